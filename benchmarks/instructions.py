@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import statistics
 import struct
@@ -18,6 +17,7 @@ from benchmarks.virtual_gpu import KERNELS, Array, Launch, Program
 from gpuregress import toolchain
 from gpuregress.foundation.records import LaunchShape, Source
 from gpuregress.gpu.base import DeviceModule
+from gpuregress.gpu.records import replace
 from gpuregress.virtual_gpu import device as cpu
 from gpuregress.virtual_gpu import module as cpu_module
 from gpuregress.virtual_gpu.compilation.object_cache import compiled
@@ -113,7 +113,7 @@ def _ratios(program: Program) -> list[float]:
 @contextmanager
 def _counting(*, is_on: bool) -> Iterator[None]:
     def build(text: str, kernels: Sequence[str], schedule: Schedule | None = None) -> CompiledModule:
-        return compiled(text, kernels, dataclasses.replace(schedule or Schedule(), counts=is_on))
+        return compiled(text, kernels, replace(schedule or Schedule(), counts=is_on))
 
     with mock.patch.object(cpu_module, "compiled", build):
         yield

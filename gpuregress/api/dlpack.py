@@ -7,8 +7,9 @@ GPU. The capsule is not consumed: its own destructor frees what it refers to.
 from __future__ import annotations
 
 import ctypes
-from dataclasses import dataclass
 from typing import Any
+
+from gpuregress.gpu.records import Record
 
 CPU, CUDA, CUDA_HOST, CUDA_MANAGED = 1, 2, 3, 13
 _KINDS = {0: "int", 1: "uint", 2: "float", 4: "bfloat", 5: "complex"}
@@ -42,8 +43,7 @@ class _Versioned(ctypes.Structure):
     )
 
 
-@dataclass(frozen=True, slots=True)
-class ExportedArray:
+class ExportedArray(Record):
     """An array that another library exports.
 
     Attributes:

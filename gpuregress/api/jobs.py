@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -16,6 +15,7 @@ import numpy.typing as npt
 from gpuregress.api import argument_checks
 from gpuregress.foundation.errors import NothingToDo, UsageError
 from gpuregress.foundation.records import Case, RunSummary, Verdict
+from gpuregress.gpu.records import replace
 from gpuregress.jobs import plan
 from gpuregress.report import terminal
 from gpuregress.session import session
@@ -197,7 +197,7 @@ def run(
     """Run cases as `gpuregress run` does, and compare them with their baselines.
 
     The run is one of the project: it is kept in `runs/`, and `gpuregress accept` takes its results. A case may be
-    changed before, with `dataclasses.replace`.
+    changed before, with `msgspec.structs.replace`.
 
     Args:
         cases: a job, cases, or paths of job files; all of one project.
@@ -257,9 +257,9 @@ def _once(cases: Iterable[Case]) -> Iterator[Case]:
 
 def _changed(case: Case, repeat: int | None, timeout: float | None) -> Case:
     if repeat is not None:
-        case = dataclasses.replace(case, repeat=repeat)
+        case = replace(case, repeat=repeat)
     if timeout is not None:
-        case = dataclasses.replace(case, limits=dataclasses.replace(case.limits, timeout=timeout))
+        case = replace(case, limits=replace(case.limits, timeout=timeout))
     return case
 
 

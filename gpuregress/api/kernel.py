@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -22,6 +21,7 @@ from gpuregress.foundation.errors import UsageError
 from gpuregress.foundation.numeric import float_environment
 from gpuregress.foundation.records import DEFAULT_HEAP, SM_90, Argument, Dim3, LaunchShape, Program, Source
 from gpuregress.gpu import architecture_names as architectures
+from gpuregress.gpu.records import replace
 from gpuregress.toolchain import compiler_messages
 
 Extents = int | Sequence[int]

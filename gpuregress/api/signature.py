@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,13 +13,13 @@ from gpuregress.api import arrays
 from gpuregress.api.arrays import ArrayBytes
 from gpuregress.foundation import dtypes
 from gpuregress.foundation.records import Argument, Entry, Parameter
+from gpuregress.gpu.records import Record
 from gpuregress.toolchain import cxx_aliases, cxx_declarations
 from gpuregress.toolchain.cxx_declarations import Declaration
 from gpuregress.toolchain.cxx_types import dtype_of_type
 
 
-@dataclass(frozen=True, slots=True)
-class KernelParameter:
+class KernelParameter(Record):
     """A parameter of a kernel.
 
     Attributes:
@@ -55,8 +54,7 @@ class KernelParameter:
         return f"{self.type} {self.name}" if self.type else f"{self.name} ({self.compiled.kind})"
 
 
-@dataclass(frozen=True, slots=True)
-class Signature:
+class Signature(Record):
     """The parameters of a kernel.
 
     Attributes:

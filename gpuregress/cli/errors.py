@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import io
 import os
 import sys
@@ -16,6 +15,7 @@ import click
 
 from gpuregress.cli import console
 from gpuregress.foundation.errors import GpuregressError, JobError, JobErrors, ran_out
+from gpuregress.gpu.records import replace
 
 BROKEN_PIPE = 141
 INTERRUPTED = 130
@@ -71,7 +71,7 @@ def _code(code: object) -> int:
 def _relative(error: JobError) -> JobError:
     """The error with its file relative to the current folder."""
     here = Path.cwd()
-    return dataclasses.replace(error, path=error.path.relative_to(here)) if error.path.is_relative_to(here) else error
+    return replace(error, path=error.path.relative_to(here)) if error.path.is_relative_to(here) else error
 
 
 def _say(message: str, code: int) -> int:
@@ -120,7 +120,7 @@ def _crash_text(error: BaseException) -> str:
     from gpuregress import __version__
 
     versions = []
-    for package in ("click", "cuda-bindings", "llvmlite", "numpy", "nvidia-cuda-nvrtc", "polars", "pydantic", "pycuda"):
+    for package in ("click", "cuda-bindings", "llvmlite", "numpy", "nvidia-cuda-nvrtc", "polars", "msgspec", "pycuda"):
         try:
             versions.append(f"{package} {metadata.version(package)}")
         except metadata.PackageNotFoundError:

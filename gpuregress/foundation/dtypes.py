@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal, cast
 
-from gpuregress.foundation.frozen import dataclass
+from gpuregress.gpu.records import Record
 
 if TYPE_CHECKING:
     import numpy as np
@@ -25,8 +25,7 @@ CANONICAL_NAN = {"float16": 0x7FFF, "bfloat16": 0x7FFF, "float32": 0x7FFFFFFF, "
 """The bits of the NaN that a GPU's arithmetic gives, which is also the NaN that `nan` stands for in a dump."""
 
 
-@dataclass(frozen=True, slots=True)
-class Scalar:
+class Scalar(Record):
     """A scalar type: how memory holds one number.
 
     Attributes:
@@ -84,8 +83,7 @@ class Scalar:
         return self.name == other.name or (self.size == other.size and not (self.is_float or other.is_float))
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
+class Part(Record):
     """A scalar inside an element: one word of a dump's line.
 
     Attributes:
@@ -99,8 +97,7 @@ class Part:
     offset: int
 
 
-@dataclass(frozen=True)
-class ElementType:
+class ElementType(Record):
     """The type of a buffer's elements.
 
     Attributes:
@@ -339,3 +336,23 @@ def _vector(name: str, scalar: Scalar, lanes: int) -> ElementType:
 
 def _align(offset: int, alignment: int) -> int:
     return -(-offset // alignment) * alignment
+
+
+def key_parts(element_type: ElementType, key: tuple[str, ...]) -> tuple[int, ...]:
+    """The positions of a rule's key columns among the parts; `pos` stands for `pos.x`, `pos.y` and so on.
+
+    Raises:
+        ValueError: an unknown column; the message has the known ones.
+    """
+    positions: list[int] = []
+    for name in key:
+        columns = [
+            position
+            for position, part in enumerate(element_type.parts)
+            if part.name == name or part.name.startswith(f"{name}.")
+        ]
+        if not columns:
+            names = ", ".join(part.name for part in element_type.parts if part.name) or "none"
+            raise ValueError(f"{element_type.name} has no column {name!r}; it has {names}")
+        positions += columns
+    return tuple(positions)

@@ -31,7 +31,7 @@ import errno
 from collections.abc import Mapping
 from pathlib import Path
 
-from gpuregress.foundation.frozen import dataclass
+from gpuregress.gpu.records import Record
 
 
 class GpuregressError(Exception):
@@ -46,8 +46,7 @@ class UsageError(GpuregressError):
     exit_code = 2
 
 
-@dataclass(frozen=True, slots=True)
-class JobError:
+class JobError(Record):
     """One error in a job file.
 
     Attributes:
@@ -114,8 +113,7 @@ class MissingCompiler(InfeasibleSource):
     """The compiler of a kernel in Python is not installed; the source may be right."""
 
 
-@dataclass(frozen=True, slots=True)
-class FaultLocation:
+class FaultLocation(Record):
     """The place of a fault, as far as the device tells: the CPU device tells all, a GPU little or nothing.
 
     Attributes:

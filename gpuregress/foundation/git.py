@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Self
 
-from gpuregress.foundation.frozen import dataclass
+from gpuregress.gpu.records import Record
 
 _SECONDS = 20
 _SETTINGS = {
@@ -27,8 +27,7 @@ _SETTINGS = {
 """Settings in which a repository may name a program; on the command line they override its own."""
 
 
-@dataclass(frozen=True, slots=True)
-class Reply:
+class Reply(Record):
     """The end of a git command.
 
     Attributes:
@@ -47,8 +46,7 @@ class Reply:
         return self.output.decode("utf-8", "surrogateescape")
 
 
-@dataclass(frozen=True, slots=True)
-class WorkTreeState:
+class WorkTreeState(Record):
     """The commit that a work tree is of.
 
     Attributes:

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from typing import Literal
 
-from gpuregress.foundation.frozen import dataclass
-from gpuregress.foundation.records.serialization import Sparse
+from gpuregress.gpu.records import Record, Sparse
 
 Place = tuple[tuple[str, int, int], ...]
 """(file, line, column) of an instruction and of the calls that it is inlined into, innermost first."""
 
 
-@dataclass(frozen=True, slots=True)
-class RoundingSite:
+class RoundingSite(Record):
     """An instruction whose accuracy is watched.
 
     Attributes:
@@ -30,7 +28,6 @@ class RoundingSite:
     instruction: str = ""
 
 
-@dataclass(frozen=True, slots=True)
 class InaccurateElement(Sparse):
     """An element of a result, and what it is in higher precision.
 
@@ -49,7 +46,6 @@ class InaccurateElement(Sparse):
     part: str = ""
 
 
-@dataclass(frozen=True, slots=True)
 class BufferAccuracy(Sparse):
     """The errors of the elements of a buffer.
 
@@ -89,7 +85,6 @@ class BufferAccuracy(Sparse):
         return self.tracked - self.not_finite - self.never_finite
 
 
-@dataclass(frozen=True, slots=True)
 class LineError(Sparse):
     """The part of a source line in the errors.
 
@@ -106,7 +101,6 @@ class LineError(Sparse):
     ulp: float
 
 
-@dataclass(frozen=True, slots=True)
 class Cancellation(Sparse):
     """A source line at which digits cancel that are wrong already.
 
@@ -123,7 +117,6 @@ class Cancellation(Sparse):
     bits: int
 
 
-@dataclass(frozen=True, slots=True)
 class Restart(Sparse):
     """A source line at which shadows are lost: from there on, values count as exact.
 
@@ -140,7 +133,6 @@ class Restart(Sparse):
     count: int
 
 
-@dataclass(frozen=True, slots=True)
 class ResultAccuracy(Sparse):
     """The accuracy of a case.
 

@@ -8,12 +8,11 @@ compared with nvJitLink 13.5 for every form of the conformance catalog.
 
 from __future__ import annotations
 
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.records.cases.launches import Dim3
+from gpuregress.gpu.records import Record
 
 
-@dataclass(frozen=True, slots=True)
-class ArchitectureLimits:
+class ArchitectureLimits(Record):
     """The limits of one architecture; bytes, unless another unit is named.
 
     Attributes:
@@ -83,8 +82,7 @@ SM_90 = ArchitectureLimits(
 """An H200's."""
 
 
-@dataclass(frozen=True, slots=True)
-class TensorCore:
+class TensorCore(Record):
     """How a tensor core sums products.
 
     Attributes:
@@ -100,8 +98,7 @@ class TensorCore:
     is_measured: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Architecture:
+class Architecture(Record):
     """One row of the table.
 
     Attributes:

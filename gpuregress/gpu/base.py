@@ -9,20 +9,20 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import field
 from types import TracebackType
 from typing import Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import field
 
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.records.cases.launches import Dim3, LaunchShape
 from gpuregress.foundation.records.programs import DeviceInfo, Program
 from gpuregress.gpu.accuracy import Place, RoundingSite
 from gpuregress.gpu.costs import Costs
 from gpuregress.gpu.coverage import Coverage
 from gpuregress.gpu.instruments import CheckFinding, Instruments
+from gpuregress.gpu.records import Record
 from gpuregress.gpu.schedules import Conflict
 from gpuregress.gpu.tensor_maps import TensorMap
 from gpuregress.gpu.textures import TextureDescription
@@ -30,8 +30,7 @@ from gpuregress.gpu.textures import TextureDescription
 Bytes = npt.NDArray[np.uint8]
 
 
-@dataclass(frozen=True, slots=True)
-class KernelInfo:
+class KernelInfo(Record):
     """The resources of a compiled kernel.
 
     Attributes:
@@ -57,8 +56,7 @@ class KernelInfo:
     block: Dim3 | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class LaunchReport:
+class LaunchReport(Record):
     """The result of one launch.
 
     Attributes:
@@ -95,8 +93,7 @@ class LaunchReport:
     conflicts_cut: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Shadow:
+class Shadow(Record):
     """The values of a buffer's elements in higher precision.
 
     Attributes:

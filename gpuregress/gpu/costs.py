@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import field, replace
 
-from gpuregress.foundation.frozen import dataclass
-from gpuregress.foundation.records.serialization import Sparse
+from msgspec import field
+
+from gpuregress.gpu.records import Sparse, replace
 
 MEASURES: dict[str, str] = {
     "instructions": "instructions that warps issue",
@@ -23,7 +23,6 @@ MEASURES: dict[str, str] = {
 """What a job can bound under `cost:`, in words."""
 
 
-@dataclass(frozen=True, slots=True)
 class InstructionCost(Sparse):
     """The costs of one PTX instruction of one kernel.
 
@@ -48,7 +47,6 @@ class InstructionCost(Sparse):
     chain: tuple[tuple[str, int, int], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
 class Costs(Sparse):
     """The costs of a case.
 
@@ -65,7 +63,6 @@ class Costs(Sparse):
     left_out: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
 class LineCost(Sparse):
     """The costs of one source line, as a baseline keeps them.
 
@@ -82,7 +79,6 @@ class LineCost(Sparse):
     counts: Mapping[str, int] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
 class CostComparison(Sparse):
     """A cost of a case compared with the accepted one.
 

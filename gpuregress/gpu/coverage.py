@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from typing import Literal, TypeVar
 
-from gpuregress.foundation.frozen import dataclass
-from gpuregress.foundation.records.serialization import Sparse
+from gpuregress.gpu.records import Record, Sparse, replace
 
 
-@dataclass(frozen=True, slots=True)
 class BranchCount(Sparse):
     """A conditional branch, or an instruction with a guard, of the compiled code.
 
@@ -38,7 +35,6 @@ class BranchCount(Sparse):
         return (self.taken,) if self.kind == "case" else (self.taken, self.other)
 
 
-@dataclass(frozen=True, slots=True)
 class LoopCount(Sparse):
     """A loop of the compiled code.
 
@@ -61,7 +57,6 @@ class LoopCount(Sparse):
     number: int = 0
 
 
-@dataclass(frozen=True, slots=True)
 class BoundCount(Sparse):
     """A comparison of an index with its limit, as `i < n`.
 
@@ -99,7 +94,6 @@ class BoundCount(Sparse):
         return f"index ({self.index.replace(' ', ', ')}) = {value}"
 
 
-@dataclass(frozen=True, slots=True)
 class FileCoverage(Sparse):
     """The coverage of one file.
 
@@ -118,8 +112,7 @@ class FileCoverage(Sparse):
     bounds: tuple[BoundCount, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Coverage:
+class Coverage(Record):
     """The coverage of a case or a run.
 
     Attributes:

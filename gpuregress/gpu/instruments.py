@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from gpuregress.foundation.errors import UsageError
-from gpuregress.foundation.frozen import dataclass
-from gpuregress.foundation.records.serialization import Sparse
+from gpuregress.gpu.records import Sparse
 
 CHECKS: dict[str, str] = {
     "races": "two threads access the same bytes, one of them writes, and nothing orders the two accesses",
@@ -34,7 +33,6 @@ def checks_named(texts: Iterable[str], where: str) -> tuple[str, ...]:
     return tuple(name for name in CHECKS if name in names or "all" in names)
 
 
-@dataclass(frozen=True, slots=True)
 class Instruments(Sparse):
     """What a device watches and counts while a case runs. None of it changes the results.
 
@@ -64,7 +62,6 @@ class Instruments(Sparse):
         return bool(self.checks) and not (self.costs or self.coverage or self.accuracy)
 
 
-@dataclass(frozen=True, slots=True)
 class CheckFinding(Sparse):
     """A finding of a dynamic check.
 

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.records.cases.launches import Dim3
 from gpuregress.gpu.base import KernelInfo
+from gpuregress.gpu.records import Record
 
 # cuda_occupancy.h, compute capability 8.0 and above: registers go to warps in units of 256, shared memory to blocks in
 # units of 128 bytes, and the registers lie in four parts, none of which a warp crosses.
@@ -18,8 +18,7 @@ _SHARED_UNIT = 128
 _PARTS = 4
 
 
-@dataclass(frozen=True, slots=True)
-class Occupancy:
+class Occupancy(Record):
     """The occupancy of one multiprocessor.
 
     Attributes:

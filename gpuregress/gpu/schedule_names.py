@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from gpuregress.gpu.architectures import SM_90
+from gpuregress.gpu.records import Record
 from gpuregress.gpu.schedules import (
     AT_ANY_WAIT,
     AT_ISSUE,
@@ -30,8 +30,7 @@ _BLOCKS, _WARPS, _LANES = range(3)
 _Pairs = list[tuple[int, int]]
 
 
-@dataclass(frozen=True, slots=True)
-class NamedSchedule:
+class NamedSchedule(Record):
     """A schedule of `gpuregress.gpu.schedules`.
 
     Attributes:

@@ -1,4 +1,4 @@
-"""Schedules of a case: the order of blocks, warps and lanes, and what runs under several of them gave."""
+"""Schedules of a case: the order of blocks, warps and lanes, and the accesses that only a schedule orders."""
 
 from __future__ import annotations
 
@@ -6,12 +6,9 @@ import functools
 import graphlib
 import itertools
 import re
-from collections.abc import Collection, Iterable, Mapping
-from dataclasses import field
+from collections.abc import Collection, Iterable
 
-from gpuregress.foundation.frozen import dataclass
-from gpuregress.foundation.records.dumps import Dump
-from gpuregress.foundation.records.serialization import Sparse
+from gpuregress.gpu.records import Record, Sparse
 
 FORWARD, REVERSE, LOCKSTEP, ADVERSARIAL = _NAMED = ("forward", "reverse", "lockstep", "adversarial")
 BY_WARP = "by-warp"
@@ -34,8 +31,7 @@ _SWITCH = re.compile(r"(blocks|warps|threads):(\d{1,9}(?:,\d{1,9})+)")
 _ARRIVAL = re.compile(rf"{COPIES}:({AT_ISSUE}|{AT_ANY_WAIT})")
 
 
-@dataclass(frozen=True, slots=True)
-class Switch:
+class Switch(Record):
     """An exception from the order `by-warp`.
 
     Attributes:
@@ -133,7 +129,6 @@ def alone(name: str) -> tuple[str, ...]:
     return (name, BY_WARP) if name == ADVERSARIAL else (name,)
 
 
-@dataclass(frozen=True, slots=True)
 class Conflict(Sparse):
     """Two accesses to the same bytes that nothing orders but the schedule, one of them a write.
 
@@ -154,7 +149,6 @@ class Conflict(Sparse):
     memory: str = ""
 
 
-@dataclass(frozen=True, slots=True)
 class ConflictSurvey(Sparse):
     """The conflicting accesses of a case's launches, in the order `by-warp`.
 
@@ -171,29 +165,3 @@ class ConflictSurvey(Sparse):
     unwatched: tuple[str, ...] = ()
     first: str = ""
     exchanged: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class ScheduleRun(Sparse):
-    """The results of a case under a further schedule.
-
-    Attributes:
-        name: of the schedule.
-        digests: dumped buffer → digest of its bytes.
-        dumps: dumped buffer → its dump, where it is not the first run's.
-        fault: what went wrong under this schedule only, "" if nothing did.
-        switches: dumped buffer → the smallest change of the order that is known to be enough for it to differ; ""
-            stands for the fault.
-        replays: likewise, the name of the schedule with that change alone.
-        accesses: likewise, those that may be responsible, in words.
-        left_out: why the case did not run under it, "" if it did.
-    """
-
-    name: str
-    digests: Mapping[str, str] = field(default_factory=dict)
-    dumps: Mapping[str, Dump] = field(default_factory=dict)
-    fault: str = ""
-    switches: Mapping[str, str] = field(default_factory=dict)
-    replays: Mapping[str, str] = field(default_factory=dict)
-    accesses: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    left_out: str = ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gpuregress.foundation.frozen import dataclass
+from gpuregress.gpu.records import Record
 
 TENSOR_MAP_BYTES = 128
 TENSOR_MAP_ALIGNMENT = 64
@@ -22,8 +22,7 @@ OOB_FILLS = ("zeros", "nan")
 """In the order of CUtensorMapFloatOOBfill."""
 
 
-@dataclass(frozen=True, slots=True)
-class Im2col:
+class Im2col(Record):
     """The bounding box and the pixels of an im2col map.
 
     Attributes:
@@ -39,8 +38,7 @@ class Im2col:
     pixels: int
 
 
-@dataclass(frozen=True, slots=True)
-class TensorMap:
+class TensorMap(Record):
     """A tensor in global memory and the boxes of it that are copied, fastest axis first, as the driver counts.
 
     Attributes:

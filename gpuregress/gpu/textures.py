@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from gpuregress.foundation import dtypes
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.records.cases.buffers import Buffer, Texture
+from gpuregress.gpu.records import Record
 
 FORMATS = ("uint8", "int8", "uint16", "int16", "uint32", "int32", "float16", "float32")
 """What a channel can be."""
@@ -12,8 +12,7 @@ _LAYERED_ROW = 2
 """Axes of a shape: layers and width."""
 
 
-@dataclass(frozen=True, slots=True)
-class TextureDescription:
+class TextureDescription(Record):
     """The argument of `Device.texture`.
 
     Attributes:

@@ -9,14 +9,13 @@ writes it, the one that does not differs. Elements that no case writes are not c
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterator, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from gpuregress.foundation.errors import GpuregressError
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.records import Case, Comparison, Dump, Outcome, Rule, Verdict
+from gpuregress.gpu.records import Record, replace
 from gpuregress.judge import verdict, write_coverage
 from gpuregress.judge.buffer_pairs import BufferPair
 from gpuregress.judge.user_code import UserCodeProcess
@@ -25,8 +24,7 @@ if TYPE_CHECKING:
     from gpuregress.foundation.numeric.ordinals import Mask
 
 
-@dataclass(frozen=True, slots=True)
-class GroupMember:
+class GroupMember(Record):
     """A case of a group that ran to its end, with its own verdict: `pass` or `new`."""
 
     case: Case
@@ -78,8 +76,7 @@ def verdicts(members: Sequence[GroupMember], planned: int, user: UserCodeProcess
     ]
 
 
-@dataclass(frozen=True, slots=True)
-class _MemberComparisons:
+class _MemberComparisons(Record):
     """The comparisons of one case with its group, and what its reason says of elements that few cases wrote."""
 
     by_buffer: dict[str, Comparison]
@@ -89,13 +86,13 @@ class _MemberComparisons:
 def _judged(member: GroupMember, compared: _MemberComparisons | GpuregressError, absent: int) -> Verdict:
     if isinstance(compared, GpuregressError):
         outcome = member.outcome
-        return dataclasses.replace(verdict.failed(member.case, compared), outcome=outcome, seconds=outcome.seconds)
+        return replace(verdict.failed(member.case, compared), outcome=outcome, seconds=outcome.seconds)
     judged = verdict.with_agreement(member.verdict, compared.by_buffer, absent)
     if judged.status == "pass" != member.verdict.status:  # the reason of a new case has been dropped
         judged = write_coverage.reported(judged, member.case, member.outcome)
     if compared.remarks and judged.status in ("pass", "new"):
         reason = "; ".join(filter(None, (judged.reason, *compared.remarks)))
-        judged = dataclasses.replace(judged, reason=reason)
+        judged = replace(judged, reason=reason)
     return judged
 
 
@@ -313,7 +310,7 @@ class _BufferResults:
         if compared.same:
             return compared
         message = f"{compared.difference} from {self._members[leader].label}: this case changed no buffer that it dumps"
-        return dataclasses.replace(compared, message=message)
+        return replace(compared, message=message)
 
     def _of_incomplete(self, position: int) -> Comparison:
         """The failed comparison of a case that left out elements, with the case that wrote most of them."""
@@ -332,7 +329,7 @@ class _BufferResults:
             f"{int(elements.sum())} of {compared.of} elements were {what}; "
             f"other cases write them, as {self._members[writer].label}"
         )
-        return dataclasses.replace(compared, same=False, identical=False, message=message)
+        return replace(compared, same=False, identical=False, message=message)
 
     def _of_complete(self, position: int) -> Comparison:
         clusters, total = self._clusters, self._votes
@@ -355,4 +352,4 @@ class _BufferResults:
             if self._is_doubtful:
                 poisoned = self._members[clusters[0].leader].label
                 message += f"; the elements of {poisoned} may never have been written: --poison twice tells"
-        return dataclasses.replace(compared, same=False, message=message)
+        return replace(compared, same=False, message=message)

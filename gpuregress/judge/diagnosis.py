@@ -5,7 +5,6 @@ Evidence is gathered only once something differs: the elements, their launch, th
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Mapping
 from typing import Any
@@ -17,6 +16,7 @@ from gpuregress.foundation import dtypes
 from gpuregress.foundation.errors import GpuregressError
 from gpuregress.foundation.numeric.ordinals import Mask
 from gpuregress.foundation.records import Case, Comparison, Outcome
+from gpuregress.gpu.records import replace
 from gpuregress.jobs import inputs
 from gpuregress.judge import diagnose, error_map
 from gpuregress.judge.buffer_pairs import BufferPair
@@ -25,7 +25,7 @@ from gpuregress.store.dumps import reader
 from gpuregress.store.dumps.line_diff import ElementPairs
 
 Array = npt.NDArray[np.generic]
-_WHOLE = 1 << 22
+WHOLE = 1 << 22
 """Elements up to which whole buffers and inputs are read for the diagnosis."""
 
 
@@ -79,8 +79,8 @@ class Diagnosis:
         has_thread = not (is_guess and any(finding.pattern == "never written" for finding in findings))
         if comparison.worst is not None and evidence.launch is not None and has_thread:
             thread = diagnose.thread_label(comparison.worst.index, evidence.launch, evidence.shape)
-            figures = dataclasses.replace(figures, worst_thread=thread)
-        return dataclasses.replace(comparison, findings=findings, figures=figures)
+            figures = replace(figures, worst_thread=thread)
+        return replace(comparison, findings=findings, figures=figures)
 
 
 _CPU_SHARED = b"\xff"
@@ -90,7 +90,7 @@ _CPU_SHARED = b"\xff"
 def _evidence(pair: BufferPair, outcome: Outcome, sample: DifferenceSample) -> Evidence:
     request, case = pair.request, pair.case
     indices, expected, actual = sample.rows()
-    is_small = request.total <= _WHOLE
+    is_small = request.total <= WHOLE
     return Evidence(
         request.element_type,
         request.shape,
@@ -110,7 +110,7 @@ def _evidence(pair: BufferPair, outcome: Outcome, sample: DifferenceSample) -> E
 def _poison(pair: BufferPair, outcome: Outcome) -> bytes:
     initial = pair.case.initial_buffers.get(pair.actual.buffer)
     is_poisoned = initial is not None and initial.is_poisoned
-    return bytes.fromhex(outcome.observations.poison) if is_poisoned else b""
+    return bytes.fromhex(outcome.observations.writes.poison) if is_poisoned else b""
 
 
 def _inputs(case: Case) -> Mapping[str, Array]:
@@ -118,7 +118,7 @@ def _inputs(case: Case) -> Mapping[str, Array]:
     numbers: dict[str, Any] = {}
     for name, buffer in case.buffers.items():
         element = dtypes.parse(buffer.dtype)
-        is_easy = buffer.fill is not None and not buffer.fill.runs_user_code and math.prod(buffer.shape) <= _WHOLE
+        is_easy = buffer.fill is not None and not buffer.fill.runs_user_code and math.prod(buffer.shape) <= WHOLE
         if not is_easy or len(element.parts) != 1:
             continue
         try:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from gpuregress.foundation.records import Baseline, Case, Comparison, Dump, Outcome, Rule
 from gpuregress.foundation.storage import split_name
+from gpuregress.gpu.records import replace
 from gpuregress.judge.buffer_pairs import BufferPair
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def drift(case: Case, actual: Dump, accepted: Baseline) -> list[Comparison]:
     named = split_name(Path(first.path).name)
     revision = named[1] if named else Path(first.path).name
     message = f"{compared.difference} from the first one accepted, revision {revision}: small changes have added up"
-    return [dataclasses.replace(compared, message=message)]
+    return [replace(compared, message=message)]
 
 
 def determinism_of(case: Case, actual: Dump, accepted: Baseline, outcome: Outcome) -> list[Comparison]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import numpy as np
 import numpy.typing as npt
 
@@ -11,6 +9,7 @@ from gpuregress.foundation import dtypes
 from gpuregress.foundation.dtypes import ElementType
 from gpuregress.foundation.numeric.ordinals import Array, Mask
 from gpuregress.foundation.records import BufferImage, Comparison, ErrorMaps
+from gpuregress.gpu.records import replace
 from gpuregress.judge import diagnose
 from gpuregress.judge.buffer_pairs import BufferPair
 from gpuregress.store.dumps.line_diff import ElementPairs
@@ -61,7 +60,7 @@ class ErrorMap:
             return comparison
         heat_map = None if self._heat_map is None else self._heat_map.profile
         maps = ErrorMaps(self._strip.profile, heat_map, self._drawn(comparison))
-        return dataclasses.replace(comparison, figures=dataclasses.replace(comparison.figures, error_maps=maps))
+        return replace(comparison, figures=replace(comparison.figures, error_maps=maps))
 
     def _drawn(self, comparison: Comparison) -> BufferImage | None:
         """The image, with the values of a buffer that is not too large."""

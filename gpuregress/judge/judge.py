@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import traceback
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,8 +9,8 @@ from dataclasses import dataclass, field
 from gpuregress.foundation.errors import GpuregressError, HarnessError, Interrupted
 from gpuregress.foundation.numeric import float_environment
 from gpuregress.foundation.records import Case, Outcome, Program, Verdict
-from gpuregress.judge import overwritten_inputs, verdict, write_coverage
-from gpuregress.judge import variants as variant_runs
+from gpuregress.gpu.records import replace
+from gpuregress.judge import further_runs, overwritten_inputs, verdict, write_coverage
 from gpuregress.judge.accepted import AcceptedDumps, made_of
 from gpuregress.judge.case_comparisons import CaseComparisons
 from gpuregress.judge.launches import first_wrong
@@ -46,8 +45,8 @@ class Judge:
             comparisons = first_wrong.added(case, programs, outcome, accepted, comparisons)
             for name, overwritten in overwritten_inputs.comparisons(case, programs, outcome).items():
                 comparisons.setdefault(name, []).append(overwritten)
-            variants = variant_runs.verdicts(case, outcome, self.user)
-            for failure in variant_runs.failures(case, outcome, variants):
+            variants = further_runs.variant_verdicts(case, outcome, self.user)
+            for failure in further_runs.variant_failures(case, outcome, variants):
                 comparisons.setdefault(failure.buffer, []).append(failure)
             provenance = made_of(case, outcome, programs)
             timing = comparison.compare(case, outcome, accepted, provenance, tests=max(1, self.timed_cases))
@@ -55,12 +54,12 @@ class Judge:
             decided = verdict.decide(
                 case, outcome, accepted, comparisons, made_of=provenance, timing=timing, costs=counted
             )
-            decided = dataclasses.replace(decided, variants=variants) if variants else decided
-            decided = dataclasses.replace(decided, notes=(*decided.notes, *of_case.notes()))
+            decided = replace(decided, variants=variants) if variants else decided
+            decided = replace(decided, notes=(*decided.notes, *of_case.notes()))
         except Interrupted:
             raise
         except GpuregressError as error:
-            return dataclasses.replace(verdict.failed(case, error), outcome=outcome, seconds=outcome.seconds)
+            return replace(verdict.failed(case, error), outcome=outcome, seconds=outcome.seconds)
         except Exception as error:  # noqa: BLE001 - a bug while comparing one case must not lose the others
             return _internal_error(case, outcome, error)
         return self._with_rejections(write_coverage.reported(decided, case, outcome))
@@ -75,11 +74,11 @@ class Judge:
             if buffer.status == "differ"
             and (rejection := self.rejected.get((decided.case, buffer.name, digests.get(buffer.name, ""))))
         ]
-        return dataclasses.replace(decided, notes=(*decided.notes, *notes)) if notes else decided
+        return replace(decided, notes=(*decided.notes, *notes)) if notes else decided
 
 
 def _internal_error(case: Case, outcome: Outcome, error: Exception) -> Verdict:
     reason = HarnessError(f"an error inside gpuregress while comparing: {type(error).__name__}: {error}")
-    observed = dataclasses.replace(outcome.observations, traceback=traceback.format_exc())
-    outcome = dataclasses.replace(outcome, observations=observed)
-    return dataclasses.replace(verdict.failed(case, reason), outcome=outcome, seconds=outcome.seconds)
+    observed = replace(outcome.observations, traceback=traceback.format_exc())
+    outcome = replace(outcome, observations=observed)
+    return replace(verdict.failed(case, reason), outcome=outcome, seconds=outcome.seconds)

@@ -8,14 +8,13 @@ such differences of one case apart, whose shape stays.
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import field
 from pathlib import Path
 
-from gpuregress.foundation.frozen import dataclass
+from msgspec import field
+
 from gpuregress.foundation.records import (
     NIGHT_STATUSES,
     PLACES,
@@ -34,6 +33,7 @@ from gpuregress.foundation.records import (
     Since,
     Verdict,
 )
+from gpuregress.gpu.records import Record, replace
 from gpuregress.judge.verdict.decision import over_limits
 
 NEAR = 0.8
@@ -52,8 +52,7 @@ def _no_trend(_case: str) -> Sequence[EarlierVerdict]:
     return ()
 
 
-@dataclass(frozen=True, slots=True)
-class EarlierNights:
+class EarlierNights(Record):
     """What the history knows of the nights before this one, on the same device.
 
     Attributes:
@@ -73,8 +72,7 @@ class EarlierNights:
     slower_since: Callable[[Verdict], Since | None] = _never
 
 
-@dataclass(frozen=True, slots=True)
-class LeftOut:
+class LeftOut(Record):
     """Cases that a night did not run.
 
     Attributes:
@@ -163,8 +161,8 @@ def _with_history(failure: NightFailure, earlier: EarlierNights, extent: Extent 
             before = ", ".join(filter(None, (before, then.place, error)))
     counts = then.counts if then is not None and extent is not None and then.counts != extent.counts else ""
     since = _since(earlier, failure.case, last)
-    since = dataclasses.replace(since, nights=since.nights + 1)
-    return dataclasses.replace(failure, since=since, before=before, counts_before=counts)
+    since = replace(since, nights=since.nights + 1)
+    return replace(failure, since=since, before=before, counts_before=counts)
 
 
 def _since(earlier: EarlierNights, case: str, last: EarlierVerdict) -> Since:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from gpuregress.foundation import storage
 from gpuregress.foundation.errors import GpuregressError
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.records import (
     Buffer,
     Case,
@@ -20,16 +19,16 @@ from gpuregress.foundation.records import (
     Parameter,
     Program,
 )
+from gpuregress.gpu.records import Record
 
 if TYPE_CHECKING:
     from gpuregress.virtual_gpu.buffer_accesses import Accesses
 
 RULE = "every bit of the fill"
-_MOST_NAMED = 3
+MOST_NAMED = 3
 
 
-@dataclass(frozen=True, slots=True)
-class _Use:
+class _Use(Record):
     """Use of a buffer as an argument: the launch, counted from 1, its kernel and source, the argument's position."""
 
     launch: int
@@ -50,7 +49,7 @@ def comparisons(case: Case, programs: Sequence[Program], outcome: Outcome) -> di
     Returns:
         Buffer → a comparison that fails.
     """
-    changed = outcome.observations.overwritten
+    changed = outcome.observations.writes.overwritten
     if not changed or not programs:
         return {}
     uses = _uses(case)
@@ -186,5 +185,5 @@ def _named(uses: Sequence[_Use]) -> str:
     if not uses:
         return "no launch is given it"
     shown = [f"launch {use.launch}: {use.kernel}" for use in uses]
-    more = f" and {len(shown) - _MOST_NAMED} more" if len(shown) > _MOST_NAMED else ""
-    return ", ".join(shown[:_MOST_NAMED]) + more
+    more = f" and {len(shown) - MOST_NAMED} more" if len(shown) > MOST_NAMED else ""
+    return ", ".join(shown[:MOST_NAMED]) + more

@@ -11,8 +11,8 @@ from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
 from gpuregress.foundation import storage
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.records import to_json
+from gpuregress.gpu.records import Record
 
 FILE = "rejected.json"
 LOCK = ".rejected.lock"
@@ -21,8 +21,7 @@ Key = tuple[str, str, str]
 """A case, a buffer, and the digest of its raw bytes."""
 
 
-@dataclass(frozen=True, slots=True)
-class Rejection:
+class Rejection(Record):
     """A rejected buffer.
 
     Attributes:
@@ -57,8 +56,7 @@ class Rejection:
         return f"rejected{by} on {self.when[:10]}{why}"
 
 
-@dataclass(frozen=True, slots=True)
-class _Rejections:
+class _Rejections(Record):
     """The file."""
 
     version: int

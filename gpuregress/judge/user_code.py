@@ -6,22 +6,22 @@ A function that hangs or crashes fails its case and no other.
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import selectors
 import sys
 import time
-from dataclasses import field
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
+
+from msgspec import field
 
 from gpuregress.execution.workers.watchdog import STARTING_S
 from gpuregress.execution.workers.worker_process import DeviceSlot, Worker
 from gpuregress.foundation import storage
 from gpuregress.foundation.errors import HarnessError
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.interrupts import FROM_OUTSIDE, StopSignal
 from gpuregress.foundation.records import Case, Check, Comparison, Dump, PythonFunction, Rule, from_json
+from gpuregress.gpu.records import Record, replace
 
 if TYPE_CHECKING:
     from gpuregress.judge.buffer_pairs import BufferPair
@@ -31,8 +31,7 @@ MOST_PROCESSES = 4
 COMMAND: tuple[str, ...] = (sys.executable, "-P", "-m", "gpuregress.judge.user_code_child")
 
 
-@dataclass(frozen=True, slots=True)
-class UserCodeRequest:
+class UserCodeRequest(Record):
     """One call for the child process: a check of a dump, or a comparison of two.
 
     Attributes:
@@ -121,7 +120,7 @@ class UserCodeProcess:
         except HarnessError as error:
             self.unanswered += 1
             self._end(folders)
-            return dataclasses.replace(failed, message=f"{name}: {error}")
+            return replace(failed, message=f"{name}: {error}")
         if answer is not None:
             if answer.get("last"):
                 self._end(folders)
@@ -137,7 +136,7 @@ class UserCodeProcess:
                 raise HarnessError(f"{message}: {why}")
         tail = process.tail()
         self._end(folders)
-        return dataclasses.replace(failed, message=message + (f"; it last said: {tail[-1]}" if tail else ""))
+        return replace(failed, message=message + (f"; it last said: {tail[-1]}" if tail else ""))
 
     def _started(self, folders: frozenset[str]) -> Worker:
         """The process of some folders."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -16,11 +15,12 @@ from gpuregress.foundation.records import (
     Comparison,
     Dump,
     Figures,
-    Observations,
     Outcome,
     UnwrittenElements,
     Verdict,
+    WriteSurvey,
 )
+from gpuregress.gpu.records import replace
 
 if TYPE_CHECKING:
     from gpuregress.foundation.numeric.ordinals import Mask
@@ -45,7 +45,7 @@ def remarks(case: Case, outcome: Outcome) -> tuple[str, ...]:
         case: the case that ran.
         outcome: of a run that ended; without counts they are taken from its dumps.
     """
-    counted, was = _counted(case, outcome).observations, case.initial_buffers
+    counted, was = _counted(case, outcome), case.initial_buffers
     return tuple(line for dump in outcome.dumps for line in _of_buffer(was[dump.buffer], dump, counted))
 
 
@@ -69,13 +69,13 @@ def reported(decided: Verdict, case: Case, outcome: Outcome) -> Verdict:
         dumps = tuple(dump for dump in dumps if dump.buffer in derived)
     if not dumps:
         return decided
-    counted, was = _counted(case, outcome).observations, case.initial_buffers
+    counted, was = _counted(case, outcome), case.initial_buffers
     told: list[str] = []
     for dump in dumps:
         is_confirmed = has_passed and "reference" in sides[dump.buffer]
         told += _of_buffer(was[dump.buffer], dump, counted, is_confirmed=is_confirmed)
     reason = "; ".join(filter(None, (decided.reason, *told)))
-    return dataclasses.replace(decided, reason=reason) if told else decided
+    return replace(decided, reason=reason) if told else decided
 
 
 def without_poison(comparisons: Mapping[str, Sequence[Comparison]], outcome: Outcome) -> dict[str, list[Comparison]]:
@@ -115,7 +115,7 @@ def nothing_written(dump: Dump, against: str) -> Comparison:
 
 def is_empty(outcome: Outcome, dump: Dump) -> bool:
     """Whether no element of a dump was written; two bytes or less may be a result."""
-    unwritten = outcome.observations.unwritten.get(dump.buffer)
+    unwritten = outcome.observations.writes.unwritten.get(dump.buffer)
     is_chance = dump.count * dtypes.parse(dump.dtype).size <= _CHANCE_BITS // 8
     return _is_all(unwritten) and not is_chance
 
@@ -130,7 +130,7 @@ def wrote_nothing(reached: Verdict) -> bool:
 
 def is_idle(outcome: Outcome) -> bool:
     """Whether no dumped buffer was changed: outputs hold the poison, the others their fill."""
-    unchanged = outcome.observations.unchanged
+    unchanged = outcome.observations.writes.unchanged
     return all(dump.buffer in unchanged or is_empty(outcome, dump) for dump in outcome.dumps)
 
 
@@ -150,12 +150,12 @@ def unwritten_parts(outcome: Outcome, dump: Dump, *, or_by_chance: bool = False)
         StorageError: it cannot be read.
     """
     observed, element = outcome.observations, dtypes.parse(dump.dtype)
-    unwritten, twice = observed.unwritten.get(dump.buffer), observed.poison_twice.get(dump.buffer)
+    unwritten, twice = observed.writes.unwritten.get(dump.buffer), observed.poisons.get(dump.buffer)
     if unwritten and twice is not None:
         unwritten = twice.unwritten
     elif unwritten and not or_by_chance and _by_chance(unwritten, element):
         unwritten = None
-    if not unwritten and dump.buffer not in observed.partly:
+    if not unwritten and dump.buffer not in observed.writes.partly:
         return None
     from gpuregress.execution.runner import poison  # noqa: PLC0415 - as above
     from gpuregress.store.dumps import reader  # noqa: PLC0415 - loads numpy, and most buffers are written whole
@@ -165,7 +165,7 @@ def unwritten_parts(outcome: Outcome, dump: Dump, *, or_by_chance: bool = False)
 
 def empty(case: Case, outcome: Outcome) -> tuple[str, ...]:
     """The dumped outputs without any written element."""
-    counted = _counted(case, outcome).observations.unwritten
+    counted = _counted(case, outcome).unwritten
     return tuple(dump.buffer for dump in outcome.dumps if _is_all(counted.get(dump.buffer)))
 
 
@@ -177,7 +177,7 @@ def ranges_text(unwritten: UnwrittenElements) -> str:
     return ", ".join(shown[:_MOST_RANGES]) + more
 
 
-def _of_buffer(was: Buffer, dump: Dump, observed: Observations, *, is_confirmed: bool = False) -> Iterator[str]:
+def _of_buffer(was: Buffer, dump: Dump, observed: WriteSurvey, *, is_confirmed: bool = False) -> Iterator[str]:
     """The lines of one dump.
 
     Args:
@@ -220,19 +220,20 @@ def _is_all(unwritten: UnwrittenElements | None) -> bool:
     return unwritten is not None and unwritten.elements == unwritten.of
 
 
-def _counted(case: Case, outcome: Outcome) -> Outcome:
-    """The outcome with its counts, taken from the dumps for a run of an earlier gpuregress."""
-    if outcome.observations.nan is not None or not outcome.dumps:
-        return outcome
+def _counted(case: Case, outcome: Outcome) -> WriteSurvey:
+    """What was written, counted in the dumps for a run of an earlier gpuregress."""
+    writes = outcome.observations.writes
+    if writes.nan is not None or not outcome.dumps:
+        return writes
     from gpuregress.execution.runner import poison  # noqa: PLC0415 - as above
     from gpuregress.store.dumps import reader  # noqa: PLC0415 - loads numpy, and a run of today has its counts
 
-    observed, buffers = outcome.observations, case.initial_buffers
+    buffers = case.initial_buffers
     for dump in outcome.dumps:
         was = buffers[dump.buffer]
         poisoned = was.is_poisoned and case.settings.poison != "none"
         array = reader.read(Path(dump.path)).array
         counts = poison.survey([array], dtypes.parse(dump.dtype), poisoned=poisoned)
         is_unchanged = outcome.inputs.get(was.name) == dump.digest
-        observed = counts.added_to(observed, dump.buffer, is_unchanged=is_unchanged)
-    return dataclasses.replace(outcome, observations=observed)
+        writes = counts.added_to(writes, dump.buffer, is_unchanged=is_unchanged)
+    return writes

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -12,8 +12,8 @@ import numpy.typing as npt
 from gpuregress.execution import device_registry as registry
 from gpuregress.foundation import dtypes, storage
 from gpuregress.foundation.errors import GpuregressError, HarnessError, Interrupted, UsageError
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.records import Outcome, Rule, Verdict
+from gpuregress.gpu.records import Record
 from gpuregress.lab import rule_fitting
 from gpuregress.lab.rule_fitting import RuleFit
 from gpuregress.session import session
@@ -34,8 +34,7 @@ CPU_ORDERS = ("reversed", *(f"random:{seed}" for seed in range(1, 7)))
 _MOST_NAMED = 3
 
 
-@dataclass(frozen=True, slots=True)
-class Proposal:
+class Proposal(Record):
     """A rule for one buffer of a job.
 
     Attributes:
@@ -53,8 +52,7 @@ class Proposal:
     evidence: str
 
 
-@dataclass(frozen=True, slots=True)
-class Calibration:
+class Calibration(Record):
     """The proposed rules of a job.
 
     Attributes:
@@ -229,9 +227,9 @@ def _block_orders(devices: Sequence[str]) -> Iterator[tuple[str, str]]:
 
 
 def _repeats(outcome: Outcome, buffer: str) -> Iterator[tuple[str, Path]]:
-    paths = outcome.observations.repeat_dumps.get(buffer, {})
-    for number, path in paths.items():
-        yield outcome.repeats[buffer][int(number) - 2], Path(path)
+    for repeat in outcome.observations.along("repeat"):
+        if buffer in repeat.dumps:
+            yield repeat.dumps[buffer].digest, Path(repeat.dumps[buffer].path)
 
 
 def _fit(results: _BufferResults) -> RuleFit:

@@ -12,9 +12,9 @@ import numpy.typing as npt
 
 from gpuregress.foundation import dtypes
 from gpuregress.foundation.dtypes import ElementType
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.numeric import determinism, ordinals
 from gpuregress.foundation.records import Rule
+from gpuregress.gpu.records import Record
 from gpuregress.judge import compare
 
 Array = npt.NDArray[np.generic]
@@ -26,8 +26,7 @@ WIDE = 1e-2
 """A larger relative error is no rounding error: another rule is needed, or there is a bug."""
 
 
-@dataclass(frozen=True, slots=True)
-class RuleFit:
+class RuleFit(Record):
     """The rule for one buffer.
 
     Attributes:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ from gpuregress.foundation.errors import GpuregressError
 from gpuregress.foundation.escapes import entry
 from gpuregress.foundation.numeric import float_environment
 from gpuregress.foundation.records import BufferVerdict, Comparison, Rule, Verdict
+from gpuregress.gpu.records import replace
 from gpuregress.judge import diagnose
 from gpuregress.judge.compare import comparators, in_order
 from gpuregress.judge.compare.comparison_request import ComparisonRequest
@@ -68,7 +68,7 @@ def _compared(request: ComparisonRequest, expected: npt.NDArray[Any], actual: np
     evidence = Evidence(
         request.element_type, request.shape, *sample.rows(), of=sample.of, whole_expected=expected, whole_actual=actual
     )
-    return dataclasses.replace(comparison, findings=diagnose.diagnose(evidence))
+    return replace(comparison, findings=diagnose.diagnose(evidence))
 
 
 def _kind(element: ElementType, shape: tuple[int, ...]) -> str:

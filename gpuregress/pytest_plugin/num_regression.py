@@ -14,17 +14,18 @@ import difflib
 import re
 import zipfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pytest
+from msgspec import field
 
 from gpuregress.api import arrays
 from gpuregress.foundation.dtypes import ElementType
 from gpuregress.foundation.numeric import conversion
+from gpuregress.gpu.records import Record
 
 Array = npt.NDArray[Any]
 
@@ -87,8 +88,7 @@ def _shown(value: Any) -> str:
     return text if len(text) <= 30 else f"{text[:27]}…"
 
 
-@dataclass(frozen=True, slots=True)
-class EarlierBaselines:
+class EarlierBaselines(Record):
     """The arrays that pytest-regressions kept for a test.
 
     Attributes:

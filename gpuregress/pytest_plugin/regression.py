@@ -9,7 +9,6 @@ import glob
 import numbers
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -21,6 +20,7 @@ from gpuregress.api import arrays
 from gpuregress.foundation.dtypes import ElementType
 from gpuregress.foundation.escapes import inert, visible
 from gpuregress.foundation.records import Rule
+from gpuregress.gpu.records import Record
 from gpuregress.jobs.spec.rule_validation import validate_rule
 from gpuregress.pytest_plugin import array_comparison, baseline_names, num_regression
 from gpuregress.store.dumps import writer
@@ -32,8 +32,7 @@ _KEYWORDS = (*_KEYS, "rules", "basename")
 _WORDS = {"nan": ("equal", "never"), "order": ("indexed", "any")}
 
 
-@dataclass(frozen=True, slots=True)
-class _Given:
+class _Given(Record):
     """An array that a test passes."""
 
     name: str

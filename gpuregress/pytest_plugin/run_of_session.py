@@ -21,6 +21,7 @@ from filelock import FileLock, Timeout
 from gpuregress.foundation.errors import GpuregressError, HarnessError
 from gpuregress.foundation.interrupts import StopSignal
 from gpuregress.foundation.records import Case, RunSummary, Verdict, from_json, to_json
+from gpuregress.gpu.records import Record
 from gpuregress.jobs import plan
 from gpuregress.pytest_plugin import session_folder
 from gpuregress.report import terminal
@@ -36,8 +37,7 @@ _POLL_S = 0.02
 _MESSAGE = "accepted by pytest --gpuregress-accept"
 
 
-@dataclass(frozen=True, slots=True)
-class ReachedVerdict:
+class ReachedVerdict(Record):
     """The verdict on a case.
 
     Attributes:
@@ -62,8 +62,7 @@ class ReachedVerdict:
         return [line for line in terminal.details(self.verdict, root) if line != self.verdict.reason]
 
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
+class Wanted(Record):
     """What the options ask for.
 
     Attributes:

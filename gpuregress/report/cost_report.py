@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 from gpuregress.foundation.records import Costs, InstructionCost
 from gpuregress.gpu.costs import by_line, total
+from gpuregress.gpu.records import Record
 from gpuregress.report.coverage_report import source_lines
 
 COLUMNS = ("instructions", "lanes", "requests", "sectors each", "bank conflicts", "divergent")
 """Of each line, after its number."""
 
 
-@dataclass(frozen=True, slots=True)
-class ProfiledLine:
+class ProfiledLine(Record):
     """A line of source in a profile.
 
     Attributes:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from gpuregress.foundation.records import Coverage, FileCoverage, LoopCount, RunSummary
-from gpuregress.foundation.records.serialization import to_json
+from gpuregress.foundation.records.json_form import to_json
 from gpuregress.gpu.coverage import merged
+from gpuregress.gpu.records import Record
 
 FILE = "coverage.json"
 """In a run's folder."""
@@ -25,8 +25,7 @@ _SIDES = {
 """Kind of a branch, and whether its line has several → its sides in words, behind "never"."""
 
 
-@dataclass(frozen=True, slots=True)
-class Gap:
+class Gap(Record):
     """Something that no case executed.
 
     Attributes:
@@ -42,8 +41,7 @@ class Gap:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Total:
+class Total(Record):
     """How many of something were executed."""
 
     seen: int
@@ -70,7 +68,7 @@ def of_jobs(summary: RunSummary) -> dict[str, Coverage]:
 
 def _of_cases(summary: RunSummary) -> Iterator[tuple[str, Coverage]]:
     for verdict in summary.verdicts:
-        coverage = verdict.outcome.observations.coverage if verdict.outcome is not None else None
+        coverage = verdict.outcome.observations.instruments.coverage if verdict.outcome is not None else None
         if coverage is not None:
             yield verdict.job, coverage
 
@@ -99,8 +97,7 @@ def to_json_gap(gap: Gap) -> dict[str, Any]:
     return {"path": gap.path, "line": gap.line, "kind": gap.kind, "text": gap.text}
 
 
-@dataclass(frozen=True, slots=True)
-class Point:
+class Point(Record):
     """Something that a case can execute: a line, one side of a branch, a number of iterations, a value of an index.
 
     Attributes:

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Literal
 
 from gpuregress.foundation.escapes import entry, inert, visible
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.records import Missing, RunSummary, SourceLocation, Status, Verdict
+from gpuregress.gpu.records import Record
 from gpuregress.report import morning, terminal
 
 Level = Literal["passed", "failure", "error", "known", "skipped"]
@@ -27,8 +27,7 @@ _LEVELS: dict[Status, Level] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class ReportEntry:
+class ReportEntry(Record):
     """One line of a report.
 
     Attributes:

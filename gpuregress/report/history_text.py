@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import csv
-import dataclasses
 import io
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
+
+from msgspec.structs import asdict
 
 from gpuregress.foundation.escapes import one_line
 from gpuregress.foundation.records import STATUSES, PastResult, PastRun, ShortResult
@@ -76,7 +77,7 @@ def run_row(run: PastRun) -> dict[str, Any]:
 
 def result_row(result: PastResult) -> dict[str, Any]:
     """A result for JSON: all that the history has of it."""
-    plain = {field.name: getattr(result, field.name) for field in dataclasses.fields(result)}
+    plain = asdict(result)
     return plain | {"seconds": round(result.seconds, 4), "samples": [_rounded(one) for one in result.samples]}
 
 

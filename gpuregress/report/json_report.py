@@ -5,7 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from gpuregress.foundation.escapes import json_text
-from gpuregress.foundation.records import BufferVerdict, Outcome, RunSummary, VariantVerdict, Verdict, to_json
+from gpuregress.foundation.records import (
+    BufferVerdict,
+    FurtherRun,
+    Outcome,
+    RunSummary,
+    VariantVerdict,
+    Verdict,
+    to_json,
+)
 from gpuregress.report import terminal
 
 VERSION = 1
@@ -103,28 +111,42 @@ def _measured(outcome: Outcome | None) -> dict[str, Any]:
             "driver": outcome.device.driver,
             **{name: text for name, text in (("uuid", card.uuid), ("bus", card.bus)) if text},
         }
-    seen = outcome.observations
+    seen, writes, instruments = outcome.observations, outcome.observations.writes, outcome.observations.instruments
     published = {
         "timing": seen.timing,
-        "instructions": seen.instructions,
-        "uncounted": seen.uncounted,
-        "exchanges": seen.exchanges,
-        "findings": seen.findings,
-        "poison_twice": seen.poison_twice,
+        "instructions": instruments.instructions,
+        "uncounted": instruments.uncounted,
+        "exchanges": instruments.exchanges,
+        "findings": instruments.findings,
+        "poison_twice": seen.poisons,
         "sanitizer": seen.sanitizer,
-        "unwritten": seen.unwritten,
-        "partly": seen.partly,
-        "nan": seen.nan,
-        "unchanged": seen.unchanged,
-        "overwritten": seen.overwritten,
+        "unwritten": writes.unwritten,
+        "partly": writes.partly,
+        "nan": writes.nan,
+        "unchanged": writes.unchanged,
+        "overwritten": writes.overwritten,
         "orders": seen.orders,
-        "coverage": seen.coverage,
-        "costs": seen.costs,
+        "coverage": instruments.coverage,
+        "costs": instruments.costs,
         "schedule": seen.schedule,
-        "schedules": seen.schedules,
-        "conflicts": seen.conflicts,
+        "schedules": [_schedule(run) for run in seen.along("schedule")],
+        "conflicts": instruments.conflicts,
     }
     return measured | {key: to_json(value) for key, value in published.items() if value}
+
+
+def _schedule(run: FurtherRun) -> dict[str, Any]:
+    accesses = {buffer: [one.message for one in found] for buffer, found in run.facts.findings.items()}
+    published = {
+        "digests": run.facts.digests,
+        "dumps": to_json(run.dumps),
+        "fault": run.fault,
+        "switches": run.facts.switches,
+        "replays": run.facts.replays,
+        "accesses": accesses,
+        "left_out": run.left_out,
+    }
+    return {"name": run.name, **{key: value for key, value in published.items() if value}}
 
 
 def _variant(variant: VariantVerdict) -> dict[str, Any]:

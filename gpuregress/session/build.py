@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from gpuregress.foundation.errors import GpuregressError, InfeasibleSource, UsageError
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.records import Source
 from gpuregress.gpu import architecture_names as architectures
+from gpuregress.gpu.records import Record, replace
 from gpuregress.jobs import plan
 from gpuregress.session.compilation import sources
 from gpuregress.session.compilation.builder import source_key
@@ -20,8 +19,7 @@ from gpuregress.store.project import Project
 from gpuregress.toolchain import cache
 
 
-@dataclass(frozen=True, slots=True)
-class BuildResult:
+class BuildResult(Record):
     """The folder of the programs, their number, the errors of the others, and the exit code.
 
     `infeasible` counts sources that refuse their combination, where the job skips those.
@@ -69,12 +67,12 @@ def build(
             continue
         varied = itertools.chain.from_iterable(case.variants.sources.values() if case.variants else ())
         for one in (*case.sources, *varied):
-            source = dataclasses.replace(one, arch=architectures.named(one.arch, arch)) if arch else one
+            source = replace(one, arch=architectures.named(one.arch, arch)) if arch else one
             key = source_key(source)
             distinct[key] = source
             skipping |= {key} if case.settings.infeasible else set()
         for one in plan.type_sources(case).values():
-            source = dataclasses.replace(one, arch=architectures.named(one.arch, arch)) if arch else one
+            source = replace(one, arch=architectures.named(one.arch, arch)) if arch else one
             typed[source_key(source)] = source
     results = sources.compile_sources(list(distinct.values()), cubins=cubins, listen=listen)
     if typed:  # one that does not compile is not compared, which ends no run

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import dataclasses
 import importlib.util
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import field
 
 from gpuregress.execution import device_registry as registry
 from gpuregress.execution.cuda import nvml, prerequisites
 from gpuregress.execution.workers.early_start import gpu_environment
 from gpuregress.execution.workers.worker_process import DeviceSlot
 from gpuregress.foundation.errors import DeviceError, UsageError
-from gpuregress.foundation.frozen import dataclass
+from gpuregress.gpu.records import Record, replace
 from gpuregress.virtual_gpu.parallel import cores
 
 if TYPE_CHECKING:
@@ -26,8 +26,7 @@ if TYPE_CHECKING:
 _DEVICE = re.compile(r"auto|cpu|cuda(?::(\d+))?")
 
 
-@dataclass(frozen=True, slots=True)
-class DeviceSelection:
+class DeviceSelection(Record):
     """The devices of a run.
 
     Attributes:
@@ -124,10 +123,8 @@ def with_block_order(devices: DeviceSelection, block_order: str) -> DeviceSelect
         return devices
     from gpuregress.virtual_gpu.parallel.block_order import VARIABLE  # noqa: PLC0415 - numpy, which a start does without
 
-    slots = tuple(
-        dataclasses.replace(slot, environment={**slot.environment, VARIABLE: block_order}) for slot in devices.slots
-    )
-    return dataclasses.replace(devices, slots=slots)
+    slots = tuple(replace(slot, environment={**slot.environment, VARIABLE: block_order}) for slot in devices.slots)
+    return replace(devices, slots=slots)
 
 
 def _cpu(why: str, jobs: int | None) -> DeviceSelection:

@@ -16,8 +16,8 @@ from gpuregress.execution import device_registry as registry
 from gpuregress.execution.cuda import prerequisites
 from gpuregress.foundation import storage
 from gpuregress.foundation.errors import GpuregressError, Interrupted
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.records import Source
+from gpuregress.gpu.records import Record
 from gpuregress.jobs.spec import job_files
 from gpuregress.session.compilation import sources
 from gpuregress.toolchain import cache
@@ -28,8 +28,7 @@ _PACKAGES = ("llvmlite", "numpy", "polars", "cuda-bindings", "nvidia-cuda-nvrtc"
 _REINSTALL = "pip install --force-reinstall gpuregress"
 
 
-@dataclass(frozen=True, slots=True)
-class HealthCheck:
+class HealthCheck(Record):
     """One thing that was examined.
 
     Attributes:
@@ -49,8 +48,7 @@ class HealthCheck:
     mend: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Health:
+class Health(Record):
     """The result of all checks, and the devices that can be used."""
 
     pieces: tuple[HealthCheck, ...]

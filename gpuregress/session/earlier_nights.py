@@ -6,13 +6,13 @@ A history that is missing or damaged makes no failure vanish: each of them is ne
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import itertools
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from gpuregress.foundation.errors import StorageError
 from gpuregress.foundation.records import EarlierVerdict, PastResult, PastRun, Since, Verdict
+from gpuregress.gpu.records import replace
 from gpuregress.judge.nights import EarlierNights
 from gpuregress.session.runs import history_entry, journal
 from gpuregress.store.history import History, series
@@ -21,8 +21,8 @@ from gpuregress.store.project import Project
 
 _NIGHTS = 40
 """Nights in which the last verdict of a case is looked for: some may have had other cases."""
-_FEW_NIGHTS = 3
-_FEW_CASES = 200
+FEW_NIGHTS = 3
+FEW_CASES = 200
 """Cases that are looked for one by one, where the last few nights had no verdict on them."""
 _LOOKED_AT = 60
 _NO_NIGHT = "no earlier night on {} is known"
@@ -59,7 +59,7 @@ def opened(project: Project, device: str, run: str, cases: Collection[str]) -> I
         numbers = {name: number for number, name in enumerate(written, 1)}
 
         def earlier(result: PastResult) -> EarlierVerdict:
-            return dataclasses.replace(_earlier(result), number=numbers.get(result.run, 0))
+            return replace(_earlier(result), number=numbers.get(result.run, 0))
 
         def trend(case: str) -> list[EarlierVerdict]:
             past = history.trend(case, _LOOKED_AT, kind, is_own=True)
@@ -69,7 +69,7 @@ def opened(project: Project, device: str, run: str, cases: Collection[str]) -> I
         last = {case: EarlierVerdict(first.run, first.started, "missing", "missing") for case in missing}
         for number, night in enumerate(itertools.chain((first,), nights)):
             absent = [case for case in cases if case not in last]
-            if (number and not absent) or (number >= _FEW_NIGHTS and len(absent) <= _FEW_CASES):
+            if (number and not absent) or (number >= FEW_NIGHTS and len(absent) <= FEW_CASES):
                 found = {case: [one for one in trend(case) if one.verdict != "skip"] for case in absent}
                 last |= {case: verdicts[0] for case, verdicts in found.items() if verdicts}
                 break

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from gpuregress.foundation.frozen import dataclass
+from gpuregress.gpu.records import Record
 
 if TYPE_CHECKING:
     from gpuregress.foundation.records import Verdict
 
 
-@dataclass(frozen=True, slots=True)
-class Planned:
+class Planned(Record):
     """The cases are known.
 
     Attributes:
@@ -28,16 +27,14 @@ class Planned:
     why: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Compiling:
+class Compiling(Record):
     """A source is about to be compiled or searched in the cache: the `number`th of the run."""
 
     source: str
     number: int
 
 
-@dataclass(frozen=True, slots=True)
-class Compiled:
+class Compiled(Record):
     """A source was compiled in this run, not found in the cache.
 
     Attributes:
@@ -49,24 +46,21 @@ class Compiled:
     seconds: Mapping[str, float]
 
 
-@dataclass(frozen=True, slots=True)
-class Started:
+class Started(Record):
     """A worker took a case; the slot has the name of its device."""
 
     case: str
     slot: str
 
 
-@dataclass(frozen=True, slots=True)
-class Judged:
+class Judged(Record):
     """A case has its verdict, the `number`th of the run."""
 
     verdict: Verdict
     number: int
 
 
-@dataclass(frozen=True, slots=True)
-class Advanced:
+class Advanced(Record):
     """A command that is no run has done a part of its work.
 
     Attributes:

@@ -24,8 +24,8 @@ def remarks(
         costs: its costs compared with the accepted ones.
     """
     return (
-        *outcome.observations.exchanges,
-        *outcome.observations.unwatched,
+        *outcome.observations.instruments.exchanges,
+        *outcome.observations.instruments.unwatched,
         *_poison(outcome),
         *_timing(outcome, timing),
         *(one.message for one in costs if not one.fails and (not one.measure or one.actual != one.expected)),
@@ -35,7 +35,7 @@ def remarks(
 
 
 def _poison(outcome: Outcome) -> Iterator[str]:
-    for name, compared in outcome.observations.poison_twice.items():
+    for name, compared in outcome.observations.poisons.items():
         unwritten, shows = compared.unwritten, compared.shows
         if unwritten:
             count = f"{unwritten.elements} of {unwritten.of}"

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
 
 from gpuregress.foundation import storage
 from gpuregress.foundation.errors import BaselineError, StorageError
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.records import Case, Missing
+from gpuregress.gpu.records import Record, replace
 from gpuregress.session.run_request import ExpectedCases, RunRequest
 from gpuregress.store.baselines import BaselineStore, expected_cases
 from gpuregress.store.project import Project
@@ -24,8 +23,7 @@ FILE = "nightly.json"
 _UNKNOWN = "whether a case vanished since the last nightly run is not known"
 
 
-@dataclass(frozen=True, slots=True)
-class MissingCases:
+class MissingCases(Record):
     """The missing cases of a run.
 
     Attributes:
@@ -37,8 +35,7 @@ class MissingCases:
     notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class LastNight:
+class LastNight(Record):
     """The record that the last finished nightly run left for the next one.
 
     Attributes:

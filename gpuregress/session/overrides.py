@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 
 from gpuregress.foundation.errors import UsageError
 from gpuregress.foundation.records import Case, checks_named
+from gpuregress.gpu.records import replace
 from gpuregress.gpu.schedules import FORWARD
 from gpuregress.session.device_slots import DeviceSelection
 from gpuregress.session.run_request import RunRequest
@@ -87,7 +87,7 @@ def apply(cases: Sequence[Case], request: RunRequest, devices: DeviceSelection) 
     """Apply the overrides, and compile for the GPU's own architecture where the job names none."""
     sanitize = request.sanitize if devices.kind == "cuda" else None
     if devices.kind == "cuda":
-        request = dataclasses.replace(request, schedules=())
+        request = replace(request, schedules=())
     return tuple(
         _applied(_with_other_twins(case, devices.kind), request, sanitize, devices.kind, devices.arch) for case in cases
     )
@@ -98,45 +98,43 @@ def _with_other_twins(case: Case, kind: str) -> Case:
     if case.settings.twins is None:
         return case
     twins = tuple(twin for twin in case.settings.twins if twin != kind)
-    return dataclasses.replace(case, settings=dataclasses.replace(case.settings, twins=twins))
+    return replace(case, settings=replace(case.settings, twins=twins))
 
 
 def _applied(case: Case, request: RunRequest, sanitize: str | None, kind: str, arch: str) -> Case:
     wanted = (*case.settings.instruments.checks, *request.checks)
     checks = checks_named(wanted, "--check") if kind == "cpu" else ()
-    asked = dataclasses.replace(case.settings, schedules=request.schedules or case.settings.schedules)
+    asked = replace(case.settings, schedules=request.schedules or case.settings.schedules)
     main = asked.main_schedule
-    settings = dataclasses.replace(
+    settings = replace(
         asked,
         poison=request.poison,
         sanitize=sanitize,
         dump_every_launch=True if request.dump_every_launch else None,
         timing=case.settings.timing if _is_timed(request, main) else None,
-        instruments=dataclasses.replace(
+        instruments=replace(
             case.settings.instruments,
             checks=checks,
             coverage=request.coverage,
             costs=(request.costs or bool(case.settings.cost)) and main == FORWARD,
         ),
     )
-    case = dataclasses.replace(case, settings=settings)
+    case = replace(case, settings=settings)
     if settings.instruments.costs and kind == "cpu":
-        limits = dataclasses.replace(case.limits, timeout=_COUNTED_SLOWER * case.limits.timeout)
-        case = dataclasses.replace(case, limits=limits)
+        limits = replace(case.limits, timeout=_COUNTED_SLOWER * case.limits.timeout)
+        case = replace(case, limits=limits)
     if not arch or case.settings.arch is not None:
         return case
-    first, *others = (dataclasses.replace(source, arch=arch) for source in case.sources)
+    first, *others = (replace(source, arch=arch) for source in case.sources)
     kernels = {
-        name: dataclasses.replace(kernel, source=dataclasses.replace(kernel.source, arch=arch))
+        name: replace(kernel, source=replace(kernel.source, arch=arch))
         for name, kernel in case.reference_kernels.items()
     }
     variants = case.variants
     if variants is not None:
         sources = {
-            name: tuple(dataclasses.replace(source, arch=arch) for source in combination)
+            name: tuple(replace(source, arch=arch) for source in combination)
             for name, combination in variants.sources.items()
         }
-        variants = dataclasses.replace(variants, sources=sources)
-    return dataclasses.replace(
-        case, source=first, other_sources=tuple(others), reference_kernels=kernels, variants=variants
-    )
+        variants = replace(variants, sources=sources)
+    return replace(case, source=first, other_sources=tuple(others), reference_kernels=kernels, variants=variants)

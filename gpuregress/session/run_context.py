@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import time
-from dataclasses import field
 from datetime import datetime
+
+from msgspec import field
 
 from gpuregress.execution.workers.pool import CasePool
 from gpuregress.foundation import clock
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.interrupts import StopSignal
+from gpuregress.gpu.records import Record
 from gpuregress.session.device_slots import DeviceSelection
 from gpuregress.session.events import Listener
 from gpuregress.session.run_request import Machinery, RunRequest
 from gpuregress.store.project import Project
 
 
-@dataclass(frozen=True, slots=True)
-class RunContext:
+class RunContext(Record):
     """The request, the devices and the services of a run.
 
     Attributes:

@@ -6,11 +6,12 @@ Nothing heavy is loaded here, so that a worker can start before the rest of gpur
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gpuregress.foundation.frozen import dataclass
+from msgspec import field
+
+from gpuregress.gpu.records import Record
 
 if TYPE_CHECKING:
     from gpuregress.foundation.interrupts import StopSignal
@@ -19,8 +20,7 @@ if TYPE_CHECKING:
     from gpuregress.session.compiler_crew import Crew
 
 
-@dataclass(frozen=True, slots=True)
-class ExpectedCases:
+class ExpectedCases(Record):
     """The cases that a nightly run expects.
 
     Attributes:
@@ -39,8 +39,7 @@ class ExpectedCases:
 NOTHING_EXPECTED = ExpectedCases()
 
 
-@dataclass(frozen=True, slots=True)
-class RunRequest:
+class RunRequest(Record):
     """What a run should do.
 
     Attributes:
@@ -116,8 +115,7 @@ class RunRequest:
         return not (self.selectors or self.name_glob or self.tags or self.rerun_failed)
 
 
-@dataclass(frozen=True, slots=True)
-class Machinery:
+class Machinery(Record):
     """The parts of a run that a test may replace.
 
     Attributes:

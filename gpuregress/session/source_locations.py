@@ -6,13 +6,13 @@ failure of a kernel is located at the kernel's definition, and what has no kerne
 
 from __future__ import annotations
 
-import dataclasses
 import re
 from functools import lru_cache
 from pathlib import Path
 
 from gpuregress.foundation.errors import CALLED_AT, GpuregressError
 from gpuregress.foundation.records import Case, Source, SourceLocation, Verdict
+from gpuregress.gpu.records import replace
 from gpuregress.toolchain import programs
 
 _LINE = re.compile(r"(?P<file>[^\s'\"(),;:]+)(?::(?P<line>\d+)|\((?P<compiler>\d+)\))")
@@ -28,7 +28,7 @@ def located(verdict: Verdict, case: Case) -> Verdict:
     """
     if verdict.location is not None:
         return verdict
-    return dataclasses.replace(verdict, location=_named_line(verdict, case) or _definition(verdict, case))
+    return replace(verdict, location=_named_line(verdict, case) or _definition(verdict, case))
 
 
 def _named_line(verdict: Verdict, case: Case) -> SourceLocation | None:
@@ -45,7 +45,7 @@ def _named_line(verdict: Verdict, case: Case) -> SourceLocation | None:
             if path := _path(Path(match["file"]).name, case):
                 chain.append(SourceLocation(path, int(match["line"] or match["compiler"])))
         if chain:
-            return dataclasses.replace(chain[0], calls=tuple(chain[1:]))
+            return replace(chain[0], calls=tuple(chain[1:]))
     return None
 
 

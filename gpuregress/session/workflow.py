@@ -5,7 +5,6 @@ Each step takes the context and the record of the step before it, and returns a 
 
 from __future__ import annotations
 
-import dataclasses
 import threading
 from pathlib import Path
 
@@ -13,6 +12,7 @@ from gpuregress import __version__
 from gpuregress.foundation import git
 from gpuregress.foundation.numeric import float_environment
 from gpuregress.foundation.records import RunSummary
+from gpuregress.gpu.records import replace
 from gpuregress.judge.nights import LeftOut
 from gpuregress.session.compilation.builder import open_builder
 from gpuregress.session.events import Planned
@@ -50,8 +50,8 @@ def execute(context: RunContext) -> RunSummary:
         begun = recording.start
         notes = (*([part.note] if part.note else []), *summary.notes)
         seconds = summary.seconds + sum(reached.seconds for reached in part.kept.values())
-        summary = dataclasses.replace(summary, commit=begun.commit, started=begun.started)
-        summary = dataclasses.replace(summary, seconds=seconds, notes=notes)
+        summary = replace(summary, commit=begun.commit, started=begun.started)
+        summary = replace(summary, seconds=seconds, notes=notes)
         left_out = LeftOut(executed.no_turn, executed.held_back, context.request.lacking)
         return recording.finish(night.compare(context, summary, left_out, executed.unknown))
 
@@ -79,7 +79,7 @@ def _recording(context: RunContext, start: journal.JournalStart, part: EarlierPa
         return Recording.begin(context.project, start, context.started)
     compilers = results.compilers(part.journal.entries).split(", ")
     began, folder = part.journal.start, part.journal.path.parent
-    start = dataclasses.replace(start, run=began.run, started=began.started, night=began.night, owed=began.owed)
+    start = replace(start, run=began.run, started=began.started, night=began.night, owed=began.owed)
     return Recording.resume(context.project, folder, start, compilers)
 
 

@@ -25,9 +25,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from gpuregress.foundation.errors import StorageError
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.records import Argument, Buffer, Case, Launch
 from gpuregress.foundation.storage import disk_errors, read_bytes, sync_folder
+from gpuregress.gpu.records import Record
 
 VERSION = 1
 
@@ -42,8 +42,7 @@ _HEADER = re.compile(r"# ([^:]*): (.*)")
 _ESCAPED = re.compile(r"\\(?:x([0-9a-f]{2})|u([0-9a-f]{4})|U([0-9a-f]{8})|(.))")
 
 
-@dataclass(frozen=True, slots=True)
-class LaunchBegin:
+class LaunchBegin(Record):
     """The beginning of a launch.
 
     Attributes:
@@ -76,24 +75,21 @@ class LaunchBegin:
         return f"{self.call}{constant} seed={self.seed}{variant}{f' schedule={self.schedule}' if self.schedule else ''}"
 
 
-@dataclass(frozen=True, slots=True)
-class LaunchEnd:
+class LaunchEnd(Record):
     """The end of a launch, and its time on the device."""
 
     number: int
     elapsed_ms: float
 
 
-@dataclass(frozen=True, slots=True)
-class LaunchFault:
+class LaunchFault(Record):
     """The failure of a launch."""
 
     number: int
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class LaunchRetry:
+class LaunchRetry(Record):
     """A launch that was stopped because its case runs again, with the reason."""
 
     number: int
@@ -103,8 +99,7 @@ class LaunchRetry:
 Event = LaunchBegin | LaunchEnd | LaunchFault | LaunchRetry
 
 
-@dataclass(frozen=True, slots=True)
-class Log:
+class Log(Record):
     """The content of a launch log.
 
     Attributes:

@@ -20,9 +20,9 @@ from typing import Any, TypeVar
 
 from gpuregress.foundation import storage
 from gpuregress.foundation.errors import BaselineError, DumpError, HarnessError, StorageError
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.records import Dump
 from gpuregress.foundation.storage import TEMPORARY_PREFIX, explain, sync_all
+from gpuregress.gpu.records import Record
 from gpuregress.toolchain import cache
 
 R = TypeVar("R")
@@ -97,8 +97,7 @@ _SILENT: dict[str, float] = {}
 _LONGEST_MESSAGE = 300
 
 
-@dataclass(frozen=True, slots=True)
-class ObjectFolder:
+class ObjectFolder(Record):
     """A folder of objects.
 
     Attributes:

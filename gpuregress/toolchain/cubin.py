@@ -9,8 +9,8 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.records import Entry, Parameter
+from gpuregress.gpu.records import Record
 
 _MACHINE_CUDA = 190
 _SYMBOL_TABLE = 2
@@ -23,8 +23,7 @@ _CODE = (".text.", ".nv.constant", ".nv.global")
 _CUDA_ENTRY = 0x10  # in a symbol's st_other: a kernel, not a device function
 
 
-@dataclass(frozen=True, slots=True)
-class CubinModule:
+class CubinModule(Record):
     """A cubin's contents by name.
 
     Attributes:
@@ -38,8 +37,7 @@ class CubinModule:
     arch: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class _Symbol:
+class _Symbol(Record):
     name: str
     kind: int
     other: int

@@ -11,15 +11,14 @@ import re
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from gpuregress.foundation import storage
 from gpuregress.foundation.errors import CompileError, HarnessError, InfeasibleSource
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.records import Program
 from gpuregress.gpu.demangle import demangle
+from gpuregress.gpu.records import Record, replace
 from gpuregress.toolchain import cache
 
 _ENTRY = re.compile(r"(?:Compiling entry function|Function properties for) '?(?P<name>[\w$.]+)'?")
@@ -39,8 +38,7 @@ _FIGURES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class LinkResult:
+class LinkResult(Record):
     """A cubin and the resources of its kernels.
 
     Attributes:
@@ -98,8 +96,7 @@ def link(ptx: str, arch: str, name: str) -> LinkResult:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Assembler:
+class _Assembler(Record):
     """An assembler that is installed here.
 
     Attributes:

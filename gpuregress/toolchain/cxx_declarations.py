@@ -10,13 +10,12 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 
 from gpuregress.foundation import dtypes
 from gpuregress.foundation.dtypes import Scalar
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.records import Entry, Parameter
 from gpuregress.gpu import demangle
+from gpuregress.gpu.records import Record, replace
 from gpuregress.toolchain.cxx_types import dtype_of_type
 from gpuregress.toolchain.include_scanner import without_comments
 
@@ -27,8 +26,7 @@ _ATTRIBUTES = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class CxxParameter:
+class CxxParameter(Record):
     """A kernel's parameter in the source.
 
     Attributes:
@@ -46,8 +44,7 @@ class CxxParameter:
     default: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Declaration:
+class Declaration(Record):
     """A `__global__` function.
 
     Attributes:

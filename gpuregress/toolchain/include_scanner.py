@@ -18,8 +18,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
 
-from gpuregress.foundation import read_log
-from gpuregress.foundation.frozen import dataclass
+from gpuregress.gpu.records import Record
 from gpuregress.toolchain.headers import virtual_headers
 
 SUFFIXES = (".cu", ".cuh")
@@ -63,8 +62,7 @@ _UNKNOWN_BYTES = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class SourceInputs:
+class SourceInputs(Record):
     """The files that decide the result of compiling a source.
 
     Attributes:
@@ -88,8 +86,7 @@ class SourceInputs:
         return hashlib.sha256(b"".join(contents) + where).hexdigest()
 
 
-@dataclass(frozen=True, slots=True)
-class _Directive:
+class _Directive(Record):
     """The name of a header in an `#include` or a `__has_include`.
 
     Attributes:
@@ -103,8 +100,7 @@ class _Directive:
     is_next: bool
 
 
-@dataclass(frozen=True, slots=True)
-class _Text:
+class _Text(Record):
     """The directives of one file; `unknown` as in `SourceInputs`, with the line."""
 
     directives: tuple[_Directive, ...]
@@ -209,7 +205,6 @@ def _spellings(folder: Path, name: str) -> tuple[Path, ...]:
 
 def _content(path: Path) -> bytes | None:
     """A file's content, None where there is no file that can be read."""
-    read_log.note(path)
     try:
         return path.read_bytes() if path.is_file() else None
     except (OSError, ValueError):
@@ -218,7 +213,7 @@ def _content(path: Path) -> bytes | None:
 
 def _names(folder: Path) -> set[str]:
     try:
-        return set(read_log.names(folder))
+        return set(os.listdir(folder))  # noqa: PTH208 - names are needed, not paths
     except OSError:
         return set()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator
 
-from gpuregress.foundation.frozen import dataclass
+from gpuregress.gpu.records import Record
 
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _ENTRY = re.compile(r"^[ \t]*(?:\.(?:visible|weak|extern)\s+)?\.entry\s+([\w$]+)", re.MULTILINE)
@@ -70,8 +70,7 @@ def without_instantiations(text: str) -> str:
     return "".join((*pieces, text[at:]))
 
 
-@dataclass(frozen=True, slots=True)
-class _Token:
+class _Token(Record):
     """A token of C++ that is no comment.
 
     Attributes:

@@ -9,8 +9,8 @@ import re
 from collections.abc import Mapping, Sequence
 
 from gpuregress.foundation import dtypes
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.records import HARNESS_FILE, MemberLayout, TypeKind, TypeLayout
+from gpuregress.gpu.records import Record
 from gpuregress.toolchain.cxx_types import dtype_of_type
 from gpuregress.toolchain.functions import harness
 
@@ -28,8 +28,7 @@ template <typename T> struct plain {
 """
 
 
-@dataclass(frozen=True, slots=True)
-class DataMember:
+class DataMember(Record):
     """A data member as the source declares it: `pos.x` of a structure within, and the text of its type."""
 
     path: str

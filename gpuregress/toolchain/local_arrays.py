@@ -16,8 +16,8 @@ from itertools import pairwise
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.records import LineEdit
+from gpuregress.gpu.records import Record
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -97,8 +97,7 @@ def _name(declarator: Node) -> str:
     return (node.text or b"").decode("ascii") if node is not None and node.type == "identifier" else ""
 
 
-@dataclass(frozen=True, slots=True)
-class _Line:
+class _Line(Record):
     """A line of PTX: its number, from 1, as it is, and with single spaces."""
 
     number: int
@@ -106,8 +105,7 @@ class _Line:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class _Statement:
+class _Statement(Record):
     """A statement without the numbers of its registers, those that hold addresses, and the offset that it names."""
 
     shape: str
@@ -115,8 +113,7 @@ class _Statement:
     offset: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class _Array:
+class _Array(Record):
     """A local array: its first byte in the depot with gaps, and its bytes."""
 
     name: str

@@ -6,14 +6,12 @@ import contextlib
 import os
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gpuregress.foundation import read_log
 from gpuregress.foundation.errors import CompileError, HarnessError, InfeasibleSource, UnknownNames
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.records import HARNESS_FILE, HARNESS_KERNEL, LineEdit, Source
+from gpuregress.gpu.records import Record, replace
 from gpuregress.toolchain import compiler_messages, cxx_declarations, include_scanner, kernel_text, local_arrays
 from gpuregress.toolchain.headers import host_headers, virtual_headers
 from gpuregress.toolchain.include_scanner import SourceInputs
@@ -23,8 +21,7 @@ if TYPE_CHECKING:
 from gpuregress.toolchain.cxx_declarations import Declaration
 
 
-@dataclass(frozen=True, slots=True)
-class NvrtcResult:
+class NvrtcResult(Record):
     """The result of compiling a source with NVRTC.
 
     Attributes:
@@ -81,8 +78,6 @@ def search_folders(source: Source) -> tuple[Path, ...]:
     folder = Path(source.path).parent
     named = _split_folders(source.options)[1]
     folders = [folder, *(Path(name) for name in source.include), *(folder / name for name in named)]
-    for path in folders:
-        read_log.note(path)
     return tuple(dict.fromkeys(Path(os.path.realpath(path)) for path in folders))
 
 
@@ -135,8 +130,7 @@ _DEFAULT_DEVICE = ("-default-device", "--device-as-default-execution-space")
 """Options with which functions without annotation are device code."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Attempt:
+class _Attempt(Record):
     """One compilation of texts: the result, or None and the log that says why."""
 
     unit: TranslationUnit
@@ -456,8 +450,7 @@ def _first_line(error: BaseException) -> str:
 _ALIAS = "gpuregress_overload_{}"
 
 
-@dataclass(frozen=True, slots=True)
-class NameExpressions:
+class NameExpressions(Record):
     """What the compiler is asked for.
 
     Attributes:

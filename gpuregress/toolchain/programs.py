@@ -6,7 +6,6 @@ import itertools
 import re
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +22,7 @@ from gpuregress.foundation.records import (
 )
 from gpuregress.gpu import architecture_names as architectures
 from gpuregress.gpu.demangle import demangle
+from gpuregress.gpu.records import replace
 from gpuregress.toolchain import (
     cache,
     compiler_messages,

@@ -6,8 +6,8 @@ import math
 import re
 from typing import Literal
 
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.records import Entry, Parameter
+from gpuregress.gpu.records import Record
 
 Kind = Literal["pointer", "integer", "float", "struct", "word"]
 
@@ -41,8 +41,7 @@ _LANES = re.compile(r"\.v(\d)\b")
 _EXTENT = re.compile(r"\[\s*(\d*)\s*\]")
 
 
-@dataclass(frozen=True, slots=True)
-class PtxModule:
+class PtxModule(Record):
     """The declarations of a PTX module.
 
     Attributes:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
+from gpuregress.gpu.records import replace
 from gpuregress.virtual_gpu.analysis import effects
 from gpuregress.virtual_gpu.analysis.control_flow_graph import ControlFlowGraph
-from gpuregress.virtual_gpu.analysis.points_to import PointsTo
+from gpuregress.virtual_gpu.analysis.pointers import PointsTo
 from gpuregress.virtual_gpu.builder.frame import lay_out
 from gpuregress.virtual_gpu.functions.inlining import inlined
 from gpuregress.virtual_gpu.ptx import parser

@@ -9,7 +9,6 @@ import os
 import platform
 import time
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import replace
 from types import TracebackType
 from typing import Self
 
@@ -24,6 +23,7 @@ from gpuregress.gpu.architectures import SM_90
 from gpuregress.gpu.base import LaunchReport
 from gpuregress.gpu.instruments import Instruments
 from gpuregress.gpu.limits import check_cooperative, check_launch, of_architecture
+from gpuregress.gpu.records import replace
 from gpuregress.gpu.schedule_names import NamedSchedule
 from gpuregress.gpu.tensor_map_sizes import check_size
 from gpuregress.gpu.tensor_maps import TensorMap
@@ -36,16 +36,14 @@ from gpuregress.virtual_gpu.instruments.launch_instrument import InstrumentedLau
 from gpuregress.virtual_gpu.instruments.shadow_values import ShadowValues
 from gpuregress.virtual_gpu.module import CpuModule, warp_width
 from gpuregress.virtual_gpu.parallel import block_order, cores, partition
-from gpuregress.virtual_gpu.parallel.launch import AddressMap, KernelLaunch
-from gpuregress.virtual_gpu.runtime import faults, lane_exchanges, llvm_backend, machine_layout
+from gpuregress.virtual_gpu.parallel.affine import AddressMap, KernelLaunch
+from gpuregress.virtual_gpu.runtime import faults, lane_exchanges, llvm_backend, machine_layout, tensor_tiles
 from gpuregress.virtual_gpu.runtime.arena import Arena, local_size
-from gpuregress.virtual_gpu.runtime.blocks.co_resident_blocks import CoResidentGrid
-from gpuregress.virtual_gpu.runtime.blocks.resident_blocks import ResidentBlocks
-from gpuregress.virtual_gpu.runtime.bulk import map_bytes
-from gpuregress.virtual_gpu.runtime.bulk.copies import BulkCopies
+from gpuregress.virtual_gpu.runtime.bulk_copies import BulkCopies
 from gpuregress.virtual_gpu.runtime.machine_layout import Machine
 from gpuregress.virtual_gpu.runtime.memory import AddressSpace, Region
 from gpuregress.virtual_gpu.runtime.program import KernelFacts, Schedule
+from gpuregress.virtual_gpu.runtime.resident_blocks import CoResidentGrid, ResidentBlocks
 from gpuregress.virtual_gpu.runtime.syscalls import Syscalls
 from gpuregress.virtual_gpu.runtime.textures import Textures
 
@@ -203,7 +201,7 @@ class CpuDevice(base.Device):
             DeviceError: the memory is too small.
         """
         check_size(memory, given)
-        return map_bytes.pack(given, memory.address)
+        return tensor_tiles.pack(given, memory.address)
 
     def free_all(self) -> None:
         """Free every buffer, texture and module."""

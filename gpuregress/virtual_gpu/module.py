@@ -18,11 +18,10 @@ from gpuregress.gpu.parameters import pack
 from gpuregress.toolchain import cache
 from gpuregress.virtual_gpu.compilation.object_cache import compiled
 from gpuregress.virtual_gpu.runtime import llvm_backend
-from gpuregress.virtual_gpu.runtime.counters.probe_sites import COUNTERS
-from gpuregress.virtual_gpu.runtime.memory import AddressSpace, Region
+from gpuregress.virtual_gpu.runtime.memory import AddressSpace, Region, allocate_variables
+from gpuregress.virtual_gpu.runtime.probe_sites import COUNTERS
 from gpuregress.virtual_gpu.runtime.program import CompiledModule, KernelFacts, Schedule
 from gpuregress.virtual_gpu.runtime.special_function_tables import table
-from gpuregress.virtual_gpu.runtime.variables import allocate_variables
 
 
 class CpuModule(base.DeviceModule):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +9,7 @@ import numpy as np
 import pytest
 
 import gpuregress
+from gpuregress.gpu.records import replace
 from tests.workshop import Workshop
 
 
@@ -43,7 +43,7 @@ def test_results_have_verdicts_messages_and_buffers(job: gpuregress.Job) -> None
 
 
 def test_a_changed_case_is_run_as_it_is(job: gpuregress.Job) -> None:
-    case = dataclasses.replace(job["n=7"], dump=("x", "out"))
+    case = replace(job["n=7"], dump=("x", "out"))
     (result,) = gpuregress.run(case, device="cpu", repeat=2, timeout=5)
     assert set(result.buffers) == {"x", "out"}
     assert (result.case.repeat, result.case.limits.timeout) == (2, 5)
@@ -56,7 +56,7 @@ def test_paths_and_projects_that_are_not_there(job: gpuregress.Job, tmp_path_fac
         gpuregress.load_job("missing.yaml")
     elsewhere = tmp_path_factory.mktemp("other")
     (elsewhere / "configs").mkdir()
-    other = dataclasses.replace(job[0], path=str(elsewhere / "configs/scale.yaml"))
+    other = replace(job[0], path=str(elsewhere / "configs/scale.yaml"))
     with pytest.raises(gpuregress.UsageError, match="the cases belong to several projects"):
         gpuregress.run([job[0], other], device="cpu")
 
@@ -71,7 +71,7 @@ def test_a_case_is_run_once_and_its_name_is_that_of_one_case(job: gpuregress.Job
     results = gpuregress.run([job, job[0]], device="cpu")
     assert [result.case for result in results] == list(job)
     with pytest.raises(gpuregress.UsageError, match="two different cases are called"):
-        gpuregress.run([job[0], dataclasses.replace(job[0], repeat=7)], device="cpu")
+        gpuregress.run([job[0], replace(job[0], repeat=7)], device="cpu")
     with pytest.raises(gpuregress.NothingToDo, match="no case to run"):
         gpuregress.run([], device="cpu")
 

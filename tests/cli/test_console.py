@@ -91,6 +91,7 @@ def hostile(shop: Workshop) -> Workshop:
     return shop
 
 
+@pytest.mark.slow
 def test_what_kernels_compilers_and_functions_say_is_visible(hostile: Workshop) -> None:
     printed = clean(hostile, "run", "--device", "cpu", "-v")
     for verdict in ("new prints/n=100", "fault asserts/n=100", "error error/n=100", "differ reference/n=100"):

@@ -6,7 +6,6 @@ Every program runs here in one of its variants, every sixth kernel of it; all of
 
 from __future__ import annotations
 
-import dataclasses
 import fnmatch
 import json
 from collections.abc import Callable
@@ -17,10 +16,12 @@ import numpy.typing as npt
 import pytest
 
 from gpuregress.execution.device_registry import open_device
+from gpuregress.gpu.records import replace
 from tests.conformance.kernels import images, programs
 from tests.conformance.kernels.execute import DIGESTS, compiled, digest, launch
 from tests.conformance.kernels.programs import Variant
 from tests.devices import texture_oracle
+from tests.slow_cases import some_slow
 
 Words = npt.NDArray[np.uint32]
 Oracle = Callable[[Words], npt.NDArray[Any]]
@@ -30,6 +31,21 @@ SLOW_TO_OPTIMISE = ("cub_block", "library", "math_double", "random")
 """Programs that run here as those of launches of few threads do: without the seconds of LLVM's optimisation."""
 
 
+QUICK = (
+    "bfloat",
+    "filtering",
+    "half",
+    "integers",
+    "language",
+    "matrices",
+    "matrix_moves",
+    "narrow",
+    "printing",
+    "warps",
+)
+"""Programs whose tests are not slow."""
+
+
 def _variant(program: str) -> Variant:
     variants = programs.variants(program)
     return variants[programs.names().index(program) % len(variants)]
@@ -37,14 +53,14 @@ def _variant(program: str) -> Variant:
 
 def _run(program: str, kernels: list[str], variant: Variant) -> dict[str, tuple[bytes, str]]:
     built = compiled(programs.source(program, variant), "cpu")
-    few = dataclasses.replace(built, entries={name: built.entries[name] for name in kernels})
+    few = replace(built, entries={name: built.entries[name] for name in kernels})
     with open_device("cpu") as device:
         module = device.load(few, 1 if program in SLOW_TO_OPTIMISE else None)
         shapes = programs.kernels(program)
         return {name: launch(device, module, few.entries[name].mangled, shapes[name]) for name in kernels}
 
 
-@pytest.mark.parametrize("program", programs.names())
+@pytest.mark.parametrize("program", some_slow(programs.names(), set(programs.names()) - set(QUICK)))
 def test_programs_store_what_the_card_stored_and_what_they_say(program: str) -> None:
     recorded = json.loads(DIGESTS.read_text(encoding="utf-8"))
     variant = _variant(program)

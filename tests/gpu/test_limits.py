@@ -1,14 +1,13 @@
 # ruff: noqa: RUF001 - the messages write a product with its sign
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from gpuregress.foundation.errors import DeviceError
 from gpuregress.foundation.records import SM_90, DeviceInfo, Dim3
 from gpuregress.gpu.base import KernelInfo
 from gpuregress.gpu.limits import check_cooperative, check_launch, of_architecture
+from gpuregress.gpu.records import replace
 
 H200 = DeviceInfo(
     "cuda:0",

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import pytest
 
-from gpuregress.foundation.records import ScheduleRun, serialization
 from gpuregress.gpu import schedules
 
 NAMES = ["forward", "reverse", "lockstep", "adversarial", "by-warp", "shuffled:0", "shuffled:123456789012345678"]
@@ -60,8 +59,3 @@ def test_a_number_of_schedules_takes_the_named_ones_first() -> None:
     assert "adversarial" in eight
     assert eight[-2].startswith("shuffled:")
     assert all(not schedules.problem(name) for name in schedules.first(schedules.MOST_SCHEDULES))
-
-
-def test_a_run_survives_json() -> None:
-    run = ScheduleRun("reverse", {"out": "ab"}, fault="trap: x")
-    assert serialization.from_json(ScheduleRun, serialization.to_json(run)) == run

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import os
 import signal
 import threading
@@ -15,11 +14,13 @@ import pytest
 
 from gpuregress.foundation.errors import DeviceError, Interrupted, UsageError
 from gpuregress.foundation.records import Buffer, Case, Fill, InputFile, PythonFunction, RunSummary, Source
+from gpuregress.gpu.records import replace
 from gpuregress.session.events import Event, Started
 from gpuregress.session.nights import nightly
 from gpuregress.session.run_request import Machinery, RunRequest
 from gpuregress.store import launch_log
-from gpuregress.store.project import ClusterSettings, Project, Settings
+from gpuregress.store.project import Project
+from gpuregress.store.settings import ClusterSettings, Settings
 from tests import fakes
 from tests.execution.cluster import dask_hosts
 from tests.execution.cluster.dask_hosts import DaskProcess, Hosts
@@ -72,7 +73,7 @@ def with_files(folder: Path) -> list[Case]:
 
     def filled(name: str, fill: Fill, **more: Any) -> Case:
         case = fakes.case("twice", name=f"fake/{name}", **more)
-        return dataclasses.replace(case, buffers={**case.buffers, "x": Buffer("x", "float32", (8,), fill)})
+        return replace(case, buffers={**case.buffers, "x": Buffer("x", "float32", (8,), fill)})
 
     return [
         filled("file", Fill("file", InputFile(str(values)), 1), reference={"out": f"{module}:doubled"}),
@@ -90,7 +91,7 @@ def test_a_run_on_a_cluster_is_that_of_one_machine(
         fakes.case("double", name="fake/large", count=5000),
         fakes.case("crash"),
         fakes.case("sleep", timeout=0.3),
-        dataclasses.replace(fakes.case("double", name="fake/broken"), source=Source("/nowhere/broken.cu")),
+        replace(fakes.case("double", name="fake/broken"), source=Source("/nowhere/broken.cu")),
     ]
     there, here = run(bench, scheduler.address, *cases), bench.run(*cases)
     assert words(there) == words(here)
@@ -163,7 +164,7 @@ def test_a_case_that_loses_two_hosts_is_an_error(bench: Bench, hosts: Hosts, own
 
 
 def patient(project: Project, wait: float) -> Project:
-    return dataclasses.replace(project, settings=Settings(cluster=ClusterSettings(wait=wait)))
+    return replace(project, settings=Settings(cluster=ClusterSettings(wait=wait)))
 
 
 def test_nothing_waits_for_workers_that_are_all_gone(bench: Bench, hosts: Hosts, own: DaskProcess) -> None:
@@ -251,7 +252,7 @@ def test_gpus_are_resources_of_workers(bench: Bench, hosts: Hosts, own: DaskProc
 
 def test_the_settings_name_the_cluster_of_run(bench: Bench, hosts: Hosts, own: DaskProcess) -> None:
     hosts.worker(own, host="cards", resources={"GPU": 1, "sm_90": 1})
-    bench.project = dataclasses.replace(bench.project, settings=Settings(cluster=ClusterSettings(own.address)))
+    bench.project = replace(bench.project, settings=Settings(cluster=ClusterSettings(own.address)))
     summary = bench.run(fakes.case("double"), cluster=None, device="cuda")
     (outcome,) = (one.outcome for one in summary.verdicts)
     assert outcome is not None

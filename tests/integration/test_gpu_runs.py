@@ -16,7 +16,8 @@ from gpuregress.report.formats import junit
 from gpuregress.session import device_slots, session
 from gpuregress.session.run_request import Machinery, RunRequest
 from gpuregress.store import launch_log
-from gpuregress.store.project import Project, Settings
+from gpuregress.store.project import Project
+from gpuregress.store.settings import Settings
 from tests import fakes
 from tests.session.compilation.crews import in_process
 

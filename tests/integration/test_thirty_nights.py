@@ -178,6 +178,7 @@ def hosts(tmp_path: Path) -> Iterator[Hosts]:
         yield opened
 
 
+@pytest.mark.slow
 def test_thirty_nights(nights: Nights, monkeypatch: pytest.MonkeyPatch, hosts: Hosts) -> None:
     nights.morning("", 0)
     nights.commit("Say more in the readme")

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from gpuregress.foundation.records import Baseline, MadeOf, Outcome
+from gpuregress.gpu.records import replace
 from gpuregress.judge import accepted
 from gpuregress.judge.accepted import AcceptedDumps
 from gpuregress.store.baselines import BaselineStore
@@ -54,7 +54,7 @@ def test_the_workers_are_told_of_the_dumps(tmp_path: Path) -> None:
 
 def test_specific_baselines_come_first() -> None:
     case = fakes.case("double")
-    for_arch = dataclasses.replace(case, source=dataclasses.replace(case.source, arch="sm_90"))
+    for_arch = replace(case, source=replace(case.source, arch="sm_90"))
     assert accepted.nearest(for_arch, "cuda") == ("cuda", "sm_90")
     assert accepted.nearest(for_arch, "") == ("sm_90",)
 

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +12,17 @@ from gpuregress.foundation.records import (
     Buffer,
     BufferVerdict,
     CaseSettings,
+    FurtherRun,
     Observations,
     Outcome,
     PoisonComparison,
     Rule,
+    RunFacts,
     UnwrittenElements,
     Verdict,
+    WriteSurvey,
 )
+from gpuregress.gpu.records import replace
 from gpuregress.judge import agreement
 from gpuregress.judge.agreement import GroupMember
 from gpuregress.store.dumps import writer
@@ -29,12 +32,12 @@ from tests.judge.dumps import dump
 
 def member(folder: Path, block: int, values: Any, rule: Rule | None = None, **more: Any) -> GroupMember:
     case = fakes.case("double", name=f"fake/n=8,block={block}", count=len(values), compare={"out": rule or Rule()})
-    case = dataclasses.replace(case, settings=CaseSettings(agree=("block",)))
+    case = replace(case, settings=CaseSettings(agree=("block",)))
     (folder / str(block)).mkdir()
     dumps = (dump(folder / str(block), "out.1", values),)
     outcome = Outcome(case.name, "done", dumps=dumps)
     own = Verdict(case.job, case.name, "new", "no baseline yet", buffers=(BufferVerdict("out", "new"),), exit_code=1)
-    return GroupMember(case, outcome, dataclasses.replace(own, outcome=outcome, **more))
+    return GroupMember(case, outcome, replace(own, outcome=outcome, **more))
 
 
 def words(members: list[GroupMember], planned: int = 0) -> list[tuple[str, str]]:
@@ -79,7 +82,7 @@ def test_one_case_alone_has_nothing_to_agree_with(tmp_path: Path) -> None:
     assert words([alone]) == [("new", "no baseline yet; nothing to agree with: it is alone in this run")]
     rest = "none of the 3 others of its group ran to its end"
     assert words([alone], 4) == [("new", f"no baseline yet; nothing to agree with: {rest}")]
-    accepted = dataclasses.replace(alone, verdict=dataclasses.replace(alone.verdict, status="pass", reason=""))
+    accepted = replace(alone, verdict=replace(alone.verdict, status="pass", reason=""))
     (judged,) = agreement.verdicts([accepted], 2)
     assert judged.status == "pass"
     assert "nothing to agree with: the other one of its group did not run to its end" in judged.notes
@@ -120,10 +123,11 @@ def wrote(folder: Path, block: int, values: list[Any], rule: Rule | None = None,
             array[number] = value
     path = folder / str(block) / "out.2.4"
     dumps = (writer.write(path, array, element, (len(values),)),)
-    observed = survey([array], element).added_to(Observations(), "out", is_unchanged=False)
-    outcome = dataclasses.replace(one.outcome, dumps=dumps, observations=observed)
-    case = dataclasses.replace(one.case, buffers={"out": Buffer("out", dtype, (len(values),))})
-    return dataclasses.replace(one, case=case, outcome=outcome)
+    writes = survey([array], element).added_to(WriteSurvey(), "out", is_unchanged=False)
+    observed = Observations(writes=writes)
+    outcome = replace(one.outcome, dumps=dumps, observations=observed)
+    case = replace(one.case, buffers={"out": Buffer("out", dtype, (len(values),))})
+    return replace(one, case=case, outcome=outcome)
 
 
 ALONE = "out: 2 of 4 elements were written by this case alone"
@@ -192,9 +196,10 @@ def test_a_majority_that_may_hold_the_poison_by_chance_is_none(tmp_path: Path, d
     assert all("cannot be told which is wrong; the elements of block=0 may never have" in text for _, text in judged)
     proven = PoisonComparison(UnwrittenElements(1, 64, ((60, 61),)), None)
     for number, twice in enumerate((proven, proven, PoisonComparison(None, None))):
-        seen = dataclasses.replace(members[number].outcome.observations, poison_twice={"out": twice})
-        outcome = dataclasses.replace(members[number].outcome, observations=seen)
-        members[number] = dataclasses.replace(members[number], outcome=outcome)
+        run = FurtherRun("poison", "complement", facts=RunFacts(poisons={"out": twice}))
+        seen = replace(members[number].outcome.observations, runs=(run,))
+        outcome = replace(members[number].outcome, observations=seen)
+        members[number] = replace(members[number], outcome=outcome)
     assert [status for status, _ in words(members)] == ["differ", "differ", "pass"]
     odd = wrote(tmp_path, 3, [9, *short[1:]], dtype=dtype)
     members = [wrote(tmp_path, block, short, dtype=dtype) for block in (4, 5)]
@@ -202,9 +207,12 @@ def test_a_majority_that_may_hold_the_poison_by_chance_is_none(tmp_path: Path, d
 
 
 def test_cases_that_change_nothing_are_no_votes(tmp_path: Path) -> None:
+    untouched = WriteSurvey(nan={}, unchanged=("out",))
+
     def idle(one: GroupMember) -> GroupMember:
-        return dataclasses.replace(
-            one, outcome=dataclasses.replace(one.outcome, observations=Observations(nan={}, unchanged=("out",)))
+        return replace(
+            one,
+            outcome=replace(one.outcome, observations=Observations(writes=untouched)),
         )
 
     fills = [idle(member(tmp_path, block, [0, 0])) for block in (1, 2)]
@@ -217,5 +225,5 @@ def test_cases_that_change_nothing_are_no_votes(tmp_path: Path) -> None:
 
 def test_an_unwritten_output_that_was_accepted_passes(tmp_path: Path) -> None:
     own = Verdict("fake", "", "pass", buffers=(BufferVerdict("out", "pass"),))
-    members = [dataclasses.replace(wrote(tmp_path, block, [LEFT] * 4), verdict=own) for block in (1, 2)]
+    members = [replace(wrote(tmp_path, block, [LEFT] * 4), verdict=own) for block in (1, 2)]
     assert words(members) == [("pass", "")] * 2

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
 
 from gpuregress.foundation.records import Check, Fill, NoOptions
+from gpuregress.gpu.records import replace
 from gpuregress.judge import buffer_checks
 from tests import fakes
 from tests.judge.dumps import dump
@@ -19,8 +19,8 @@ def test_a_dump_is_checked(tmp_path: Path) -> None:
 
 def test_inputs_are_filled_when_a_check_needs_them(tmp_path: Path) -> None:
     case = fakes.case("double")
-    x = dataclasses.replace(case.buffers["x"], fill=Fill("ones", NoOptions(), 1))
-    case = dataclasses.replace(case, buffers={**case.buffers, "x": x})
+    x = replace(case.buffers["x"], fill=Fill("ones", NoOptions(), 1))
+    case = replace(case, buffers={**case.buffers, "x": x})
     ones = dump(tmp_path, "out.1", [1] * 8)
     assert buffer_checks.check(case, ones, Check("equals", "x")).same
     assert "there is no input 'out'" in buffer_checks.check(case, ones, Check("equals", "out")).message

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +14,12 @@ from gpuregress.foundation.records import (
     Check,
     Comparison,
     Dump,
+    FurtherRun,
     MadeOf,
     Observations,
     Outcome,
     Rule,
+    RunFacts,
     Timing,
 )
 from gpuregress.judge import diagnosis
@@ -33,17 +36,30 @@ def compared(case: Case, outcome: Outcome, accepted: Dump | None = None) -> list
     return CaseComparisons(case, outcome, baseline(accepted) if accepted else None).by_buffer()["out"]
 
 
-def outcome(*dumps: Dump, **observed: Any) -> Outcome:
-    repeats = {"out": tuple(one.digest for one in dumps[1:])} if len(dumps) > 1 else {}
-    paths = {str(run): one.path for run, one in enumerate(dumps[1:], 2) if one.digest != dumps[0].digest}
-    observations = Observations(repeat_dumps={"out": paths} if paths else {}, **observed)
-    return Outcome("fake/double", "done", dumps=dumps[:1], repeats=repeats, observations=observations)
+def outcome(
+    *dumps: Dump,
+    reference: Dump | None = None,
+    unrounded: Dump | None = None,
+    errors: dict[str, str] | None = None,
+    orders: Sequence[str] = (),
+    **observed: Any,
+) -> Outcome:
+    """The outcome of a case; each dump but the first one is that of a repeat."""
+    runs = []
+    for number, (one, order) in enumerate(zip(dumps[1:], orders or [""] * len(dumps), strict=False), 2):
+        differing = {} if one.digest == dumps[0].digest else {"out": one}
+        facts = RunFacts(label=order, digests={"out": one.digest})
+        runs.append(FurtherRun("repeat", str(number), dumps=differing, facts=facts))
+    computed = {} if reference is None else {"out": reference}
+    facts = RunFacts(errors=errors or {}, unrounded={} if unrounded is None else {"out": unrounded})
+    runs.append(FurtherRun("reference", "", dumps=computed, facts=facts))
+    return Outcome("fake/double", "done", dumps=dumps[:1], observations=Observations(runs=tuple(runs), **observed))
 
 
 def test_all_that_a_buffer_is_compared_with(tmp_path: Path) -> None:
     case = fakes.case("double", reference={"out": "/gold.py:f"}, checks={"out": (Check("finite"),)}, repeat=2)
     actual, accepted = dump(tmp_path / "a", "out.1", [1, 2]), dump(tmp_path / "b", "out.1", [1, 3])
-    comparisons = compared(case, outcome(actual, actual, references={"out": actual}), accepted)
+    comparisons = compared(case, outcome(actual, actual, reference=actual), accepted)
     assert [(one.against, one.same) for one in comparisons] == [
         ("baseline", False),
         ("reference", True),
@@ -66,11 +82,11 @@ def test_a_reference_equal_to_the_baseline_is_compared_once(tmp_path: Path, monk
     monkeypatch.setattr(diagnosis, "compare", counted)
     actual, accepted = dump(tmp_path / "a", "out.1", [1, 2]), dump(tmp_path / "b", "out.1", [1, 3])
     case = fakes.case("double", reference={"out": "/gold.py:f"})
-    first, second = compared(case, outcome(actual, references={"out": accepted}), accepted)
+    first, second = compared(case, outcome(actual, reference=accepted), accepted)
     assert (calls, first.against, second.against) == (["baseline"], "baseline", "reference")
     assert first.first == second.first
     looser = fakes.case("double", reference={"out": "/gold.py:f"}, reference_rules={"out": Rule(atol=2)})
-    assert [one.same for one in compared(looser, outcome(actual, references={"out": accepted}), accepted)] == [
+    assert [one.same for one in compared(looser, outcome(actual, reference=accepted), accepted)] == [
         False,
         True,
     ]
@@ -82,7 +98,7 @@ def test_the_unrounded_reference_decides(tmp_path: Path) -> None:
     actual, rounded = dump(tmp_path / "a", "out.1", [1, 2]), dump(tmp_path / "b", "out.1", [1, 2.25])
     for value, same in ((2.005, True), (2.25 + 1e-12, False)):
         wide = dump(tmp_path / str(value), "out.1", [1, value], "float64")
-        observed = outcome(actual, references={"out": rounded}, unrounded_references={"out": wide})
+        observed = outcome(actual, reference=rounded, unrounded=wide)
         (comparison,) = compared(case, observed)
         assert (comparison.same, comparison.figures.compared_as) == (same, "float64")
         assert (comparison.figures.error_maps is None) == same
@@ -90,14 +106,14 @@ def test_the_unrounded_reference_decides(tmp_path: Path) -> None:
 
 def test_a_reference_that_was_not_computed_fails(tmp_path: Path) -> None:
     case = fakes.case("double", reference={"out": "/gold.py:f"})
-    (comparison,) = compared(case, outcome(dump(tmp_path, "out.1", [1]), reference_errors={"out": "raised KeyError"}))
+    (comparison,) = compared(case, outcome(dump(tmp_path, "out.1", [1]), errors={"out": "raised KeyError"}))
     assert (comparison.same, comparison.message) == (False, "raised KeyError")
 
 
 def test_the_first_repeat_that_differs_is_named(tmp_path: Path) -> None:
     first, other = dump(tmp_path / "1", "out.1", [1, 2]), dump(tmp_path / "3", "out.1", [1, 4])
     case = fakes.case("double", repeat=3)
-    orders = ("usual", "blocks reversed", "blocks random:1")
+    orders = ("blocks reversed", "blocks random:1")
     (comparison,) = compared(case, outcome(first, first, other, orders=orders))
     assert comparison.message == "run 3 of 3 (blocks random:1) is not the first one: 1 of 2 differ"
     timing = Timing("clock", 0, (1.0,), 1.0, {}, 3)

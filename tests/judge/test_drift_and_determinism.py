@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import pytest
 
 from gpuregress.foundation.records import Case, Fill, Outliers, Progression, Rule, StatisticLimits
+from gpuregress.gpu.records import replace
 from gpuregress.judge import drift_and_determinism
 from gpuregress.session.accepting import accept
 from gpuregress.store.baselines import BaselineStore
@@ -59,8 +58,8 @@ def test_what_can_drift(rule: Rule, *, watched: bool) -> None:
 def test_small_changes_add_up_under_every_tolerance(bench: Bench, rule: Rule, step: float) -> None:
     def scaled(factor: float) -> Case:
         case = fakes.case("double", name="fake/x", compare={"out": rule})
-        x = dataclasses.replace(case.buffers["x"], fill=Fill("arange", Progression(0, factor), 1))
-        return dataclasses.replace(case, buffers={**case.buffers, "x": x})
+        x = replace(case.buffers["x"], fill=Fill("arange", Progression(0, factor), 1))
+        return replace(case, buffers={**case.buffers, "x": x})
 
     assert words(bench.run(scaled(1.0))) == {"fake/x": "new"}
     accept.accept(bench.project)

@@ -38,7 +38,7 @@ def test_checks_are_judged(bench: Bench) -> None:
     summary = bench.run(fakes.case("double", checks={"out": (Check("finite"),)}))
     assert summary.verdicts[0].status == "differ"
     assert summary.verdicts[0].outcome is not None
-    assert summary.verdicts[0].outcome.observations.unwritten == {"out": UnwrittenElements(1, 8, ((7, 8),))}
+    assert summary.verdicts[0].outcome.observations.writes.unwritten == {"out": UnwrittenElements(1, 8, ((7, 8),))}
 
 
 def test_a_reference_is_computed_in_the_worker_and_compared(bench: Bench, tmp_path: Path) -> None:

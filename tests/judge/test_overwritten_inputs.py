@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Any
 
 import numpy as np
@@ -21,7 +20,9 @@ from gpuregress.foundation.records import (
     Parameter,
     Program,
     Texture,
+    WriteSurvey,
 )
+from gpuregress.gpu.records import replace
 from gpuregress.judge import overwritten_inputs
 from tests import fakes
 
@@ -29,20 +30,20 @@ from tests import fakes
 def setup(*, const: bool = False, dtype: str = "float32", **changes: Any) -> tuple[Case, list[Program]]:
     case = fakes.case("double", "twice")
     x = Buffer("x", dtype, (8,), Fill("ones", NoOptions(), 1))
-    case = dataclasses.replace(case, buffers={**case.buffers, "x": x}, **changes)
+    case = replace(case, buffers={**case.buffers, "x": x}, **changes)
     pointer, read_only = Parameter(8, 8, "pointer"), Parameter(8, 8, "pointer", const=const)
     entries = {name: Entry(name, (pointer, read_only)) for name in ("double", "twice")}
-    return case, [dataclasses.replace(fakes.program(), entries=entries)]
+    return case, [replace(fakes.program(), entries=entries)]
 
 
 def changed(expected: object, actual: object, dtype: str = "<f4") -> Outcome:
     sides = (np.array([value], dtype).tobytes().hex() for value in (expected, actual))
-    observed = Observations(overwritten={"x": OverwrittenInput(3, 8, 5, *sides)})
+    observed = Observations(writes=WriteSurvey(overwritten={"x": OverwrittenInput(3, 8, 5, *sides)}))
     return Outcome("c", "done", observations=observed)
 
 
 def test_a_pointer_to_const(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(overwritten_inputs, "_MOST_NAMED", 1)
+    monkeypatch.setattr(overwritten_inputs, "MOST_NAMED", 1)
     comparison = overwritten_inputs.comparisons(*setup(const=True), changed(1, 7))["x"]
     assert (comparison.same, comparison.against, comparison.differing, comparison.of) == (False, "inputs", 3, 8)
     assert comparison.message == (
@@ -59,13 +60,13 @@ def test_an_input_that_a_kernel_may_write_is_no_failure() -> None:
 def test_unchanged_inputs_are_asked_for() -> None:
     case, programs = setup(settings=CaseSettings(inputs="unchanged"))
     assert "`inputs: unchanged`" in overwritten_inputs.comparisons(case, programs, changed(1, 7))["x"].message
-    assert overwritten_inputs.comparisons(dataclasses.replace(case, dump=("x",)), programs, changed(1, 7)) == {}
+    assert overwritten_inputs.comparisons(replace(case, dump=("x",)), programs, changed(1, 7)) == {}
 
 
 def test_a_texture_is_never_written() -> None:
     case, programs = setup()
-    x = dataclasses.replace(case.buffers["x"], texture=Texture())
-    case = dataclasses.replace(case, buffers={**case.buffers, "x": x})
+    x = replace(case.buffers["x"], texture=Texture())
+    case = replace(case, buffers={**case.buffers, "x": x})
     assert "as a texture" in overwritten_inputs.comparisons(case, programs, changed(1, 7))["x"].message
 
 

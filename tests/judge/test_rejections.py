@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
 
 import pytest
 
 from gpuregress.foundation import storage
 from gpuregress.foundation.errors import RunLocked, StorageError
+from gpuregress.gpu.records import replace
 from gpuregress.judge import rejections
 from gpuregress.judge.rejections import Rejection
 
@@ -21,8 +21,8 @@ def test_rejections_are_kept_and_the_last_one_of_the_same_bytes_counts(tmp_path:
     runs = tmp_path / "runs"
     assert rejections.load(runs) == ()
     rejections.add(runs, [BAD])
-    again = dataclasses.replace(BAD, who="", why="")
-    other = dataclasses.replace(BAD, digest="ffff")
+    again = replace(BAD, who="", why="")
+    other = replace(BAD, digest="ffff")
     rejections.add(runs, [other])
     rejections.add(runs, [again])
     assert rejections.load(runs) == (other, again)
@@ -33,7 +33,7 @@ def test_rejections_are_kept_and_the_last_one_of_the_same_bytes_counts(tmp_path:
 
 
 def test_a_case_is_forgotten(tmp_path: Path) -> None:
-    kept = dataclasses.replace(BAD, case="heat")
+    kept = replace(BAD, case="heat")
     rejections.add(tmp_path, [BAD, kept])
     assert rejections.forget(tmp_path, {"sum/n=8"}) == (BAD,)
     assert rejections.load(tmp_path) == (kept,)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,6 +10,7 @@ import pytest
 from gpuregress.foundation.errors import HarnessError
 from gpuregress.foundation.interrupts import StopSignal
 from gpuregress.foundation.records import Check, Fill, PythonFunction, Rule
+from gpuregress.gpu.records import replace
 from gpuregress.judge import user_code
 from gpuregress.judge.buffer_pairs import BufferPair
 from gpuregress.judge.user_code import UserCodeProcess

@@ -1,13 +1,13 @@
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from gpuregress.execution.runner.poison import poison, survey
 from gpuregress.foundation import dtypes
-from gpuregress.foundation.records import Buffer, Case, CaseSettings, Observations, Outcome
+from gpuregress.foundation.records import Buffer, Case, CaseSettings, Observations, Outcome, WriteSurvey
+from gpuregress.gpu.records import replace
 from gpuregress.judge import write_coverage
 from gpuregress.store.dumps import writer
 from tests import fakes
@@ -20,7 +20,8 @@ def outcome(folder: Path, dtype: str, count: int, left: int) -> tuple[Case, Outc
     array[: count - left] = 1
     case = fakes.case("double", buffers={"out": Buffer("out", dtype, (count,))})
     dump = writer.write(folder / "out.1.4", array, element, (count,))
-    observed = survey([array], element).added_to(Observations(), "out", is_unchanged=False)
+    writes = survey([array], element).added_to(WriteSurvey(), "out", is_unchanged=False)
+    observed = Observations(writes=writes)
     return case, Outcome(case.name, "done", dumps=(dump,), observations=observed)
 
 
@@ -48,7 +49,7 @@ def test_what_is_said_of_a_dump(tmp_path: Path, dtype: str, count: int, left: in
 @pytest.mark.parametrize("dtype", ["float32", "uint8", "float4"])
 def test_a_run_without_counts_is_counted_from_its_dumps(tmp_path: Path, dtype: str) -> None:
     case, ended = outcome(tmp_path, dtype, 16, 16)
-    earlier = replace(ended, observations=Observations(poison="fd7f"))
+    earlier = replace(ended, observations=Observations(writes=WriteSurvey(poison="fd7f")))
     assert write_coverage.empty(case, earlier) == write_coverage.empty(case, ended) == ("out",)
     assert write_coverage.remarks(case, earlier) == write_coverage.remarks(case, ended)
     assert "16 of 16 elements were never written" in write_coverage.remarks(case, ended)[0]
@@ -62,5 +63,5 @@ def test_a_run_without_poison_has_nothing_unwritten(tmp_path: Path) -> None:
 
 def test_an_element_written_in_part_is_said(tmp_path: Path) -> None:
     case, ended = outcome(tmp_path, "float2", 8, 0)
-    partly = replace(ended, observations=Observations(nan={"out": 0}, partly={"out": 3}))
+    partly = replace(ended, observations=Observations(writes=WriteSurvey(nan={"out": 0}, partly={"out": 3})))
     assert write_coverage.remarks(case, partly) == ("out: 3 of 8 elements were written in part only",)

@@ -6,7 +6,6 @@ bound that follows from the kernel's arithmetic, so the baselines are known to b
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
@@ -18,6 +17,7 @@ import numpy.typing as npt
 import pytest
 
 from gpuregress.foundation.records import Case
+from gpuregress.gpu.records import replace
 from gpuregress.jobs import inputs, plan
 from gpuregress.store import baselines, project
 from gpuregress.store.dumps import reader
@@ -86,7 +86,7 @@ def _spoilt(right: Recorded) -> Iterator[tuple[str, Recorded]]:
         for index in {0, array.size // 2, array.size - 1}:
             copy = array.copy()
             _change(copy.reshape(-1)[index : index + 1])
-            yield name, dataclasses.replace(right, outputs={**right.outputs, name: copy})
+            yield name, replace(right, outputs={**right.outputs, name: copy})
 
 
 def _change(element: Array) -> None:

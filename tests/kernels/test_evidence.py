@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections import Counter
 from pathlib import Path
 
+import pytest
+
 from gpuregress.foundation.records import to_json
 from gpuregress.foundation.records.audits import AuditEvidence, AuditReport, JobExamination, PartResult
+from gpuregress.gpu.records import replace
 from gpuregress.jobs import plan
 from gpuregress.store import project
 from tests.cli.runs.test_mutate import EQUAL, REPORT, SURVIVOR
@@ -19,6 +21,7 @@ def test_the_page_is_made_of_the_tables() -> None:
     assert evidence.PAGE.read_text(encoding="utf-8") == evidence.page()
 
 
+@pytest.mark.slow
 def test_every_job_is_in_the_tables_and_nothing_else() -> None:
     jobs = {case.job for case in plan.make(project.find(evidence.ROOT), []).cases}
     assert {row["job"] for row in evidence.EXAMINED.rows()} == jobs
@@ -61,14 +64,14 @@ def test_rows_of_mutants_replace_those_of_their_job(tmp_path: Path) -> None:
     row = evidence.of_mutants(to_json(REPORT))
     assert (row["tried"], row["killed"], row["survived"]) == ("3", "1", "1")
     assert row["races"] == "0"
-    table = dataclasses.replace(evidence.MUTANTS, name=str(tmp_path / "mutants"))
+    table = replace(evidence.MUTANTS, name=str(tmp_path / "mutants"))
     table.update([row, {**row, "job": "other"}])
     table.update([{**row, "killed": "7"}])
     assert [(one["job"], one["killed"]) for one in table.rows()] == [("other", "1"), (row["job"], "7")]
 
 
 def test_survivors_keep_what_was_written_of_them() -> None:
-    report = to_json(dataclasses.replace(REPORT, survived=(SURVIVOR, SURVIVOR, EQUAL)))
+    report = to_json(replace(REPORT, survived=(SURVIVOR, SURVIVOR, EQUAL)))
     (row,) = evidence.of_survivors(report, ())
     assert (row["job"], row["line"], row["number"], row["why"]) == ("scale", "7", "2", "")
     other, gone = {**row, "job": "other"}, {**row, "line": "8"}
@@ -79,8 +82,8 @@ def test_survivors_keep_what_was_written_of_them() -> None:
 
 
 def test_survivors_of_ptx_are_listed_one_by_one() -> None:
-    alive = (dataclasses.replace(SURVIVOR, file=name, line=number) for number, name in enumerate(("k.ptx", "k.ptx#2")))
-    rows = evidence.of_survivors(to_json(dataclasses.replace(REPORT, survived=tuple(alive))), ())
+    alive = (replace(SURVIVOR, file=name, line=number) for number, name in enumerate(("k.ptx", "k.ptx#2")))
+    rows = evidence.of_survivors(to_json(replace(REPORT, survived=tuple(alive))), ())
     assert [(row["file"], row["line"], row["number"]) for row in rows] == [("k.ptx", "0", "1"), ("k.ptx#2", "1", "1")]
 
 

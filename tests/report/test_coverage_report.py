@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 from gpuregress.foundation.records import (
     BoundCount,
     BranchCount,
     Coverage,
     FileCoverage,
+    InstrumentReports,
     LoopCount,
     Observations,
     Outcome,
     RunSummary,
 )
+from gpuregress.gpu.records import replace
 from gpuregress.report import coverage_report
 from tests.report.samples import summary, verdict
 
@@ -28,9 +28,9 @@ FILE = FileCoverage(
 
 def covered(*files: FileCoverage) -> RunSummary:
     """A run of two cases, one without counts."""
-    seen = Observations(coverage=Coverage(files or (FILE,)))
+    seen = Observations(instruments=InstrumentReports(coverage=Coverage(files or (FILE,))))
     counted = verdict("pass", outcome=Outcome("reduce/pass", "done", observations=seen))
-    return dataclasses.replace(summary(), verdicts=(counted, verdict("skip")))
+    return replace(summary(), verdicts=(counted, verdict("skip")))
 
 
 def test_gaps_name_what_never_happened_once() -> None:

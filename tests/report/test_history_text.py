@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import dataclasses
 import io
 
 import pytest
@@ -11,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpuregress.foundation.records import PastResult, PastRun, ShortResult
+from gpuregress.gpu.records import replace
 from gpuregress.report import history_text
 
 RESULT = PastResult("R1", "nightly", "2026-11-20T02:00:00Z", "cpu", "j/n=2", "differ", "y: 1 of 2 differ", "3f2a", 0.5)
@@ -22,7 +22,7 @@ def test_runs_have_a_commit_and_a_host_where_they_tell_them_apart() -> None:
         "run  kind  device  seconds  exit  cases",
         "R1   run   cpu     1.23     1     2 pass, 1 differ",
     ]
-    other = dataclasses.replace(RUN, host="ci", commit="8eb0c1f" + "0" * 33, dirty=True)
+    other = replace(RUN, host="ci", commit="8eb0c1f" + "0" * 33, dirty=True)
     lines = list(history_text.run_table([RUN, other], None))
     assert lines[0].split() == ["run", "kind", "device", "seconds", "exit", "host", "commit", "cases"]
     assert "ci    8eb0c1f+  2 pass" in lines[2]
@@ -52,12 +52,12 @@ def test_hosts_are_named_where_runs_were_imported() -> None:
     short = ShortResult("a", "cpu", "pass", "3f2a", 0.5)
     lines = list(history_text.trend_table([("a", "cpu", "", {0: short}), ("a", "cpu", "ci", {1: short})], 2, None))
     assert lines[2].split()[:3] == ["a", "ci", "[."]
-    failing = [(RESULT, RUN, 1), (dataclasses.replace(RESULT, host="ci"), RUN, 2)]
+    failing = [(RESULT, RUN, 1), (replace(RESULT, host="ci"), RUN, 2)]
     assert list(history_text.failing_table(failing, None))[2].split()[:3] == ["j/n=2", "ci", "differ"]
 
 
 def test_results_of_a_case() -> None:
-    near = dataclasses.replace(RESULT, run="R2", tolerance_share=0.93, commit="8eb0c1f99", verdict="pass", reason="")
+    near = replace(RESULT, run="R2", tolerance_share=0.93, commit="8eb0c1f99", verdict="pass", reason="")
     assert list(history_text.result_table([RESULT, near], None)) == [
         "run  verdict  seconds  tolerance  commit   revision  reason",
         "R1   differ   0.500                        3f2a      y: 1 of 2 differ",
@@ -67,7 +67,7 @@ def test_results_of_a_case() -> None:
 
 
 def test_failing_cases() -> None:
-    since = dataclasses.replace(RUN, commit="8eb0c1f99")
+    since = replace(RUN, commit="8eb0c1f99")
     assert list(history_text.failing_table([(RESULT, since, 3)], None)) == [
         "case   verdict  since       commit   runs  reason",
         "j/n=2  differ   2026-11-20  8eb0c1f  3     y: 1 of 2 differ",
@@ -75,7 +75,7 @@ def test_failing_cases() -> None:
 
 
 def test_a_line_of_csv_has_all_columns() -> None:
-    full = dataclasses.replace(
+    full = replace(
         RESULT, reason='a "b", c\nd', samples=(0.1, 0.25), dirty=True, tolerance_share=0.5, max_rel=float("inf")
     )
     line = history_text.csv_line(history_text.csv_values(full))
@@ -87,7 +87,7 @@ def test_a_line_of_csv_has_all_columns() -> None:
 
 
 def test_every_fact_has_a_column() -> None:
-    assert {*history_text.CSV_COLUMNS, "imported"} == {field.name for field in dataclasses.fields(PastResult)}
+    assert {*history_text.CSV_COLUMNS, "imported"} == set(PastResult.__struct_fields__)
 
 
 @given(st.lists(st.text(alphabet=st.characters(exclude_characters="\r\n\x00")), min_size=2))
@@ -96,7 +96,7 @@ def test_any_text_survives_csv(values: list[str]) -> None:
 
 
 def test_json_has_all_that_is_known() -> None:
-    row = history_text.result_row(dataclasses.replace(RESULT, samples=(0.1000000014,)))
+    row = history_text.result_row(replace(RESULT, samples=(0.1000000014,)))
     assert (row["case"], row["samples"], row["commit"]) == ("j/n=2", [0.1], "")
     assert history_text.run_row(RUN)["cases"] == "2 pass, 1 differ"
     assert history_text.run_row(RUN)["seconds"] == pytest.approx(1.23)

@@ -1,10 +1,10 @@
 from __future__ import annotations
 
-import dataclasses
 import json
 from typing import Any
 
 from gpuregress.foundation.escapes import json_text
+from gpuregress.gpu.records import replace
 from gpuregress.report import json_report
 from tests.report.samples import summary
 
@@ -42,8 +42,8 @@ def test_cases_written_one_by_one_are_the_document() -> None:
     assert len(given.verdicts) > 1
     for one in (
         given,
-        dataclasses.replace(given, verdicts=given.verdicts[:1]),
-        dataclasses.replace(given, verdicts=()),
+        replace(given, verdicts=given.verdicts[:1]),
+        replace(given, verdicts=()),
     ):
         whole = json_report.finite(json_report.document(one))
         assert json_report.render(one) == json_text(whole, indent=1) + "\n"

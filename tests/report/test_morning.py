@@ -1,11 +1,11 @@
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
 
 import pytest
 
 from gpuregress.foundation.records import LackingDevice, NightChanges, NightRemark, RunSummary, Since
+from gpuregress.gpu.records import replace
 from gpuregress.judge import parameter_spaces
 from gpuregress.judge.nights import NOTHING_LEFT_OUT, EarlierNights, LeftOut, compare_nights
 from gpuregress.report import morning
@@ -16,7 +16,7 @@ ROOT = Path("/project")
 
 def told(summary: RunSummary, known: EarlierNights, left_out: LeftOut = NOTHING_LEFT_OUT) -> list[str]:
     changes = compare_nights(summary, known, left_out)
-    return list(morning.lines(dataclasses.replace(summary, changes=changes), root=ROOT))
+    return list(morning.lines(replace(summary, changes=changes), root=ROOT))
 
 
 FAILED = (past("differ", 21), past("differ", 20), past("pass", 19))
@@ -27,8 +27,8 @@ def test_the_first_line_tells_what_changed() -> None:
         case("n", "differ"), case("s", "differ"), case("t", "differ"), case("f"), case("m", tolerance_share=0.9)
     )
     changes = compare_nights(tonight, earlier({"s": FAILED, "t": FAILED, "f": FAILED}))
-    changes = dataclasses.replace(changes, slower=(NightRemark("slow", "1.4 times as slow"),))
-    first = next(morning.lines(dataclasses.replace(tonight, changes=changes), root=ROOT))
+    changes = replace(changes, slower=(NightRemark("slow", "1.4 times as slow"),))
+    first = next(morning.lines(replace(tonight, changes=changes), root=ROOT))
     assert first == ("1 new failure, 2 still failing (since 20 Nov, 8eb0c1f), 1 fixed, 1 slower, 1 near its tolerance")
 
 
@@ -66,7 +66,7 @@ def test_failures_of_one_cause_are_together_and_bounded() -> None:
     assert lines[2] == "100 cases, differ: factor:"
     assert any(line.startswith("… and 71 more failures of scale (all in runs/") for line in lines)
     changes = compare_nights(night(*many, other), earlier({}))
-    text = morning.full(dataclasses.replace(night(*many, other), changes=changes))
+    text = morning.full(replace(night(*many, other), changes=changes))
     assert text.count("differ   scale/n=") == 100
 
 
@@ -78,7 +78,7 @@ def test_a_case_that_fails_differently_is_shown_with_its_cause_before() -> None:
 
 def test_a_fix_is_told_once_and_a_night_without_news_is_silent() -> None:
     def changed(summary: RunSummary, known: EarlierNights) -> RunSummary:
-        return dataclasses.replace(summary, changes=compare_nights(summary, known))
+        return replace(summary, changes=compare_nights(summary, known))
 
     fixed = changed(night(case("a")), earlier({"a": FAILED}))
     assert morning.is_worth_telling(fixed)
@@ -88,7 +88,7 @@ def test_a_fix_is_told_once_and_a_night_without_news_is_silent() -> None:
     ]
     assert not morning.is_worth_telling(changed(night(case("a")), earlier({"a": (past("pass", 21),)})))
     slower = NightChanges(slower=(NightRemark("a", "1.4 times as slow"),))
-    assert not morning.is_worth_telling(dataclasses.replace(night(case("a")), changes=slower))
+    assert not morning.is_worth_telling(replace(night(case("a")), changes=slower))
 
 
 def test_without_an_earlier_night_the_report_says_so() -> None:
@@ -113,7 +113,7 @@ def test_what_was_not_run_is_counted_and_named() -> None:
     ],
 )
 def test_a_night_that_failed_by_itself_says_so(changes: dict[str, object], line: str) -> None:
-    assert morning.headline(dataclasses.replace(night(case("a")), **changes)) == line  # type: ignore[arg-type]
+    assert morning.headline(replace(night(case("a")), **changes)) == line  # type: ignore[arg-type]
 
 
 def test_a_day_of_another_year_has_its_year() -> None:
@@ -135,5 +135,5 @@ def test_a_slower_case_is_told_with_the_commit_of_the_step() -> None:
     changes = NightChanges(
         slower=(NightRemark("a", "9 times as many", since=since), NightRemark("b", "twice", is_new=True))
     )
-    lines = list(morning.lines(dataclasses.replace(night(case("a"), case("b")), changes=changes), root=ROOT))
+    lines = list(morning.lines(replace(night(case("a"), case("b")), changes=changes), root=ROOT))
     assert lines[:3] == ["2 slower", "slower   a  9 times as many, since 20 Nov, 8eb0c1f", "slower   b  twice"]

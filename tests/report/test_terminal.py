@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import dataclasses
 import re
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ from gpuregress.foundation.records import (
     RunSummary,
     Verdict,
 )
+from gpuregress.gpu.records import replace
 from gpuregress.judge import parameter_spaces
 from gpuregress.report import terminal
 from tests.report.samples import DIFFERENT, summary, verdict
@@ -53,7 +53,7 @@ def test_the_closing_report_tells_case_buffer_count_worst_finding_and_paths() ->
 
 def test_a_reference_that_says_what_the_baseline_said_is_not_told_twice() -> None:
     def told(**changes: Any) -> list[str]:
-        reference = dataclasses.replace(DIFFERENT, against="reference", **changes)
+        reference = replace(DIFFERENT, against="reference", **changes)
         both = BufferVerdict("sum", "differ", comparisons=(DIFFERENT, reference))
         return [line.strip() for line in terminal.details(verdict("differ", buffers=(both,)))]
 
@@ -64,12 +64,12 @@ def test_a_reference_that_says_what_the_baseline_said_is_not_told_twice() -> Non
 
 
 def test_a_failed_comparison_that_knows_no_elements_counts_none() -> None:
-    failed = dataclasses.replace(DIFFERENT, against="check", differing=0, worst=None, message="sums to 4.0, not 3")
+    failed = replace(DIFFERENT, against="check", differing=0, worst=None, message="sums to 4.0, not 3")
     buffers = tuple(
         BufferVerdict(name, "differ", comparisons=(one,))
-        for name, one in (("sum", failed), ("other", dataclasses.replace(failed, message="")))
+        for name, one in (("sum", failed), ("other", replace(failed, message="")))
     )
-    run = dataclasses.replace(summary(), verdicts=(verdict("differ", buffers=buffers),))
+    run = replace(summary(), verdicts=(verdict("differ", buffers=buffers),))
     text = closing(run)
     assert re.search(r"^reduce/differ +sum +sums to 4\.0, not 3 +tail$", text, re.MULTILINE)
     assert "other (check): differs" in text
@@ -78,21 +78,21 @@ def test_a_failed_comparison_that_knows_no_elements_counts_none() -> None:
 
 def test_no_command_accepts_the_results_of_another_schedule() -> None:
     ran = Outcome("reduce/new", "done", observations=Observations(schedule="reverse"))
-    run = dataclasses.replace(summary(), verdicts=(verdict("new", outcome=ran),))
+    run = replace(summary(), verdicts=(verdict("new", outcome=ran),))
     assert not list(terminal.how_to_accept(run))
 
 
 def test_greater_costs_can_be_accepted() -> None:
     costs = (CostComparison("sectors", "a.cu:5: 4 → 32 sectors for each request", fails=True),)
-    run = dataclasses.replace(summary(), verdicts=(verdict("differ", costs=costs),))
+    run = replace(summary(), verdicts=(verdict("differ", costs=costs),))
     (line,) = terminal.how_to_accept(run)
     assert line.startswith("to accept what differs: gpuregress accept --run ")
-    kept = dataclasses.replace(costs[0], fails=False)
-    assert not list(terminal.how_to_accept(dataclasses.replace(run, verdicts=(verdict("differ", costs=(kept,)),))))
+    kept = replace(costs[0], fails=False)
+    assert not list(terminal.how_to_accept(replace(run, verdicts=(verdict("differ", costs=(kept,)),))))
 
 
 def test_many_new_cases_are_accepted_with_one_short_command() -> None:
-    run = dataclasses.replace(summary(), verdicts=tuple(verdict("new", case=f"reduce/{n}") for n in range(20)))
+    run = replace(summary(), verdicts=tuple(verdict("new", case=f"reduce/{n}") for n in range(20)))
     text = closing(run)
     assert "gpuregress accept --run 20261120T020000Z-3f2a --new-only" in text
     assert len(text.splitlines()) < 6
@@ -100,9 +100,7 @@ def test_many_new_cases_are_accepted_with_one_short_command() -> None:
 
 def test_many_differences_are_cut_and_the_cut_is_said() -> None:
     differ = summary().verdicts[1]
-    run = dataclasses.replace(
-        summary(), verdicts=tuple(dataclasses.replace(differ, case=f"reduce/{n}") for n in range(25))
-    )
+    run = replace(summary(), verdicts=tuple(replace(differ, case=f"reduce/{n}") for n in range(25)))
     assert "… and 15 more (15 of reduce), all in full in runs/20261120T020000Z-3f2a/report.txt" in closing(run)
     assert "… and" not in closing(run, verbose=True)
     assert terminal.full(run, root=ROOT).count("looks like: the tail") == 25
@@ -110,9 +108,9 @@ def test_many_differences_are_cut_and_the_cut_is_said() -> None:
 
 def test_where_many_differ_every_job_is_shown_before_more_of_one() -> None:
     differ = summary().verdicts[1]
-    many = [dataclasses.replace(differ, case=f"reduce/{n}") for n in range(300)]
-    last = dataclasses.replace(differ, job="scan", case="scan/n=7")
-    text = closing(dataclasses.replace(summary(), verdicts=(*many, last)))
+    many = [replace(differ, case=f"reduce/{n}") for n in range(300)]
+    last = replace(differ, job="scan", case="scan/n=7")
+    text = closing(replace(summary(), verdicts=(*many, last)))
     assert "\ndiffer scan/n=7\n" in text
     assert "… and 261 more of reduce\n" in text
     assert len(text.splitlines()) < 200
@@ -134,12 +132,12 @@ def space(failing: dict[str, Any], *, count: int = 4) -> RunSummary:
     def case(tile: int, block: int) -> Verdict:
         changes = failing if tile == 8 else {"status": "pass"}
         made = verdict("differ", job="conv", case=f"conv/tile={tile},block={block}")
-        return dataclasses.replace(made, parameters={"tile": tile, "block": block}, **changes)
+        return replace(made, parameters={"tile": tile, "block": block}, **changes)
 
     verdicts = [case(tile, block) for tile in (2, 4, 8) for block in range(count)]
     other = verdict("differ", buffers=(BufferVerdict("sum", "differ", comparisons=(DIFFERENT,)),))
     every = (*verdicts, other)
-    return dataclasses.replace(summary(), verdicts=every, spaces=parameter_spaces.summarize(every))
+    return replace(summary(), verdicts=every, spaces=parameter_spaces.summarize(every))
 
 
 DIFFERS = {"buffers": (BufferVerdict("sum", "differ", comparisons=(DIFFERENT,)),)}
@@ -158,9 +156,9 @@ def test_of_many_failures_the_simplest_is_shown_in_full_after_the_values_that_th
 def test_values_that_only_one_way_of_failing_shares_are_told_of_that_one() -> None:
     run = space(DIFFERS)
     fault = verdict("fault", job="conv", case="conv/tile=2,block=3")
-    trapped = dataclasses.replace(fault, parameters={"tile": 2, "block": 3}, exit_code=3)
+    trapped = replace(fault, parameters={"tile": 2, "block": 3}, exit_code=3)
     cases = [trapped if one.case == trapped.case else one for one in run.verdicts]
-    text = closing(dataclasses.replace(run, verdicts=tuple(cases), spaces=parameter_spaces.summarize(cases)))
+    text = closing(replace(run, verdicts=tuple(cases), spaces=parameter_spaces.summarize(cases)))
     assert "\nconv, differ: every failing case has tile = 8\n" in text
 
 
@@ -191,4 +189,4 @@ def test_infeasible_cases_are_counted_in_one_line_with_their_reasons() -> None:
     kinds = "2: block: 64 x 32 has 2048 threads; 1: k.cu:1: static assertion failed"
     line = f"infeasible: 3 of 4 cases were skipped ({kinds})"
     assert list(terminal.infeasible(run)) == [line]
-    assert list(terminal.infeasible(dataclasses.replace(run, verdicts=run.verdicts[3:]))) == []
+    assert list(terminal.infeasible(replace(run, verdicts=run.verdicts[3:]))) == []

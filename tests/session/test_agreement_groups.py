@@ -1,9 +1,9 @@
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 
 from gpuregress.foundation.records import Case, CaseSettings, Outcome, Status, Task, Verdict
+from gpuregress.gpu.records import replace
 from gpuregress.session.agreement_groups import AgreementGroups
 from tests import fakes
 
@@ -12,7 +12,7 @@ PLANNED: list[int] = []
 
 def case(name: str, group: int = 1) -> Case:
     made = fakes.case("double", name=name)
-    return dataclasses.replace(made, parameters={"n": group, "block": name}, settings=CaseSettings(agree=("block",)))
+    return replace(made, parameters={"n": group, "block": name}, settings=CaseSettings(agree=("block",)))
 
 
 def task(one: Case) -> Task:
@@ -21,12 +21,12 @@ def task(one: Case) -> Task:
 
 def reached(one: Case, status: Status = "new") -> Verdict:
     outcome = Outcome(one.name, "done")
-    return dataclasses.replace(Verdict(one.job, one.name, "new", outcome=outcome), status=status)
+    return replace(Verdict(one.job, one.name, "new", outcome=outcome), status=status)
 
 
 def judge(_tasks: Sequence[Task], verdicts: Sequence[Verdict], planned: int) -> list[Verdict]:
     PLANNED.append(planned)
-    return [dataclasses.replace(one, reason="judged") for one in verdicts]
+    return [replace(one, reason="judged") for one in verdicts]
 
 
 def names(settled: Sequence[tuple[Verdict, Task | None]]) -> list[tuple[str, str]]:

@@ -1,13 +1,12 @@
 from __future__ import annotations
 
-import dataclasses
-
 import pytest
 
 from gpuregress.execution import device_registry as registry
 from gpuregress.execution.cluster.members import Devices
 from gpuregress.execution.cuda import nvml, prerequisites
 from gpuregress.foundation.errors import DeviceError, UsageError
+from gpuregress.gpu.records import replace
 from gpuregress.session import device_slots
 from tests import fakes
 
@@ -94,12 +93,12 @@ def test_devices_of_a_cluster_are_slots_with_their_hosts() -> None:
 
 def test_a_case_of_another_card_is_not_for_this_gpu() -> None:
     case = fakes.case("double")
-    other = dataclasses.replace(case, source=dataclasses.replace(case.source, card="sm_80"))
+    other = replace(case, source=replace(case.source, card="sm_80"))
     gpu = device_slots.DeviceSelection("cuda", "cuda:0", "", (), "sm_90")
     cpu = device_slots.DeviceSelection("cpu", "cpu", "", ())
     assert gpu.lack(other) == "its job has `card: sm_80`, and the GPU is sm_90"
     assert (gpu.lack(case), cpu.lack(other)) == ("", "")
-    assert cpu.lack(dataclasses.replace(case, devices=("cuda",))) == "its job runs on cuda only"
+    assert cpu.lack(replace(case, devices=("cuda",))) == "its job runs on cuda only"
 
 
 def test_only_the_cards_that_are_used_are_asked(monkeypatch: pytest.MonkeyPatch) -> None:

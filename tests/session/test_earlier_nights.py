@@ -1,11 +1,10 @@
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from gpuregress.foundation.errors import StorageError
-from gpuregress.foundation.records import DeviceInfo, Observations, Outcome, Since, TimingComparison
+from gpuregress.foundation.records import DeviceInfo, InstrumentReports, Observations, Outcome, Since, TimingComparison
+from gpuregress.gpu.records import replace
 from gpuregress.session import earlier_nights
 from gpuregress.session.runs import history_entry
 from gpuregress.store.history import History
@@ -49,8 +48,8 @@ def test_only_finished_nights_on_the_same_device_count(bench: Bench) -> None:
 
 @pytest.mark.parametrize("few", [200, 0])
 def test_a_case_that_only_an_older_night_had_is_found(bench: Bench, monkeypatch: pytest.MonkeyPatch, few: int) -> None:
-    monkeypatch.setattr(earlier_nights, "_FEW_CASES", few)
-    monkeypatch.setattr(earlier_nights, "_FEW_NIGHTS", 1)
+    monkeypatch.setattr(earlier_nights, "FEW_CASES", few)
+    monkeypatch.setattr(earlier_nights, "FEW_NIGHTS", 1)
     record(bench, 0, case("a", "differ"), case("b"))
     record(bench, 1, case("b"))
     record(bench, 2, case("b", "fault", reason="trap"))
@@ -86,7 +85,12 @@ def test_a_damaged_history_is_an_error(bench: Bench) -> None:
 def test_the_night_on_which_a_slow_level_began_is_found(bench: Bench) -> None:
     def counted(count: int) -> Outcome:
         device = DeviceInfo("cpu", "virtual", "sm_90", "", 1)
-        return Outcome("a", "done", device=device, observations=Observations(instructions={"k": count}))
+        return Outcome(
+            "a",
+            "done",
+            device=device,
+            observations=Observations(instruments=InstrumentReports(instructions={"k": count})),
+        )
 
     for at, count in enumerate((100, 900, 905)):
         record(bench, at, case("a", outcome=counted(count)), commit=f"{at}eb0c1f")

@@ -4,11 +4,14 @@ import pytest
 
 from gpuregress.foundation.records import (
     CaseSettings,
+    FurtherRun,
+    InstrumentReports,
     Observations,
     Outcome,
     PoisonComparison,
     PoisonDependence,
     ResourceLimits,
+    RunFacts,
     SanitizerFinding,
     SanitizerResult,
     Timing,
@@ -23,7 +26,13 @@ def test_remarks() -> None:
     unwritten = UnwrittenElements(17, 100, ((1, 2), (4, 8), (9, 10), (11, 12), (20, 30)))
     poison = {"y": PoisonComparison(unwritten, PoisonDependence(2, 100, 3)), "z": PoisonComparison(None, None)}
     timing = Timing("events on the GPU", 0, (1.0, 3.0, 2.0), 2.0, {}, 2, sm_clock="1980 MHz")
-    outcome = Outcome("c", "done", observations=Observations(poison_twice=poison, timing=timing))
+    outcome = Outcome(
+        "c",
+        "done",
+        observations=Observations(
+            runs=(FurtherRun("poison", "complement", facts=RunFacts(poisons=poison)),), timing=timing
+        ),
+    )
     lines = measurement_remarks.remarks(fakes.case("double", settings=CaseSettings(sanitize="memcheck")), outcome)
     assert lines[0] == "y: 17 of 100 elements were never written: [1], [4] to [7], [9], [11] and 1 more stretches"
     assert lines[1].startswith("y: 2 of 100 elements changed with what was there before, the first at [3]")
@@ -33,12 +42,20 @@ def test_remarks() -> None:
 
 
 def test_exchanges_between_lanes_are_told() -> None:
-    outcome = Outcome("c", "done", observations=Observations(exchanges=("k: lanes of a warp exchange values",)))
+    outcome = Outcome(
+        "c",
+        "done",
+        observations=Observations(instruments=InstrumentReports(exchanges=("k: lanes of a warp exchange values",))),
+    )
     assert measurement_remarks.remarks(fakes.case("double"), outcome) == ("k: lanes of a warp exchange values",)
 
 
 def test_what_the_dynamic_checks_do_not_watch_is_told() -> None:
-    outcome = Outcome("c", "done", observations=Observations(unwatched=("k: kernels in clusters are not watched",)))
+    outcome = Outcome(
+        "c",
+        "done",
+        observations=Observations(instruments=InstrumentReports(unwatched=("k: kernels in clusters are not watched",))),
+    )
     assert measurement_remarks.remarks(fakes.case("double"), outcome) == ("k: kernels in clusters are not watched",)
 
 

@@ -1,11 +1,10 @@
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from gpuregress.foundation.errors import NothingToDo
 from gpuregress.foundation.records import Case, RunSummary
+from gpuregress.gpu.records import replace
 from gpuregress.session import missing_cases
 from gpuregress.session.accepting import accept
 from gpuregress.session.missing_cases import LastNight

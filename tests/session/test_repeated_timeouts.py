@@ -1,8 +1,7 @@
 from __future__ import annotations
 
-from dataclasses import replace
-
 from gpuregress.foundation.records import Case, Fault, Limits, Outcome, Source
+from gpuregress.gpu.records import replace
 from gpuregress.session.repeated_timeouts import RepeatedTimeouts
 from tests import fakes
 

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import dataclasses
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -21,5 +20,5 @@ def test_a_context_begins_when_it_is_made_and_is_changed_by_nobody(tmp_path: Pat
         context = RunContext(project, RunRequest(), lambda _event: None, Machinery(), StopSignal(), CPU, pool)
     assert before <= context.started <= datetime.now(UTC)
     assert datetime.fromisoformat(context.started_text) == context.started.replace(microsecond=0)
-    with pytest.raises(dataclasses.FrozenInstanceError):
+    with pytest.raises(AttributeError):
         context.start_s = 0.0  # type: ignore[misc] # that is the point

@@ -1,11 +1,11 @@
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
 
 import pytest
 
 from gpuregress.foundation.records import Case, Fault, Outcome, SourceLocation, Verdict
+from gpuregress.gpu.records import replace
 from gpuregress.session.source_locations import located
 from tests import fakes
 
@@ -28,9 +28,7 @@ def case(tmp_path: Path) -> Case:
     source = tmp_path / "k.cu"
     source.write_text(KERNELS)
     made = fakes.case("scale", "fault<float>")
-    return dataclasses.replace(
-        made, path=str(tmp_path / "job.yaml"), source=dataclasses.replace(made.source, path=str(source))
-    )
+    return replace(made, path=str(tmp_path / "job.yaml"), source=replace(made.source, path=str(source)))
 
 
 def where(case: Case, status: str, reason: str = "", **changes: object) -> tuple[str, int]:
@@ -73,7 +71,7 @@ def test_the_line_of_an_inlined_function_has_its_calls(case: Case, tmp_path: Pat
 
 def test_without_a_definition_it_is_the_job(case: Case) -> None:
     Path(case.source.path).unlink()
-    assert where(dataclasses.replace(case, source=dataclasses.replace(case.source, path="/nowhere/k.cu")), "new") == (
+    assert where(replace(case, source=replace(case.source, path="/nowhere/k.cu")), "new") == (
         "job.yaml",
         0,
     )

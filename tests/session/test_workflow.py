@@ -1,9 +1,9 @@
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 from gpuregress.foundation.records import Rule
+from gpuregress.gpu.records import replace
 from gpuregress.session.accepting import accept
 from tests import fakes
 from tests.session.bench import Bench, words

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import re
 import subprocess
@@ -17,6 +16,7 @@ from hypothesis import strategies as st
 
 from gpuregress.foundation.errors import StorageError
 from gpuregress.foundation.records import Argument, Buffer, Launch
+from gpuregress.gpu.records import replace
 from gpuregress.store import launch_log
 from gpuregress.store.launch_log import Event, LaunchBegin, LaunchEnd, LaunchFault, LaunchLog, LaunchRetry
 
@@ -217,7 +217,7 @@ def test_whatever_is_written_reads_back(head: dict[str, str], written: list[Even
         assert len(path.read_text().splitlines()) == 1 + len(head) + len(written)
     assert actual.header == head
     assert actual.unreadable == ()
-    untimed = [dataclasses.replace(e, time="") if isinstance(e, LaunchBegin) else e for e in actual.events]
+    untimed = [replace(e, time="") if isinstance(e, LaunchBegin) else e for e in actual.events]
     assert untimed == written
 
 

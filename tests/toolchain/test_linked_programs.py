@@ -3,7 +3,6 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,6 +10,7 @@ import pytest
 from gpuregress import toolchain
 from gpuregress.foundation.errors import InfeasibleSource
 from gpuregress.foundation.records import Program
+from gpuregress.gpu.records import replace
 from gpuregress.toolchain import cache, cubin_linker, programs
 
 PROGRAM = Program("key", "a.ptx", "", {}, {}, "nvrtc 13.5.37", (), "sm_90")

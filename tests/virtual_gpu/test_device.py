@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import types
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -12,12 +11,13 @@ import pytest
 
 from gpuregress.foundation.errors import DeviceError
 from gpuregress.foundation.records import LaunchShape, Program, Texture
+from gpuregress.gpu.records import replace
 from gpuregress.gpu.textures import TextureDescription
 from gpuregress.virtual_gpu import device, slow_programs
 from gpuregress.virtual_gpu.device import CpuDevice
 from gpuregress.virtual_gpu.parallel import partition
 from gpuregress.virtual_gpu.runtime import syscalls
-from gpuregress.virtual_gpu.runtime.printf import render
+from gpuregress.virtual_gpu.runtime.syscalls import render
 from tests.virtual_gpu.running import Running, ints
 
 SOURCE = """
@@ -62,9 +62,9 @@ def test_what_is_another_devices_is_refused(program: Running) -> None:
 
 def test_a_program_without_ptx_is_refused(program: Running) -> None:
     with pytest.raises(DeviceError, match="this program has none"):
-        program.device.load(dataclasses.replace(program.program, ptx=""))
+        program.device.load(replace(program.program, ptx=""))
     with pytest.raises(DeviceError, match="cannot read the compiled program"):
-        program.device.load(dataclasses.replace(program.program, ptx="/nowhere/k.ptx"))
+        program.device.load(replace(program.program, ptx="/nowhere/k.ptx"))
 
 
 def test_each_run_has_an_order_and_gives_the_same_bytes(program: Running) -> None:

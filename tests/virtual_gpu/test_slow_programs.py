@@ -1,10 +1,10 @@
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from gpuregress.gpu.records import replace
 from gpuregress.virtual_gpu import slow_programs
 from tests import fakes
 

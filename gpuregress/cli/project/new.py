@@ -12,7 +12,7 @@ from gpuregress.cli import console, context
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from gpuregress.lab.new import Draft
+    from gpuregress.lab.drafts.new import Draft
     from gpuregress.store.project import Project
 
 
@@ -48,7 +48,7 @@ def command(
     others, each in a file of its own. Never overwrites a file. Exits with 0 once the drafts are written.
     """
     from gpuregress.foundation.errors import UsageError
-    from gpuregress.lab import new
+    from gpuregress.lab.drafts import new
 
     project = _project(ctx)
     if function is not None and kernel is not None:

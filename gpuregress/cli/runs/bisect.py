@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import click
+from msgspec.structs import asdict
 
 from gpuregress.cli import console, context
 
@@ -110,15 +110,15 @@ def _document(done: Bisection) -> dict[str, Any]:
         "version": 1,
         "found": not done.possible,
         "cases": list(done.cases),
-        "good": dataclasses.asdict(done.good),
-        "bad": dataclasses.asdict(done.bad),
-        "first_bad": dataclasses.asdict(done.first_bad),
-        "possible": [dataclasses.asdict(commit) for commit in done.possible],
+        "good": asdict(done.good),
+        "bad": asdict(done.bad),
+        "first_bad": asdict(done.first_bad),
+        "possible": [asdict(commit) for commit in done.possible],
         "changed": list(done.changed),
         "verdicts": [json_report.finite(json_report.case_document(verdict)) for verdict in done.verdicts],
         "tested": [
             {
-                "commit": dataclasses.asdict(one.commit),
+                "commit": asdict(one.commit),
                 "state": one.state,
                 "reason": one.reason,
                 "seconds": one.seconds,

@@ -14,9 +14,10 @@ import queue
 import threading
 import time
 from collections.abc import Coroutine, Mapping
-from dataclasses import field
 from pathlib import Path
 from typing import Any
+
+from msgspec import field
 
 from gpuregress.execution.cluster import host, messages, packing, versions
 from gpuregress.execution.cluster.host_agent import case_folder
@@ -25,8 +26,8 @@ from gpuregress.execution.cluster.messages import CaseReply, CaseRequest, DumpFi
 from gpuregress.execution.cluster.unpacking import ReplyFiles
 from gpuregress.foundation import storage
 from gpuregress.foundation.errors import DeviceError, GpuregressError, StorageError
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.records import from_json
+from gpuregress.gpu.records import Record
 
 WATCH_S = 0.5
 ANSWER_S = 30.0
@@ -36,8 +37,7 @@ _ROUNDS = 5
 """Replies that a file is missing, to one case; more mean that the host's store cannot hold its files."""
 
 
-@dataclass(frozen=True, slots=True)
-class MembersChanged:
+class MembersChanged(Record):
     """Event: Dask workers came or went.
 
     Attributes:
@@ -49,8 +49,7 @@ class MembersChanged:
     refused: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class CaseReplied:
+class CaseReplied(Record):
     """Event: a host replied to a request, and the files have arrived."""
 
     ticket: int
@@ -58,15 +57,13 @@ class CaseReplied:
     files: ReplyFiles
 
 
-@dataclass(frozen=True, slots=True)
-class CaseLost:
+class CaseLost(Record):
     """Event: the Dask worker of a case is gone."""
 
     ticket: int
 
 
-@dataclass(frozen=True, slots=True)
-class ClusterLost:
+class ClusterLost(Record):
     """Event: the scheduler cannot be reached, or not any more."""
 
     why: str

@@ -11,15 +11,14 @@ from pathlib import Path
 from typing import Any
 
 from gpuregress.execution.cluster.messages import CaseRequest
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.records import Outcome, Task, from_json, to_json
+from gpuregress.gpu.records import Record
 
 _USERS_TEXTS = frozenset(("parameters", "defines"))
 """Keys of the user's own texts, which are no paths of ours."""
 
 
-@dataclass(frozen=True, slots=True)
-class CaseFolders:
+class CaseFolders(Record):
     """Folders of a case on its host, absolute.
 
     Attributes:

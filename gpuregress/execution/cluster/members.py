@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import field, replace
 from typing import Any
+
+from msgspec import field
 
 from gpuregress.execution.cluster.messages import HostFacts
 from gpuregress.foundation.errors import DeviceError, UsageError
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.records import Case
+from gpuregress.gpu.records import Record, replace
 
 _ARCHITECTURE = re.compile(r"sm_[0-9]+[af]?")
 
 
-@dataclass(frozen=True, slots=True)
-class ClusterMember:
+class ClusterMember(Record):
     """A Dask worker.
 
     Attributes:
@@ -65,8 +65,7 @@ class ClusterMember:
         return min(self.gpus, self.threads)
 
 
-@dataclass(frozen=True, slots=True)
-class Devices:
+class Devices(Record):
     """The devices of a cluster that a run uses.
 
     Attributes:

@@ -8,18 +8,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import field
 from typing import Any, Literal
 
-from gpuregress.foundation.frozen import dataclass
+from msgspec import field
+
 from gpuregress.foundation.records import Outcome, from_json, to_json
+from gpuregress.gpu.records import Record
 
 PIECE = 4 << 20
 """Bytes of a file that travel at a time."""
 
 
-@dataclass(frozen=True, slots=True)
-class SentFile:
+class SentFile(Record):
     """A file that a case reads.
 
     Attributes:
@@ -33,8 +33,7 @@ class SentFile:
     size: int
 
 
-@dataclass(frozen=True, slots=True)
-class CaseRequest:
+class CaseRequest(Record):
     """One case for one host.
 
     Attributes:
@@ -66,8 +65,7 @@ class CaseRequest:
     known: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class DumpFile:
+class DumpFile(Record):
     """A file that a case wrote.
 
     Attributes:
@@ -83,8 +81,7 @@ class DumpFile:
     how: Literal["inline", "kept", "known"]
 
 
-@dataclass(frozen=True, slots=True)
-class CaseReply:
+class CaseReply(Record):
     """The reply to a request.
 
     Attributes:
@@ -105,8 +102,7 @@ class CaseReply:
     message: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class HostFacts:
+class HostFacts(Record):
     """What a Dask worker says of itself and of its host.
 
     Attributes:

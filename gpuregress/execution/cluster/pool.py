@@ -7,15 +7,16 @@ and says so. A case that loses two hosts is an error.
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import os
 import selectors
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
+
+from msgspec import field
 
 from gpuregress.execution.cluster import task_files
 from gpuregress.execution.cluster.link import CaseLost, CaseReplied, ClusterLink, ClusterLost, MembersChanged
@@ -27,9 +28,9 @@ from gpuregress.execution.workers import unfinished_cases
 from gpuregress.execution.workers.pool import CaseNotCompiled, CaseStarted, TaskFeed
 from gpuregress.foundation import storage
 from gpuregress.foundation.errors import DeviceError, GpuregressError, StorageError
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.interrupts import StopSignal
 from gpuregress.foundation.records import Case, Observations, Outcome, Task, to_json
+from gpuregress.gpu.records import Record, replace
 from gpuregress.store.launch_log import LaunchLog
 
 MOST_LOSSES = 2
@@ -54,8 +55,7 @@ class _Waiting:
     sends_all: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class PoolOptions:
+class PoolOptions(Record):
     """Settings of a pool.
 
     Attributes:
@@ -280,7 +280,7 @@ class ClusterPool:
         return None
 
     def _start(self, waiting: _Waiting, slot: _Slot) -> Iterator[CaseStarted | Outcome]:
-        waiting.task = dataclasses.replace(waiting.task, device_label=slot.label)
+        waiting.task = replace(waiting.task, device_label=slot.label)
         try:
             request = self._request(waiting, slot)
         except StorageError as error:
@@ -314,10 +314,10 @@ class ClusterPool:
             return empty
         task = waiting.task
         known = {} if waiting.sends_all else {name: tuple(digests) for name, digests in task.known.items()}
-        return dataclasses.replace(
+        return replace(
             empty,
             case=task.case.name,
-            task=to_json(dataclasses.replace(task, known={})),
+            task=to_json(replace(task, known={})),
             folder=str(Path(task.dumps).parent),
             files=self._files.of(task),
             folders=task_files.folders_of(task),
@@ -451,9 +451,9 @@ def _refused(task: Task, why: str, error: str = "DeviceError") -> Outcome:
 
 def _marked(outcome: Outcome, waiting: _Waiting, member: ClusterMember | None) -> Outcome:
     """Note where a case ran, and which hosts it lost."""
-    observed = dataclasses.replace(
+    observed = replace(
         outcome.observations,
         host=member.host if member is not None else "",
         lost_hosts=tuple(lost.name for lost in waiting.lost),
     )
-    return dataclasses.replace(outcome, observations=observed)
+    return replace(outcome, observations=observed)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from gpuregress.execution.cluster.messages import CaseReply
@@ -12,6 +12,7 @@ from gpuregress.execution.cluster.packing import expanded
 from gpuregress.foundation import dtypes, storage
 from gpuregress.foundation.errors import DumpError, StorageError
 from gpuregress.foundation.records import Dump, Outcome, Task
+from gpuregress.gpu.records import replace
 from gpuregress.store.dumps import writer
 from gpuregress.store.dumps.contents import DumpContents
 from gpuregress.store.dumps.files import Header

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, nullcontext, suppress
-from dataclasses import replace
 from types import TracebackType
 from typing import Any, Self
 
@@ -25,6 +24,7 @@ from gpuregress.foundation.errors import DeviceError, GpuregressError, KernelFau
 from gpuregress.foundation.records import DeviceInfo, Dim3, LaunchShape, Program, TensorMap
 from gpuregress.gpu import limits, parameters
 from gpuregress.gpu.base import Device, DeviceModule, LaunchReport, Memory
+from gpuregress.gpu.records import replace
 from gpuregress.gpu.tensor_map_sizes import check_size
 from gpuregress.gpu.textures import TextureDescription
 

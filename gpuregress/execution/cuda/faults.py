@@ -14,14 +14,12 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 
 from gpuregress.foundation.errors import DeviceError, GpuregressError, KernelFault
-from gpuregress.foundation.frozen import dataclass
+from gpuregress.gpu.records import Record, replace
 
 
-@dataclass(frozen=True, slots=True)
-class Meaning:
+class Meaning(Record):
     """The meaning of an error text.
 
     Attributes:
@@ -39,7 +37,7 @@ class Meaning:
 
 _SANITIZER = "compute-sanitizer names the thread and the line: --sanitize memcheck; the cpu device names the buffer too"
 _LAUNCH_FAILURE = "unspecified launch failure"
-_TABLE = (
+TABLE = (
     Meaning(r"illegal memory access", "illegal-access", True, _SANITIZER),  # 700
     Meaning(r"launch timed out", "timeout", True, "the driver's watchdog ended the kernel"),  # 702
     Meaning(r"device-side assert", "assert", True),  # 710
@@ -92,7 +90,7 @@ _TABLE = (
 
 def meaning_of(text: str) -> Meaning:
     """Return the meaning of an error text; an unknown one is no kernel fault and not sticky."""
-    for meaning in _TABLE:
+    for meaning in TABLE:
         if re.search(meaning.pattern, text, re.IGNORECASE):
             return meaning
     return Meaning("", "", sticky=False)

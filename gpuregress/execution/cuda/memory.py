@@ -14,9 +14,9 @@ import numpy as np
 
 from gpuregress.execution.cuda import cooperative
 from gpuregress.foundation.errors import DeviceError
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.records import DEFAULT_HEAP
 from gpuregress.gpu.base import Bytes
+from gpuregress.gpu.records import Record
 
 ZONE_SIZE = 4096
 """Bytes on each side: a whole block of 1024 threads that goes one element too far is caught."""
@@ -36,8 +36,7 @@ def zone_pattern(address: int) -> Bytes:
     return zone
 
 
-@dataclass(frozen=True, slots=True)
-class Breach:
+class Breach(Record):
     """Changed bytes in a zone.
 
     Attributes:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from gpuregress.execution.cuda import nvml
-from gpuregress.foundation.frozen import dataclass
+from gpuregress.gpu.records import Record
 
 _NO_DEVICE = 100
 _CAPABILITY_MAJOR, _CAPABILITY_MINOR = 75, 76  # cuda.h, CUdevice_attribute
@@ -22,8 +22,7 @@ _DRIVER_MEND = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Prerequisite:
+class Prerequisite(Record):
     """One piece that a GPU run needs, or that makes it better.
 
     Attributes:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from gpuregress.foundation.errors import DeviceError
-from gpuregress.foundation.frozen import dataclass
+from gpuregress.gpu.records import Record
 
 TOOLS = {
     "memcheck": "accesses out of bounds and misaligned, by thread, line and nearest allocation",
@@ -41,8 +41,7 @@ _NOT_FINDINGS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class SanitizerReport:
+class SanitizerReport(Record):
     """One report of compute-sanitizer.
 
     Attributes:

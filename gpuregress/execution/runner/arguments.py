@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from gpuregress.foundation import dtypes
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.records import TENSOR_MAP_ALIGNMENT, Argument
 from gpuregress.gpu.base import Memory
+from gpuregress.gpu.records import Record
 
 
-@dataclass(frozen=True, slots=True)
-class EncodedMap:
+class EncodedMap(Record):
     """A tensor map as kernels are given it.
 
     Attributes:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -12,10 +11,10 @@ import numpy.typing as npt
 from gpuregress.execution.runner.poison import POISON, as_bytes, poison
 from gpuregress.foundation import dtypes
 from gpuregress.foundation.dtypes import ElementType
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.numeric import ordinals
 from gpuregress.foundation.records import Buffer, OverwrittenInput
 from gpuregress.gpu.base import Bytes, Memory
+from gpuregress.gpu.records import Record, replace
 
 Array = npt.NDArray[np.generic]
 
@@ -34,8 +33,7 @@ class _Pieced(Protocol):
         """Pieces of whole units; each is valid until the next is asked for."""
 
 
-@dataclass(frozen=True, slots=True)
-class BufferReader:
+class BufferReader(Record):
     """A buffer and its memory on the device.
 
     Attributes:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,8 +11,8 @@ import numpy.typing as npt
 from gpuregress.execution.runner.buffer_reader import BufferReader
 from gpuregress.foundation import dtypes, storage
 from gpuregress.foundation.dtypes import ElementType
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.records import Case, Dump
+from gpuregress.gpu.records import Record, replace
 from gpuregress.store.dumps import contents, files, writer
 from gpuregress.store.dumps.contents import DumpContents
 from gpuregress.store.dumps.files import Header
@@ -21,8 +20,7 @@ from gpuregress.store.dumps.files import Header
 Array = npt.NDArray[np.generic]
 
 
-@dataclass(frozen=True, slots=True)
-class DumpFolder:
+class DumpFolder(Record):
     """The folder of a case's dumps; the end of the run flushes them to disk.
 
     Attributes:

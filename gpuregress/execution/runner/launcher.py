@@ -6,8 +6,8 @@ Each launch is written to the log before it begins, so that the log names the on
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import field, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -18,10 +18,10 @@ from gpuregress.execution.runner.buffer_reader import BufferReader
 from gpuregress.execution.runner.poison import POISON
 from gpuregress.foundation import dtypes
 from gpuregress.foundation.errors import DeviceError, GpuregressError
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.records import Buffer, Case, Launch, Program, Source, Task, TensorMap
 from gpuregress.gpu import textures
 from gpuregress.gpu.base import Device, DeviceModule, LaunchReport, Memory
+from gpuregress.gpu.records import Record, replace
 from gpuregress.store import launch_log
 from gpuregress.store.launch_log import LaunchLog
 from gpuregress.toolchain import compiler_messages
@@ -37,8 +37,7 @@ def thread_count(launches: Sequence[Launch]) -> int:
     return sum(math.prod(launch.grid) * math.prod(launch.block) for launch in launches)
 
 
-@dataclass(frozen=True, slots=True)
-class LoadedSource:
+class LoadedSource(Record):
     """A source whose program is on the device.
 
     Attributes:
@@ -57,18 +56,20 @@ class LoadedSource:
         return self.module.symbol(self.program.symbols.get(buffer.symbol, buffer.symbol))
 
 
-def load_source(device: Device, source: Source, program: Program, threads: int | None) -> LoadedSource:
-    """Load a source's program onto a device: only the kernels that the job names need be compiled.
+class RunLabel(Record):
+    """What the launch log and the watchdog are told of a run.
 
-    Args:
-        device: which one.
-        source: what was compiled.
-        program: the result.
-        threads: see `devices.base.Device.load`.
+    Attributes:
+        seed: None: the case's own.
+        variant: empty: the case's own build.
+        schedule: empty: the usual one.
+        phase: of launches whose code is optimised; that of a trusted kernel is another one.
     """
-    kernels = tuple(program.entries[name].mangled for name in source.kernels) or None
-    with compiler_messages.naming_ptx_file(Path(source.path)):
-        return LoadedSource(source, program, device.load(program, threads, kernels))
+
+    seed: int | None = None
+    variant: str = ""
+    schedule: str = ""
+    phase: str = "launching"
 
 
 @dataclass(slots=True)
@@ -82,10 +83,7 @@ class Launcher:
         entering: is told the phase that begins.
         current: the log number of the last launch that began.
         position: its index among the launches of `run`.
-        seed: of the run under way; None: the case's own.
-        variant: of the run under way; empty: the case's own build.
-        phase: of the launches under way, where their code is optimised; that of a trusted kernel is another one.
-        schedule: of the launches under way; empty: the usual one.
+        label: of the run under way.
         handles: address of a buffer → the texture or surface object that kernels are given in its place.
         maps: address of a buffer → the tensor map that kernels are given in its place.
     """
@@ -96,10 +94,7 @@ class Launcher:
     entering: Callable[[str], None]
     current: int | None = None
     position: int | None = None
-    seed: int | None = None
-    variant: str = ""
-    phase: str = "launching"
-    schedule: str = ""
+    label: RunLabel = field(default_factory=RunLabel)
     handles: dict[int, int] = field(default_factory=dict)
     maps: dict[int, EncodedMap] = field(default_factory=dict)
 
@@ -119,8 +114,16 @@ class Launcher:
         Args:
             threads: of all launches, where few are worth no optimisation; see `devices.base.Device.load`.
         """
-        sources = zip(self.case.sources, self.task.programs, strict=True)
-        return [load_source(self.device, source, program, threads) for source, program in sources]
+        return self.load_programs(zip(self.case.sources, self.task.programs, strict=True), threads)
+
+    def load_programs(self, programs: Iterable[tuple[Source, Program]], threads: int | None) -> list[LoadedSource]:
+        """Load compiled sources: only the kernels that the job names need be compiled."""
+        loaded = []
+        for source, program in programs:
+            kernels = tuple(program.entries[name].mangled for name in source.kernels) or None
+            with compiler_messages.naming_ptx_file(Path(source.path)):
+                loaded.append(LoadedSource(source, program, self.device.load(program, threads, kernels)))
+        return loaded
 
     def prepare(
         self, loaded: Sequence[LoadedSource], filled: Mapping[str, Array], poison: bytes = POISON
@@ -183,7 +186,7 @@ class Launcher:
     ) -> Iterator[tuple[Launch, LaunchReport]]:
         """Run launches in order; a swap exchanges two entries of `memory` after the launch was yielded."""
         is_optimised = all(one.module.is_optimised for one in loaded)
-        self.entering(self.phase if is_optimised or self.phase == WATCHING else "trying")
+        self.entering(self.label.phase if is_optimised or self.label.phase == WATCHING else "trying")
         for position, launch in enumerate(launches):
             self.position = position
             yield launch, self._launch(launch, loaded[launch.source], memory)
@@ -197,9 +200,17 @@ class Launcher:
         call = launch_log.render(launch, self.case.buffers, of)
         self.current = self.task.first_launch if self.current is None else self.current + 1
         constant = loaded.module.kernel(entry.mangled).constant
-        seed = self.case.seed if self.seed is None else self.seed
-        label, name = self.device_label, self.case.name
-        self.log.begin(self.current, label, name, call, seed, constant, self.variant, self.schedule)
+        seed = self.case.seed if self.label.seed is None else self.label.seed
+        self.log.begin(
+            self.current,
+            self.device_label,
+            self.case.name,
+            call,
+            seed,
+            constant,
+            self.label.variant,
+            self.label.schedule,
+        )
         try:
             report = self.device.launch(loaded.module, entry.mangled, launch.shape, arguments)
         except GpuregressError as error:

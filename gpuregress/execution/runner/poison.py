@@ -7,7 +7,6 @@ A second run under the complement of every bit makes a proof of it: no result eq
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterable
 
 import numpy as np
@@ -15,9 +14,9 @@ import numpy.typing as npt
 
 from gpuregress.foundation import dtypes
 from gpuregress.foundation.dtypes import ElementType
-from gpuregress.foundation.frozen import dataclass
-from gpuregress.foundation.records import Observations, PoisonDependence, UnwrittenElements
+from gpuregress.foundation.records import PoisonDependence, UnwrittenElements, WriteSurvey
 from gpuregress.gpu.base import Bytes
+from gpuregress.gpu.records import Record, replace
 
 POISON = bytes.fromhex("fd7f")
 COMPLEMENT = bytes(255 - byte for byte in POISON)
@@ -36,8 +35,7 @@ def poison(size: int, word: bytes = POISON) -> Bytes:
     return whole[:size]
 
 
-@dataclass(frozen=True, slots=True)
-class Survey:
+class Survey(Record):
     """Counts over the elements of one buffer.
 
     Attributes:
@@ -50,15 +48,14 @@ class Survey:
     partly: int
     unwritten: UnwrittenElements | None
 
-    def added_to(self, observations: Observations, buffer: str, *, is_unchanged: bool) -> Observations:
-        """The observations with those of a buffer."""
-        was = observations
-        return dataclasses.replace(
-            was,
-            nan={**(was.nan or {}), buffer: self.nan},
-            unwritten={**was.unwritten, buffer: self.unwritten} if self.unwritten else was.unwritten,
-            partly={**was.partly, buffer: self.partly} if self.partly else was.partly,
-            unchanged=(*was.unchanged, buffer) if is_unchanged else was.unchanged,
+    def added_to(self, writes: WriteSurvey, buffer: str, *, is_unchanged: bool) -> WriteSurvey:
+        """What was written, with the counts of a buffer."""
+        return replace(
+            writes,
+            nan={**(writes.nan or {}), buffer: self.nan},
+            unwritten={**writes.unwritten, buffer: self.unwritten} if self.unwritten else writes.unwritten,
+            partly={**writes.partly, buffer: self.partly} if self.partly else writes.partly,
+            unchanged=(*writes.unchanged, buffer) if is_unchanged else writes.unchanged,
         )
 
 

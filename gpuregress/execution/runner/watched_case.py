@@ -7,29 +7,25 @@ noted as that.
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from typing import Any, cast
 
 from gpuregress.foundation.records import Case, to_json
+from gpuregress.gpu.records import replace
 
 _PARAMETERS = "parameters"
-_FIELDS = frozenset(field.name for field in dataclasses.fields(Case))
 
 
 def watched(case: Case, note: Callable[[str], None]) -> Case:
-    """A copy of a case that notes what is read of it: the name of a field, or `parameters.NAME`.
+    """A stand-in for a case that notes what is read of it: the name of a field, or `parameters.NAME`.
 
     Args:
         case: the case.
         note: is told each fact, as often as it is read.
     """
-    values = {name: getattr(case, name) for name in _FIELDS}
-    made = _WatchedCase(**{**values, _PARAMETERS: _WatchedParameters(values[_PARAMETERS], note)})
-    object.__setattr__(made, "note", note)
-    return made
+    return cast("Case", _WatchedCase(case, note))
 
 
 def facts(case: Case, names: Iterable[str]) -> str:
@@ -45,20 +41,51 @@ def _value(case: Case, name: str) -> Any:
     return [case.parameters[parameter]] if parameter in case.parameters else []
 
 
-class _WatchedCase(Case):
-    """A case that notes which of its fields are read."""
+class _WatchedCase:
+    """A stand-in for a case that notes which of its fields are read.
 
-    __slots__ = ("note",)
-    note: Callable[[str], None]
+    It is no `Case` itself, because msgspec copies a structure without asking its attributes.
+    """
 
-    def __getattribute__(self, name: str) -> Any:
-        if name in _FIELDS and name != _PARAMETERS:
-            try:
-                note = object.__getattribute__(self, "note")
-            except AttributeError:  # a copy, whose original noted every field
-                return object.__getattribute__(self, name)
-            note(name)
-        return object.__getattribute__(self, name)
+    __slots__ = ("_case", "_note", "_parameters")
+
+    def __init__(self, case: Case, note: Callable[[str], None]) -> None:
+        self._case = case
+        self._note = note
+        self._parameters = _WatchedParameters(case.parameters, note)
+
+    @property  # type: ignore[misc] # an instance of Case for `isinstance`
+    def __class__(self) -> type[Case]:  # type: ignore[override]
+        return Case
+
+    def __getattr__(self, name: str) -> Any:
+        if name == _PARAMETERS:
+            return self._parameters
+        if name in Case.__struct_fields__:
+            self._note(name)
+            return getattr(self._case, name)
+        attribute = getattr(Case, name)
+        if isinstance(attribute, property):
+            return attribute.__get__(self)
+        return getattr(self._whole(), name)
+
+    def _whole(self) -> Case:
+        """The case, all of whose fields may be read."""
+        for name in Case.__struct_fields__:
+            self._note(name)
+        return self._case
+
+    def __eq__(self, other: object) -> bool:
+        return self._whole() == other
+
+    def __hash__(self) -> int:
+        return hash(self._whole())
+
+    def __repr__(self) -> str:
+        return repr(self._whole())
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return replace, (self._whole(),)
 
 
 class _WatchedParameters(dict[str, Any]):  # noqa: PLW1641 - a dict has no hash

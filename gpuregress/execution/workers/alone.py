@@ -6,7 +6,6 @@ It is the target of a debugger or of compute-sanitizer: no worker, no red zones,
 from __future__ import annotations
 
 import argparse
-import dataclasses
 import json
 import os
 import sys
@@ -20,6 +19,7 @@ from gpuregress.foundation.errors import GpuregressError
 from gpuregress.foundation.escapes import entry
 from gpuregress.foundation.records import Outcome, Task, to_json
 from gpuregress.gpu.base import Device
+from gpuregress.gpu.records import replace
 
 FAULT = 3
 
@@ -35,7 +35,7 @@ def save(task: Task, path: Path, *, poison: bool = True) -> None:
     Raises:
         StorageError: no space, no permission.
     """
-    settings = dataclasses.replace(
+    settings = replace(
         task.case.settings,
         poison=None if poison else "none",
         timing=None,
@@ -43,7 +43,7 @@ def save(task: Task, path: Path, *, poison: bool = True) -> None:
         launch_digests="off",
         dump_every_launch=None,
     )
-    case = dataclasses.replace(
+    case = replace(
         task.case,
         settings=settings,
         repeat=1,
@@ -55,7 +55,7 @@ def save(task: Task, path: Path, *, poison: bool = True) -> None:
         variants=None,
         seeds=(),
     )
-    plain = dataclasses.replace(task, case=case, known={}, references={}, shared="", variants={})
+    plain = replace(task, case=case, known={}, references={}, shared="", variants={})
     storage.write_atomic(path, json.dumps(to_json(plain)).encode())
 
 
@@ -89,7 +89,7 @@ def main(arguments: Sequence[str], opener: Callable[[str], Device] | None = None
 def _run(task: Task, device: Device) -> Outcome:
     with storage.scratch() as folder:
         log, dumps = folder / "launch.log", folder / "dumps"
-        task = dataclasses.replace(task, log=str(log), dumps=str(dumps), device_label="")
+        task = replace(task, log=str(log), dumps=str(dumps), device_label="")
         return runner.run_case(device, task)
 
 

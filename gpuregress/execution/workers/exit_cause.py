@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import Literal
 
 from gpuregress.execution.workers.watchdog import LAUNCHES, Phase
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.interrupts import FROM_OUTSIDE
+from gpuregress.gpu.records import Record
 
 _MEMORY_WORDS = (
     "out of memory",  # LLVM ERROR, OpenBLAS
@@ -27,8 +27,7 @@ _OF_KERNELS = (signal.SIGSEGV, signal.SIGBUS, signal.SIGILL, signal.SIGFPE, sign
 _NO_MEMORY = "memory ran out, or is limited (see `ulimit -v`): no fault of the kernel"
 
 
-@dataclass(frozen=True, slots=True)
-class Cause:
+class Cause(Record):
     """The party to blame for a worker's death, and an explanation for the user; "" if nothing is known."""
 
     whose: Literal["kernel", "user", "none"]

@@ -5,7 +5,6 @@ Each case has a time limit. After a fault its worker is replaced; a crash loses 
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 import os
 import selectors
@@ -13,6 +12,7 @@ import signal
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, Self
 
@@ -21,9 +21,9 @@ from gpuregress.execution.workers.channel import Message
 from gpuregress.execution.workers.watchdog import LAUNCHES, Phase, Step
 from gpuregress.execution.workers.worker_process import DeviceSlot, Worker
 from gpuregress.foundation.errors import GpuregressError, HarnessError
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.interrupts import StopSignal
 from gpuregress.foundation.records import Case, DeviceInfo, Outcome, Task, from_json
+from gpuregress.gpu.records import Record, replace
 from gpuregress.virtual_gpu import slow_programs
 
 _FAILED_STARTS = 2
@@ -31,16 +31,14 @@ _CHECKED = ("out-of-bounds", "misaligned", "assert", "trap", "status")
 """Kinds of faults that end a launch of the CPU device before anything of its process is harmed."""
 
 
-@dataclass(frozen=True, slots=True)
-class CaseStarted:
+class CaseStarted(Record):
     """Event: a worker took a case."""
 
     case: str
     slot: str
 
 
-@dataclass(frozen=True, slots=True)
-class CaseNotCompiled:
+class CaseNotCompiled(Record):
     """Event: a case cannot run, for its source does not compile or lacks a kernel that the job launches."""
 
     case: Case
@@ -249,7 +247,7 @@ class WorkerPool:
                 continue
             worker = self._worker_of(state)
             if worker.is_free:
-                task = dataclasses.replace(self._waiting.popleft(), device_label=state.slot.label)
+                task = replace(self._waiting.popleft(), device_label=state.slot.label)
                 worker.user_folders = folders or worker.user_folders
                 worker.submit(task)
                 yield CaseStarted(task.case.name, state.slot.label)
@@ -376,7 +374,7 @@ class WorkerPool:
                 if late is not None
                 else unfinished_cases.crashed(worker, task)
             )
-            outcome = dataclasses.replace(outcome, device=worker.device)
+            outcome = replace(outcome, device=worker.device)
             yield (
                 unfinished_cases.under_schedule(worker.interim, task, outcome)
                 if worker.interim is not None

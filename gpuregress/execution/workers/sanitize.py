@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import re
 import subprocess
 import sys
@@ -15,6 +14,7 @@ from gpuregress.execution.workers.watchdog import CHECKING_S
 from gpuregress.foundation import storage
 from gpuregress.foundation.errors import DeviceError
 from gpuregress.foundation.records import Case, Fault, Outcome, SanitizerFinding, SanitizerResult, Task
+from gpuregress.gpu.records import replace
 
 _SPARE_S = 60.0
 """Before the parent's own limit, so that this process can still tell."""
@@ -37,14 +37,14 @@ def examined(task: Task, outcome: Outcome, device: str) -> Outcome:
     except DeviceError as error:
         problem = str(error)
     result = SanitizerResult(tool, problem, tuple(_finding(one) for one in reports))
-    observed = dataclasses.replace(outcome.observations, sanitizer=result)
-    outcome = dataclasses.replace(outcome, observations=observed)
+    observed = replace(outcome.observations, sanitizer=result)
+    outcome = replace(outcome, observations=observed)
     worst = next((report for report in reports if report.kind), None)
     if outcome.state != "done" or worst is None:
         return outcome
     position = _position(task.case, worst)
     fault = Fault(worst.kind, f"{tool}: {worst}", worst.details[:_MOST_DETAILS], position=position)
-    return dataclasses.replace(outcome, state="fault", fault=fault)
+    return replace(outcome, state="fault", fault=fault)
 
 
 def _position(case: Case, report: SanitizerReport) -> int | None:

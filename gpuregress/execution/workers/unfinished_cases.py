@@ -6,7 +6,6 @@ It never started, crashed, was killed at a limit, or cannot be killed.
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import resource
 import time
 from pathlib import Path
@@ -16,7 +15,8 @@ from gpuregress.execution.workers.channel import Message
 from gpuregress.execution.workers.watchdog import LAUNCHES, Phase
 from gpuregress.execution.workers.worker_process import Worker
 from gpuregress.foundation.errors import StorageError
-from gpuregress.foundation.records import Fault, Observations, Outcome, ScheduleRun, Task, from_json
+from gpuregress.foundation.records import Fault, FurtherRun, Observations, Outcome, Task, from_json
+from gpuregress.gpu.records import replace
 from gpuregress.gpu.schedules import EXPLANATION
 
 
@@ -56,12 +56,12 @@ def crashed(worker: Worker, task: Task) -> Outcome:
         where = f"in {call}"  # the fault has the number
     why = f"{worker.death()} {where}" + (f": {cause.why}" if cause.why else "")
     if cause.whose == "kernel" and phase is Phase.REFERENCE:
-        return dataclasses.replace(refused(task, f"the reference's own kernel failed: {why}", tail), seconds=seconds)
+        return replace(refused(task, f"the reference's own kernel failed: {why}", tail), seconds=seconds)
     if cause.whose == "kernel":
         fault = Fault("crash", why, tail, number, _position(task, number))
         return Outcome(case=task.case.name, state="fault", fault=fault, seconds=seconds)
     error = "UserCodeError" if cause.whose == "user" else "HarnessError"
-    return dataclasses.replace(refused(task, why, tail, error), seconds=seconds)
+    return replace(refused(task, why, tail, error), seconds=seconds)
 
 
 def overdue(worker: Worker, task: Task, late: Phase, before: tuple[str, ...] = ()) -> Outcome:
@@ -76,15 +76,15 @@ def overdue(worker: Worker, task: Task, late: Phase, before: tuple[str, ...] = (
     seconds, limit = time.monotonic() - worker.began, worker.watch.limit
     if late is Phase.COMPUTING:
         why = f"a Python function of the job ({_user_functions(task)}) did not come back within {limit:g} s"
-        return dataclasses.replace(refused(task, why, worker.tail(), "UserCodeError"), seconds=seconds)
+        return replace(refused(task, why, worker.tail(), "UserCodeError"), seconds=seconds)
     if late not in LAUNCHES:
         why = f"{worker.slot.label} did not answer for {limit:g} s while {late} the case"
-        return dataclasses.replace(refused(task, why, worker.tail()), seconds=seconds)
+        return replace(refused(task, why, worker.tail()), seconds=seconds)
     number, call = _unfinished_launch(task)
     launch = f" in {call}" if number is not None else ""
     if late is Phase.REFERENCE:
         why = f"the reference's own kernel was killed at its limit of {limit:g} s{launch}"
-        return dataclasses.replace(refused(task, why, worker.tail()), seconds=seconds)
+        return replace(refused(task, why, worker.tail()), seconds=seconds)
     why, lines = f"killed at its limit of {limit:g} s{launch}", worker.stopped
     if lines:
         why += f"; it stood here: {lines[0]}"
@@ -100,13 +100,14 @@ def under_schedule(interim: Message, task: Task, ended: Outcome) -> Outcome:
     known = from_json(Outcome, interim["outcome"])
     if ended.fault is None:
         return ended
-    name, done = interim["schedule"], known.observations.schedules or ()
+    name, runs = interim["schedule"], list(known.observations.runs)
     if name != EXPLANATION:
-        done = (*done, ScheduleRun(name, fault=f"{ended.fault.kind}: {ended.fault.message}"))
+        runs.append(FurtherRun("schedule", name, fault=f"{ended.fault.kind}: {ended.fault.message}"))
+        done = [run.name for run in runs if run.axis == "schedule"]
         left = task.case.settings.schedules[1 + len(done) :]
-        done = (*done, *(ScheduleRun(other, left_out=f"{name} ended the worker") for other in left))
-    observed = dataclasses.replace(known.observations, schedules=done)
-    return dataclasses.replace(known, observations=observed, seconds=ended.seconds)
+        runs += (FurtherRun("schedule", other, left_out=f"{name} ended the worker") for other in left)
+    observed = replace(known.observations, runs=tuple(runs))
+    return replace(known, observations=observed, seconds=ended.seconds)
 
 
 def _user_functions(task: Task) -> str:

@@ -10,14 +10,15 @@ import subprocess
 import threading
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import field
 
 from gpuregress.execution.workers import early_start, exit_cause, watchdog
 from gpuregress.execution.workers.channel import Channel, Message
 from gpuregress.execution.workers.watchdog import KILL_GRACE_S, Phase, Watch
-from gpuregress.foundation.frozen import dataclass
+from gpuregress.gpu.records import Record
 
 if TYPE_CHECKING:
     from gpuregress.foundation.records import DeviceInfo, Task  # records, which the first worker is started without
@@ -26,8 +27,7 @@ _TAIL_BYTES = 16_384
 _TAIL_LINES = 20
 
 
-@dataclass(frozen=True, slots=True)
-class DeviceSlot:
+class DeviceSlot(Record):
     """A device, or a share of its host's cores, where one worker at a time runs.
 
     Attributes:

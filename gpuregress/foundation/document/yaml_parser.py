@@ -15,7 +15,7 @@ import yaml
 from yaml import events
 
 from gpuregress.foundation.document.keys import MAX_BITS, MAX_SHOWN, Key
-from gpuregress.foundation.frozen import dataclass
+from gpuregress.gpu.records import Record
 
 Resolvers = Mapping[str | None, list[tuple[str, "re.Pattern[str]"]]]
 
@@ -58,8 +58,7 @@ YAML_1_1: Resolvers = yaml.SafeLoader.yaml_implicit_resolvers
 _Parser: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
-@dataclass(frozen=True, slots=True)
-class YamlProblem:
+class YamlProblem(Record):
     """An error in a YAML text.
 
     Attributes:
@@ -73,8 +72,7 @@ class YamlProblem:
     message: str
 
 
-@dataclass(frozen=True, slots=True)
-class YamlResult:
+class YamlResult(Record):
     """A parsed YAML text.
 
     Attributes:
@@ -135,8 +133,7 @@ class _Stop(Exception):
     """The rest of the text cannot be read; why is among the flaws."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Anchored:
+class _Anchored(Record):
     """A value that aliases repeat: itself, its text where it is a scalar, its size, and the lines inside."""
 
     value: Any

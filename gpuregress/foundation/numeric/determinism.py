@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gpuregress.foundation.dtypes import ElementType
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.numeric import row_hash
 from gpuregress.foundation.numeric.ordinals import Array
 from gpuregress.foundation.records import Comparison, Determinism, Figures
+from gpuregress.foundation.records.further_runs import CLASSES
+from gpuregress.gpu.records import Record
 
-CLASSES: tuple[Determinism, ...] = ("bitwise", "order varies", "values vary")
 
-
-@dataclass(frozen=True, slots=True)
-class ObservedDeterminism:
+class ObservedDeterminism(Record):
     """Determinism of a buffer over several runs, and the order of blocks and threads in each, if chosen."""
 
     determinism: Determinism

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from gpuregress.foundation.frozen import dataclass
-from gpuregress.foundation.records.serialization import Sparse
+from gpuregress.gpu.records import Record, Sparse
 
 EvidenceKind = Literal["wrong", "luck", "unnoticed", "proven"]
 EVIDENCE: dict[EvidenceKind, str] = {
@@ -17,7 +16,6 @@ EVIDENCE: dict[EvidenceKind, str] = {
 """Kinds of evidence → the title of the page's section, in its order."""
 
 
-@dataclass(frozen=True, slots=True)
 class AuditEvidence(Sparse):
     """A piece of evidence of an audit.
 
@@ -32,7 +30,6 @@ class AuditEvidence(Sparse):
     details: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
 class JobExamination(Sparse):
     """What a part of an audit found for one job.
 
@@ -57,7 +54,6 @@ class JobExamination(Sparse):
     applies: bool = True
 
 
-@dataclass(frozen=True, slots=True)
 class PartResult(Sparse):
     """The result of one part of an audit.
 
@@ -78,8 +74,7 @@ class PartResult(Sparse):
     interrupted: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class JobGrade:
+class JobGrade(Record):
     """The grade of a job.
 
     Attributes:
@@ -103,8 +98,7 @@ class JobGrade:
     highest: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class AuditReport:
+class AuditReport(Record):
     """The results of an audit.
 
     Attributes:

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
 
-from gpuregress.foundation.frozen import dataclass
+from msgspec import field
+
 from gpuregress.foundation.records.dumps import Dump
 from gpuregress.foundation.records.launch_digests import LaunchDigests
-from gpuregress.foundation.records.serialization import Sparse
 from gpuregress.gpu.costs import LineCost
+from gpuregress.gpu.records import Record, Sparse
 
 
-@dataclass(frozen=True, slots=True)
-class MadeOf:
+class MadeOf(Record):
     """The facts that decided a case's results besides the harness; they explain a difference.
 
     Attributes:
@@ -53,7 +52,6 @@ class MadeOf:
     code: str = ""
 
 
-@dataclass(frozen=True, slots=True)
 class AcceptedTiming(Sparse):
     """The times, or the instruction counts, of the accepted run on one model of device.
 
@@ -80,8 +78,7 @@ class AcceptedTiming(Sparse):
     costs: tuple[LineCost, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Acceptance:
+class Acceptance(Record):
     """One `accept`: of what revision and source digest, when (ISO 8601, UTC), by whom, why, from which run.
 
     `unwritten_ok` is the reason given for accepting a buffer of which nothing was written, "" where none was needed.
@@ -98,8 +95,7 @@ class Acceptance:
     case: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Baseline:
+class Baseline(Record):
     """The accepted dumps of a case.
 
     Attributes:

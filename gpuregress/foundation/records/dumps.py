@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import math
 
-from gpuregress.foundation.frozen import dataclass
-from gpuregress.foundation.records.serialization import Sparse
+from gpuregress.gpu.records import Sparse
 
 
-@dataclass(frozen=True, slots=True)
 class Dump(Sparse):
     """A buffer's contents as a file.
 

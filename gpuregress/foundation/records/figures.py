@@ -6,16 +6,15 @@ The keys of their JSON form are those of `numbers` in results.json, without thos
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field, fields
 
-from gpuregress.foundation.frozen import dataclass
+from msgspec import field
+
+from gpuregress.foundation.records.further_runs import Determinism
 from gpuregress.foundation.records.maps.images import BufferImage
-from gpuregress.foundation.records.observations import Determinism
-from gpuregress.foundation.records.serialization import Sparse
+from gpuregress.gpu.records import Record, Sparse
 
 
-@dataclass(frozen=True, slots=True)
-class Element:
+class Element(Record):
     """One element that differs.
 
     Attributes:
@@ -37,16 +36,14 @@ class Element:
     ulp: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class SideCounts:
+class SideCounts(Record):
     """A count on each side of a comparison."""
 
     expected: int
     actual: int
 
 
-@dataclass(frozen=True, slots=True)
-class OutlierCounts:
+class OutlierCounts(Record):
     """Use of a rule's budget of outliers.
 
     Attributes:
@@ -60,7 +57,6 @@ class OutlierCounts:
     beyond: int
 
 
-@dataclass(frozen=True, slots=True)
 class InOrderFigures(Sparse):
     """The verdict in order, with the elements that break the rule, or those with other values."""
 
@@ -69,7 +65,6 @@ class InOrderFigures(Sparse):
     changed: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
 class AnyOrderFigures(Sparse):
     """The verdict on the values as a multiset, with the numbers of those that only one side has, if counted."""
 
@@ -78,8 +73,7 @@ class AnyOrderFigures(Sparse):
     only_actual: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class EstimateDistance:
+class EstimateDistance(Record):
     """Estimates of one statistic from both samples, and their distance in standard errors; None: not finite."""
 
     expected: float | None
@@ -87,15 +81,13 @@ class EstimateDistance:
     sigmas: float | None
 
 
-@dataclass(frozen=True, slots=True)
-class KolmogorovSmirnov:
+class KolmogorovSmirnov(Record):
     """The largest distance of two empirical distribution functions, and its p-value."""
 
     distance: float
     p: float
 
 
-@dataclass(frozen=True, slots=True)
 class SampleFigures(Sparse):
     """Statistical tests of one part of a buffer.
 
@@ -112,8 +104,7 @@ class SampleFigures(Sparse):
     ks: KolmogorovSmirnov | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ErrorProfile:
+class ErrorProfile(Record):
     """Bins along a buffer, or over a matrix row by row.
 
     Attributes:
@@ -129,7 +120,6 @@ class ErrorProfile:
     of: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
 class ErrorMaps(Sparse):
     """The errors along a buffer, over its rows where it has more than one axis, and as an image with the values."""
 
@@ -138,8 +128,7 @@ class ErrorMaps(Sparse):
     image: BufferImage | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Figures(Sparse):
+class Figures(Sparse, kw_only=True):
     """Figures of any comparison.
 
     Attributes:
@@ -165,16 +154,15 @@ class Figures(Sparse):
     any_order: AnyOrderFigures | None = None
     statistics: Mapping[str, SampleFigures] = field(default_factory=dict)
     compared_as: str = ""
-    worst_thread: str = field(default="", metadata={"key": "place"})
-    error_maps: ErrorMaps | None = field(default=None, metadata={"key": "picture"})
+    worst_thread: str = field(default="", name="place")
+    error_maps: ErrorMaps | None = field(default=None, name="picture")
     expected: Determinism | None = None
-    actual: Determinism | None = field(default=None, metadata={"key": "found"})
+    actual: Determinism | None = field(default=None, name="found")
     runs: int | None = None
     nothing_written: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ErrorFigures(Figures):
+class ErrorFigures(Figures, kw_only=True):
     """Figures of a comparison by errors.
 
     Attributes:
@@ -190,8 +178,7 @@ class ErrorFigures(Figures):
     worst: Mapping[str, Element]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UlpFigures(ErrorFigures):
+class UlpFigures(ErrorFigures, kw_only=True):
     """Figures of a comparison in the buffer's own dtype, with steps between its floats.
 
     Attributes:
@@ -204,4 +191,4 @@ class UlpFigures(ErrorFigures):
 
     def without_ulps(self) -> ErrorFigures:
         """The figures of a comparison in another dtype, whose steps mean nothing."""
-        return ErrorFigures(**{one.name: getattr(self, one.name) for one in fields(ErrorFigures)})
+        return ErrorFigures(**{name: getattr(self, name) for name in ErrorFigures.__struct_fields__})

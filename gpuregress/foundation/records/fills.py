@@ -2,56 +2,48 @@
 
 from __future__ import annotations
 
-from gpuregress.foundation.frozen import dataclass
-from gpuregress.foundation.records.serialization import Sparse
+from gpuregress.gpu.records import Record, Sparse
 
 Number = int | float
 
 
-@dataclass(frozen=True, slots=True)
-class NoOptions:
+class NoOptions(Record):
     """Options of `zeros`, `ones`, `permutation` and `same`: none."""
 
 
-@dataclass(frozen=True, slots=True)
-class Progression:
+class Progression(Record):
     """Options of `arange`: the first value, and from one to the next."""
 
     start: Number
     step: Number
 
 
-@dataclass(frozen=True, slots=True)
-class Interval:
+class Interval(Record):
     """Options of `uniform` and `integers`: the smallest value, and the end, which is above every value."""
 
     low: Number
     high: Number
 
 
-@dataclass(frozen=True, slots=True)
-class NormalDistribution:
+class NormalDistribution(Record):
     """Options of `normal`: mean and standard deviation."""
 
     mean: Number
     std: Number
 
 
-@dataclass(frozen=True, slots=True)
-class Values:
+class Values(Record):
     """Options of `value` (one, or one for each part) and of `choice` (possible elements)."""
 
     values: tuple[Number, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class GeneratorSeed:
+class GeneratorSeed(Record):
     """Options of `park_miller`: the generator's state before the first step."""
 
     seed: Number
 
 
-@dataclass(frozen=True, slots=True)
 class InputFile(Sparse):
     """Options of `file`.
 
@@ -66,8 +58,7 @@ class InputFile(Sparse):
     digest: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class PythonFunction:
+class PythonFunction(Record):
     """Options of `python`: `/abs/module.py:function`."""
 
     function: str

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
 from typing import Literal
 
-from gpuregress.foundation.frozen import dataclass
-from gpuregress.foundation.records.serialization import Sparse
+from msgspec import field
+
+from gpuregress.gpu.records import Record, Sparse
 
 DIGITS = 16
 """Hexadecimal digits of the dump's digest that are kept: 64 bits tell two contents of one buffer apart."""
 
 
-@dataclass(frozen=True, slots=True)
 class LaunchDigests(Sparse):
     """Digests of the buffers that launches may have written.
 
@@ -29,8 +28,7 @@ class LaunchDigests(Sparse):
     after: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class FirstWrong:
+class FirstWrong(Record):
     """The launch after which an element first differed from what is expected.
 
     Attributes:

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from typing import Literal
 
-from gpuregress.foundation.frozen import dataclass
-from gpuregress.foundation.records.serialization import Sparse
+from gpuregress.gpu.records import Sparse
 
 TypeKind = Literal["void", "bool", "int", "uint", "float", "pointer", "enum", "class", "opaque"]
 """What a type is; `opaque`: bytes whose meaning the type does not tell, as those of a union."""
 
 
-@dataclass(frozen=True, slots=True)
 class MemberLayout(Sparse):
     """A data member as it is compiled.
 
@@ -34,7 +32,6 @@ class MemberLayout(Sparse):
     pointee: TypeLayout | None = None
 
 
-@dataclass(frozen=True, slots=True)
 class TypeLayout(Sparse):
     """A type as it is compiled.
 

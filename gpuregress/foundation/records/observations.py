@@ -1,73 +1,33 @@
 """Observations of a worker beside a case's dumps.
 
-They hold unwritten elements, repeats, timing, references, the findings of tools, and errors.
-The keys of their JSON form are those of `verdicts.jsonl` and results.json; fields at their defaults have none.
+They hold what was written, the further runs, timing, the reports of instruments and tools, and errors.
+Fields at their defaults have no key in JSON.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
-from typing import Literal
 
-from gpuregress.foundation.frozen import dataclass
-from gpuregress.foundation.records.dumps import Dump
+from msgspec import field
+
+from gpuregress.foundation.records.further_runs import (
+    CLASSES,
+    Axis,
+    Determinism,
+    FurtherRun,
+    PoisonComparison,
+    UnwrittenElements,
+)
 from gpuregress.foundation.records.launch_digests import LaunchDigests
-from gpuregress.foundation.records.serialization import Sparse
 from gpuregress.gpu.accuracy import ResultAccuracy
 from gpuregress.gpu.costs import Costs
 from gpuregress.gpu.coverage import Coverage
 from gpuregress.gpu.instruments import CheckFinding
-from gpuregress.gpu.schedules import ConflictSurvey, ScheduleRun
-
-Determinism = Literal["bitwise", "order varies", "values vary"]
-
-
-@dataclass(frozen=True, slots=True)
-class UnwrittenElements:
-    """Elements of a buffer that still hold the poison after the last launch.
-
-    Attributes:
-        elements: their number.
-        of: elements of the buffer.
-        ranges: their index ranges, half open, ascending; the first few where there are many.
-    """
-
-    elements: int
-    of: int
-    ranges: tuple[tuple[int, int], ...]
+from gpuregress.gpu.records import Record, Sparse
+from gpuregress.gpu.schedules import ConflictSurvey
 
 
-@dataclass(frozen=True, slots=True)
-class PoisonDependence:
-    """Written elements whose value depends on the poison.
-
-    Attributes:
-        elements: their number.
-        of: elements of the buffer.
-        first: index of the first one.
-    """
-
-    elements: int
-    of: int
-    first: int
-
-
-@dataclass(frozen=True, slots=True)
-class PoisonComparison:
-    """A buffer after a run under the poison and one under its complement.
-
-    Attributes:
-        unwritten: elements that hold each run's own poison; None where all were written.
-        shows: written elements that differ between the runs; None where there are none.
-    """
-
-    unwritten: UnwrittenElements | None
-    shows: PoisonDependence | None
-
-
-@dataclass(frozen=True, slots=True)
-class OverwrittenInput:
+class OverwrittenInput(Record):
     """A filled buffer that the launches changed, bit for bit and without padding.
 
     Attributes:
@@ -81,11 +41,58 @@ class OverwrittenInput:
     elements: int
     of: int
     first: int
-    expected: str = field(metadata={"key": "was"})
-    actual: str = field(metadata={"key": "now"})
+    expected: str = field(name="was")
+    actual: str = field(name="now")
 
 
-@dataclass(frozen=True, slots=True)
+class WriteSurvey(Sparse):
+    """What the launches of the first run wrote, buffer by buffer.
+
+    Attributes:
+        poison: the two bytes that fill outputs before the first launch, hexadecimal.
+        unwritten: elements that hold the poison after the last launch.
+        partly: number of elements of which one part holds the poison and another does not.
+        nan: number of elements with a NaN; None in runs of versions that did not count them.
+        unchanged: dumped buffers that hold the bytes they held before the first launch.
+        overwritten: filled buffers that do not hold their fill after the last launch.
+    """
+
+    poison: str = ""
+    unwritten: Mapping[str, UnwrittenElements] = field(default_factory=dict)
+    partly: Mapping[str, int] = field(default_factory=dict)
+    nan: Mapping[str, int] | None = None
+    unchanged: tuple[str, ...] = ()
+    overwritten: Mapping[str, OverwrittenInput] = field(default_factory=dict)
+
+
+class InstrumentReports(Sparse):
+    """What the instruments of a device report of a case's launches; most of them only the CPU device has.
+
+    Attributes:
+        counters: kernel → event → number.
+        instructions: kernel → PTX instructions that its threads executed in the first run.
+        uncounted: source lines of the loops whose instructions are not in it, because they wait for other threads.
+        exchanges: how lanes of a warp exchanged values with no wait between, for each kernel.
+        findings: of the dynamic checks.
+        unwatched: what those checks could not watch, for each kernel.
+        coverage: what the first run of the case's launches executed.
+        costs: of each instruction in the first run of the case's launches.
+        conflicts: the accesses that only the schedule orders, where the adversarial schedule asked for them.
+        accuracy: of the results, beside higher precision.
+    """
+
+    counters: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    instructions: Mapping[str, int] = field(default_factory=dict)
+    uncounted: tuple[str, ...] = ()
+    exchanges: tuple[str, ...] = ()
+    findings: tuple[CheckFinding, ...] = ()
+    unwatched: tuple[str, ...] = ()
+    coverage: Coverage | None = None
+    costs: Costs | None = None
+    conflicts: ConflictSurvey | None = None
+    accuracy: ResultAccuracy | None = None
+
+
 class Timing(Sparse):
     """The samples of a timing loop.
 
@@ -111,8 +118,7 @@ class Timing(Sparse):
     throttle: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class SanitizerFinding:
+class SanitizerFinding(Record):
     """One finding of compute-sanitizer; see `devices.cuda.sanitizer.SanitizerReport`.
 
     Attributes:
@@ -126,7 +132,7 @@ class SanitizerFinding:
     """
 
     message: str
-    location: str = field(metadata={"key": "place"})
+    location: str = field(name="place")
     thread: str
     details: tuple[str, ...]
     repeated: int
@@ -134,8 +140,7 @@ class SanitizerFinding:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class SanitizerResult:
+class SanitizerResult(Record):
     """The pass of a case under compute-sanitizer.
 
     Attributes:
@@ -149,132 +154,17 @@ class SanitizerResult:
     findings: tuple[SanitizerFinding, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class SeedRun:
-    """The run of a case with another seed.
-
-    Attributes:
-        seed: in place of the job's.
-        fault: why the kernels failed, "" if they did not.
-        dumps: buffer → its dump.
-    """
-
-    seed: int
-    fault: str = ""
-    dumps: Mapping[str, Dump] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class InstructionChange:
-    """A source line whose floating-point instructions differ between two builds.
-
-    Attributes:
-        file: its name.
-        line: counted from 1.
-        before: instructions that only the first build has, `fma.rn.f32` or `4 fma.rn.f32`.
-        after: those that only the other one has.
-    """
-
-    file: str
-    line: int
-    before: tuple[str, ...]
-    after: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class VariantRun(Sparse):
-    """The run of a case as another combination of its `variants` compiles it.
-
-    Attributes:
-        name: the settings in which it differs from the first combination: `fmad=off,arch=sm_80`.
-        same_as: the combination that has the same PTX, so that this one was not run; "" where it was.
-        fault: why the kernels failed, "" if they did not.
-        problem: why it could not be run, "" if it could.
-        dumps: buffer → its dump where its bytes are not the first combination's.
-        instructions: source lines whose floating-point instructions are others.
-    """
-
-    name: str
-    same_as: str = ""
-    fault: str = ""
-    problem: str = ""
-    dumps: Mapping[str, Dump] = field(default_factory=dict)
-    instructions: tuple[InstructionChange, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class TwinCause:
-    """A cause of differences between a case and its twin, by the elements that it explains.
-
-    Attributes:
-        name: `fma`, `fast math`, `library` or `unexplained`.
-        message: in words, with its evidence.
-        elements: that it explains.
-        of: elements that differ.
-    """
-
-    name: str
-    message: str
-    elements: int
-    of: int
-
-
-@dataclass(frozen=True, slots=True)
-class TwinResult(Sparse):
-    """The results of a twin.
-
-    Attributes:
-        kind: `host`, `cpu` or `cuda`.
-        device: for people: `cuda:0 (NVIDIA H200)`, `host (g++ 12.2.0)`.
-        dumps: dumped buffer → the twin's dump.
-        error: why it has no results, "" if it has.
-        missing: why this machine cannot run it, "" if it can.
-        causes: buffer → the causes of what differs.
-    """
-
-    kind: str
-    device: str
-    dumps: Mapping[str, Dump] = field(default_factory=dict)
-    error: str = ""
-    missing: str = ""
-    causes: Mapping[str, tuple[TwinCause, ...]] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
 class Observations(Sparse):
-    """Observations of one case. The keys of all mappings but `counters` and `instructions` are buffer names.
+    """Observations of one case.
 
     Attributes:
-        poison: the two bytes that fill outputs before the first launch, hexadecimal.
-        unwritten: elements that hold the poison after the last launch.
-        partly: number of elements of which one part holds the poison and another does not.
-        nan: number of elements with a NaN; None in runs of versions that did not count them.
-        unchanged: dumped buffers that hold the bytes they held before the first launch.
-        overwritten: filled buffers that do not hold their fill after the last launch.
-        poison_twice: the comparison with a run under the other poison.
-        determinism: how far the repeats agree.
-        orders: the order of blocks and threads of each run, where one was chosen.
-        repeat_dumps: number of a run, from 2 → the dump of its buffer where it is not the first run's.
-        timing: of `timing:`.
-        counters: kernel → event → number.
-        instructions: kernel → PTX instructions that its threads executed in the first run; CPU device only.
-        uncounted: source lines of the loops whose instructions are not in it, because they wait for other threads.
-        exchanges: how lanes of a warp exchanged values with no wait between, for each kernel; CPU device only.
-        references: the references' dumps, rounded to the buffer's type.
-        unrounded_references: the same in float64, where rounding changed a value.
-        reference_errors: why there is no reference.
-        twins: the results on other devices, or on the host.
-        sanitizer: of `--sanitize`.
-        findings: of the dynamic checks, in the first run of the case's launches.
-        unwatched: what those checks could not watch, for each kernel.
-        costs: of each instruction in the first run of the case's launches; CPU device only.
+        writes: what the first run wrote.
+        order: of blocks and threads in the first run, where one was chosen.
         schedule: that made the dumps, "" for the usual one, and where a device has no choice.
-        schedules: of `--schedules`, without the first one; None where a device has no choice.
-        conflicts: the accesses that only the schedule orders, where the adversarial schedule asked for them.
-        coverage: of `--coverage`: what the first run of the case's launches executed; CPU device only.
-        accuracy: of the results, where it was asked for.
-        variants: of `variants:`, without the first combination.
-        seeds: of `repeat: {seeds: …}`, without the job's own seed.
+        runs: the further runs, in their order.
+        timing: of `timing:`.
+        instruments: what they report.
+        sanitizer: of `--sanitize`.
         sticky: whether the device's context is lost.
         error: class name of the error for state `error`.
         details: further lines of that error.
@@ -284,36 +174,13 @@ class Observations(Sparse):
         lost_hosts: on which it ran before, and which were lost.
     """
 
-    poison: str = ""
-    unwritten: Mapping[str, UnwrittenElements] = field(default_factory=dict)
-    partly: Mapping[str, int] = field(default_factory=dict)
-    nan: Mapping[str, int] | None = None
-    unchanged: tuple[str, ...] = ()
-    overwritten: Mapping[str, OverwrittenInput] = field(default_factory=dict)
-    poison_twice: Mapping[str, PoisonComparison] = field(default_factory=dict)
-    determinism: Mapping[str, Determinism] = field(default_factory=dict)
-    orders: tuple[str, ...] = ()
-    repeat_dumps: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    timing: Timing | None = None
-    counters: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
-    instructions: Mapping[str, int] = field(default_factory=dict)
-    uncounted: tuple[str, ...] = ()
-    exchanges: tuple[str, ...] = ()
-    references: Mapping[str, Dump] = field(default_factory=dict)
-    unrounded_references: Mapping[str, Dump] = field(default_factory=dict)
-    reference_errors: Mapping[str, str] = field(default_factory=dict)
-    twins: tuple[TwinResult, ...] = ()
-    sanitizer: SanitizerResult | None = None
-    findings: tuple[CheckFinding, ...] = ()
-    unwatched: tuple[str, ...] = ()
-    coverage: Coverage | None = None
-    costs: Costs | None = None
+    writes: WriteSurvey = WriteSurvey()
+    order: str = ""
     schedule: str = ""
-    schedules: tuple[ScheduleRun, ...] | None = None
-    conflicts: ConflictSurvey | None = None
-    accuracy: ResultAccuracy | None = None
-    variants: tuple[VariantRun, ...] = ()
-    seeds: tuple[SeedRun, ...] = ()
+    runs: tuple[FurtherRun, ...] = ()
+    timing: Timing | None = None
+    instruments: InstrumentReports = InstrumentReports()
+    sanitizer: SanitizerResult | None = None
     sticky: bool = False
     error: str = ""
     details: tuple[str, ...] = ()
@@ -321,3 +188,32 @@ class Observations(Sparse):
     launch_digests: LaunchDigests | None = None
     host: str = ""
     lost_hosts: tuple[str, ...] = ()
+
+    def along(self, axis: Axis) -> tuple[FurtherRun, ...]:
+        """The further runs that differ in one respect."""
+        return tuple(run for run in self.runs if run.axis == axis)
+
+    @property
+    def reference(self) -> FurtherRun:
+        """The run of the case's references; an empty one where it has none."""
+        return next(iter(self.along("reference")), FurtherRun("reference", ""))
+
+    @property
+    def orders(self) -> tuple[str, ...]:
+        """The order of blocks and threads of each run, where one was chosen."""
+        labels = (self.order, *(run.facts.label for run in self.along("repeat")))
+        return tuple(label for label in labels if label)
+
+    @property
+    def determinism(self) -> dict[str, Determinism]:
+        """How far the repeats agree: buffer → the worst class of its repeats."""
+        worst: dict[str, Determinism] = {}
+        for run in self.along("repeat"):
+            for buffer, found in run.facts.determinism.items():
+                worst[buffer] = max(worst.get(buffer, found), found, key=CLASSES.index)
+        return worst
+
+    @property
+    def poisons(self) -> Mapping[str, PoisonComparison]:
+        """Buffer → its comparison with a run under the other poison."""
+        return next((run.facts.poisons for run in self.along("poison")), {})

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
 from typing import Literal
 
+from msgspec import field
+
 from gpuregress.foundation.errors import NOWHERE, FaultLocation
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.records.dumps import Dump
 from gpuregress.foundation.records.observations import Observations
 from gpuregress.foundation.records.programs import DeviceInfo
+from gpuregress.gpu.records import Record
 
 FAULT_KINDS: dict[str, str] = {
     "out-of-bounds": "an access outside every buffer, or past the end of one",
@@ -33,8 +34,7 @@ FAULT_KINDS: dict[str, str] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Fault:
+class Fault(Record):
     """A fault of a kernel.
 
     Attributes:
@@ -52,11 +52,10 @@ class Fault:
     details: tuple[str, ...] = ()
     launch: int | None = None
     position: int | None = None
-    location: FaultLocation = field(default=NOWHERE)
+    location: FaultLocation = NOWHERE
 
 
-@dataclass(frozen=True, slots=True)
-class LaunchTime:
+class LaunchTime(Record):
     """A launch's number in the log and its time on the device."""
 
     number: int
@@ -64,8 +63,7 @@ class LaunchTime:
     elapsed_ms: float
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(Record):
     """The result of a case on a worker.
 
     Attributes:
@@ -75,7 +73,6 @@ class Outcome:
         message: for `error`.
         dumps: what was written, in the case's order.
         inputs: filled buffer → digest of its bytes before the first launch.
-        repeats: the digests of each further run, for `repeat`: buffer → digests.
         launches: those that ended.
         output: what the kernels printed.
         device: where it ran.
@@ -90,10 +87,9 @@ class Outcome:
     message: str = ""
     dumps: tuple[Dump, ...] = ()
     inputs: Mapping[str, str] = field(default_factory=dict)
-    repeats: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     launches: tuple[LaunchTime, ...] = ()
     output: str = ""
     device: DeviceInfo | None = None
     resources: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     seconds: float = 0.0
-    observations: Observations = field(default=Observations(), metadata={"key": "extra"})
+    observations: Observations = field(default=Observations(), name="extra")

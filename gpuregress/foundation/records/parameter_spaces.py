@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.records.statuses import Status
+from gpuregress.gpu.records import Record
 
 
-@dataclass(frozen=True, slots=True)
-class ParameterCondition:
+class ParameterCondition(Record):
     """A condition on one parameter.
 
     Attributes:
@@ -24,8 +23,7 @@ class ParameterCondition:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class FailureGroup:
+class FailureGroup(Record):
     """Cases of a job that failed in one way, and the parameter values that they share.
 
     Attributes:
@@ -61,8 +59,7 @@ class FailureGroup:
         return bool(self.alternatives) or not self.compared
 
 
-@dataclass(frozen=True, slots=True)
-class ParameterGrid:
+class ParameterGrid(Record):
     """The verdicts over two parameters; the others are added up.
 
     Attributes:
@@ -80,8 +77,7 @@ class ParameterGrid:
     rows: tuple[tuple[Mapping[str, int], ...], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class ParameterSpace:
+class ParameterSpace(Record):
     """The verdicts of a job over its parameters.
 
     Attributes:

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import field
 from typing import Literal
 
-from gpuregress.foundation.frozen import dataclass
+from msgspec import field
+
 from gpuregress.foundation.records.layouts import TypeLayout
-from gpuregress.foundation.records.serialization import Sparse
+from gpuregress.gpu.records import Record, Sparse
 
 
-@dataclass(frozen=True, slots=True)
-class Parameter:
+class Parameter(Record):
     """A kernel parameter as the compiled code declares it.
 
     Attributes:
@@ -31,8 +30,7 @@ class Parameter:
     const: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class PythonKernel:
+class PythonKernel(Record):
     """A function in Python of which a compiler makes PTX.
 
     Attributes:
@@ -59,8 +57,7 @@ class PythonKernel:
         return (*types, *(f"{name}={value}" for name, value in {**self.constants, **self.settings}.items()))
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
+class Source(Record):
     """A kernel source and the options of its compilation.
 
     Attributes:
@@ -100,7 +97,6 @@ class Source:
         return file if self.python is None else f"{file}:{self.python.function}"
 
 
-@dataclass(frozen=True, slots=True)
 class CompiledDescriptor(Sparse):
     """How a compiler wants a descriptor of a tensor: its tensor map, then 32-bit extents and 64-bit strides.
 
@@ -118,7 +114,6 @@ class CompiledDescriptor(Sparse):
     swizzle: str = "none"
 
 
-@dataclass(frozen=True, slots=True)
 class CompiledLaunch(Sparse):
     """What a kernel's compiler decided about its launches, and a job need not say.
 
@@ -140,8 +135,7 @@ class CompiledLaunch(Sparse):
     hidden: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(Record):
     """A kernel in a compiled program.
 
     Attributes:
@@ -155,8 +149,7 @@ class Entry:
     launch: CompiledLaunch | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class LineEdit:
+class LineEdit(Record):
     """A line of a text, from 1, as it is and as it is to be."""
 
     line: int
@@ -164,8 +157,7 @@ class LineEdit:
     after: str
 
 
-@dataclass(frozen=True, slots=True)
-class Program:
+class Program(Record):
     """A compiled source, on disk.
 
     Attributes:
@@ -198,7 +190,6 @@ class Program:
     local_arrays: tuple[LineEdit, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
 class CardFacts(Sparse):
     """Facts of a GPU beside those that every device has.
 
@@ -213,8 +204,7 @@ class CardFacts(Sparse):
     sticky: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class DeviceInfo:
+class DeviceInfo(Record):
     """The facts of a device that logs and baselines record.
 
     Attributes:
@@ -234,7 +224,7 @@ class DeviceInfo:
     driver: str
     memory: int
     limits: Mapping[str, int] = field(default_factory=dict)
-    card: CardFacts = field(default=CardFacts(), metadata={"key": "extra"})
+    card: CardFacts = field(default=CardFacts(), name="extra")
 
 
 CallScope = Literal["thread", "block"]
@@ -245,8 +235,7 @@ HARNESS_FILE = "gpuregress_call"
 """The file name of generated text in messages and line information; no line of it is the user's."""
 
 
-@dataclass(frozen=True, slots=True)
-class FunctionArgument:
+class FunctionArgument(Record):
     """An argument of a function under test.
 
     Attributes:
@@ -262,8 +251,7 @@ class FunctionArgument:
     each: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class FunctionCall:
+class FunctionCall(Record):
     """The calls of a function under test: one for each element of its results.
 
     Attributes:

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
 from typing import Literal
 
-from gpuregress.foundation.frozen import dataclass
+from msgspec import field
+
 from gpuregress.foundation.records.fills import Number
-from gpuregress.foundation.records.serialization import Sparse
+from gpuregress.foundation.records.json_form import OneOf
+from gpuregress.gpu.records import Record, Sparse
+
+METRICS = ("max", "mean", "rms", "l2")
+"""Norms of the errors of a whole buffer, which a rule may limit."""
 
 
-@dataclass(frozen=True, slots=True)
-class Sigmas:
+class Sigmas(Record):
     """The largest distance of two estimates, in standard errors."""
 
     sigmas: float
 
 
-@dataclass(frozen=True, slots=True)
 class StatisticLimits(Sparse):
     """Limits of statistical tests, for results random by design; None: not tested.
 
@@ -40,8 +42,7 @@ class StatisticLimits(Sparse):
         return limits if self.ks is None else {**limits, "ks": self.ks}
 
 
-@dataclass(frozen=True, slots=True)
-class ExpectedSum:
+class ExpectedSum(Record):
     """Setting of the check `sum`: |sum - value| <= atol + rtol * |value|."""
 
     value: Number
@@ -49,7 +50,6 @@ class ExpectedSum:
     atol: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
 class ElementCount(Sparse):
     """Setting of the check `nonzero`: bounds of a number of elements; None: not given."""
 
@@ -58,8 +58,7 @@ class ElementCount(Sparse):
     at_most: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class KnownRows:
+class KnownRows(Record):
     """Setting of the check `rows`: number of a row → the values of all its parts, or one for all of them."""
 
     rows: Mapping[str, tuple[Number, ...]]
@@ -69,8 +68,7 @@ CheckSetting = ExpectedSum | KnownRows | ElementCount | tuple[Number, Number] | 
 """The setting of a check; a pair is the `range` of low and high."""
 
 
-@dataclass(frozen=True, slots=True)
-class Outliers:
+class Outliers(Record):
     """A budget of elements that may miss the first bound, and the second bound that they must keep."""
 
     fraction: float
@@ -78,8 +76,7 @@ class Outliers:
     atol: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class VerifyTolerance:
+class VerifyTolerance(Record):
     """The tolerance of a rule as a `verify` function gets it; 0 where the rule does not give it.
 
     Attributes:
@@ -93,8 +90,7 @@ class VerifyTolerance:
     ulp: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(Record):
     """A comparison rule of a buffer; all defaults: every bit equal, in order.
 
     Attributes:
@@ -121,7 +117,7 @@ class Rule:
     metric: Mapping[str, float] = field(default_factory=dict)
     order: Literal["indexed", "any"] = "indexed"
     key: tuple[str, ...] = ()
-    statistics: StatisticLimits = field(default=StatisticLimits())
+    statistics: StatisticLimits = StatisticLimits()
     verify: str | None = None
 
     @property
@@ -135,9 +131,8 @@ class Rule:
         return VerifyTolerance(self.rtol or 0.0, self.atol or 0.0, self.ulp or 0)
 
 
-@dataclass(frozen=True, slots=True)
-class Check:
+class Check(Record):
     """A property that a buffer must have by itself: a name from `compare.checks` and its setting."""
 
     name: str
-    setting: CheckSetting = None
+    setting: OneOf[CheckSetting] = None

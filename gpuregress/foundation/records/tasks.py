@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
 
-from gpuregress.foundation.frozen import dataclass
+from msgspec import field
+
 from gpuregress.foundation.records.cases.case import Case
 from gpuregress.foundation.records.programs import Program
+from gpuregress.gpu.records import Record
 
 COMPRESS_ABOVE = 64 << 20
 """Bytes of text above which dumps are compressed, by default."""
 
 
-@dataclass(frozen=True, slots=True)
-class DumpStorage:
+class DumpStorage(Record):
     """The storage of dumps.
 
     Attributes:
@@ -26,8 +26,7 @@ class DumpStorage:
     compress_above: int = COMPRESS_ABOVE
 
 
-@dataclass(frozen=True, slots=True)
-class Task:
+class Task(Record):
     """One case to run, and the files that it writes.
 
     Attributes:
@@ -54,7 +53,7 @@ class Task:
     first_launch: int
     dumps: str
     known: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    device_label: str = field(default="", metadata={"key": "place"})
+    device_label: str = field(default="", name="place")
     references: Mapping[str, Program] = field(default_factory=dict)
     shared: str = ""
     variants: Mapping[str, tuple[Program, ...]] = field(default_factory=dict)

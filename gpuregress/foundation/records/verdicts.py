@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
 from typing import Any, Literal
 
-from gpuregress.foundation.frozen import dataclass
+from msgspec import field
+
 from gpuregress.foundation.records.cases.settings import KnownFailing
 from gpuregress.foundation.records.figures import Element, ErrorFigures, Figures, UlpFigures
+from gpuregress.foundation.records.further_runs import Finding, InstructionChange
+from gpuregress.foundation.records.json_form import OneOf
 from gpuregress.foundation.records.launch_digests import FirstWrong
-from gpuregress.foundation.records.observations import InstructionChange
 from gpuregress.foundation.records.outcomes import Outcome
 from gpuregress.foundation.records.parameter_spaces import ParameterSpace
-from gpuregress.foundation.records.serialization import Sparse
 from gpuregress.foundation.records.statuses import Status, headline
 from gpuregress.foundation.records.trends.nights import Extent, NightChanges
 from gpuregress.gpu.costs import CostComparison
+from gpuregress.gpu.records import Record, Sparse
 
 State = Literal["running", "finished", "interrupted", "cut short"]
 """The state of a run: `cut short` ended without a record (kill -9, a power cut)."""
@@ -32,23 +33,7 @@ PLACES = {
 and the last column of a matrix is one lane of each warp where a row has as many elements as a block has threads."""
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """The pattern of a difference.
-
-    Attributes:
-        pattern: a name from `diagnose`'s list.
-        message: one sentence with its evidence.
-        weight: the share of the differing elements it explains, 0 to 1.
-    """
-
-    pattern: str
-    message: str
-    weight: float = 1.0
-
-
-@dataclass(frozen=True, slots=True)
-class Accuracy:
+class Accuracy(Record):
     """The error of a result against its reference.
 
     Attributes:
@@ -62,8 +47,7 @@ class Accuracy:
     misplaced: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class AccuracyReport:
+class AccuracyReport(Record):
     """The accuracy of a result, beside the accepted one's.
 
     Attributes:
@@ -81,8 +65,7 @@ class AccuracyReport:
     trend: Literal["", "more accurate", "less accurate", "as accurate", "mixed"] = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Comparison:
+class Comparison(Record):
     """The comparison of one buffer with its expected contents.
 
     Attributes:
@@ -125,7 +108,7 @@ class Comparison:
     first: tuple[Element, ...] = ()
     message: str = ""
     findings: tuple[Finding, ...] = ()
-    figures: UlpFigures | ErrorFigures | Figures = field(default=Figures(), metadata={"key": "numbers"})
+    figures: OneOf[UlpFigures | ErrorFigures | Figures] = field(default=Figures(), name="numbers")
     accuracy: AccuracyReport | None = None
     first_wrong: FirstWrong | None = None
     tolerance_share: float | None = None
@@ -142,19 +125,17 @@ class Comparison:
         return f"{self.differing} of {self.of} differ" if self.differing else ""
 
 
-@dataclass(frozen=True, slots=True)
-class BufferVerdict:
+class BufferVerdict(Record):
     """A buffer's verdict with its comparisons; the paths are for people, "" if there is no such file."""
 
     name: str
-    status: Status = field(metadata={"key": "word"})
+    status: Status = field(name="word")
     dump: str = ""
     baseline: str = ""
     comparisons: tuple[Comparison, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class VariantVerdict:
+class VariantVerdict(Record):
     """The comparison of a case with itself, compiled with other settings.
 
     Attributes:
@@ -174,8 +155,7 @@ class VariantVerdict:
     instructions: tuple[InstructionChange, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class SourceLocation:
+class SourceLocation(Record):
     """The line of a job or of a kernel source that a report names for a failure.
 
     Attributes:
@@ -189,8 +169,7 @@ class SourceLocation:
     calls: tuple[SourceLocation, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
+class Problem(Record):
     """An error for which a run ended before its cases.
 
     Attributes:
@@ -202,7 +181,6 @@ class Problem:
     location: SourceLocation | None = None
 
 
-@dataclass(frozen=True, slots=True)
 class TimingComparison(Sparse):
     """The comparison of a case's times, or instruction counts, with the accepted ones.
 
@@ -239,8 +217,7 @@ class TimingComparison(Sparse):
     same_code: bool | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class FalseAlarms:
+class FalseAlarms(Record):
     """The A/A comparison of a run: the samples of each timed case, the first half against the second.
 
     Attributes:
@@ -257,8 +234,7 @@ class FalseAlarms:
         return len(self.cases) / self.compared if self.compared else 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(Record):
     """A case's verdict.
 
     Attributes:
@@ -292,7 +268,7 @@ class Verdict:
 
     job: str
     case: str
-    status: Status = field(metadata={"key": "word"})
+    status: Status = field(name="word")
     reason: str = ""
     revision: str = ""
     baseline_revision: str = ""
@@ -322,8 +298,7 @@ class Verdict:
         return headline(self.status, self.reason)
 
 
-@dataclass(frozen=True, slots=True)
-class Missing:
+class Missing(Record):
     """An expected case that is missing: it vanished since the last nightly run, or only its baseline is left.
 
     Attributes:
@@ -335,8 +310,7 @@ class Missing:
     lines: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class RunSummary:
+class RunSummary(Record):
     """The results of a whole run.
 
     Attributes:

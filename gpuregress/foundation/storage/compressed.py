@@ -17,8 +17,8 @@ from types import TracebackType
 from typing import TYPE_CHECKING, BinaryIO, Self
 
 from gpuregress.foundation.errors import DumpError
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.storage.os_errors import disk_errors, open_file
+from gpuregress.gpu.records import Record
 
 if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
@@ -117,8 +117,7 @@ def _compress(text: bytes) -> bytes:
 # --- reading ----------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Frames:
+class Frames(Record):
     """The frames of a compressed file.
 
     Attributes:

@@ -13,14 +13,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gpuregress.foundation import dtypes, read_log, usermodules
+from gpuregress.foundation import dtypes, usermodules
 from gpuregress.foundation.document.problems import suggestion
 from gpuregress.foundation.dtypes import ElementType
 from gpuregress.foundation.errors import HarnessError, UserCodeError
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.numeric import conversion
 from gpuregress.foundation.numeric.conversion import NotRepresentable
 from gpuregress.foundation.records import Buffer, InputFile, PythonFunction
+from gpuregress.gpu.records import Record
 from gpuregress.jobs.inputs import text_files
 from gpuregress.jobs.inputs.file_names import is_dump, split_member
 
@@ -28,8 +28,7 @@ Array = npt.NDArray[Any]
 ReadDump = Callable[[Path], Any]
 
 
-@dataclass(frozen=True, slots=True)
-class FileValues:
+class FileValues(Record):
     """The values of a file.
 
     Attributes:
@@ -158,7 +157,6 @@ def shaped(buffer: Buffer, element: ElementType, array: Array, origin: str, *, k
 def size_problem(buffer: Buffer, element: ElementType) -> str | None:
     """Explain why a file other than a dump does not fit a buffer, from its size or header; None if it fits."""
     path, member = split_member(_path(buffer))
-    read_log.note(path)
     count = math.prod(buffer.shape)
     try:
         if path.suffix == ".bin":
@@ -191,7 +189,6 @@ def _text_problem(buffer: Buffer, element: ElementType, path: Path) -> str | Non
 def array_dtype(text: str) -> str:
     """See `inputs.array_dtype`."""
     path, member = split_member(text)
-    read_log.note(path)
     try:
         dtype, _ = _held(path, member, path.stat().st_mtime_ns)
     except (OSError, ValueError) as error:

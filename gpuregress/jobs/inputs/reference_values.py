@@ -13,10 +13,10 @@ import numpy.typing as npt
 
 from gpuregress.foundation import dtypes
 from gpuregress.foundation.dtypes import ElementType
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.numeric import conversion
 from gpuregress.foundation.numeric.conversion import NotRepresentable
 from gpuregress.foundation.records import Buffer
+from gpuregress.gpu.records import Record
 
 Array = npt.NDArray[Any]
 
@@ -25,8 +25,7 @@ class ReferenceFailed(Exception):
     """There is no reference, or its values are no such buffer; the message says which."""
 
 
-@dataclass(frozen=True, slots=True)
-class ReferenceResult:
+class ReferenceResult(Record):
     """A reference.
 
     Attributes:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gpuregress.jobs.plan.compiled.launches import completed as completed
 from gpuregress.jobs.plan.compiled.program_revisions import of_programs as of_programs
-from gpuregress.jobs.plan.job_plans.job_plan import CaseOverrides as CaseOverrides
+from gpuregress.jobs.plan.job_plan import CaseOverrides as CaseOverrides
 from gpuregress.jobs.plan.selection import BrokenJob as BrokenJob
 from gpuregress.jobs.plan.selection import CaseFilter as CaseFilter
 from gpuregress.jobs.plan.selection import Plan as Plan

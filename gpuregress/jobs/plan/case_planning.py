@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from gpuregress.foundation import dtypes, read_log, records
+from gpuregress.foundation import dtypes, records
 from gpuregress.foundation.document.problems import Problems, show, suggestion
 from gpuregress.foundation.document.reader import Key
 from gpuregress.foundation.errors import GpuregressError
 from gpuregress.foundation.escapes import one_line
+from gpuregress.foundation.numeric import float_environment
 from gpuregress.foundation.records import Case, CaseSettings, Instruments, KnownFailing, ResourceLimits, TimingLoop
 from gpuregress.gpu import schedules
+from gpuregress.gpu.records import replace
 from gpuregress.jobs import inputs
 from gpuregress.jobs.plan import (
     buffer_usage,
@@ -28,7 +29,7 @@ from gpuregress.jobs.plan import (
 )
 from gpuregress.jobs.plan.functions import calls, twins
 from gpuregress.jobs.plan.functions.calls import PlannedFunction
-from gpuregress.jobs.plan.job_plans.job_plan import CaseOverrides, JobPlan, LabelRequest
+from gpuregress.jobs.plan.job_plan import CaseOverrides, JobPlan, LabelRequest
 from gpuregress.jobs.plan.references import CaseBuffers, case_references
 from gpuregress.jobs.plan.seeds import CaseInputs
 from gpuregress.jobs.plan.spaces import agreement
@@ -46,6 +47,7 @@ from gpuregress.store.project import Project, default_memory
 MAX_REPEATS = 10_000
 
 
+@float_environment.default()
 def of_job(path: Path, project: Project, overrides: CaseOverrides) -> JobPlan:
     """Plan the cases of a job.
 
@@ -153,7 +155,7 @@ class _JobPlanning:
 
     def _check_devices(self) -> None:
         has_cubin = any(facts.has_cubin for facts in self.sources.known)
-        if has_cubin and "devices" in self.job.model_fields_set:
+        if has_cubin and "devices" in self.job.written:
             for position, device in enumerate(self.job.devices):
                 if device == "cpu":
                     self.problems.add(("devices", position), "a .cubin is machine code: it runs on cuda only")
@@ -161,7 +163,7 @@ class _JobPlanning:
     def _case(self, scope: Scope, name: str, facts: sources.SourceFacts | None, dump: tuple[str, ...]) -> Case | None:
         """Plan one case; None if something in it is invalid, which is reported."""
         if self.job.infeasible == "skip":
-            scope = dataclasses.replace(scope, refusals=[])
+            scope = replace(scope, refusals=[])
         seed = scope.whole(self.job.seed, ("seed",), low=0, high=2**64 - 1, what="") or 0
         scope = scope.with_seed(seed)
         memory = self.job.limits.memory or self.project.settings.memory
@@ -175,7 +177,7 @@ class _JobPlanning:
         compare = comparison_rules.case_rules(self.job, scope, self.project, buffers, dump, verify)
         refused = next(iter(scope.refusals or ()), None)
         # A reference that no device can launch is an error, unless its case is skipped anyway.
-        of_references = scope if refused else dataclasses.replace(scope, refusals=None)
+        of_references = scope if refused else replace(scope, refusals=None)
         compared = CaseBuffers(buffers, compare, verify)
         references = case_references(self.file, of_references, facts, compared, self._earlier)
         checks = {
@@ -184,7 +186,7 @@ class _JobPlanning:
             if buffer in buffers and buffer != DEVICE
         }
         self._check_signatures(scope, checks)
-        repeat_key: Key = ("repeat", "runs") if "seeds" in self.job.repeat.model_fields_set else ("repeat",)
+        repeat_key: Key = ("repeat", "runs") if "seeds" in self.job.repeat.written else ("repeat",)
         repeat = self.overrides.repeat or scope.whole(
             self.job.repeat.runs, repeat_key, low=1, high=MAX_REPEATS, what="runs"
         )
@@ -193,13 +195,13 @@ class _JobPlanning:
             return None
         compiled = sources.of_case(self.file, facts, scope, launches, buffers)
         if function is not None:
-            compiled = tuple(dataclasses.replace(one, harness=function.harness) for one in compiled)
+            compiled = tuple(replace(one, harness=function.harness) for one in compiled)
         if len(self.problems) or not compiled:
             return None
         (source, *others), built_variants = variants.combinations(self.file, scope, compiled)
         if len(self.problems):
             return None
-        settings = dataclasses.replace(self._settings(scope, source, launches), refused=refused)
+        settings = replace(self._settings(scope, source, launches), refused=refused)
         return Case(
             job=name,
             name=parameter_combinations.case_name(name, scope.case),
@@ -280,14 +282,13 @@ class _JobPlanning:
     def _earlier(self, text: str) -> records.InputFile:
         from gpuregress.jobs.plan import earlier_results  # noqa: PLC0415 - few jobs read results of other runs
 
-        read_log.give_up(f"{text} is a result of another run")
         return earlier_results.find(self.project, text)
 
     def _prepare_status(self, scope: Scope, buffers: dict[str, records.Buffer]) -> None:
         """Require integers in the status buffer, and zero it before the launch."""
         buffer = buffers.get(self.job.status_buffer or "")
         if buffer is not None and buffer.fill is None:
-            buffers[buffer.name] = dataclasses.replace(buffer, fill=records.Fill("zeros", records.NoOptions(), 0))
+            buffers[buffer.name] = replace(buffer, fill=records.Fill("zeros", records.NoOptions(), 0))
         if buffer is not None and not all(
             part.scalar.kind in ("int", "uint") for part in dtypes.parse(buffer.dtype).parts
         ):
@@ -295,11 +296,7 @@ class _JobPlanning:
 
     def _named_arch(self, source: records.Source) -> str | None:
         """The architecture that the job names for the case itself; None: a GPU's own is compiled for."""
-        is_named = (
-            self.job.card
-            or "arch" in self.job.compile.model_fields_set
-            or (self.job.variants and self.job.variants.arch)
-        )
+        is_named = self.job.card or "arch" in self.job.compile.written or (self.job.variants and self.job.variants.arch)
         return source.arch if is_named else None
 
     @staticmethod
@@ -334,7 +331,7 @@ class _JobPlanning:
             else None,
             cost={
                 name: ratio
-                for name, value in (self.job.cost.model_dump(exclude_none=True) if self.job.cost else {}).items()
+                for name, value in (self.job.cost.present() if self.job.cost else {}).items()
                 if (ratio := scope.real(value, ("cost", name), low=1, high=_LARGEST_SLOWDOWN)) is not None
             },
             resources=ResourceLimits(
@@ -346,7 +343,7 @@ class _JobPlanning:
             twins=tuple(dict.fromkeys(self.job.twins)) if self.job.twins else None,
             known_failing=self._known_failing(scope, launches),
             retries=self.job.retries or None,
-            on=tuple(dict.fromkeys(self.job.devices)) if "devices" in self.job.model_fields_set else (),
+            on=tuple(dict.fromkeys(self.job.devices)) if "devices" in self.job.written else (),
         )
 
     def _known_failing(self, scope: Scope, launches: Sequence[records.Launch]) -> KnownFailing | None:

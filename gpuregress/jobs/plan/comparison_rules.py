@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Mapping, Sequence
 
 from gpuregress.foundation import dtypes, records
 from gpuregress.foundation.document.reader import Key
+from gpuregress.gpu.records import replace
 from gpuregress.jobs.plan import verify_signature
 from gpuregress.jobs.spec.models.job import JobSpec
 from gpuregress.jobs.spec.models.rules import RuleSpec
@@ -79,6 +79,6 @@ def sound_rule(
         verify_signature.check(scope, (*key, "verify"), rule.verify)
     if verify is None:
         return rule
-    for name in sorted(item.model_fields_set - _TOLERANCES):
+    for name in sorted(item.written - _TOLERANCES):
         scope.error((*key, name), f"has no effect: the job's verify compares {buffer.name}, with rtol, atol and ulp")
-    return dataclasses.replace(rule, verify=verify)
+    return replace(rule, verify=verify)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 import shlex
 from collections.abc import Iterable, Iterator, Mapping
@@ -21,6 +20,7 @@ from gpuregress.foundation.records import (
     Source,
     to_json,
 )
+from gpuregress.gpu.records import replace
 from gpuregress.jobs.plan import seeds
 
 
@@ -79,7 +79,7 @@ def _lines(case: Case) -> Iterator[str]:
     if case.variants:
         agree = ", which must agree" if case.variants.must_agree else ""
         yield f"variants  {'; '.join(case.variants.sources)}: compared with {case.variants.first}{agree}"
-    for name, setting in to_json(dataclasses.replace(case.settings, on=(), schedules=())).items():
+    for name, setting in to_json(replace(case.settings, on=(), schedules=())).items():
         yield f"{name:<9} {_options(setting)}"
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 from collections.abc import Callable, Mapping, Sequence
 
 from gpuregress.foundation import dtypes, records
 from gpuregress.foundation.records import Argument, Launch
+from gpuregress.gpu.records import replace
 from gpuregress.toolchain import cxx_aliases, cxx_declarations
 from gpuregress.toolchain.cxx_declarations import CxxParameter, Declaration
 
@@ -39,7 +39,7 @@ def resolved(
     for launch in {id(launch): launch for launch in launches}.values():
         names = several[launch.source] if launch.source < len(several) else {}
         name = _of_several(launch, names, contents[launch.source], buffers, defines) if names else launch.kernel
-        chosen[id(launch)] = dataclasses.replace(launch, kernel=name) if name != launch.kernel else launch
+        chosen[id(launch)] = replace(launch, kernel=name) if name != launch.kernel else launch
     return tuple(chosen[id(launch)] for launch in launches)
 
 

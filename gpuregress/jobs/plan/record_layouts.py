@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 
 from gpuregress.foundation import dtypes
 from gpuregress.foundation.dtypes import ElementType, Scalar
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.records import TENSOR_MAP_ALIGNMENT, TENSOR_MAP_BYTES, Argument, MemberLayout, TypeLayout
+from gpuregress.gpu.records import Record
 from gpuregress.toolchain import layouts
 from gpuregress.toolchain.cxx_types import dtype_of_type
 
@@ -20,8 +20,7 @@ _MOST_COMPARED = 100_000
 """Numbers of a structure, or of the copies of it that a buffer's element covers, that are compared."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Piece:
+class _Piece(Record):
     """A scalar or an address that the job puts at an offset, in bytes; `scalar` is None for an address."""
 
     name: str
@@ -34,8 +33,7 @@ class _Piece:
         return f"{self.name} ({what})" if self.name else what
 
 
-@dataclass(frozen=True, slots=True)
-class _Given:
+class _Given(Record):
     """What a job puts into memory.
 
     Attributes:

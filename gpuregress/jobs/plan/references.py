@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,8 +11,8 @@ from gpuregress.foundation import dtypes, records
 from gpuregress.foundation.document.problems import suggestion
 from gpuregress.foundation.document.reader import Key
 from gpuregress.foundation.errors import GpuregressError
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.records import Rule
+from gpuregress.gpu.records import Record, replace
 from gpuregress.jobs import inputs
 from gpuregress.jobs.plan import comparison_rules, sources, verify_signature
 from gpuregress.jobs.spec.load import JobFile
@@ -27,8 +26,7 @@ if TYPE_CHECKING:
     from gpuregress.store.dumps.files import Header
 
 
-@dataclass(frozen=True, slots=True)
-class CaseBuffers:
+class CaseBuffers(Record):
     """The buffers of one case, and how they are compared.
 
     Attributes:
@@ -42,8 +40,7 @@ class CaseBuffers:
     verify: Mapping[str, str]
 
 
-@dataclass(frozen=True, slots=True)
-class CaseReferences:
+class CaseReferences(Record):
     """The references of one case: functions, files, kernels, and the rules that are their own."""
 
     functions: Mapping[str, str]
@@ -97,7 +94,7 @@ def _key(file: JobFile, name: str, form: str) -> Key:
 
 def _check_file(scope: Scope, key: Key, path: str, buffer: records.Buffer, rule: Rule) -> None:
     """Report a file of another count or precision than its buffer; its values are read by the worker."""
-    as_fill = dataclasses.replace(buffer, fill=records.Fill("file", records.InputFile(path), 0))
+    as_fill = replace(buffer, fill=records.Fill("file", records.InputFile(path), 0))
     try:
         if inputs.is_dump(path):
             from gpuregress.store.dumps import reader  # noqa: PLC0415 - loads numpy, and few references are dumps

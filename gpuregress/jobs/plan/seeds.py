@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.records import Buffer, Case, Launch, Seeded
+from gpuregress.gpu.records import Record
 from gpuregress.jobs.spec.models.job import JobSpec
 from gpuregress.jobs.spec.resolve.scope import Scope
 
@@ -14,8 +14,7 @@ _RANDOM = frozenset(["uniform", "normal", "integers", "permutation", "choice", "
 """Fills that draw from a seed, or may do so."""
 
 
-@dataclass(frozen=True, slots=True)
-class CaseInputs:
+class CaseInputs(Record):
     """Buffers and launches of a case under one seed."""
 
     buffers: Mapping[str, Buffer]

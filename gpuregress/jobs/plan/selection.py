@@ -11,10 +11,10 @@ from typing import Any
 from gpuregress.foundation.document import reader
 from gpuregress.foundation.document.problems import suggestion
 from gpuregress.foundation.errors import GpuregressError, JobError, JobErrors, NothingToDo, UsageError
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.records import Case
-from gpuregress.jobs.plan.job_plans.job_plan import CaseOverrides
-from gpuregress.jobs.plan.kept import plans
+from gpuregress.gpu.records import Record
+from gpuregress.jobs.plan import case_planning
+from gpuregress.jobs.plan.job_plan import CaseOverrides
 from gpuregress.jobs.revision import Labels
 from gpuregress.jobs.spec.job_files import is_hidden, is_named_as_job, is_read, job_files
 from gpuregress.store.project import Project
@@ -22,8 +22,7 @@ from gpuregress.store.project import Project
 _JOB_LINE = re.compile(r"""^job:[ \t]*(?:"([^"\n]*)"|'([^'\n]*)'|([^#\n]*?))[ \t]*(?:#.*)?$""", re.MULTILINE)
 
 
-@dataclass(frozen=True, slots=True)
-class BrokenJob:
+class BrokenJob(Record):
     """A job without cases, for it has errors.
 
     Attributes:
@@ -35,8 +34,7 @@ class BrokenJob:
     errors: tuple[JobError, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(Record):
     """The planned cases, and the jobs with errors.
 
     Attributes:
@@ -50,8 +48,7 @@ class Plan:
     broken: tuple[BrokenJob, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class CaseFilter:
+class CaseFilter(Record):
     """A filter of selected cases.
 
     Attributes:
@@ -250,7 +247,7 @@ def _planned(
     labels = Labels()
     for path in files:
         try:
-            of_job, job_notes = plans.of_job(path, project, overrides, labels)
+            of_job, job_notes = case_planning.of_job(path, project, overrides).labelled(project, labels)
         except JobErrors as error:
             wrong.add(path, *error.errors)
             continue

@@ -13,7 +13,6 @@ from gpuregress.foundation.document import reader, units
 from gpuregress.foundation.document.reader import Document, Key
 from gpuregress.foundation.dtypes import ElementType
 from gpuregress.foundation.errors import JobError, JobErrors
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.records import (
     TENSOR_MAP_BYTES,
     Argument,
@@ -25,6 +24,7 @@ from gpuregress.foundation.records import (
     Source,
     TypeLayout,
 )
+from gpuregress.gpu.records import Record
 from gpuregress.jobs.plan import record_layouts
 from gpuregress.jobs.plan.compiled import launches as compiled_launches
 from gpuregress.store.project import default_memory
@@ -392,8 +392,7 @@ def _declared(texts: tuple[str, ...]) -> tuple[Declaration, ...]:
     return tuple(one for text in texts for one in cxx_declarations.declarations(text))
 
 
-@dataclass(frozen=True, slots=True)
-class _WrittenParameter:
+class _WrittenParameter(Record):
     """A parameter as the source's words tell it: the dtype that it points to, None where they do not tell."""
 
     parameter: CxxParameter

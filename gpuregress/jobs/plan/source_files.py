@@ -5,16 +5,14 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
-from gpuregress.foundation import read_log
 from gpuregress.foundation.document.problems import Problems
 from gpuregress.foundation.document.reader import Key
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.records import Buffer
 from gpuregress.gpu.demangle import demangle
+from gpuregress.gpu.records import Record, replace
 from gpuregress.jobs.spec.load import JobFile
 from gpuregress.jobs.spec.models.job import JobSpec
 from gpuregress.jobs.spec.models.values import PythonSourceSpec
@@ -28,8 +26,7 @@ _OWN_SETTINGS = frozenset({"signature", "constants", "num_warps", "num_stages", 
 _QUALIFIED = re.compile(rf"(?P<file>.+(?:{'|'.join(map(re.escape, SUFFIXES))})):(?P<name>[^:].*)", re.DOTALL)
 
 
-@dataclass(frozen=True, slots=True)
-class SourcePath:
+class SourcePath(Record):
     """The path of a source; of a Python source, also what of it is compiled.
 
     Attributes:
@@ -45,8 +42,7 @@ class SourcePath:
     launch: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class SourcePaths:
+class SourcePaths(Record):
     """The paths of a job's sources.
 
     Attributes:
@@ -65,8 +61,7 @@ class SourcePaths:
         return tuple(dict.fromkeys((*own, *used)))
 
 
-@dataclass(frozen=True, slots=True)
-class SourceFile:
+class SourceFile(Record):
     """A source of a job, and the files that it is made of."""
 
     located: SourcePath
@@ -78,8 +73,7 @@ class SourceFile:
         return self.located.path
 
 
-@dataclass(frozen=True, slots=True)
-class SourceText:
+class SourceText(Record):
     """A source as its job writes it, the templates filled.
 
     Attributes:
@@ -91,8 +85,7 @@ class SourceText:
     language: Language | Literal[""] = ""
 
 
-@dataclass(frozen=True, slots=True)
-class SourceTexts:
+class SourceTexts(Record):
     """The sources of a case as its job writes them, the templates filled.
 
     Attributes:
@@ -147,7 +140,7 @@ def locate(file: JobFile, problems: Problems, given: SourceTexts) -> SourcePaths
     for position, text in given.of_launch:
         path = own if text is None else _located(problems, ("launches", position, "source"), text)
         if path is not None:
-            has_own = path.language and _OWN_SETTINGS & settings[position].model_fields_set
+            has_own = path.language and _OWN_SETTINGS & settings[position].written
             of_launch[position] = replace(path, launch=position) if has_own else path
     if given.own is None:
         _report_missing(file, problems)
@@ -159,7 +152,6 @@ def _located(problems: Problems, key: Key, given: SourceText) -> SourcePath | No
     if not given.language:
         path = existing(problems, key, given.text)
         return SourcePath(path) if path is not None else None
-    read_log.give_up(f"{given.text} is Python: its imports, and whether its compiler is installed, are not followed")
     if given.language == "python":
         key = (*key, "python")
     if not given.text.rpartition(":")[0].endswith(".py"):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping, Sequence
 from operator import attrgetter
 from pathlib import Path
@@ -11,10 +10,10 @@ from gpuregress import toolchain
 from gpuregress.foundation import records
 from gpuregress.foundation.document.problems import Problems
 from gpuregress.foundation.document.reader import Key
-from gpuregress.foundation.frozen import dataclass
+from gpuregress.gpu.records import Record, replace
 from gpuregress.jobs import revision
 from gpuregress.jobs.plan import kernel_overloads, source_files
-from gpuregress.jobs.plan.job_plans.job_plan import AUTO, LabelRequest
+from gpuregress.jobs.plan.job_plan import AUTO, LabelRequest
 from gpuregress.jobs.plan.source_files import SourceFile, SourcePath, SourceTexts
 from gpuregress.jobs.spec import templates
 from gpuregress.jobs.spec.load import JobFile
@@ -27,8 +26,7 @@ from gpuregress.jobs.spec.resolve.scope import Scope
 from gpuregress.toolchain import cxx_declarations, include_scanner
 
 
-@dataclass(frozen=True, slots=True)
-class SourceFacts:
+class SourceFacts(Record):
     """Facts of the sources that cases of a job share.
 
     Attributes:
@@ -64,7 +62,7 @@ class SourceFacts:
         changed: dict[int, records.Launch] = {}  # a step that is repeated a million times stays one object
         for launch in dict(zip(map(id, launches), launches, strict=True)).values():
             source = self.of_launch.get(launch.origin, 0)
-            changed[id(launch)] = dataclasses.replace(launch, source=source) if source else launch
+            changed[id(launch)] = replace(launch, source=source) if source else launch
         return tuple(map(changed.__getitem__, map(id, launches)))
 
 
@@ -118,7 +116,7 @@ class JobSources:
         if any(templates.is_template(text or "") for text in texts) or self._file.is_broken("source"):
             return None
         plain = {"options": job.compile.options, "include": job.compile.include}
-        settings = compile_settings(scope, CompileSpec.model_validate(plain), ("compile",), job.card)
+        settings = compile_settings(scope, CompileSpec.of(plain), ("compile",), job.card)
         filled = source_files.texts(self._file, scope)
         return self._located(filled, settings or _folders_only(scope, job), {}) if filled is not None else None
 
@@ -176,7 +174,7 @@ def _check_effect(file: JobFile, problems: Problems, sources: Sequence[Path]) ->
     for name in (
         ("include", "defines", "host_code") if is_python else ("options", "include", "defines", "arch", "host_code")
     ):
-        if name in file.job.compile.model_fields_set and not file.is_broken("compile"):
+        if name in file.job.compile.written and not file.is_broken("compile"):
             problems.add(("compile", name), f"has no effect: {taken}")
 
 
@@ -187,9 +185,9 @@ def _check_language(file: JobFile, problems: Problems, sources: Sequence[Path]) 
     if sources and not any(path.suffix == ".py" for path in sources):
         shown = " and ".join(dict.fromkeys(path.name for path in sources))
         for name in names:
-            if name in job.model_fields_set and not file.is_broken(name):
+            if name in job.written and not file.is_broken(name):
                 problems.add((name,), f"is for kernels in Python, and the source is {shown}")
-    elif job.language is None and any(name in job.model_fields_set for name in names[1:]):
+    elif job.language is None and any(name in job.written for name in names[1:]):
         problems.add(("language",), "missing key: triton or numba")
     if job.language == "triton" and job.function is not None:
         problems.add(("function",), "is for C++: a Triton function cannot be called alone")
@@ -231,7 +229,7 @@ def of_case(
             python_kernels.check_arguments(scope, kernel, own, buffers)
             kernel = python_kernels.with_arguments(scope, kernel, one.inputs.contents[0], own, buffers)
             taken.append((kernel, own))
-        compiled.append(dataclasses.replace(source, digest=one.inputs.digest, python=kernel))
+        compiled.append(replace(source, digest=one.inputs.digest, python=kernel))
     python_kernels.check_descriptors(scope, taken, buffers)
     return tuple(compiled)
 
@@ -288,7 +286,7 @@ def of_reference(
     compiled = _compiled(path, include, settings, launches, symbols)
     if at is None or item.compile is not None:
         return compiled, launches
-    return dataclasses.replace(compiled, digest=known.files[at].inputs.digest), launches
+    return replace(compiled, digest=known.files[at].inputs.digest), launches
 
 
 def _reference_source(file: JobFile, known: SourceFacts, scope: Scope, name: str) -> SourcePath | None:
@@ -307,7 +305,7 @@ def _reference_source(file: JobFile, known: SourceFacts, scope: Scope, name: str
     located = source_files.of_reference(file, scope.problems, (*key, "source"), text, item.language)
     if located is not None and not located.language:
         for setting in ("language", "signature", "constants", "num_warps", "num_stages", "num_ctas"):
-            if setting in item.model_fields_set:
+            if setting in item.written:
                 odd = f"is for kernels in Python, and the source is {located.path.name}"
                 scope.problems.add((*key, setting), odd)
     return located
@@ -339,7 +337,7 @@ def _python_reference(
     section = ("reference", name, "launches")
     python_kernels.check_arguments(scope, kernel, launches, buffers, section)
     kernel = python_kernels.with_arguments(scope, kernel, files.contents[0], launches, buffers, section)
-    return dataclasses.replace(source, digest=files.digest, python=kernel)
+    return replace(source, digest=files.digest, python=kernel)
 
 
 def _folders_only(scope: Scope, job: JobSpec) -> CompileSettings:

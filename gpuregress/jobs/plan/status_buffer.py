@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import dataclasses
 import re
 from collections.abc import Sequence
 from pathlib import Path
 
+import msgspec
+
 from gpuregress.foundation.document.problems import Problems, suggestion
+from gpuregress.gpu.records import replace
 from gpuregress.jobs.spec.load import JobFile
 from gpuregress.jobs.spec.models.buffer import BufferSpec
 from gpuregress.toolchain import cxx_declarations, include_scanner
@@ -34,7 +36,7 @@ def with_status(file: JobFile, sources: Sequence[Path], problems: Problems) -> J
         problems.add(("status", "buffer") if isinstance(file.document.data["status"], dict) else ("status",), message)
         return file
     buffers = {**job.buffers, name: buffer}
-    return dataclasses.replace(file, model=job.model_copy(update={"buffers": buffers}))
+    return replace(file, model=msgspec.structs.replace(job, buffers=buffers))
 
 
 def _text(source: Path) -> str:
@@ -64,4 +66,4 @@ def _variable(source: Path, name: str) -> BufferSpec | None:
     if dtype is None:
         return None
     shape = [int(extent) for extent in _ARRAY.findall(declaration[2])] or [1]
-    return BufferSpec.model_validate({"dtype": dtype, "shape": shape, "fill": "zeros", "symbol": name})
+    return BufferSpec.of({"dtype": dtype, "shape": shape, "fill": "zeros", "symbol": name})

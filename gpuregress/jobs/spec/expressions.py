@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 from gpuregress.foundation import dtypes
 from gpuregress.foundation.document.problems import suggestion
-from gpuregress.foundation.frozen import dataclass
+from gpuregress.gpu.records import Record
 from gpuregress.toolchain import cxx_types
 
 Number = int | float
@@ -80,8 +80,7 @@ class _Token(NamedTuple):
     name: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Expression:
+class Expression(Record):
     """A parsed expression.
 
     Attributes:

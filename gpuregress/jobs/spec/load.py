@@ -11,14 +11,12 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
-
 from gpuregress.foundation.document import reader
+from gpuregress.foundation.document.forms import FormError, FormErrors
 from gpuregress.foundation.document.problems import Problems, show
 from gpuregress.foundation.document.reader import Document, Key
 from gpuregress.foundation.errors import JobError, JobErrors
-from gpuregress.foundation.frozen import dataclass
-from gpuregress.jobs.spec import validation_messages
+from gpuregress.gpu.records import Record
 from gpuregress.jobs.spec.models.job import JobSpec
 
 _AS_WRITTEN = ("job", "revision", "tags")
@@ -43,8 +41,7 @@ _SECTIONS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class JobFile:
+class JobFile(Record):
     """A loaded job file.
 
     Attributes:
@@ -111,27 +108,46 @@ def _loaded(document: Document) -> JobFile:
         message = f"is {show(document.data)}: a job is a mapping: job, source, …"
         raise JobErrors((JobError(document.path, 1, "", message),))
     try:
-        return JobFile(document, JobSpec.model_validate(document.data), (), frozenset())
-    except ValidationError as error:
-        return _saved(document, error)
+        model = JobSpec.of(document.data)
+        errors: list[FormError] = []
+    except FormErrors as wrong:
+        errors = list(wrong.errors)
+    of_launches = _launches_error(document.data)
+    if of_launches is not None and not any(error.key[0] == "function" for error in errors):
+        errors = [error for error in errors if error.key[0] != "launches"]
+        errors.append(of_launches)
+    return _without(document, errors) if errors else JobFile(document, model, (), frozenset())
 
 
-def _saved(document: Document, error: ValidationError) -> JobFile:
+def _launches_error(data: dict[str, Any]) -> FormError | None:
+    """Require launches or a function, and not both."""
+    key = ("launches",)
+    if "launches" not in data:
+        return None if "function" in data else FormError(key, "missing key", "missing")
+    if data["launches"] is None:
+        return None  # which is reported
+    if "function" in data:
+        return FormError(key, "a job has launches or a function, and both are given: leave one out")
+    return FormError(key, "expected at least one entry, got none") if data["launches"] == [] else None
+
+
+def _without(document: Document, errors: Iterable[FormError]) -> JobFile:
+    """Take out what is wrong, and read the rest."""
     problems = Problems(document)
     data = copy.deepcopy(document.data)
     broken: set[Key] = set()
-    for item in error.errors(include_url=False):
-        key = validation_messages.key_of(document.data, item)
-        problems.add(key, validation_messages.message_of(item))
-        if item["type"] == "extra_forbidden":
+    for error in errors:
+        key = error.key_in_file(document.data)
+        problems.add(key, error.message)
+        if error.kind == "unknown":
             _remove(data, key)
         else:
             broken.add(key[:2] if key and key[0] in _SECTIONS and len(key) > 1 else key[:1])
     _remove_all(data, broken)
     model: JobSpec | None
     try:
-        model = JobSpec.model_validate({"buffers": {}, "launches": [], **data}, context={"partial": True})
-    except ValidationError:
+        model = JobSpec.of(data)
+    except FormErrors:
         model = None
     return JobFile(document, model, problems.errors, frozenset(broken))
 

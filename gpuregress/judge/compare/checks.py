@@ -7,19 +7,17 @@ and `equals`, which look at whole elements.
 
 from __future__ import annotations
 
-import dataclasses
 import math
 import operator
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field
 from typing import Any
 
 import numpy as np
+from msgspec import field
 
 from gpuregress.foundation import dtypes
 from gpuregress.foundation.dtypes import ElementType, Scalar
 from gpuregress.foundation.errors import UsageError
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.numeric import conversion, float_environment, ordinals, row_hash
 from gpuregress.foundation.numeric.decimals import word
 from gpuregress.foundation.numeric.ordinals import Array, Mask
@@ -34,6 +32,7 @@ from gpuregress.foundation.records import (
     Rule,
     to_json,
 )
+from gpuregress.gpu.records import Record, replace
 from gpuregress.judge.compare import comparators, user_functions
 from gpuregress.judge.compare.comparison_request import ComparisonRequest
 from gpuregress.judge.compare.metrics.difference_statistics import FIRST
@@ -42,8 +41,7 @@ _MOST_ROWS = 8
 """Rows, and values of a row, that a message shows."""
 
 
-@dataclass(frozen=True, slots=True)
-class CheckedBuffer:
+class CheckedBuffer(Record):
     """The buffer under check.
 
     Attributes:
@@ -61,8 +59,7 @@ class CheckedBuffer:
     case: Any = None
 
 
-@dataclass(frozen=True, slots=True)
-class CheckResult:
+class CheckResult(Record):
     """Result of a check.
 
     Attributes:
@@ -207,7 +204,7 @@ def _range(subject: CheckedBuffer, setting: tuple[float, float]) -> CheckResult:
         return _integers_outside(column, low, high)
 
     result = _share(_any_part(subject, outside), f"are outside [{low:g}, {high:g}]")
-    return result if result.broken is None else dataclasses.replace(result, worst=_farthest(subject, low, high))
+    return result if result.broken is None else replace(result, worst=_farthest(subject, low, high))
 
 
 def _farthest(subject: CheckedBuffer, low: float, high: float) -> int:
@@ -356,7 +353,7 @@ def _rows(subject: CheckedBuffer, setting: KnownRows) -> CheckResult:
         if not problem and broken[row].any():
             problem = f"row {text} is {_row_text(subject, start, width)}, not {_values_text(values)}"
     result = _share(broken, "are not what their rows must be")
-    return dataclasses.replace(result, message=f"{problem}; {result.message}") if problem else result
+    return replace(result, message=f"{problem}; {result.message}") if problem else result
 
 
 def _row_text(subject: CheckedBuffer, start: int, width: int) -> str:

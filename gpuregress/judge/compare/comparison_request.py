@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import math
-from dataclasses import field
 from typing import Any
 
+from msgspec import field
+
 from gpuregress.foundation.dtypes import ElementType
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.records import Comparison, Rule
+from gpuregress.gpu.records import Record
 
 
-@dataclass(frozen=True, slots=True)
-class ComparisonRequest:
+class ComparisonRequest(Record):
     """A buffer to compare and the rule to compare it by.
 
     Attributes:

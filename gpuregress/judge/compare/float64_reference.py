@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import numpy as np
 
 from gpuregress.foundation import dtypes
@@ -11,6 +9,7 @@ from gpuregress.foundation.numeric import conversion
 from gpuregress.foundation.numeric.decimals import word
 from gpuregress.foundation.numeric.ordinals import Array
 from gpuregress.foundation.records import Comparison, Element, Rule, UlpFigures
+from gpuregress.gpu.records import replace
 from gpuregress.judge.compare import comparators, user_functions
 from gpuregress.judge.compare.comparison_request import ComparisonRequest
 from gpuregress.judge.compare.in_order import InOrder
@@ -28,7 +27,7 @@ class InFloat64:
 
     def __init__(self, request: ComparisonRequest) -> None:
         self._request, self._inexact = request, ""
-        wide = dataclasses.replace(request, element_type=dtypes.widened(request.element_type))
+        wide = replace(request, element_type=dtypes.widened(request.element_type))
         self._run = InOrder(wide, every=True)
 
     def add(self, indices: Indices, expected: Array, actual: Array) -> None:
@@ -58,7 +57,7 @@ def compare(request: ComparisonRequest, expected: Array, actual: Array) -> Compa
     wide = dtypes.widened(request.element_type)
     expected, actual = expected.reshape(-1), actual.reshape(-1)
     in_float64 = conversion.widened(actual, request.element_type)
-    as_wide = dataclasses.replace(request, element_type=wide)
+    as_wide = replace(request, element_type=wide)
     if request.rule.verify:
         return user_functions.verify(as_wide, expected, in_float64, unconverted=(actual, request.element_type))
     return _result(request, comparators.compare(as_wide, expected, in_float64), _first_inexact(request, expected, 0))
@@ -66,7 +65,7 @@ def compare(request: ComparisonRequest, expected: Array, actual: Array) -> Compa
 
 def _result(request: ComparisonRequest, compared: Comparison, inexact: str) -> Comparison:
     if not compared.same and _is_exact(request.rule):
-        compared = dataclasses.replace(compared, message=f"{compared.message}; {inexact}")
+        compared = replace(compared, message=f"{compared.message}; {inexact}")
     return _without_steps(compared)
 
 
@@ -100,13 +99,13 @@ def _first_inexact(request: ComparisonRequest, expected: Array, start: int) -> s
 def _without_steps(compared: Comparison) -> Comparison:
     """Remove ULPs: steps between float64s mean nothing to a buffer of another dtype."""
     figures = compared.figures.without_ulps() if isinstance(compared.figures, UlpFigures) else compared.figures
-    return dataclasses.replace(
+    return replace(
         compared,
-        figures=dataclasses.replace(figures, compared_as="float64"),
+        figures=replace(figures, compared_as="float64"),
         worst=None if compared.worst is None else _stepless(compared.worst),
         first=tuple(_stepless(one) for one in compared.first),
     )
 
 
 def _stepless(element: Element) -> Element:
-    return dataclasses.replace(element, ulp=None)
+    return replace(element, ulp=None)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping
 
 import numpy as np
@@ -10,6 +9,7 @@ import numpy as np
 from gpuregress.foundation.numeric import float_environment, ordinals, row_hash
 from gpuregress.foundation.numeric.ordinals import Array, Mask
 from gpuregress.foundation.records import AnyOrderFigures, Comparison, InOrderFigures, OutlierCounts
+from gpuregress.gpu.records import replace
 from gpuregress.judge.compare.comparison_request import ComparisonRequest
 from gpuregress.judge.compare.metrics import error_norms, tolerance_use
 from gpuregress.judge.compare.metrics.difference_statistics import (
@@ -24,7 +24,7 @@ from gpuregress.judge.compare.rules.bound import Bound
 from gpuregress.judge.compare.unordered import multiset
 
 BLOCK = 1 << 18
-_MOST_CHANGED_KEPT = 1 << 23
+MOST_CHANGED_KEPT = 1 << 23
 """Changed elements up to which they are also matched in any order, for the report."""
 
 
@@ -84,7 +84,7 @@ class InOrder:
         self.sums[1] += row_hash.total(actual, kind)
         if self.kept is not None:
             self.kept.append((expected, actual))
-            self.kept = self.kept if self.statistics.changed <= _MOST_CHANGED_KEPT else None
+            self.kept = self.kept if self.statistics.changed <= MOST_CHANGED_KEPT else None
         return broken
 
     @property
@@ -107,7 +107,7 @@ class InOrder:
         return request.result(
             same=same,
             rule=description.rule(rule),
-            figures=dataclasses.replace(
+            figures=replace(
                 statistics.figures(listed),
                 outliers=outliers,
                 metrics=error_norms.figures(metrics),

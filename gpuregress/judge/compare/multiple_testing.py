@@ -10,11 +10,11 @@ tails of the normal distribution.
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from statistics import NormalDist
 
 from gpuregress.foundation.records import Rule, Sigmas
+from gpuregress.gpu.records import replace
 
 _SMALLEST_LEVEL = 1e-290
 _STEPS = 1000
@@ -31,9 +31,9 @@ def corrected(rule: Rule, tests: int) -> Rule:
     limits = rule.statistics
     if tests < 2 or not limits.given:
         return rule
-    return dataclasses.replace(
+    return replace(
         rule,
-        statistics=dataclasses.replace(
+        statistics=replace(
             limits,
             mean=None if limits.mean is None else Sigmas(sigmas(limits.mean.sigmas, tests)),
             variance=None if limits.variance is None else Sigmas(sigmas(limits.variance.sigmas, tests)),

@@ -16,7 +16,6 @@ differ.
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -25,8 +24,7 @@ import numpy as np
 
 from gpuregress.foundation import dtypes
 from gpuregress.foundation.dtypes import Part
-from gpuregress.foundation.frozen import dataclass
-from gpuregress.foundation.numeric import ordinals, row_hash
+from gpuregress.foundation.numeric import kolmogorov_smirnov, ordinals, row_hash
 from gpuregress.foundation.numeric.ordinals import Array
 from gpuregress.foundation.records import (
     Comparison,
@@ -37,6 +35,7 @@ from gpuregress.foundation.records import (
     SideCounts,
     StatisticLimits,
 )
+from gpuregress.gpu.records import Record, replace
 from gpuregress.judge.compare.comparison_request import ComparisonRequest
 from gpuregress.judge.compare.metrics.difference_statistics import finite
 from gpuregress.judge.compare.rules import description
@@ -49,8 +48,7 @@ _MAX_SPREAD = 3.0
 """How many times the baseline's standard deviation a run's own widens its allowance."""
 
 
-@dataclass(frozen=True, slots=True)
-class NumericSample:
+class NumericSample(Record):
     """The finite numbers of one part of one side.
 
     Attributes:
@@ -142,7 +140,7 @@ def _compare_part(
             continue
         problem, tested[name] = STATISTICS[name](expected, actual, limit)
         problems += [problem] if problem else []
-    return problems, dataclasses.replace(figures, **tested)
+    return problems, replace(figures, **tested)
 
 
 def _other_share(expected: NumericSample, actual: NumericSample) -> bool:
@@ -191,7 +189,7 @@ def _finite(value: float) -> float | None:
 
 def _ks(expected: NumericSample, actual: NumericSample, limit: float) -> tuple[str, KolmogorovSmirnov]:
     distance = ks_distance(expected.values, actual.values)
-    p = ks_p_value(distance, expected.count, actual.count)
+    p = kolmogorov_smirnov.p_value(distance, expected.count, actual.count)
     figures = KolmogorovSmirnov(distance, p)
     if p >= limit:
         return "", figures
@@ -203,22 +201,6 @@ def ks_distance(expected: Floats, actual: Floats) -> float:
     both = np.concatenate([expected, actual])
     e, a = (np.searchsorted(np.sort(side), both, side="right") / len(side) for side in (expected, actual))
     return float(np.abs(e - a).max())
-
-
-def ks_p_value(distance: float, expected: int, actual: int) -> float:
-    """The asymptotic probability of a distance at least this large between samples of one distribution.
-
-    Args:
-        distance: between the empirical distribution functions.
-        expected: numbers in one sample.
-        actual: numbers in the other.
-    """
-    effective = math.sqrt(expected * actual / (expected + actual))
-    scaled = (effective + 0.12 + 0.11 / effective) * distance
-    if scaled < 0.2:
-        return 1.0  # 1 - 1e-12, where the series converges slowly
-    terms = [(-1.0) ** (k - 1) * math.exp(-2 * (k * scaled) ** 2) for k in range(1, 101)]
-    return min(1.0, max(0.0, 2 * math.fsum(terms)))
 
 
 _Test = Callable[[NumericSample, NumericSample, float], tuple[str, EstimateDistance | KolmogorovSmirnov]]

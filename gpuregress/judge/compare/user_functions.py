@@ -14,10 +14,10 @@ import numpy as np
 from gpuregress.foundation import dtypes, usermodules
 from gpuregress.foundation.dtypes import ElementType
 from gpuregress.foundation.errors import UsageError
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.numeric import row_hash
 from gpuregress.foundation.numeric.ordinals import Array
 from gpuregress.foundation.records import Comparison
+from gpuregress.gpu.records import Record
 from gpuregress.jobs.plan import verify_parameters
 from gpuregress.judge.compare.comparison_request import ComparisonRequest
 from gpuregress.judge.compare.rules import description
@@ -25,8 +25,7 @@ from gpuregress.judge.compare.rules import description
 Function = Callable[..., Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(Record):
     """What a predicate of the user says.
 
     Attributes:

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import field
 
 from gpuregress.foundation import dtypes
 from gpuregress.foundation.dtypes import ElementType, Part
 from gpuregress.foundation.numeric import ordinals
 from gpuregress.foundation.records import Finding, Launch
+from gpuregress.gpu.records import Record
 from gpuregress.judge.diagnose.thread_mapping import Indices, ThreadMapping, fitting_mapping
 
 Array = npt.NDArray[Any]
@@ -23,8 +24,7 @@ DENSE = 0.95
 """The share of differing elements from which on a whole area counts as differing."""
 
 
-@dataclass(frozen=True)
-class Evidence:
+class Evidence(Record, dict=True):
     """The rows of a buffer that break its rule.
 
     Attributes:
@@ -108,8 +108,7 @@ def _differs(expected: Array, actual: Array, part: Part) -> Mask:
     return np.asarray(different & ~both_nan)
 
 
-@dataclass(frozen=True)
-class Column:
+class Column(Record, dict=True):
     """One part of the rows that differ in it.
 
     Attributes:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import numpy as np
 
 from gpuregress.foundation.records import Finding, Launch
+from gpuregress.gpu.records import replace
 from gpuregress.judge.diagnose.evidence import Evidence, Pattern, per_part
 from gpuregress.judge.diagnose.patterns import bits, permutations, positions, summation, unwritten, values
 from gpuregress.judge.diagnose.thread_mapping import fitting_mapping
@@ -54,7 +53,7 @@ def diagnose(evidence: Evidence) -> tuple[Finding, ...]:
         findings = [finding for pattern in PATTERNS.values() if (finding := pattern(evidence)) is not None]
     if evidence.is_sample:
         sampled = f"seen on a sample of {evidence.count:,} of {evidence.differing:,} differing elements"
-        findings = [dataclasses.replace(finding, message=f"{finding.message}, {sampled}") for finding in findings]
+        findings = [replace(finding, message=f"{finding.message}, {sampled}") for finding in findings]
     findings = _without_poison_as_nan(findings)
     findings.sort(key=lambda finding: -round(finding.weight, 2))
     return tuple(findings[:MOST_FINDINGS])

@@ -13,15 +13,14 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.records import Launch
+from gpuregress.gpu.records import Record
 
 Indices = npt.NDArray[np.int64]
 WARP = 32
 
 
-@dataclass(frozen=True, slots=True)
-class ThreadMapping:
+class ThreadMapping(Record):
     """Mapping of elements to blocks and threads.
 
     Attributes:

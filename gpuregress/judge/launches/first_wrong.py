@@ -5,11 +5,9 @@ Nothing is claimed where the digests do not cover every write, or where the base
 
 from __future__ import annotations
 
-import dataclasses
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.records import (
     Baseline,
     Case,
@@ -23,13 +21,13 @@ from gpuregress.foundation.records import (
     Rule,
 )
 from gpuregress.foundation.records.launch_digests import DIGITS
+from gpuregress.gpu.records import Record, replace
 from gpuregress.judge.launches import launch_slice
 from gpuregress.judge.launches.launch_slice import LaunchEvidence, Origin, Timeline, UnknownState
 from gpuregress.store import launch_log
 
 
-@dataclass(frozen=True, slots=True)
-class RecordedSide:
+class RecordedSide(Record):
     """The expected or the actual side of a comparison.
 
     Attributes:
@@ -68,7 +66,7 @@ def of_outcome(outcome: Outcome, calls: Sequence[str] = ()) -> RecordedSide | No
     if digests is None:
         return None
     recorded = {memory for number, after in digests.after.items() if number != "0" for memory in after}
-    if set(observed.overwritten) - recorded:
+    if set(observed.writes.overwritten) - recorded:
         return None
     varying = frozenset(name for name, kind in observed.determinism.items() if kind != "bitwise")
     return RecordedSide(digests, outcome.inputs, {dump.buffer: dump for dump in outcome.dumps}, tuple(calls), varying)
@@ -98,9 +96,7 @@ def added(
     evidence, timeline = DigestEvidence(case, expected, actual), Timeline(case, programs)
     for name in failed:
         found = find(case, timeline, evidence, name)
-        result[name] = [
-            dataclasses.replace(one, first_wrong=found) if _is_failure(one) else one for one in result[name]
-        ]
+        result[name] = [replace(one, first_wrong=found) if _is_failure(one) else one for one in result[name]]
     return result
 
 

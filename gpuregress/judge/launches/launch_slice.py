@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.records import Case, Launch, Program
+from gpuregress.gpu.records import Record
 from gpuregress.judge.overwritten_inputs import kernel_accesses
 
 if TYPE_CHECKING:
@@ -40,8 +40,7 @@ class LaunchEvidence(Protocol):
         """
 
 
-@dataclass(frozen=True, slots=True)
-class Origin:
+class Origin(Record):
     """A memory that differs after a launch, which had read nothing that differed.
 
     Attributes:
@@ -223,8 +222,7 @@ class Timeline:
         return every if accesses.reads_anywhere else read, every if accesses.writes_anywhere else written
 
 
-@dataclass(frozen=True, slots=True)
-class _Accessed:
+class _Accessed(Record):
     """The memories that a launch may read, and those that it may write."""
 
     read: set[str]

@@ -16,8 +16,8 @@ import operator
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.records import ParameterCondition
+from gpuregress.gpu.records import Record
 
 Parameters = Mapping[str, Any]
 
@@ -36,8 +36,7 @@ _MOST_CHARACTERS = 400
 """Of a condition; a longer list of values tells a reader nothing."""
 
 
-@dataclass(frozen=True, slots=True)
-class Conditions:
+class Conditions(Record):
     """What failing cases share.
 
     Attributes:
@@ -92,8 +91,7 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-@dataclass(frozen=True, slots=True)
-class _Test:
+class _Test(Record):
     """A condition, the set of cases that fulfil it (a bit each), and the logarithm of the number of its form."""
 
     condition: ParameterCondition
@@ -101,16 +99,14 @@ class _Test:
     log_forms: float
 
 
-@dataclass(frozen=True, slots=True)
-class _Box:
+class _Box(Record):
     """A conjunction of tests and the set of cases that fulfil it."""
 
     tests: tuple[_Test, ...]
     cases: int
 
 
-@dataclass(frozen=True, slots=True)
-class _Table:
+class _Table(Record):
     """The cases as sets of bits.
 
     Attributes:

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from gpuregress.foundation.records import FailureGroup, ParameterGrid, ParameterSpace, Status, Verdict
+from gpuregress.gpu.records import replace
 from gpuregress.judge.parameter_spaces import conditions
 from gpuregress.judge.parameter_spaces.conditions import Conditions
 

@@ -205,7 +205,7 @@ def of_instructions(before: AcceptedTiming, outcome: Outcome, limit: float | Non
         outcome: this run's.
         limit: the job's.
     """
-    seen = outcome.observations
+    seen = outcome.observations.instruments
     expected, actual = sum(before.instructions.values()), sum(seen.instructions.values())
     if not expected or not actual or bool(before.uncounted) != bool(seen.uncounted):
         lines = ", ".join(seen.uncounted or before.uncounted)

@@ -35,7 +35,7 @@ def compare(case: Case, outcome: Outcome, accepted: Baseline | None) -> tuple[Co
         return ()
     if accepted_timings.key_of(outcome.device) != accepted_timings.CPU:
         return (CostComparison("", "cost: not compared, for a GPU counts none; the cpu device does"),)
-    seen = outcome.observations.costs
+    seen = outcome.observations.instruments.costs
     if seen is None and case.settings.main_schedule != FORWARD:
         return (CostComparison("", f"cost: not compared, for it is counted in the schedule {FORWARD} only"),)
     if seen is None:
@@ -134,7 +134,7 @@ def _lost_lanes(old: Mapping[str, int], new: Mapping[str, int]) -> str:
 
 
 def _items(line: LineCost, outcome: Outcome) -> Iterator[InstructionCost]:
-    costs = outcome.observations.costs
+    costs = outcome.observations.instruments.costs
     for item in costs.instructions if costs is not None else ():
         if item.line == line.line and Path(item.path).name == line.file:
             yield item

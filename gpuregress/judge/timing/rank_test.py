@@ -13,7 +13,7 @@ from functools import cache
 import numpy as np
 import numpy.typing as npt
 
-from gpuregress.foundation.frozen import dataclass
+from gpuregress.gpu.records import Record
 
 EXACT_SIZE = 30
 """Samples on each side up to which the exact distribution is used, where no two are equal."""
@@ -21,8 +21,7 @@ EXACT_SIZE = 30
 _Counts = npt.NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True)
-class RankTest:
+class RankTest(Record):
     """The result of the test.
 
     Attributes:

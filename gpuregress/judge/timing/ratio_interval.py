@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from gpuregress.foundation.frozen import dataclass
+from gpuregress.gpu.records import Record
 
 LEVEL = 0.95
 _RESAMPLES = 2000
@@ -20,8 +20,7 @@ _SEED = 20261122
 """Any number: the same samples give the same interval in every run."""
 
 
-@dataclass(frozen=True, slots=True)
-class RatioInterval:
+class RatioInterval(Record):
     """The ratio of the medians, actual to expected, and its interval at the level `LEVEL`."""
 
     ratio: float

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping
 
 from gpuregress.foundation.records import BufferVerdict, Case, Comparison, KnownFailing, Verdict
+from gpuregress.gpu.records import replace
 from gpuregress.judge.verdict.buffer_verdicts import buffer_status, expected_sides, joint_status, tolerance_share
 from gpuregress.judge.verdict.decision import is_fault_kind, over_limits
 from gpuregress.judge.verdict.exit_codes import EXIT_CODES
@@ -26,7 +26,7 @@ def with_agreement(decided: Verdict, comparisons: Mapping[str, Comparison], abse
         reason = decided.reason
     were = "case of its group was" if absent == 1 else "cases of its group were"
     notes = (f"{absent} {were} not compared: skipped, failed or not run to the end",) if absent else ()
-    return dataclasses.replace(
+    return replace(
         decided,
         status=status,
         reason=first_line(reason),
@@ -42,7 +42,7 @@ def _with(buffer: BufferVerdict, comparison: Comparison | None) -> BufferVerdict
     if comparison is None:
         return buffer
     comparisons = (*buffer.comparisons, comparison)
-    return dataclasses.replace(buffer, status=buffer_status(comparisons), comparisons=comparisons)
+    return replace(buffer, status=buffer_status(comparisons), comparisons=comparisons)
 
 
 def without_partners(decided: Verdict, others: int) -> Verdict:
@@ -55,8 +55,8 @@ def without_partners(decided: Verdict, others: int) -> Verdict:
     why = f"none of the {others} others of its group ran to its end" if others > 1 else "it is alone in this run"
     text = f"nothing to agree with: {why if others != 1 else 'the other one of its group did not run to its end'}"
     if decided.status == "new":
-        return dataclasses.replace(decided, reason="; ".join(filter(None, (decided.reason, text))))
-    return dataclasses.replace(decided, notes=(*decided.notes, text))
+        return replace(decided, reason="; ".join(filter(None, (decided.reason, text))))
+    return replace(decided, notes=(*decided.notes, text))
 
 
 def with_known_failure(decided: Verdict, known: KnownFailing, today: str, case: Case) -> Verdict:
@@ -74,26 +74,26 @@ def with_known_failure(decided: Verdict, known: KnownFailing, today: str, case: 
     ended = f"known_failing ended on {known.until} ({known.why})"
     if decided.status == "pass":
         if today >= known.until:
-            return dataclasses.replace(decided, notes=(*decided.notes, f"{ended}, and the case passes: remove the key"))
+            return replace(decided, notes=(*decided.notes, f"{ended}, and the case passes: remove the key"))
         reason = f"passes, but is known_failing until {known.until} ({known.why}): remove the key from the job"
-        return dataclasses.replace(decided, status="differ", reason=reason, exit_code=EXIT_CODES["differ"])
+        return replace(decided, status="differ", reason=reason, exit_code=EXIT_CODES["differ"])
     if decided.status in ("skip", "new") or decided.exit_code == EXIT_CODES["error"]:
         return decided
     if not _is_known(decided, known, case):
         if today >= known.until:
             return decided
         other = f"another failure than known_failing names, which is {known.failure} ({known.why})"
-        return dataclasses.replace(decided, reason=f"{decided.reason} ({other})")
+        return replace(decided, reason=f"{decided.reason} ({other})")
     if today >= known.until:
-        return dataclasses.replace(decided, reason=f"{decided.reason} ({ended})")
+        return replace(decided, reason=f"{decided.reason} ({ended})")
     reason = f"known failing until {known.until} ({known.why}): {decided.headline}"
-    is_known = dataclasses.replace(known, status=decided.status)
-    return dataclasses.replace(decided, status="skip", reason=reason, exit_code=0, known=is_known)
+    is_known = replace(known, status=decided.status)
+    return replace(decided, status="skip", reason=reason, exit_code=0, known=is_known)
 
 
 def _is_undecided(decided: Verdict) -> bool:
     """Whether a function of the user did not run to its end, so that a buffer was compared with nothing."""
-    references_failed = decided.outcome is not None and bool(decided.outcome.observations.reference_errors)
+    references_failed = decided.outcome is not None and bool(decided.outcome.observations.reference.facts.errors)
     return references_failed or any(one.unanswered for buffer in decided.buffers for one in buffer.comparisons)
 
 

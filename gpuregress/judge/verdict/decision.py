@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -22,6 +21,7 @@ from gpuregress.foundation.records import (
     TimingComparison,
     Verdict,
 )
+from gpuregress.gpu.records import Record, replace
 from gpuregress.judge.verdict.buffer_verdicts import (
     buffer_verdicts,
     expected_sides,
@@ -65,59 +65,123 @@ def decide(
         timing: its times compared with the accepted ones.
         costs: its costs compared with the accepted ones.
     """
-    if outcome.state == "error" and case.settings.infeasible and outcome.observations.error in INFEASIBLE:
-        return infeasible(case, outcome.message, baseline, outcome)
-    if case.expect_fault is not None:
-        return _expected_fault(case, outcome, case.expect_fault, baseline)
-    if outcome.state == "error":
-        details = outcome.observations.details  # the last output of a worker that died
-        first, *rest = headline(outcome.message or "could not be run")
-        return _verdict(case, outcome, "error", first, baseline=baseline, notes=(*rest, *details))
-    if outcome.fault is not None or outcome.state != "done":
-        status: Status = "timeout" if outcome.state == "timeout" else "fault"
-        return _verdict(case, outcome, status, fault_line(outcome), baseline=baseline)
+    ended = _ended_early(case, outcome, baseline)
+    if ended is not None:
+        return ended
     buffers = buffer_verdicts(case, outcome, baseline, comparisons)
     if baseline is not None and made_of is not None:
         accepted, made_of = (without_reference_inputs(case, facts) for facts in (baseline.made_of, made_of))
-        baseline = dataclasses.replace(baseline, made_of=accepted)
-    renamed = _renamed(baseline)
-    changed = (*renamed, *changes(baseline.made_of, made_of)) if baseline and made_of else renamed
-    status, reason = joint_status(buffers, has_baseline=baseline is not None)
-    watched = case.settings.instruments.checks
-    if watched and not buffers:  # the dynamic checks are all that the job asks for
-        status, reason = "pass", f"no finding of {', '.join(watched)}"
-    elif not (case.buffers or case.dump or buffers):
-        status, reason = "pass", "ran to its end; the job has no buffers to compare"
-    is_explained = status == "differ" and is_of_old_results(buffers)
-    if is_explained and baseline and made_of and changed_inputs(baseline.made_of, made_of):
-        reason = f"changed inputs, not a regression: {reason}"
-    over = over_limits(case, outcome)
-    if over and status in ("pass", "new"):
-        status, reason = "differ", over.pop(0)
-    slower = timing.message if timing is not None and timing.fails else ""
-    if slower and status == "pass":
-        status, reason, slower = "differ", slower, ""
-    costly = [one.message for one in costs if one.fails]
-    if costly and status == "pass":
-        status, reason = "differ", costly.pop(0)
-    lacking = _lacking_twins(outcome)
-    if lacking and (status == "pass" or (status == "new" and baseline is None)):
-        status, reason = "skip", lacking
-    resources = changed_resources(baseline.made_of, made_of) if baseline and made_of else []
-    further = (*over, *([slower] if slower else []), *costly, *([lacking] if lacking and status != "skip" else []))
+        baseline = replace(baseline, made_of=accepted)
+    ruling, others = _decisive(
+        [
+            _ruling_of_buffers(case, buffers, baseline, made_of),
+            *(Ruling("differ", line, ("pass", "new")) for line in over_limits(case, outcome)),
+            *(Ruling("differ", one.message) for one in (timing,) if one is not None and one.fails),
+            *(Ruling("differ", one.message) for one in costs if one.fails),
+            *_rulings_of_twins(outcome, baseline),
+        ]
+    )
     decided = _verdict(
         case,
         outcome,
-        status,
-        reason,
+        ruling.status,
+        ruling.reason,
         baseline=baseline,
         buffers=buffers,
-        changes=(*renamed, *resources) if status == "pass" else changed,
-        notes=(*_notes(baseline), *further, *_twin_notes(outcome)),
+        changes=_changes(baseline, made_of, is_pass=ruling.status == "pass"),
+        notes=(*_notes(baseline), *(other.reason for other in others), *_twin_notes(outcome)),
     )
-    decided = dataclasses.replace(decided, costs=tuple(costs)) if costs else decided
-    is_told = baseline is not None or status != "new"  # a new case says already that nothing was compared
-    return dataclasses.replace(decided, timing=timing) if timing is not None and is_told else decided
+    if costs:
+        decided = replace(decided, costs=tuple(costs))
+    is_told = baseline is not None or ruling.status != "new"  # a new case says already that nothing was compared
+    if timing is not None and is_told:
+        decided = replace(decided, timing=timing)
+    return decided
+
+
+def _ended_early(case: Case, outcome: Outcome, baseline: Baseline | None) -> Verdict | None:
+    """The verdict on a case whose results are not compared; None where they are."""
+    is_error = outcome.state == "error"
+    if is_error and case.settings.infeasible and outcome.observations.error in INFEASIBLE:
+        return infeasible(case, outcome.message, baseline, outcome)
+    if case.expect_fault is not None:
+        return _expected_fault(case, outcome, case.expect_fault, baseline)
+    if is_error:
+        details = outcome.observations.details  # the last output of a worker that died
+        first, *more = headline(outcome.message or "could not be run")
+        return _verdict(case, outcome, "error", first, baseline=baseline, notes=(*more, *details))
+    if outcome.fault is not None or outcome.state != "done":
+        status: Status = "timeout" if outcome.state == "timeout" else "fault"
+        return _verdict(case, outcome, status, fault_line(outcome), baseline=baseline)
+    return None
+
+
+# --- rulings ----------------------------------------------------------------------------------------------------------
+
+
+class Ruling(Record):
+    """What one side of a case says of its verdict.
+
+    Attributes:
+        status: that it gives.
+        reason: why, one line.
+        overrules: the statuses of rulings of a higher rank that it replaces; beside others it is a note.
+    """
+
+    status: Status
+    reason: str
+    overrules: tuple[Status, ...] = ("pass",)
+
+
+def _decisive(rulings: Sequence[Ruling]) -> tuple[Ruling, list[Ruling]]:
+    """Return the ruling that decides, and those that are notes beside it.
+
+    Args:
+        rulings: by rank, the highest first: the buffers, resources, time, costs, twins. The first one that fails
+            decides; where none does, it is the first.
+    """
+    decisive, *lower = rulings
+    notes = []
+    for ruling in lower:
+        if decisive.status in ruling.overrules:
+            decisive = ruling
+        else:
+            notes.append(ruling)
+    return decisive, notes
+
+
+def _ruling_of_buffers(
+    case: Case, buffers: Sequence[BufferVerdict], baseline: Baseline | None, made_of: MadeOf | None
+) -> Ruling:
+    watched = case.settings.instruments.checks
+    if watched and not buffers:  # the dynamic checks are all that the job asks for
+        return Ruling("pass", f"no finding of {', '.join(watched)}")
+    if not (case.buffers or case.dump or buffers):
+        return Ruling("pass", "ran to its end; the job has no buffers to compare")
+    status, reason = joint_status(buffers, has_baseline=baseline is not None)
+    is_old = status == "differ" and is_of_old_results(buffers)
+    if is_old and baseline is not None and made_of is not None and changed_inputs(baseline.made_of, made_of):
+        reason = f"changed inputs, not a regression: {reason}"
+    return Ruling(status, reason)
+
+
+def _rulings_of_twins(outcome: Outcome, baseline: Baseline | None) -> list[Ruling]:
+    """Say which twins this machine could not run: a case that nothing else decides is skipped."""
+    lacking = [twin for twin in outcome.observations.along("twin") if twin.left_out]
+    if not lacking:
+        return []
+    reason = "; ".join(f"not compared with {twin.name}: {twin.left_out}" for twin in lacking)
+    return [Ruling("skip", reason, ("pass", "new") if baseline is None else ("pass",))]
+
+
+def _changes(baseline: Baseline | None, made_of: MadeOf | None, *, is_pass: bool) -> tuple[str, ...]:
+    """The lines on what changed since the baseline; of a case that passes only its name and its resources."""
+    renamed = _renamed(baseline)
+    if baseline is None or made_of is None:
+        return renamed
+    if is_pass:
+        return (*renamed, *changed_resources(baseline.made_of, made_of))
+    return (*renamed, *changes(baseline.made_of, made_of))
 
 
 def failed(case: Case, error: GpuregressError) -> Verdict:
@@ -247,17 +311,13 @@ def _kind(outcome: Outcome) -> str | None:
 # --- buffers ----------------------------------------------------------------------------------------------------------
 
 
-def _lacking_twins(outcome: Outcome) -> str:
-    """Say which twins this machine could not run, "" if none."""
-    lacking = [twin for twin in outcome.observations.twins if twin.missing]
-    return "; ".join(f"not compared with {twin.kind}: {twin.missing}" for twin in lacking)
-
-
 def _twin_notes(outcome: Outcome) -> tuple[str, ...]:
     """Name the devices whose results were compared."""
     own = f"{outcome.device.name} ({outcome.device.model})" if outcome.device is not None else "this device"
     return tuple(
-        f"compared with its twin: {own} and {twin.device}" for twin in outcome.observations.twins if twin.dumps
+        f"compared with its twin: {own} and {twin.facts.label}"
+        for twin in outcome.observations.along("twin")
+        if twin.dumps
     )
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping, Sequence
 
 from gpuregress.foundation.records import Case, MadeOf
+from gpuregress.gpu.records import replace
 
 # Old baselines lack this option, which every program now has; it changes the PTX of no kernel.
 _OF_EVERY_PROGRAM = frozenset(["--device-int128"])
@@ -36,7 +36,7 @@ def without_reference_inputs(case: Case, facts: MadeOf) -> MadeOf:
         return facts
     others = case.buffers.keys() - case.own_buffers
     kept = {name: digest for name, digest in facts.inputs.items() if name not in others}
-    return dataclasses.replace(facts, inputs=kept)
+    return replace(facts, inputs=kept)
 
 
 def changed_inputs(expected: MadeOf, actual: MadeOf) -> tuple[str, ...]:

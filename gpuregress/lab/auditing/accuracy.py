@@ -41,7 +41,7 @@ def _judged(context: AuditContext, job: str, verdicts: JobVerdicts) -> JobExamin
     one = next(iter(verdicts.examined), None)
     if one is None or one.outcome is None or one.outcome.state != "done":
         return JobExamination(job, None, why=verdicts.why_left or (one.headline if one is not None else NO_TIME))
-    found = one.outcome.observations.accuracy
+    found = one.outcome.observations.instruments.accuracy
     if found is None or not any(buffer.tracked for buffer in found.buffers):
         return examination.does_not_apply(job, "it has no floating-point result that can be followed")
     return JobExamination(job, 1.0, 1.0, one.case, "", tuple(_evidence(context, one.case, found)))

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import dataclasses
 import time
 from collections.abc import Iterable, Mapping, Sequence
 
 from gpuregress.foundation import storage
 from gpuregress.foundation.errors import GpuregressError, Interrupted
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.interrupts import StopSignal
 from gpuregress.foundation.records import Case
 from gpuregress.foundation.records.audits import AuditEvidence, AuditReport, JobExamination, PartResult
+from gpuregress.gpu.records import Record, replace
 from gpuregress.jobs import plan
 from gpuregress.lab.auditing import (
     accuracy,
@@ -46,8 +45,7 @@ PARTS: tuple[AuditPart, ...] = (
 VERSION = 1
 
 
-@dataclass(frozen=True, slots=True)
-class AuditRequest:
+class AuditRequest(Record):
     """A request for an audit.
 
     Attributes:
@@ -96,9 +94,9 @@ def audit(
     with storage.scratch() as scratch, StopSignal() as stop:
         end = start + request.budget_s
         context = AuditContext(project, scratch, end, listen=listen, machinery=machinery)
-        context = dataclasses.replace(context, seed=request.seed, sample=request.sample, fresh=request.fresh)
+        context = replace(context, seed=request.seed, sample=request.sample, fresh=request.fresh)
         done = _with_wrong_jobs(project, planned.broken, _parts(context, jobs, parts, stop))
-    wrong = (dataclasses.replace(grades.of_job(one.name, done), why="the job is wrong") for one in planned.broken)
+    wrong = (replace(grades.of_job(one.name, done), why="the job is wrong") for one in planned.broken)
     graded = (*wrong, *(grades.of_job(job.name, done) for job in jobs))
     seconds, is_cut = time.monotonic() - start, any(one.interrupted for one in done)
     return AuditReport(
@@ -118,9 +116,7 @@ def _with_wrong_jobs(
         )
         for one in broken
     ]
-    return [
-        dataclasses.replace(one, jobs=(*one.jobs, *(wrong if number == 0 else ()))) for number, one in enumerate(done)
-    ]
+    return [replace(one, jobs=(*one.jobs, *(wrong if number == 0 else ()))) for number, one in enumerate(done)]
 
 
 def _by_job(planned: Sequence[Case]) -> dict[str, list[Case]]:
@@ -138,12 +134,10 @@ def _parts(
     end, is_stopped = context.until, False
     for part in parts:
         begun = time.monotonic()
-        context = dataclasses.replace(context, until=begun + part.time_share * max(0.0, end - begun))
+        context = replace(context, until=begun + part.time_share * max(0.0, end - begun))
         one = _examined(part, context, jobs, is_stopped=is_stopped)
         if one.clean:
-            context = dataclasses.replace(
-                context, clean=one.clean, subjects=_subjects(context.project, jobs, one.clean, end)
-            )
+            context = replace(context, clean=one.clean, subjects=_subjects(context.project, jobs, one.clean, end))
         is_stopped = is_stopped or one.interrupted or stop.is_set
         seconds = time.monotonic() - begun
         done.append(PartResult(part.name, part.points, part.proves, one.jobs, seconds, is_stopped))
@@ -176,7 +170,7 @@ def _examined(part: AuditPart, context: AuditContext, jobs: Sequence[AuditedJob]
     if part.is_kept:
         kept.keep(part, context, fresh.jobs)
     of_job = {**known, **{one.job: one for one in fresh.jobs}}
-    return dataclasses.replace(fresh, jobs=tuple(of_job[job.name] for job in jobs))
+    return replace(fresh, jobs=tuple(of_job[job.name] for job in jobs))
 
 
 def _examined_now(part: AuditPart, context: AuditContext, jobs: Sequence[AuditedJob], *, is_stopped: bool) -> Examined:

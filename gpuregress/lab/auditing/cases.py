@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterator, Sequence
 
 from gpuregress.foundation.escapes import one_line
 from gpuregress.foundation.records import Verdict, side_text
 from gpuregress.foundation.records.audits import AuditEvidence, JobExamination
+from gpuregress.gpu.records import replace
 from gpuregress.lab.auditing import examination
 from gpuregress.lab.auditing.examination import AuditContext, AuditedJob, AuditPart, Examined, JobVerdicts
 
@@ -16,7 +16,7 @@ def examine(context: AuditContext, jobs: Sequence[AuditedJob]) -> Examined:
     """Run the cases; the points are the share of those that pass."""
     summary = examination.run(context, examination.in_rounds(context, jobs))
     done = examination.of_cases(jobs, summary, _judged)
-    return dataclasses.replace(done, clean=examination.by_job(summary, jobs))
+    return replace(done, clean=examination.by_job(summary, jobs))
 
 
 def _judged(job: AuditedJob, verdicts: JobVerdicts) -> JobExamination:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterator, Sequence
 
 from gpuregress.foundation.escapes import one_line
 from gpuregress.foundation.records import Verdict
 from gpuregress.foundation.records.audits import AuditEvidence, JobExamination
+from gpuregress.gpu.records import replace
 from gpuregress.lab.auditing import examination
 from gpuregress.lab.auditing.examination import AuditContext, AuditedJob, AuditPart, Examined, JobVerdicts
 
@@ -24,14 +24,14 @@ def _judged(job: AuditedJob, verdicts: JobVerdicts) -> JobExamination:
     clean = [one for one in verdicts.examined if not _has_findings(one) and one.status in ("pass", "new", "differ")]
     ran = [*clean, *found]
     left = (*verdicts.left, *(one for one in verdicts.examined if one not in ran))
-    told = dataclasses.replace(verdicts, examined=tuple(ran), left=left)
+    told = replace(verdicts, examined=tuple(ran), left=left)
     if not ran:
         return JobExamination(job.name, None, why=told.why_left)
     return examination.of_share(job.name, told, len(clean), [*_evidence(clean, found)])
 
 
 def _has_findings(one: Verdict) -> bool:
-    return one.outcome is not None and bool(one.outcome.observations.findings)
+    return one.outcome is not None and bool(one.outcome.observations.instruments.findings)
 
 
 def _evidence(clean: Sequence[Verdict], found: Sequence[Verdict]) -> Iterator[AuditEvidence]:
@@ -40,15 +40,12 @@ def _evidence(clean: Sequence[Verdict], found: Sequence[Verdict]) -> Iterator[Au
         yield AuditEvidence("proven", f"no finding of the dynamic checks in {plural}")
     for one in found:
         assert one.outcome is not None
-        for finding in one.outcome.observations.findings:
+        for finding in one.outcome.observations.instruments.findings:
             yield AuditEvidence("luck", f"{one.case}: {finding.kind}: {one_line(finding.message)}", finding.details)
-    for text in dict.fromkeys(
-        text for one in (*clean, *found) if one.outcome is not None for text in one.outcome.observations.exchanges
-    ):
+    reports = [one.outcome.observations.instruments for one in (*clean, *found) if one.outcome is not None]
+    for text in dict.fromkeys(text for report in reports for text in report.exchanges):
         yield AuditEvidence("luck", one_line(text))
-    for text in dict.fromkeys(
-        text for one in (*clean, *found) if one.outcome is not None for text in one.outcome.observations.unwatched
-    ):
+    for text in dict.fromkeys(text for report in reports for text in report.unwatched):
         yield AuditEvidence("unnoticed", one_line(text))
 
 

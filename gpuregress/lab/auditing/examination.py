@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import dataclasses
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
+from msgspec import field
+
 from gpuregress.foundation.errors import GpuregressError
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.records import Case, RunSummary, Verdict
 from gpuregress.foundation.records.audits import AuditEvidence, JobExamination
+from gpuregress.gpu.records import Record, replace
 from gpuregress.jobs import plan
 from gpuregress.judge import verdict, write_coverage
 from gpuregress.lab.mutating.subject import Subject
@@ -26,8 +27,7 @@ INTERRUPTED = "interrupted"
 EXPECTS_FAULT = "it expects a fault"
 
 
-@dataclass(frozen=True, slots=True)
-class AuditedJob:
+class AuditedJob(Record):
     """A job under audit.
 
     Attributes:
@@ -44,8 +44,7 @@ class AuditedJob:
         return bool(self.cases) and all(case.expect_fault is not None for case in self.cases)
 
 
-@dataclass(frozen=True, slots=True)
-class JobVerdicts:
+class JobVerdicts(Record):
     """The verdicts of a job's cases.
 
     Attributes:
@@ -68,8 +67,7 @@ class JobVerdicts:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class AuditContext:
+class AuditContext(Record):
     """What the parts of an audit share.
 
     Attributes:
@@ -88,8 +86,8 @@ class AuditContext:
     project: Project
     scratch: Path
     until: float
-    clean: Mapping[str, JobVerdicts] = dataclasses.field(default_factory=dict)
-    subjects: Mapping[str, Subject | GpuregressError] = dataclasses.field(default_factory=dict)
+    clean: Mapping[str, JobVerdicts] = field(default_factory=dict)
+    subjects: Mapping[str, Subject | GpuregressError] = field(default_factory=dict)
     seed: int = 0
     sample: int | None = None
     fresh: bool = False
@@ -131,8 +129,7 @@ class AuditContext:
         return next((one.seconds for one in found), 0.0)
 
 
-@dataclass(frozen=True, slots=True)
-class Examined:
+class Examined(Record):
     """What a part found.
 
     Attributes:
@@ -143,11 +140,10 @@ class Examined:
 
     jobs: tuple[JobExamination, ...]
     interrupted: bool = False
-    clean: Mapping[str, JobVerdicts] = dataclasses.field(default_factory=dict)
+    clean: Mapping[str, JobVerdicts] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class AuditPart:
+class AuditPart(Record):
     """A part of an audit.
 
     Attributes:
@@ -191,13 +187,13 @@ def run(context: AuditContext, cases: Sequence[Case], baselines: Path | None = N
         Interrupted: ^C.
         GpuregressError: the errors of `session.run`.
     """
-    machinery = dataclasses.replace(
+    machinery = replace(
         context.machinery or Machinery(), planner=lambda *_arguments, **_options: plan.Plan(tuple(cases))
     )
     request = RunRequest(device="cpu", others_go_on=True, until=context.until, deadline="the audit", **options)
     where = context.project.with_runs(context.scratch / f"runs-{time.monotonic_ns()}")
     if baselines is not None:
-        where = dataclasses.replace(where, baselines=baselines, dumps="")
+        where = replace(where, baselines=baselines, dumps="")
     return session.run(where, request, listen=context.listen, machinery=machinery)
 
 

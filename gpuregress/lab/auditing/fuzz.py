@@ -8,9 +8,9 @@ from itertools import islice, zip_longest
 from pathlib import Path
 
 from gpuregress.foundation.errors import GpuregressError
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.records import Case, RunSummary
 from gpuregress.foundation.records.audits import AuditEvidence, JobExamination
+from gpuregress.gpu.records import Record
 from gpuregress.jobs.spec import load
 from gpuregress.lab.auditing import examination
 from gpuregress.lab.auditing.examination import (
@@ -33,8 +33,7 @@ _INPUTS = 12
 _SCHEDULES = 2
 
 
-@dataclass(frozen=True, slots=True)
-class _JobInputs:
+class _JobInputs(Record):
     """The inputs of a job that are tried, and what judges them."""
 
     trials: FuzzTrials

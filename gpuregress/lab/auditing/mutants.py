@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterator, Sequence
 
 from gpuregress.foundation import storage
 from gpuregress.foundation.errors import GpuregressError
 from gpuregress.foundation.records.audits import AuditEvidence, JobExamination
+from gpuregress.gpu.records import replace
 from gpuregress.lab.auditing import grades
 from gpuregress.lab.auditing.examination import NO_TIME, AuditContext, AuditedJob, AuditPart, Examined
 from gpuregress.lab.mutating import turns
@@ -70,12 +70,12 @@ def judged(job: str, report: MutationReport) -> JobExamination:
     one = JobExamination(job, noticed / counted, 1.0, text, why)
     if is_sample:
         left = report.mutants - report.tried
-        one = dataclasses.replace(
+        one = replace(
             one,
             examined=min(1.0, counted / min(turns.SAMPLE, counted + left)),
             interval=grades.interval(noticed, counted),
         )
-    return dataclasses.replace(one, evidence=tuple(_evidence(report, one)))
+    return replace(one, evidence=tuple(_evidence(report, one)))
 
 
 def _counts(report: MutationReport) -> tuple[int, int]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 
 from gpuregress.foundation.escapes import one_line
 from gpuregress.foundation.records import Verdict
 from gpuregress.foundation.records.audits import AuditEvidence, JobExamination
 from gpuregress.gpu import schedules
+from gpuregress.gpu.records import replace
 from gpuregress.judge import write_coverage
 from gpuregress.lab.auditing import examination
 from gpuregress.lab.auditing.examination import (
@@ -33,15 +33,13 @@ def examine(context: AuditContext, jobs: Sequence[AuditedJob]) -> Examined:
     told = (
         examination.does_not_apply(job.name, EXPECTS_FAULT) if job.expects_fault else of_job[job.name] for job in jobs
     )
-    return dataclasses.replace(done, jobs=tuple(told))
+    return replace(done, jobs=tuple(told))
 
 
 def _judged(job: AuditedJob, verdicts: JobVerdicts) -> JobExamination:
     """A case that has no results of other schedules, as one that faults under the first, is not examined."""
-    ran = tuple(one for one in verdicts.examined if one.outcome is not None and one.outcome.observations.schedules)
-    told = dataclasses.replace(
-        verdicts, examined=ran, left=(*verdicts.left, *(one for one in verdicts.examined if one not in ran))
-    )
+    ran = tuple(one for one in verdicts.examined if one.outcome and one.outcome.observations.along("schedule"))
+    told = replace(verdicts, examined=ran, left=(*verdicts.left, *(one for one in verdicts.examined if one not in ran)))
     if not ran:
         return JobExamination(job.name, None, why=told.why_left)
     lucky = [(one, text) for one in ran for text in _differences(one)]

@@ -11,10 +11,10 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from gpuregress.foundation.errors import UsageError
+from gpuregress.gpu.records import Record
 
 _INJECTION = "CUDA_INJECTION64_PATH"
 PROBE_S = 60.0
@@ -22,8 +22,7 @@ OTHERS_S = 10.0
 """Seconds that processes which outlive the first one are waited for."""
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
+class Choice(Record):
     """The launches whose contents are kept.
 
     Attributes:
@@ -45,8 +44,7 @@ class Choice:
     wait: int = 60
 
 
-@dataclass(frozen=True, slots=True)
-class ApplicationEnd:
+class ApplicationEnd(Record):
     """How the application ended.
 
     Attributes:

@@ -7,11 +7,11 @@ gets a buffer of its own, from the first to the last byte that was touched. Two 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
 
 import numpy as np
 
 from gpuregress.foundation import dtypes
+from gpuregress.gpu.records import Record, replace
 from gpuregress.lab.capture import signature
 from gpuregress.lab.capture.records import CapturedLaunch, CapturedRegion
 from gpuregress.lab.capture.replay import instrumentation
@@ -23,8 +23,7 @@ _ALIGNMENT = 16
 Stretches = Sequence[tuple[int, int]]
 
 
-@dataclass(frozen=True, slots=True)
-class JobBuffer:
+class JobBuffer(Record):
     """A buffer of the job.
 
     Attributes:
@@ -53,8 +52,7 @@ class JobBuffer:
         return self.size // dtypes.parse(self.dtype).size
 
 
-@dataclass(frozen=True, slots=True)
-class Placed:
+class Placed(Record):
     """A pointer in the parameters: byte of the parameter space, buffer, byte of the buffer."""
 
     at: int
@@ -62,8 +60,7 @@ class Placed:
     offset: int
 
 
-@dataclass(frozen=True, slots=True)
-class Layout:
+class Layout(Record):
     """The buffers of a launch, and where its pointers point.
 
     Attributes:
@@ -77,8 +74,7 @@ class Layout:
     is_split: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class _Target:
+class _Target(Record):
     """A pointer with what it is called."""
 
     at: int

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from gpuregress.foundation.document.yaml_writer import scalar
+from gpuregress.gpu.records import Record
 from gpuregress.lab.capture.buffers import JobBuffer, Layout
 from gpuregress.lab.capture.records import CapturedLaunch
 
@@ -13,8 +13,7 @@ MARK = "# Captured by gpuregress capture"
 """How the first line of a captured job begins; a later capture may replace such a file."""
 
 
-@dataclass(frozen=True, slots=True)
-class JobParts:
+class JobParts(Record):
     """What the text of a job is made of.
 
     Attributes:

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 
-from gpuregress.foundation import storage
+import numpy as np
+
+from gpuregress.foundation import dtypes, storage
 from gpuregress.foundation.document import units
-from gpuregress.lab.capture import arguments, buffers, job_text, signature
-from gpuregress.lab.capture.buffers import Layout
+from gpuregress.foundation.records import Parameter
+from gpuregress.gpu.records import Record, replace
+from gpuregress.lab.capture import buffers, job_text, signature
+from gpuregress.lab.capture.buffers import Layout, Placed
 from gpuregress.lab.capture.images import ptx_search
 from gpuregress.lab.capture.images.ptx_search import FoundPtx
-from gpuregress.lab.capture.records import CapturedLaunch, CapturedProcess
+from gpuregress.lab.capture.records import CapturedLaunch, CapturedProcess, RawParameter
 from gpuregress.lab.capture.replay import launch as replays
 from gpuregress.lab.capture.replay.launch import Patch, Replay, ReplayMemory
 from gpuregress.lab.capture.signature import ParameterType
@@ -30,8 +34,7 @@ class CannotCapture(Exception):
     """Why a launch cannot become a job, in words."""
 
 
-@dataclass(frozen=True, slots=True)
-class WrittenJob:
+class WrittenJob(Record):
     """A job that was written.
 
     Attributes:
@@ -49,8 +52,7 @@ class WrittenJob:
     remarks: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
+class Target(Record):
     """Where a job goes.
 
     Attributes:
@@ -98,7 +100,7 @@ def write(
     _refuse_what_was_cut(launch, result)
     _refuse_addresses(launch, layout)
     remarks = list(_remarks(launch, layout, found, result, with_origin=source is None))
-    texts, more = arguments.write(launch, layout, types, entry.parameters if entry else ())
+    texts, more = write_arguments(launch, layout, types, entry.parameters if entry else ())
     remarks += more
     on_gpu = "" if found or source else "there is no PTX of the kernel, only machine code"
     if not (source or found or launch.cubin or launch.given):
@@ -357,3 +359,94 @@ def _write_contents(target: Target, launch: CapturedLaunch, layout: Layout) -> N
         if one in outputs and region.after is not None:
             data = buffers.part(region, one.start, one.size, after=True)
             storage.write_atomic(target.folder / f"{one.name}.after.bin", data.tobytes(), durable=False)
+
+
+# --- arguments of a captured launch as a job writes them --------------------------------------------------------------
+
+
+_INTEGERS = {1: "uint8", 2: "uint16", 4: "uint32", 8: "uint64"}
+
+
+def write_arguments(
+    launch: CapturedLaunch, layout: Layout, types: Sequence[ParameterType], compiled: Sequence[Parameter]
+) -> tuple[list[str], list[str]]:
+    """Write the arguments of a launch.
+
+    Args:
+        launch: with its parameters.
+        layout: its buffers.
+        types: of its parameters, as far as they are known.
+        compiled: its parameters as PTX declares them; empty where there is no PTX.
+
+    Returns:
+        the arguments, and remarks about those that a job cannot give as they were.
+    """
+    texts, remarks = [], []
+    for position, parameter in enumerate(launch.parameters):
+        type_ = types[position] if position < len(types) else ParameterType()
+        kind = compiled[position].kind if position < len(compiled) else ""
+        inside = [one for one in layout.pointers if 0 <= one.at - parameter.offset < len(parameter.data)]
+        if inside and len(parameter.data) == 8:
+            texts.append(_pointer(layout, inside[0]))
+        elif inside or kind == "struct" or len(parameter.data) not in _INTEGERS:
+            texts.append(_struct(layout, parameter, inside))
+        elif kind == "pointer" or (type_.is_pointer and len(parameter.data) == 8):
+            texts.append("null")
+            if any(parameter.data):
+                address = int.from_bytes(parameter.data, "little")
+                remarks.append(f"argument {position} was 0x{address:x}, which lies in no allocation; it is null here")
+        else:
+            texts.append(_scalar(parameter.data, type_.dtype, kind))
+    return texts, remarks
+
+
+def _pointer(layout: Layout, placed: Placed) -> str:
+    name = layout.buffers[placed.buffer].name
+    return f"{{pointer: {name}, offset: {placed.offset}}}" if placed.offset else name
+
+
+def _struct(layout: Layout, parameter: RawParameter, inside: Sequence[Placed]) -> str:
+    """A struct: its pointers, and all else as words of four bytes, or of one where its size asks for that."""
+    pointers = {one.at - parameter.offset: one for one in inside}
+    size = len(parameter.data)
+    step = next(width for width in (4, 2, 1) if size % width == 0)
+    members, at = [], 0
+    while at < size:
+        if at in pointers:
+            members.append(_pointer(layout, pointers[at]))
+            at += 8
+            continue
+        members.append(f"{{{_INTEGERS[step]}: {int.from_bytes(parameter.data[at : at + step], 'little')}}}")
+        at += step
+    return f"{{struct: [{', '.join(members)}]}}"
+
+
+def _scalar(data: bytes, dtype: str, kind: str) -> str:
+    """A number of a dtype that has these bytes."""
+    wanted = dtype if (dtype and kind != "integer") or "int" in dtype or dtype == "bool" else ""
+    if not wanted and kind == "float":
+        wanted = {2: "float16", 4: "float32", 8: "float64"}[len(data)]
+    for name in (wanted, f"int{8 * len(data)}", _INTEGERS[len(data)]):
+        text = _text(data, name) if name else None
+        if text is not None:
+            return f"{{{name}: {text}}}"
+    raise AssertionError("an unsigned integer has any bytes")
+
+
+def _text(data: bytes, name: str) -> str | None:
+    """The number's text, if it gives the same bytes back."""
+    element = dtypes.parse(name)
+    if len(element.parts) != 1 or element.size != len(data):
+        return None
+    scalar = element.parts[0].scalar
+    if scalar.kind == "bool":
+        return {b"\0": "false", b"\1": "true"}.get(data)
+    if scalar.kind in ("int", "uint"):
+        return str(int.from_bytes(data, "little", signed=scalar.kind == "int"))
+    if scalar.kind == "bfloat":
+        return None
+    value = np.frombuffer(data, scalar.storage)[0]
+    if not math.isfinite(value):
+        return None if math.isnan(value) else "inf" if value > 0 else "-inf"
+    text = str(value)
+    return text if scalar.storage.type(text).tobytes() == data else None

@@ -4,21 +4,32 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import platform
+import re
 import shlex
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from gpuregress import __version__
 from gpuregress.foundation import storage
-from gpuregress.foundation.errors import HarnessError
+from gpuregress.foundation.errors import HarnessError, UsageError
+from gpuregress.gpu.records import Record
+from gpuregress.lab.capture import application, job_text, jobs, raw_log, records, signature
+from gpuregress.lab.capture.application import ApplicationEnd, Choice
+from gpuregress.lab.capture.jobs import CannotCapture, Target, WrittenJob
+from gpuregress.lab.capture.records import CapturedLaunch, CapturedProcess
+from gpuregress.store import launch_log
+from gpuregress.store.launch_log import LaunchBegin, LaunchFault
+from gpuregress.store.project import Project
 from gpuregress.toolchain import cache
 
 _SOURCES = Path(__file__).parent / "injection"
 _OPTIONS = ("-O2", "-std=gnu11", "-shared", "-fPIC", "-fvisibility=hidden", "-ftls-model=initial-exec", "-w")
 _COMPILERS = ("cc", "gcc", "clang")
 _SECONDS = 120
-_CUPTI_FOLDERS = ("extras/CUPTI/lib64", "lib64", "lib", "targets/x86_64-linux/lib", "targets/sbsa-linux/lib")
+CUPTI_FOLDERS = ("extras/CUPTI/lib64", "lib64", "lib", "targets/x86_64-linux/lib", "targets/sbsa-linux/lib")
 
 
 def build() -> Path:
@@ -103,7 +114,167 @@ def _cupti_folders() -> Iterator[Path]:
     roots += [Path(compiler).resolve().parent.parent] if compiler else []
     roots += [Path("/usr/local/cuda")]
     for root in roots:
-        yield from (root / folder for folder in _CUPTI_FOLDERS)
+        yield from (root / folder for folder in CUPTI_FOLDERS)
     spec = importlib.util.find_spec("nvidia")
     for place in (spec.submodule_search_locations or ()) if spec else ():
         yield from (Path(place) / folder for folder in ("cuda_cupti/lib", "cu13/lib", "cu12/lib"))
+
+
+# --- capture of an application, from its run to the jobs of its kernels -----------------------------------------------
+
+
+FOLDER = "captured"
+"""The folder of a project that holds captured sources and contents, and the launch log."""
+LOCK = ".capture.lock"
+"""The lock file among the runs that a capture holds."""
+_LONGEST_NAME = 48
+
+
+class FailedLaunch(Record):
+    """A launch that failed: its call, and the error."""
+
+    number: int
+    call: str
+    text: str
+
+
+class Capture(Record):
+    """The result of a capture.
+
+    Attributes:
+        end: of the application.
+        log: the launch log.
+        launches: the number of launches in it.
+        processes: the number of processes that used the GPU.
+        jobs: those that were written.
+        refused: kernel → why it has no job, in words.
+        failures: the launches that failed.
+        unfinished: the launches that never came back, as far as is known.
+        cut: ids of the processes that ended without `exit` while launches were under way.
+        problems: what the injection library could not do.
+        lack: why CUDA cannot start here, where no launch was seen.
+    """
+
+    end: ApplicationEnd
+    log: Path
+    launches: int
+    processes: int
+    jobs: tuple[WrittenJob, ...]
+    refused: dict[str, str]
+    failures: tuple[FailedLaunch, ...]
+    unfinished: tuple[str, ...]
+    cut: tuple[int, ...]
+    problems: tuple[str, ...]
+    lack: str = ""
+
+
+def capture(
+    project: Project, command: Sequence[str], choice: Choice, *, source: Path | None = None, seconds: float = 60.0
+) -> Capture:
+    """Run an application, and write its launch log and jobs.
+
+    Args:
+        project: that gets them.
+        command: the application and its arguments.
+        choice: the launches whose contents are kept.
+        source: the source of the kernels; None: the captured PTX or machine code.
+        seconds: the time limit of a replay on the CPU device.
+
+    Raises:
+        UsageError: the command or the source is not there.
+        HarnessError: the injection library cannot be built, or CUPTI is not there.
+        RunLocked: another capture of the project is under way.
+        StorageError: no space, no permission.
+    """
+    if source is not None and not source.is_file():
+        raise UsageError(f"there is no file {source}")
+    try:
+        built, cupti = build(), find_cupti()
+    except HarnessError as error:
+        problem = application.driver_problem()
+        raise HarnessError(f"{problem}. Also, {error}" if problem else str(error)) from error
+    folder = project.root / FOLDER
+    with storage.disk_errors(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+    with storage.lock(project.runs / LOCK), storage.scratch(folder) as raw:
+        end = application.run(command, built, cupti, raw, choice)
+        processes = records.read_folder(raw)
+        log = folder / "launch.log"
+        ended_well = end.process if end.code == 0 else None
+        merged = raw_log.merge(raw, log, _header(command, processes), ended_well=ended_well)
+        failures, unfinished = _blame(log)
+        written, refused = _write_jobs(project, processes, source, seconds)
+        return Capture(
+            end,
+            log,
+            merged.launches,
+            len(processes),
+            tuple(written),
+            refused,
+            failures,
+            unfinished,
+            tuple(one for one in merged.cut if one not in end.running),
+            (
+                *(f"process {one.number}: {text}" for one in processes for text in one.problems),
+                *(f"process {one} still runs: what it launches from now on is not captured" for one in end.running),
+            ),
+            "" if merged.launches else application.driver_problem(),
+        )
+
+
+def _header(command: Sequence[str], processes: Sequence[CapturedProcess]) -> dict[str, str]:
+    first = next((one for one in processes if one.device), None)
+    facts = {
+        "application": " ".join(command),
+        "gpuregress": __version__,
+        "host": f"{platform.node()}, {platform.platform()}",
+    }
+    if first is not None:
+        facts |= {"device": f"{first.device}, {first.architecture}", "driver": f"CUDA {first.driver}"}
+    return facts
+
+
+def _blame(log: Path) -> tuple[tuple[FailedLaunch, ...], tuple[str, ...]]:
+    """The launches that failed, and those that never came back."""
+    read = launch_log.read(log)
+    begun = {one.number: one for one in read.events if isinstance(one, LaunchBegin)}
+    failed = [one for one in read.events if isinstance(one, LaunchFault)]
+    failures = [FailedLaunch(one.number, begun[one.number].call, one.text) for one in failed if one.number in begun]
+    return tuple(failures), tuple(f"launch {one.number}: {one.call}" for one in read.unfinished)
+
+
+def _write_jobs(
+    project: Project, processes: Sequence[CapturedProcess], source: Path | None, seconds: float
+) -> tuple[list[WrittenJob], dict[str, str]]:
+    written: list[WrittenJob] = []
+    refused = {signature.short_name(name): text for one in processes for name, text in one.refused.items()}
+    names: set[str] = set()
+    of_process = {one.number: one for one in processes}
+    captured = [launch for process in processes for launch in process.launches]
+    for launch in captured:
+        shown = signature.short_name(launch.kernel)
+        own = source if source is None or jobs.declares(launch, source) else None
+        name = _job_name(shown, launch, captured, names)
+        target = Target(project.configs / f"{name}.yaml", project.root / FOLDER / name)
+        if storage.is_foreign(target.job, job_text.MARK):
+            refused[shown] = f"{target.job} is already there, was not written by a capture, and is left as it is"
+            continue
+        try:
+            written.append(jobs.write(launch, of_process[launch.process], target, own, seconds))
+        except CannotCapture as error:
+            refused[shown] = str(error)
+    return written, refused
+
+
+def _job_name(shown: str, launch: CapturedLaunch, captured: Sequence[CapturedLaunch], names: set[str]) -> str:
+    """A kernel's name as a job's, with the number of the launch where several of the kernel were chosen."""
+    own = re.sub(r"\(anonymous namespace\)|<.*", "", shown).rpartition("::")[2]
+    plain = re.sub(r"[^A-Za-z0-9_]+", "-", own)[:_LONGEST_NAME].strip("-") or "kernel"
+    is_repeated = sum(one.kernel == launch.kernel and one.process == launch.process for one in captured) > 1
+    base = f"{plain}-launch{launch.occurrence}" if is_repeated else plain
+    name, number = base, 1
+    while name in names:
+        number += 1
+        name = f"{base}-{number}"
+    names.add(name)
+    return name

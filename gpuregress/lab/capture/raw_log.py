@@ -12,7 +12,6 @@ import math
 import mmap
 import struct
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
@@ -20,6 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from gpuregress.foundation import storage
+from gpuregress.gpu.records import Record
 from gpuregress.lab.capture import signature
 from gpuregress.store.launch_log import VERSION
 
@@ -36,16 +36,14 @@ _PROGRAMS = 10_000_000
 """What is added to a process id for each program that it becomes by `exec`."""
 
 
-@dataclass(frozen=True, slots=True)
-class RawFunction:
+class RawFunction(Record):
     """A kernel, or a graph: its mangled name, and offset and size of each parameter."""
 
     name: str
     parameters: tuple[tuple[int, int], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class RawShape:
+class RawShape(Record):
     """How a function is launched: blocks, threads of a block, bytes of dynamic shared memory, number of the GPU."""
 
     grid: tuple[int, int, int]
@@ -57,8 +55,7 @@ class RawShape:
 _NO_SHAPE = RawShape((0, 0, 0), (0, 0, 0), 0, 0)
 
 
-@dataclass(frozen=True, slots=True)
-class RawBegin:
+class RawBegin(Record):
     """A launch.
 
     Attributes:
@@ -78,8 +75,7 @@ class RawBegin:
     values: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class RawEnd:
+class RawEnd(Record):
     """These launches have ended; the time is NaN where it is not known."""
 
     first: int
@@ -87,8 +83,7 @@ class RawEnd:
     elapsed_ms: float
 
 
-@dataclass(frozen=True, slots=True)
-class RawText:
+class RawText(Record):
     """What is said of a launch: `fault` or `retry`, and the text."""
 
     number: int
@@ -96,8 +91,7 @@ class RawText:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class RawExit:
+class RawExit(Record):
     """The process called `exit`."""
 
     status: int
@@ -106,8 +100,7 @@ class RawExit:
 RawEvent = RawBegin | RawEnd | RawText | RawExit
 
 
-@dataclass(frozen=True, slots=True)
-class MergedLog:
+class MergedLog(Record):
     """What was written.
 
     Attributes:

@@ -9,26 +9,24 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from gpuregress.foundation.errors import HarnessError
 from gpuregress.foundation.storage import read_bytes
+from gpuregress.gpu.records import Record
 
 Dim3 = tuple[int, int, int]
 
 
-@dataclass(frozen=True, slots=True)
-class RawParameter:
+class RawParameter(Record):
     """A parameter of a launch: its offset in the parameter space, and its bytes."""
 
     offset: int
     data: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class Pointer:
+class Pointer(Record):
     """An address in the parameters that lies in an allocation.
 
     Attributes:
@@ -42,8 +40,7 @@ class Pointer:
     region: int
 
 
-@dataclass(frozen=True, slots=True)
-class CapturedRegion:
+class CapturedRegion(Record):
     """A stretch of memory, with its contents around the launch.
 
     Attributes:
@@ -76,8 +73,7 @@ class CapturedRegion:
         return self.length == self.size
 
 
-@dataclass(frozen=True, slots=True)
-class CapturedLaunch:
+class CapturedLaunch(Record):
     """A chosen launch.
 
     Attributes:
@@ -119,8 +115,7 @@ class CapturedLaunch:
     given_up: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class CapturedProcess:
+class CapturedProcess(Record):
     """A process of the application that used the GPU.
 
     Attributes:

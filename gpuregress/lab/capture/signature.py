@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
 from gpuregress.gpu import demangle
+from gpuregress.gpu.records import Record
 from gpuregress.toolchain import cxx_types
 from gpuregress.toolchain.cxx_declarations import Declaration
 
@@ -26,8 +26,7 @@ _TRITON = {
 _TRITON_PARAMETER = re.compile(r"%(\w+)\s*:\s*(!tt\.ptr<\s*)?(\w+)")
 
 
-@dataclass(frozen=True, slots=True)
-class ParameterType:
+class ParameterType(Record):
     """What is known of a parameter.
 
     Attributes:

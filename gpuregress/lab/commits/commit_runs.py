@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from gpuregress.foundation import storage
 from gpuregress.foundation.errors import Interrupted, JobErrors, NothingToDo, UsageError
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.records import Case, RunSummary
+from gpuregress.gpu.records import Record, replace
 from gpuregress.jobs import plan
 from gpuregress.jobs.plan import selection
 from gpuregress.jobs.spec import job_files
@@ -23,8 +22,7 @@ from gpuregress.store import project
 from gpuregress.store.project import Project
 
 
-@dataclass(frozen=True, slots=True)
-class RunOptions:
+class RunOptions(Record):
     """Options of the runs that a command makes.
 
     Attributes:
@@ -134,15 +132,13 @@ class CommitRuns:
             self._is_laid = True
         root = self._checkout.folder / self._below(self._here.root)
         there = self._borrowing(root) if self.borrowed else self._own(root)
-        there = dataclasses.replace(
-            there, runs=self._here.runs, earlier_runs=self._here.earlier_runs, dumps=self._here.dumps
-        )
+        there = replace(there, runs=self._here.runs, earlier_runs=self._here.earlier_runs, dumps=self._here.dumps)
         return there.with_runs(self._scratch / f"runs-{commit[:12]}")
 
     def _borrowing(self, root: Path) -> Project:
         """The project with the folders and settings of the work tree."""
         configs, baselines = (self._moved(folder) for folder in (self._here.configs, self._here.baselines))
-        return dataclasses.replace(self._here, root=root, configs=configs, baselines=baselines)
+        return replace(self._here, root=root, configs=configs, baselines=baselines)
 
     def _own(self, root: Path) -> Project:
         """The project with its own folders and settings."""
@@ -158,7 +154,7 @@ class CommitRuns:
 
     def _with_baselines(self, there: Project, names: Sequence[str], accepted: Path | None) -> Project:
         if not there.baselines.is_relative_to(self._checkout.folder):
-            return dataclasses.replace(there, baselines=accepted or self._scratch / "no-baselines")
+            return replace(there, baselines=accepted or self._scratch / "no-baselines")
         below = there.baselines.relative_to(self._checkout.folder)
         for name in names:
             self._checkout.lay_tree(str(below / name), accepted / name if accepted is not None else None)

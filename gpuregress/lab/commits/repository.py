@@ -11,7 +11,7 @@ from pathlib import Path
 
 from gpuregress.foundation import git
 from gpuregress.foundation.errors import HarnessError, StorageError, UsageError
-from gpuregress.foundation.frozen import dataclass
+from gpuregress.gpu.records import Record
 from gpuregress.session.runs import history_entry
 from gpuregress.store.history import Reader
 from gpuregress.store.project import Project
@@ -22,8 +22,7 @@ _REFERENCES = ("refs/heads", "refs/tags", "refs/remotes")
 _MOST_NAMED = 5
 
 
-@dataclass(frozen=True, slots=True)
-class Commit:
+class Commit(Record):
     """A commit.
 
     Attributes:
@@ -45,8 +44,7 @@ class Commit:
         return f"{self.short} {self.date[:10]} {self.subject}"
 
 
-@dataclass(frozen=True, slots=True)
-class TreeEntry:
+class TreeEntry(Record):
     """A file of a commit.
 
     Attributes:
@@ -60,8 +58,7 @@ class TreeEntry:
     repository: Path
 
 
-@dataclass(frozen=True, slots=True)
-class Repository:
+class Repository(Record):
     """A git repository with a work tree.
 
     Attributes:

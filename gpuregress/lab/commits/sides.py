@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field
 from pathlib import Path
+
+from msgspec import field
 
 from gpuregress.foundation import storage
 from gpuregress.foundation.errors import UsageError
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.interrupts import StopSignal
 from gpuregress.foundation.records import Case, Outcome, Verdict
+from gpuregress.gpu.records import Record, replace
 from gpuregress.lab.commits import borrowed_job, commit_runs, kept_dumps, repository
 from gpuregress.lab.commits.commit_runs import CommitRuns, CommitUnusable, RunOptions
 from gpuregress.lab.commits.repository import Repository
@@ -24,8 +24,7 @@ WORK_TREE = "worktree"
 _MOST_NAMED = 3
 
 
-@dataclass(frozen=True, slots=True)
-class SidesRequest:
+class SidesRequest(Record):
     """A request for the results of two revisions.
 
     Attributes:
@@ -46,8 +45,7 @@ class SidesRequest:
         return tuple(case.name for case in self.cases)
 
 
-@dataclass(frozen=True, slots=True)
-class Side:
+class Side(Record):
     """The results of one revision.
 
     Attributes:
@@ -185,9 +183,7 @@ def _run(runs: CommitRuns, word: str, commit: str, names: Sequence[str]) -> dict
     except CommitUnusable as error:
         raise UsageError(f"{word} cannot be run: {error}") from None
     return {
-        one.case: dataclasses.replace(
-            one, reason=runs.readable(one.reason), notes=tuple(runs.readable(note) for note in one.notes)
-        )
+        one.case: replace(one, reason=runs.readable(one.reason), notes=tuple(runs.readable(note) for note in one.notes))
         for one in summary.verdicts
     }
 

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from msgspec import field
+
 from gpuregress.foundation import storage
 from gpuregress.foundation.errors import GpuregressError, Interrupted
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.records import Entry, Source
 from gpuregress.gpu import demangle
+from gpuregress.gpu.records import Record
 from gpuregress.session.compilation import sources
 from gpuregress.toolchain import ptx_declarations
 
@@ -22,8 +23,7 @@ if TYPE_CHECKING:
 _POINTER = 8
 
 
-@dataclass(frozen=True, slots=True)
-class Slot:
+class Slot(Record):
     """A pointer or a texture that a kernel is given: a parameter, or a member of a structure that is one.
 
     Attributes:
@@ -45,8 +45,7 @@ class Slot:
     texture: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class CompiledKernel:
+class CompiledKernel(Record):
     """A compiled kernel; nothing is known of one that does not compile.
 
     Attributes:

@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import math
+import re
+from collections.abc import Iterator, Sequence
 
 from gpuregress.foundation import dtypes
 from gpuregress.foundation.dtypes import Scalar
-from gpuregress.foundation.frozen import dataclass
-from gpuregress.lab.drafts.kernel import default_fill
-from gpuregress.lab.host_programs import scalars
-from gpuregress.lab.host_programs.objects import HostArray
+from gpuregress.gpu.records import Record
+from gpuregress.lab.drafts import types
+from gpuregress.lab.drafts.kernel import default_fill, guessed_argument
+from gpuregress.lab.drafts.types import KnownTypes
+from gpuregress.lab.host_programs import objects, scalars
+from gpuregress.lab.host_programs.objects import ArrayPointer, HostArray, HostTexture, Object, SeenLaunch, Structure
+from gpuregress.lab.host_programs.program import HostFiles
 from gpuregress.lab.host_programs.scalars import HostScalar
+from gpuregress.toolchain.cxx_declarations import CxxParameter, Declaration
 from gpuregress.toolchain.cxx_types import dtype_of_type
+from gpuregress.toolchain.host_code.preprocessing import WORD
 
 
-@dataclass(frozen=True, slots=True)
-class DraftedFill:
+class DraftedFill(Record):
     """A fill, and whether the host code tells it; else it is a guess."""
 
     text: str
@@ -75,3 +81,93 @@ def wrapped(number: int, kind: Scalar) -> int:
     """
     smallest, largest = kind.bounds
     return (number - smallest) % (largest - smallest + 1) + smallest
+
+
+# --- launches of the host code that may have written an array before a kernel reads it --------------------------------
+
+
+def last_writer(
+    memory: HostArray, launches: Sequence[SeenLaunch], program: HostFiles, known: KnownTypes, *, is_strict: bool = False
+) -> SeenLaunch | None:
+    """Return the last launch whose kernel may write an array, as far as const tells; None where there is none.
+
+    Args:
+        memory: the array.
+        launches: in the order of the program.
+        program: what the files define.
+        known: of the types of the kernels' parameters.
+        is_strict: whether a kernel of which no declaration is seen counts as one that writes what it is given.
+    """
+    for launch in reversed(launches):
+        kernel = program.kernel(launch.kernel)
+        if kernel is None and is_strict and memory in _arrays(launch.arguments):
+            return launch
+        for parameter, value in zip(kernel.parameters if kernel else (), launch.arguments, strict=False):
+            if not parameter.const and any(one is memory for one in _written(parameter, value, known)):
+                return launch
+    return None
+
+
+def _arrays(values: Sequence[Object | None]) -> list[HostArray]:
+    """List the arrays that arguments point to."""
+    return [one.memory for one in values if isinstance(one, (ArrayPointer, HostTexture)) and one.memory is not None]
+
+
+def _written(parameter: CxxParameter, value: Object | None, known: KnownTypes) -> Iterator[HostArray | None]:
+    """List the arrays that a kernel may write through an argument."""
+    type_ = types.plain(parameter.type)
+    layout = known.layouts.get(type_)
+    if isinstance(value, ArrayPointer) or (isinstance(value, HostTexture) and type_ == "cudaSurfaceObject_t"):
+        yield value.memory
+    elif layout is not None:
+        for field in layout.fields:
+            member = objects.member_of(value, field.path)
+            if isinstance(member, ArrayPointer) and "const" not in field.type:
+                yield member.memory
+    elif isinstance(value, Structure):
+        for cell in value.members.values():
+            yield from _written(parameter, cell.value, known)
+
+
+# --- template arguments of a kernel in its draft, from a launch in host code ------------------------------------------
+
+
+def instance_of(declaration: Declaration, launch: SeenLaunch) -> tuple[dict[str, str], str, list[str]]:
+    """Return template parameter → argument, the kernel's name with them, and the parameters that are a guess.
+
+    What the launch does not give is deduced from its arguments' types, or is the default.
+
+    Args:
+        declaration: the kernel.
+        launch: of it.
+    """
+    chosen: dict[str, str] = {}
+    guessed: list[str] = []
+    given = list(launch.template)
+    for number, text in enumerate(declaration.template):
+        kind, _, default = (part.strip() for part in text.partition("="))
+        words = WORD.findall(kind)
+        name = words[-1] if words else f"T{number}"
+        is_type = kind.startswith(("typename", "class"))
+        value = given[number] if number < len(given) else ""
+        if is_type and (not value or (dtype_of_type(value) is None and re.fullmatch(r"\w{1,2}|scalar_t", value))):
+            value = _deduced(declaration, launch, name) or default
+        if not is_type and not re.fullmatch(r"-?\d+|true|false|[\w:]*[A-Za-z][\w:]*", value):
+            value = default
+        if not value:
+            guessed.append(name)
+            value = guessed_argument(kind)
+        if kind.startswith("bool"):
+            value = {"0": "false", "1": "true"}.get(value, value)
+        chosen[name] = value
+    arguments = f"<{', '.join(chosen.values())}>" if chosen else ""
+    return chosen, declaration.name + arguments, guessed
+
+
+def _deduced(declaration: Declaration, launch: SeenLaunch, name: str) -> str:
+    for parameter, type_ in zip(declaration.parameters, launch.types, strict=False):
+        plain = " ".join(re.sub(r"\bconst\b|[*&]", " ", parameter.type).split())
+        found = type_.rstrip("*& ")
+        if plain == name and dtype_of_type(found) is not None:
+            return found
+    return ""

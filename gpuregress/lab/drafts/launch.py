@@ -13,10 +13,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from gpuregress.foundation import dtypes
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.records import MemberLayout
+from gpuregress.gpu.records import Record
 from gpuregress.jobs.spec import expressions
-from gpuregress.lab.drafts import fills, instances, makers
+from gpuregress.lab.drafts import fills
 from gpuregress.lab.drafts.compiled import Slot
 from gpuregress.lab.drafts.fills import DraftedFill
 from gpuregress.lab.drafts.kernel import KernelDraft, default_fill, quoted, shown
@@ -35,8 +35,7 @@ UNKNOWN_SIZE = "its size, which the host code does not tell"
 _VECTOR = re.compile(r"(u?char|u?short|u?int|u?longlong|float|double)([1-4])")
 
 
-@dataclass(frozen=True, slots=True)
-class LaunchFacts:
+class LaunchFacts(Record):
     """What the host code tells of a kernel.
 
     Attributes:
@@ -72,7 +71,7 @@ class LaunchDraft(KernelDraft):
 
     def __init__(self, declaration: Declaration, source: Path, target: Path, facts: LaunchFacts) -> None:
         self._facts, self._launch = facts, facts.launch
-        chosen, name, guessed = instances.instance_of(declaration, facts.launch)
+        chosen, name, guessed = fills.instance_of(declaration, facts.launch)
         super().__init__(
             declaration,
             source,
@@ -438,7 +437,7 @@ class LaunchDraft(KernelDraft):
         if (
             memory is None
             or memory.bytes is None
-            or makers.last_writer(memory, self._facts.earlier, self._facts.program, self._known, is_strict=True)
+            or fills.last_writer(memory, self._facts.earlier, self._facts.program, self._known, is_strict=True)
         ):
             return ""
         contents, size = memory.contents, memory.bytes
@@ -457,7 +456,7 @@ class LaunchDraft(KernelDraft):
     def _maker(self, memory: HostArray | None) -> SeenLaunch | None:
         """Return the last earlier launch of another kernel that may write an array."""
         others = [one for one in self._facts.earlier if one.kernel != self._launch.kernel]
-        return None if memory is None else makers.last_writer(memory, others, self._facts.program, self._known)
+        return None if memory is None else fills.last_writer(memory, others, self._facts.program, self._known)
 
     def _filled(self, buffer: str, dtype: str, memory: HostArray | None) -> tuple[str, str]:
         """Write a fill, and a comment where the host code does not tell that these are the contents."""

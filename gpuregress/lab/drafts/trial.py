@@ -8,8 +8,8 @@ from pathlib import Path
 
 from gpuregress.foundation import dtypes, storage
 from gpuregress.foundation.errors import GpuregressError, Interrupted
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.records import Outcome, RunSummary
+from gpuregress.gpu.records import Record
 from gpuregress.lab.drafts.launch import UNKNOWN_SIZE
 from gpuregress.session import session
 from gpuregress.session.run_request import RunRequest
@@ -26,8 +26,7 @@ _MOST_BYTES = 2**28
 _FOUND_SIZE = "its size, which was found by trial for the parameters above"
 
 
-@dataclass(frozen=True, slots=True)
-class FoundSize:
+class FoundSize(Record):
     """A size that was found by trial: the buffer, and its elements."""
 
     buffer: str

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import field
 from pathlib import Path
+
+from msgspec import field
 
 from gpuregress.foundation import storage
 from gpuregress.foundation.errors import GpuregressError, Interrupted
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.records import Source, TypeLayout
+from gpuregress.gpu.records import Record
 from gpuregress.lab.host_programs import structures
 from gpuregress.lab.host_programs.program import HostFiles
 from gpuregress.session.compilation import sources
@@ -22,8 +23,7 @@ _QUALIFIERS = re.compile(r"\b(const|volatile|__restrict__|restrict|struct|enum|t
 _NAME = re.compile(r"[A-Za-z_][\w:]*(<[\w:, ]+>)?")
 
 
-@dataclass(frozen=True, slots=True)
-class KnownTypes:
+class KnownTypes(Record):
     """What is known of the types of a program, by their plain spelling.
 
     Attributes:

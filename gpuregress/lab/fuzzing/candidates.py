@@ -11,8 +11,8 @@ import random
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.records import Case
+from gpuregress.gpu.records import Record
 from gpuregress.lab.fuzzing import data, parameters
 from gpuregress.lab.fuzzing.data import GRADES, EdgeContents, Grade
 from gpuregress.lab.fuzzing.parameters import Number
@@ -35,8 +35,7 @@ _TWO = 0.5
 """The share of mutations that change two things."""
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
+class Candidate(Record):
     """A case of the job with other inputs.
 
     Attributes:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 import shutil
 from pathlib import Path
 
+from gpuregress.gpu.records import replace
 from gpuregress.lab.shrinking import failure
 from gpuregress.lab.shrinking.failure import Failure
 from gpuregress.lab.shrinking.numbers import Job
@@ -23,7 +23,7 @@ class Confirmation:
     """
 
     def __init__(self, folder: JobFolder, target: Path) -> None:
-        self._folder = dataclasses.replace(folder, path=target.absolute() / _NAME, coverage=False)
+        self._folder = replace(folder, path=target.absolute() / _NAME, coverage=False)
 
     def fails(self, job: Job, kind: Failure) -> bool:
         """Run a job; tell whether it fails in this way.

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from typing import Any, Literal
 
 from gpuregress.foundation import dtypes
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.records import Buffer, Interval, NormalDistribution, Progression, Values
+from gpuregress.gpu.records import Record
 
 Grade = Literal["own", "ordinary", "special", "extreme"]
 """`own`: the job's data; `ordinary`: other numbers of its range; `special`: NaN, infinities, -0, subnormals among
@@ -24,8 +24,7 @@ _FEW = 4
 """Ordinary values beside special ones."""
 
 
-@dataclass(frozen=True, slots=True)
-class EdgeContents:
+class EdgeContents(Record):
     """Other contents of a buffer.
 
     Attributes:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -11,9 +10,9 @@ from gpuregress.foundation import storage
 from gpuregress.foundation.document import yaml_writer
 from gpuregress.foundation.errors import GpuregressError, StorageError
 from gpuregress.foundation.escapes import one_line, visible
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.interrupts import StopSignal
 from gpuregress.foundation.records.statuses import headline
+from gpuregress.gpu.records import Record, replace
 from gpuregress.jobs.spec import load
 from gpuregress.lab.fuzzing.trials import Tried
 from gpuregress.lab.shrinking import shrink
@@ -25,8 +24,7 @@ from gpuregress.lab.shrinking.trials import JobFolder, Trial, Trials
 NOT_AGAIN = "it did not fail when it was run again"
 
 
-@dataclass(frozen=True, slots=True)
-class FuzzFinding:
+class FuzzFinding(Record):
     """A failure that the job's own cases do not have.
 
     Attributes:
@@ -88,7 +86,7 @@ class FindingWriter:
         stop: StopSignal,
         confirms: Callable[[Job, Failure], bool],
     ) -> None:
-        self._folder, self._scratch, self._target = dataclasses.replace(folder, coverage=False), scratch, target
+        self._folder, self._scratch, self._target = replace(folder, coverage=False), scratch, target
         self._stop, self._confirms = stop, confirms
 
     def write(self, job: str, tried: Tried, also: int, limit_s: float, seed: int) -> FuzzFinding:
@@ -126,15 +124,15 @@ class FindingWriter:
             failed.status, one_line(message), planned.candidate.words, planned.candidate.grade, also, changes, "", ""
         )
         if doubt == NOT_AGAIN:
-            return dataclasses.replace(found, stopped=doubt)
+            return replace(found, stopped=doubt)
         head = (f"Found by `gpuregress fuzz {job} --seed {seed}`.", message, f"Inputs: {planned.candidate.words}")
         smaller = (f"Made smaller: {one}" for one in changes)
         more = (f"Not the smallest: {stopped}",) if stopped else ()
         try:
             path, text, is_known = self._written(job, moved, (*head, *smaller, *more, *((doubt,) if doubt else ())))
         except StorageError as error:  # what was found is told all the same
-            return dataclasses.replace(found, stopped=one_line(str(error)))
-        return dataclasses.replace(found, path=self._shown(path), text=text, is_known=is_known, stopped=stopped)
+            return replace(found, stopped=one_line(str(error)))
+        return replace(found, path=self._shown(path), text=text, is_known=is_known, stopped=stopped)
 
     def _moved(self, trial: Trial) -> Job:
         """The job of a trial with its paths from the folder of the new jobs."""

@@ -16,9 +16,9 @@ from pathlib import Path
 
 from gpuregress.foundation import storage
 from gpuregress.foundation.errors import Interrupted, UsageError
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.interrupts import StopSignal
 from gpuregress.foundation.records import Case
+from gpuregress.gpu.records import Record
 from gpuregress.jobs import plan
 from gpuregress.jobs.spec import load
 from gpuregress.lab.commits.commit_runs import RunOptions
@@ -40,14 +40,13 @@ _GIVE_UP = 2_000
 """Candidates in a row that are not valid, or were tried before, after which there are no others."""
 
 _MOST_REASONS = 3
-_SHRINK_S = 60.0
+SHRINK_S = 60.0
 _LEAST_SHRINK_S = 1.0
 _SHRINK_SHARE = 0.4
 """Of the request's time, for shrinking, once there is a failure."""
 
 
-@dataclass(frozen=True, slots=True)
-class FuzzRequest:
+class FuzzRequest(Record):
     """A request for fuzzing.
 
     Attributes:
@@ -71,8 +70,7 @@ class FuzzRequest:
     checks: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class FuzzReport:
+class FuzzReport(Record):
     """The results of fuzzing.
 
     Attributes:
@@ -136,7 +134,7 @@ def fuzz(
         found: list[FuzzFinding] = []
         kinds = list(findings.grouped(campaign.failures))
         for number, (tried, also) in enumerate(kinds):
-            limit_s = _SHRINK_S
+            limit_s = SHRINK_S
             if deadline is not None:
                 share_s = (deadline - time.monotonic()) / (len(kinds) - number)
                 limit_s = min(limit_s, max(_LEAST_SHRINK_S, share_s))

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from typing import Literal
 
 from gpuregress.foundation.escapes import one_line
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.records import Case, Verdict
 from gpuregress.gpu.coverage import Coverage
+from gpuregress.gpu.records import Record
 from gpuregress.lab.fuzzing.candidates import Candidate, Space
 from gpuregress.lab.shrinking import failure
 from gpuregress.lab.shrinking.failure import Failure
@@ -19,8 +19,7 @@ from gpuregress.lab.shrinking.trials import JobFolder
 State = Literal["passed", "failed", "skipped", "not run"]
 
 
-@dataclass(frozen=True, slots=True)
-class PlannedInput:
+class PlannedInput(Record):
     """A candidate that is a valid job.
 
     Attributes:
@@ -34,8 +33,7 @@ class PlannedInput:
     case: Case
 
 
-@dataclass(frozen=True, slots=True)
-class Tried:
+class Tried(Record):
     """A candidate that was run.
 
     Attributes:
@@ -93,7 +91,7 @@ class FuzzTrials:
         if verdict is None:
             return Tried(planned, "not run", "it was not run")
         reason = one_line(verdict.reason)
-        coverage = verdict.outcome.observations.coverage if verdict.outcome is not None else None
+        coverage = verdict.outcome.observations.instruments.coverage if verdict.outcome is not None else None
         if verdict.status in ("pass", "new"):
             return Tried(planned, "passed", reason, coverage=coverage)
         if verdict.status == "timeout" and self._space.is_larger(planned.candidate):
@@ -111,6 +109,5 @@ def _lacks_reference(verdict: Verdict) -> bool:
     """
     wrong = [one for buffer in verdict.buffers for one in buffer.comparisons if not one.same]
     return bool(wrong) and all(
-        one.figures.nothing_written or (one.against == "reference" and not one.of and one.message)
-        for one in wrong
+        one.figures.nothing_written or (one.against == "reference" and not one.of and one.message) for one in wrong
     )

@@ -6,14 +6,11 @@ of random numbers, or their index. Whatever does not fit makes the contents unce
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-from gpuregress.foundation.frozen import dataclass
+from gpuregress.gpu.records import Record, replace
 from gpuregress.lab.host_programs.scalars import HostScalar, depends_on_loop
 
 
-@dataclass(frozen=True, slots=True)
-class ArrayContents:
+class ArrayContents(Record):
     """What host code has put into an array.
 
     Attributes:

@@ -9,16 +9,240 @@ kernels that nothing else launches.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 
 from tree_sitter import Node
 
 from gpuregress.lab.host_programs import library, scalars
-from gpuregress.lab.host_programs.objects import ArrayPointer, HostArray, HostCell, Object
+from gpuregress.lab.host_programs.declarations import HostDeclarations
+from gpuregress.lab.host_programs.objects import ArrayPointer, HostArray, HostCell, Object, Reference
 from gpuregress.lab.host_programs.program import HostFunction, ParameterOfHost
 from gpuregress.lab.host_programs.scalars import HostScalar, constant, named
-from gpuregress.lab.host_programs.scope import FunctionReturn, LoopLeft, StepsExhausted
-from gpuregress.lab.host_programs.statements import HostStatements
+from gpuregress.lab.host_programs.scope import FunctionReturn, LoopContinued, LoopLeft, StepsExhausted, is_told
+from gpuregress.toolchain.host_code import grammar
+
+_MOST_STEPS = 250_000
+_MOST_STEPS_OF_LOOP = 20_000
+_MOST_TURNS = 70
+_WORD = re.compile(r"[A-Za-z_]\w*")
+_BLOCKS = ("compound_statement", "translation_unit", "ERROR", "else_clause", "declaration_list", "init_statement")
+
+
+class HostStatements(HostDeclarations):
+    """Execution of statements."""
+
+    def execute(self, node: Node) -> None:
+        """Run a statement."""
+        self._step()
+        kind = node.type
+        if kind in _BLOCKS or kind.startswith("preproc"):
+            with self._frame():
+                for child in node.named_children:
+                    self.execute(child)
+        elif kind in ("declaration", "field_declaration"):
+            self._declare(node)
+        elif kind == "if_statement":
+            self._if(node)
+        elif kind == "enum_specifier":
+            self._enumerate(node)
+        elif kind in ("for_statement", "while_statement", "do_statement", "for_range_loop"):
+            self._loop(node)
+        elif kind == "switch_statement":
+            self._switch(node)
+        elif kind == "return_statement":
+            value = self.evaluate(node.named_children[0]) if node.named_children else None
+            if not (self._doubts and self._is_launching()) and not self._unlikely:
+                raise FunctionReturn(value)
+        elif kind in ("break_statement", "continue_statement"):
+            if not self._unlikely:
+                raise LoopLeft if kind == "break_statement" else LoopContinued
+        elif kind in ("expression_statement", "labeled_statement", "try_statement", "case_statement"):
+            for child in node.named_children:
+                is_statement = child.type.endswith("statement") or child.type == "declaration"
+                self.execute(child) if is_statement else self.evaluate(child)
+        elif kind == "alias_declaration":
+            name, given = node.child_by_field_name("name"), node.child_by_field_name("type")
+            if name is not None and given is not None:
+                self._types[grammar.text(name)] = self.resolved(grammar.text(given))
+        else:
+            self.evaluate(node)
+
+    def _if(self, node: Node) -> None:
+        condition = node.child_by_field_name("condition")
+        value = self.evaluate(condition) if condition is not None else None
+        self._choose(value)
+        first, second = node.child_by_field_name("consequence"), node.child_by_field_name("alternative")
+        holds = bool(value.number) if isinstance(value, HostScalar) else isinstance(value, (ArrayPointer, Reference))
+        taken, other = (first, second) if holds else (second, first)
+        if isinstance(value, HostScalar) and value.is_known:
+            if other is not None:
+                self._look_through(other, value)
+            if taken is not None:
+                self.execute(taken)
+            return
+        with self._either(node, is_told=is_told(value)):
+            if taken is not None:
+                with self._not_left():
+                    self.execute(taken)
+            if other is not None:
+                with self._untaken() as undone:
+                    self.execute(other)
+                if not is_told(value):
+                    self._journals[-1].update(undone)
+
+    @contextmanager
+    def _not_left(self) -> Iterator[None]:
+        """Go on behind a `break` on an unknown condition."""
+        try:
+            yield
+        except LoopLeft:
+            return
+
+    def _look_through(self, node: Node, condition: HostScalar | None = None) -> None:
+        """Run a branch that is not taken for its launches alone."""
+        words = set(_WORD.findall(grammar.text(node)))
+        has_launch = next(grammar.everywhere(node, "kernel_call_syntax"), None) is not None
+        if not has_launch and not words & self.program.launching:
+            return
+        if has_launch and condition is not None:
+            self._fix(condition)
+        with self._untaken(), suppress(FunctionReturn):
+            self.execute(node)
+
+    def _switch(self, node: Node) -> None:
+        condition, body = node.child_by_field_name("condition"), node.child_by_field_name("body")
+        value = self.evaluate(condition) if condition is not None else None
+        self._choose(value)
+        if is_told(value):
+            self._cases(body, value)
+        else:
+            with self._either(node, is_told=False):
+                self._cases(body, value)
+
+    def _cases(self, body: Node | None, value: Object | None) -> None:
+        cases = [one for one in body.named_children if one.type == "case_statement"] if body is not None else []
+        chosen = self._chosen(value, cases)
+        for number, case in enumerate(cases):
+            if chosen is None or number < chosen:
+                self._look_through(case, value if isinstance(value, HostScalar) else None)
+        if chosen is None:
+            return
+        left = False
+        for case in cases[chosen:]:
+            if left:
+                self._look_through(case)
+                continue
+            label = case.child_by_field_name("value")
+            try:
+                for child in case.named_children:
+                    if label is None or child.start_byte != label.start_byte:
+                        self.execute(child)
+            except LoopContinued:
+                raise
+            except LoopLeft:
+                left = True
+
+    def _chosen(self, value: Object | None, cases: Sequence[Node]) -> int | None:
+        default = None
+        for number, case in enumerate(cases):
+            label = case.child_by_field_name("value")
+            if label is None:
+                default = number
+                continue
+            given = self.evaluate(label)
+            if isinstance(value, HostScalar) and isinstance(given, HostScalar) and value.number == given.number:
+                return number
+        return default if default is not None or isinstance(value, HostScalar) else (0 if cases else None)
+
+    def _loop(self, node: Node) -> None:
+        """Run a loop for some turns, one if it launches kernels; what it then computed is not known."""
+        body = node.child_by_field_name("body")
+        if body is None:
+            return
+        with self._frame() as frame:
+            started = node.child_by_field_name("initializer")
+            if started is not None:
+                self.execute(started)
+                self._mark_loop(started, frame)
+            has_launch = any(True for _ in grammar.everywhere(body, "kernel_call_syntax")) or bool(
+                set(_WORD.findall(grammar.text(body))) & self.program.launching
+            )
+            before = {id(cell): cell.value for one in self._frames for cell in one.values()}
+            limit, choices = self._limit, self._choices
+            if node.type == "for_range_loop":
+                self._change_elements(node)
+            outer, self._loops = self._loops, [*self._loops, *([self.place(node)] if has_launch else [])]
+            if not has_launch:
+                self._limit = min(limit, self._steps + _MOST_STEPS_OF_LOOP)
+            try:
+                is_ended = self._turns(node, 1 if has_launch else _MOST_TURNS)
+            except StepsExhausted:
+                if limit != _MOST_STEPS or self._limit == limit:
+                    raise
+                is_ended = False
+            finally:
+                self._limit, self._choices, self._loops = limit, choices, outer
+            if not is_ended:
+                self._forget(before, frame)
+
+    def _change_elements(self, node: Node) -> None:
+        """Let the contents of the array be uncertain whose elements a loop has references to."""
+        right, declared = node.child_by_field_name("right"), grammar.text(node).partition(":")[0]
+        value = self.evaluate(right) if right is not None else None
+        if isinstance(value, ArrayPointer) and "&" in declared and "const" not in declared:
+            value.memory.contents = value.memory.contents.changed()
+
+    def _turns(self, node: Node, most: int) -> bool:
+        """Run the turns of a loop; tell whether it ends by itself."""
+        body, update = node.child_by_field_name("body"), node.child_by_field_name("update")
+        condition = node.child_by_field_name("condition")
+        assert body is not None
+        for turn in range(most):
+            if node.type != "do_statement" or turn:
+                value = self.evaluate(condition) if condition is not None else constant(1)
+                if isinstance(value, HostScalar) and not value.number and (turn or scalars.is_told(value)):
+                    if not turn:
+                        self._look_through(body)
+                    return True
+            try:
+                self.execute(body)
+            except LoopContinued:
+                pass
+            except LoopLeft:
+                return True
+            if node.type == "for_range_loop":
+                return True
+            if update is not None:
+                self.evaluate(update)
+        return False
+
+    def _mark_loop(self, started: Node, frame: dict[str, HostCell]) -> None:
+        cells = list(frame.values())
+        if not cells and (target := next(grammar.everywhere(started, "assignment_expression"), None)) is not None:
+            left = target.child_by_field_name("left")
+            cells = [cell] if left is not None and (cell := self.lvalue(left)) is not None else []
+        for cell in cells:
+            if isinstance(cell.value, HostScalar) and cell.value.op == "number":
+                cell.value = HostScalar("loop", cell.value.number)
+
+    def _forget(self, before: dict[int, Object | None], frame: dict[str, HostCell]) -> None:
+        """Make unknown what a loop that was not run to its end has changed."""
+        own = {id(cell) for cell in frame.values()}
+        for one in self._frames:
+            for cell in one.values():
+                value, old = cell.value, before.get(id(cell), cell.value)
+                if (
+                    id(cell) not in own
+                    and isinstance(value, HostScalar)
+                    and isinstance(old, HostScalar)
+                    and value != old
+                ):
+                    cell.value = named(cell.name, old.number, self._file, is_known=False)
+
+
+# --- the interpreter --------------------------------------------------------------------------------------------------
+
 
 _MOST_CALLS = 24
 _MOST_STEPS_OF_ALL = 1_000_000

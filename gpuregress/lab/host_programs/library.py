@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 
 from tree_sitter import Node
 
 from gpuregress.foundation import dtypes
+from gpuregress.gpu.records import replace
 from gpuregress.lab.host_programs import scalars, textures
 from gpuregress.lab.host_programs.contents import ArrayContents
 from gpuregress.lab.host_programs.objects import (

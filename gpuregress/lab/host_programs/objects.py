@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Protocol
 
+from msgspec import field
 from tree_sitter import Node
 
+from gpuregress.gpu.records import Record
 from gpuregress.lab.host_programs.contents import NOTHING_STORED, ArrayContents
 from gpuregress.lab.host_programs.scalars import HostScalar, constant, named
 
@@ -88,8 +90,7 @@ class ElementCell(HostCell):
         self._memory.contents = self._memory.contents.with_element(self._index, value, is_chosen=is_chosen)
 
 
-@dataclass(frozen=True, slots=True)
-class ArrayPointer:
+class ArrayPointer(Record):
     """A pointer into an array; `offset` in elements."""
 
     memory: HostArray
@@ -97,15 +98,13 @@ class ArrayPointer:
     offset: HostScalar = field(default_factory=lambda: constant(0))
 
 
-@dataclass(frozen=True, slots=True)
-class Reference:
+class Reference(Record):
     """The address of a variable."""
 
     cell: HostCell
 
 
-@dataclass(frozen=True, slots=True)
-class Structure:
+class Structure(Record):
     """A structure with its members, as a `dim3`."""
 
     members: dict[str, HostCell]
@@ -125,22 +124,19 @@ class Structure:
         return Structure(cells, self.type)
 
 
-@dataclass(frozen=True, slots=True)
-class Listed:
+class Listed(Record):
     """A list in braces."""
 
     items: tuple[Object | None, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class NamedFunction:
+class NamedFunction(Record):
     """The name of a kernel or function, with its template arguments."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class HostTexture:
+class HostTexture(Record):
     """A texture or surface object: its memory, `array` or `linear`, and its settings as a job writes them."""
 
     memory: HostArray | None
@@ -198,8 +194,7 @@ def axes(value: Object | None) -> tuple[HostScalar, HostScalar, HostScalar] | No
     return (known[0], known[1], known[2]) if len(known) == 3 else None
 
 
-@dataclass(frozen=True, slots=True)
-class SeenLaunch:
+class SeenLaunch(Record):
     """A launch that the host code makes.
 
     Attributes:

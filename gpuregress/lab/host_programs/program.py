@@ -3,19 +3,29 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from tree_sitter import Node
 
 from gpuregress.foundation.user_home import home
-from gpuregress.lab.host_programs import conditions, structures
+from gpuregress.gpu.records import Record
+from gpuregress.lab.host_programs import library, scalars, structures
+from gpuregress.lab.host_programs.scalars import HostScalar, constant
 from gpuregress.lab.host_programs.structures import StructureDefinition
 from gpuregress.toolchain import cxx_declarations
 from gpuregress.toolchain.cxx_declarations import Declaration
 from gpuregress.toolchain.host_code import declarations, grammar
-from gpuregress.toolchain.host_code.preprocessing import WORD, CxxText, Macro, Macros, has_annotation, without_strings
+from gpuregress.toolchain.host_code.preprocessing import (
+    WORD,
+    CxxText,
+    Directive,
+    Macro,
+    Macros,
+    has_annotation,
+    without_strings,
+)
 
 _SUFFIXES = (".cu", ".cpp", ".cc", ".cxx", ".c")
 _MOST_FILES = 40
@@ -28,8 +38,7 @@ _INSTANTIATION = re.compile(r"\btemplate\s+[\w:*& ]+?\b(\w+)\s*<([^<>;{}()]+)>\s
 _VARIABLE = re.compile(r"\b__(?:constant|device|managed)__\b")
 
 
-@dataclass(frozen=True, slots=True)
-class ParameterOfHost:
+class ParameterOfHost(Record):
     """A parameter of a host function; `type` without `const` and `&`."""
 
     name: str
@@ -38,8 +47,7 @@ class ParameterOfHost:
     default: Node | None
 
 
-@dataclass(frozen=True, slots=True)
-class HostFunction:
+class HostFunction(Record):
     """A function that runs on the host, with the file that defines it."""
 
     name: str
@@ -57,8 +65,7 @@ class HostFunction:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class ConstantVariable:
+class ConstantVariable(Record):
     """A `__constant__` or `__device__` variable: its type, and the nodes of its sizes."""
 
     name: str
@@ -258,7 +265,7 @@ class _Reader:
         device: set[str] = set()
         # A file that is included comes before the one that includes it.
         for path, text in reversed(self._texts.items()):
-            code = conditions.selected(text, defined)
+            code = selected(text, defined)
             parsed = macros.without_brackets(macros.without_specifiers(without_strings(code)))
             tree = grammar.root(parsed)
             self._read_tree(tree, code, path, macros, device)
@@ -370,3 +377,152 @@ def _parameter(node: Node) -> ParameterOfHost:
     is_reference = "&" in spelled and "*" not in spelled
     plain = grammar.text(given) if given is not None else ""
     return ParameterOfHost(name, plain + stars, is_reference, node.child_by_field_name("default_value"))
+
+
+# --- conditional inclusion (`#if`) of host code, as a compiler on Linux without options does it -----------------------
+
+
+_NOT_HERE = frozenset(
+    ["_WIN32", "WIN32", "_WIN64", "_MSC_VER", "__APPLE__", "__MACOSX", "__CUDACC_RTC__", "__CUDA_ARCH__", "__QNX__"]
+)
+_HERE: Mapping[str, int] = {
+    **dict.fromkeys(("__CUDACC__", "__NVCC__", "__linux__", "__linux", "__unix__", "__x86_64__"), 1),
+    "__GNUC__": 13,
+    "__cplusplus": 201703,
+    "__CUDACC_VER_MAJOR__": 13,
+    "CUDART_VERSION": 13000,
+    "CUDA_VERSION": 13000,
+}
+_DEFINED = re.compile(r"\bdefined\s*(?:\(\s*(\w+)\s*\)|(\w+))")
+_MOST_EXPANSIONS = 32
+
+
+def selected(text: CxxText, defined: dict[str, Macro]) -> str:
+    """Return the code of a text that is compiled.
+
+    Args:
+        text: of a file.
+        defined: the macros so far; gets those of the text.
+    """
+    pieces, at = [], 0
+    stack: list[tuple[bool, bool]] = []  # (whether this branch is compiled, whether one was)
+    for one in text.directives:
+        is_live = all(live for live, _ in stack)
+        pieces.append(text.code[at : one.start] if is_live else re.sub(r"[^\n]", " ", text.code[at : one.start]))
+        at = one.start
+        rest = one.rest.strip()
+        if one.word in ("if", "ifdef", "ifndef"):
+            live = is_live and _holds(one.word, rest, defined)
+            stack.append((live, live))
+        elif one.word in ("elif", "else", "elifdef", "elifndef") and stack:
+            _, taken = stack.pop()
+            is_chosen = not taken and all(live for live, _ in stack)
+            live = is_chosen and (one.word == "else" or _holds(one.word.removeprefix("el"), rest, defined))
+            stack.append((live, taken or live))
+        elif one.word == "endif" and stack:
+            stack.pop()
+        elif is_live:
+            _define(text, one, defined)
+    return "".join((*pieces, text.code[at:]))
+
+
+def _define(text: CxxText, directive: Directive, defined: dict[str, Macro]) -> None:
+    name = WORD.match(directive.rest.strip())
+    if name is None:
+        return
+    if directive.word == "undef":
+        defined.pop(name[0], None)
+    elif directive.word == "define":
+        defined[name[0]] = CxxText(text.text[directive.start : directive.end]).macros[name[0]][0]
+
+
+def _holds(word: str, rest: str, defined: Mapping[str, Macro]) -> bool:
+    """Evaluate a condition; one that is not understood holds."""
+
+    def is_defined(name: str) -> bool:
+        return (name in defined or name in _HERE) and name not in _NOT_HERE
+
+    if word != "if":
+        name = WORD.match(rest)
+        return name is not None and is_defined(name[0]) == (word == "ifdef")
+    plain = _DEFINED.sub(lambda match: str(int(is_defined(match[1] or match[2]))), rest)
+    value = _Expression(defined).value(plain)
+    return value is None or bool(value.number)
+
+
+class _Expression:
+    """Evaluation of one integral constant expression; a name that is no macro is 0.
+
+    Args:
+        defined: the macros.
+    """
+
+    def __init__(self, defined: Mapping[str, Macro]) -> None:
+        self._defined = defined
+        self._expanding: list[str] = []
+
+    def value(self, text: str) -> HostScalar | None:
+        """Return the value of a text; None where it is not understood."""
+        plain = " ".join(text.replace("\\\n", " ").split())
+        root = grammar.root(f"auto condition = ({plain.encode('ascii', 'replace').decode()});")
+        if root.has_error:
+            return None
+        declared = next(grammar.everywhere(root, "init_declarator"), None)
+        node = declared.child_by_field_name("value") if declared is not None else None
+        return self._of(node) if node is not None else None
+
+    def _of(self, node: Node) -> HostScalar | None:
+        operands = [self._of(one) for one in node.named_children] if node.type.endswith("_expression") else []
+        sign = node.child_by_field_name("operator")
+        if node.type == "number_literal":
+            return library.number(grammar.text(node))
+        if node.type in ("true", "false"):
+            return constant(int(node.type == "true"))
+        if node.type in ("identifier", "type_identifier"):
+            return self._macro(grammar.text(node), ())
+        if node.type == "call_expression":
+            called, arguments = node.child_by_field_name("function"), node.child_by_field_name("arguments")
+            given = arguments.named_children if arguments is not None else []
+            return self._macro(grammar.text(called), tuple(map(grammar.text, given))) if called is not None else None
+        known = [one for one in operands if one is not None]
+        if node.type == "binary_expression" and sign is not None:
+            return _binary(grammar.text(sign), operands)
+        if len(known) != len(operands) or not known:
+            return None
+        if node.type == "parenthesized_expression":
+            return known[0]
+        if node.type == "unary_expression" and sign is not None:
+            return scalars.unary(grammar.text(sign), known[0])
+        if node.type == "conditional_expression" and len(known) == 3:
+            return known[1] if known[0].number else known[2]
+        return None
+
+    def _macro(self, name: str, arguments: tuple[str, ...]) -> HostScalar | None:
+        """Evaluate a macro, or the call of one."""
+        macro = self._defined.get(name)
+        if macro is None or name in _NOT_HERE:
+            return constant(_HERE.get(name, 0)) if not arguments else None
+        if name in self._expanding or len(self._expanding) > _MOST_EXPANSIONS:
+            return None
+        if macro.is_function != bool(arguments) or len(arguments) != len(macro.parameters):
+            return None
+        given = dict(zip(macro.parameters, arguments, strict=True))
+        body = WORD.sub(lambda match: f"({given[match[0]]})" if match[0] in given else match[0], macro.body)
+        self._expanding.append(name)
+        try:
+            return self.value(body) if body else None
+        finally:
+            self._expanding.pop()
+
+
+def _binary(sign: str, operands: Sequence[HostScalar | None]) -> HostScalar | None:
+    """Apply a binary operator; one side decides `&&` and `||` where the other is not understood."""
+    known = [one for one in operands if one is not None]
+    if sign in ("&&", "||"):
+        decides = next((one for one in known if bool(one.number) == (sign == "||")), None)
+        if decides is not None:
+            return constant(int(sign == "||"))
+    if len(known) != 2:
+        return None
+    value = scalars.binary(sign, *known)
+    return value if value.is_known else None

@@ -10,7 +10,7 @@ import math
 import operator
 from collections.abc import Callable, Iterator
 
-from gpuregress.foundation.frozen import dataclass
+from gpuregress.gpu.records import Record
 
 Number = int | float
 
@@ -33,8 +33,7 @@ _MOST_BITS = 128
 _MOST_TERMS = 200
 
 
-@dataclass(frozen=True, slots=True)
-class HostScalar:
+class HostScalar(Record):
     """A number of host code.
 
     Attributes:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from tree_sitter import Node
 
-from gpuregress.foundation.frozen import dataclass
+from gpuregress.gpu.records import Record
 from gpuregress.toolchain.host_code import declarations, grammar
 from gpuregress.toolchain.layouts import DataMember
 
@@ -14,8 +14,7 @@ _CLASSES = ("struct_specifier", "class_specifier")
 _MOST_MEMBERS = 256
 
 
-@dataclass(frozen=True, slots=True)
-class StructureDefinition:
+class StructureDefinition(Record):
     """A structure at namespace scope, or within another one.
 
     Attributes:

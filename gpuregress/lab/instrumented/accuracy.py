@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 import tempfile
 from collections.abc import Sequence
-from dataclasses import field
 from pathlib import Path
 
+from msgspec import field
+
 from gpuregress.foundation.errors import Interrupted, UsageError
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.records import Case, Instruments, ResultAccuracy, Verdict
-from gpuregress.foundation.records.serialization import Sparse
+from gpuregress.gpu.records import Sparse, replace
 from gpuregress.jobs import plan
 from gpuregress.session import session
 from gpuregress.session.run_request import Machinery, RunRequest
@@ -24,7 +23,6 @@ _MOST_LEFT = 5
 """Cases without an accuracy that a message names."""
 
 
-@dataclass(frozen=True, slots=True)
 class CaseAccuracy(Sparse):
     """The accuracy of a case.
 
@@ -37,7 +35,6 @@ class CaseAccuracy(Sparse):
     accuracy: ResultAccuracy
 
 
-@dataclass(frozen=True, slots=True)
 class AccuracyResults(Sparse):
     """The accuracy of the cases that were asked for.
 
@@ -66,7 +63,7 @@ def accuracy(project: Project, selectors: Sequence[str], machinery: Machinery | 
         GpuregressError: the errors of `session.run`.
     """
     cases = tuple(map(watched, plan.make(project, list(selectors)).cases))
-    machinery = dataclasses.replace(machinery or Machinery(), planner=lambda *_arguments, **_options: plan.Plan(cases))
+    machinery = replace(machinery or Machinery(), planner=lambda *_arguments, **_options: plan.Plan(cases))
     with tempfile.TemporaryDirectory(prefix="gpuregress-accuracy-") as scratch:
         summary = session.run(
             project.with_runs(Path(scratch)), RunRequest(device="cpu", kind="nightly"), machinery=machinery
@@ -82,15 +79,15 @@ def accuracy(project: Project, selectors: Sequence[str], machinery: Machinery | 
 
 def watched(case: Case) -> Case:
     """Return a case as it runs beside itself in higher precision, without anything else."""
-    settings = dataclasses.replace(
+    settings = replace(
         case.settings, timing=None, twins=None, cost={}, schedules=(), instruments=Instruments(accuracy=True)
     )
-    limits = dataclasses.replace(case.limits, timeout=_SLOWER * case.limits.timeout)
-    return dataclasses.replace(case, settings=settings, limits=limits, repeat=1, seeds=(), variants=None)
+    limits = replace(case.limits, timeout=_SLOWER * case.limits.timeout)
+    return replace(case, settings=settings, limits=limits, repeat=1, seeds=(), variants=None)
 
 
 def _found(verdict: Verdict) -> CaseAccuracy:
-    found = verdict.outcome.observations.accuracy if verdict.outcome is not None else None
+    found = verdict.outcome.observations.instruments.accuracy if verdict.outcome is not None else None
     return CaseAccuracy(verdict.case, found or ResultAccuracy())
 
 
@@ -99,7 +96,7 @@ def _why_left(verdict: Verdict) -> str:
     outcome = verdict.outcome
     if outcome is None or outcome.state != "done":
         return f"has no results to compare: {verdict.headline}"
-    found = outcome.observations.accuracy
+    found = outcome.observations.instruments.accuracy
     if found is None or not found.buffers:
         return "has no result of a floating-point type (float16, bfloat16, float32, float64)"
     return ""

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 import itertools
 import math
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import CodeType
 from typing import Any
 
 import numpy as np
 
 from gpuregress.foundation.errors import UsageError
 from gpuregress.jobs.spec import expressions
+from gpuregress.jobs.spec.expressions import Expression, ExpressionError
 from gpuregress.jobs.spec.resolve.parameter_combinations import MAX_CASES, MAX_COMBINATIONS
-from gpuregress.lab.kernel_tuner import evaluation
-from gpuregress.lab.kernel_tuner.evaluation import Configuration
 
 _MOST_EXCEPTIONS = 2_000
 
@@ -123,7 +126,7 @@ class SearchSpace:
                     break
             if not keeps:
                 continue
-            if all(evaluation.holds(restriction, one) for restriction in python_only):
+            if all(holds(restriction, one) for restriction in python_only):
                 valid.append(one)
             else:
                 left_out += 1
@@ -177,3 +180,210 @@ def _literal(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     return f'"{value}"' if isinstance(value, str) else repr(value)
+
+
+# --- grid and block of a tuned kernel, as Kernel Tuner computes them from a configuration -----------------------------
+
+
+_BLOCK = ("block_size_x", "block_size_y", "block_size_z")
+_GRID = ("grid_size_x", "grid_size_y", "grid_size_z")
+_DEFAULT_EXTENTS = (256, 1, 1)
+"""The block of Kernel Tuner where no parameter gives it."""
+
+
+class ThreadGrid:
+    """The blocks of the grid and the threads of a block along each axis: numbers, or expressions of a job.
+
+    Args:
+        space: the configurations.
+        problem_size: as for `tune_kernel`.
+        divisors: `grid_div_x`, `grid_div_y`, `grid_div_z`.
+        block_size_names: parameters that are the block's extents; None: Kernel Tuner's own.
+
+    Raises:
+        UsageError: an argument has no value in a configuration.
+    """
+
+    def __init__(
+        self, space: SearchSpace, problem_size: Any, divisors: Sequence[Any], block_size_names: Sequence[str] | None
+    ) -> None:
+        self._names = _block_names(block_size_names, space.parameters)
+        self._problem_size, self._divisors = problem_size, divisors
+        self.block = [space.expression("the block", self._threads(axis)) for axis in range(3)]
+        self.grid = [
+            space.expression("the grid", self._blocks(axis), self._quotient(axis, space.parameters))
+            for axis in range(3)
+        ]
+
+    def macros(self, parameters: Mapping[str, Any], text: str) -> dict[str, int | str]:
+        """Return the macros that Kernel Tuner defines besides the parameters, where the source names them.
+
+        Args:
+            parameters: those of the space.
+            text: of the source.
+        """
+        pairs = [*zip(_GRID, self.grid, strict=True), *zip(self._names, self.block, strict=True)]
+        return {
+            name: value
+            for name, value in pairs
+            if name not in parameters and re.search(rf"\b{re.escape(name)}\b", text)
+        }
+
+    def _threads(self, axis: int) -> Callable[[Configuration], int]:
+        name, default = self._names[axis], _DEFAULT_EXTENTS[axis]
+        return lambda names: whole(f"tune_params: {name}", names.get(name, default), names)
+
+    def _blocks(self, axis: int) -> Callable[[Configuration], int]:
+        def blocks(names: Configuration) -> int:
+            given = self._problem_size
+            sizes = _listed(value("problem_size", given, names) if callable(given) else given)
+            if len(sizes) > 3:
+                raise UsageError(f"problem_size has {len(sizes)} axes; a grid has three")
+            size = whole("problem_size", sizes[axis], names) if axis < len(sizes) else 1
+            what = f"grid_div_{'xyz'[axis]}"
+            divisor = _divisor(what, self._divisors[axis], self._names[axis], names)
+            if divisor == 0:
+                raise UsageError(f"{what}: the divisor of the problem size is 0")
+            return math.ceil(size / divisor)
+
+        return blocks
+
+    def _quotient(self, axis: int, parameters: Mapping[str, Any]) -> str:
+        """The number of blocks as a person would write it; "" where functions are involved."""
+        sizes = self._problem_size
+        if callable(sizes) or axis >= len(_listed(sizes)):
+            return ""
+        given = self._divisors[axis]
+        words = [self._names[axis]] if given is None else _listed(given)
+        if any(callable(word) for word in words):
+            return ""
+        texts = [str(word) for word in words if word in parameters or not str(word).isidentifier()]
+        factors = [text if re.fullmatch(r"\w+", text) else f"({text})" for text in texts]
+        size = str(_listed(sizes)[axis])
+        if not factors:
+            return size
+        return f"ceil({size} / {factors[0]})" if len(factors) == 1 else f"ceil({size} / ({' * '.join(factors)}))"
+
+
+def _listed(given: Any) -> list[Any]:
+    """A number, text or function as a list of one."""
+    return list(given) if np.iterable(given) and not isinstance(given, str) else [given]
+
+
+def _block_names(given: Sequence[str] | None, parameters: Mapping[str, Any]) -> list[str]:
+    if given is not None:
+        if isinstance(given, str):
+            raise UsageError(f"block_size_names is {given!r}: pass a list of names")
+        if unknown := [name for name in given if name not in (*parameters, *_BLOCK)]:
+            raise UsageError(f"block_size_names: {unknown[0]!r} is none of tune_params: {', '.join(parameters)}")
+        return [*given, *_BLOCK[len(given) :]]
+    own = sorted((name for name in parameters if name.lower() in _BLOCK and name not in _BLOCK), key=str.casefold)
+    return [*own, *_BLOCK[len(own) :]]
+
+
+def _divisor(what: str, given: Any, default: str, names: Configuration) -> float:
+    """The divisor of the problem size; an expression is cut to a whole number, as Kernel Tuner does."""
+    if given is None:
+        return float(names.get(default, 1))
+    if isinstance(given, str):
+        return whole(what, given, names)
+    if np.iterable(given):
+        return math.prod(_divisor(what, one, "", names) for one in given)
+    divisor = value(what, given, names)
+    if not isinstance(divisor, int | float | np.integer | np.floating):
+        raise UsageError(f"{what}: {divisor!r} is not a number")
+    return float(divisor)
+
+
+# --- values of Kernel Tuner's arguments in one configuration: of numbers, expressions and functions -------------------
+
+
+Configuration = Mapping[str, Any]
+_NAMES: dict[str, Any] = {"ceil": math.ceil, "floor": math.floor, "math": math, "np": np, "numpy": np}
+"""Names that an expression of Python may use, besides the parameters and Python's own functions."""
+
+
+def value(what: str, given: Any, configuration: Configuration) -> Any:
+    """Return the value of a number, an expression, or a function of the configuration.
+
+    Args:
+        what: the argument, for messages.
+        given: the number, text or function.
+        configuration: parameter → value.
+
+    Raises:
+        UsageError: it is an expression that has no value.
+    """
+    if isinstance(given, str):
+        return _evaluated(what, given, configuration)
+    return given(dict(configuration)) if callable(given) else given
+
+
+def whole(what: str, given: Any, configuration: Configuration) -> int:
+    """Return a whole number: that of an expression is cut, as Kernel Tuner cuts it.
+
+    Args:
+        what: as for `value`.
+        given: likewise.
+        configuration: likewise.
+
+    Raises:
+        UsageError: it has no value, or is no number.
+    """
+    number = value(what, given, configuration)
+    is_number = isinstance(number, int | float | np.integer | np.floating)
+    if not is_number or not math.isfinite(number) or (not isinstance(given, str) and number != int(number)):
+        raise UsageError(f"{what}: {number!r} is not a whole number{_where(configuration)}")
+    return int(number)
+
+
+def holds(restriction: Any, configuration: Configuration) -> bool:
+    """Tell whether a configuration meets a restriction.
+
+    Args:
+        restriction: an expression; a function of the configuration, or of its parameters by name; or a pair of a
+            function and the names of the parameters that it takes.
+        configuration: parameter → value.
+
+    Raises:
+        UsageError: it is an expression that has no value.
+    """
+    if isinstance(restriction, tuple):
+        function, names = restriction[:2]
+        return bool(function(**{name: configuration[name] for name in names}))
+    if callable(restriction) and len(inspect.signature(restriction).parameters) != 1:
+        return bool(restriction(**configuration))
+    return bool(value("restrictions", restriction, configuration))
+
+
+def _evaluated(what: str, text: str, configuration: Configuration) -> Any:
+    told, own = "", _parsed(text)
+    if own is not None:
+        try:
+            return own.evaluate(configuration)
+        except ExpressionError as error:
+            told = str(error)
+    try:
+        return eval(_compiled(text), dict(_NAMES), dict(configuration))  # noqa: S307 - the caller's own Python
+    except Exception as error:  # noqa: BLE001 - whatever the caller's text raises
+        told = told or f"cannot evaluate {text!r}: {type(error).__name__}: {error}"
+        raise UsageError(f"{what}: {told}{_where(configuration)}") from None
+
+
+@functools.lru_cache(maxsize=256)
+def _parsed(text: str) -> Expression | None:
+    """The text as an expression of a job; None where it is none."""
+    try:
+        return expressions.parse(text)
+    except ExpressionError:
+        return None
+
+
+@functools.lru_cache(maxsize=256)
+def _compiled(text: str) -> CodeType:
+    return compile(text.strip(), "<expression>", "eval")
+
+
+def _where(configuration: Configuration) -> str:
+    shown = ", ".join(f"{name}={value}" for name, value in configuration.items())
+    return f" (where {shown})" if shown else ""

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 
 from gpuregress.foundation.errors import GpuregressError, Interrupted, JobErrors
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.records import Case
+from gpuregress.gpu.records import Record
 from gpuregress.jobs import plan
 from gpuregress.lab.mutating import mutate
 from gpuregress.lab.mutating.mutate import MutateRequest, MutationReport
@@ -16,8 +16,7 @@ from gpuregress.session.steps.planning import error_lines
 from gpuregress.store.project import Project
 
 
-@dataclass(frozen=True, slots=True)
-class RefusedJob:
+class RefusedJob(Record):
     """A job whose mutants could not be tried.
 
     Attributes:

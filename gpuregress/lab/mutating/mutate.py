@@ -5,7 +5,6 @@ Nothing of the user's source is written to: changed files are in a scratch folde
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import time
 from collections import Counter
@@ -17,9 +16,9 @@ from gpuregress.execution.workers.compiler_pool import CompilerPool
 from gpuregress.execution.workers.pool import WorkerPool
 from gpuregress.foundation import storage
 from gpuregress.foundation.errors import GpuregressError, Interrupted, UsageError
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.interrupts import StopSignal
 from gpuregress.foundation.records import Case, Outcome
+from gpuregress.gpu.records import Record, replace
 from gpuregress.judge.user_code import UserCodeProcess
 from gpuregress.lab import calibrate
 from gpuregress.lab.mutating import states
@@ -45,8 +44,7 @@ _REPEATS = 3
 """Runs of the unchanged case in its usual order, beside those in other orders, for the tightest tolerance."""
 
 
-@dataclass(frozen=True, slots=True)
-class MutateRequest:
+class MutateRequest(Record):
     """A request for mutation testing.
 
     Attributes:
@@ -67,8 +65,7 @@ class MutateRequest:
         return self.until is not None and time.monotonic() >= self.until
 
 
-@dataclass(frozen=True, slots=True)
-class TriedMutant:
+class TriedMutant(Record):
     """A mutant with its result.
 
     Attributes:
@@ -94,8 +91,7 @@ class TriedMutant:
     hint: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class MutationReport:
+class MutationReport(Record):
     """The results of mutation testing.
 
     Attributes:
@@ -252,7 +248,7 @@ class Campaign:
         number, mutant = next(left, (-1, None))
         if mutant is None:
             return False
-        variation = dataclasses.replace(
+        variation = replace(
             self._variation(f"m{number}", mutant, mutant.edits), is_compared=mutant.operator in mutants.OF_VALUES
         )
         if self._request.is_late and self._find(variation) is None:
@@ -314,7 +310,7 @@ class Campaign:
         """Run a program that traps; a case that expects a trap would take it for its own."""
         cases = tuple(case.name for case in self._subject.cases if case.expect_fault != "trap")
         if cases:
-            variation = dataclasses.replace(self._variation(name, mutant, edits), cases=cases)
+            variation = replace(self._variation(name, mutant, edits), cases=cases)
             self._try(variation, listen, is_needed=True)
 
     def _variation(self, name: str, mutant: Mutant, edits: Sequence[mutants.Edit]) -> Variation:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+from msgspec import field
+
 from gpuregress import toolchain
 from gpuregress.foundation.errors import GpuregressError
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.records import SM_90, Case, Program, Source
+from gpuregress.gpu.records import Record, replace
 from gpuregress.lab.mutating.subject import Subject
 from gpuregress.lab.mutation.ptx.text import code_of
 from gpuregress.session.compilation.builder import source_key, sources_of
@@ -23,8 +24,7 @@ _ABSOLUTE = re.compile(rb'(^[ \t]*#[ \t]*include[ \t]*["<])(/[^">\n]+)', re.MULT
 _BYTES = re.compile(r"\[(?P<size>\d+)\] = \{(?P<values>\d+(?:, \d+)*)\}")
 
 
-@dataclass(frozen=True, slots=True)
-class Variation:
+class Variation(Record):
     """A change of a subject's programs.
 
     Attributes:
@@ -37,8 +37,8 @@ class Variation:
     """
 
     name: str
-    files: Mapping[str, str] = dataclasses.field(default_factory=dict)
-    ptx: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    files: Mapping[str, str] = field(default_factory=dict)
+    ptx: Mapping[str, str] = field(default_factory=dict)
     checks: tuple[str, ...] = ()
     cases: tuple[str, ...] = ()
     is_compared: bool = False
@@ -136,9 +136,7 @@ class MutatedPrograms:
         folders = [folder for folder in nvrtc.search_folders(source) if folder.is_dir()]
         include = (*(str(_below(root, folder)) for folder in folders), *map(str, folders))
         options = tuple(self._option(key, root, option) for option in source.options)
-        return dataclasses.replace(
-            source, path=str(_below(root, Path(source.path))), include=include, options=options, digest=""
-        )
+        return replace(source, path=str(_below(root, Path(source.path))), include=include, options=options, digest="")
 
     def _copy_of(self, key: str, root: Path, name: str | bytes) -> str:
         """The name of a header's copy where the name is absolute and there is one; else the name."""
@@ -159,7 +157,7 @@ class MutatedPrograms:
         if not path.exists():
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(_encoded(text))
-        return dataclasses.replace(program, key=cache.digest([program.key, _encoded(text)]), ptx=str(path), cubin="")
+        return replace(program, key=cache.digest([program.key, _encoded(text)]), ptx=str(path), cubin="")
 
 
 def _relocated(match: re.Match[str], root: re.Pattern[bytes]) -> str:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections import deque
 from collections.abc import Callable, Sequence
 from functools import partial
 
 from gpuregress.foundation.records import Case
+from gpuregress.gpu.records import replace
 from gpuregress.lab.mutating.programs import Variation
 from gpuregress.lab.mutating.trials import TrialResult
 
@@ -57,8 +57,6 @@ class RaceChecks:
             variation, listen = self._waiting.popleft()
             if cases:
                 name = f"{variation.name}-races"
-                self._attempt(
-                    dataclasses.replace(variation, name=name, checks=(RACES,), cases=cases, is_compared=False), listen
-                )
+                self._attempt(replace(variation, name=name, checks=(RACES,), cases=cases, is_compared=False), listen)
             else:
                 listen(None)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import re
 from collections.abc import Iterator
@@ -11,6 +10,7 @@ from typing import Any
 
 from gpuregress.foundation.errors import GpuregressError, StorageError
 from gpuregress.foundation.records import Baseline, Verdict, from_json, to_json
+from gpuregress.gpu.records import replace
 from gpuregress.judge.accepted import AcceptedDumps
 from gpuregress.lab.mutating.programs import Variation
 from gpuregress.lab.mutating.subject import Subject
@@ -68,7 +68,7 @@ def subject_digest(subject: Subject) -> str:
     accepted = AcceptedDumps(BaselineStore.of(subject.project), "cpu")
     try:
         for case in subject.cases:
-            record = to_json(dataclasses.replace(case, revision=""))
+            record = to_json(replace(case, revision=""))
             parts.append(json.dumps(record, sort_keys=True))
             parts += _accepted(accepted.baseline(case))
             parts += _computed(subject.verdicts.get(case.name))
@@ -84,7 +84,7 @@ def _accepted(baseline: Baseline | None) -> list[str]:
     if baseline is None:
         return ["no baseline"]
     dumps = [f"{name} {dump.digest}" for of in (baseline.dumps, baseline.first) for name, dump in of.items()]
-    others = to_json(dataclasses.replace(baseline, dumps={}, first={}))
+    others = to_json(replace(baseline, dumps={}, first={}))
     return [*dumps, *(json.dumps(others.get(name), sort_keys=True) for name in ("launch_digests", "timings"))]
 
 
@@ -96,7 +96,7 @@ def _computed(verdict: Verdict | None) -> list[str]:
     if verdict is None or verdict.outcome is None:
         return []
     outcome, observed = verdict.outcome, verdict.outcome.observations
-    references = (observed.references, observed.unrounded_references)
+    references = (observed.reference.dumps, observed.reference.facts.unrounded)
     dumps = [*((dump.buffer, dump.digest) for dump in outcome.dumps), *outcome.inputs.items()]
     dumps += [(name, dump.digest) for of in references for name, dump in of.items()]
     return [f"{name} {digest}" for name, digest in dumps]

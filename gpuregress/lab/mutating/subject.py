@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from gpuregress import toolchain
 from gpuregress.foundation.errors import Interrupted, UsageError
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.records import Case, Outcome, Program, Source, Verdict
+from gpuregress.gpu.records import Record, replace
 from gpuregress.jobs import plan
 from gpuregress.lab.mutation import device_code
 from gpuregress.lab.mutation.cuda import source as cuda_source
@@ -30,8 +29,7 @@ class NothingNoticed(UsageError):
     """No case compares anything, or every case passes with kernels that do nothing: no mutant could be noticed."""
 
 
-@dataclass(frozen=True, slots=True)
-class Subject:
+class Subject(Record):
     """The cases of one job, unchanged.
 
     Attributes:
@@ -96,7 +94,7 @@ def prepare(
         GpuregressError: the errors of `session.run`.
     """
     cases = tuple(map(_untimed, planned))
-    machinery = dataclasses.replace(machinery or Machinery(), planner=lambda *_arguments, **_options: plan.Plan(cases))
+    machinery = replace(machinery or Machinery(), planner=lambda *_arguments, **_options: plan.Plan(cases))
     summary = session.run(
         project.with_runs(scratch / "clean"),
         RunRequest(device="cpu"),
@@ -138,7 +136,7 @@ def of_verdicts(project: Project, job: str, planned: Sequence[Case], verdicts: M
 
 def _untimed(case: Case) -> Case:
     """The case without its timing: times of mutants decide nothing."""
-    return dataclasses.replace(case, settings=dataclasses.replace(case.settings, timing=None))
+    return replace(case, settings=replace(case.settings, timing=None))
 
 
 def _check_passes(verdicts: Sequence[Verdict]) -> None:

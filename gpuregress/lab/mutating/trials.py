@@ -12,9 +12,9 @@ from pathlib import Path
 from gpuregress.execution.workers.pool import CaseNotCompiled
 from gpuregress.foundation.errors import GpuregressError
 from gpuregress.foundation.escapes import one_line
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.records import Case, Outcome, Program, Task, Verdict
 from gpuregress.gpu.instruments import CHECKS
+from gpuregress.gpu.records import Record, replace
 from gpuregress.judge import agreement
 from gpuregress.judge.accepted import AcceptedDumps
 from gpuregress.judge.agreement import GroupMember
@@ -35,8 +35,7 @@ _GRACE_S = 5.0
 """Seconds behind the end of the time in which variations that have begun may go on to their next case."""
 
 
-@dataclass(frozen=True, slots=True)
-class TrialResult:
+class TrialResult(Record):
     """The result of a trial.
 
     Attributes:
@@ -185,7 +184,7 @@ class MutantTrials:
         assert task is not None
         trial.task = None
         trial.seconds += outcome.seconds
-        outcome = dataclasses.replace(outcome, case=case.name)
+        outcome = replace(outcome, case=case.name)
         unanswered = self._user.unanswered
         reached = self._judge.verdict(case, task.programs, outcome)
         if reached.status in ("pass", "new", "skip"):
@@ -284,7 +283,7 @@ class MutantTrials:
         first, self._launch = self._launch, self._launch + case.launch_numbers
         program, *others = built.programs
         return Task(
-            dataclasses.replace(_with_checks(case, checks), name=f"{trial.variation.name}:{case.name}"),
+            replace(_with_checks(case, checks), name=f"{trial.variation.name}:{case.name}"),
             program,
             str(self._scratch / "launches.log"),
             first,
@@ -345,7 +344,7 @@ class MutantTrials:
             unanswered: calls of the user's functions that had no answer before this verdict.
         """
         without_kernel = (
-            outcome.observations.reference_errors.keys() - self._cases[reached.case].reference_kernels.keys()
+            outcome.observations.reference.facts.errors.keys() - self._cases[reached.case].reference_kernels.keys()
         )
         is_lost = (
             self._user.unanswered > unanswered  # a function of the job was too slow, or its process died
@@ -361,12 +360,12 @@ class MutantTrials:
         self._kills[result.case] += 1
         for folder in ("sources", "dumps"):
             shutil.rmtree(self._scratch / folder / name, ignore_errors=True)
-        trial.listen(dataclasses.replace(result, seconds=trial.seconds))
+        trial.listen(replace(result, seconds=trial.seconds))
 
 
 def _with_checks(case: Case, checks: Sequence[str]) -> Case:
     """Return a case that runs with further dynamic checks."""
     instruments = case.settings.instruments
     wanted = tuple(name for name in CHECKS if name in (*instruments.checks, *checks))
-    instruments = dataclasses.replace(instruments, checks=wanted)
-    return dataclasses.replace(case, settings=dataclasses.replace(case.settings, instruments=instruments))
+    instruments = replace(instruments, checks=wanted)
+    return replace(case, settings=replace(case.settings, instruments=instruments))

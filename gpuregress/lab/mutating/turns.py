@@ -12,6 +12,7 @@ from gpuregress.execution.workers.pool import CaseNotCompiled, WorkerPool
 from gpuregress.foundation.errors import GpuregressError, Interrupted
 from gpuregress.foundation.interrupts import StopSignal
 from gpuregress.foundation.records import Outcome, Program, Source, Task
+from gpuregress.gpu.records import replace
 from gpuregress.judge.user_code import UserCodeProcess
 from gpuregress.lab.mutating import subject as subjects
 from gpuregress.lab.mutating import trials
@@ -162,9 +163,7 @@ class Turns:
                 for task in one.trials.take(1):
                     assert isinstance(task, Task)
                     room, self._next_ready = room - 1, number + 1
-                    yield dataclasses.replace(
-                        task, case=dataclasses.replace(task.case, name=f"{number}{_MARK}{task.case.name}")
-                    )
+                    yield replace(task, case=replace(task.case, name=f"{number}{_MARK}{task.case.name}"))
 
     def settle(self, outcome: Outcome) -> None:
         """Give an outcome to the job that it is of."""
@@ -173,7 +172,7 @@ class Turns:
         one.spent_s += outcome.seconds
         if one.trials is not None and one.error is None:
             with self._blamed(one):
-                one.trials.settle(dataclasses.replace(outcome, case=name))
+                one.trials.settle(replace(outcome, case=name))
 
     # --- turns --------------------------------------------------------------------------------------------------------
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gpuregress.foundation.frozen import dataclass
+from gpuregress.gpu.records import Record
 from gpuregress.toolchain.host_code import declarations, grammar
 from gpuregress.toolchain.host_code.preprocessing import WORD, CxxText, Macros, without_strings
 
@@ -21,8 +21,7 @@ _FUNCTION = "void f(){"
 """Stands before a macro's body; it is not longer than what does in the file."""
 
 
-@dataclass(frozen=True, slots=True)
-class ReachedCode:
+class ReachedCode(Record):
     """The reached declarations of one view of a file, or a macro that they use.
 
     Attributes:

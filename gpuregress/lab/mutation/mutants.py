@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import difflib
 import random
 import re
@@ -11,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from itertools import zip_longest
 from operator import itemgetter
 
-from gpuregress.foundation.frozen import dataclass
+from gpuregress.gpu.records import Record, replace
 from gpuregress.lab.mutation.operators import OPERATORS
 
 RACING = ("barrier-removed", "atomic-plain")
@@ -33,8 +32,7 @@ _MOST_SHOWN = 72
 """Characters of a change in one line."""
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Edit:
+class Edit(Record, order=True):
     """A stretch of a text, by offsets, and the text that takes its place."""
 
     start: int
@@ -42,8 +40,7 @@ class Edit:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Mutant:
+class Mutant(Record):
     """A change of one file.
 
     Attributes:
@@ -134,7 +131,7 @@ def spread(mutants: Sequence[Mutant], seed: int) -> list[Mutant]:
 def together(copies: Sequence[Mutant]) -> Mutant:
     """Return the mutant that makes the changes of several ones of a file at once; it is shown as the first one."""
     first, probes = copies[0], tuple(zip(*(one.probes for one in copies), strict=True))
-    return dataclasses.replace(
+    return replace(
         first,
         edits=tuple(edit for one in copies for edit in one.edits),
         probes=tuple(tuple(edit for part in parts for edit in part) for parts in probes),

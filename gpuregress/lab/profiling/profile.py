@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.records import Costs, RunSummary, to_json
 from gpuregress.gpu.costs import by_line, total
+from gpuregress.gpu.records import Record
 from gpuregress.session import session
 from gpuregress.session.events import Listener, ignore
 from gpuregress.session.run_request import RunRequest
 from gpuregress.store.project import Project
 
 
-@dataclass(frozen=True, slots=True)
-class ProfileResult:
+class ProfileResult(Record):
     """The profile of some cases.
 
     Attributes:
@@ -48,9 +47,9 @@ def profile(project: Project, cases: Sequence[str], listen: Listener = ignore) -
     request = RunRequest(selectors=tuple(cases), device="cpu", costs=True)
     summary = session.run(project, request, listen=listen)
     found = {
-        verdict.case: verdict.outcome.observations.costs
+        verdict.case: verdict.outcome.observations.instruments.costs
         for verdict in summary.verdicts
-        if verdict.outcome is not None and verdict.outcome.observations.costs is not None
+        if verdict.outcome is not None and verdict.outcome.observations.instruments.costs is not None
     }
     return ProfileResult(summary, {name: costs for name, costs in found.items() if costs is not None})
 

@@ -6,17 +6,16 @@ once, and judged by its job's rules against the result of the good commit.
 
 from __future__ import annotations
 
-import dataclasses
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
 from gpuregress.foundation.errors import NothingToDo, UsageError
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.interrupts import StopSignal
 from gpuregress.foundation.records import RunSummary, Verdict
+from gpuregress.gpu.records import Record, replace
 from gpuregress.jobs import plan
 from gpuregress.lab.commits import borrowed_job, commit_runs, repository
 from gpuregress.lab.commits.commit_runs import CommitRuns, CommitUnusable, RunOptions
@@ -30,8 +29,7 @@ _TERMS = accept.Terms(why="bisect: the good commit", unwritten_ok="bisect")
 _MOST_STEPS_ASIDE = 3
 
 
-@dataclass(frozen=True, slots=True)
-class TestedCommit:
+class TestedCommit(Record):
     """A commit that was run.
 
     Attributes:
@@ -49,8 +47,7 @@ class TestedCommit:
     verdicts: tuple[Verdict, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Bisection:
+class Bisection(Record):
     """The result of a bisection.
 
     Attributes:
@@ -121,8 +118,7 @@ def bisect(
         return search.run()
 
 
-@dataclass(frozen=True, slots=True)
-class _Commits:
+class _Commits(Record):
     """The commits between which the first bad one is searched."""
 
     repository: Repository
@@ -244,11 +240,11 @@ class _Search:
 
     def _readable(self, verdict: Verdict) -> Verdict:
         """The verdict without paths of the scratch folder, which is gone when it is read."""
-        return dataclasses.replace(
+        return replace(
             verdict,
             reason=self.runs.readable(verdict.reason),
             notes=tuple(map(self.runs.readable, verdict.notes)),
-            buffers=tuple(dataclasses.replace(buffer, dump="", baseline="") for buffer in verdict.buffers),
+            buffers=tuple(replace(buffer, dump="", baseline="") for buffer in verdict.buffers),
         )
 
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
 from gpuregress.foundation.errors import NothingToDo
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.records import BufferVerdict, Case, Dump, Outcome, Rule, Source, Status, Verdict
 from gpuregress.foundation.storage import digest_file
+from gpuregress.gpu.records import Record, replace
 from gpuregress.jobs import plan
 from gpuregress.judge import diagnosis, verdict
 from gpuregress.judge.buffer_pairs import BufferPair
@@ -27,8 +26,7 @@ WIDTH = 78
 """Characters in a line of an error map, unless the screen has another width."""
 
 
-@dataclass(frozen=True, slots=True)
-class Differences:
+class Differences(Record):
     """Verdicts on the cases that have dumps of both revisions, and notes on the others."""
 
     verdicts: tuple[Verdict, ...]
@@ -144,7 +142,7 @@ def _compared(project: Project, case: Case, revisions: tuple[Side, Side], *, raw
     results = CaseResults(expected, before.outcome(case.name)), CaseResults(actual, after.outcome(case.name))
     compared = launch_history.with_first_wrong(project, case, results, plain, partial(_differs, case, raw=raw))
     buffers = tuple(
-        dataclasses.replace(
+        replace(
             buffer,
             dump=buffer.dump if after.is_kept else "",  # a run in a scratch folder leaves no file
             baseline=buffer.baseline if before.is_kept else "",
@@ -168,9 +166,9 @@ def _failed(case: Case, before: Side, after: Side) -> Verdict | None:
         if not other.dumps(case.name):
             return None
         texts.append(f"{other.word}: it ran to its end")
-        worst = dataclasses.replace(worst, status="differ", exit_code=1, notes=())
-    worst = dataclasses.replace(worst, reason="; ".join(texts), buffers=(), changes=())
-    return dataclasses.replace(worst, revision=after.word, baseline_revision=before.word)
+        worst = replace(worst, status="differ", exit_code=1, notes=())
+    worst = replace(worst, reason="; ".join(texts), buffers=(), changes=())
+    return replace(worst, revision=after.word, baseline_revision=before.word)
 
 
 def _buffer(

@@ -5,14 +5,13 @@ Dumps of every launch decide by the buffers' rules. Without them, digests do.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 
 from gpuregress.foundation.errors import GpuregressError
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.records import BufferVerdict, Case, Dump, Outcome, Rule
+from gpuregress.gpu.records import Record, replace
 from gpuregress.judge.launches import first_wrong
 from gpuregress.judge.launches.first_wrong import DescribedEvidence, DigestEvidence, RecordedSide
 from gpuregress.judge.launches.launch_slice import Origin, Timeline, UnknownState
@@ -30,8 +29,7 @@ Differs = Callable[[Path, Path, str], bool]
 """Whether two dumps of a buffer differ under its rule."""
 
 
-@dataclass(frozen=True, slots=True)
-class CaseResults:
+class CaseResults(Record):
     """The results of one side: buffer → dump, and the outcome where the case was run just now."""
 
     dumps: Mapping[str, Path]
@@ -62,8 +60,8 @@ def with_first_wrong(
     timeline, result = Timeline(case, ()), []
     for buffer in buffers:
         found = first_wrong.find(case, timeline, evidence, buffer.name) if buffer.status == "differ" else None
-        compared = [one if one.same else dataclasses.replace(one, first_wrong=found) for one in buffer.comparisons]
-        result.append(dataclasses.replace(buffer, comparisons=tuple(compared)))
+        compared = [one if one.same else replace(one, first_wrong=found) for one in buffer.comparisons]
+        result.append(replace(buffer, comparisons=tuple(compared)))
     return tuple(result)
 
 

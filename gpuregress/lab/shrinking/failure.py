@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.records import Case, Verdict
+from gpuregress.gpu.records import Record
 
 LOST_SIDES = ("baseline", "first", "agree")
 """Sides of a comparison that one smaller case does not have: accepted results, and other cases."""
 
 
-@dataclass(frozen=True, slots=True)
-class Failure:
+class Failure(Record):
     """The kind of a failure.
 
     Attributes:

@@ -11,8 +11,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.records import Case
+from gpuregress.gpu.records import Record
 
 _INTEGER = re.compile(r"(?<![\w.])\d+(?![\w.])")
 _OF_LAUNCH = ("kernel", "grid", "block", "shared", "args")
@@ -23,8 +23,7 @@ _FEW = 32
 Job = dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class JobNumber:
+class JobNumber(Record):
     """A number of a job.
 
     Attributes:

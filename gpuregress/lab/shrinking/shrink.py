@@ -7,20 +7,21 @@ baseline says it, the accepted source, found in git, is run on the smaller input
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import os
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from msgspec import field
+
 from gpuregress.foundation import storage
 from gpuregress.foundation.document import yaml_writer
 from gpuregress.foundation.errors import HarnessError, NothingToDo, UsageError
 from gpuregress.foundation.escapes import one_line, visible
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.interrupts import StopSignal
 from gpuregress.foundation.records import Case, Verdict
+from gpuregress.gpu.records import Record, replace
 from gpuregress.jobs import plan
 from gpuregress.jobs.spec import load, templates
 from gpuregress.jobs.spec.expressions import ExpressionError, Parameters
@@ -43,8 +44,7 @@ LIMIT_S = 120.0
 """Seconds after which no further candidates are run."""
 
 
-@dataclass(frozen=True, slots=True)
-class Shrunk:
+class Shrunk(Record):
     """The smallest job that was found.
 
     Attributes:
@@ -68,8 +68,7 @@ class Shrunk:
     stopped: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class ShrinkRequest:
+class ShrinkRequest(Record):
     """A request to shrink a case.
 
     Attributes:
@@ -82,7 +81,7 @@ class ShrinkRequest:
     selector: str
     target: Path | None = None
     limit_s: float = LIMIT_S
-    options: RunOptions = dataclasses.field(default_factory=RunOptions)
+    options: RunOptions = field(default_factory=RunOptions)
 
 
 def shrink(project: Project, request: ShrinkRequest, listen: Callable[[str], None] = lambda _line: None) -> Shrunk:
@@ -159,8 +158,7 @@ def _failure(project: Project, case: Case, options: RunOptions, scratch: Path) -
     raise UsageError(f"{case.name} cannot be shrunk: {status}: {reason}")
 
 
-@dataclass(frozen=True, slots=True)
-class _Start:
+class _Start(Record):
     """What a search starts from: the case, its failure, the kind of device, and where candidates are run."""
 
     project: Project
@@ -184,7 +182,7 @@ def _started(start: _Start, alone: Job) -> Iterator[tuple[Trials, Trial]]:
         trials = Trials(here, here.runs.parent, start.stop)
         (first,) = trials.run([alone])
         if own.is_same(first.failure):
-            yield trials, dataclasses.replace(first, failure=dataclasses.replace(own, message=failed.message))
+            yield trials, replace(first, failure=replace(own, message=failed.message))
             return
     with _trusted(start) as trusted:
         if trusted is None:
@@ -193,7 +191,7 @@ def _started(start: _Start, alone: Job) -> Iterator[tuple[Trials, Trial]]:
         (first,) = trials.run([alone])
         if not failed.is_same(first.failure):
             raise UsageError(_nothing_judges(start.case, failed))
-        yield trials, dataclasses.replace(first, failure=failed)
+        yield trials, replace(first, failure=failed)
 
 
 @contextlib.contextmanager
@@ -285,8 +283,7 @@ def moved(job: Job, old: Path, new: Path, names: Parameters | None = None) -> Jo
     return changed
 
 
-@dataclass(frozen=True, slots=True)
-class _Move:
+class _Move(Record):
     """The folders of a job that is moved, and the values of its parameters."""
 
     old: Path
@@ -322,7 +319,7 @@ def check_written(project: Project, done: Shrunk, options: RunOptions) -> None:
     if done.path is None:
         return
     with storage.scratch() as scratch:
-        where = dataclasses.replace(project.with_runs(scratch / "runs"), baselines=scratch / "baselines")
+        where = replace(project.with_runs(scratch / "runs"), baselines=scratch / "baselines")
         summary = options.run(where, [str(done.path)])
     if all(one.status in ("pass", "new", "skip") for one in summary.verdicts):
         raise HarnessError(f"{done.path} was written and does not fail by itself; please report it with the job")

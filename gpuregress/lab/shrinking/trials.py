@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping, Sequence
-from dataclasses import field
 from pathlib import Path
 from typing import Any, Protocol
 
+from msgspec import field
+
 from gpuregress.foundation.document import yaml_writer
 from gpuregress.foundation.errors import Interrupted, JobErrors
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.interrupts import StopSignal
 from gpuregress.foundation.records import Case, RunSummary
+from gpuregress.gpu.records import Record, replace
 from gpuregress.jobs.plan import CaseOverrides, Plan, case_planning
 from gpuregress.jobs.revision import Labels
 from gpuregress.jobs.spec import load
@@ -30,8 +30,7 @@ from gpuregress.store.project import Project
 _TERMS = accept.Terms(why="shrink: the accepted revision", unwritten_ok="shrink")
 
 
-@dataclass(frozen=True, slots=True)
-class Trial:
+class Trial(Record):
     """A candidate job that was run.
 
     Attributes:
@@ -54,8 +53,7 @@ class Runner(Protocol):
         """Run the candidates; see `Trials.run`."""
 
 
-@dataclass(frozen=True, slots=True)
-class JobFolder:
+class JobFolder(Record):
     """A project and the path that candidate jobs have in it; no file is written there.
 
     Attributes:
@@ -96,8 +94,8 @@ class JobFolder:
             timeout = self.options.timeout
             return Plan(tuple(cases if timeout is None else (_limited(case, timeout) for case in cases)))
 
-        where = dataclasses.replace(self.project, runs=self.runs, baselines=baselines, dumps="")
-        machinery = dataclasses.replace(self.options.machinery or session.Machinery(), planner=planner)
+        where = replace(self.project, runs=self.runs, baselines=baselines, dumps="")
+        machinery = replace(self.options.machinery or session.Machinery(), planner=planner)
         request = RunRequest(device=self.options.device, kind="nightly", coverage=self.coverage, checks=self.checks)
         summary = session.run(where, request, machinery=machinery)
         if summary.interrupted:
@@ -161,9 +159,9 @@ class Trials:
         summary = trusted.execute(cases, baselines)
         done = [one.case for one in summary.verdicts if one.status in ("new", "pass") and one.outcome]
         if done:
-            where = dataclasses.replace(trusted.project, runs=trusted.runs, baselines=baselines, dumps="")
+            where = replace(trusted.project, runs=trusted.runs, baselines=baselines, dumps="")
             accept.accept(where, done, _TERMS)
 
 
 def _limited(case: Case, timeout: float) -> Case:
-    return dataclasses.replace(case, limits=dataclasses.replace(case.limits, timeout=timeout))
+    return replace(case, limits=replace(case.limits, timeout=timeout))

@@ -9,8 +9,8 @@ from typing import Any
 
 from markupsafe import Markup
 
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.records import BufferImage, PastResult, from_json
+from gpuregress.gpu.records import Record
 from gpuregress.report import device_marks, tolerance_text
 from gpuregress.report.html import pictures, trend
 from gpuregress.report.html.scales import index_text
@@ -24,8 +24,7 @@ _BAR = 120
 _MOST_DIGITS = 4
 
 
-@dataclass(frozen=True, slots=True)
-class RunFacts:
+class RunFacts(Record):
     """The facts of a run that its cases share.
 
     Attributes:

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from gpuregress.foundation.frozen import dataclass
+from gpuregress.gpu.records import Record
 
 
-@dataclass(frozen=True, slots=True)
-class Group:
+class Group(Record):
     """Cases of a job that failed with one verdict for one cause.
 
     Attributes:

@@ -6,9 +6,9 @@ from typing import Any
 
 from markupsafe import Markup
 
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.records import BufferImage, ImageLayer
 from gpuregress.foundation.records.maps.images import LARGEST, NOT_FINITE, unpack
+from gpuregress.gpu.records import Record
 from gpuregress.report.html import scales
 from gpuregress.report.html.scales import LogAxis, error_at, index_text, png_uri, value_at
 from gpuregress.report.html.templates import fragment
@@ -24,8 +24,7 @@ _MOST_BORDERS = 24
 _TOO_LARGE = "the buffer is too large to draw its values"
 
 
-@dataclass(frozen=True, slots=True)
-class Area:
+class Area(Record):
     """The area of a picture in its SVG, in pixels.
 
     Attributes:

@@ -13,9 +13,9 @@ import struct
 import zlib
 from collections.abc import Callable, Sequence
 
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.records import ImageLayer
 from gpuregress.foundation.records.maps.images import LARGEST, NOT_FINITE
+from gpuregress.gpu.records import Record
 
 ERRORS = ("bddf26", "7ad151", "44bf70", "22a884", "21918c", "2a788e", "355f8d", "414487", "482475", "440154")
 GREYS = ("f2f2f2", "d6d6d6", "bababa", "9e9e9e", "838383", "696969", "505050", "383838", "222222", "0d0d0d")
@@ -56,8 +56,7 @@ def _between(colours: tuple[str, ...], share: float) -> str:
     return bytes(round(a + (b - a) * (position - first)) for a, b in zip(low, high, strict=True)).hex()
 
 
-@dataclass(frozen=True, slots=True)
-class LogAxis:
+class LogAxis(Record):
     """A logarithmic axis of at least one decade, so that errors that hardly differ look alike.
 
     Attributes:

@@ -7,11 +7,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from gpuregress.foundation.escapes import entry, one_line
-from gpuregress.foundation.frozen import dataclass
+from gpuregress.gpu.records import Record
 
 
-@dataclass(frozen=True, slots=True)
-class Notice:
+class Notice(Record):
     """The text that is sent.
 
     Attributes:

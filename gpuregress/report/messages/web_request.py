@@ -12,12 +12,11 @@ from urllib.parse import SplitResult, urlsplit
 
 from gpuregress import __version__
 from gpuregress.foundation.escapes import one_line
-from gpuregress.foundation.frozen import dataclass
+from gpuregress.gpu.records import Record
 from gpuregress.report.messages import secret_values
 
 
-@dataclass(frozen=True, slots=True)
-class Patience:
+class Patience(Record):
     """The limits of a request.
 
     Attributes:
@@ -38,8 +37,7 @@ HASTE = Patience(attempts=1, timeout_s=2.0, total_s=3.0)
 """For a run that was asked to stop."""
 
 
-@dataclass(frozen=True, slots=True)
-class WebRequest:
+class WebRequest(Record):
     """A request to a URL of the settings.
 
     Attributes:

@@ -7,8 +7,8 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from gpuregress.foundation.errors import BaselineError, Interrupted, NothingToDo, StorageError
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.records import Verdict
+from gpuregress.gpu.records import Record
 from gpuregress.judge import drift_and_determinism, rejections, write_coverage
 from gpuregress.judge.accepted import nearest
 from gpuregress.session import missing_cases
@@ -21,15 +21,14 @@ from gpuregress.store.project import Project
 COMMON = "common"
 """Accept for every architecture and device."""
 
-_BATCH = 256
+BATCH = 256
 """Cases that reach the disk together."""
 
 _OTHER_SCHEDULE = "it ran with --schedule {}: a baseline has the results of the usual order; run it without the option"
 _UNDO = "`gpuregress reject --undo CASE` takes that back"
 
 
-@dataclass(frozen=True, slots=True)
-class AcceptedCase:
+class AcceptedCase(Record):
     """A case whose dumps became the baseline.
 
     Attributes:
@@ -49,16 +48,14 @@ class AcceptedCase:
     remarks: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class RefusedCase:
+class RefusedCase(Record):
     """A case that was not accepted, and why."""
 
     case: str
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class AcceptResult:
+class AcceptResult(Record):
     """The result of an accept.
 
     Attributes:
@@ -74,8 +71,7 @@ class AcceptResult:
     left: tuple[RefusedCase, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Terms:
+class Terms(Record):
     """The terms of an accept.
 
     Attributes:
@@ -92,8 +88,7 @@ class Terms:
 DEFAULT_TERMS = Terms()
 
 
-@dataclass(frozen=True, slots=True)
-class _Candidates:
+class _Candidates(Record):
     """The selected cases of a run: acceptable, refused, or rejected before."""
 
     acceptable: tuple[FinishedCase, ...]
@@ -213,7 +208,7 @@ class _Acceptance:
                         self._uncommitted.append(self._stage(batch, one))
                     except BaselineError as error:
                         self.refused.append(RefusedCase(one.case.name, str(error)))
-                    if len(batch) >= _BATCH or number == len(cases):
+                    if len(batch) >= BATCH or number == len(cases):
                         batch.commit()
                         self.accepted += self._uncommitted
                         self._uncommitted.clear()

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 
 from gpuregress.foundation.errors import BaselineError, NothingToDo, UsageError
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.records import Verdict
+from gpuregress.gpu.records import Record
 from gpuregress.judge import rejections
 from gpuregress.judge.accepted import nearest
 from gpuregress.judge.rejections import Rejection
@@ -19,8 +19,7 @@ from gpuregress.store.baselines import BaselineStore
 from gpuregress.store.project import Project
 
 
-@dataclass(frozen=True, slots=True)
-class Pending:
+class Pending(Record):
     """The undecided cases of a run: the verdicts that differ or are new, in the run's order."""
 
     run: str

@@ -6,27 +6,26 @@ Each distinct source is compiled once. One that does not compile is the error of
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import itertools
 import json
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import field
 from pathlib import Path
+
+from msgspec import field
 
 from gpuregress import toolchain
 from gpuregress.execution.workers.compiler_pool import CompilerPool
 from gpuregress.foundation.errors import CompileError, GpuregressError, InfeasibleSource, UnknownNames
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.records import Case, Program, Source, to_json
+from gpuregress.gpu.records import Record, replace
 from gpuregress.jobs import plan
 from gpuregress.session.compiler_crew import Crew, Result, process_count
 from gpuregress.session.events import Advanced, Compiling, Listener, ignore
 from gpuregress.session.run_context import RunContext
 
 
-@dataclass(frozen=True, slots=True)
-class CasePrograms:
+class CasePrograms(Record):
     """The programs of one case.
 
     Attributes:
@@ -148,7 +147,7 @@ class ProgramBuilder:
 
 def _with_types(program: Program, typed: Result | None) -> Program:
     """Return a program with the types of the one with debug information; without them where that does not compile."""
-    return dataclasses.replace(program, types=typed.types) if isinstance(typed, Program) else program
+    return replace(program, types=typed.types) if isinstance(typed, Program) else program
 
 
 @contextlib.contextmanager

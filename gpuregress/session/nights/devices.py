@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections import Counter
 from collections.abc import Collection, Sequence
 from typing import Any
 
+from msgspec.structs import asdict
+
 from gpuregress.execution import device_registry as registry
 from gpuregress.execution.cuda import prerequisites
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.records import Case, LackingDevice, NightChanges, NightFailure, NightRemark, RunSummary
+from gpuregress.gpu.records import Record, replace
 from gpuregress.judge import parameter_spaces, verdict
 from gpuregress.report import device_marks
 
 KINDS = ("cuda", "cpu")
 
 
-@dataclass(frozen=True, slots=True)
-class DeviceShare:
+class DeviceShare(Record):
     """The cases of a night that run on one device.
 
     Attributes:
@@ -30,8 +30,7 @@ class DeviceShare:
     cases: frozenset[str] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class NightDevices:
+class NightDevices(Record):
     """The devices of a night.
 
     Attributes:
@@ -95,7 +94,7 @@ def combined(summaries: Sequence[RunSummary]) -> RunSummary:
     codes = {one.exit_code for one in marked}
     codes -= {5} if len(codes) > 1 else set()  # something was run
     elsewhere = [f"the results on {one.device} are those of run {one.run}" for one in others]
-    return dataclasses.replace(
+    return replace(
         marked[0],
         device=", ".join(one.device for one in marked),
         seconds=sum(one.seconds for one in marked),
@@ -115,18 +114,16 @@ def combined(summaries: Sequence[RunSummary]) -> RunSummary:
 def _marked(summary: RunSummary) -> RunSummary:
     """A run whose cases have its device behind their names."""
     mark = device_marks.mark(summary.device)
-    verdicts = tuple(
-        dataclasses.replace(one, case=f"{one.case}{mark}", job=f"{one.job}{mark}") for one in summary.verdicts
-    )
+    verdicts = tuple(replace(one, case=f"{one.case}{mark}", job=f"{one.job}{mark}") for one in summary.verdicts)
     changes = summary.changes
     if changes is not None:
-        fields = {field.name: getattr(changes, field.name) for field in dataclasses.fields(changes)}
+        fields = asdict(changes)
         named: dict[str, Any] = {
             name: tuple(_named(one, mark) for one in value) for name, value in fields.items() if _is_list(value)
         }
-        changes = dataclasses.replace(changes, **named)
+        changes = replace(changes, **named)
     unfinished = tuple(f"{name}{mark}" for name in summary.unfinished)
-    return dataclasses.replace(summary, verdicts=verdicts, changes=changes, unfinished=unfinished)
+    return replace(summary, verdicts=verdicts, changes=changes, unfinished=unfinished)
 
 
 def _is_list(value: object) -> bool:
@@ -138,7 +135,7 @@ def _named(entry: NightFailure | NightRemark | LackingDevice | str, mark: str) -
         return f"{entry}{mark}"
     if isinstance(entry, LackingDevice) or (isinstance(entry, NightFailure) and entry.status == "missing"):
         return entry
-    return dataclasses.replace(entry, case=f"{entry.case}{mark}")
+    return replace(entry, case=f"{entry.case}{mark}")
 
 
 def _changes(all_changes: Sequence[NightChanges]) -> NightChanges | None:
@@ -146,9 +143,9 @@ def _changes(all_changes: Sequence[NightChanges]) -> NightChanges | None:
     if not all_changes:
         return None
     first = all_changes[0]
-    fields = [field.name for field in dataclasses.fields(first) if _is_list(getattr(first, field.name))]
+    fields = [name for name, value in asdict(first).items() if _is_list(value)]
     joined: dict[str, Any] = {
         name: tuple(entry for one in all_changes for entry in getattr(one, name)) for name in fields
     }
     unknown = "; ".join(dict.fromkeys(one.unknown for one in all_changes if one.unknown))
-    return dataclasses.replace(first, unknown=unknown, **joined)
+    return replace(first, unknown=unknown, **joined)

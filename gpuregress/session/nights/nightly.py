@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import dataclasses
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import field
 from typing import Any
 
 from gpuregress.foundation import storage
 from gpuregress.foundation.document import units
 from gpuregress.foundation.errors import GpuregressError, NothingToDo, StorageError
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.records import Case, RunSummary
+from gpuregress.gpu.records import Record, replace
 from gpuregress.jobs import plan
 from gpuregress.session import missing_cases, session
 from gpuregress.session.missing_cases import LastNight
@@ -27,8 +25,7 @@ from gpuregress.store.project import Project
 LOCK = ".nightly.lock"
 
 
-@dataclass(frozen=True, slots=True)
-class NightTerms:
+class NightTerms(Record):
     """What is asked of a night beside its cases.
 
     Attributes:
@@ -41,7 +38,7 @@ class NightTerms:
     deadline_s: float | None = None
     resume: bool = False
     every_device: bool = False
-    here: Callable[[], frozenset[str]] = field(default=night_devices.of_this_host)
+    here: Callable[[], frozenset[str]] = night_devices.of_this_host
 
 
 ANY_TERMS = NightTerms()
@@ -72,7 +69,7 @@ def run(
     deadline = "" if terms.deadline_s is None else units.seconds_text(terms.deadline_s)
     with storage.lock(project.runs / LOCK), night_watch.watched(until, deadline):
         expected = missing_cases.expected(project) if request.takes_all else NOTHING_EXPECTED
-        request = dataclasses.replace(request, kind="nightly", expected=expected, until=until, deadline=deadline)
+        request = replace(request, kind="nightly", expected=expected, until=until, deadline=deadline)
         before = _unfinished_night(project) if terms.resume else {}
         night = _Night(project, request, machinery, terms, before)
         summary = night.run()
@@ -138,7 +135,7 @@ class _Night:
         self.lost = tuple(kind for kind in self.lacking if kind in last.devices) if request.takes_all else ()
         if not planned.cases:
             return NightDevices((DeviceShare(request.device),))
-        self._machinery = dataclasses.replace(self._machinery, planner=_Planned(planner, planned))
+        self._machinery = replace(self._machinery, planner=_Planned(planner, planned))
         return divided
 
     def _divided(self, cases: Sequence[Case], known: Sequence[str]) -> NightDevices:
@@ -151,24 +148,24 @@ class _Night:
 
         divided = night_devices.divide(cases, pool.kinds_of(address, settings.wait), known)
         why = f"no worker of the cluster at {address} has it"
-        return dataclasses.replace(divided, lacking=tuple(dataclasses.replace(one, why=why) for one in divided.lacking))
+        return replace(divided, lacking=tuple(replace(one, why=why) for one in divided.lacking))
 
     def _run(self, share: DeviceShare, devices: NightDevices) -> RunSummary:
         is_first = not self.summaries
-        request = dataclasses.replace(self._request, device=share.device, only=share.cases, is_first=is_first)
+        request = replace(self._request, device=share.device, only=share.cases, is_first=is_first)
         if is_first:
             whys = {one.device: one.why for one in devices.lacking}
             lost = {kind: _lost(kind, whys.get(kind, "")) for kind in self.lost}
-            expected = dataclasses.replace(request.expected, problems={**request.expected.problems, **lost})
-            request = dataclasses.replace(request, lacking=devices.lacking, lost=bool(lost), expected=expected)
+            expected = replace(request.expected, problems={**request.expected.problems, **lost})
+            request = replace(request, lacking=devices.lacking, lost=bool(lost), expected=expected)
         else:
             night = self.summaries[0].run
-            request = dataclasses.replace(request, expected=NOTHING_EXPECTED, night=night)
+            request = replace(request, expected=NOTHING_EXPECTED, night=night)
         read = self._before.get(share.device.partition(":")[0])
         if read is not None and read.state == "finished":
             return results.summary_of(read)
         if read is not None:
-            request = dataclasses.replace(request, resumes=read.path.parent)
+            request = replace(request, resumes=read.path.parent)
         return session.run(self._project, request, machinery=self._machinery)
 
 
@@ -237,5 +234,5 @@ def _recorded(project: Project, summary: RunSummary, night: _Night, expected: Ex
     try:
         missing_cases.record_night(project, record)
     except StorageError as error:
-        return dataclasses.replace(summary, notes=(*summary.notes, str(error)), exit_code=StorageError.exit_code)
+        return replace(summary, notes=(*summary.notes, str(error)), exit_code=StorageError.exit_code)
     return summary

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from gpuregress.foundation import storage
 from gpuregress.foundation.errors import GpuregressError
-from gpuregress.foundation.frozen import dataclass
+from gpuregress.gpu.records import Record
 from gpuregress.jobs.spec.job_files import job_files
 from gpuregress.store.project import Project
 
@@ -25,8 +25,7 @@ SECONDS = 2.0
 _VERSION = 1
 
 
-@dataclass(frozen=True, slots=True)
-class JobNames:
+class JobNames(Record):
     """The names that a job file gives.
 
     Attributes:

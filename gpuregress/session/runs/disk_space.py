@@ -15,8 +15,8 @@ from gpuregress.foundation import dtypes, storage
 from gpuregress.foundation.document.units import size_text
 from gpuregress.foundation.dtypes import Scalar
 from gpuregress.foundation.errors import StorageError
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.records import Buffer, Case
+from gpuregress.gpu.records import Record
 from gpuregress.session.runs import retention, run_folders
 from gpuregress.store.project import Project
 from gpuregress.toolchain import cache
@@ -33,8 +33,7 @@ _SMALL_DISK = 20
 """On a small disk the margin is this part of it."""
 
 
-@dataclass(frozen=True, slots=True)
-class _DumpSize:
+class _DumpSize(Record):
     """The estimated bytes of a buffer's dumps in a run."""
 
     case: Case

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 from functools import lru_cache
 from pathlib import Path
 
 from gpuregress.foundation.records import Case, Dump, InputFile
+from gpuregress.gpu.records import replace
 from gpuregress.session.runs import journal, results
 from gpuregress.store.dumps import files
 
@@ -29,7 +29,7 @@ def verify(path: Path, case: str, runs: Path) -> None:
         return
     for dump in _written(run, file.stat().st_mtime_ns).get(case, ()):
         if Path(dump.path).name == path.name:
-            files.verify(dataclasses.replace(dump, path=str(path)))
+            files.verify(replace(dump, path=str(path)))
 
 
 def verify_inputs(case: Case, runs: Path) -> None:

@@ -6,15 +6,14 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from gpuregress.foundation.errors import GpuregressError, StorageError, UsageError
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.records import RunKind, RunSummary
+from gpuregress.gpu.records import Record
 from gpuregress.session.runs import history_entry, journal, results, run_folders
 from gpuregress.store.history import History
 from gpuregress.store.project import Project
 
 
-@dataclass(frozen=True, slots=True)
-class ImportedRun:
+class ImportedRun(Record):
     """The import of one run.
 
     Attributes:

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 
 from gpuregress.foundation.errors import GpuregressError, NothingToDo
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.records import PastResult, PastRun, ShortResult
+from gpuregress.gpu.records import Record, replace
 from gpuregress.jobs import plan
 from gpuregress.store.history import FAILING, History, periods, series
 from gpuregress.store.history.series import device_kind
 from gpuregress.store.project import Project
 
 
-@dataclass(frozen=True, slots=True)
-class HistoryQuery:
+class HistoryQuery(Record):
     """A query.
 
     Attributes:
@@ -34,8 +32,7 @@ class HistoryQuery:
     removed: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class CaseTrend:
+class CaseTrend(Record):
     """One case on one kind of device, of one source, through a period.
 
     Attributes:
@@ -51,8 +48,7 @@ class CaseTrend:
     results: dict[int, ShortResult]
 
 
-@dataclass(frozen=True, slots=True)
-class FailingCase:
+class FailingCase(Record):
     """A case whose last result in a period is a failure.
 
     Attributes:
@@ -66,8 +62,7 @@ class FailingCase:
     failures: int
 
 
-@dataclass(frozen=True, slots=True)
-class Overview:
+class Overview(Record):
     """The runs of a period and the cases in them.
 
     Attributes:
@@ -113,7 +108,7 @@ def period(history: History, query: HistoryQuery) -> tuple[PastRun, ...]:
     runs = history.all_runs()
     if query.since:
         moments = history.moments()
-        dated = [dataclasses.replace(run, started=moment) for run, moment in zip(runs, moments, strict=True)]
+        dated = [replace(run, started=moment) for run, moment in zip(runs, moments, strict=True)]
         first = periods.beginning(query.since, dated, datetime.now(UTC))
         runs = tuple(run for run, moment in zip(runs, moments, strict=True) if moment >= first)
     if not runs:
@@ -128,7 +123,7 @@ def overview(history: History, runs: Sequence[PastRun], wanted: WantedCases) -> 
     counted, source_of = [], _sources(history.all_runs())
     for position, run in enumerate(runs):
         results_ = history.short_results(run)
-        counted.append(dataclasses.replace(run, counts=Counter(result.verdict for result in results_)))
+        counted.append(replace(run, counts=Counter(result.verdict for result in results_)))
         for result in results_:
             if result.case in wanted.names:
                 key = result.case, device_kind(result.device), source_of(run)

@@ -28,7 +28,6 @@ from typing import Literal
 
 from gpuregress.foundation import storage
 from gpuregress.foundation.errors import RunLocked, StorageError
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.records import (
     Case,
     FalseAlarms,
@@ -40,6 +39,7 @@ from gpuregress.foundation.records import (
     from_json,
     to_json,
 )
+from gpuregress.gpu.records import Record
 
 FILE = "verdicts.jsonl"
 RESULTS = "results.json"
@@ -49,8 +49,7 @@ _SILENT_S = 24 * 3600.0
 _TAIL = 1 << 16
 
 
-@dataclass(frozen=True, slots=True)
-class Process:
+class Process(Record):
     """Identity of a process; `boot` is Linux's boot_id, "" where there is none."""
 
     pid: int
@@ -58,8 +57,7 @@ class Process:
     boot: str
 
 
-@dataclass(frozen=True, slots=True)
-class JournalStart:
+class JournalStart(Record):
     """The plan of a run.
 
     Attributes:
@@ -93,8 +91,7 @@ class JournalStart:
     night: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class JournalEntry:
+class JournalEntry(Record):
     """A case that has its verdict.
 
     Attributes:
@@ -110,8 +107,7 @@ class JournalEntry:
     launches: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class JournalEnd:
+class JournalEnd(Record):
     """The end of a run.
 
     Attributes:
@@ -144,8 +140,7 @@ class JournalEnd:
 JournalRecord = JournalStart | JournalEntry | JournalEnd
 
 
-@dataclass(frozen=True)
-class Journal:
+class Journal(Record, dict=True):
     """The content of a journal.
 
     Attributes:

@@ -6,7 +6,6 @@ A disk that refuses is reported at the end, and hides no verdict.
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Self
 from gpuregress.foundation import storage
 from gpuregress.foundation.errors import StorageError
 from gpuregress.foundation.records import RunSummary, Verdict
+from gpuregress.gpu.records import replace
 from gpuregress.session.runs import journal, retention, run_folders
 from gpuregress.store.project import Project
 
@@ -144,7 +144,7 @@ class Recording:
         with contextlib.suppress(StorageError):  # some bytes that are of no use
             storage.remove_tree(self.folder / run_folders.SHARED)
         closed = tuple(cut_short.close_all(self.project))
-        summary = dataclasses.replace(
+        summary = replace(
             summary,
             notes=(*closed, *self.notes, *summary.notes),
             host=self.start.process.host,
@@ -165,7 +165,7 @@ class Recording:
         except StorageError as error:
             summary = _with_notes(summary, (str(error), *(() if is_kept else (_NOT_KEPT,))))
             code = summary.exit_code if summary.interrupted else StorageError.exit_code
-            return dataclasses.replace(summary, exit_code=code, is_kept=is_kept)
+            return replace(summary, exit_code=code, is_kept=is_kept)
         return _with_notes(summary, notes)
 
     def _write(self, summary: RunSummary) -> RunSummary:
@@ -185,7 +185,7 @@ class Recording:
 
 
 def _with_notes(summary: RunSummary, notes: Iterable[str]) -> RunSummary:
-    return dataclasses.replace(summary, notes=(*summary.notes, *notes))
+    return replace(summary, notes=(*summary.notes, *notes))
 
 
 def _make_room(project: Project) -> list[str]:

@@ -5,7 +5,6 @@ The journal is for ourselves, `results.json` for other programs, `report.txt` fo
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,8 +12,8 @@ from typing import Any
 from gpuregress.foundation import storage
 from gpuregress.foundation.errors import StorageError
 from gpuregress.foundation.escapes import json_text
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.records import Case, MadeOf, Outcome, Program, RunSummary, Verdict
+from gpuregress.gpu.records import Record, replace
 from gpuregress.judge import parameter_spaces
 from gpuregress.judge.accepted import made_of
 from gpuregress.report import coverage_report, json_report, morning, terminal
@@ -25,8 +24,7 @@ from gpuregress.store import launch_log
 _ADVICE = f"remove it: all that it holds is in {journal.FILE}, too"
 
 
-@dataclass(frozen=True, slots=True)
-class FinishedCase:
+class FinishedCase(Record):
     """A case as a run left it; `accept` needs no more, even if the job has changed since.
 
     Attributes:
@@ -60,7 +58,7 @@ def entry(verdict: Verdict, case: Case, programs: Sequence[Program]) -> JournalE
     if verdict.outcome is None:
         return JournalEntry(verdict)
     made = made_of(case, verdict.outcome, programs)
-    return JournalEntry(verdict, dataclasses.replace(case, launches=()), made, journal.launches_digest(case))
+    return JournalEntry(verdict, replace(case, launches=()), made, journal.launches_digest(case))
 
 
 def write(folder: Path, summary: RunSummary, writer: JournalWriter, *, root: Path) -> None:
@@ -196,7 +194,7 @@ def summary_of(read: Journal) -> RunSummary:
         compiler=compilers(read.entries),
     )
     if end is not None:
-        return dataclasses.replace(
+        return replace(
             summary,
             seconds=end.seconds,
             exit_code=end.exit_code,
@@ -207,7 +205,7 @@ def summary_of(read: Journal) -> RunSummary:
             changes=end.changes,
             false_alarms=end.false_alarms,
         )
-    return dataclasses.replace(summary, cut=_launches_in_flight(read)) if read.state == "cut short" else summary
+    return replace(summary, cut=_launches_in_flight(read)) if read.state == "cut short" else summary
 
 
 def compilers(entries: Iterable[JournalEntry]) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import secrets
 import time
 from datetime import datetime, timedelta
@@ -11,6 +10,7 @@ from pathlib import Path
 
 from gpuregress.foundation import storage
 from gpuregress.foundation.errors import StorageError
+from gpuregress.gpu.records import replace
 from gpuregress.session.runs import journal
 from gpuregress.store.dumps.run_names import LATEST, every, find, latest
 
@@ -73,7 +73,7 @@ def create(runs: Path, start: journal.JournalStart, now: datetime) -> tuple[Path
         folder = runs / f"{second}{number:04x}"
         with storage.scratch(runs) as unnamed, storage.disk_errors(folder):
             (unnamed / "dumps").mkdir()
-            writer = journal.JournalWriter(unnamed, dataclasses.replace(start, run=folder.name))
+            writer = journal.JournalWriter(unnamed, replace(start, run=folder.name))
             writer.move(folder)
         return folder, writer
 

@@ -5,13 +5,12 @@ A wrong job is found before anything runs.
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 from collections.abc import Mapping, Sequence
 
 from gpuregress.foundation.errors import JobErrors
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.records import Case, Program, Verdict
+from gpuregress.gpu.records import Record, replace
 from gpuregress.judge import rejections, verdict
 from gpuregress.session.compilation import kernel_arguments
 from gpuregress.session.compilation.builder import Built, CasePrograms, ProgramBuilder
@@ -19,8 +18,7 @@ from gpuregress.session.run_context import RunContext
 from gpuregress.session.steps.planning import PlannedRun, error_lines, wrong_job_code
 
 
-@dataclass(frozen=True, slots=True)
-class CheckedRun:
+class CheckedRun(Record):
     """A plan whose jobs agree with their kernels.
 
     Attributes:
@@ -47,7 +45,7 @@ def check_kernels(context: RunContext, planned: PlannedRun, builder: ProgramBuil
     )
     remarks = (*kernel_arguments.unset_constants(samples, compiled), *kernel_arguments.untyped(samples, compiled))
     broken = _contradicting_jobs(context, samples, compiled)
-    checked = dataclasses.replace(
+    checked = replace(
         planned,
         cases=tuple(case for case in planned.cases if case.path not in broken),
         runnable=tuple(case for case in planned.runnable if case.path not in broken),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -21,8 +20,8 @@ from gpuregress.foundation.errors import (
     MissingCompiler,
 )
 from gpuregress.foundation.escapes import one_line
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.records import Case, Outcome, Task, Verdict
+from gpuregress.gpu.records import Record, replace
 from gpuregress.judge import verdict
 from gpuregress.judge.accepted import AcceptedDumps
 from gpuregress.judge.nights import cause_of, extent_of
@@ -53,8 +52,7 @@ _TROUBLE = (DeviceError.__name__, HarnessError.__name__)
 """What a worker, or the watch over it, calls trouble that is not the kernel's."""
 
 
-@dataclass(frozen=True, slots=True)
-class ExecutedRun:
+class ExecutedRun(Record):
     """The verdicts that a run reached.
 
     Attributes:
@@ -217,7 +215,7 @@ class _Execution:
         """Report the cases whose group is not whole, without a comparison: the user asked to stop."""
         text = "interrupted: not compared with the cases that it must agree with"
         for reached, task in self._groups.close(judged=False):
-            self._keep(dataclasses.replace(reached, notes=(*reached.notes, text)), task)
+            self._keep(replace(reached, notes=(*reached.notes, text)), task)
 
     def _agreement(self, tasks: Sequence[Task], reached: Sequence[Verdict], planned: int) -> Sequence[Verdict]:
         from gpuregress.judge import agreement  # noqa: PLC0415 - few jobs need it
@@ -265,7 +263,7 @@ class _Execution:
             slot = self._context.devices.slot(self._slots[task.case.name])
             hint = debugger_hint.command(task, self._recording.folder, slot.environment)
             remarks += (hint,) if hint else ()
-        return dataclasses.replace(judged, notes=(*judged.notes, *remarks))
+        return replace(judged, notes=(*judged.notes, *remarks))
 
     def _unbuilt(self, case: Case, error: GpuregressError) -> Verdict:
         """The verdict on a case that cannot run; others of its job may."""
@@ -301,7 +299,7 @@ class _Execution:
             reached = verdict.with_known_failure(reached, known, clock.today(), case)
         retried = self._retried.get(reached.case, ())
         cause, extent = cause_of(reached, case), extent_of(reached)
-        reached = dataclasses.replace(reached, cause=cause, extent=extent, retried=retried)
+        reached = replace(reached, cause=cause, extent=extent, retried=retried)
         self._verdicts[reached.case] = reached
         self._accepted.forget(reached.case)
         self._has_failed |= reached.exit_code != 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 from gpuregress.foundation import git
 from gpuregress.foundation.errors import StorageError
 from gpuregress.foundation.records import Case, NightChanges, RunSummary
+from gpuregress.gpu.records import replace
 from gpuregress.judge.nights import EarlierNights, LeftOut, compare_nights, ordered
 from gpuregress.session import earlier_nights
 from gpuregress.session.run_context import RunContext
@@ -48,11 +48,11 @@ def _with_gone_commits(changes: NightChanges, root: Path) -> NightChanges:
         entries = [
             entry
             if entry.since is None
-            else dataclasses.replace(entry, since=dataclasses.replace(entry.since, gone=is_gone(entry.since.commit)))
+            else replace(entry, since=replace(entry.since, gone=is_gone(entry.since.commit)))
             for entry in getattr(changes, name)
         ]
         marked[name] = tuple(entries)
-    return dataclasses.replace(changes, **marked)
+    return replace(changes, **marked)
 
 
 def compare(context: RunContext, summary: RunSummary, left_out: LeftOut, unknown: str = "") -> RunSummary:
@@ -75,4 +75,4 @@ def compare(context: RunContext, summary: RunSummary, left_out: LeftOut, unknown
         unknown = f"the earlier nights are not known: {error}"
         changes = compare_nights(summary, EarlierNights(unknown=unknown), left_out)
     notes = (*summary.notes, *([unknown] if unknown else []))
-    return dataclasses.replace(summary, notes=notes, changes=changes)
+    return replace(summary, notes=notes, changes=changes)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 
 from gpuregress.foundation.errors import DumpError, JobError, JobErrors, NothingToDo, RunLocked, StorageError
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.records import Case, SourceLocation, Verdict
+from gpuregress.gpu.records import Record, replace
 from gpuregress.jobs import plan
 from gpuregress.judge import verdict
 from gpuregress.session import missing_cases, overrides
@@ -17,8 +16,7 @@ from gpuregress.session.runs import dump_verification, journal, run_folders
 from gpuregress.store.project import Project
 
 
-@dataclass(frozen=True, slots=True)
-class PlannedRun:
+class PlannedRun(Record):
     """The cases of a run.
 
     Attributes:
@@ -77,10 +75,10 @@ def plan_cases(context: RunContext) -> PlannedRun:
     if context.request.rerun_failed:
         run = _rerun(context, run)
     ignored = overrides.dropped(run.cases, context.request, context.devices)
-    run = dataclasses.replace(run, remarks=(*run.remarks, *ignored))
+    run = replace(run, remarks=(*run.remarks, *ignored))
     cases = overrides.apply(run.cases, context.request, context.devices)
     runnable = tuple(case for case in cases if not context.devices.lack(case) and case.settings.refused is None)
-    return _verify_inputs(context, dataclasses.replace(run, cases=cases, runnable=runnable))
+    return _verify_inputs(context, replace(run, cases=cases, runnable=runnable))
 
 
 def _verify_inputs(context: RunContext, planned: PlannedRun) -> PlannedRun:
@@ -94,7 +92,7 @@ def _verify_inputs(context: RunContext, planned: PlannedRun) -> PlannedRun:
             if not context.request.keeps_going:
                 raise
             damaged[case.name] = verdict.broken(case.job, [str(error)], case)
-    return dataclasses.replace(
+    return replace(
         planned,
         cases=tuple(case for case in planned.cases if case.name not in damaged),
         runnable=tuple(case for case in planned.runnable if case.name not in damaged),
@@ -136,11 +134,11 @@ def _rerun(context: RunContext, planned: PlannedRun) -> PlannedRun:
         raise NothingToDo(_nothing_to_rerun(owed))
     request = context.request
     if request.selectors or request.name_glob or request.tags:
-        return dataclasses.replace(planned, cases=again, owed=owed)
+        return replace(planned, cases=again, owed=owed)
     names, jobs = {case.name for case in again}, {case.job for case in again}
     gone = [name for name in owed if name not in names | jobs]
     notes = tuple(f"{name} did not pass in run {last.start.run}, and is not a case any more" for name in gone)
-    return dataclasses.replace(planned, cases=again, owed=tuple(name for name in owed if name in names), notes=notes)
+    return replace(planned, cases=again, owed=tuple(name for name in owed if name in names), notes=notes)
 
 
 def _nothing_to_rerun(owed: Sequence[str]) -> str:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping, Sequence
-from dataclasses import field
 from pathlib import Path
 
+from msgspec import field
+
 from gpuregress.foundation.errors import StorageError
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.records import Case, Verdict
+from gpuregress.gpu.records import Record, replace
 from gpuregress.session.runs import journal, run_folders
 from gpuregress.session.runs.journal import Journal, JournalEntry, launches_digest
 from gpuregress.store import launch_log
@@ -17,8 +17,7 @@ from gpuregress.store import launch_log
 _OTHER_COMMIT = "this night was cut short, and continued at another commit: all of its cases were run again"
 
 
-@dataclass(frozen=True, slots=True)
-class EarlierPart:
+class EarlierPart(Record):
     """The part of a run that was done before it was cut short.
 
     Attributes:
@@ -79,7 +78,7 @@ def earlier_part(folder: Path | None, cases: Sequence[Case], commit: str) -> Ear
 
 def _is_same(case: Case, entry: JournalEntry) -> bool:
     """Whether a verdict is of the case as it is planned now; one that did not run is judged again."""
-    is_as_before = entry.case == dataclasses.replace(case, launches=())
+    is_as_before = entry.case == replace(case, launches=())
     return is_as_before and entry.launches == launches_digest(case)
 
 

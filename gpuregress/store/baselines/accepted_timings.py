@@ -39,8 +39,9 @@ def updated(
 
 
 def _measured(case: Case, outcome: Outcome, facts: MadeOf, *, is_timed: bool) -> AcceptedTiming | None:
-    seen = outcome.observations
-    samples = seen.timing.samples_ms if seen.timing is not None and is_timed else ()
+    seen = outcome.observations.instruments
+    timing = outcome.observations.timing
+    samples = timing.samples_ms if timing is not None and is_timed else ()
     if not samples and not seen.instructions:
         return None
     return AcceptedTiming(
@@ -49,7 +50,7 @@ def _measured(case: Case, outcome: Outcome, facts: MadeOf, *, is_timed: bool) ->
         code=facts.code,
         card=facts.card if samples else "",
         driver=facts.driver if samples else "",
-        sm_clock=seen.timing.sm_clock if seen.timing is not None else "",
+        sm_clock=timing.sm_clock if timing is not None else "",
         instructions=dict(seen.instructions),
         uncounted=seen.uncounted,
         costs=line_costs(seen.costs) if seen.costs is not None and not seen.costs.uncounted else (),

@@ -8,12 +8,12 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from msgspec import field
+
 from gpuregress.foundation.errors import BaselineError, GpuregressError
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.records import (
     Acceptance,
     AcceptedTiming,
@@ -28,6 +28,7 @@ from gpuregress.foundation.records import (
     to_json,
 )
 from gpuregress.foundation.storage import digest_text
+from gpuregress.gpu.records import Record
 from gpuregress.toolchain import build_cubin, cubin
 from gpuregress.toolchain.cache import digest as digest_of
 
@@ -41,8 +42,7 @@ AGAIN = "take it from version control again, or accept the case anew"
 _HEAD = "# Written by `gpuregress accept`. Not to be edited: the last line is a digest of all above it.\n"
 
 
-@dataclass(frozen=True, slots=True)
-class ManifestEntry:
+class ManifestEntry(Record):
     """A dump in a manifest: its revision, type and digests."""
 
     revision: str
@@ -52,8 +52,7 @@ class ManifestEntry:
     text_digest: str
 
 
-@dataclass(frozen=True, slots=True)
-class Manifest:
+class Manifest(Record):
     """The contents of `baseline.yaml`.
 
     Attributes:

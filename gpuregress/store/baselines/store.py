@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Self
 
 from gpuregress.foundation.errors import BaselineError, StorageError
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.records import Acceptance, Baseline, Case, MadeOf, Outcome
 from gpuregress.foundation.storage import disk_errors, lock, refuse_links, safe_join, split_name, sweep_tree
+from gpuregress.gpu.records import Record
 from gpuregress.store import remote
 from gpuregress.store.baselines import accepted_timings, expected_cases
 from gpuregress.store.baselines.expected_cases import Expected
@@ -37,8 +37,7 @@ LOCK_WAIT_S = 10.0
 _ARCH = re.compile(r"sm_\d+[a-z]?|cpu|cuda")
 
 
-@dataclass(frozen=True, slots=True)
-class Acceptor:
+class Acceptor(Record):
     """The author, reason and run of an accept, recorded with it."""
 
     who: str = ""

@@ -19,14 +19,13 @@ import xxhash
 
 from gpuregress.foundation import storage
 from gpuregress.foundation.errors import DumpError, StorageError
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.records import Dump
+from gpuregress.gpu.records import Record
 from gpuregress.store.dumps import writer
 from gpuregress.store.dumps.files import Header
 
 
-@dataclass(frozen=True, slots=True)
-class DumpContents:
+class DumpContents(Record):
     """The contents that runs have dumped.
 
     Attributes:

@@ -14,9 +14,9 @@ from pathlib import Path
 
 from gpuregress.foundation import dtypes
 from gpuregress.foundation.errors import DumpError
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.records import Dump
 from gpuregress.foundation.storage import digest_file, disk_errors, dump_name, safe_join, split_name
+from gpuregress.gpu.records import Record
 from gpuregress.store import remote
 
 __all__ = ["dump_name", "dump_path", "split_name"]
@@ -43,8 +43,7 @@ LONGEST_HEADER = 1 << 16
 _HEADER = re.compile(rb"# gpuregress (\d{1,9}) (\{[^\s{}]+\}|\w+) \[((?:\d{1,18}(?:,\d{1,18})*)?)\]")
 
 
-@dataclass(frozen=True, slots=True)
-class Header:
+class Header(Record):
     """First line of a dump: element type and shape, slowest axis first."""
 
     element_type: dtypes.ElementType

@@ -15,9 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from gpuregress.foundation.errors import DumpError
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.storage import Frames, disk_errors, open_file, open_frames
 from gpuregress.foundation.storage.compressed import THREADS
+from gpuregress.gpu.records import Record
 from gpuregress.store.dumps.files import LONGEST_HEADER, Header, parse_header
 
 if TYPE_CHECKING:
@@ -93,16 +93,14 @@ PIECE_BYTES = 1 << 23
 """Text parsed at a time: what bounds the memory that reading needs besides the array."""
 
 
-@dataclass(frozen=True, slots=True)
-class LoadedDump:
+class LoadedDump(Record):
     """A dump in memory: its header, and an array of its shape in the element type's storage dtype."""
 
     header: Header
     array: npt.NDArray[np.generic]
 
 
-@dataclass(frozen=True, slots=True)
-class MappedDump:
+class MappedDump(Record):
     """A dump in memory as text, unparsed: its mapped file, or what its file decompresses to.
 
     Attributes:

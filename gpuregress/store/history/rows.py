@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from gpuregress.foundation.escapes import visible
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.records import (
     Comparison,
     ErrorFigures,
@@ -24,6 +23,7 @@ from gpuregress.foundation.records import (
     Verdict,
 )
 from gpuregress.foundation.storage import digest_text
+from gpuregress.gpu.records import Record
 from gpuregress.store.history.database import EXTENT_COLUMNS, NUMBER_COLUMNS, RUN_COLUMNS, TEXT_COLUMNS
 
 _INSERT_RUN = (
@@ -37,8 +37,7 @@ _INSERT_RESULT = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class ResultRow:
+class ResultRow(Record):
     """The values of one result.
 
     Attributes:
@@ -218,7 +217,7 @@ def _launch_seconds(outcome: Outcome | None) -> float | None:
         return outcome.observations.timing.median_ms / 1000
     if outcome.state != "done" or not outcome.launches:
         return None
-    repeats = max(map(len, outcome.repeats.values()), default=0)
+    repeats = len(outcome.observations.along("repeat"))
     return sum(one.elapsed_ms for one in outcome.launches) / 1000 / (1 + repeats)
 
 
@@ -228,7 +227,7 @@ def _samples(outcome: Outcome | None) -> tuple[float, ...]:
 
 
 def _instructions(outcome: Outcome | None) -> int | None:
-    counts = outcome.observations.instructions if outcome is not None else {}
+    counts = outcome.observations.instruments.instructions if outcome is not None else {}
     return sum(counts.values()) if counts else None
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -13,6 +12,7 @@ from gpuregress.foundation.errors import StorageError
 from gpuregress.foundation.escapes import visible
 from gpuregress.foundation.records import PastResult, PastRun, RunKind, RunSummary, ShortResult
 from gpuregress.foundation.storage import disk_errors
+from gpuregress.gpu.records import replace
 from gpuregress.store.history import database as file
 from gpuregress.store.history import rows, series
 from gpuregress.store.history.database import NUMBER_COLUMNS, RUN_COLUMNS, TEXT_COLUMNS
@@ -200,7 +200,7 @@ class Reader:
         )
         ((cases,),) = self._query("SELECT cases FROM runs WHERE id = ?", (run_id,))
         self._check(run.run, is_intact=sum(counts.values()) == cases)
-        return dataclasses.replace(run, counts=counts)
+        return replace(run, counts=counts)
 
     def _read(self, query: str, values: tuple[object, ...], runs: Mapping[int, PastRun]) -> Iterator[PastResult]:
         for run_id, *others in self._query(query, values):

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 
-from gpuregress.foundation.frozen import dataclass
+from gpuregress.gpu.records import Record, replace
 from gpuregress.toolchain import cxx_declarations
 from gpuregress.toolchain.cxx_declarations import CxxParameter
 from gpuregress.toolchain.include_scanner import blank_comments
@@ -33,8 +32,7 @@ _MOST_LINKS = 8
 """Macros that stand for macros."""
 
 
-@dataclass(frozen=True, slots=True)
-class CxxFunction:
+class CxxFunction(Record):
     """A function of a C++ source.
 
     Attributes:
@@ -124,8 +122,7 @@ def template_name(text: str) -> str:
     return words[-1] if words else text
 
 
-@dataclass(frozen=True, slots=True)
-class _Scope:
+class _Scope(Record):
     kind: str  # namespace, class, transparent
     name: str = ""
 

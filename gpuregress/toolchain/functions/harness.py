@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import field
 from typing import Literal
 
-from gpuregress.foundation.frozen import dataclass
+from msgspec import field
+
 from gpuregress.foundation.records import HARNESS_FILE, HARNESS_KERNEL, FunctionArgument, TypeKind
+from gpuregress.gpu.records import Record
 from gpuregress.toolchain.functions.overloads import FunctionInstance
 
 SIGNATURE = "gpuregress_signature"
@@ -29,8 +30,7 @@ KINDS: tuple[TypeKind, ...] = ("void", "bool", "int", "uint", "float", "pointer"
 _FIELDS = 4
 
 
-@dataclass(frozen=True, slots=True)
-class CompiledType:
+class CompiledType(Record):
     """A parameter or a result, as the compiler sees it.
 
     Attributes:
@@ -46,8 +46,7 @@ class CompiledType:
     const: bool
 
 
-@dataclass(frozen=True, slots=True)
-class KernelSettings:
+class KernelSettings(Record):
     """The form of the calls.
 
     Attributes:

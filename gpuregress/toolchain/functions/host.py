@@ -19,8 +19,8 @@ from pathlib import Path
 
 from gpuregress.foundation import storage
 from gpuregress.foundation.errors import CompileError, HarnessError
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.records import HARNESS_FILE, FunctionArgument, Source
+from gpuregress.gpu.records import Record
 from gpuregress.toolchain import cache, nvrtc
 from gpuregress.toolchain.functions import declarations, harness
 from gpuregress.toolchain.functions.overloads import FunctionInstance
@@ -103,8 +103,7 @@ class IncompleteHeaders(HarnessError):
     """The CUDA headers of this machine do not suffice for the host's compiler."""
 
 
-@dataclass(frozen=True, slots=True)
-class HostCompiler:
+class HostCompiler(Record):
     """A C++ compiler of this host: how it is called, and `g++ 12.2.0`."""
 
     command: tuple[str, ...]

@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from gpuregress.foundation.document.problems import suggestion
 from gpuregress.foundation.document.reader import Key
-from gpuregress.foundation.frozen import dataclass
+from gpuregress.gpu.records import Record
 from gpuregress.toolchain import cxx_declarations
 from gpuregress.toolchain.cxx_types import dtype_of_type
 from gpuregress.toolchain.functions.declarations import CxxFunction, template_name
@@ -48,8 +48,7 @@ class NoFunction(Exception):
         self.key = key
 
 
-@dataclass(frozen=True, slots=True)
-class FunctionName:
+class FunctionName(Record):
     """A function as a job names it: `geometry::clampz<float>(float, float)`.
 
     Attributes:
@@ -63,8 +62,7 @@ class FunctionName:
     types: tuple[str, ...] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class FunctionInstance:
+class FunctionInstance(Record):
     """A function with its template arguments.
 
     Attributes:

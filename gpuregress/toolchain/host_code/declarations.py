@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
-from gpuregress.foundation.frozen import dataclass
+from gpuregress.gpu.records import Record, replace
 from gpuregress.toolchain.host_code import grammar
 from gpuregress.toolchain.host_code.preprocessing import WORD, CxxText, Macro, Macros, has_annotation, without_strings
 
@@ -45,8 +44,7 @@ _CLASS_KEY = re.compile(r"\b(?:class|struct|union)\b")
 _NAMES = ("identifier", "type_identifier", "field_identifier", "namespace_identifier", "operator_name")
 
 
-@dataclass(frozen=True, slots=True)
-class Declared:
+class Declared(Record):
     """A declaration.
 
     Attributes:
@@ -74,8 +72,7 @@ class Declared:
     is_body: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class View:
+class View(Record):
     """One view of a text with its syntax tree.
 
     Attributes:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 
-from gpuregress.foundation.frozen import dataclass
+from gpuregress.gpu.records import Record
 
 _MOST_VIEWS = 4
 
@@ -74,8 +74,7 @@ _ONLY_BRACKETS = re.compile(r'(?:\s|\\|\}|;|(?:inline\s+)?namespace[\w\s:#]*\{|e
 WORD = re.compile(r"[A-Za-z_]\w*")
 
 
-@dataclass(frozen=True, slots=True)
-class Macro:
+class Macro(Record):
     """A macro as a file defines it: its text, whether it takes arguments, and their names."""
 
     body: str
@@ -83,8 +82,7 @@ class Macro:
     parameters: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Definition:
+class Definition(Record):
     """A macro's name with the offsets of its body."""
 
     name: str
@@ -92,8 +90,7 @@ class Definition:
     end: int
 
 
-@dataclass(frozen=True, slots=True)
-class Branch:
+class Branch(Record):
     """The lines between two directives of a condition; `is_dead`: an `#if 0`, or not what NVRTC compiles."""
 
     start: int
@@ -101,8 +98,7 @@ class Branch:
     is_dead: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Conditional:
+class Conditional(Record):
     """An `#if` with its branches, from its line's start to the end of its `#endif`."""
 
     start: int
@@ -110,8 +106,7 @@ class Conditional:
     branches: tuple[Branch, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Directive:
+class Directive(Record):
     """A line that begins with `#`: its word, as `include`, and what follows."""
 
     word: str

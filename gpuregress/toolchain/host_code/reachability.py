@@ -14,10 +14,10 @@ import re
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import cache
 
-from gpuregress.foundation.frozen import dataclass
+from gpuregress.gpu.records import Record
 from gpuregress.toolchain.host_code import declarations
 from gpuregress.toolchain.host_code.declarations import Declared, View
 from gpuregress.toolchain.host_code.preprocessing import WORD, Macros
@@ -46,8 +46,7 @@ _DEDUCED = re.compile(r"\bauto\b(?!.*->)", re.DOTALL)
 _UNEVALUATED = re.compile(r"\b(?:decltype|sizeof|noexcept|alignof|requires)\b")
 
 
-@dataclass(frozen=True, slots=True)
-class Edits:
+class Edits(Record):
     """Changes of one view.
 
     Attributes:

@@ -12,7 +12,7 @@ from functools import lru_cache
 from operator import attrgetter
 from pathlib import Path
 
-from gpuregress.foundation.frozen import dataclass
+from gpuregress.gpu.records import Record
 from gpuregress.toolchain import include_scanner
 from gpuregress.toolchain.headers import host_headers, virtual_headers
 from gpuregress.toolchain.host_code import declarations, reachability
@@ -26,8 +26,7 @@ _MANY_FILES = 40
 _NAME = re.compile(r'(\s*)(?:"([^"\n]*)"|<([^>\n]*)>)')
 
 
-@dataclass(frozen=True, slots=True)
-class TranslationUnit:
+class TranslationUnit(Record):
     """Texts for the compiler.
 
     Attributes:
@@ -43,8 +42,7 @@ class TranslationUnit:
     uses_library: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class _Include:
+class _Include(Record):
     """A header that a text includes: the span of its name with the brackets; `path` is None outside the project."""
 
     name: str
@@ -249,8 +247,7 @@ _DROPPED_DIRECTIVES = ("pragma", "include", "error", "warning")
 _PLACE = attrgetter("start", "end", "text")
 
 
-@dataclass(frozen=True, slots=True)
-class Replacement:
+class Replacement(Record):
     """A stretch of a text and what stands there instead."""
 
     start: int

@@ -17,21 +17,20 @@ from pathlib import Path
 from typing import Any
 
 from gpuregress.foundation.errors import CompileError, MissingCompiler
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.records import PythonKernel
+from gpuregress.gpu.records import Record
 from gpuregress.toolchain import cache, compiler_messages
 from gpuregress.toolchain.include_scanner import SourceInputs
 from gpuregress.toolchain.python_kernels import compiler, source_inputs
 
 _FORM = "configurations 1"
-_TIMEOUT_SECONDS = 120.0
+TIMEOUT_SECONDS = 120.0
 _ALWAYS = ("num_warps", "num_stages")
 _DEFAULTS: Mapping[str, object] = {"num_ctas": 1, "maxnreg": None}
 """Settings of which a configuration without one of its own has this value; they are parameters only where set."""
 
 
-@dataclass(frozen=True, slots=True)
-class Configuration:
+class Configuration(Record):
     """One entry of the list.
 
     Attributes:
@@ -119,9 +118,9 @@ def _read(path: Path, function: str, arch: str) -> list[dict[str, Any]]:
         ]
         try:
             kept = {name: text for name, text in os.environ.items() if not name.startswith(compiler.STEERING)}
-            done = subprocess.run(command, check=False, capture_output=True, env=kept, timeout=_TIMEOUT_SECONDS)
+            done = subprocess.run(command, check=False, capture_output=True, env=kept, timeout=TIMEOUT_SECONDS)
         except subprocess.TimeoutExpired:
-            raise CompileError(f"{shown}: its import took more than {_TIMEOUT_SECONDS:g} s") from None
+            raise CompileError(f"{shown}: its import took more than {TIMEOUT_SECONDS:g} s") from None
         if not result.exists():
             last = done.stderr.decode(errors="replace").strip().splitlines()[-1:]
             raise CompileError(f"{shown}: its import ended with {done.returncode}{': ' + last[0] if last else ''}")
@@ -135,8 +134,7 @@ def _read(path: Path, function: str, arch: str) -> list[dict[str, Any]]:
 # --- values of `@triton.heuristics`: functions of a launch's arguments, called when a kernel is compiled --------------
 
 
-@dataclass(frozen=True, slots=True)
-class _Tensor:
+class _Tensor(Record):
     """A buffer as a heuristic sees it: its shape, without gaps, and an aligned address; no elements."""
 
     shape: tuple[int, ...]

@@ -9,8 +9,8 @@ from types import ModuleType
 from typing import Protocol
 
 from gpuregress.foundation.errors import CompileError, MissingCompiler
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.records import CompiledLaunch, PythonKernel, Source
+from gpuregress.gpu.records import Record
 from gpuregress.toolchain import compiler_messages
 
 _MODULES = {"triton": "triton_compiler", "numba": "numba_compiler", "python": "ptx_function"}
@@ -37,8 +37,7 @@ class _Compiler(Protocol):
     def describe_error(self, wrong: BaseException, file: str, text: str) -> str: ...
 
 
-@dataclass(frozen=True, slots=True)
-class CompiledPython:
+class CompiledPython(Record):
     """What a Python source was compiled to.
 
     Attributes:

@@ -5,11 +5,10 @@ from __future__ import annotations
 import ast
 from functools import lru_cache
 
-from gpuregress.foundation.frozen import dataclass
+from gpuregress.gpu.records import Record
 
 
-@dataclass(frozen=True, slots=True)
-class FunctionParameter:
+class FunctionParameter(Record):
     """A parameter of a function.
 
     Attributes:

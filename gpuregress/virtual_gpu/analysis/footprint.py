@@ -8,12 +8,11 @@ a footprint: one core.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 
+from gpuregress.gpu.records import replace
 from gpuregress.virtual_gpu.analysis import effects
-from gpuregress.virtual_gpu.analysis.control_flow_graph import ControlFlowGraph
-from gpuregress.virtual_gpu.analysis.dominance import Dominance, Loop
-from gpuregress.virtual_gpu.analysis.points_to import PointsTo
+from gpuregress.virtual_gpu.analysis.control_flow_graph import ControlFlowGraph, Dominance, Loop
+from gpuregress.virtual_gpu.analysis.pointers import PointsTo
 from gpuregress.virtual_gpu.analysis.value_graph import UNKNOWN, ValueGraph
 from gpuregress.virtual_gpu.ptx.modifiers import is_ordered, lanes, space_of, type_of
 from gpuregress.virtual_gpu.ptx.opcode_table import MemoryEffect, info

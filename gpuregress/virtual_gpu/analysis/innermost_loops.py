@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 
+from gpuregress.gpu.records import Record, replace
 from gpuregress.virtual_gpu.analysis import effects
 from gpuregress.virtual_gpu.analysis.control_flow_graph import ControlFlowGraph
 from gpuregress.virtual_gpu.analysis.effects import CARRY
@@ -24,8 +24,7 @@ from gpuregress.virtual_gpu.ptx.tree import (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class InnermostLoop:
+class InnermostLoop(Record):
     """A basic block that a branch at its end repeats.
 
     Attributes:

@@ -8,10 +8,10 @@ lists these registers. After these checks the stride holds for the 64-bit value,
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from operator import add, neg, pos, sub
 from typing import ClassVar
 
+from gpuregress.gpu.records import Record
 from gpuregress.virtual_gpu.ptx.opcode_table import Arithmetic, MemoryEffect, info
 from gpuregress.virtual_gpu.ptx.tree import Instruction, Integer, Operand, Register, Symbol
 from gpuregress.virtual_gpu.ptx.types import INDEX_BITS
@@ -19,8 +19,7 @@ from gpuregress.virtual_gpu.ptx.types import INDEX_BITS
 _UNIFORM = ("%ntid.", "%ctaid.", "%nctaid.", "%tid.y", "%tid.z")
 
 
-@dataclass(frozen=True, slots=True)
-class Stride:
+class Stride(Record):
     """The stride of a value.
 
     Attributes:

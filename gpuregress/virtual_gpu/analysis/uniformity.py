@@ -9,11 +9,10 @@ thread's position has to be stored. In doubt a value varies.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+from gpuregress.gpu.records import Record
 from gpuregress.virtual_gpu.analysis import effects
-from gpuregress.virtual_gpu.analysis.control_flow_graph import ControlFlowGraph, single_definitions
-from gpuregress.virtual_gpu.analysis.dominance import dominator_sets
+from gpuregress.virtual_gpu.analysis.control_flow_graph import ControlFlowGraph, dominator_sets, single_definitions
 from gpuregress.virtual_gpu.ptx.opcode_table import Arithmetic, Control, MemoryEffect, ResultKind, Wait, info
 from gpuregress.virtual_gpu.ptx.tree import Address, Call, Instruction, Integer, Operand, Register, Statement, Symbol
 from gpuregress.virtual_gpu.runtime.machine_layout import SYSTEM_CALLS
@@ -33,8 +32,7 @@ _MOST_COPIES = 3
 """Code after a wait is built once for each wait before it: at most this many times the body in all."""
 
 
-@dataclass(frozen=True, slots=True)
-class DivergentBranch:
+class DivergentBranch(Record):
     """A branch that threads of a block may take differently.
 
     Attributes:

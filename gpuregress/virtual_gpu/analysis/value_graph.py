@@ -10,7 +10,7 @@ from collections.abc import Callable, Hashable
 from typing import ClassVar
 
 from gpuregress.virtual_gpu.analysis import effects
-from gpuregress.virtual_gpu.analysis.dominance import Dominance, Loop
+from gpuregress.virtual_gpu.analysis.control_flow_graph import Dominance, Loop
 from gpuregress.virtual_gpu.ptx.modifiers import type_of
 from gpuregress.virtual_gpu.ptx.opcode_table import Arithmetic, MemoryEffect, info
 from gpuregress.virtual_gpu.ptx.tree import Address, Instruction, Integer, Operand, Register, Symbol, elements

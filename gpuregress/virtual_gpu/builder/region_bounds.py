@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from llvmlite import ir
 
+from gpuregress.gpu.records import Record
 from gpuregress.virtual_gpu.builder.address_resolution import field, region_row
 from gpuregress.virtual_gpu.builder.structured import at, i64
 from gpuregress.virtual_gpu.builder.translation_unit import Unit, byte_size
@@ -14,8 +13,7 @@ from gpuregress.virtual_gpu.ptx.tree import Variable
 from gpuregress.virtual_gpu.runtime.machine_layout import LOCAL_WINDOW, SHARED_WINDOW
 
 
-@dataclass(frozen=True, slots=True)
-class RegionBounds:
+class RegionBounds(Record):
     """A stretch of memory that an access may be in.
 
     Attributes:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from dataclasses import field as dataclass_field
 from typing import Protocol
 
 from llvmlite import ir
+from msgspec import field
 
+from gpuregress.gpu.records import Record
 from gpuregress.virtual_gpu.analysis.control_flow_graph import ControlFlowGraph
 from gpuregress.virtual_gpu.analysis.liveness import AtWait
-from gpuregress.virtual_gpu.analysis.pointer_provenance import PointerProvenance
+from gpuregress.virtual_gpu.analysis.pointers import PointerProvenance
 from gpuregress.virtual_gpu.builder.emit import Emit
 from gpuregress.virtual_gpu.builder.frame import Frame
 from gpuregress.virtual_gpu.builder.region_bounds import MachineView, RegionBounds
@@ -82,15 +85,14 @@ class Proven:
         reads_shared: whether shared memory is only read up to the next barrier of the block.
     """
 
-    pointers: dict[tuple[Address, int], ir.Value] = field(default_factory=dict)
-    branches: dict[int, bool] = field(default_factory=dict)
+    pointers: dict[tuple[Address, int], ir.Value] = dataclass_field(default_factory=dict)
+    branches: dict[int, bool] = dataclass_field(default_factory=dict)
     escape: ir.Block | None = None
     is_watched: bool = False
     reads_shared: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Watched:
+class Watched(Record):
     """The statements at which exchanges between lanes are looked for; see `isa.memory.lane_exchange`.
 
     Attributes:

@@ -10,8 +10,7 @@ from llvmlite import ir
 
 from gpuregress.virtual_gpu.builder.structured import at, element, i32
 from gpuregress.virtual_gpu.builder.types import I8, I32, I64, width
-from gpuregress.virtual_gpu.runtime.machine_layout import ROW
-from gpuregress.virtual_gpu.runtime.thread_context import CLUSTER_BYTES, FIXED_BYTES, ROWS
+from gpuregress.virtual_gpu.runtime.machine_layout import CLUSTER_BYTES, FIXED_BYTES, ROW, ROWS
 
 YIELD, BARRIER, ARRIVE, WARP, CONVERGE, CLUSTER, STEP = range(7)
 """Kind of a wait: none; a barrier; a barrier without waiting; a warp operation; until no lane of the warp can

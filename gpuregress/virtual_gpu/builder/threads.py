@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Protocol
 
 from llvmlite import ir
 
+from gpuregress.gpu.records import Record
 from gpuregress.virtual_gpu.builder.region_bounds import MachineView
 from gpuregress.virtual_gpu.builder.structured import at, i32
 from gpuregress.virtual_gpu.builder.types import I8, I32, I64, POINTER
@@ -17,8 +17,7 @@ THREAD_TYPE = ir.ArrayType(I8, 48)
 COORDINATES = ("tid_x", "tid_y", "tid_z", "ctaid_x", "ctaid_y", "ctaid_z")
 
 
-@dataclass(frozen=True, slots=True)
-class ThreadNumbers:
+class ThreadNumbers(Record):
     """A thread's linear number in its block, its lane and its warp, i32."""
 
     linear: ir.Value

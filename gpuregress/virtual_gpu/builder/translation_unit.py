@@ -10,9 +10,8 @@ from typing import Any
 from llvmlite import ir
 
 from gpuregress.foundation.errors import UnsupportedError
-from gpuregress.virtual_gpu.analysis.cluster_size import is_clustered
 from gpuregress.virtual_gpu.analysis.effects import waits
-from gpuregress.virtual_gpu.analysis.symbol_references import uses_reserved_shared
+from gpuregress.virtual_gpu.analysis.module_facts import is_clustered, uses_reserved_shared
 from gpuregress.virtual_gpu.builder.address_resolution import build_resolve, build_resolve_in, build_resolve_own
 from gpuregress.virtual_gpu.builder.emit import Build
 from gpuregress.virtual_gpu.builder.types import I1, I8, I32, I64, POINTER
@@ -28,9 +27,8 @@ from gpuregress.virtual_gpu.ptx.tree import (
     chain_text,
 )
 from gpuregress.virtual_gpu.ptx.types import size as type_size
-from gpuregress.virtual_gpu.runtime.counters.probe_sites import COUNTERS, Lines, ProbeKind, ProbeSite
-from gpuregress.virtual_gpu.runtime.counters.stretches import Stretch
 from gpuregress.virtual_gpu.runtime.machine_layout import FUNCTION_STEP, FUNCTION_WINDOW, SHARED_START, lay_out_shared
+from gpuregress.virtual_gpu.runtime.probe_sites import COUNTERS, Lines, ProbeKind, ProbeSite, Stretch
 from gpuregress.virtual_gpu.runtime.program import Schedule, Site
 
 ProbeKey = tuple[str, str, int]

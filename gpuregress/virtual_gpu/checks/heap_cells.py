@@ -13,10 +13,10 @@ from gpuregress.virtual_gpu.builder.heap.records import Record, place
 from gpuregress.virtual_gpu.builder.structured import at, i64, open_function
 from gpuregress.virtual_gpu.builder.translation_unit import Unit
 from gpuregress.virtual_gpu.builder.types import I64, POINTER
-from gpuregress.virtual_gpu.checks.subroutines import subroutine
+from gpuregress.virtual_gpu.checks.shadow_cells import subroutine
 from gpuregress.virtual_gpu.ptx.tree import Call, Function, Symbol
 from gpuregress.virtual_gpu.runtime.checks import layout
-from gpuregress.virtual_gpu.runtime.heap.size_classes import CLASS, CLASS_SHIFT, HEADER_BYTES
+from gpuregress.virtual_gpu.runtime.device_heap import CLASS, CLASS_SHIFT, HEADER_BYTES
 from gpuregress.virtual_gpu.runtime.machine_layout import (
     GATHER,
     HEAP_CLASSES,

@@ -15,7 +15,7 @@ from gpuregress.virtual_gpu.builder.services import Services
 from gpuregress.virtual_gpu.builder.structured import at, i64, open_function
 from gpuregress.virtual_gpu.builder.types import I1, I64, POINTER
 from gpuregress.virtual_gpu.checks.access_notes import AccessNote, epoch_of, rules
-from gpuregress.virtual_gpu.checks.cells.shadow_place import ShadowPlace
+from gpuregress.virtual_gpu.checks.shadow_cells import ShadowPlace
 from gpuregress.virtual_gpu.ptx.tree import Function
 from gpuregress.virtual_gpu.runtime.checks import layout
 from gpuregress.virtual_gpu.runtime.machine_layout import LOCAL_WINDOW, REGION_SHIFT

@@ -12,7 +12,7 @@ from gpuregress.gpu.architecture_names import number
 from gpuregress.gpu.architectures import SM_90
 from gpuregress.gpu.demangle import demangle
 from gpuregress.virtual_gpu.analysis.effects import reads
-from gpuregress.virtual_gpu.analysis.symbol_references import names_used
+from gpuregress.virtual_gpu.analysis.module_facts import names_used
 from gpuregress.virtual_gpu.builder.frame import lay_out
 from gpuregress.virtual_gpu.builder.translation_unit import byte_size, where
 from gpuregress.virtual_gpu.ptx.opcode_table import MemoryEffect, Wait, info

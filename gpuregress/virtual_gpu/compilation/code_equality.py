@@ -8,9 +8,9 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 
 from gpuregress.gpu.architectures import SM_90
+from gpuregress.gpu.records import replace
 from gpuregress.virtual_gpu.compilation import object_cache
 from gpuregress.virtual_gpu.runtime.program import CompiledModule, ModuleFacts, Schedule
 

@@ -13,12 +13,20 @@ from llvmlite import ir
 
 from gpuregress.foundation.records.cases.launches import Dim3
 from gpuregress.gpu.architectures import SM_90
-from gpuregress.virtual_gpu.analysis.cluster_size import cluster_size, is_explicit
-from gpuregress.virtual_gpu.analysis.divergent_barriers import divergent_barriers
+from gpuregress.virtual_gpu.analysis.divergent_barriers import (
+    divergent_barriers,
+    whole_warp_operations,
+    with_branches_around_barriers,
+)
 from gpuregress.virtual_gpu.analysis.footprint import footprint
-from gpuregress.virtual_gpu.analysis.symbol_references import names_used, uses_grid_barrier, uses_reserved_shared
+from gpuregress.virtual_gpu.analysis.module_facts import (
+    cluster_size,
+    is_explicit,
+    names_used,
+    uses_grid_barrier,
+    uses_reserved_shared,
+)
 from gpuregress.virtual_gpu.analysis.uniformity import Uniformity
-from gpuregress.virtual_gpu.analysis.whole_warp_operations import whole_warp_operations
 from gpuregress.virtual_gpu.builder.address_resolution import field, is_stopped, set_field
 from gpuregress.virtual_gpu.builder.floating_point_environment import wrap
 from gpuregress.virtual_gpu.builder.python_calls import raw_call
@@ -27,14 +35,12 @@ from gpuregress.virtual_gpu.builder.structured import Cell, at, counted, i32, i6
 from gpuregress.virtual_gpu.builder.threads import dimension
 from gpuregress.virtual_gpu.builder.translation_unit import Unit, byte_size, has_local_gaps, where
 from gpuregress.virtual_gpu.builder.types import I32, I64
-from gpuregress.virtual_gpu.checks.analysis.granules import meets_in_part
-from gpuregress.virtual_gpu.checks.analysis.unwatched import unwatched
-from gpuregress.virtual_gpu.checks.analysis.written_buffers import written_buffers
+from gpuregress.virtual_gpu.checks.program_facts import meets_in_part, unwatched, written_buffers
 from gpuregress.virtual_gpu.checks.synchronization import begin_turn
 from gpuregress.virtual_gpu.functions.kernel_body import Body
 from gpuregress.virtual_gpu.ptx.opcode_table import Exchange, info
 from gpuregress.virtual_gpu.ptx.tree import Function, Instruction, Label
-from gpuregress.virtual_gpu.runtime.bulk.queue_layout import HEADER_BYTES, ROW_BYTES
+from gpuregress.virtual_gpu.runtime.bulk_forms import HEADER_BYTES, ROW_BYTES
 from gpuregress.virtual_gpu.runtime.machine_layout import (
     BULK_END,
     CHECK_END,
@@ -45,7 +51,6 @@ from gpuregress.virtual_gpu.runtime.machine_layout import (
 )
 from gpuregress.virtual_gpu.runtime.program import KernelFacts, LocalVariable, StoredFootprint
 from gpuregress.virtual_gpu.runtime.record_codec import encode
-from gpuregress.virtual_gpu.schedule.guarded_barriers import with_branches_around_barriers
 from gpuregress.virtual_gpu.schedule.lockstep import Lockstep
 from gpuregress.virtual_gpu.schedule.passes import Passes
 from gpuregress.virtual_gpu.schedule.schedule_base import BlockSchedule

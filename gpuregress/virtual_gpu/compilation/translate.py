@@ -4,23 +4,27 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import pairwise
 
 from gpuregress.foundation.errors import DeviceError, UnsupportedError
-from gpuregress.virtual_gpu.analysis.cluster_size import check_cluster
+from gpuregress.gpu.records import replace
+from gpuregress.virtual_gpu.analysis.module_facts import check_cluster
 from gpuregress.virtual_gpu.builder.initializers import variable_facts
 from gpuregress.virtual_gpu.builder.translation_unit import Unit, byte_size
 from gpuregress.virtual_gpu.checks import local_notes
-from gpuregress.virtual_gpu.checks.analysis.commuting_atomics import usual_kind
-from gpuregress.virtual_gpu.checks.analysis.dead_loads import with_guarded_loads
-from gpuregress.virtual_gpu.checks.analysis.granules import granules, has_strong_accesses, orders_in_part, synchronizes
-from gpuregress.virtual_gpu.checks.analysis.volatile_data import volatile_data
+from gpuregress.virtual_gpu.checks.dead_loads import with_guarded_loads
 from gpuregress.virtual_gpu.checks.heap_cells import allocates
+from gpuregress.virtual_gpu.checks.program_facts import (
+    granules,
+    has_strong_accesses,
+    orders_in_part,
+    synchronizes,
+    usual_kind,
+    volatile_data,
+)
 from gpuregress.virtual_gpu.compilation.assembler_checks import check, constant_bytes
 from gpuregress.virtual_gpu.compilation.kernel import build_kernel
-from gpuregress.virtual_gpu.functions.device_function import build_device_function
-from gpuregress.virtual_gpu.functions.device_runtime import with_device_runtime
+from gpuregress.virtual_gpu.functions.device_function import build_device_function, with_device_runtime
 from gpuregress.virtual_gpu.functions.inlining import inlined
 from gpuregress.virtual_gpu.isa.arithmetic.constant_divisors import with_constant_divisors
 from gpuregress.virtual_gpu.isa.matrix.mma_batches import with_batches

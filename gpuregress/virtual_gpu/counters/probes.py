@@ -13,14 +13,21 @@ from gpuregress.virtual_gpu.builder.structured import Cell, at, i32, i64
 from gpuregress.virtual_gpu.builder.threads import Thread, linear_thread
 from gpuregress.virtual_gpu.builder.translation_unit import Unit
 from gpuregress.virtual_gpu.builder.types import I32, I64, convert
-from gpuregress.virtual_gpu.counters.bounds import IndexBound, find_bounds
-from gpuregress.virtual_gpu.counters.conditions import BranchCondition, find_conditions, number_loops
-from gpuregress.virtual_gpu.counters.loop_plan import CountedLoop, CountedLoops, plan_loops
+from gpuregress.virtual_gpu.counters.conditions import (
+    BranchCondition,
+    CountedLoop,
+    CountedLoops,
+    IndexBound,
+    find_bounds,
+    find_conditions,
+    number_loops,
+    plan_loops,
+)
 from gpuregress.virtual_gpu.counters.traces import Traces, source_places
 from gpuregress.virtual_gpu.ptx.opcode_table import Control, Wait, info
 from gpuregress.virtual_gpu.ptx.tree import Call, Instruction, Label
 from gpuregress.virtual_gpu.ptx.types import is_signed
-from gpuregress.virtual_gpu.runtime.counters.probe_sites import Lines, ProbeKind
+from gpuregress.virtual_gpu.runtime.probe_sites import Lines, ProbeKind
 
 
 class Probes:

@@ -1,4 +1,7 @@
-"""Lowering of one function: registers, guards, basic blocks, waits."""
+"""Lowering of one function: registers, guards, basic blocks, waits.
+
+Counter of executed instructions, in a register of each LLVM function until it returns.
+"""
 
 from __future__ import annotations
 
@@ -10,15 +13,14 @@ from gpuregress.virtual_gpu.analysis import effects
 from gpuregress.virtual_gpu.analysis.control_flow_graph import ControlFlowGraph
 from gpuregress.virtual_gpu.analysis.effects import CARRY
 from gpuregress.virtual_gpu.analysis.liveness import AtWait
-from gpuregress.virtual_gpu.analysis.local_registers import local_registers
-from gpuregress.virtual_gpu.analysis.pointer_provenance import PointerProvenance
+from gpuregress.virtual_gpu.analysis.pointers import PointerProvenance
 from gpuregress.virtual_gpu.builder import types
-from gpuregress.virtual_gpu.builder.address_resolution import is_stopped, set_field
+from gpuregress.virtual_gpu.builder.address_resolution import field, is_stopped, set_field
 from gpuregress.virtual_gpu.builder.emit import Build
 from gpuregress.virtual_gpu.builder.frame import Frame
 from gpuregress.virtual_gpu.builder.region_bounds import MachineView, RegionBounds
 from gpuregress.virtual_gpu.builder.services import Exits, Proven, Watched
-from gpuregress.virtual_gpu.builder.structured import at, entry_alloca, i64
+from gpuregress.virtual_gpu.builder.structured import Cell, at, entry_alloca, i64
 from gpuregress.virtual_gpu.builder.symbols import symbol_value
 from gpuregress.virtual_gpu.builder.thread_context import YIELD
 from gpuregress.virtual_gpu.builder.threads import Thread
@@ -26,16 +28,16 @@ from gpuregress.virtual_gpu.builder.translation_unit import Unit
 from gpuregress.virtual_gpu.builder.types import I1, POINTER, convert, llvm_type
 from gpuregress.virtual_gpu.checks import local_notes
 from gpuregress.virtual_gpu.counters.probes import Probes
-from gpuregress.virtual_gpu.functions.instruction_counter import InstructionCounter
-from gpuregress.virtual_gpu.functions.register_values import Known, RegisterValues
+from gpuregress.virtual_gpu.functions.register_values import Known, RegisterValues, local_registers
 from gpuregress.virtual_gpu.isa.control.calls import lower_call
 from gpuregress.virtual_gpu.isa.control.special_registers import special_register
 from gpuregress.virtual_gpu.isa.lowering_table import lowering
+from gpuregress.virtual_gpu.isa.matrix.mma_batches import instruction_count
 from gpuregress.virtual_gpu.isa.memory.lane_exchange import watch
 from gpuregress.virtual_gpu.isa.memory.load_store import MemoryAccess, access_site
 from gpuregress.virtual_gpu.ptx.errors import unsupported
 from gpuregress.virtual_gpu.ptx.modifiers import space_of
-from gpuregress.virtual_gpu.ptx.opcode_table import Control, info
+from gpuregress.virtual_gpu.ptx.opcode_table import Control, Wait, info
 from gpuregress.virtual_gpu.ptx.tree import (
     Address,
     Call,
@@ -52,8 +54,59 @@ from gpuregress.virtual_gpu.ptx.tree import (
     Symbol,
 )
 from gpuregress.virtual_gpu.ptx.types import is_signed
-from gpuregress.virtual_gpu.runtime.machine_layout import FAULT_LOOP
-from gpuregress.virtual_gpu.runtime.thread_context import DEPARTED
+from gpuregress.virtual_gpu.runtime.machine_layout import DEPARTED, FAULT_LOOP
+
+
+class InstructionCounter:
+    """The instructions that the threads of one function have executed.
+
+    An instruction whose guard is false counts: it is issued. A loop that waits for other threads does not count.
+
+    Args:
+        view: the machine, as the LLVM function sees it.
+        flow: control flow of the function.
+        is_wanted: whether code that counts is built.
+    """
+
+    def __init__(self, view: MachineView, flow: ControlFlowGraph, *, is_wanted: bool) -> None:
+        self._view, self._flow = view, flow
+        self._cell = Cell(view.entry, i64(0)) if is_wanted else None
+
+    def total(self, b: ir.IRBuilder) -> ir.Value:
+        """The number counted since it was last stored, i64; 0 where nothing is counted."""
+        return i64(0) if self._cell is None else self._cell.get(b)
+
+    def add(self, b: ir.IRBuilder, number: ir.Value) -> None:
+        """Count further instructions."""
+        if self._cell is not None:
+            self._cell.add(number, b)
+
+    def add_run(self, b: ir.IRBuilder, number: int, start: int) -> None:
+        """Count the instructions of a block from a statement on, to its end or the next one that a thread may leave.
+
+        Args:
+            b: the builder.
+            number: of the block.
+            start: the first statement.
+        """
+        if self._cell is None or number in self._flow.waiting_blocks:
+            return
+        total = 0
+        for index in range(start, self._flow.blocks[number].end):
+            statement = self._flow.statements[index]
+            is_step = isinstance(statement, Instruction) and info(statement).wait is Wait.STEP
+            total += 0 if is_step or isinstance(statement, Label) else instruction_count(statement)
+            if self._flow.may_leave(index):
+                break
+        if total:
+            self._cell.add(i64(total), b)
+
+    def store(self, b: ir.IRBuilder) -> None:
+        """Add the count to the machine's, and begin again at 0."""
+        if self._cell is not None:
+            machine = self._view.machine
+            set_field(b, machine, "instructions", b.add(field(b, machine, "instructions"), self._cell.get(b)))
+            self._cell.set(i64(0), b)
 
 
 class FunctionEmitter:

@@ -5,8 +5,7 @@ Recursive functions and long ones that never wait stay functions.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from gpuregress.gpu.records import replace
 from gpuregress.virtual_gpu.analysis import effects
 from gpuregress.virtual_gpu.ptx.tree import (
     Address,

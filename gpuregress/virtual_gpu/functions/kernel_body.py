@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from llvmlite import ir
 
-from gpuregress.virtual_gpu.analysis.cluster_size import is_clustered
-from gpuregress.virtual_gpu.analysis.symbol_references import uses_grid_barrier
+from gpuregress.virtual_gpu.analysis.module_facts import is_clustered, uses_grid_barrier
 from gpuregress.virtual_gpu.builder.address_resolution import set_field
 from gpuregress.virtual_gpu.builder.region_bounds import MachineView
 from gpuregress.virtual_gpu.builder.structured import Cell, at, entry_alloca, i64, open_function

@@ -7,25 +7,25 @@ them or writes their counters.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import field
 
 from gpuregress.gpu.base import LaunchReport
 from gpuregress.gpu.instruments import Instruments
-from gpuregress.virtual_gpu.parallel.launch import KernelLaunch
+from gpuregress.gpu.records import Record
+from gpuregress.virtual_gpu.parallel.affine import KernelLaunch
 from gpuregress.virtual_gpu.runtime.arena import Arena
-from gpuregress.virtual_gpu.runtime.bulk.copies import BulkCopies
+from gpuregress.virtual_gpu.runtime.bulk_copies import BulkCopies
 from gpuregress.virtual_gpu.runtime.faults import FaultContext
 from gpuregress.virtual_gpu.runtime.machine_layout import Machine
 from gpuregress.virtual_gpu.runtime.memory import AddressSpace
 from gpuregress.virtual_gpu.runtime.program import KernelFacts, ModuleFacts
 
 
-@dataclass(frozen=True, slots=True)
-class InstrumentedLaunch:
+class InstrumentedLaunch(Record):
     """A launch on one core that instruments watch.
 
     Attributes:

@@ -1,17 +1,87 @@
-"""Values of higher precision beside those of a launch, and the instructions at which digits are lost."""
+"""Values of higher precision beside those of a launch, and the instructions at which digits are lost.
+
+Counts of the instructions of a launch that cancelled digits or lost a shadow.
+
+Hash table of the shadow values of memory, which compiled code fills.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import replace
+from collections.abc import Collection, Sequence
 
-from gpuregress.gpu.accuracy import Place
+import numpy as np
+import numpy.typing as npt
+
+from gpuregress.gpu.accuracy import Place, RoundingSite
 from gpuregress.gpu.base import LaunchReport, Shadow
 from gpuregress.gpu.instruments import Instruments
+from gpuregress.gpu.records import replace
 from gpuregress.virtual_gpu.instruments.launch_instrument import InstrumentedLaunch, LaunchInstrument
-from gpuregress.virtual_gpu.runtime.counters import rounding_sites
-from gpuregress.virtual_gpu.runtime.memory import Region
-from gpuregress.virtual_gpu.runtime.shadows.shadow_table import ShadowTable
+from gpuregress.virtual_gpu.runtime.machine_layout import SHADOW_SIZE_SHIFT
+from gpuregress.virtual_gpu.runtime.memory import Bytes, Region
+from gpuregress.virtual_gpu.runtime.probe_sites import COUNTERS, ProbeSite
+
+
+def take(sites: Sequence[ProbeSite], counters: npt.NDArray[np.uint64]) -> tuple[RoundingSite, ...]:
+    """The instructions whose accuracy was watched since the last call; sets their counters to 0.
+
+    Instructions at one place, as of an unrolled loop, are one.
+    """
+    found: dict[tuple[object, ...], RoundingSite] = {}
+    for site in sites:
+        if site.kind not in ("rounding", "restart"):
+            continue
+        values = [int(value) for value in counters[site.first : site.first + COUNTERS[site.kind]]]
+        counters[site.first : site.first + COUNTERS[site.kind]] = 0
+        count, bits = (values[1], values[2]) if site.kind == "rounding" else (values[0], 0)
+        key = (site.kind, site.lines, site.note)
+        before = found.get(key)
+        if before is not None:
+            count, bits = count + before.count, max(bits, before.bits)
+        place = site.lines[0] if site.lines else ()
+        kind = "rounding" if site.kind == "rounding" else "restart"
+        found[key] = RoundingSite(kind, place, count, bits, site.note)  # type: ignore[arg-type]
+    return tuple(found.values())
+
+
+_LEAST, _MOST = 1 << 18, 1 << 26
+_WORDS = np.dtype([("key", "<u8"), ("bits", "<u8"), ("high", "<f8"), ("low", "<f8")])
+Values = npt.NDArray[np.float64]
+
+
+class ShadowTable:
+    """The shadows of all memory of a device.
+
+    Args:
+        memory_bytes: of all regions; there is room for twice as many elements of four bytes.
+    """
+
+    def __init__(self, memory_bytes: int) -> None:
+        wanted = _LEAST + memory_bytes // 2
+        self.rows = np.zeros(min(_MOST, 1 << (wanted - 1).bit_length()), _WORDS)
+
+    def read(self, host: int, data: Bytes, itemsize: int) -> tuple[Values, Values, npt.NDArray[np.bool_]]:
+        """Return both parts of the shadow of each element, and which elements have one.
+
+        Args:
+            host: address of the first element.
+            data: the memory as it is.
+            itemsize: bytes of an element.
+        """
+        count = len(data) // itemsize
+        high, low, known = np.zeros(count), np.zeros(count), np.zeros(count, np.bool_)
+        size = self.rows["key"] >> np.uint64(SHADOW_SIZE_SHIFT)
+        address = self.rows["key"] & np.uint64((1 << SHADOW_SIZE_SHIFT) - 1)
+        inside = (size == itemsize) & (address >= host) & (address < host + count * itemsize)
+        rows = self.rows[inside]
+        offsets = address[inside] - np.uint64(host)
+        rows, offsets = rows[offsets % itemsize == 0], offsets[offsets % itemsize == 0]
+        numbers = (offsets // np.uint64(itemsize)).astype(np.int64)
+        now = data[: count * itemsize].view(f"<u{itemsize}").astype(np.uint64)
+        valid = now[numbers] == rows["bits"]
+        numbers, rows = numbers[valid], rows[valid]
+        high[numbers], low[numbers], known[numbers] = rows["high"], rows["low"], True
+        return high, low, known
 
 
 class ShadowValues(LaunchInstrument):
@@ -48,7 +118,7 @@ class ShadowValues(LaunchInstrument):
 
     def after(self, launch: InstrumentedLaunch, report: LaunchReport) -> LaunchReport:
         """Add the instructions at which digits were lost."""
-        roundings = rounding_sites.take(launch.program.probes, launch.counters)
+        roundings = take(launch.program.probes, launch.counters)
         return replace(report, roundings=roundings, shadows_lost=launch.machine.shadows_lost)
 
     def clear(self) -> None:

@@ -6,11 +6,11 @@ import ctypes
 import os
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from gpuregress.foundation.errors import UsageError
+from gpuregress.gpu.records import Record
 from gpuregress.virtual_gpu.runtime.machine_layout import Machine
 
 VARIABLE = "GPUREGRESS_CPU_BLOCK_ORDER"
@@ -18,8 +18,7 @@ VARIABLE = "GPUREGRESS_CPU_BLOCK_ORDER"
 REVERSED = "reversed"
 
 
-@dataclass(frozen=True, slots=True)
-class Order:
+class Order(Record):
     """The order of one run of a case.
 
     Attributes:

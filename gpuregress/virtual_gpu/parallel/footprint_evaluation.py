@@ -11,18 +11,21 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from gpuregress.virtual_gpu.parallel.affine_expressions import ZERO, Affine, NotAffineError
-from gpuregress.virtual_gpu.parallel.affine_operations import AffineOperations
-from gpuregress.virtual_gpu.parallel.constraints import (
+from gpuregress.gpu.records import Record
+from gpuregress.virtual_gpu.parallel.affine import (
     NEGATED,
     UNBOUNDED,
+    ZERO,
+    Affine,
+    AffineOperations,
     ConstraintSystem,
+    NotAffineError,
+    Range,
     decide,
     iteration_limit,
     nonpositive,
     nonpositive_before_zero,
 )
-from gpuregress.virtual_gpu.parallel.launch import Range
 from gpuregress.virtual_gpu.runtime.footprint_ir import (
     Condition,
     Conditions,
@@ -53,8 +56,7 @@ class _InfeasibleError(Exception):
     """The conditions of an instance contradict each other."""
 
 
-@dataclass(frozen=True, slots=True)
-class LaunchValues:
+class LaunchValues(Record):
     """A footprint, and the numbers of a launch that its expressions refer to.
 
     Attributes:

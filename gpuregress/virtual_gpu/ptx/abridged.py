@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+
+from gpuregress.gpu.records import Record
 
 _STRUCTURE = re.compile(r'[{};]|"(?:[^"\\\n]|\\.)*"|//[^\n]*|/\*.*?\*/', re.DOTALL)
 _HEADER = re.compile(r"\.(?:entry|func)\b(?:\s*\.\w+(?:\s*\([^)]*\))?)*\s*(?:\([^)]*\))?\s*([A-Za-z_$%][\w$]*)")
@@ -16,8 +17,7 @@ _NAME = re.compile(r"[A-Za-z_$%][\w$]*")
 _SHARED = re.compile(r"^[ \t]*\.shared\b[^;]*;", re.MULTILINE)
 
 
-@dataclass(frozen=True, slots=True)
-class Abridged:
+class Abridged(Record):
     """A PTX text without the bodies that are not needed; the others keep their lines.
 
     Attributes:
@@ -29,8 +29,7 @@ class Abridged:
     skipped: frozenset[str] = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
-class _Body:
+class _Body(Record):
     name: str
     start: int
     end: int

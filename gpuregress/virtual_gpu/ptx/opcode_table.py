@@ -7,10 +7,10 @@ other opcode the passes assume the worst: see `UNKNOWN`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from enum import Enum, auto
 from functools import lru_cache
 
+from gpuregress.gpu.records import Record, replace
 from gpuregress.virtual_gpu.ptx.tree import Instruction
 
 
@@ -92,8 +92,7 @@ class Arithmetic(Enum):
     SELECT = auto()
 
 
-@dataclass(frozen=True, slots=True)
-class OpcodeInfo:
+class OpcodeInfo(Record):
     """The properties of an opcode.
 
     Attributes:
@@ -168,7 +167,7 @@ _TENSOR_MAP = OpcodeInfo(
 )
 _MATRICES = OpcodeInfo("matrix.matrix_moves", _VARYING, wait=Wait.WARP, exchange=Exchange.MATRICES, is_aligned=True)
 _PRODUCT = replace(_MATRICES, operands_in_context=True, results_in_context=True)
-_ROWS: dict[str, OpcodeInfo] = {
+ROWS: dict[str, OpcodeInfo] = {
     # Arithmetic, by the instruction's type.
     "add": replace(_SUM, arithmetic=Arithmetic.ADD),
     "sub": replace(_SUM, arithmetic=Arithmetic.SUBTRACT),
@@ -284,7 +283,7 @@ _ROWS: dict[str, OpcodeInfo] = {
 
 def _by_opcode() -> dict[str, dict[frozenset[str], OpcodeInfo]]:
     opcodes: dict[str, dict[frozenset[str], OpcodeInfo]] = {}
-    for names, row in _ROWS.items():
+    for names, row in ROWS.items():
         for name in names.split():
             opcode, *modifiers = name.split(".")
             opcodes.setdefault(opcode, {})[frozenset(modifiers)] = row

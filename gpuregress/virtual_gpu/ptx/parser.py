@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
-from dataclasses import replace
 
+from gpuregress.gpu.records import replace
 from gpuregress.virtual_gpu.ptx import declarations
 from gpuregress.virtual_gpu.ptx.abridged import Abridged, abridge
 from gpuregress.virtual_gpu.ptx.cursor import Cursor

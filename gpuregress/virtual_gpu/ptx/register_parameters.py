@@ -8,8 +8,9 @@ parameters and stores its results before it returns; a caller stores what it pas
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
+from gpuregress.gpu.records import Record, replace
 from gpuregress.virtual_gpu.ptx.lexer import PtxError
 from gpuregress.virtual_gpu.ptx.scopes import ELEMENTS
 from gpuregress.virtual_gpu.ptx.tree import (
@@ -43,8 +44,7 @@ def with_parameters_in_memory(functions: Sequence[Function]) -> tuple[Function, 
     return tuple(_Rewriting(item, declared).done() for item in functions)
 
 
-@dataclass(frozen=True, slots=True)
-class _Line:
+class _Line(Record):
     """What the statements that are made for another one have of it."""
 
     guard: Guard | None

@@ -6,8 +6,8 @@ PTX ISA manual, chapters 4, 6 and 9.
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 
+from gpuregress.gpu.records import replace
 from gpuregress.virtual_gpu.ptx import declarations
 from gpuregress.virtual_gpu.ptx.cursor import Cursor
 from gpuregress.virtual_gpu.ptx.lexer import PtxError, Token

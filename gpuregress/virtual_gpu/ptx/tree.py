@@ -7,10 +7,14 @@ register, so that a name is unique within its function.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from dataclasses import field as dataclass_field
 from typing import ClassVar, Literal, TypeAlias
 
+from msgspec import field
+
 from gpuregress.foundation.errors import CALLED_AT
+from gpuregress.gpu.records import Record
 
 Space = Literal["reg", "const", "global", "local", "param", "shared", "tex"]
 
@@ -35,7 +39,7 @@ class SourceLine:
     line: int
     calls: tuple[tuple[str, int], ...] = ()
     library: tuple[tuple[str, int], ...] = ()
-    inner: tuple[tuple[str, int, int], ...] = field(default=(), compare=False, repr=False)
+    inner: tuple[tuple[str, int, int], ...] = dataclass_field(default=(), compare=False, repr=False)
 
     def __str__(self) -> str:
         """`saxpy.cu:12`, or `dot.cuh:8, called at gemv.cu:10`."""
@@ -53,88 +57,76 @@ UNDEFINED = "undefined"
 # --- operands ---------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Register:
+class Register(Record):
     """`%r1`, `%tid.x`, `%SP`."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class Integer:
+class Integer(Record):
     """An integer constant, sign applied."""
 
     value: int
 
 
-@dataclass(frozen=True, slots=True)
-class Float:
+class Float(Record):
     """A floating-point constant as the bits it has: `0f3F800000` (width 32), `0d…` (width 64), `1.5` (width 64)."""
 
     bits: int
     width: Literal[32, 64]
 
 
-@dataclass(frozen=True, slots=True)
-class Symbol:
+class Symbol(Record):
     """The name of a variable, function or label, plus bytes."""
 
     name: str
     offset: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Address:
+class Address(Record):
     """`[base + offset]`; the base of an absolute address is an Integer."""
 
     base: Register | Symbol | Integer
     offset: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Vector:
+class Vector(Record):
     """`{%f1, %f2, _, 0f00000000}`."""
 
     elements: tuple[Operand, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Pair:
+class Pair(Record):
     """`%p1|%p2`: the second result of setp, shfl, vote, match."""
 
     first: Operand
     second: Operand
 
 
-@dataclass(frozen=True, slots=True)
-class Negated:
+class Negated(Record):
     """`!%p1`."""
 
     operand: Register
 
 
-@dataclass(frozen=True, slots=True)
-class Sink:
+class Sink(Record):
     """`_`: a discarded result."""
 
 
-@dataclass(frozen=True, slots=True)
-class Selected:
+class Selected(Record):
     """Selected bytes or a half of a register, in video instructions: `%r1.b0`, `%r2.h1`, `%r3.b3210`."""
 
     register: Register
     part: str
 
 
-@dataclass(frozen=True, slots=True)
-class Minus:
+class Minus(Record):
     """`-%r1`, `-%r2.h0`: a negated operand of vmad."""
 
     operand: Register | Selected
 
 
-@dataclass(frozen=True, slots=True)
-class TextureAddress:
+class TextureAddress(Record):
     """`[texture, {coordinates}]`, as in tex, suld, cp.async.bulk.tensor."""
 
     base: Register | Symbol
@@ -154,8 +146,7 @@ def elements(operand: Operand) -> tuple[Operand, ...]:
 # --- statements -------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Guard:
+class Guard(Record):
     """`@%p1` or `@!%p1`."""
 
     register: str
@@ -186,7 +177,7 @@ class Instruction:
     source: SourceLine | None = None
     used_bytes: int | None = None
     live_if: str = ""
-    registers: dict[str, tuple[str, ...]] = field(default_factory=dict, init=False, repr=False, compare=False)
+    registers: dict[str, tuple[str, ...]] = dataclass_field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
     def mnemonic(self) -> str:
@@ -194,8 +185,7 @@ class Instruction:
         return ".".join((self.opcode, *self.modifiers))
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(Record):
     """`call (results), callee, (arguments), prototype;`: results and arguments name `.param` variables or values.
 
     Attributes:
@@ -215,8 +205,7 @@ class Call:
     source: SourceLine | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Label:
+class Label(Record):
     """`$L__BB0_2:`, which has no guard."""
 
     guard: ClassVar[None] = None
@@ -227,8 +216,7 @@ class Label:
 Statement: TypeAlias = Instruction | Call | Label
 
 
-@dataclass(frozen=True, slots=True)
-class MaskedSymbol:
+class MaskedSymbol(Record):
     """One byte of an address in an initializer: `0xFF00(table+4)` is the byte under the mask, shifted down."""
 
     symbol: Symbol
@@ -241,8 +229,7 @@ Initializer: TypeAlias = Integer | Float | Symbol | MaskedSymbol
 # --- declarations -----------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class RegisterDeclaration:
+class RegisterDeclaration(Record):
     """A register: its type as declared (`pred`, `b32`, `f64`) and its lanes (1, or 2, 4 for `.v2`, `.v4`)."""
 
     name: str
@@ -250,8 +237,7 @@ class RegisterDeclaration:
     lanes: int = 1
 
 
-@dataclass(frozen=True, slots=True)
-class Variable:
+class Variable(Record):
     """A variable in a state space, or a parameter.
 
     Attributes:
@@ -276,8 +262,7 @@ class Variable:
     pointer: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Prototype:
+class Prototype(Record):
     """A `.callprototype`: the types of an indirect call."""
 
     name: str
@@ -285,8 +270,7 @@ class Prototype:
     parameters: tuple[Variable, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Function:
+class Function(Record):
     """A kernel (`.entry`) or device function (`.func`); `body` is None for a declaration.
 
     Attributes:
@@ -310,8 +294,7 @@ class Function:
     is_skipped: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Module:
+class Module(Record):
     """A whole PTX text."""
 
     version: str

@@ -7,11 +7,16 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from gpuregress.virtual_gpu.runtime.bulk.queue_layout import QUEUE_BYTES
+from gpuregress.virtual_gpu.runtime.bulk_forms import QUEUE_BYTES
 from gpuregress.virtual_gpu.runtime.checks.shadow_memory import BlockState
-from gpuregress.virtual_gpu.runtime.machine_layout import EXCHANGE_ENTRIES, EXCHANGE_SHIFT, LOCAL_START, local_stride
+from gpuregress.virtual_gpu.runtime.machine_layout import (
+    EXCHANGE_ENTRIES,
+    EXCHANGE_SHIFT,
+    LOCAL_START,
+    ROWS,
+    local_stride,
+)
 from gpuregress.virtual_gpu.runtime.program import KernelFacts
-from gpuregress.virtual_gpu.runtime.thread_context import ROWS
 
 _Bytes = npt.NDArray[np.uint8]
 _ALIGNMENT = 1024

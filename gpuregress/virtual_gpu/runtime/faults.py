@@ -4,24 +4,24 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+from msgspec import field
 
 from gpuregress.foundation.errors import CALLED_AT, FaultLocation, KernelFault
 from gpuregress.foundation.records.cases.launches import Dim3
 from gpuregress.gpu.architectures import SM_90
 from gpuregress.gpu.demangle import demangle
+from gpuregress.gpu.records import Record, replace
 from gpuregress.virtual_gpu.ptx.tree import UNDEFINED
 from gpuregress.virtual_gpu.runtime import machine_layout
-from gpuregress.virtual_gpu.runtime.bulk.copies import BadAccess
-from gpuregress.virtual_gpu.runtime.heap.device_heap import Allocation
-from gpuregress.virtual_gpu.runtime.machine_layout import Machine
+from gpuregress.virtual_gpu.runtime.bulk_copies import BadAccess
+from gpuregress.virtual_gpu.runtime.device_heap import Allocation
+from gpuregress.virtual_gpu.runtime.machine_layout import DEPARTED, DONE, ROWS, Machine
 from gpuregress.virtual_gpu.runtime.memory import AddressSpace, Region, offset_in
 from gpuregress.virtual_gpu.runtime.program import KernelFacts, ModuleFacts, Site
 from gpuregress.virtual_gpu.runtime.textures import Textures
-from gpuregress.virtual_gpu.runtime.thread_context import DEPARTED, DONE, ROWS
 
 _MOST_RANGES = 6
 _MOST_BLOCKS = 100
@@ -50,8 +50,7 @@ _OF_MANY_THREADS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class ClusterBlock:
+class ClusterBlock(Record):
     """A block of the cluster that ran last.
 
     Attributes:
@@ -65,8 +64,7 @@ class ClusterBlock:
     done: bool
 
 
-@dataclass(frozen=True, slots=True)
-class FaultContext:
+class FaultContext(Record):
     """The launch in which a fault happened, with the facts that its message needs.
 
     Attributes:
@@ -235,8 +233,7 @@ def _block(machine: Machine) -> str:
 # --- accesses ---------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class _Target:
+class _Target(Record):
     """The object that an address was meant for: name, size, bytes of an element, offset of the access.
 
     `rank` is that of the block whose shared memory it is in, where a kernel has clusters. `history` tells where memory

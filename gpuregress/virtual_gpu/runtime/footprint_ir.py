@@ -7,14 +7,14 @@ Operands are indices into `Footprint.nodes`.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import TypeAlias, get_args
+
+from gpuregress.gpu.records import Record
 
 COMPARISONS = frozenset(["==", "!=", "<", "<=", ">", ">="])
 
 
-@dataclass(frozen=True, slots=True)
-class Operation:
+class Operation(Record):
     """A value computed from other values.
 
     Attributes:
@@ -50,38 +50,33 @@ class _Leaf:
     operands: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Constant(_Leaf):
+class Constant(_Leaf, Record):
     """An integer."""
 
     value: int
 
 
-@dataclass(frozen=True, slots=True)
-class Coordinate(_Leaf):
+class Coordinate(_Leaf, Record):
     """A special register of the thread, block or grid: `tid.x`, `ntid.x`, `ctaid.x`, `nctaid.x`, ...."""
 
     register: str
 
 
-@dataclass(frozen=True, slots=True)
-class ParameterValue(_Leaf):
+class ParameterValue(_Leaf, Record):
     """A number of `size` bytes at byte `offset` of the parameter space."""
 
     offset: int
     size: int
 
 
-@dataclass(frozen=True, slots=True)
-class VariableAddress(_Leaf):
+class VariableAddress(_Leaf, Record):
     """The address `byte` bytes behind the start of a module variable."""
 
     variable: str
     byte: int
 
 
-@dataclass(frozen=True, slots=True)
-class Phi:
+class Phi(Record):
     """The value of the predecessor block through which control entered a block.
 
     Attributes:
@@ -95,8 +90,7 @@ class Phi:
     operands: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Induction:
+class Induction(Record):
     """An induction variable: `initial + iteration * step`, iterations counted from 0.
 
     Attributes:
@@ -120,16 +114,14 @@ class Induction:
         return zip(self.signs, self.operands[1:], strict=True)
 
 
-@dataclass(frozen=True, slots=True)
-class Unknown(_Leaf):
+class Unknown(_Leaf, Record):
     """Any value."""
 
 
 Node: TypeAlias = Operation | Constant | Coordinate | ParameterValue | VariableAddress | Phi | Induction | Unknown
 
 
-@dataclass(frozen=True, slots=True)
-class Condition:
+class Condition(Record):
     """A predicate that holds, or does not hold.
 
     Attributes:
@@ -144,8 +136,7 @@ class Condition:
 Conditions: TypeAlias = tuple[Condition, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class LoopConditions:
+class LoopConditions(Record):
     """Conditions on the iterations of a loop.
 
     Attributes:
@@ -157,8 +148,7 @@ class LoopConditions:
     enter: Conditions
 
 
-@dataclass(frozen=True, slots=True)
-class Write:
+class Write(Record):
     """A store of `size` bytes, `offset` bytes behind an address."""
 
     size: int
@@ -167,8 +157,7 @@ class Write:
     conditions: Conditions
 
 
-@dataclass(frozen=True, slots=True)
-class Read:
+class Read(Record):
     """A load of `size` bytes, `offset` bytes behind an address.
 
     Attributes:
@@ -183,15 +172,13 @@ class Read:
     buffers: tuple[int | str, ...] | None
 
 
-@dataclass(frozen=True, slots=True)
-class TextureRead:
+class TextureRead(Record):
     """A read through the texture or surface whose handle is at byte `handle` of the parameter space."""
 
     handle: int
 
 
-@dataclass(frozen=True, slots=True)
-class SurfaceWrite:
+class SurfaceWrite(Record):
     """A store of `size` bytes through a surface.
 
     Attributes:
@@ -210,8 +197,7 @@ class SurfaceWrite:
 Access: TypeAlias = Write | Read | TextureRead | SurfaceWrite
 
 
-@dataclass(frozen=True, slots=True)
-class Footprint:
+class Footprint(Record):
     """All accesses of a kernel to global memory.
 
     Attributes:

@@ -1,4 +1,7 @@
-"""Regions of device memory, and the table in which compiled code finds them."""
+"""Regions of device memory, and the table in which compiled code finds them.
+
+Memory of a loaded module's variables: a region each, with its initial contents.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gpuregress.foundation.errors import DeviceError
-from gpuregress.virtual_gpu.runtime.heap.device_heap import Allocation, DeviceHeap
+from gpuregress.virtual_gpu.runtime.device_heap import Allocation, DeviceHeap
 from gpuregress.virtual_gpu.runtime.machine_layout import (
     FIRST_REGION,
     HEAP_FIRST,
@@ -15,6 +18,7 @@ from gpuregress.virtual_gpu.runtime.machine_layout import (
     region_address,
     region_of,
 )
+from gpuregress.virtual_gpu.runtime.program import ModuleFacts
 
 Bytes = npt.NDArray[np.uint8]
 _ALIGNMENT = 256
@@ -152,3 +156,29 @@ class AddressSpace:
 def offset_in(region: Region, address: int) -> int:
     """An address's distance from the region's first byte, as a signed 64-bit number; negative before it."""
     return ((address - region.address + (1 << 63)) & (1 << 64) - 1) - (1 << 63)
+
+
+def allocate_variables(facts: ModuleFacts, space: AddressSpace) -> dict[str, Region]:
+    """Allocate a region for each variable, then fill them: one may hold another's address.
+
+    Raises:
+        DeviceError: an initializer names something that is not there.
+    """
+    regions = {item.name: space.allocate(item.name, item.size, item.itemsize, zeros=True) for item in facts.variables}
+    for item in facts.variables:
+        data = bytearray.fromhex(item.data)
+        for slot in item.relocations:
+            value = _address(facts, regions, slot.symbol, item.name) + slot.addend >> slot.shift
+            end = slot.offset + slot.size
+            data.extend(bytes(max(0, end - len(data))))
+            data[slot.offset : end] = (value & (1 << 8 * slot.size) - 1).to_bytes(slot.size, "little")
+        regions[item.name].write(np.frombuffer(bytes(data), np.uint8))
+    return regions
+
+
+def _address(facts: ModuleFacts, regions: dict[str, Region], symbol: str, variable: str) -> int:
+    if symbol in regions:
+        return regions[symbol].address
+    if symbol in facts.functions:
+        return facts.functions[symbol]
+    raise DeviceError(f"the initializer of {variable} names {symbol}, which is not there")

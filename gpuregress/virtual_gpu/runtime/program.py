@@ -4,24 +4,26 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from dataclasses import field as dataclass_field
 from functools import cached_property
 from typing import TYPE_CHECKING
+
+from msgspec import field
 
 from gpuregress.foundation.errors import CALLED_AT
 from gpuregress.foundation.records.cases.launches import Dim3
 from gpuregress.gpu.architectures import SM_90
 from gpuregress.gpu.instruments import Instruments
-from gpuregress.virtual_gpu.runtime.counters.probe_sites import ProbeSite
-from gpuregress.virtual_gpu.runtime.counters.stretches import Stretch, TracedAccess, TracedInstruction
+from gpuregress.gpu.records import Record
+from gpuregress.virtual_gpu.runtime.probe_sites import ProbeSite, Stretch, TracedAccess, TracedInstruction
 from gpuregress.virtual_gpu.runtime.record_codec import decode
 
 if TYPE_CHECKING:
     from gpuregress.virtual_gpu.runtime.footprint_ir import Footprint
 
 
-@dataclass(frozen=True, slots=True)
-class Schedule:
+class Schedule(Record):
     """The order and the checks with which the threads of a block run, how fast, and with whose tensor cores.
 
     Attributes:
@@ -51,8 +53,7 @@ class Schedule:
     in_step: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Site:
+class Site(Record):
     """An instruction that a fault or a wait can name.
 
     Attributes:
@@ -80,8 +81,7 @@ class Site:
         return tuple(self.where.split(CALLED_AT))
 
 
-@dataclass(frozen=True)
-class StoredFootprint:
+class StoredFootprint(Record, dict=True):
     """A kernel's footprint as JSON, decoded when a launch is partitioned: most launches are too small for that.
 
     Attributes:
@@ -107,8 +107,7 @@ class StoredFootprint:
         return footprint
 
 
-@dataclass(frozen=True, slots=True)
-class LocalVariable:
+class LocalVariable(Record):
     """A variable in the local memory of a kernel's threads: its name, first byte in a thread's memory, and bytes."""
 
     name: str
@@ -116,8 +115,7 @@ class LocalVariable:
     size: int
 
 
-@dataclass(frozen=True, slots=True)
-class KernelFacts:
+class KernelFacts(Record):
     """The facts of a compiled kernel.
 
     Attributes:
@@ -172,8 +170,7 @@ class KernelFacts:
     declared_local: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Relocation:
+class Relocation(Record):
     """An address in a variable's initial contents, known when the program is loaded: `symbol + addend >> shift`.
 
     Attributes:
@@ -191,8 +188,7 @@ class Relocation:
     shift: int
 
 
-@dataclass(frozen=True, slots=True)
-class VariableFacts:
+class VariableFacts(Record):
     """A module variable and its initial contents.
 
     Attributes:
@@ -210,8 +206,7 @@ class VariableFacts:
     relocations: tuple[Relocation, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class SharedVariable:
+class SharedVariable(Record):
     """A shared variable: its address in the shared window, and its bytes; -1 for the dynamic shared memory."""
 
     name: str
@@ -219,8 +214,7 @@ class SharedVariable:
     size: int
 
 
-@dataclass(frozen=True, slots=True)
-class ModuleFacts:
+class ModuleFacts(Record):
     """The facts of a compiled PTX module.
 
     Attributes:
@@ -260,7 +254,7 @@ class CompiledModule:
 
     code: bytes
     facts: ModuleFacts
-    seconds: Mapping[str, float] = field(default_factory=dict, compare=False)
+    seconds: Mapping[str, float] = dataclass_field(default_factory=dict, compare=False)
 
 
 _TRACES = (ProbeSite, Stretch, TracedInstruction, TracedAccess)

@@ -1,20 +1,20 @@
 """Records as compact JSON without type checks, for data that only this program writes and reads.
 
-A record becomes `{class: [field, …]}`, a mapping `{"": [[key, value], …]}`; `records.serialization` checks every type,
-which takes several times as long.
+A record becomes `{class: [field, …]}`, a mapping `{"": [[key, value], …]}`; msgspec's own conversion checks every type.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import is_dataclass
 from typing import Any
+
+from msgspec import Struct
 
 
 def encode(value: Any) -> Any:
     """Return a record, or anything made of records, as JSON."""
-    if is_dataclass(value):
-        return {type(value).__name__: [encode(getattr(value, name)) for name in value.__dataclass_fields__]}
+    if isinstance(value, Struct):
+        return {type(value).__name__: [encode(getattr(value, name)) for name in value.__struct_fields__]}
     if isinstance(value, Mapping):
         return {"": [[key, encode(item)] for key, item in value.items()]}
     return [encode(item) for item in value] if isinstance(value, tuple) else value

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
+from gpuregress.gpu.records import Record
 from gpuregress.gpu.textures import FORMATS, TextureDescription
 from gpuregress.virtual_gpu.runtime.machine_layout import TEXTURE_WINDOW, TEXTURE_WORDS
 from gpuregress.virtual_gpu.runtime.memory import Region
@@ -51,8 +50,7 @@ def fraction_bits(description: TextureDescription) -> tuple[int, int, int]:
     return max(plane, deep), max(plane, deep), deep
 
 
-@dataclass(frozen=True, slots=True)
-class TextureObject:
+class TextureObject(Record):
     """A buffer and how it is read."""
 
     region: Region

@@ -17,8 +17,7 @@ from gpuregress.virtual_gpu.builder.python_calls import raw_call
 from gpuregress.virtual_gpu.builder.structured import Cell, at, counted, element, i32, i64, open_function
 from gpuregress.virtual_gpu.builder.thread_context import BARRIER, LAYOUT, PLAIN_BARRIER, row
 from gpuregress.virtual_gpu.builder.types import I1, I8, I32, I64, POINTER
-from gpuregress.virtual_gpu.runtime.machine_layout import CHECK_EXITS
-from gpuregress.virtual_gpu.runtime.thread_context import DONE, PASSED
+from gpuregress.virtual_gpu.runtime.machine_layout import CHECK_EXITS, DONE, PASSED
 
 _NAME = "lanes_meet"
 ALIGNED, CONDITIONAL, SKIPPED = 1, 2, 4

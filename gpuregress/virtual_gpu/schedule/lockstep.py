@@ -3,6 +3,10 @@
 What lies between two waits is a plain loop over the block's threads, thread 0 first or last. Code that follows several
 waits is built once for each of them, so that no thread's position is stored. Registers that vary from
 thread to thread are kept in rows of the block's context while the threads wait; the others are kept once for the block.
+
+Ballots of all warps of a block, taken once its threads have met.
+
+Groups of lanes that run from last to first, where stores of a warp may be to one address.
 """
 
 from __future__ import annotations
@@ -12,31 +16,88 @@ from dataclasses import dataclass, field
 
 from llvmlite import ir
 
-from gpuregress.virtual_gpu.analysis.lanes.contested import ContestedStores
+from gpuregress.gpu.architectures import SM_90
+from gpuregress.virtual_gpu.analysis.lane_dependence import ContestedStores
 from gpuregress.virtual_gpu.analysis.liveness import AtWait
+from gpuregress.virtual_gpu.analysis.strides import Strides
 from gpuregress.virtual_gpu.analysis.uniformity import Uniformity
 from gpuregress.virtual_gpu.builder.services import Proven, Services
-from gpuregress.virtual_gpu.builder.structured import Cell, counted, entry_alloca, i32, i64
+from gpuregress.virtual_gpu.builder.structured import Cell, counted, entry_alloca, i32, i64, open_function
 from gpuregress.virtual_gpu.builder.thread_context import BARRIER, PLAIN_BARRIER, STEP, WARP, row
 from gpuregress.virtual_gpu.builder.threads import dimension
 from gpuregress.virtual_gpu.builder.translation_unit import byte_size
 from gpuregress.virtual_gpu.builder.types import I1, I32, I64, POINTER
 from gpuregress.virtual_gpu.checks import synchronization
 from gpuregress.virtual_gpu.checks.access_notes import rules
-from gpuregress.virtual_gpu.checks.analysis.barrier_intervals import shared_reads
-from gpuregress.virtual_gpu.checks.row_rules import RowRules
+from gpuregress.virtual_gpu.checks.program_facts import shared_reads
+from gpuregress.virtual_gpu.checks.race_rules import RowRules
 from gpuregress.virtual_gpu.functions.kernel_body import Body
+from gpuregress.virtual_gpu.ptx.modifiers import lanes, type_of
 from gpuregress.virtual_gpu.ptx.opcode_table import Exchange, info
 from gpuregress.virtual_gpu.ptx.tree import Address, Instruction
+from gpuregress.virtual_gpu.ptx.types import size
 from gpuregress.virtual_gpu.runtime.checks import layout
-from gpuregress.virtual_gpu.schedule.ballots import ballots
+from gpuregress.virtual_gpu.schedule import interchange_plan
 from gpuregress.virtual_gpu.schedule.idle_threads import idle_edges
-from gpuregress.virtual_gpu.schedule.lane_groups import lane_groups
-from gpuregress.virtual_gpu.schedule.loops import interchange_plan
-from gpuregress.virtual_gpu.schedule.loops.interchange import Interchange
+from gpuregress.virtual_gpu.schedule.interchange import Interchange
+from gpuregress.virtual_gpu.schedule.rematerialize import Rematerializer
 from gpuregress.virtual_gpu.schedule.schedule_base import BlockSchedule
 from gpuregress.virtual_gpu.schedule.vectorised_rows import ProvenRow, Rows, plan
 from gpuregress.virtual_gpu.schedule.watched_rows import SharedKey, WatchedRow, settled, shared_key
+
+
+def ballots(module: ir.Module) -> ir.Function:
+    """The module's `ballots(context, threads)`: stores which lanes of each warp posted nonzero, for each lane."""
+    declared = module.globals.get("ballots")
+    if declared is not None:
+        return declared
+    function = ir.Function(module, ir.FunctionType(ir.VoidType(), (POINTER, I32)), "ballots")
+    function.linkage = "internal"
+    context, threads = function.args
+    b = open_function(function)
+    ballot = Cell(b, i32(0))
+    with counted(b, b.lshr(b.add(threads, i32(31)), i32(5))) as warp:
+        base = b.shl(warp, i32(5))
+        left = b.sub(threads, base)
+        lanes = b.select(b.icmp_unsigned("<", left, i32(32)), left, i32(32))
+        ballot.set(i32(0), b)
+        with counted(b, lanes) as lane:
+            posted = b.load(row(b, context, "post", b.add(base, lane)), typ=I64)
+            ballot.set_bits(b.shl(b.zext(b.icmp_unsigned("!=", posted, i64(0)), I32), lane))
+        with counted(b, lanes) as lane:
+            b.store(ballot.get(b), row(b, context, "ballot", b.add(base, lane)))
+    b.ret_void()
+    return function
+
+
+def lane_groups(emitter: Services, rematerializer: Rematerializer, contested: ContestedStores, start: int) -> int:
+    """The lanes of the groups in which the threads of a region run from last to first; 0: they run in their order.
+
+    Args:
+        emitter: the kernel's.
+        rematerializer: of its registers.
+        contested: its stores that lanes of a warp may make to one address.
+        start: the wait that the region begins with; -1 for the start.
+    """
+    schedule = emitter.unit.schedule
+    if schedule.last_first or not schedule.warp_width or not contested.groups:
+        return 0
+    blocks = emitter.flow.until_waits(start)
+    strides = Strides(rematerializer.all_definitions())
+    statements = (index for first, end in blocks.values() for index in range(first, end))
+    return contested.group(index for index in statements if not _is_spread(emitter, contested, index, strides))
+
+
+def _is_spread(emitter: Services, contested: ContestedStores, index: int, strides: Strides) -> bool:
+    """Whether a store has a stride along a row, so that each lane has an address of its own."""
+    if index not in contested.groups or emitter.unit.schedule.warp_width < SM_90.warp_size:
+        return False
+    statement = emitter.flow.statements[index]
+    assert isinstance(statement, Instruction)
+    address = statement.operands[0]
+    stride = strides.of(address.base) if isinstance(address, Address) else None
+    return stride is not None and abs(stride.step) >= lanes(statement) * size(type_of(statement))
+
 
 _UNCONTESTED = ContestedStores()
 _COUNTED_TOGETHER = 4

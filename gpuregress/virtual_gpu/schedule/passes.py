@@ -2,6 +2,13 @@
 
 In each pass every thread goes on from where it stands to its next wait. When all of them stand at a barrier for the
 whole block, the next pass begins at once; otherwise the scheduler decides which threads continue.
+
+Detection of blocks in which nothing can change before another block has run.
+
+Choice of the warp that runs next: the first one in the launch's order of which a lane can go on.
+
+Schedules other than the usual one run a warp up to a barrier before the next warp begins, so that no warp operation
+orders the accesses of two warps.
 """
 
 from __future__ import annotations
@@ -9,14 +16,14 @@ from __future__ import annotations
 from llvmlite import ir
 
 from gpuregress.virtual_gpu.analysis import effects
+from gpuregress.virtual_gpu.analysis.branch_sides import block_ranks
+from gpuregress.virtual_gpu.analysis.control_flow_graph import Dominance
 from gpuregress.virtual_gpu.analysis.divergent_barriers import DivergentBarriers, is_aligned_barrier
-from gpuregress.virtual_gpu.analysis.dominance import Dominance
-from gpuregress.virtual_gpu.analysis.lanes.branch_sides import block_ranks
-from gpuregress.virtual_gpu.analysis.lanes.contested import ContestedStores
+from gpuregress.virtual_gpu.analysis.lane_dependence import ContestedStores
 from gpuregress.virtual_gpu.analysis.liveness import AtWait
 from gpuregress.virtual_gpu.builder.address_resolution import is_stopped, set_field
 from gpuregress.virtual_gpu.builder.services import Services
-from gpuregress.virtual_gpu.builder.structured import Cell, at, counted, i32, i64
+from gpuregress.virtual_gpu.builder.structured import Cell, at, counted, element, i32, i64, open_function
 from gpuregress.virtual_gpu.builder.thread_context import (
     LAYOUT,
     PLAIN_BARRIER,
@@ -27,21 +34,23 @@ from gpuregress.virtual_gpu.builder.thread_context import (
     row,
 )
 from gpuregress.virtual_gpu.builder.threads import dimension
-from gpuregress.virtual_gpu.builder.types import I8, I32, I64
+from gpuregress.virtual_gpu.builder.types import I8, I32, I64, POINTER, width
 from gpuregress.virtual_gpu.checks import synchronization
-from gpuregress.virtual_gpu.checks.analysis.departures import departures
+from gpuregress.virtual_gpu.checks.program_facts import departures
 from gpuregress.virtual_gpu.functions.kernel_body import Body
 from gpuregress.virtual_gpu.runtime.machine_layout import (
+    CLUSTER_BYTES,
+    DONE,
     FAULT_DEADLOCK,
     FAULT_DIVERGENT,
     FAULT_STOPPED,
+    FIXED_BYTES,
     HELD,
+    PASSED,
     SUSPENDED,
 )
-from gpuregress.virtual_gpu.runtime.thread_context import CLUSTER_BYTES, DONE, FIXED_BYTES, PASSED
 from gpuregress.virtual_gpu.schedule.divergence_check import ALIGNED, CONDITIONAL, SKIPPED, build_divergence_check
 from gpuregress.virtual_gpu.schedule.schedule_base import BlockSchedule
-from gpuregress.virtual_gpu.schedule.stall_detection import ENDLESS_PASSES, SPINNING_PASSES, StallDetector
 from gpuregress.virtual_gpu.schedule.thread_scheduler import (
     ALL_DONE,
     BEHIND_CLUSTER,
@@ -50,7 +59,125 @@ from gpuregress.virtual_gpu.schedule.thread_scheduler import (
     GO_ON,
     build_scheduler,
 )
-from gpuregress.virtual_gpu.schedule.warp_choice import build_warp_choice
+
+UNCHANGED_PASSES = 8
+"""Passes without a change after which a block is stalled; an asynchronous copy may take a few to arrive."""
+SPINNING_PASSES = 4096
+"""Passes in which threads do nothing but spin, with counters that change, after which the next block has its turn."""
+ENDLESS_PASSES = 1 << 20
+"""The same where no other block can end the loop: it counts as endless. A loop with a bound ends long before."""
+
+_GOLDEN_RATIO = 0x9E37_79B9_7F4A_7C15
+"""An odd factor that spreads the bits of an address; see Knuth, TAOCP 3, 6.4."""
+
+
+class StallDetector:
+    """The counters of one block's passes.
+
+    A pass changes something if a thread comes to a wait outside the loops that spin, or ends; if it has changed memory
+    in such a loop; or if a register that it keeps has changed since it was last there. A pass in which a thread waits
+    inside such a loop, at a barrier or for its warp, is a part of an iteration: that it changes nothing says nothing.
+    What atomic operations change counts for the pass as a whole: a thread that takes a lock, looks, and gives the lock
+    back leaves memory as it was.
+    A register on which neither the end of the loop nor what it writes depends, as a counter of iterations, keeps the
+    block running for a while, but it does not bring it further.
+
+    Args:
+        b: where the block begins or goes on.
+    """
+
+    def __init__(self, b: ir.IRBuilder) -> None:
+        self._arrived, self._changed, self._stepped, self._counted = (Cell(b, i32(0)) for _ in range(4))
+        self._unchanged, self._spinning, self._advanced = (Cell(b, i32(0)) for _ in range(3))
+        self._difference = Cell(b, i64(0))
+
+    def begin_pass(self, b: ir.IRBuilder) -> None:
+        """Begin a pass: nothing has changed in it."""
+        self._arrived.set(i32(0), b)
+        self._changed.set(i32(0), b)
+        self._stepped.set(i32(0), b)
+        self._counted.set(i32(0), b)
+        self._difference.set(i64(0), b)
+
+    def note_step(self, b: ir.IRBuilder) -> None:
+        """Note that a thread waits for others inside a loop that spins."""
+        self._stepped.set(i32(1), b)
+
+    def note_arrival(self, b: ir.IRBuilder) -> None:
+        """Note that a thread waits for others outside the loops that spin, or has exited."""
+        self._arrived.set(i32(1), b)
+
+    def note_change(self, b: ir.IRBuilder) -> None:
+        """Note that a thread that spins has changed memory."""
+        self._changed.set(i32(1), b)
+
+    def note_update(self, b: ir.IRBuilder, pointer: ir.Value, old: ir.Value, new: ir.Value) -> None:
+        """Add what an atomic operation has changed to the pass's difference: a sum, weighted by a hash of the place."""
+        factor = b.mul(b.ptrtoint(pointer, I64), i64(_GOLDEN_RATIO))
+        weight = b.or_(b.xor(factor, b.lshr(factor, i64(32))), i64(1))
+        change = b.sub(new, old)
+        change = b.trunc(change, I64) if width(change.type) > 64 else b.zext(change, I64)
+        self._difference.set(b.add(self._difference.get(b), b.mul(change, weight)), b)
+
+    def compare(self, b: ir.IRBuilder, value: ir.Value, before: ir.Value, *, matters: bool) -> None:
+        """Note whether a register of a thread that spins has changed, and whether its loop depends on it."""
+        if not isinstance(value.type, ir.IntType):
+            value, before = (b.bitcast(item, ir.IntType(width(item.type))) for item in (value, before))
+        differs = b.zext(b.icmp_unsigned("!=", value, before), I32)
+        cell = self._changed if matters else self._counted
+        cell.set(b.or_(cell.get(b), differs), b)
+
+    def end_pass(self, b: ir.IRBuilder, suspend: ir.Block, pass_head: ir.Block, most: int = SPINNING_PASSES) -> None:
+        """Go to `suspend` where the block is stalled or has spun for long; else to the next pass.
+
+        Args:
+            b: where the pass ends.
+            suspend: where the block is left.
+            pass_head: where a pass begins.
+            most: passes in which threads do nothing but spin.
+        """
+        differs = b.zext(b.icmp_unsigned("!=", self._difference.get(b), i64(0)), I32)
+        moved = b.or_(b.or_(self._arrived.get(b), self._changed.get(b)), differs)
+        self._advanced.set(b.or_(self._advanced.get(b), moved), b)
+        whole = b.xor(self._stepped.get(b), i32(1))
+        runs = b.or_(moved, self._counted.get(b))
+        for cell, ends, one in ((self._unchanged, runs, whole), (self._spinning, self._arrived.get(b), i32(1))):
+            cell.set(b.select(b.icmp_unsigned("!=", ends, i32(0)), i32(0), b.add(cell.get(b), one)), b)
+        is_stalled = b.icmp_unsigned(">=", self._unchanged.get(b), i32(UNCHANGED_PASSES))
+        is_long = b.icmp_unsigned(">=", self._spinning.get(b), i32(most))
+        b.cbranch(b.or_(is_stalled, is_long), suspend, pass_head)
+
+    def has_advanced(self, b: ir.IRBuilder) -> ir.Value:
+        """Return whether anything has changed since the block began or went on, i64."""
+        return b.zext(self._advanced.get(b), I64)
+
+
+_NAME = "schedule.warp"
+
+
+def build_warp_choice(module: ir.Module) -> ir.Function:
+    """Build the module's `warp(context, order, threads) → number of a warp`.
+
+    Args:
+        module: where it is built, once.
+    """
+    declared: ir.Function | None = module.globals.get(_NAME)
+    if declared is not None:
+        return declared
+    function = ir.Function(module, ir.FunctionType(I32, (POINTER, POINTER, I32)), _NAME)
+    function.linkage = "internal"
+    function.attributes.add("noinline")
+    context, order, threads = function.args
+    b = open_function(function)
+    with counted(b, threads) as position:
+        thread = b.load(element(b, order, position, I32), typ=I32)
+        state = b.load(row(b, context, "state", thread), typ=I32)
+        can_run = b.and_(b.icmp_signed(">=", state, i32(0)), b.icmp_signed("!=", state, i32(DONE)))
+        with b.if_then(can_run):
+            b.ret(b.lshr(thread, i32(5)))
+    b.ret(i32(0))
+    return function
+
 
 _NONE = DivergentBarriers()
 _UNCONTESTED = ContestedStores()

@@ -8,10 +8,10 @@ It runs when no thread of the block is left to step. Rules (PTX ISA manual, 9.7.
 * A warp operation happens when every lane in its mask that has not exited stands at the same operation with the same
   mask.
 * A cluster's barrier opens when every thread of its blocks that has not exited has come:
-  `runtime.blocks.co_resident_blocks` decides that.
+  `runtime.resident_blocks` decides that.
 * `activemask` and its like answer when no lane of the warp can go on otherwise: the lanes that stand there together.
 * Lanes that go in step go on when no other lane of the warp can, except those that spin: the lanes that stand together
-  at the first instruction in the order of `analysis.lanes.branch_sides`. So lanes that took different paths meet where
+  at the first instruction in the order of `analysis.branch_sides`. So lanes that took different paths meet where
   the paths join.
 """
 
@@ -35,11 +35,10 @@ from gpuregress.virtual_gpu.builder.thread_context import (
 )
 from gpuregress.virtual_gpu.builder.types import I1, I8, I32, I64, POINTER
 from gpuregress.virtual_gpu.checks import synchronization
-from gpuregress.virtual_gpu.checks.warp_masks import absent_lanes
+from gpuregress.virtual_gpu.checks.synchronization import absent_lanes
 from gpuregress.virtual_gpu.isa.matrix.warp_area import PRODUCT
 from gpuregress.virtual_gpu.isa.warp.barriers import WARP_BARRIER
-from gpuregress.virtual_gpu.runtime.machine_layout import BARRIERS
-from gpuregress.virtual_gpu.runtime.thread_context import DONE
+from gpuregress.virtual_gpu.runtime.machine_layout import BARRIERS, DONE
 from gpuregress.virtual_gpu.schedule.divergence_check import build_divergence_check
 
 GO_ON, DEADLOCK, ALL_DONE, BEHIND_CLUSTER, DIVERGED = range(5)

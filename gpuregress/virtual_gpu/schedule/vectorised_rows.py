@@ -14,6 +14,7 @@ from typing import Protocol
 
 from llvmlite import ir
 
+from gpuregress.gpu.records import Record
 from gpuregress.virtual_gpu.analysis.strides import Stride, Strides
 from gpuregress.virtual_gpu.builder.services import Proven, Services
 from gpuregress.virtual_gpu.builder.structured import at, i32, i64
@@ -40,8 +41,7 @@ _LOGIC: dict[Arithmetic, Callable[..., ir.Value]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Access:
+class Access(Record):
     """An access with a stride.
 
     Attributes:
@@ -57,8 +57,7 @@ class Access:
     step: int
 
 
-@dataclass(frozen=True, slots=True)
-class ProvenRow:
+class ProvenRow(Record):
     """The result of `Rows.prove`.
 
     Attributes:

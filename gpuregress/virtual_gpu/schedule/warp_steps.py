@@ -1,16 +1,16 @@
 """Warp steps: waits that make the lanes of a warp access memory in step.
 
 A card runs a converged warp one instruction after the other, each in all its lanes. Code without `__syncwarp` may rely
-on it. A step is inserted where the dependence test cannot exclude that; see `analysis.lanes.dependence`.
+on it. A step is inserted where the dependence test cannot exclude that; see `analysis.lane_dependence`.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from msgspec import field
 
+from gpuregress.gpu.records import Record, replace
 from gpuregress.virtual_gpu.analysis.control_flow_graph import ControlFlowGraph
-from gpuregress.virtual_gpu.analysis.lanes.contested import ContestedStores
-from gpuregress.virtual_gpu.analysis.lanes.dependence import lane_dependence
+from gpuregress.virtual_gpu.analysis.lane_dependence import ContestedStores, lane_dependence
 from gpuregress.virtual_gpu.builder.frame import lay_out
 from gpuregress.virtual_gpu.ptx.modifiers import space_of
 from gpuregress.virtual_gpu.ptx.tree import Function, Instruction, Statement
@@ -21,8 +21,7 @@ _SEEN = frozenset(["", "global", "shared"])
 """Spaces of memory that threads share; "": a generic address."""
 
 
-@dataclass(frozen=True, slots=True)
-class SteppedKernel:
+class SteppedKernel(Record):
     """A kernel with its steps.
 
     Attributes:

@@ -17,10 +17,9 @@ from gpuregress.virtual_gpu.builder.structured import Cell, counted, i64
 from gpuregress.virtual_gpu.builder.threads import dimension
 from gpuregress.virtual_gpu.builder.types import I1, I32, I64
 from gpuregress.virtual_gpu.checks import synchronization
-from gpuregress.virtual_gpu.checks.access_notes import UNSHARED, AccessNote, rules
-from gpuregress.virtual_gpu.checks.cells.cell_access import READ, CellAccess
-from gpuregress.virtual_gpu.checks.region_flags import RegionFlags, flags_of
-from gpuregress.virtual_gpu.checks.row_rules import RowAccess, RowRules
+from gpuregress.virtual_gpu.checks.access_notes import UNSHARED, AccessNote, RegionFlags, flags_of, rules
+from gpuregress.virtual_gpu.checks.race_rules import RowAccess, RowRules
+from gpuregress.virtual_gpu.checks.shadow_cells import READ, CellAccess
 from gpuregress.virtual_gpu.isa.memory.load_store import MemoryAccess, access_site
 from gpuregress.virtual_gpu.ptx.modifiers import lanes, space_of, type_of
 from gpuregress.virtual_gpu.ptx.opcode_table import MemoryEffect, info

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from typing import Any
 
@@ -10,6 +9,7 @@ import pytest
 import yaml
 
 from gpuregress.foundation.records import RunSummary
+from gpuregress.gpu.records import replace
 from gpuregress.session import session
 from tests.workshop import KERNEL, RUN, Workshop, accepted
 
@@ -81,7 +81,7 @@ def test_an_interrupted_one_proposes_nothing(fake_shop: Workshop, monkeypatch: p
     run = session.run
 
     def stopped(*arguments: Any, **more: Any) -> RunSummary:
-        return dataclasses.replace(run(*arguments, **more), state="interrupted")
+        return replace(run(*arguments, **more), state="interrupted")
 
     monkeypatch.setattr(session, "run", stopped)
     done = fake_shop.call("calibrate", "scale", "--repeat", "4", "--device", "cpu")

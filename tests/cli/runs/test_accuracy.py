@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from collections.abc import Sequence
 from typing import Any
@@ -12,6 +11,7 @@ import pytest
 from gpuregress.cli.runs.accuracy import _buffer
 from gpuregress.foundation.records import BufferAccuracy, ResultAccuracy
 from gpuregress.gpu.accuracy import Cancellation, InaccurateElement, LineError, Restart
+from gpuregress.gpu.records import replace
 from gpuregress.lab.instrumented import accuracy
 from gpuregress.lab.instrumented.accuracy import AccuracyResults, CaseAccuracy
 from tests.workshop import Workshop
@@ -84,7 +84,7 @@ def test_cases_without_an_accuracy_hide_no_other(
 
 
 def test_results_that_are_never_finite_have_no_error() -> None:
-    one = dataclasses.replace(VECTOR, never_finite=8, histogram=())
+    one = replace(VECTOR, never_finite=8, histogram=())
     assert [*_buffer(one, is_followed=True)][1:] == [
         "    8 parts of elements are NaN or infinite on both sides, and left out"
     ]

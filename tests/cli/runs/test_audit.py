@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import pytest
 
 from gpuregress.foundation.records.audits import AuditReport
+from gpuregress.gpu.records import replace
 from gpuregress.lab.auditing import audit
 from gpuregress.lab.auditing.audit import AuditRequest
 from tests.report.audits import samples
@@ -53,13 +53,13 @@ def test_a_job_without_a_grade_is_below_every_grade(shop: Workshop) -> None:
 
 def test_a_grade_for_ci(shop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
     report = samples.report()
-    answer(monkeypatch, dataclasses.replace(report, grade="B", grades=report.grades[:1]))
+    answer(monkeypatch, replace(report, grade="B", grades=report.grades[:1]))
     assert shop.call("audit", "--min-grade", "B").exit_code == 0
     assert "below the grade A: sum (B)" in shop.fails(1, "audit", "--min-grade", "A")
 
 
 def test_an_interruption(shop: Workshop, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    answer(monkeypatch, dataclasses.replace(samples.report(), interrupted=True))
+    answer(monkeypatch, replace(samples.report(), interrupted=True))
     page = tmp_path / "a.html"
     assert shop.call("audit", "--html", str(page)).exit_code == 130
     assert "interrupted" in page.read_text()

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from gpuregress.gpu.records import replace
 from gpuregress.lab.fuzzing import fuzz
 from gpuregress.lab.fuzzing.findings import FuzzFinding
 from gpuregress.lab.fuzzing.fuzz import FuzzReport, FuzzRequest
@@ -29,8 +29,8 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[FuzzRequest]:
 
     def answer(_project: Any, request: FuzzRequest, **_more: Any) -> FuzzReport:
         found.append(request)
-        clean = dataclasses.replace(REPORT, failures=(), notes=(), infeasible=0, not_run=0, more_reached=0)
-        return {"j": REPORT, "clean": clean, "cut": dataclasses.replace(REPORT, interrupted=True)}[request.selector]
+        clean = replace(REPORT, failures=(), notes=(), infeasible=0, not_run=0, more_reached=0)
+        return {"j": REPORT, "clean": clean, "cut": replace(REPORT, interrupted=True)}[request.selector]
 
     monkeypatch.setattr(fuzz, "fuzz", answer)
     return found
@@ -56,7 +56,7 @@ def test_a_failure(shop: Workshop, asked: list[FuzzRequest]) -> None:
 
 
 def test_no_input_is_not_a_success(shop: Workshop, asked: list[FuzzRequest], monkeypatch: pytest.MonkeyPatch) -> None:
-    none = dataclasses.replace(REPORT, tried=0, failures=())
+    none = replace(REPORT, tried=0, failures=())
     monkeypatch.setattr(fuzz, "fuzz", lambda *_arguments, **_more: none)
     assert shop.call("fuzz", "j").exit_code == 5
 

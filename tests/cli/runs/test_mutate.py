@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,6 +12,7 @@ import pytest
 from gpuregress.cli.runs.mutate import _lines
 from gpuregress.foundation.errors import UsageError
 from gpuregress.foundation.records import Case
+from gpuregress.gpu.records import replace
 from gpuregress.lab.mutating import mutate
 from gpuregress.lab.mutating.mutate import MutateRequest, MutationReport, TriedMutant
 from tests.workshop import Workshop
@@ -39,7 +39,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[MutateRequest]:
         found.append(request)
         if cases[0].job == "unlike":
             raise UsageError("the unchanged kernel must pass")
-        return dataclasses.replace(REPORT, job=cases[0].job)
+        return replace(REPORT, job=cases[0].job)
 
     monkeypatch.setattr(mutate, "mutate", answer)
     return found
@@ -101,7 +101,7 @@ def test_several_jobs_of_which_some_cannot_be_tried(shop: Workshop, asked: list[
 
 @pytest.mark.usefixtures("shop")
 def test_races_that_the_job_does_not_look_for_are_told_apart() -> None:
-    racing = dataclasses.replace(REPORT, racing=1, score_with_races=1.0)
+    racing = replace(REPORT, racing=1, score_with_races=1.0)
     *_, counts, score = _lines(racing)
     assert "1 survived (1 of them noticed with --check races)" in counts
     assert score.startswith("score 50% (100% with `checks: {device: [races]}`) in ")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from gpuregress.cli import main
+from gpuregress.gpu.records import replace
 from gpuregress.lab.profiling import profile
 from gpuregress.lab.profiling.profile import ProfileResult
 from tests.report.samples import summary
@@ -33,7 +33,7 @@ def test_each_case_is_printed_with_the_exit_code_of_the_run() -> None:
 
 
 def test_a_case_that_was_not_counted_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    cut = dataclasses.replace(summary(), state="interrupted")
+    cut = replace(summary(), state="interrupted")
     monkeypatch.setattr(profile, "profile", lambda *_arguments, **_more: ProfileResult(cut, {}))
     result = CliRunner().invoke(main, ["profile", "a"])
     assert ": not counted: " in result.stderr

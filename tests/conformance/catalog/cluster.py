@@ -7,9 +7,9 @@ block of the cluster, alone, so that the result is the same on every run.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from itertools import product
 
+from gpuregress.gpu.records import replace
 from gpuregress.virtual_gpu.ptx.types import BITS
 from tests.conformance.catalog.form import Form
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import struct
 import tempfile
@@ -19,6 +18,7 @@ from gpuregress.foundation.errors import INFEASIBLE, GpuregressError, HarnessErr
 from gpuregress.foundation.records import Case, LaunchShape, Program, Source, Task
 from gpuregress.gpu.architecture_names import named
 from gpuregress.gpu.base import Device, DeviceModule, Memory
+from gpuregress.gpu.records import replace
 from gpuregress.gpu.textures import TextureDescription
 from gpuregress.jobs import plan
 from gpuregress.store import project
@@ -64,7 +64,7 @@ def compiled(source: Source, device: str) -> Program:
 
 def assembled(program: Program) -> Program:
     """A program with a cubin for an H200, whatever its PTX is for; PTX for sm_90a alone, Triton's too, stays that."""
-    return toolchain.build_cubin(dataclasses.replace(program, arch=named(program.arch, "sm_90"), cubin=""))
+    return toolchain.build_cubin(replace(program, arch=named(program.arch, "sm_90"), cubin=""))
 
 
 def sources() -> Iterator[tuple[Source, str]]:
@@ -91,7 +91,7 @@ def variants_of(case: Case) -> tuple[Variant, ...]:
 
 def varied(source: Source, variant: Variant) -> Source:
     """A job's source under other flags and for another architecture."""
-    return dataclasses.replace(source, arch=variant.arch, options=(*source.options, *programs.FLAGS[variant.flags]))
+    return replace(source, arch=variant.arch, options=(*source.options, *programs.FLAGS[variant.flags]))
 
 
 def run_program(device: Device, name: str, variant: Variant, kind: str) -> Iterator[Finding]:
@@ -142,7 +142,7 @@ def _image(device: Device, description: TextureDescription, number: int) -> Memo
 
 def run_case_as(device: Device, case: Case, variant: Variant, kind: str) -> Iterator[Finding]:
     """A job's case with its source compiled otherwise: one finding a dumped buffer."""
-    plain = dataclasses.replace(case, source=varied(case.source, variant), reference={}, reference_kernels={}, repeat=1)
+    plain = replace(case, source=varied(case.source, variant), reference={}, reference_kernels={}, repeat=1)
     name = f"jobs/{case.name}"
     try:
         program = compiled(plain.source, kind)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import fnmatch
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gpuregress.foundation.records import Dim3, Source
+from gpuregress.gpu.records import replace
 from gpuregress.gpu.textures import TextureDescription
 from tests.conformance.kernels import images
 

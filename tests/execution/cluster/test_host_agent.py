@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,6 +15,7 @@ from gpuregress.execution.cluster.messages import CaseReply, CaseRequest
 from gpuregress.execution.cluster.task_files import TaskFiles
 from gpuregress.foundation.errors import Interrupted
 from gpuregress.foundation.records import Case, to_json
+from gpuregress.gpu.records import replace
 from tests import fakes
 from tests.session.bench import FAKE
 from tests.waiting import wait_until
@@ -45,7 +45,7 @@ def request(folder: Path, case: Case, **changes: Any) -> CaseRequest:
         command=FAKE,
         files=TaskFiles().of(task),
     )
-    return dataclasses.replace(plain, **changes)
+    return replace(plain, **changes)
 
 
 def reply(agent: HostAgent, request: CaseRequest) -> CaseReply:
@@ -92,7 +92,7 @@ def test_files_that_are_missing_are_named_until_they_are_sent(agent: HostAgent, 
     module.unlink()
     outcome = reply(agent, asked).outcome
     assert outcome is not None
-    assert outcome.observations.references.keys() == {"out"}
+    assert outcome.observations.reference.dumps.keys() == {"out"}
 
 
 def test_a_case_that_nobody_wants_any_more_is_ended(agent: HostAgent, tmp_path: Path) -> None:

@@ -1,11 +1,11 @@
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
 
 from gpuregress.execution.cluster.localization import CaseFolders, outcome_on_client, task_on_host
 from gpuregress.execution.cluster.messages import CaseRequest, SentFile
 from gpuregress.foundation.records import Dump, DumpStorage, Outcome, Source, to_json
+from gpuregress.gpu.records import replace
 from tests import fakes
 
 FOLDERS = CaseFolders(Path("/host/files"), Path("/host/case-1"), Path("/host/shared"))
@@ -18,9 +18,9 @@ def request(**changes: object) -> CaseRequest:
         reference_files={"x": "/home/me/r.npz:name"},
         parameters={"text": "/home/me/refs.py:f"},
     )
-    case = dataclasses.replace(case, source=Source("/home/me/k.cu", include=("/home/me/include",)))
-    task = dataclasses.replace(fakes.task(case, Path("/home/me/runs/r")), known={"out": {"00": "/home/me/b/out.1"}})
-    task = dataclasses.replace(task, storage=DumpStorage("/home/me/runs/.contents"))
+    case = replace(case, source=Source("/home/me/k.cu", include=("/home/me/include",)))
+    task = replace(fakes.task(case, Path("/home/me/runs/r")), known={"out": {"00": "/home/me/b/out.1"}})
+    task = replace(task, storage=DumpStorage("/home/me/runs/.contents"))
     files = tuple(SentFile(path, "00", 1) for path in ("/home/me/refs.py", "/home/me/r.npz"))
     folders = (case.path, "/home/me/k.cu", "/home/me/include")
     return CaseRequest(

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import dataclasses
 from typing import Any
 
 import pytest
@@ -9,6 +8,7 @@ from gpuregress.execution.cluster.members import ClusterMember, Devices, member_
 from gpuregress.execution.cluster.messages import HostFacts
 from gpuregress.foundation.errors import DeviceError, UsageError
 from gpuregress.foundation.records import CaseSettings
+from gpuregress.gpu.records import replace
 from tests import fakes
 
 
@@ -83,8 +83,8 @@ def test_a_job_that_names_its_architecture_runs_on_such_gpus() -> None:
     assert devices.arch == "sm_90"
     assert "jobs that name no architecture run on sm_90 only, not on sm_80" in devices.why
     plain = fakes.case("double")
-    for_old = dataclasses.replace(plain, settings=CaseSettings(arch="sm_80"))
-    for_none = dataclasses.replace(plain, settings=CaseSettings(arch="sm_75"))
+    for_old = replace(plain, settings=CaseSettings(arch="sm_80"))
+    for_none = replace(plain, settings=CaseSettings(arch="sm_75"))
     accepted = [[devices.accept(one, case) for one in (old, new, member())] for case in (plain, for_old, for_none)]
     assert accepted == [[False, True, False], [True, False, False], [False, True, False]]
     assert Devices("cpu").accept(member(), plain)

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
 
 import pytest
@@ -15,6 +14,7 @@ from gpuregress.execution.runner import run_case
 from gpuregress.foundation import storage
 from gpuregress.foundation.errors import DumpError
 from gpuregress.foundation.records import DumpStorage, Outcome, Task, to_json
+from gpuregress.gpu.records import replace
 from gpuregress.store.launch_log import LaunchLog
 from tests import fakes
 
@@ -30,8 +30,8 @@ class Sides:
     def __init__(self, folder: Path, name: str = "fake/double", count: int = 8) -> None:
         self.folders = CaseFolders(folder / "files", folder / name.replace("/", "-"), folder / "shared")
         task = fakes.task(fakes.case("double", name=name, count=count), folder / "run")
-        self.task = dataclasses.replace(task, log=str(folder / "run" / "launch.log"))
-        there = dataclasses.replace(
+        self.task = replace(task, log=str(folder / "run" / "launch.log"))
+        there = replace(
             self.task,
             log=str(self.folders.log),
             dumps=str(self.folders.case / "dumps"),
@@ -61,7 +61,7 @@ def test_dumps_and_log_arrive_as_they_were(tmp_path: Path) -> None:
     assert here == tmp_path / "run" / "dumps" / "fake" / "double" / "out.1.4"
     assert here.read_bytes() == there.read_bytes()
     assert (sides.run / "launch.log").read_bytes() == sides.folders.log.read_bytes()
-    assert dataclasses.replace(outcome, dumps=()) == dataclasses.replace(sides.outcome, dumps=())
+    assert replace(outcome, dumps=()) == replace(sides.outcome, dumps=())
 
 
 def test_a_large_dump_is_left_for_the_client_to_fetch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -79,7 +79,7 @@ def test_a_large_dump_is_left_for_the_client_to_fetch(tmp_path: Path, monkeypatc
 def accepted(sides: Sides, path: Path) -> Task:
     """The task, with an accepted dump of the same bytes."""
     storage.copy_file(Path(sides.outcome.dumps[0].path), path)
-    return dataclasses.replace(sides.task, known={"out": {sides.outcome.dumps[0].digest: str(path)}})
+    return replace(sides.task, known={"out": {sides.outcome.dumps[0].digest: str(path)}})
 
 
 def test_a_dump_that_the_client_has_does_not_travel(tmp_path: Path) -> None:
@@ -136,7 +136,7 @@ def test_equal_dumps_of_several_runs_are_stored_once(tmp_path: Path) -> None:
     inodes = set()
     for number in range(2):
         sides = Sides(tmp_path, f"fake/{number}")
-        task = dataclasses.replace(sides.task, storage=DumpStorage(str(tmp_path / "contents")))
+        task = replace(sides.task, storage=DumpStorage(str(tmp_path / "contents")))
         reply, contents = sides.packed()
         outcome = Unpacker().outcome(task, reply, ReplyFiles(contents))
         assert outcome is not None

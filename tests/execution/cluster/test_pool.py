@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import time
 from collections.abc import Callable, Iterator
@@ -21,6 +20,7 @@ from gpuregress.execution.workers.pool import CaseStarted
 from gpuregress.foundation.errors import DeviceError, Interrupted
 from gpuregress.foundation.interrupts import StopSignal
 from gpuregress.foundation.records import Case, Outcome
+from gpuregress.gpu.records import replace
 from tests import fakes
 
 Answer = Callable[["ScriptedLink", int, CaseRequest, ClusterMember], None]
@@ -237,7 +237,7 @@ def test_the_task_travels_without_its_accepted_dumps(
     seen: list[CaseRequest] = []
 
     def answer(link: ScriptedLink, ticket: int, request: CaseRequest, where: ClusterMember) -> None:
-        seen.append(dataclasses.replace(request))
+        seen.append(replace(request))
         done(link, ticket, request, where)
 
     with opened(monkeypatch, ScriptedLink(answer, member("a")), stop) as pool:

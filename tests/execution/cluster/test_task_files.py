@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import dataclasses
 import os
 from pathlib import Path
 
@@ -10,6 +9,7 @@ from gpuregress.execution.cluster import task_files
 from gpuregress.execution.cluster.task_files import TaskFiles
 from gpuregress.foundation.errors import StorageError
 from gpuregress.foundation.records import Buffer, CaseSettings, Fill, InputFile, PythonFunction, Seeded, Source, Task
+from gpuregress.gpu.records import replace
 from tests import fakes
 
 
@@ -24,10 +24,10 @@ def paths(task: Task) -> list[str]:
 
 
 def test_a_plain_task_needs_its_programs_only(tmp_path: Path) -> None:
-    program = dataclasses.replace(fakes.program(), ptx=made(tmp_path / "a.ptx"), cubin=str(tmp_path / "gone.cubin"))
-    other = dataclasses.replace(program, ptx=made(tmp_path / "b.ptx"))
-    third = dataclasses.replace(program, ptx="", cubin=made(tmp_path / "c.cubin"))
-    task = dataclasses.replace(
+    program = replace(fakes.program(), ptx=made(tmp_path / "a.ptx"), cubin=str(tmp_path / "gone.cubin"))
+    other = replace(program, ptx=made(tmp_path / "b.ptx"))
+    third = replace(program, ptx="", cubin=made(tmp_path / "c.cubin"))
+    task = replace(
         fakes.task(fakes.case("double"), tmp_path), program=program, other_programs=(other,), variants={"v": (third,)}
     )
     assert paths(task) == [str(tmp_path / name) for name in ("a.ptx", "b.ptx", "c.cubin")]
@@ -48,7 +48,7 @@ def test_files_and_modules_of_fills_seeds_and_references(tmp_path: Path) -> None
     )
     buffer = Buffer("x", "float32", (8,), Fill("file", InputFile(f"{archive}:name"), 1))
     python = Buffer("z", "float32", (8,), Fill("python", PythonFunction(f"{module}:g"), 1))
-    case = dataclasses.replace(case, buffers={**case.buffers, "x": buffer, "z": python})
+    case = replace(case, buffers={**case.buffers, "x": buffer, "z": python})
     wanted = [archive, table, reference, module, beside, below]
     assert sorted(paths(fakes.task(case, tmp_path))) == sorted(wanted)
 
@@ -66,9 +66,9 @@ def test_sources_travel_for_twins_only(tmp_path: Path) -> None:
         made(tmp_path / "include" / "h.cuh", "#define N 1\n"),
         made(tmp_path / "k.cu", '#include "h.cuh"\n'),
     )
-    case = dataclasses.replace(fakes.case("double"), source=Source(source, include=(str(tmp_path / "include"),)))
+    case = replace(fakes.case("double"), source=Source(source, include=(str(tmp_path / "include"),)))
     assert paths(fakes.task(case, tmp_path)) == []
-    case = dataclasses.replace(case, settings=CaseSettings(twins=("host",)))
+    case = replace(case, settings=CaseSettings(twins=("host",)))
     assert paths(fakes.task(case, tmp_path)) == [source, header]
     folders = task_files.folders_of(fakes.task(case, tmp_path))
     assert folders == (case.path, source, str(tmp_path / "include"))

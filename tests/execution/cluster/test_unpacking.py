@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +11,7 @@ from gpuregress.execution.cluster.unpacking import ReplyFiles, Unpacker
 from gpuregress.foundation import dtypes
 from gpuregress.foundation.errors import StorageError
 from gpuregress.foundation.records import DumpStorage, Outcome
+from gpuregress.gpu.records import replace
 from gpuregress.store.dumps import writer
 from tests import fakes
 
@@ -33,13 +33,13 @@ def test_what_has_the_accepted_bytes_is_copied_from_the_baseline(tmp_path: Path,
     above = 10 if suffix else 1 << 20
     accepted = writer.write(tmp_path / "accepted" / "out.1", values, element, (100,), compress_above=above)
     run = tmp_path / "run"
-    task = dataclasses.replace(
+    task = replace(
         fakes.task(fakes.case("double"), run),
         known={"out": {accepted.digest: accepted.path}},
         storage=DumpStorage("", above),
     )
     name = f"dumps/fake/double/out.1{suffix}"
-    there = dataclasses.replace(accepted, path=str(run / name))
+    there = replace(accepted, path=str(run / name))
     reply = CaseReply("done", Outcome("fake/double", "done", dumps=(there,)), files=(DumpFile(name, 1, "", "known"),))
     outcome = Unpacker().outcome(task, reply, ReplyFiles())
     assert outcome is not None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ from gpuregress.execution.cuda import cooperative
 from gpuregress.execution.cuda.device import CudaDevice
 from gpuregress.execution.cuda.memory import Heap
 from gpuregress.foundation.records import DEFAULT_HEAP, Program
+from gpuregress.gpu.records import replace
 from tests.execution.cuda.fake_api import FakeApi
 from tests.execution.cuda.fake_card import program_in
 

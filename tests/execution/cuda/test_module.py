@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
 
 import pytest
@@ -13,6 +12,7 @@ from gpuregress.execution.cuda.module import CudaModule
 from gpuregress.foundation.errors import DeviceError
 from gpuregress.foundation.records import SM_90, Entry, Parameter
 from gpuregress.gpu.limits import of_architecture
+from gpuregress.gpu.records import replace
 from tests.execution.cuda.fake_card import launch, program_in
 
 
@@ -64,7 +64,7 @@ def test_a_program_with_a_tensor_map_gets_each_argument_on_its_own(
     device.load(program)
     assert not loaded
     entries = {"fill": Entry("fill", (Parameter(128, 64, "struct"),))}
-    device.load(dataclasses.replace(program, entries=entries))
+    device.load(replace(program, entries=entries))
     assert loaded
 
 
@@ -73,7 +73,7 @@ def test_occupancy_is_known_where_the_limits_are(
 ) -> None:
     assert module.occupancy("fill", (256, 1, 1), 0) == {}
     limits = of_architecture(SM_90)
-    monkeypatch.setattr(device, "_info", dataclasses.replace(device.info, limits=limits))
+    monkeypatch.setattr(device, "_info", replace(device.info, limits=limits))
     actual = module.occupancy("fill", (256, 1, 1), 100_000)
     assert actual["blocks"] == limits["shared_per_multiprocessor"] // 101_376  # in units of 128 bytes, 1 KiB reserved
     assert actual["occupancy"] == 100 * actual["blocks"] * 8 // 64

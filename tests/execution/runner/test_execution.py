@@ -1,10 +1,8 @@
 from __future__ import annotations
 
-import dataclasses
 import json
 import math
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +35,7 @@ from gpuregress.foundation.records import (
     to_json,
 )
 from gpuregress.gpu.base import DeviceModule, LaunchReport
+from gpuregress.gpu.records import replace
 from gpuregress.store import launch_log
 from gpuregress.store.dumps import writer
 from tests import fakes
@@ -56,15 +55,20 @@ def values(outcome: Outcome, at: int = 0) -> list[str]:
     return Path(outcome.dumps[at].path).read_text().splitlines()[1:]
 
 
+def digests(outcome: Outcome) -> list[str]:
+    """The digests of `out` after each repeat."""
+    return [run.facts.digests["out"] for run in outcome.observations.along("repeat")]
+
+
 @pytest.mark.parametrize("count", [2, 16, 17])
 def test_an_input_that_a_launch_changes_is_noted_whatever_its_size(tmp_path: Path, count: int) -> None:
     case = fakes.case("twice", count=count)
     x = Argument("buffer", buffer="x")
     in_place = replace(case.launches[0], args=(x, x))
-    overwritten = run(replace(case, launches=(in_place,)), tmp_path).observations.overwritten
+    overwritten = run(replace(case, launches=(in_place,)), tmp_path).observations.writes.overwritten
     assert list(overwritten) == ["x"]
     assert (overwritten["x"].elements, overwritten["x"].of, overwritten["x"].first) == (count - 1, count, 1)
-    assert run(case, tmp_path).observations.overwritten == {}
+    assert run(case, tmp_path).observations.writes.overwritten == {}
 
 
 def test_it_fills_launches_reads_and_dumps(tmp_path: Path) -> None:
@@ -98,13 +102,13 @@ def test_each_launch_is_logged_before_it_happens(tmp_path: Path) -> None:
 def test_what_was_never_written_is_counted(tmp_path: Path) -> None:
     outcome = run(fakes.case("double"), tmp_path)
     assert values(outcome)[-1].startswith("nan")
-    assert outcome.observations.unwritten == {"out": UnwrittenElements(1, 8, ((7, 8),))}
+    assert outcome.observations.writes.unwritten == {"out": UnwrittenElements(1, 8, ((7, 8),))}
 
 
 def test_an_input_keeps_its_own_bytes_and_is_not_called_unwritten(tmp_path: Path) -> None:
     outcome = run(fakes.case("double", dump=("x",), compare={}), tmp_path)
     assert values(outcome)[:3] == ["0.0", "1.0", "2.0"]
-    assert outcome.observations.unwritten == {}
+    assert outcome.observations.writes.unwritten == {}
 
 
 def test_a_fault_names_its_launch_in_outcome_and_log(tmp_path: Path) -> None:
@@ -192,10 +196,10 @@ def test_a_launch_that_a_fault_ends_has_coverage(tmp_path: Path) -> None:
     for kernels, count in ((("double",), 8), (("fault",), 8), (("double", "fault"), 16)):
         case = fakes.case(*kernels, settings=settings, source=source)
         seen = run(case, tmp_path, Instrumented()).observations
-        assert seen.coverage is not None
-        assert seen.costs is not None
-        assert [one.lines for one in seen.coverage.files] == [((3, count),)]
-        assert seen.costs.uncounted == ("the launch ended with a fault" if "fault" in kernels else "")
+        assert seen.instruments.coverage is not None
+        assert seen.instruments.costs is not None
+        assert [one.lines for one in seen.instruments.coverage.files] == [((3, count),)]
+        assert seen.instruments.costs.uncounted == ("the launch ended with a fault" if "fault" in kernels else "")
 
 
 def test_only_what_is_not_instrumented_is_timed(tmp_path: Path) -> None:
@@ -204,7 +208,7 @@ def test_only_what_is_not_instrumented_is_timed(tmp_path: Path) -> None:
     outcome = run(fakes.case("double", settings=settings), tmp_path, device)
     assert outcome.observations.timing is not None
     assert (device.loaded, device.launched) == ([counted, Instruments()], 4)
-    assert outcome.repeats == {"out": (outcome.dumps[0].digest,)}
+    assert digests(outcome) == [outcome.dumps[0].digest]
 
 
 def test_a_finding_is_a_fault_of_the_launch_in_which_it_came_first(tmp_path: Path) -> None:
@@ -236,18 +240,17 @@ def test_swap_exchanges_the_buffers_memory(tmp_path: Path) -> None:
     assert values(outcome) == [str(float(number)) if number else "0.0" for number in range(0, 24, 3)]
 
 
-@pytest.mark.parametrize(
-    ("more", "told"), [({}, "unwritten"), ({"settings": CaseSettings(poison="twice")}, "poison_twice")]
-)
+@pytest.mark.parametrize(("more", "told"), [({}, "unwritten"), ({"settings": CaseSettings(poison="twice")}, "poisons")])
 def test_what_was_never_written_is_counted_where_the_launches_left_it(
     tmp_path: Path, more: dict[str, Any], told: str
 ) -> None:
     case = fakes.case("double", dump=("x", "out"), compare={}, **more)
     launches = (replace(case.launches[0], swap=(("out", "x"),)),)
     outcome = run(replace(case, launches=launches), tmp_path)
-    assert list(getattr(outcome.observations, told)) == ["x"]
-    assert outcome.observations.unwritten["x"] == UnwrittenElements(1, 8, ((7, 8),))
-    assert outcome.observations.unchanged == ("out",)
+    of = outcome.observations.writes if told == "unwritten" else outcome.observations
+    assert list(getattr(of, told)) == ["x"]
+    assert outcome.observations.writes.unwritten["x"] == UnwrittenElements(1, 8, ((7, 8),))
+    assert outcome.observations.writes.unchanged == ("out",)
 
 
 def test_a_symbol_is_filled_and_keeps_its_bytes_where_it_has_no_fill(tmp_path: Path) -> None:
@@ -276,11 +279,12 @@ def test_a_symbol_smaller_than_its_buffer_is_an_error(tmp_path: Path) -> None:
 
 def test_repeats_are_judged_by_digest_and_dumped_where_they_differ(tmp_path: Path) -> None:
     same = run(fakes.case("double", repeat=3), tmp_path)
-    assert same.repeats == {"out": (same.dumps[0].digest,) * 2}
-    assert not same.observations.repeat_dumps
+    assert digests(same) == [same.dumps[0].digest] * 2
+    assert [dict(run.dumps) for run in same.observations.runs] == [{}, {}]
     other = run(fakes.case("count", repeat=3), tmp_path)
-    assert set(other.observations.repeat_dumps["out"]) == {"2", "3"}
-    assert Path(other.observations.repeat_dumps["out"]["3"]).read_text().split()[-1] == "3.0"
+    _, third = other.observations.along("repeat")
+    assert third.name == "3"
+    assert Path(third.dumps["out"].path).read_text().split()[-1] == "3.0"
 
 
 def test_each_repeat_asks_for_another_order_and_says_which(tmp_path: Path) -> None:
@@ -299,7 +303,7 @@ def test_each_repeat_asks_for_another_order_and_says_which(tmp_path: Path) -> No
     timed = fakes.case("double", repeat=2, settings=CaseSettings(timing=TimingLoop(0, 1)))
     outcome = run(timed, tmp_path, device)
     assert outcome.observations.orders == ("order 0", "order 0", "order 1")
-    assert len(outcome.repeats["out"]) == 2
+    assert [run.name for run in outcome.observations.along("repeat")] == ["2", "3"]
 
 
 def test_a_known_dump_is_copied_not_formatted(tmp_path: Path) -> None:
@@ -372,24 +376,24 @@ def test_a_device_is_told_how_many_threads_a_case_launches(tmp_path: Path) -> No
 
     case = fakes.case("double")
     (launch,) = case.launches
-    launches = (launch, dataclasses.replace(launch, grid=(2, 3, 1), block=(4, 5, 1)))
-    run(dataclasses.replace(case, launches=launches), tmp_path, Curious())
+    launches = (launch, replace(launch, grid=(2, 3, 1), block=(4, 5, 1)))
+    run(replace(case, launches=launches), tmp_path, Curious())
     assert told == [math.prod(launch.grid) * math.prod(launch.block) + 120]
 
 
 def test_two_poisons_prove_what_nobody_wrote(tmp_path: Path) -> None:
     outcome = run(fakes.case("double", settings=CaseSettings(poison="twice")), tmp_path)
-    compared = outcome.observations.poison_twice["out"]
+    compared = outcome.observations.poisons["out"]
     assert compared == PoisonComparison(UnwrittenElements(1, 8, ((7, 8),)), None)
     whole = run(fakes.case("twice", settings=CaseSettings(poison="twice")), tmp_path / "b")
-    assert whole.observations.poison_twice["out"] == PoisonComparison(None, None)
+    assert whole.observations.poisons["out"] == PoisonComparison(None, None)
 
 
 def test_a_result_that_depends_on_what_was_there_before_shows(tmp_path: Path) -> None:
     outcome = run(
         fakes.case("count", settings=CaseSettings(poison="twice")), tmp_path
     )  # stands for a kernel that reads its out
-    assert outcome.observations.poison_twice["out"].shows == PoisonDependence(8, 8, 0)
+    assert outcome.observations.poisons["out"].shows == PoisonDependence(8, 8, 0)
 
 
 def test_no_poison_where_a_tool_looks_for_reads_of_what_was_never_written(tmp_path: Path) -> None:
@@ -405,7 +409,7 @@ def test_a_large_buffer_is_dumped_in_pieces(tmp_path: Path, monkeypatch: pytest.
     pieces = run(fakes.case("double", count=1000), tmp_path / "b")
     assert Path(pieces.dumps[0].path).read_bytes() == Path(whole.dumps[0].path).read_bytes()
     assert pieces.dumps[0].digest == whole.dumps[0].digest
-    assert pieces.observations.unwritten == whole.observations.unwritten
+    assert pieces.observations.writes.unwritten == whole.observations.writes.unwritten
     monkeypatch.setattr(writer, "DumpWriter", lambda *_a, **_k: pytest.fail("formatted again"))
     known = {"out": {whole.dumps[0].digest: whole.dumps[0].path}}
     copied = run(fakes.case("double", count=1000), tmp_path / "c", known=known)

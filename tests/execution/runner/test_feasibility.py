@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import dataclasses
-
 import pytest
 
 from gpuregress import toolchain
@@ -9,6 +7,7 @@ from gpuregress.execution.runner import feasibility
 from gpuregress.foundation.errors import HarnessError, InfeasibleSource, LaunchRefused
 from gpuregress.foundation.records import SM_90, Case, CaseSettings, DeviceInfo, Program
 from gpuregress.gpu import limits
+from gpuregress.gpu.records import replace
 from tests import fakes
 
 DEVICE = DeviceInfo("cpu", "fake", "sm_90", "none", 1 << 30, limits.of_architecture(SM_90))
@@ -16,9 +15,9 @@ DEVICE = DeviceInfo("cpu", "fake", "sm_90", "none", 1 << 30, limits.of_architect
 
 def case(threads: int, *, skips: bool = True) -> Case:
     made = fakes.case("double")
-    launch = dataclasses.replace(made.launches[0], block=(threads, 1, 1))
+    launch = replace(made.launches[0], block=(threads, 1, 1))
     settings = CaseSettings(infeasible="skip" if skips else None)
-    return dataclasses.replace(made, launches=(launch,), settings=settings)
+    return replace(made, launches=(launch,), settings=settings)
 
 
 @pytest.fixture
@@ -41,7 +40,7 @@ def test_only_cases_that_may_be_skipped_and_large_blocks_are_looked_at(registers
     feasibility.check_registers(DEVICE, case(1024, skips=False), [fakes.program()])
     registers["registers"] = 255
     feasibility.check_registers(DEVICE, case(256), [fakes.program()])
-    feasibility.check_registers(dataclasses.replace(DEVICE, name="cuda:0"), case(1024), [fakes.program()])
+    feasibility.check_registers(replace(DEVICE, name="cuda:0"), case(1024), [fakes.program()])
 
 
 def test_without_an_assembler_nothing_is_checked(monkeypatch: pytest.MonkeyPatch) -> None:

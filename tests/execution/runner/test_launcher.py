@@ -2,7 +2,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +10,7 @@ import pytest
 from gpuregress.execution.runner.launcher import Launcher, LoadedSource, thread_count
 from gpuregress.foundation.errors import DeviceError, KernelFault
 from gpuregress.foundation.records import Argument, Buffer, Case, TensorMap
+from gpuregress.gpu.records import replace
 from gpuregress.store import launch_log
 from gpuregress.store.launch_log import LaunchLog
 from tests import fakes

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -8,6 +7,7 @@ import numpy as np
 from gpuregress.execution.runner import python_reference
 from gpuregress.foundation import dtypes
 from gpuregress.foundation.records import Buffer
+from gpuregress.gpu.records import replace
 from tests import fakes
 
 MODULE = """

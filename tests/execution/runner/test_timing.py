@@ -5,13 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 
 from gpuregress.execution.runner import run_case
-from gpuregress.foundation.records import Case, CaseSettings, Outcome, TimingLoop
+from gpuregress.foundation.records import Case, CaseSettings, FurtherRun, Outcome, TimingLoop
 from gpuregress.store import launch_log
 from tests import fakes
 
 
 def run(case: Case, folder: Path) -> Outcome:
     return run_case(fakes.FakeDevice(), fakes.task(case, folder))
+
+
+def repeat(outcome: Outcome) -> FurtherRun:
+    (run,) = outcome.observations.along("repeat")
+    return run
 
 
 def test_every_sample_is_kept_and_every_launch_logged(tmp_path: Path) -> None:
@@ -32,9 +37,9 @@ def test_every_sample_is_kept_and_every_launch_logged(tmp_path: Path) -> None:
 def test_the_outputs_are_looked_at_again_after_the_timing_loop(tmp_path: Path) -> None:
     settings = CaseSettings(timing=TimingLoop(0, 3))
     same = run(fakes.case("double", settings=settings), tmp_path / "a")
-    assert same.repeats["out"] == (same.dumps[0].digest,)
+    assert repeat(same).facts.digests["out"] == same.dumps[0].digest
     other = run(fakes.case("count", settings=settings), tmp_path / "b")
-    assert other.repeats["out"] != (other.dumps[0].digest,)
+    assert repeat(other).facts.digests["out"] != other.dumps[0].digest
     assert other.observations.timing is not None
     assert other.observations.timing.run == 2
-    assert Path(other.observations.repeat_dumps["out"]["2"]).read_text().splitlines()[1] == "4.0"
+    assert Path(repeat(other).dumps["out"].path).read_text().splitlines()[1] == "4.0"

@@ -1,14 +1,15 @@
 from __future__ import annotations
 
 import copy
-import dataclasses
 import json
+import pickle
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import asdict
 
 from gpuregress.execution.runner import watched_case
 from gpuregress.foundation.records import Case
@@ -73,9 +74,9 @@ def test_what_reads_all_parameters_is_noted_as_that(use: Callable[[Any], object]
     assert "parameters" in noted(lambda case: use(case.parameters))
 
 
-@pytest.mark.parametrize("use", [dataclasses.asdict, dataclasses.replace, copy.copy, repr])
+@pytest.mark.parametrize("use", [copy.copy, copy.deepcopy, pickle.dumps, repr, lambda case: case.with_seed])
 def test_what_reads_the_whole_case_notes_every_field(use: Callable[[Any], object]) -> None:
-    fields = {field.name for field in dataclasses.fields(Case)} - {"parameters"}
+    fields = set(Case.__struct_fields__) - {"parameters"}
     assert noted(use) >= fields
 
 
@@ -84,9 +85,7 @@ def test_a_function_gets_the_values_of_its_case() -> None:
     assert isinstance(case, Case)
     assert isinstance(case.parameters, dict)
     assert case.parameters == {"n": 8, "tile": 4}
-    assert {field.name: getattr(case, field.name) for field in dataclasses.fields(Case)} == {
-        field.name: getattr(CASE, field.name) for field in dataclasses.fields(Case)
-    }
+    assert {name: getattr(case, name) for name in Case.__struct_fields__} == asdict(CASE)
 
 
 @given(st.dictionaries(st.sampled_from("abc"), st.integers(0, 1) | st.booleans() | st.sampled_from(["0", "1"])))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,13 +12,14 @@ import pytest
 from gpuregress.execution.workers import launch_limits
 from gpuregress.execution.workers.watchdog import Phase, Step, Watch
 from gpuregress.foundation.records import Task
+from gpuregress.gpu.records import replace
 from gpuregress.gpu.schedules import WATCHED_SLOWDOWN
 from tests import fakes
 
 
 def task_of(tmp_path: Path, limit_s: float) -> Task:
     made = Task(fakes.case("double", timeout=10.0), fakes.program(), str(tmp_path / "log"), 1, str(tmp_path))
-    return dataclasses.replace(made, launch_limit_s=limit_s)
+    return replace(made, launch_limit_s=limit_s)
 
 
 @pytest.fixture

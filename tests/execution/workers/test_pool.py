@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import dataclasses
 import os
 import select
 import signal
@@ -19,6 +18,7 @@ from gpuregress.execution.workers.worker_process import DeviceSlot, Worker
 from gpuregress.foundation.errors import Interrupted
 from gpuregress.foundation.interrupts import StopSignal
 from gpuregress.foundation.records import Outcome, ReferenceKernel
+from gpuregress.gpu.records import replace
 from gpuregress.store import launch_log
 from gpuregress.virtual_gpu import slow_programs
 from tests import fakes
@@ -29,8 +29,8 @@ from tests.waiting import is_running, wait_until
 def test_a_limit_of_the_launches_is_none_of_the_references(tmp_path: Path) -> None:
     trusted = ReferenceKernel(fakes.case("nap").source, fakes.case("nap").launches)
     cases = [fakes.case("double", reference_kernels={"out": trusted}), fakes.case("sleep", timeout=0.4)]
-    given = [dataclasses.replace(task, launch_limit_s=0.1) for task in tasks(tmp_path, cases)]
-    given[0] = dataclasses.replace(given[0], references={"out": fakes.program()})
+    given = [replace(task, launch_limit_s=0.1) for task in tasks(tmp_path, cases)]
+    given[0] = replace(given[0], references={"out": fakes.program()})
     with pool(tmp_path) as made:
         ended = {event.case: event for event in made.run(given) if isinstance(event, Outcome)}
     assert ended["fake/double"].state == "done"
@@ -219,7 +219,7 @@ def test_a_worker_that_never_says_it_is_ready_is_given_up_after_one_try(
     command = (sys.executable, "-c", "import time; time.sleep(600)")
     with WorkerPool([DeviceSlot("cpu", "cpu")], tmp_path, command=command) as made:
         first, second = tasks(tmp_path, [fakes.case("double"), fakes.case("count")])
-        first = dataclasses.replace(first, known={"x": {"0" * length: "path"}})
+        first = replace(first, known={"x": {"0" * length: "path"}})
         ended = [event for event in made.run([first, second]) if isinstance(event, Outcome)]
         assert made._started == 1
     assert [outcome.state for outcome in ended] == ["error", "error"]

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import signal
 import sys
 import threading
@@ -12,6 +11,7 @@ import pytest
 from gpuregress.execution.workers.pool import CaseStarted, WorkerPool
 from gpuregress.execution.workers.worker_process import DeviceSlot
 from gpuregress.foundation.records import Case, CaseSettings, Outcome, ReferenceKernel
+from gpuregress.gpu.records import replace
 from gpuregress.store import launch_log
 from tests import fakes
 from tests.execution.workers.fake_pools import outcomes, pool, tasks
@@ -34,7 +34,7 @@ def with_reference(kernel: str) -> Case:
 def test_a_trusted_kernel_that_hangs_or_crashes_is_not_the_cases_own(tmp_path: Path, kernel: str, told: str) -> None:
     (task,) = tasks(tmp_path, [with_reference(kernel)])
     with pool(tmp_path) as made:
-        given = [dataclasses.replace(task, references={"out": fakes.program()})]
+        given = [replace(task, references={"out": fakes.program()})]
         (outcome,) = [event for event in made.run(given) if isinstance(event, Outcome)]
     assert (outcome.state, outcome.fault) == ("error", None)
     assert outcome.message.startswith(told)
@@ -102,7 +102,7 @@ def test_the_results_before_a_schedule_that_never_ends_are_kept(
     settings = CaseSettings(schedules=("forward", *names.split()))
     outcome = outcomes(tmp_path, fakes.case("unlucky", timeout=0.2, settings=settings), device="varied")["fake/unlucky"]
     assert (outcome.state, len(outcome.dumps), outcome.fault) == ("done", 1, None)
-    first, *others = outcome.observations.schedules or ()
+    first, *others = outcome.observations.along("schedule")
     assert first.fault.startswith(told)
     assert f"under the schedule {first.name}" in first.fault
     assert [run.name for run in others if run.left_out] == left_out.split()
@@ -111,7 +111,7 @@ def test_the_results_before_a_schedule_that_never_ends_are_kept(
 def test_a_difference_whose_explanation_never_ends_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("gpuregress.execution.workers.launch_limits.WATCHED_SLOWDOWN", 1)
     case = fakes.case("unlucky", timeout=0.2, settings=CaseSettings(schedules=("forward", "reverse")))
-    (run,) = outcomes(tmp_path, case, device="varied")["fake/unlucky"].observations.schedules or ()
+    (run,) = outcomes(tmp_path, case, device="varied")["fake/unlucky"].observations.along("schedule")
     assert (run.name, list(run.dumps), run.fault) == ("reverse", ["out"], "")
 
 

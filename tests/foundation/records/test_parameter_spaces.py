@@ -1,8 +1,7 @@
 from __future__ import annotations
 
-from dataclasses import replace
-
 from gpuregress.foundation.records import FailureGroup, ParameterCondition
+from gpuregress.gpu.records import replace
 
 GROUP = FailureGroup("differ", "", ("a", "b"), (), 0, 0, 8, "no parameter values tell")
 

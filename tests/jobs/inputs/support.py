@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
 from typing import Any
 
@@ -21,11 +20,12 @@ from gpuregress.foundation.records import (
     PythonFunction,
     Values,
 )
+from gpuregress.gpu.records import replace
 from gpuregress.jobs import inputs
 
 
 def buffer(kind: str, dtype: str, *shape: int, seed: int = 7, **options: Any) -> Buffer:
-    made = InputFile(**options) if kind == "file" else dataclasses.replace(OPTIONS[kind], **options)
+    made = InputFile(**options) if kind == "file" else replace(OPTIONS[kind], **options)
     return Buffer("x", dtype, shape, Fill(kind, made, seed))
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +9,7 @@ import pytest
 
 from gpuregress.foundation.errors import JobErrors
 from gpuregress.foundation.records import Case, Entry, Parameter, Program, PythonKernel, Rule, from_json, to_json
+from gpuregress.gpu.records import replace
 from gpuregress.jobs import plan
 from gpuregress.jobs.plan.explain import explain
 from tests.jobs.plan.projects import JOB, project
@@ -58,7 +58,7 @@ def test_kernels_with_their_own_source_numbers_and_rule(tmp_path: Path) -> None:
 def test_kernels_of_the_jobs_own_source_take_its_compile_settings(tmp_path: Path) -> None:
     gold = "reference: {sum: {launches: [{kernel: 'block_sum<double>', grid: [1], block: [1], args: [sum]}]}}\n"
     case = first(tmp_path, gold + "compile: {defines: {A: tile}}\n")
-    source = dataclasses.replace(case.source, kernels=("block_sum<double>",))
+    source = replace(case.source, kernels=("block_sum<double>",))
     assert case.reference_kernels["sum"].source == source
 
 
@@ -66,7 +66,7 @@ def test_arguments_are_held_against_the_references_own_signature(tmp_path: Path)
     case = first(tmp_path, NAIVE)
     good = Program("", "", "", {"naive": Entry("naive", (POINTER, POINTER, INTEGER))}, {}, "", (), "")
     assert plan.check_reference(case, "sum", good) == ()
-    bad = dataclasses.replace(good, entries={"naive": Entry("naive", (POINTER, INTEGER, INTEGER))})
+    bad = replace(good, entries={"naive": Entry("naive", (POINTER, INTEGER, INTEGER))})
     (error,) = plan.check_reference(case, "sum", bad)
     assert error.key == "reference.sum.launches[0].args[1]"
     assert error.line == 19

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +7,7 @@ import pytest
 
 from gpuregress.foundation import records
 from gpuregress.foundation.records import Argument, Case, Entry, Launch, Parameter, Program
+from gpuregress.gpu.records import replace
 from gpuregress.jobs import plan
 from gpuregress.store.project import Project
 from tests import fakes
@@ -119,7 +119,7 @@ def test_arguments_against_the_signature(actual: records.Entry, key: str, messag
 def test_structs_are_laid_out_as_in_c(size: int, good: bool, tmp_path: Path) -> None:  # noqa: FBT001 - from a table
     text = JOB.replace("{int32: n}", "{struct: [{int8: 1}, x, {int32: n}]}")
     case = only(project(tmp_path, reduce=text), "reduce/n=1000,tile=128")
-    actual = dataclasses.replace(GOOD, parameters=(*GOOD.parameters[:2], records.Parameter(size, 8, "struct", "n")))
+    actual = replace(GOOD, parameters=(*GOOD.parameters[:2], records.Parameter(size, 8, "struct", "n")))
     assert (not plan.check_programs(case, [program(case.launches[0], actual)])) == good
 
 

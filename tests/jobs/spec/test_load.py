@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -66,7 +67,7 @@ def test_a_job_written_as_yaml_reads_back(job: dict[str, Any], tmp_path: Path) -
     path.write_text(write(job))
     actual = load.load_file(path)
     assert not actual.errors
-    assert actual.model == JobSpec.model_validate(job)
+    assert actual.model == JobSpec.of(job)
 
 
 @settings(max_examples=60)
@@ -84,7 +85,7 @@ def test_any_text_is_a_job_or_an_error(text: str, tmp_path: Path) -> None:
 def test_the_schema_knows_every_form() -> None:
     schema = job_schema()
     text = json.dumps(schema)
-    assert set(schema["properties"]) == set(JobSpec.model_fields)
+    assert set(schema["properties"]) == set(JobSpec.key_names())
     assert "required" not in schema
     assert [form["required"] for form in schema["oneOf"]] == [["launches"], ["function", "source"]]
     assert schema["additionalProperties"] is False
@@ -104,3 +105,24 @@ def test_what_stays_of_a_broken_job(tmp_path: Path) -> None:
     assert file.positions("launches") == [1]
     assert file.broken == {("buffers", "a"), ("launches", 0)}
     assert [error.line for error in file.errors] == [3, 6]
+
+
+JOB_WITHOUT_LAUNCHES = "source: x.cu\nbuffers: {a: {dtype: int8, shape: [1]}}\n"
+ONE_LAUNCH = "launches: [{kernel: f, grid: [1], block: [1]}]\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "missing key"),
+        ("launches: []\n", "expected at least one entry, got none"),
+        (f"function: f\n{ONE_LAUNCH}", "a job has launches or a function, and both are given: leave one out"),
+    ],
+)
+def test_a_job_has_launches_or_a_function(text: str, message: str, tmp_path: Path) -> None:
+    path = tmp_path / "job.yaml"
+    for either in (ONE_LAUNCH, "function: f\n"):
+        path.write_text(JOB_WITHOUT_LAUNCHES + either)
+        assert load.load_file(path).errors == ()
+    path.write_text(JOB_WITHOUT_LAUNCHES + text)
+    assert [(error.key, error.message) for error in load.load_file(path).errors] == [("launches", message)]

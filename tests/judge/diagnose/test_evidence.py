@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import numpy as np
 
 from gpuregress.foundation.records import Finding
+from gpuregress.gpu.records import replace
 from gpuregress.judge.diagnose import evidence as module
 from gpuregress.judge.diagnose.evidence import Column, per_part
 from tests.judge.diagnose.planted import evidence, launch
@@ -29,7 +28,7 @@ def test_the_parts_that_differ_have_their_rows() -> None:
 def test_a_sample_knows_how_many_differ() -> None:
     whole = evidence(np.zeros(100, "<f4"), np.ones(100, "<f4"))
     assert (whole.differing, whole.is_sample, whole.total) == (100, False, 100)
-    sampled = dataclasses.replace(whole, of=400)
+    sampled = replace(whole, of=400)
     assert (sampled.differing, sampled.is_sample) == (400, True)
     assert whole.fills(np.array([95]), np.array([100]))
     assert not whole.fills(np.array([94, 100]), np.array([100, 100]))

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,12 +11,15 @@ from gpuregress.foundation.records import (
     Comparison,
     Dump,
     FirstWrong,
+    FurtherRun,
     LaunchDigests,
     MadeOf,
     Observations,
     Outcome,
     Rule,
+    RunFacts,
 )
+from gpuregress.gpu.records import replace
 from gpuregress.judge.launches import first_wrong
 from gpuregress.judge.launches.launch_slice import Timeline
 from tests.judge.launches.test_launch_slice import chain
@@ -31,7 +33,7 @@ def found(
     actual: Rows, *, case: Case = CHAIN, expected: Rows = GOOD, launches: int = 3, **observed: Any
 ) -> FirstWrong | None:
     """Search for the first wrong launch of `y`, whose dump has the last digest of each side."""
-    case = dataclasses.replace(case, dump=("y",))
+    case = replace(case, dump=("y",))
 
     def dump(rows: Rows) -> Dump:
         last = next((rows[number]["y"] for number in sorted(rows, reverse=True) if "y" in rows[number]), "")
@@ -49,7 +51,7 @@ def found(
     observations = Observations(launch_digests=LaunchDigests(3, actual), **observed)
     outcome = Outcome(case.name, "done", dumps=(dump(actual),), observations=observations)
     failed = Comparison("y", "baseline", "", same=False, identical=False, of=8, differing=1)
-    other = dataclasses.replace(failed, against="reference")
+    other = replace(failed, against="reference")
     result = first_wrong.added(case, (), outcome, accepted, {"y": [failed, other]})["y"]
     assert result[1] == other, "only the baseline has digests"
     return result[0].first_wrong
@@ -72,13 +74,13 @@ def test_a_difference_of_another_buffer_is_named() -> None:
 
 
 def test_a_repeated_step_is_named() -> None:
-    launches = (CHAIN.launches[0], CHAIN.launches[1], dataclasses.replace(CHAIN.launches[1]))
-    named = found(GOOD | {"3": {"y": "bad"}}, case=dataclasses.replace(CHAIN, launches=launches))
+    launches = (CHAIN.launches[0], CHAIN.launches[1], replace(CHAIN.launches[1]))
+    named = found(GOOD | {"3": {"y": "bad"}}, case=replace(CHAIN, launches=launches))
     assert named is not None
     assert named.message.startswith("first wrong after launch 2 (double, fake.cu) at step 1; ")
 
 
-TOLERANT = dataclasses.replace(CHAIN, compare={"y": Rule(rtol=1e-3)})
+TOLERANT = replace(CHAIN, compare={"y": Rule(rtol=1e-3)})
 
 
 def test_bits_do_not_decide_for_a_tolerance() -> None:
@@ -96,7 +98,7 @@ def test_the_last_write_is_what_the_rule_was_applied_to() -> None:
 
 def test_a_buffer_that_varies_from_run_to_run_blames_no_launch_for_its_bits() -> None:
     wrong = GOOD | {"1": {"t": "bad"}, "2": {"y": "worse"}, "3": {"y": "worst"}}
-    named = found(wrong, determinism={"t": "order varies"})
+    named = found(wrong, runs=(FurtherRun("repeat", "2", facts=RunFacts(determinism={"t": "order varies"})),))
     assert named is not None
     assert named.message.startswith("first bit difference after launch 1 ")
 
@@ -114,7 +116,7 @@ def test_other_launches_say_nothing(changes: dict[str, Any]) -> None:
 
 
 def test_a_write_that_no_digest_shows_says_nothing() -> None:
-    case = dataclasses.replace(CHAIN, dump=("y",))
+    case = replace(CHAIN, dump=("y",))
     side = first_wrong.RecordedSide(
         LaunchDigests(3, GOOD), {}, {"y": Dump("y", "/nowhere/y", "float32", (8,), "another digest", "")}
     )

@@ -1,9 +1,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from gpuregress.foundation.records import Argument, Buffer, Case, Launch
+from gpuregress.gpu.records import replace
 from gpuregress.judge.launches.launch_slice import LaunchEvidence, Origin, Timeline, onset, origins
 from tests import fakes
 

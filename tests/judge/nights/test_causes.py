@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -22,6 +21,7 @@ from gpuregress.foundation.records import (
     TimingComparison,
     Verdict,
 )
+from gpuregress.gpu.records import replace
 from gpuregress.judge.nights import cause_of, extent_of
 from tests import fakes
 from tests.judge.nights.nights import case

@@ -1,11 +1,11 @@
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from gpuregress.foundation.records import Extent, LackingDevice, Since, TimingComparison
+from gpuregress.gpu.records import replace
 from gpuregress.judge.nights import EarlierNights, LeftOut, compare_nights
 from gpuregress.report import morning
 from tests.judge.nights.nights import COMMIT, case, earlier, night, past

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from gpuregress.foundation.records import Accuracy, Baseline, MadeOf, ReferenceKernel
+from gpuregress.gpu.records import replace
 from gpuregress.judge.precision import accuracy
 from tests import fakes
 from tests.judge.dumps import dump

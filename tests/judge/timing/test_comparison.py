@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -14,6 +12,7 @@ from gpuregress.foundation.records import (
     Baseline,
     CaseSettings,
     DeviceInfo,
+    InstrumentReports,
     MadeOf,
     Observations,
     Outcome,
@@ -21,6 +20,7 @@ from gpuregress.foundation.records import (
     TimingComparison,
     TimingLoop,
 )
+from gpuregress.gpu.records import replace
 from gpuregress.judge.timing import comparison
 from tests import fakes
 
@@ -146,7 +146,8 @@ def test_false_alarms_of_equal_distributions_are_as_rare_as_the_level_says() -> 
 
 
 def outcome(device: DeviceInfo, *, times: tuple[float, ...] = (), **seen: object) -> Outcome:
-    observed = Observations(timing=timing(times) if times else None, **seen)  # type: ignore[arg-type]
+    reports = InstrumentReports(**seen)  # type: ignore[arg-type]
+    observed = Observations(timing=timing(times) if times else None, instruments=reports)
     return Outcome("c", "done", device=device, observations=observed)
 
 
@@ -178,7 +179,7 @@ def test_nothing_is_compared_without_a_baseline_or_a_loop() -> None:
     loop, actual = TimingLoop(3, 30, 1.1), outcome(H200, times=samples(1))
     assert case_result(None, actual, TimingLoop(3, 30)) is None
     assert case_result(baseline(), outcome(H200), None) is None
-    assert case_result(baseline(), dataclasses.replace(actual, state="fault"), loop) is None
+    assert case_result(baseline(), replace(actual, state="fault"), loop) is None
 
 
 def test_a_limit_without_a_baseline_is_said_to_be_unheeded() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -15,11 +14,13 @@ from gpuregress.foundation.records import (
     Costs,
     DeviceInfo,
     InstructionCost,
+    InstrumentReports,
     LineCost,
     MadeOf,
     Observations,
     Outcome,
 )
+from gpuregress.gpu.records import replace
 from gpuregress.judge.timing import costs
 from tests import fakes
 from tests.judge.timing.test_comparison import CPU, H200
@@ -45,8 +46,10 @@ def _compare(
     limits: Mapping[str, float] = LIMITS,
     device: DeviceInfo = CPU,
 ) -> list[str]:
-    case = dataclasses.replace(fakes.case(), settings=CaseSettings(cost=limits))
-    outcome = Outcome(case.name, "done", device=device, observations=Observations(costs=seen))
+    case = replace(fakes.case(), settings=CaseSettings(cost=limits))
+    outcome = Outcome(
+        case.name, "done", device=device, observations=Observations(instruments=InstrumentReports(costs=seen))
+    )
     before = None
     if accepted is not None:
         timings = {"cpu": AcceptedTiming("1.0", costs=accepted)}
@@ -92,8 +95,8 @@ def test_nothing_is_passed_over_in_silence(source: Path) -> None:
     assert "no costs were accepted; `gpuregress accept" in _compare(seen, None)[0]
     assert "no costs were accepted" in _compare(seen, ())[0]
     assert "nothing was counted" in _compare(None, (_line(3, 16),))[0]
-    assert "not all is counted: lost" in _compare(dataclasses.replace(seen, uncounted="lost"), (_line(3, 16),))[0]
-    left_out = dataclasses.replace(seen, left_out=("sectors of bulk copies (a.cu:7)",))
+    assert "not all is counted: lost" in _compare(replace(seen, uncounted="lost"), (_line(3, 16),))[0]
+    left_out = replace(seen, left_out=("sectors of bulk copies (a.cu:7)",))
     assert _compare(left_out, (_line(3, 16),))[1:] == ["False cost: compared without sectors of bulk copies (a.cu:7)"]
     assert "a GPU counts none" in _compare(seen, (_line(3, 16),), device=H200)[0]
     assert _compare(seen, None, {}) == []
@@ -127,7 +130,7 @@ def test_the_reason_of_further_sectors(
 
 
 def test_another_schedule_counts_nothing() -> None:
-    case = dataclasses.replace(fakes.case(), settings=CaseSettings(cost=LIMITS, schedules=("reverse",)))
+    case = replace(fakes.case(), settings=CaseSettings(cost=LIMITS, schedules=("reverse",)))
     (found,) = costs.compare(case, Outcome(case.name, "done", device=CPU), None)
     assert (found.message, found.fails) == ("cost: not compared, for it is counted in the schedule forward only", False)
 

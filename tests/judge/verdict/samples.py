@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Any
 
 from gpuregress.foundation.records import Baseline, Case, Comparison, DeviceInfo, Dump, MadeOf, Outcome, Source, Verdict
+from gpuregress.gpu.records import replace
 
 FACTS = MadeOf(
     "5eed", {"x": "aa", "y": "bb"}, 42, "nvrtc 13.4.1", ("-lineinfo",), "pinned", "sm_90", "H200", "570", ("k()",)
@@ -16,7 +16,7 @@ GPU = DeviceInfo("cuda:0", "NVIDIA H200", "sm_90", "", 0)
 
 def make_case(**more: Any) -> Case:
     case = Case("reduce", "reduce/n=8", "/p/r.yaml", {}, Source("/p/k.cu"), "1.5", "5eed", 42, {}, (), ("sum",), {})
-    return dataclasses.replace(case, **more)
+    return replace(case, **more)
 
 
 def make_baseline(*buffers: str, arch: str = "") -> Baseline:

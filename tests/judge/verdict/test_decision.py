@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +21,7 @@ from gpuregress.foundation.records import (
     CaseSettings,
     Fault,
     Fill,
+    FurtherRun,
     Instruments,
     Launch,
     MadeOf,
@@ -32,16 +32,14 @@ from gpuregress.foundation.records import (
     ResourceLimits,
     Source,
     TimingComparison,
-    TwinResult,
 )
+from gpuregress.gpu.records import replace
 from gpuregress.judge.verdict import decide, failed
 from tests.judge.verdict.samples import CPU, FACTS, GPU, against, done, make_baseline, make_case, text
 
 
 def test_pass() -> None:
-    verdict = decide(
-        make_case(), done(), make_baseline(), {"sum": [against()]}, made_of=dataclasses.replace(FACTS, seed=1)
-    )
+    verdict = decide(make_case(), done(), make_baseline(), {"sum": [against()]}, made_of=replace(FACTS, seed=1))
     assert text(verdict) == ("pass", "", 0)
     assert (verdict.revision, verdict.baseline_revision, verdict.seconds) == ("1.5", "1.4", 0.5)
     assert verdict.changes == ()
@@ -57,7 +55,7 @@ def test_differ() -> None:
 
 
 def test_changed_inputs_are_no_regression() -> None:
-    now = dataclasses.replace(FACTS, inputs={"x": "a9", "y": "bb"})
+    now = replace(FACTS, inputs={"x": "a9", "y": "bb"})
     verdict = decide(make_case(), done(), make_baseline(), {"sum": [against(same=False)]}, made_of=now)
     assert text(verdict) == ("differ", "changed inputs, not a regression: sum: 3 of 8 differ", 1)
     assert verdict.changes == ("inputs of x changed",)
@@ -69,7 +67,7 @@ def test_an_input_that_only_a_reference_uses_explains_nothing() -> None:
     twin = {"sum": ReferenceKernel(Source("/p/k.cu"), ())}
     case = make_case(buffers=buffers, launches=(launch,), reference_kernels=twin)
     for changed, explained in (({"x": "a9", "y": "bb"}, False), ({"x": "aa", "y": "b9"}, True), ({"y": "bb"}, False)):
-        now = dataclasses.replace(FACTS, inputs=changed)
+        now = replace(FACTS, inputs=changed)
         verdict = decide(case, done(), make_baseline(), {"sum": [against(same=False)]}, made_of=now)
         assert verdict.reason.startswith("changed inputs") == explained
         assert bool(verdict.changes) == explained
@@ -77,7 +75,7 @@ def test_an_input_that_only_a_reference_uses_explains_nothing() -> None:
 
 @pytest.mark.parametrize("by", ["reference", "check", "repeat", "inputs", "verify"])
 def test_changed_inputs_explain_nothing_that_this_run_shows_by_itself(by: str) -> None:
-    now = dataclasses.replace(FACTS, inputs={"x": "a9", "y": "bb"})
+    now = replace(FACTS, inputs={"x": "a9", "y": "bb"})
     comparisons = [against(same=False), against(by, same=False)]
     verdict = decide(make_case(), done(), make_baseline(), {"sum": comparisons}, made_of=now)
     assert text(verdict)[:2] == ("differ", "sum: 3 of 8 differ")
@@ -162,7 +160,7 @@ def test_an_expected_fault(expect: str, outcome: Outcome, status: str) -> None:
 )
 @pytest.mark.parametrize("position", [1, 2])
 def test_a_fault_is_expected_in_its_place(index: dict[str, Any], status: str, position: int) -> None:
-    outcome = Outcome("c", "fault", dataclasses.replace(FAULT, position=position))
+    outcome = Outcome("c", "fault", replace(FAULT, position=position))
     actual = decide(make_case(expect_fault="out-of-bounds", launches=LAUNCHES, **index), outcome, None, {})
     assert actual.status == status
     if status == "fault":
@@ -187,11 +185,11 @@ def test_what_could_not_be_run(error: Any, expected: tuple[str, str, int]) -> No
 
 def test_a_change_of_registers_is_said_even_where_all_is_the_same() -> None:
     before = MadeOf("s", arch="sm_90", resources={"k": {"registers": 32, "spill": 0}})
-    now = dataclasses.replace(before, resources={"k": {"registers": 40, "spill": 8}})
-    baseline = dataclasses.replace(make_baseline("sum"), made_of=before)
+    now = replace(before, resources={"k": {"registers": 40, "spill": 8}})
+    baseline = replace(make_baseline("sum"), made_of=before)
     verdict = decide(make_case(), done(), baseline, {"sum": [against()]}, made_of=now)
     assert (verdict.status, verdict.changes) == ("pass", ("k: registers 32 → 40", "k: spill 0 → 8"))
-    uncounted = dataclasses.replace(before, resources={"k": {"registers": 0, "spill": 0}})
+    uncounted = replace(before, resources={"k": {"registers": 0, "spill": 0}})
     assert decide(make_case(), done(), baseline, {"sum": [against()]}, made_of=uncounted).changes == ()
 
 
@@ -199,17 +197,17 @@ def test_more_registers_than_the_job_allows_is_a_difference() -> None:
     case = make_case(settings=CaseSettings(resources=ResourceLimits(64, 0)))
     same = {"sum": [against()]}
     used = {"k": {"registers": 80, "spill": 16}}
-    verdict = decide(case, dataclasses.replace(done(), resources=used), make_baseline("sum"), same)
+    verdict = decide(case, replace(done(), resources=used), make_baseline("sum"), same)
     assert (verdict.status, verdict.exit_code) == ("differ", 1)
     assert verdict.reason == "k: 80 registers a thread; the job allows 64"
     assert verdict.notes == ("k: 16 bytes spilt; the job allows 0",)
-    fits = dataclasses.replace(done(), resources={"k": {"registers": 64, "spill": 0}})
+    fits = replace(done(), resources={"k": {"registers": 64, "spill": 0}})
     assert decide(case, fits, make_baseline("sum"), same).status == "pass"
-    uncounted = dataclasses.replace(done(), resources={"k": {"registers": 0, "spill": 0}})
+    uncounted = replace(done(), resources={"k": {"registers": 0, "spill": 0}})
     assert decide(case, uncounted, make_baseline("sum"), same).status == "pass"
 
 
-LACKING = Observations(twins=(TwinResult("cuda", "cuda", missing="there is no GPU here"),))
+LACKING = Observations(runs=(FurtherRun("twin", "cuda", left_out="there is no GPU here"),))
 WHY = "not compared with cuda: there is no GPU here"
 
 
@@ -238,7 +236,7 @@ def test_a_case_that_became_too_slow_differs() -> None:
     verdict = decide(make_case(), done(), make_baseline(), comparisons, timing=SLOWER)
     assert (verdict.status, verdict.exit_code, verdict.reason) == ("differ", 1, SLOWER.message)
     assert verdict.timing == SLOWER
-    told = dataclasses.replace(SLOWER, fails=False)
+    told = replace(SLOWER, fails=False)
     verdict = decide(make_case(), done(), make_baseline(), comparisons, timing=told)
     assert (verdict.status, verdict.timing) == ("pass", told)
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Any
 
 import pytest
 
+from gpuregress.gpu.records import replace
 from gpuregress.judge.verdict.provenance import changes
 from tests.judge.verdict.samples import FACTS
 
@@ -30,21 +30,21 @@ from tests.judge.verdict.samples import FACTS
     ],
 )
 def test_what_changed(change: dict[str, Any], line: str) -> None:
-    assert changes(FACTS, dataclasses.replace(FACTS, **change)) == (line,)
+    assert changes(FACTS, replace(FACTS, **change)) == (line,)
 
 
 def test_an_option_that_every_program_is_given_is_no_change() -> None:
-    assert changes(FACTS, dataclasses.replace(FACTS, options=("-lineinfo", "--device-int128"))) == ()
+    assert changes(FACTS, replace(FACTS, options=("-lineinfo", "--device-int128"))) == ()
 
 
 def test_resources_that_changed() -> None:
-    before = dataclasses.replace(FACTS, resources={"k": {"registers": 32, "spill": 0}})
-    now = dataclasses.replace(FACTS, resources={"k": {"registers": 40, "spill": 0}})
+    before = replace(FACTS, resources={"k": {"registers": 32, "spill": 0}})
+    now = replace(FACTS, resources={"k": {"registers": 40, "spill": 0}})
     assert changes(before, now) == ("k: registers 32 → 40",)
     assert changes(FACTS, now) == ()
 
 
 def test_sources_that_changed_are_named_where_they_are_known() -> None:
-    before = dataclasses.replace(FACTS, sources={"a.cu": "1", "b.cu": "2"})
-    now = dataclasses.replace(before, source="0ther", sources={"a.cu": "1", "b.cu": "3"})
+    before = replace(FACTS, sources={"a.cu": "1", "b.cu": "2"})
+    now = replace(before, source="0ther", sources={"a.cu": "1", "b.cu": "3"})
     assert changes(before, now) == ("source changed: b.cu",)

@@ -2,46 +2,57 @@
 
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from gpuregress.foundation.records import Dump, Observations, Outcome, RunSummary, UnwrittenElements, Verdict
+from gpuregress.foundation.records import (
+    Dump,
+    InstrumentReports,
+    Observations,
+    Outcome,
+    RunSummary,
+    UnwrittenElements,
+    Verdict,
+    WriteSurvey,
+)
 from gpuregress.foundation.records.audits import AuditEvidence, JobExamination, PartResult
+from gpuregress.gpu.records import replace
 from gpuregress.lab.auditing import examination
 from gpuregress.lab.auditing.examination import AuditContext, AuditedJob
 from gpuregress.store.project import Project
 from tests import fakes
 
 JOBS = (AuditedJob("a"), AuditedJob("b"))
-FAULTING = AuditedJob("b", (dataclasses.replace(fakes.case("double", name="b/1"), job="b", expect_fault="trap"),))
+FAULTING = AuditedJob("b", (replace(fakes.case("double", name="b/1"), job="b", expect_fault="trap"),))
 PROJECT = Project(Path("/p"), Path("/p/configs"), Path("/p/baselines"), Path("/p/runs"))
+_REPORTED = {"findings", "exchanges", "unwatched", "coverage", "costs", "accuracy"}
 SOON = AuditContext(PROJECT, Path("/nowhere"), 1e18)
 
 
 def verdict(case: str, status: str = "pass", reason: str = "", **changes: Any) -> Verdict:
     """A verdict of the job before the slash; `observations` are those of its outcome."""
-    seen = changes.pop("observations", {})
-    outcome = Outcome(case, "done", observations=Observations(**seen))
+    seen = dict(changes.pop("observations", {}))
+    reports = {name: seen.pop(name) for name in _REPORTED & seen.keys()}
+    outcome = Outcome(case, "done", observations=Observations(**seen, instruments=InstrumentReports(**reports)))
     changes["status"] = status
     made = Verdict(case.partition("/")[0], case, "pass", reason, outcome=outcome, against=("baseline",))
-    return dataclasses.replace(made, **changes)
+    return replace(made, **changes)
 
 
 def nothing_written(case: str, status: str, **observations: Any) -> Verdict:
     """A verdict on a case that left all of its one output as it was."""
     unwritten = {"out": UnwrittenElements(8, 8, ((0, 8),))}
-    made = verdict(case, status, observations={**observations, "unwritten": unwritten})
+    made = verdict(case, status, observations={**observations, "writes": WriteSurvey(unwritten=unwritten)})
     assert made.outcome is not None
     dumps = (Dump("out", "/out", "float32", (8,), "digest", "digest"),)
-    return dataclasses.replace(made, outcome=dataclasses.replace(made.outcome, dumps=dumps))
+    return replace(made, outcome=replace(made.outcome, dumps=dumps))
 
 
 def summary(*verdicts: Verdict, **changes: Any) -> RunSummary:
     """A run with these verdicts."""
-    return dataclasses.replace(RunSummary("r", "/r", "cpu", "", 1.0, verdicts), **changes)
+    return replace(RunSummary("r", "/r", "cpu", "", 1.0, verdicts), **changes)
 
 
 def answer(monkeypatch: pytest.MonkeyPatch, given: RunSummary) -> list[dict[str, Any]]:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import pytest
 
 from gpuregress.foundation.records import BufferAccuracy, Case, ResultAccuracy, RunSummary
 from gpuregress.gpu.accuracy import Cancellation
+from gpuregress.gpu.records import replace
 from gpuregress.lab.auditing import accuracy, examination
 from gpuregress.lab.auditing.examination import AuditedJob, JobVerdicts
 from tests import fakes
 from tests.lab.auditing.records import FAULTING, SOON, summary, texts, verdict
 
-CASES = tuple(dataclasses.replace(fakes.case("k", name=f"a/{n}"), job="a") for n in (1, 2))
+CASES = tuple(replace(fakes.case("k", name=f"a/{n}"), job="a") for n in (1, 2))
 JOB = AuditedJob("a", CASES)
 BUFFER = BufferAccuracy("out", "float32", "float64", 8, 8, largest=2.5, median=0.5)
 
@@ -21,7 +20,7 @@ BUFFER = BufferAccuracy("out", "float32", "float64", 8, 8, largest=2.5, median=0
 @pytest.fixture
 def context() -> examination.AuditContext:
     clean = {"a": JobVerdicts((verdict("a/1", seconds=2.0), verdict("a/2", seconds=1.0)))}
-    return dataclasses.replace(SOON, clean=clean)
+    return replace(SOON, clean=clean)
 
 
 def answered(monkeypatch: pytest.MonkeyPatch, found: ResultAccuracy | None) -> list[Case]:
@@ -36,7 +35,7 @@ def answered(monkeypatch: pytest.MonkeyPatch, found: ResultAccuracy | None) -> l
 
 
 def test_errors_and_cancellations(monkeypatch: pytest.MonkeyPatch, context: examination.AuditContext) -> None:
-    lost = dataclasses.replace(BUFFER, not_finite=3)
+    lost = replace(BUFFER, not_finite=3)
     asked = answered(monkeypatch, ResultAccuracy((lost,), cancellations=(Cancellation("/p/k.cu", 7, 2, 17),)))
     one, other = accuracy.examine(context, (JOB, FAULTING)).jobs
     assert [(case.name, case.settings.instruments.accuracy) for case in asked] == [("a/2", True)], "the fastest"
@@ -51,7 +50,7 @@ def test_errors_and_cancellations(monkeypatch: pytest.MonkeyPatch, context: exam
 def test_without_floats_or_time(monkeypatch: pytest.MonkeyPatch, context: examination.AuditContext) -> None:
     answered(monkeypatch, None)
     assert not accuracy.examine(context, (JOB,)).jobs[0].applies
-    left = dataclasses.replace(context, clean={})
+    left = replace(context, clean={})
     assert accuracy.examine(left, (JOB,)).jobs[0].why == "the budget was spent before its turn"
-    failed = dataclasses.replace(context, clean={"a": JobVerdicts((verdict("a/1", "differ"), verdict("a/2")))})
+    failed = replace(context, clean={"a": JobVerdicts((verdict("a/1", "differ"), verdict("a/2")))})
     assert accuracy.examine(failed, (JOB,)).jobs[0].why == "a case of it fails as it is"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import signal
 from collections.abc import Callable, Sequence
@@ -12,6 +11,7 @@ import pytest
 
 from gpuregress.foundation.errors import DeviceError, UsageError
 from gpuregress.foundation.records.audits import AuditReport
+from gpuregress.gpu.records import replace
 from gpuregress.lab.auditing import audit, cases, examination, kept
 from gpuregress.lab.auditing.audit import AuditRequest
 from gpuregress.lab.auditing.examination import AuditContext, AuditedJob, AuditPart, Examined, JobVerdicts
@@ -89,7 +89,7 @@ def test_a_complete_examination_is_kept_until_the_job_changes(shop: Workshop, mo
     first = part(
         "first", lambda jobs: Examined(tuple(found(job.name, 1.0) for job in jobs), clean={"scale": JobVerdicts()})
     )
-    second = dataclasses.replace(part("second", examine), is_kept=True)
+    second = replace(part("second", examine), is_kept=True)
     reports = [audited(shop, first, second) for _ in range(2)]
     assert asked == ["scale"]
     assert reports[0].parts[1].jobs == reports[1].parts[1].jobs

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
 
 import pytest
 
 from gpuregress.foundation.records import Coverage, FileCoverage
+from gpuregress.gpu.records import replace
 from gpuregress.lab.auditing import coverage
 from gpuregress.store.project import Project
 from tests.lab.auditing.records import FAULTING, JOBS, SOON, answer, summary, texts, verdict
@@ -21,7 +21,7 @@ def test_lines_that_no_case_executes(monkeypatch: pytest.MonkeyPatch, tmp_path: 
     )
     asked = answer(monkeypatch, run)
     project = Project(tmp_path, tmp_path / "configs", tmp_path / "baselines", tmp_path / "runs")
-    one, other = coverage.examine(dataclasses.replace(SOON, project=project), JOBS).jobs
+    one, other = coverage.examine(replace(SOON, project=project), JOBS).jobs
     assert asked == [{"coverage": True}]
     assert (one.share, one.done) == (0.5, "1 of 2 lines")
     assert texts(one, "unnoticed") == ["k.cu:2: never executed: b;"]

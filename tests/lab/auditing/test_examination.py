@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 import time
 
 from gpuregress.foundation.records import KnownFailing
 from gpuregress.foundation.records.audits import JobExamination
+from gpuregress.gpu.records import replace
 from gpuregress.lab.auditing import examination
 from gpuregress.lab.auditing.examination import AuditedJob, JobVerdicts
 from tests import fakes
@@ -15,13 +15,13 @@ from tests.lab.auditing.records import JOBS, SOON, nothing_written, summary, ver
 
 def test_the_fastest_case_of_each_job_comes_first() -> None:
     jobs = tuple(
-        AuditedJob(job, tuple(dataclasses.replace(fakes.case("k", name=f"{job}/{n}"), job=job) for n in (1, 2)))
+        AuditedJob(job, tuple(replace(fakes.case("k", name=f"{job}/{n}"), job=job) for n in (1, 2)))
         for job in ("a", "b")
     )
     clean = {"a": JobVerdicts((verdict("a/1", seconds=2.0), verdict("a/2", seconds=1.0)))}
-    context = dataclasses.replace(SOON, clean=clean)
+    context = replace(SOON, clean=clean)
     assert [case.name for case in examination.in_rounds(context, jobs)] == ["a/2", "b/1", "a/1", "b/2"]
-    assert dataclasses.replace(SOON, until=time.monotonic() - 1).left_s == 0
+    assert replace(SOON, until=time.monotonic() - 1).left_s == 0
 
 
 def test_skips_late_and_unsupported_cases_were_not_examined() -> None:
@@ -50,7 +50,7 @@ def test_cases_that_an_interruption_left_are_not_examined() -> None:
 
 def test_a_job_that_writes_nothing_is_of_no_use_to_other_parts() -> None:
     job = AuditedJob("a", (fakes.case("k", name="a/1"),))
-    context = dataclasses.replace(SOON, clean={"a": JobVerdicts((nothing_written("a/1", "new"),))})
+    context = replace(SOON, clean={"a": JobVerdicts((nothing_written("a/1", "new"),))})
     assert context.usable(job) == ()
     assert context.why_unusable(job) == "a/1 writes nothing as it is"
 

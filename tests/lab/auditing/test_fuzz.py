@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace
@@ -11,6 +10,7 @@ from typing import Any
 import pytest
 
 from gpuregress.foundation.records import RunSummary
+from gpuregress.gpu.records import replace
 from gpuregress.jobs.spec import load
 from gpuregress.lab.auditing import examination, fuzz
 from gpuregress.lab.auditing.examination import AuditedJob, JobVerdicts
@@ -47,7 +47,7 @@ def context(monkeypatch: pytest.MonkeyPatch) -> examination.AuditContext:
     monkeypatch.setattr(fuzz, "FuzzTrials", lambda *_arguments: FakeTrials())
     monkeypatch.setattr(load, "load_file", lambda _path: SimpleNamespace(document=SimpleNamespace(data={})))
     clean = {"a": JobVerdicts((verdict("a/1", "new"),)), "b": JobVerdicts((verdict("b/1", "differ"),))}
-    return dataclasses.replace(SOON, clean=clean)
+    return replace(SOON, clean=clean)
 
 
 def answered(monkeypatch: pytest.MonkeyPatch, given: RunSummary) -> None:

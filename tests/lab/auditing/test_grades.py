@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import pytest
 
+from gpuregress.gpu.records import replace
 from gpuregress.lab.auditing import grades
 from tests.lab.auditing.records import found, part
 
@@ -53,7 +52,7 @@ def test_the_lowest_job_is_what_ci_holds() -> None:
 
 
 def test_what_does_not_apply_does_not_count() -> None:
-    other = dataclasses.replace(found("a", None, why="it expects a fault"), applies=False)
+    other = replace(found("a", None, why="it expects a fault"), applies=False)
     one = grades.of_job("a", [part(60, found("a", 1.0)), part(40, other)])
     assert (one.grade, one.points, one.possible, one.why) == ("A", 60, 60, "")
 
@@ -63,7 +62,7 @@ def test_a_sample_has_a_grade_and_the_grades_between_which_that_of_all_lies() ->
     assert (round(low, 3), round(high, 3)) == (0.640, 0.948), "Wilson's interval"
     assert grades.interval(10, 10)[1] == 1.0
     assert grades.interval(0, 10)[0] == 0.0
-    sampled = dataclasses.replace(found("a", 0.85), interval=(low, high))
+    sampled = replace(found("a", 0.85), interval=(low, high))
     one = grades.of_job("a", [part(50, found("a", 1.0)), part(50, sampled)])
     assert (one.grade, one.lowest, one.highest) == ("A", "B", "A")
     whole = grades.of_job("a", [part(50, found("a", 0.85))])

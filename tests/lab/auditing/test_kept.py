@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import pytest
 
 from gpuregress.foundation.errors import StorageError
+from gpuregress.gpu.records import replace
 from gpuregress.lab.auditing import checks, kept
 from gpuregress.lab.auditing.examination import AuditContext, JobVerdicts
 from gpuregress.lab.mutating import results
@@ -35,7 +35,7 @@ def context(tmp_path: Path) -> AuditContext:
         path = tmp_path / f"{name}.yaml"
         path.write_text("job: x")
         subjects[name] = SimpleNamespace(cases=(SimpleNamespace(path=str(path)),))
-    return dataclasses.replace(SOON, subjects=subjects)
+    return replace(SOON, subjects=subjects)
 
 
 def test_complete_examinations_alone_are_kept(stored: dict[str, Any], context: AuditContext, tmp_path: Path) -> None:
@@ -43,12 +43,12 @@ def test_complete_examinations_alone_are_kept(stored: dict[str, Any], context: A
     kept.keep(checks.PART, context, (found("b", None, why="no time"), found("c", 1.0), found("b", 1.0, why="cut")))
     assert len(stored) == 1
     assert kept.find(checks.PART, context, JOBS) == {"a": found("a", 0.5)}
-    assert kept.find(dataclasses.replace(checks.PART, name="other"), context, JOBS) == {}
-    assert kept.find(checks.PART, dataclasses.replace(context, fresh=True), JOBS) == {}
+    assert kept.find(replace(checks.PART, name="other"), context, JOBS) == {}
+    assert kept.find(checks.PART, replace(context, fresh=True), JOBS) == {}
     (tmp_path / "a.yaml").write_text("fuzz: {keep: [x]}")
     assert kept.find(checks.PART, context, JOBS) == {}, "the job has changed, and no case of it"
     (tmp_path / "a.yaml").write_text("job: x")
-    late = dataclasses.replace(context, clean={"a": JobVerdicts((verdict("a/1"),), (verdict("a/2", "skip"),))})
+    late = replace(context, clean={"a": JobVerdicts((verdict("a/1"),), (verdict("a/2", "skip"),))})
     assert kept.find(checks.PART, late, JOBS) == {}, "its digest knows nothing of the case without a turn"
 
 

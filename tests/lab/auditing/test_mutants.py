@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping
 from types import SimpleNamespace
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import pytest
 
 from gpuregress.foundation.errors import GpuregressError, UsageError
+from gpuregress.gpu.records import replace
 from gpuregress.lab.auditing import mutants
 from gpuregress.lab.auditing.examination import AuditContext
 from gpuregress.lab.mutating import turns
@@ -32,11 +32,11 @@ def context(monkeypatch: pytest.MonkeyPatch, answers: Mapping[str, Any], *, is_c
         for job, answer in answers.items()
         if answer
     }
-    return dataclasses.replace(SOON, subjects=subjects)
+    return replace(SOON, subjects=subjects)
 
 
 def reported(report: MutationReport, *, interrupted: bool) -> MutationReport:
-    return dataclasses.replace(report, interrupted=interrupted)
+    return replace(report, interrupted=interrupted)
 
 
 def answered(answer: Any) -> Any:
@@ -48,7 +48,7 @@ def answered(answer: Any) -> Any:
 
 
 def test_survivors_with_their_diff() -> None:
-    one = mutants.judged("a", dataclasses.replace(REPORT, mutants=3))
+    one = mutants.judged("a", replace(REPORT, mutants=3))
     assert (one.share, one.examined, one.done, one.why, one.interval) == (0.5, 1.0, "3 of 3 mutants tried", "", None)
     assert texts(one, "unnoticed")[0].startswith("no case noticed: barrier-removed in kernels/scale.cu:7")
     assert one.evidence[1].details == ("@@ -1 +1 @@", "-f();", "+;", "threads meet")
@@ -63,28 +63,28 @@ def test_a_sample_is_judged_as_a_sample() -> None:
     assert texts(one, "proven") == [
         "1 of 2 sampled mutants are noticed; with 95 % confidence 9% to 91% of all 9",
     ]
-    many = dataclasses.replace(REPORT, mutants=200, killed=REPORT.killed * 20)
+    many = replace(REPORT, mutants=200, killed=REPORT.killed * 20)
     assert mutants.judged("a", many).examined == 1.0
 
 
 def test_a_sample_of_which_none_counts() -> None:
-    none = dataclasses.replace(REPORT, killed=(), survived=(), timed_out=())
+    none = replace(REPORT, killed=(), survived=(), timed_out=())
     assert mutants.judged("a", none).applies, "others may count"
-    assert not mutants.judged("a", dataclasses.replace(none, mutants=3)).applies
-    untried = mutants.judged("a", dataclasses.replace(none, tried=0))
+    assert not mutants.judged("a", replace(none, mutants=3)).applies
+    untried = mutants.judged("a", replace(none, tried=0))
     assert (untried.share, untried.why) == (None, "the budget was spent before its turn")
 
 
 def test_most_survivors_within_the_tolerance() -> None:
-    tolerated = dataclasses.replace(REPORT.survived[0], reason="within the tolerance")
-    one = mutants.judged("a", dataclasses.replace(REPORT, survived=(tolerated,)))
+    tolerated = replace(REPORT.survived[0], reason="within the tolerance")
+    one = mutants.judged("a", replace(REPORT, survived=(tolerated,)))
     assert any("the tolerance lets 1 of 1 survivors live" in text for text in texts(one, "unnoticed"))
-    half = mutants.judged("a", dataclasses.replace(REPORT, survived=(tolerated, REPORT.survived[0])))
+    half = mutants.judged("a", replace(REPORT, survived=(tolerated, REPORT.survived[0])))
     assert not any("the tolerance lets" in text for text in texts(half, "unnoticed"))
 
 
 def test_mutants_over_their_time_limit_are_noticed() -> None:
-    late = dataclasses.replace(REPORT, mutants=3, timed_out=REPORT.killed * 2)
+    late = replace(REPORT, mutants=3, timed_out=REPORT.killed * 2)
     assert mutants.judged("a", late).share == 3 / 4
 
 

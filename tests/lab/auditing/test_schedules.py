@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from gpuregress.foundation.records import BufferVerdict, Comparison, ScheduleRun
+from gpuregress.foundation.records import BufferVerdict, Comparison, FurtherRun
 from gpuregress.lab.auditing import schedules
 from tests.lab.auditing.records import FAULTING, JOBS, SOON, answer, nothing_written, summary, texts, verdict
 
 
 def test_a_result_that_depends_on_the_order_is_luck(monkeypatch: pytest.MonkeyPatch) -> None:
-    seen = {"schedules": (ScheduleRun("reverse"),)}
+    seen = {"runs": (FurtherRun("schedule", "reverse"),)}
     message = "the schedules forward and reverse give different results: out[3] is 1 and 2"
     other = Comparison("out", "schedule", "", same=False, identical=False, of=8, message=message)
     luck = BufferVerdict("out", "differ", message, comparisons=(other,))
@@ -32,7 +32,7 @@ def test_a_result_that_depends_on_the_order_is_luck(monkeypatch: pytest.MonkeyPa
 
 
 def test_a_job_that_expects_a_fault_has_no_result_to_compare(monkeypatch: pytest.MonkeyPatch) -> None:
-    answer(monkeypatch, summary(verdict("a/1", observations={"schedules": (ScheduleRun("reverse"),)})))
+    answer(monkeypatch, summary(verdict("a/1", observations={"runs": (FurtherRun("schedule", "reverse"),)})))
     one, other = schedules.examine(SOON, (JOBS[0], FAULTING)).jobs
     assert (one.share, one.applies) == (1.0, True)
     assert (other.share, other.applies, other.why) == (None, False, "it expects a fault")

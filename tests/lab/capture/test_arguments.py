@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpuregress.foundation.records import Parameter
-from gpuregress.lab.capture import arguments
+from gpuregress.lab.capture import jobs
 from gpuregress.lab.capture.buffers import JobBuffer, Layout, Placed
 from gpuregress.lab.capture.records import CapturedLaunch, RawParameter
 from gpuregress.lab.capture.signature import ParameterType
@@ -19,7 +19,7 @@ def written(data: bytes, type_: ParameterType | None = None, kind: str = "", lay
         1, 1, "k", 1, (1, 1, 1), (1, 1, 1), (1, 1, 1), 0, False, (RawParameter(0, data),), (), (), None, None, "", True
     )
     compiled = (Parameter(len(data), 4, kind),) if kind else ()  # type: ignore[arg-type]
-    (text,), _ = arguments.write(launch, layout or Layout((), ()), (type_ or ParameterType(),), compiled)
+    (text,), _ = jobs.write_arguments(launch, layout or Layout((), ()), (type_ or ParameterType(),), compiled)
     return text
 
 
@@ -75,6 +75,6 @@ def test_an_address_of_no_allocation_is_told() -> None:
         "",
         True,
     )
-    texts, remarks = arguments.write(launch, Layout((), ()), (ParameterType("", "float32", True),), ())
+    texts, remarks = jobs.write_arguments(launch, Layout((), ()), (ParameterType("", "float32", True),), ())
     assert texts == ["null"]
     assert remarks == ["argument 0 was 0x4d00000, which lies in no allocation; it is null here"]

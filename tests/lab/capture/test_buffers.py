@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
+from gpuregress.gpu.records import replace
 from gpuregress.lab.capture import buffers
 from gpuregress.lab.capture.buffers import JobBuffer, Layout, Placed
 from gpuregress.lab.capture.records import CapturedLaunch, CapturedRegion, Pointer, RawParameter

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
+from gpuregress.gpu.records import replace
 from gpuregress.lab.capture import job_text
 from gpuregress.lab.capture.buffers import JobBuffer, Layout
 from gpuregress.lab.capture.job_text import JobParts

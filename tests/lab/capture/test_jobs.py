@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from gpuregress.gpu.records import replace
 from gpuregress.lab.capture import jobs
 from gpuregress.lab.capture.jobs import CannotCapture, Target
 from gpuregress.lab.capture.records import CapturedLaunch, CapturedProcess

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -8,6 +7,7 @@ import pytest
 
 from gpuregress.foundation.errors import UsageError
 from gpuregress.foundation.records import RunSummary
+from gpuregress.gpu.records import replace
 from gpuregress.jobs import plan
 from gpuregress.lab.commits import borrowed_job, commit_runs, repository
 from gpuregress.lab.commits.commit_runs import CommitRuns, CommitUnusable, RunOptions
@@ -69,7 +69,7 @@ def test_results_are_judged_against_the_given_baselines(commits: list[str], runs
     assert [one.status for one in first.verdicts] == ["new"]
     there = runs.switch(commits[0])
     accepted = there.runs.with_name("accepted")
-    accept.accept(dataclasses.replace(there, baselines=accepted))
+    accept.accept(replace(there, baselines=accepted))
     statuses = [runs.run(name, [CASE], accepted).verdicts[0].status for name in commits]
     assert statuses == ["pass", "differ"]
 

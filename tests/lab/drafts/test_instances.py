@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from gpuregress.lab.drafts import instances
+from gpuregress.lab.drafts import fills
 from gpuregress.lab.host_programs.objects import SeenLaunch
 from gpuregress.lab.host_programs.scalars import constant
 from gpuregress.toolchain import cxx_declarations
@@ -23,4 +23,4 @@ def test_template_arguments(
     (kernel,) = cxx_declarations.declarations(f"template <{template}> __global__ void f(T *x) {{}}")
     one = (constant(1),) * 3
     launch = SeenLaunch("f", given, one, one, constant(0), (None,), types, ("x",), "a.cu:1", 0)
-    assert instances.instance_of(kernel, launch)[1:] == (name, guessed)
+    assert fills.instance_of(kernel, launch)[1:] == (name, guessed)

@@ -11,8 +11,8 @@ import yaml
 from gpuregress.foundation.records import MemberLayout, TypeLayout
 from gpuregress.lab.drafts import kernel, types
 from gpuregress.lab.drafts.compiled import CompiledKernel
-from gpuregress.lab.drafts.host import HostProgram
 from gpuregress.lab.drafts.launch import LaunchDraft
+from gpuregress.lab.drafts.new import HostProgram
 from gpuregress.virtual_gpu.buffer_accesses import Accesses
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from gpuregress.foundation.records import MemberLayout, TypeLayout
-from gpuregress.lab.drafts import makers
+from gpuregress.lab.drafts import fills
 from gpuregress.lab.drafts.types import KnownTypes
 from gpuregress.lab.host_programs import program
 from gpuregress.lab.host_programs.interpreter import Interpreter
@@ -45,5 +45,5 @@ def test_the_last_launch_that_may_write_an_array(
     *earlier, last = run.launches
     (pointer,) = last.arguments
     assert isinstance(pointer, ArrayPointer)
-    found = makers.last_writer(pointer.memory, earlier, files, KnownTypes({}, LAYOUTS))
+    found = fills.last_writer(pointer.memory, earlier, files, KnownTypes({}, LAYOUTS))
     assert (found.kernel if found is not None else None) == writer

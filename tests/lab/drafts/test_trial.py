@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from gpuregress.lab import new
-from gpuregress.lab.drafts import trial
+from gpuregress.lab.drafts import new, trial
 from gpuregress.lab.drafts.launch import UNKNOWN_SIZE
 from gpuregress.lab.drafts.trial import FoundSize
 from gpuregress.store.project import Project

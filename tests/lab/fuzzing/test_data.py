@@ -30,7 +30,7 @@ def made(buffer: Buffer, written: Any = None, *, is_result: bool = False) -> dic
 
 def contents(buffer: Buffer, fill: Any) -> np.ndarray[Any, Any]:
     """What a fill of a job puts into a buffer."""
-    spec = FillSpec.model_validate(fill)
+    spec = FillSpec.of(fill)
     setting: Any = getattr(spec, spec.kind)
     options: Any = NoOptions()
     if spec.kind in ("choice", "value"):

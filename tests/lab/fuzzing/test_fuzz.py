@@ -29,7 +29,7 @@ def judged(shop: Workshop, more: str = CHECK, *changes: tuple[str, str]) -> None
 
 
 def test_a_failure_becomes_a_job(fake_shop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fuzz, "_SHRINK_S", 0.0)
+    monkeypatch.setattr(fuzz, "SHRINK_S", 0.0)
     judged(fake_shop)
     report = fuzzed(fake_shop, keep=("x",), limit=6)
     (found,) = report.failures
@@ -90,7 +90,7 @@ def test_what_the_job_keeps_stays(fake_shop: Workshop) -> None:
 
 def test_an_interruption_keeps_what_was_found(fake_shop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
     judged(fake_shop)
-    monkeypatch.setattr(fuzz, "_SHRINK_S", 0.0)
+    monkeypatch.setattr(fuzz, "SHRINK_S", 0.0)
     run, batches = FuzzTrials.run, []
 
     def interrupted(trials: FuzzTrials, batch: Any) -> Any:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from gpuregress.lab.host_programs.conditions import selected
+from gpuregress.lab.host_programs.program import selected
 from gpuregress.toolchain.host_code.preprocessing import CxxText, Macro
 
 X, Y = {"X": Macro("", is_function=False)}, {"Y": Macro("", is_function=False)}

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from gpuregress.foundation.errors import UsageError
-from gpuregress.lab.kernel_tuner import evaluation
+from gpuregress.lab.kernel_tuner import search_space
 
 NAMES = {"x": 6, "real": "float", "fast": True}
 
@@ -27,7 +27,7 @@ NAMES = {"x": 6, "real": "float", "fast": True}
     ],
 )
 def test_a_value_is_that_of_python(given: Any, expected: object) -> None:
-    assert evaluation.value("problem_size", given, NAMES) == expected
+    assert search_space.value("problem_size", given, NAMES) == expected
 
 
 @pytest.mark.parametrize(
@@ -45,19 +45,19 @@ def test_a_value_is_that_of_python(given: Any, expected: object) -> None:
 )
 def test_an_expression_without_a_value_is_refused(text: str, words: str) -> None:
     with pytest.raises(UsageError, match=words):
-        evaluation.value("problem_size", text, NAMES)
+        search_space.value("problem_size", text, NAMES)
 
 
 def test_a_whole_number_is_cut_from_an_expression_and_otherwise_demanded() -> None:
-    assert evaluation.whole("n", "x / 4", NAMES) == 1
-    assert evaluation.whole("n", np.int64(5), NAMES) == 5
+    assert search_space.whole("n", "x / 4", NAMES) == 1
+    assert search_space.whole("n", np.int64(5), NAMES) == 5
     for given in (2.5, None, "real", float("nan")):
         with pytest.raises(UsageError, match=r"n: .* is not a whole number"):
-            evaluation.whole("n", given, NAMES)
+            search_space.whole("n", given, NAMES)
 
 
 def test_restrictions_are_expressions_functions_and_pairs() -> None:
-    assert evaluation.holds("x == 6", NAMES)
-    assert not evaluation.holds(lambda p: p["x"] > 6, NAMES)
-    assert evaluation.holds(lambda x, real, fast: x == 6 and real == "float" and fast, NAMES)
-    assert not evaluation.holds((lambda x: x > 6, ["x"]), NAMES)
+    assert search_space.holds("x == 6", NAMES)
+    assert not search_space.holds(lambda p: p["x"] > 6, NAMES)
+    assert search_space.holds(lambda x, real, fast: x == 6 and real == "float" and fast, NAMES)
+    assert not search_space.holds((lambda x: x > 6, ["x"]), NAMES)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from gpuregress.foundation.errors import UsageError
-from gpuregress.lab.kernel_tuner.job_files import JobFiles
+from gpuregress.lab.kernel_tuner.conversion import JobFiles
 
 
 def write(folder: Path, *arrays: str, kernel: str = "add<float>") -> None:

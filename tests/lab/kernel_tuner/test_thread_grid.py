@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from gpuregress.foundation.errors import UsageError
-from gpuregress.lab.kernel_tuner.search_space import SearchSpace
-from gpuregress.lab.kernel_tuner.thread_grid import ThreadGrid
+from gpuregress.lab.kernel_tuner.search_space import SearchSpace, ThreadGrid
 
 SPACE = SearchSpace({"block_size_x": [32, 64], "tile": [1, 4]}, None)
 

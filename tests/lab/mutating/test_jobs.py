@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 from contextlib import nullcontext
 from typing import Any
@@ -11,6 +10,7 @@ import pytest
 
 from gpuregress.foundation.errors import Interrupted
 from gpuregress.foundation.records import Case
+from gpuregress.gpu.records import replace
 from gpuregress.lab.mutating import jobs, mutate
 from gpuregress.lab.mutating.mutate import MutateRequest
 from gpuregress.session.events import ignore
@@ -21,7 +21,7 @@ from tests.workshop import Workshop
 
 def test_an_interrupted_job_is_the_last_one(shop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
     shop.job(name="other")
-    where, told = project.find(shop.root), dataclasses.replace(REPORT, interrupted=True)
+    where, told = project.find(shop.root), replace(REPORT, interrupted=True)
     monkeypatch.setattr(mutate, "mutate", lambda *_arguments, **_more: told)
     assert list(jobs.each(where, ["*"], MutateRequest(), lambda: nullcontext(ignore))) == [told]
 

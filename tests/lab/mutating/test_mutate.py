@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import time
 from collections.abc import Callable, Collection
@@ -11,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from gpuregress.foundation.errors import GpuregressError, Interrupted, UsageError
+from gpuregress.gpu.records import replace
 from gpuregress.jobs import plan
 from gpuregress.judge import verdict
 from gpuregress.lab import calibrate
@@ -144,9 +144,7 @@ def begun(
 ) -> tuple[Campaign, FakeTrials]:
     """A campaign of mutants of these operators whose kernels that do nothing are under way."""
     subject, file, trials = subject_of(tmp_path), str(tmp_path / "k.cu"), FakeTrials()
-    subject = dataclasses.replace(
-        subject, cases=tuple(dataclasses.replace(case, expect_fault=expect_fault) for case in subject.cases)
-    )
+    subject = replace(subject, cases=tuple(replace(case, expect_fault=expect_fault) for case in subject.cases))
     probe = (Edit(0, 0, "__trap(); "),)
     chosen = [Mutant(name, file, 1, "f", "g", (Edit(0, 1, "g"),), (probe,)) for name in operators]
     campaign = Campaign(subject, chosen, {file: "f\n"}, lambda _event: None)
@@ -258,8 +256,8 @@ def test_a_tolerance_that_lets_most_mutants_live_is_told(tmp_path: Path, monkeyp
     monkeypatch.setattr(calibrate, "calibrate", calibrated)
     subject = subject_of(tmp_path)
     case = subject.cases[0]
-    passed = dataclasses.replace(verdict.skipped(case, ""), tolerance_share=0.03125)
-    subject = dataclasses.replace(subject, verdicts={case.name: passed})
+    passed = replace(verdict.skipped(case, ""), tolerance_share=0.03125)
+    subject = replace(subject, verdicts={case.name: passed})
     tolerated, other = TrialResult("survived", changed=(case.name,)), TrialResult("survived")
     killed = [TrialResult("killed")] * 9
     assert mutate.tolerance_advice(subject, [tolerated, other, *killed], lambda _event: None) == ()

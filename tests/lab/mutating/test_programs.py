@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
 
 import pytest
@@ -10,6 +9,7 @@ import pytest
 from gpuregress import toolchain
 from gpuregress.foundation.errors import CompileError
 from gpuregress.foundation.records import Program, Source
+from gpuregress.gpu.records import replace
 from gpuregress.lab.mutating.programs import MutatedPrograms, Variation
 from gpuregress.lab.mutating.subject import Subject
 from gpuregress.session.compilation.builder import source_key
@@ -29,7 +29,7 @@ def subject_of(tmp_path: Path) -> Subject:
     )
     ptx = tmp_path / "clean.ptx"
     ptx.write_text("mov.u32 %r1, 1;\n")
-    program = dataclasses.replace(fakes.program(), ptx=str(ptx), cubin="/built/before.cubin")
+    program = replace(fakes.program(), ptx=str(ptx), cubin="/built/before.cubin")
     case = fakes.case("double", source=source)
     key = source_key(source)
     project = Project(tmp_path, tmp_path, tmp_path, tmp_path)
@@ -69,11 +69,9 @@ def test_a_header_with_an_absolute_name_is_the_changed_copy(
     subject = subject_of(tmp_path)
     far, (key,) = str(tmp_path / "include/far.h"), subject.sources
     (tmp_path / "kernels/k.cu").write_text(f'{head.format(far)}\n#include "/usr/other.h"\n')
-    source = dataclasses.replace(
-        subject.sources[key], options=("-lineinfo", *(option.format(far) for option in options))
-    )
+    source = replace(subject.sources[key], options=("-lineinfo", *(option.format(far) for option in options)))
     case, key = fakes.case("double", source=source), source_key(source)
-    subject = dataclasses.replace(subject, cases=(case,), sources={key: source})
+    subject = replace(subject, cases=(case,), sources={key: source})
     programs = MutatedPrograms(subject, tmp_path / "scratch")
     ((_, moved),) = programs.sources(Variation("m1", files={far: "changed"}), case)
     copy = str(tmp_path / f"scratch/m1{far}")
@@ -132,7 +130,7 @@ def test_programs_are_equivalent_where_all_that_changed_have_equal_code(
     assert not changed("m3", "error")
     compiled = tmp_path / "m4.ptx"
     compiled.write_text("mov.u32 %r1, 2;\n")
-    program = dataclasses.replace(subject.programs[key], ptx=str(compiled))
+    program = replace(subject.programs[key], ptx=str(compiled))
     assert not programs.are_equivalent(Variation("m4", files={"/k.cu": "x"}), {key: program})
 
 
@@ -144,10 +142,10 @@ def test_the_name_of_a_copied_header_is_no_difference(tmp_path: Path) -> None:
     def with_name(text: str, name: str) -> Program:
         path = tmp_path / name
         path.write_text(f".b8 $str[{len(text) + 1}] = {{{', '.join(map(str, text.encode()))}, 0}};\n")
-        return dataclasses.replace(program, ptx=str(path))
+        return replace(program, ptx=str(path))
 
     clean = with_name("at /include/far.h", "a.ptx")
-    subject = dataclasses.replace(subject, programs=dict.fromkeys(subject.programs, clean))
+    subject = replace(subject, programs=dict.fromkeys(subject.programs, clean))
     programs = MutatedPrograms(subject, scratch)
     assert programs.are_equal(case, [with_name(f"at {scratch}/m12/include/far.h", "b.ptx")])
     assert not programs.are_equal(case, [with_name(f"at {scratch}/m12/include/near.h", "c.ptx")])
@@ -158,7 +156,7 @@ def test_an_array_of_words_is_compared_as_it_is(tmp_path: Path) -> None:
     ((key, program),) = subject.programs.items()
     words = tmp_path / "words.ptx"
     words.write_text(".global .u32 t[2] = {47, 70000};\n")
-    subject = dataclasses.replace(subject, programs={key: dataclasses.replace(program, ptx=str(words))})
+    subject = replace(subject, programs={key: replace(program, ptx=str(words))})
     programs = MutatedPrograms(subject, tmp_path / "scratch")
     (same,) = programs.of_case(Variation("m1", ptx={key: words.read_text() + "\n"}), subject.cases[0], {})
     (other,) = programs.of_case(Variation("m2", ptx={key: words.read_text().replace("47", "48")}), subject.cases[0], {})
@@ -179,12 +177,12 @@ def test_the_kernels_that_are_compared_are_the_mangled_ones_that_a_case_loads(
     subject = subject_of(tmp_path)
     ((key, program),) = subject.programs.items()
     entry = next(iter(program.entries.values()))
-    entries = {name: dataclasses.replace(entry, mangled=f"_Z{name}") for name in ("a", "b")}
+    entries = {name: replace(entry, mangled=f"_Z{name}") for name in ("a", "b")}
     for named, compared in (((), ("_Za", "_Zb")), (("b",), ("_Zb",))):
-        one = dataclasses.replace(
+        one = replace(
             subject,
-            programs={key: dataclasses.replace(program, entries=entries)},
-            sources={key: dataclasses.replace(subject.sources[key], kernels=named)},
+            programs={key: replace(program, entries=entries)},
+            sources={key: replace(subject.sources[key], kernels=named)},
         )
         assert MutatedPrograms(one, tmp_path / "scratch").are_equivalent(Variation("m1", ptx={key: "x"}), {})
         assert asked[-1] == compared

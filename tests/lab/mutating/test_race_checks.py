@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Sequence
 
 from gpuregress.foundation.records import Case
+from gpuregress.gpu.records import replace
 from gpuregress.lab.mutating.programs import Variation
 from gpuregress.lab.mutating.race_checks import RaceChecks
 from gpuregress.lab.mutating.trials import TrialResult
@@ -55,6 +55,6 @@ def test_where_every_unchanged_case_has_a_race_no_mutant_is_tried() -> None:
 
 
 def test_a_case_that_expects_a_fault_or_is_too_slow_with_the_check_is_left_out() -> None:
-    faulty = dataclasses.replace(fakes.case("double", name="job/3"), expect_fault="trap")
+    faulty = replace(fakes.case("double", name="job/3"), expect_fault="trap")
     tried, _ = checked((), [*CASES, faulty], late=("job/2",))
     assert [one.cases for one in tried] == [("job/1",), ("job/2",), ("job/1",), ("job/1",)]

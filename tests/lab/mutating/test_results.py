@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
 from typing import get_args
 
@@ -17,11 +16,14 @@ from gpuregress.foundation.records import (
     Baseline,
     Check,
     Dump,
+    FurtherRun,
     LaunchDigests,
     MadeOf,
     Observations,
     Outcome,
+    RunFacts,
 )
+from gpuregress.gpu.records import replace
 from gpuregress.judge import verdict
 from gpuregress.judge.accepted import AcceptedDumps
 from gpuregress.lab.mutating.programs import Variation
@@ -56,7 +58,7 @@ def test_a_result_is_read_as_it_was_kept(tmp_path: Path, result: TrialResult, te
     change = Variation("m1", files={"/k.cu": f"{text} {result.state}"})
     results.keep(change, result)
     kept = result if result.state in REPRODUCIBLE else None
-    assert results.find(dataclasses.replace(change, name="m7")) == kept
+    assert results.find(replace(change, name="m7")) == kept
     assert results.find(Variation("m1", files={"/k.cu": f"{text}!"})) is None
 
 
@@ -64,12 +66,12 @@ def test_another_job_another_file_or_a_damaged_entry_is_not_found(tmp_path: Path
     subject, change = subject_of(tmp_path), Variation("m1", ptx={"key": "ret;"})
     reference = tmp_path / "reference.py"
     reference.write_text("def f(case): return 1\n")
-    case = dataclasses.replace(subject.cases[0], reference={"out": f"{reference}:f"})
-    subject = dataclasses.replace(subject, cases=(case,))
+    case = replace(subject.cases[0], reference={"out": f"{reference}:f"})
+    subject = replace(subject, cases=(case,))
     ResultCache(subject).keep(change, TrialResult("killed"))
     assert ResultCache(subject).find(change) == TrialResult("killed")
-    checked = dataclasses.replace(case, checks={"out": (Check("finite"),)})
-    assert ResultCache(dataclasses.replace(subject, cases=(checked,))).find(change) is None
+    checked = replace(case, checks={"out": (Check("finite"),)})
+    assert ResultCache(replace(subject, cases=(checked,))).find(change) is None
     reference.write_text("def f(case): return 2\n")
     assert ResultCache(subject).find(change) is None
     reference.write_text("def f(case): return 1\n")
@@ -89,20 +91,20 @@ def test_a_record_of_another_form_is_not_found(
 def test_checks_cases_and_the_unchanged_programs_are_told_apart_and_revisions_are_not(tmp_path: Path) -> None:
     subject, change = subject_of(tmp_path), Variation("m1", ptx={"key": "ret;"})
     ResultCache(subject).keep(change, TrialResult("killed"))
-    assert ResultCache(subject).find(dataclasses.replace(change, checks=("races",))) is None
-    assert ResultCache(subject).find(dataclasses.replace(change, cases=("k",))) is None
+    assert ResultCache(subject).find(replace(change, checks=("races",))) is None
+    assert ResultCache(subject).find(replace(change, cases=("k",))) is None
     ((key, program),) = subject.programs.items()
-    compiled = dataclasses.replace(subject, programs={key: dataclasses.replace(program, key="by another compiler")})
+    compiled = replace(subject, programs={key: replace(program, key="by another compiler")})
     assert ResultCache(compiled).find(change) is None
-    committed = dataclasses.replace(subject.cases[0], revision="a later commit")
-    assert ResultCache(dataclasses.replace(subject, cases=(committed,))).find(change) == TrialResult("killed")
+    committed = replace(subject.cases[0], revision="a later commit")
+    assert ResultCache(replace(subject, cases=(committed,))).find(change) == TrialResult("killed")
 
 
 def test_the_contents_of_a_file_of_data_count(tmp_path: Path) -> None:
     subject, change, data = subject_of(tmp_path), Variation("m1", ptx={"key": "ret;"}), tmp_path / "gold.npy"
     data.write_bytes(b"1")
-    case = dataclasses.replace(subject.cases[0], reference_files={"out": str(data)})
-    subject = dataclasses.replace(subject, cases=(case,))
+    case = replace(subject.cases[0], reference_files={"out": str(data)})
+    subject = replace(subject, cases=(case,))
     ResultCache(subject).keep(change, TrialResult("killed"))
     assert ResultCache(subject).find(change) == TrialResult("killed")
     data.write_bytes(b"2")
@@ -126,10 +128,12 @@ def test_other_inputs_references_or_results_of_the_unchanged_run_renew_them(tmp_
         def of(digest: str) -> Dump:
             return Dump("out", "/nowhere", "float32", (8,), digest, digest)
 
-        observed = Observations(references={"out": of(reference)}, unrounded_references={"out": of(unrounded)})
+        facts = RunFacts(unrounded={"out": of(unrounded)})
+        run = FurtherRun("reference", "", dumps={"out": of(reference)}, facts=facts)
+        observed = Observations(runs=(run,))
         outcome = Outcome(case.name, "done", dumps=(of(dumped),), inputs={"x": filled}, observations=observed)
-        passed = dataclasses.replace(verdict.skipped(case, ""), outcome=outcome)
-        return ResultCache(dataclasses.replace(subject, verdicts={case.name: passed}))
+        passed = replace(verdict.skipped(case, ""), outcome=outcome)
+        return ResultCache(replace(subject, verdicts={case.name: passed}))
 
     results("a", "b", "c", "d").keep(change, TrialResult("killed"))
     assert results("a", "b", "c", "d").find(change) == TrialResult("killed")
@@ -152,13 +156,13 @@ def test_another_baseline_renews_them_and_another_accept_of_it_does_not(
     monkeypatch.setattr(AcceptedDumps, "baseline", lambda *_arguments: accepted)
     ResultCache(subject).keep(change, TrialResult("killed"))
     again = Acceptance("r1", "s", "today")
-    assert found(dataclasses.replace(accepted, history=(again,), made_of=MadeOf("t"))) == TrialResult("killed")
-    other = dataclasses.replace(dump, digest="2")
-    fewer = dataclasses.replace(timing, instructions={"k": 50})
-    assert found(dataclasses.replace(accepted, dumps={"out": other})) is None
-    assert found(dataclasses.replace(accepted, first={"out": dump})) is None
-    assert found(dataclasses.replace(accepted, timings={"cpu": fewer})) is None
-    assert found(dataclasses.replace(accepted, launch_digests=LaunchDigests(2))) is None
+    assert found(replace(accepted, history=(again,), made_of=MadeOf("t"))) == TrialResult("killed")
+    other = replace(dump, digest="2")
+    fewer = replace(timing, instructions={"k": 50})
+    assert found(replace(accepted, dumps={"out": other})) is None
+    assert found(replace(accepted, first={"out": dump})) is None
+    assert found(replace(accepted, timings={"cpu": fewer})) is None
+    assert found(replace(accepted, launch_digests=LaunchDigests(2))) is None
     assert found(None) is None
 
 
@@ -166,11 +170,11 @@ def test_another_version_of_a_package_renews_them(tmp_path: Path, monkeypatch: p
     rules = tmp_path / "rules.py"
     rules.write_text("import click\ndef f(expected, actual): return click.same(expected, actual)\n")
     subject, change = subject_of(tmp_path), Variation("m1", ptx={"key": "ret;"})
-    case = dataclasses.replace(subject.cases[0], reference={"out": f"{rules}:f"})
-    subject = dataclasses.replace(subject, cases=(case,))
+    case = replace(subject.cases[0], reference={"out": f"{rules}:f"})
+    subject = replace(subject, cases=(case,))
     ResultCache(subject).keep(change, TrialResult("killed"))
     assert ResultCache(subject).find(change) == TrialResult("killed")
-    monkeypatch.setattr("gpuregress.toolchain.python_kernels.source_inputs._version", lambda _package: "0.0.1")
+    monkeypatch.setattr("importlib.metadata.version", lambda _package: "0.0.1")
     assert ResultCache(subject).find(change) is None
 
 
@@ -184,11 +188,11 @@ def test_a_change_of_gpuregress_itself_renews_them(tmp_path: Path, monkeypatch: 
 def test_what_cannot_be_known_is_not_kept(tmp_path: Path) -> None:
     subject = subject_of(tmp_path)
     ((key, program),) = subject.programs.items()
-    unknown = dataclasses.replace(subject, programs={key: dataclasses.replace(program, unknown="__TIME__")})
+    unknown = replace(subject, programs={key: replace(program, unknown="__TIME__")})
     assert subject_digest(unknown) == ""
     ResultCache(unknown).keep(Variation("m1"), TrialResult("killed"))
     assert ResultCache(unknown).find(Variation("m1")) is None
     clock = tmp_path / "clock.py"
     clock.write_text("import time\ndef f(case): return time.time()\n")
-    case = dataclasses.replace(subject.cases[0], reference={"out": f"{clock}:f"})
-    assert subject_digest(dataclasses.replace(subject, cases=(case,))) == ""
+    case = replace(subject.cases[0], reference={"out": f"{clock}:f"})
+    assert subject_digest(replace(subject, cases=(case,))) == ""

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import get_args
 
 import pytest
 
 from gpuregress.foundation.errors import CompileError, CompilerStopped, GpuregressError, HarnessError, UnsupportedError
 from gpuregress.foundation.records import Fault, Outcome, Status
+from gpuregress.gpu.records import replace
 from gpuregress.judge import verdict
 from gpuregress.lab.mutating import states
 from gpuregress.lab.mutating.states import TrialState
@@ -40,7 +40,7 @@ def test_a_program_that_is_not_there(error: GpuregressError, state: str) -> None
 )
 def test_a_case_that_does_not_pass(status: Status, kind: str, state: str) -> None:
     case = fakes.case("double")
-    reached = dataclasses.replace(verdict.skipped(case, ""), status=status)
+    reached = replace(verdict.skipped(case, ""), status=status)
     fault = Fault(kind, "") if kind else None
     assert states.of_verdict(reached, Outcome(case.name, "done", fault)) == state
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import sys
 from pathlib import Path
 
@@ -10,6 +9,7 @@ import pytest
 
 from gpuregress.foundation.errors import UsageError
 from gpuregress.foundation.records import BufferVerdict, Status
+from gpuregress.gpu.records import replace
 from gpuregress.jobs import plan
 from gpuregress.judge import verdict
 from gpuregress.lab.mutating import subject as subjects
@@ -67,7 +67,7 @@ def test_results_of_which_some_are_compared_with_nothing(
     """Only where nothing at all is compared, nothing would notice a mutant."""
     case = fakes.case("double", name="job/1")
     buffers = tuple(BufferVerdict(f"b{number}", status) for number, status in enumerate(others))
-    reached = dataclasses.replace(verdict.skipped(case, "b0: no baseline yet"), status="new", buffers=buffers)
+    reached = replace(verdict.skipped(case, "b0: no baseline yet"), status="new", buffers=buffers)
     folder = Project(tmp_path, tmp_path, tmp_path, tmp_path)
     with pytest.raises(UsageError, match=r"job/1.* \(b0: no baseline yet\); run it and") as caught:
         subjects.of_verdicts(folder, "job", [case], {case.name: reached})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -15,17 +14,20 @@ from gpuregress.foundation.records import (
     Case,
     Dump,
     Fault,
+    FurtherRun,
     Instruments,
     LaunchTime,
     Observations,
     Outcome,
     Program,
     ReferenceKernel,
+    RunFacts,
     Source,
     Status,
     Task,
     Verdict,
 )
+from gpuregress.gpu.records import replace
 from gpuregress.judge import agreement, verdict
 from gpuregress.judge.accepted import AcceptedDumps
 from gpuregress.judge.agreement import GroupMember
@@ -74,7 +76,7 @@ class FakeCrew:
             return CompileError("k.cu(1): error: wrong\nmore")
         path = self.folder / f"{len(list(self.folder.iterdir()))}-{number}.ptx"
         path.write_text(text)
-        return dataclasses.replace(fakes.program(), ptx=str(path))
+        return replace(fakes.program(), ptx=str(path))
 
 
 def dump(digest: str) -> Dump:
@@ -95,11 +97,10 @@ def subject(tmp_path: Path) -> Subject:
     clean.write_text("clean // a comment")
     given = Source(str(source), kernels=("double",))
     cases = tuple(fakes.case("double", name=f"job/{n}", source=given) for n in (1, 2))
-    program = dataclasses.replace(fakes.program(), ptx=str(clean))
+    program = replace(fakes.program(), ptx=str(clean))
     seconds = dict(zip((case.name for case in cases), (2.0, 1.0), strict=True))
     verdicts = {
-        case.name: dataclasses.replace(verdict.skipped(case, ""), outcome=done(case.name, seconds[case.name]))
-        for case in cases
+        case.name: replace(verdict.skipped(case, ""), outcome=done(case.name, seconds[case.name])) for case in cases
     }
     key = source_key(given)
     project = Project(tmp_path, tmp_path / "configs", tmp_path / "baselines", tmp_path / "runs")
@@ -183,12 +184,9 @@ def test_a_variation_has_its_own_cases_and_checks_beside_those_of_the_job(
     (tmp_path / "scratch").mkdir()
     monkeypatch.setattr(MutatedPrograms, "are_equal", lambda *_arguments: False)
     instruments = Instruments(checks=("barriers",))
-    cases = tuple(
-        dataclasses.replace(case, settings=dataclasses.replace(case.settings, instruments=instruments))
-        for case in subject.cases
-    )
+    cases = tuple(replace(case, settings=replace(case.settings, instruments=instruments)) for case in subject.cases)
     with StopSignal() as stop, UserCodeProcess(stop) as user:
-        checked = dataclasses.replace(subject, cases=cases)
+        checked = replace(subject, cases=cases)
         trials = MutantTrials(checked, FakeCrew(tmp_path / "ptx"), tmp_path / "scratch", user)
         results = tried(trials, Variation("races0", checks=("races",), cases=("job/1",)))
         (task,) = taken(trials)
@@ -270,7 +268,7 @@ def test_a_survivor_with_equal_code_and_equal_results_is_equivalent(
     state: str,
 ) -> None:
     monkeypatch.setattr(MutatedPrograms, "are_equivalent", lambda *_arguments: True)
-    results = tried(trials, dataclasses.replace(variation(subject, "a"), is_compared=is_compared))
+    results = tried(trials, replace(variation(subject, "a"), is_compared=is_compared))
     for _ in range(2):
         (task,) = taken(trials)
         trials.settle(done(task.case.name, digest=digest))
@@ -280,7 +278,7 @@ def test_a_survivor_with_equal_code_and_equal_results_is_equivalent(
 
 def test_unchanged_programs_under_checks_have_the_limit_of_their_case(trials: MutantTrials, subject: Subject) -> None:
     trials.add(Variation("races0", checks=("races",)), lambda _result: None)
-    trials.add(dataclasses.replace(variation(subject, "a"), checks=("races",)), lambda _result: None)
+    trials.add(replace(variation(subject, "a"), checks=("races",)), lambda _result: None)
     unchanged, changed = taken(trials)
     assert unchanged.launch_limit_s == subject.cases[1].limits.timeout
     assert changed.launch_limit_s == 5 * 3.0 < unchanged.launch_limit_s
@@ -293,7 +291,7 @@ def test_mutants_of_a_program_that_is_worth_optimising_are_optimised_too(
     """Their limit is a multiple of the time that the optimised program took."""
     monkeypatch.setenv("GPUREGRESS_CACHE", str(tmp_path / "cache"))
     (tmp_path / "scratch").mkdir()
-    subject = dataclasses.replace(subject, slow=frozenset(subject.programs if is_slow else ()))
+    subject = replace(subject, slow=frozenset(subject.programs if is_slow else ()))
     with StopSignal() as stop, UserCodeProcess(stop) as user:
         trials = MutantTrials(subject, FakeCrew(tmp_path / "ptx"), tmp_path / "scratch", user)
         tried(trials, variation(subject, "a"))
@@ -334,7 +332,7 @@ def test_a_function_of_the_job_that_does_not_answer_is_no_kill(
 
     def slow(_judge: Judge, case: Case, *_arguments: object) -> Verdict:
         user.unanswered += 1
-        return dataclasses.replace(verdict.skipped(case, ""), status="differ", reason="check.py:f did not come back")
+        return replace(verdict.skipped(case, ""), status="differ", reason="check.py:f did not come back")
 
     monkeypatch.setattr(Judge, "verdict", slow)
     results = tried(trials, variation(subject, "a"))
@@ -352,23 +350,23 @@ def test_a_reference_that_fails_is_no_kill_where_no_kernel_computes_it(
     """Functions and files are what they were for the unchanged kernel; trusted kernels may share what is changed."""
 
     def judged(_judge: Judge, case: Case, *_arguments: object) -> Verdict:
-        return dataclasses.replace(verdict.skipped(case, ""), status=status, reason="reference: f raised MemoryError")
+        return replace(verdict.skipped(case, ""), status=status, reason="reference: f raised MemoryError")
 
     monkeypatch.setattr(Judge, "verdict", judged)
     kernel = ReferenceKernel(subject.cases[0].source, subject.cases[0].launches)
-    cases = [
-        dataclasses.replace(case, reference_kernels={"out": kernel} if has_kernel else {}) for case in subject.cases
-    ]
+    cases = [replace(case, reference_kernels={"out": kernel} if has_kernel else {}) for case in subject.cases]
     (tmp_path / "scratch").mkdir()
     with StopSignal() as stop, UserCodeProcess(stop) as user:
         trials = MutantTrials(
-            dataclasses.replace(subject, cases=tuple(cases)), FakeCrew(tmp_path / "ptx"), tmp_path / "scratch", user
+            replace(subject, cases=tuple(cases)), FakeCrew(tmp_path / "ptx"), tmp_path / "scratch", user
         )
         monkeypatch.setattr(MutantTrials, "_task", lambda _self, trial: task_of(trial.cases[0], tmp_path))
         results = tried(trials, variation(subject, "a"))
         taken(trials)
-        failed = Observations(reference_errors={"out": "f raised MemoryError"})
-        trials.settle(dataclasses.replace(done("m1:job/2"), observations=failed))
+        failed = Observations(
+            runs=(FurtherRun("reference", "", facts=RunFacts(errors={"out": "f raised MemoryError"})),)
+        )
+        trials.settle(replace(done("m1:job/2"), observations=failed))
     assert [one.state for one in results] == [state]
 
 
@@ -397,17 +395,17 @@ def test_cases_that_must_agree_notice_a_mutant_together(
     """Where the job's function that compares them does not answer, it is no kill."""
 
     def grouped(case: Case) -> Case:
-        return dataclasses.replace(case, settings=dataclasses.replace(case.settings, agree=("n",)))
+        return replace(case, settings=replace(case.settings, agree=("n",)))
 
     def judged(members: Sequence[GroupMember], planned: int, user: UserCodeProcess) -> list[Verdict]:
         digests = [member.dumps["out"].digest for member in members]
         assert (digests, planned) == (["one", "two"], 2)
         user.unanswered += unanswered
-        other = dataclasses.replace(members[1].verdict, status="differ", reason="agree: 1 of 8 differ")
+        other = replace(members[1].verdict, status="differ", reason="agree: 1 of 8 differ")
         return [members[0].verdict, other]
 
     monkeypatch.setattr(agreement, "verdicts", judged)
-    subject = dataclasses.replace(subject, cases=tuple(map(grouped, subject.cases)))
+    subject = replace(subject, cases=tuple(map(grouped, subject.cases)))
     with StopSignal() as stop, UserCodeProcess(stop) as user:
         (tmp_path / "scratch").mkdir()
         trials = MutantTrials(subject, FakeCrew(tmp_path / "ptx"), tmp_path / "scratch", user)
@@ -422,22 +420,18 @@ def test_each_group_that_must_agree_is_compared_with_what_unchanged_programs_gav
     subject: Subject, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A case whose program the mutant leaves as it is keeps its result; it is not run again."""
-    one, two = (
-        dataclasses.replace(case, settings=dataclasses.replace(case.settings, agree=("n",))) for case in subject.cases
-    )
-    cases = (one, two, dataclasses.replace(one, name="job/3", job="of another group"))
+    one, two = (replace(case, settings=replace(case.settings, agree=("n",))) for case in subject.cases)
+    cases = (one, two, replace(one, name="job/3", job="of another group"))
     compared: list[list[str]] = []
 
     def judged(members: Sequence[GroupMember], _planned: int, _user: object) -> list[Verdict]:
         compared.append([f"{member.case.name} {member.outcome.dumps[0].digest}" for member in members])
-        return [dataclasses.replace(member.verdict, status="pass") for member in members]
+        return [replace(member.verdict, status="pass") for member in members]
 
     monkeypatch.setattr(agreement, "verdicts", judged)
     monkeypatch.setattr(MutatedPrograms, "are_equal", lambda _self, case, _programs: case.name == "job/2")
-    verdicts = {**subject.verdicts, "job/3": dataclasses.replace(subject.verdicts["job/1"], outcome=done("job/3", 9.0))}
-    changed = dataclasses.replace(
-        subject, cases=cases, verdicts=verdicts, built={**subject.built, "job/3": subject.built["job/1"]}
-    )
+    verdicts = {**subject.verdicts, "job/3": replace(subject.verdicts["job/1"], outcome=done("job/3", 9.0))}
+    changed = replace(subject, cases=cases, verdicts=verdicts, built={**subject.built, "job/3": subject.built["job/1"]})
     (tmp_path / "scratch").mkdir()
     with StopSignal() as stop, UserCodeProcess(stop) as user:
         trials = MutantTrials(changed, FakeCrew(tmp_path / "ptx"), tmp_path / "scratch", user)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,6 +13,7 @@ from gpuregress.execution.workers.pool import WorkerPool
 from gpuregress.foundation.errors import Interrupted, UsageError
 from gpuregress.foundation.interrupts import StopSignal
 from gpuregress.foundation.records import Task
+from gpuregress.gpu.records import replace
 from gpuregress.judge.user_code import UserCodeProcess
 from gpuregress.lab.mutating import turns
 from gpuregress.lab.mutating.mutate import MutateRequest
@@ -59,7 +59,7 @@ Make = Callable[..., Turns]
 @pytest.fixture
 def make(subject: Subject, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Make]:
     monkeypatch.setattr(turns, "ResultCache", lambda _subject: None)
-    one_case = dataclasses.replace(subject, cases=subject.cases[:1])
+    one_case = replace(subject, cases=subject.cases[:1])
     with StopSignal() as stop, UserCodeProcess(stop) as user:
 
         def made(*campaigns: Any, until: float = 1e18) -> Turns:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from gpuregress.foundation.records import Costs, InstructionCost, Observations, Outcome, RunSummary
+from gpuregress.foundation.records import Costs, InstructionCost, InstrumentReports, Observations, Outcome, RunSummary
+from gpuregress.gpu.records import replace
 from gpuregress.lab.profiling import profile
 from gpuregress.session import session
 from gpuregress.session.run_request import RunRequest
@@ -23,8 +23,8 @@ def _profiled(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, costs: Costs | No
 
     def run(_project: Project, request: RunRequest, **_more: Any) -> RunSummary:
         asked.append(request)
-        outcome = Outcome("reduce/pass", "done", observations=Observations(costs=costs))
-        return dataclasses.replace(summary(), verdicts=(verdict("pass", outcome=outcome),))
+        outcome = Outcome("reduce/pass", "done", observations=Observations(instruments=InstrumentReports(costs=costs)))
+        return replace(summary(), verdicts=(verdict("pass", outcome=outcome),))
 
     monkeypatch.setattr(session, "run", run)
     done = profile.profile(Project(tmp_path, tmp_path, tmp_path, tmp_path), ["reduce"])

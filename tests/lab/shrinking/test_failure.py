@@ -1,8 +1,7 @@
 from __future__ import annotations
 
-import dataclasses
-
 from gpuregress.foundation.records import BufferVerdict, Comparison, Fault, Outcome, Verdict
+from gpuregress.gpu.records import replace
 from gpuregress.lab.shrinking import failure
 from gpuregress.lab.shrinking.failure import Failure
 from tests import fakes
@@ -26,7 +25,7 @@ def compared(*failing: tuple[str, str]) -> Verdict:
 def test_what_is_no_failure() -> None:
     assert failure.of(CASE, None) is None
     for status in ("pass", "new", "error", "skip"):
-        assert failure.of(CASE, dataclasses.replace(compared(), status=status)) is None
+        assert failure.of(CASE, replace(compared(), status=status)) is None
 
 
 def test_a_fault_is_of_a_kind_in_a_kernel_at_a_buffer() -> None:

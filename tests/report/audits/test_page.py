@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 from gpuregress.foundation.records.audits import AuditEvidence
+from gpuregress.gpu.records import replace
 from gpuregress.report.audits import page
 from tests.report.audits import samples
 from tests.report.html import samples as pages
@@ -25,6 +24,6 @@ def test_sections_grades_and_what_was_not_examined() -> None:
 
 def test_hostile_text_stays_text() -> None:
     evidence = AuditEvidence("luck", pages.HOSTILE, (pages.HOSTILE,))
-    job = dataclasses.replace(samples.CASES.jobs[0], job=pages.HOSTILE, why=pages.HOSTILE, evidence=(evidence,))
-    report = dataclasses.replace(samples.report(), parts=(dataclasses.replace(samples.CASES, jobs=(job,)),))
+    job = replace(samples.CASES.jobs[0], job=pages.HOSTILE, why=pages.HOSTILE, evidence=(evidence,))
+    report = replace(samples.report(), parts=(replace(samples.CASES, jobs=(job,)),))
     assert pages.HOSTILE not in page.page(report)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
-
+from gpuregress.gpu.records import replace
 from gpuregress.report.audits import text
 from tests.report.audits import samples
 
@@ -36,5 +35,5 @@ def test_evidence_then_what_was_not_examined_then_the_grades() -> None:
 
 
 def test_an_interrupted_audit_says_so() -> None:
-    report = dataclasses.replace(samples.report(), grade="B", interrupted=True)
+    report = replace(samples.report(), grade="B", interrupted=True)
     assert text.headline(report) == "interrupted: 2 jobs: grade B in 12.5 s of 600 s"

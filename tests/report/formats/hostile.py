@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 from hypothesis import strategies as st
 
 from gpuregress.foundation.records import KnownFailing, Missing, RunSummary, SourceLocation
+from gpuregress.gpu.records import replace
 from tests.report.samples import summary, verdict
 
 TEXT = st.text(max_size=30) | st.sampled_from(
@@ -41,7 +40,7 @@ def runs(draw: st.DrawFn) -> RunSummary:
         known = draw(st.none() | st.builds(KnownFailing, TEXT, TEXT, st.just("differ"))) if status == "skip" else None
         verdicts.append(verdict(status, location=location, known=known, **changes))
     missing = tuple(Missing(draw(TEXT), (draw(TEXT),)) for _ in range(draw(st.integers(0, 1))))
-    return dataclasses.replace(
+    return replace(
         summary(),
         verdicts=tuple(verdicts),
         missing=missing,

@@ -1,12 +1,12 @@
 from __future__ import annotations
 
-import dataclasses
 import json
 from pathlib import Path
 
 from hypothesis import given, settings
 
 from gpuregress.foundation.records import RunSummary
+from gpuregress.gpu.records import replace
 from gpuregress.report.entries import entries
 from gpuregress.report.formats import codequality
 from tests.report.formats.hostile import runs
@@ -29,7 +29,7 @@ def test_the_failures_are_issues() -> None:
 def test_a_fingerprint_stays_while_numbers_change() -> None:
     def fingerprint(reason: str, **changes: object) -> str:
         failing = verdict("differ", reason=reason, exit_code=1, **changes)
-        (issue,) = json.loads(codequality.render(dataclasses.replace(summary(), verdicts=(failing,)), ROOT))
+        (issue,) = json.loads(codequality.render(replace(summary(), verdicts=(failing,)), ROOT))
         return str(issue["fingerprint"])
 
     assert fingerprint("sum: 3 of 8 differ") == fingerprint("sum: 4 of 8 differ")

@@ -1,9 +1,9 @@
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
 
 from gpuregress.foundation.records import KnownFailing, Missing, NightChanges, Problem, RunSummary, SourceLocation
+from gpuregress.gpu.records import replace
 from gpuregress.report.entries import entries, title
 from tests.report.samples import summary, verdict
 
@@ -11,7 +11,7 @@ ROOT = Path("/p")
 
 
 def run(**changes: object) -> RunSummary:
-    return dataclasses.replace(summary(), **changes)  # type: ignore[arg-type]  # keyword by keyword
+    return replace(summary(), **changes)  # type: ignore[arg-type]  # keyword by keyword
 
 
 def test_each_verdict_has_its_level() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import re
 from pathlib import Path
 
@@ -11,6 +10,7 @@ from hypothesis import given, settings
 
 from gpuregress.cli import values
 from gpuregress.foundation.records import RunSummary
+from gpuregress.gpu.records import replace
 from gpuregress.report import formats, terminal
 from tests.report.formats.hostile import runs
 from tests.report.samples import summary
@@ -36,7 +36,7 @@ def test_no_text_from_outside_is_a_command_to_a_ci_server(run: RunSummary) -> No
 
 @pytest.mark.parametrize("name", formats.FORMATS)
 def test_a_run_that_has_not_finished_looks_green_nowhere(name: str) -> None:
-    early = dataclasses.replace(summary(), verdicts=(), notes=("this run has not finished",), exit_code=4)
+    early = replace(summary(), verdicts=(), notes=("this run has not finished",), exit_code=4)
     assert "this run has not finished" in formats.render(name, early, ROOT)
-    green = dataclasses.replace(summary(), verdicts=(), notes=(), exit_code=0)
+    green = replace(summary(), verdicts=(), notes=(), exit_code=0)
     assert "not finished" not in formats.render(name, green, ROOT)

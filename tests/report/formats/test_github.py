@@ -1,12 +1,12 @@
 from __future__ import annotations
 
-import dataclasses
 import re
 from pathlib import Path
 
 from hypothesis import given, settings
 
 from gpuregress.foundation.records import RunSummary, SourceLocation
+from gpuregress.gpu.records import replace
 from gpuregress.report.entries import entries
 from gpuregress.report.formats import github
 from tests.report.formats.hostile import runs
@@ -35,7 +35,7 @@ def commands(text: str) -> list[tuple[str, dict[str, str], str]]:
 
 def test_a_failure_is_an_annotation_at_its_line() -> None:
     fault = verdict("fault", reason="trap: a, b: 100%", location=SourceLocation("/p/k,1:2.cu", 7), exit_code=3)
-    text = github.render(dataclasses.replace(summary(), verdicts=(fault,)), ROOT)
+    text = github.render(replace(summary(), verdicts=(fault,)), ROOT)
     assert text == "::error file=k%2C1%3A2.cu,line=7,title=fault reduce/fault::trap: a, b: 100%25\n"
 
 
@@ -54,7 +54,7 @@ def test_only_failures_are_annotated() -> None:
 def test_of_many_failures_each_job_has_one() -> None:
     many = [verdict("differ", job="a", case=f"a/{number}", exit_code=1) for number in range(30)]
     last = verdict("differ", job="z", case="z", exit_code=1)
-    found = commands(github.render(dataclasses.replace(summary(), verdicts=(*many, last)), ROOT))
+    found = commands(github.render(replace(summary(), verdicts=(*many, last)), ROOT))
     assert len(found) == github.MOST_ANNOTATIONS
     assert found[1][1]["title"] == "differ z"
     assert found[-1][2].startswith("… and 22 more failures: 31 cases")
@@ -62,7 +62,7 @@ def test_of_many_failures_each_job_has_one() -> None:
 
 def test_a_long_summary_is_short(monkeypatch: object) -> None:
     huge = tuple(verdict("error", case=f"c{number}", reason="x" * 40_000, exit_code=4) for number in range(90))
-    text = github.step_summary(dataclasses.replace(summary(), verdicts=huge), ROOT)
+    text = github.step_summary(replace(summary(), verdicts=huge), ROOT)
     assert len(text.encode()) < github.MOST_SUMMARY_BYTES
     assert "too long" in text
 

@@ -1,12 +1,12 @@
 from __future__ import annotations
 
-import dataclasses
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gpuregress.gpu.records import replace
 from gpuregress.report.formats import junit
 from tests.report.samples import summary, verdict
 
@@ -31,5 +31,5 @@ def test_junit_counts_and_messages() -> None:
 
 @given(st.text(), st.text())
 def test_junit_is_xml_whatever_the_texts_hold(name: str, reason: str) -> None:
-    run = dataclasses.replace(summary(), verdicts=(verdict("fault", case=name, job=name, reason=reason),))
+    run = replace(summary(), verdicts=(verdict("fault", case=name, job=name, reason=reason),))
     ET.fromstring(junit.render(run, ROOT))

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import dataclasses
 import re
 from pathlib import Path
 
@@ -9,6 +8,7 @@ from hypothesis import given, settings
 from markdown_it import MarkdownIt
 
 from gpuregress.foundation.records import RunSummary
+from gpuregress.gpu.records import replace
 from gpuregress.report.entries import entries
 from gpuregress.report.formats import markdown
 from tests.report.formats.hostile import TEXT, runs
@@ -32,14 +32,14 @@ def test_the_failures_are_a_table() -> None:
 
 
 def test_a_green_run_is_one_line() -> None:
-    green = dataclasses.replace(summary(), verdicts=(verdict("pass"),), notes=(), exit_code=0)
+    green = replace(summary(), verdicts=(verdict("pass"),), notes=(), exit_code=0)
     text = "## ✅ gpuregress\n\n1 cases in 1.50 s on cpu: 1 pass (run 20261120T020000Z\\-3f2a)\n"
     assert markdown.render(green, ROOT).replace("\\(", "(").replace("\\)", ")") == text.replace("1 cases", "1 case")
 
 
 def test_a_long_table_is_cut_and_says_so() -> None:
     many = tuple(verdict("differ", case=f"reduce/{number}", exit_code=1) for number in range(150))
-    text = markdown.render(dataclasses.replace(summary(), verdicts=many), ROOT)
+    text = markdown.render(replace(summary(), verdicts=many), ROOT)
     assert len(cells(text)) == markdown.MOST_ROWS
     assert "… and 50 more (50 of reduce)" in text
 

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import dataclasses
 import json
 from pathlib import Path
 from typing import Any
@@ -9,6 +8,7 @@ import jsonschema
 from hypothesis import given, settings
 
 from gpuregress.foundation.records import STATUSES, KnownFailing, RunSummary, SourceLocation
+from gpuregress.gpu.records import replace
 from gpuregress.report.entries import entries
 from gpuregress.report.formats import sarif
 from tests.report.formats.hostile import runs
@@ -102,7 +102,7 @@ def test_a_location_is_a_uri_below_the_repository() -> None:
     call = SourceLocation("/p/main.cu", 3)
     inside = verdict("fault", location=SourceLocation("/p/k 100%ü.cu", 7, (call,)), exit_code=3)
     outside = verdict("fault", location=SourceLocation("/usr/x.cu"), exit_code=3)
-    first, second = document(dataclasses.replace(summary(), verdicts=(inside, outside)))["results"]
+    first, second = document(replace(summary(), verdicts=(inside, outside)))["results"]
     physical = first["locations"][0]["physicalLocation"]
     assert physical["artifactLocation"] == {"uri": "k%20100%25%C3%BC.cu", "uriBaseId": "SRCROOT"}
     assert physical["region"] == {"startLine": 7}
@@ -114,7 +114,7 @@ def test_a_location_is_a_uri_below_the_repository() -> None:
 
 def test_a_known_failure_is_suppressed() -> None:
     (result,) = document(
-        dataclasses.replace(
+        replace(
             summary(),
             verdicts=(verdict("skip", known=KnownFailing("2026-12-24", "why", "differ"), reason="until then"),),
             exit_code=0,

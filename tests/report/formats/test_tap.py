@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import dataclasses
 import re
 from pathlib import Path
 
@@ -8,6 +7,7 @@ import yaml
 from hypothesis import given, settings
 
 from gpuregress.foundation.records import KnownFailing, RunSummary, SourceLocation
+from gpuregress.gpu.records import replace
 from gpuregress.report.entries import entries
 from gpuregress.report.formats import tap
 from tests.report.formats.hostile import runs
@@ -59,9 +59,7 @@ def test_a_location_and_a_known_failure() -> None:
         reason="until # December",
         location=SourceLocation("/p/k.cu", 3),
     )
-    ((is_ok, _, directive, block),) = parsed(
-        tap.render(dataclasses.replace(summary(), verdicts=(known,), exit_code=0), ROOT)
-    )
+    ((is_ok, _, directive, block),) = parsed(tap.render(replace(summary(), verdicts=(known,), exit_code=0), ROOT))
     assert (is_ok, directive, block["at"]) == (False, "TODO until \\# December", {"file": "k.cu", "line": 3})
 
 

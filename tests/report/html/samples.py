@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Any
 
 from gpuregress.foundation.records import BufferVerdict, ErrorMaps, Finding, RunSummary, UlpFigures, Verdict
+from gpuregress.gpu.records import replace
 from gpuregress.judge import parameter_spaces
 from gpuregress.report import json_report
 from tests.report import samples
 from tests.report.html.test_pictures import image
 
 HOSTILE = "<script>alert(1)</script>\"'><img src=x onerror=alert(1)>&amp;\x1b[31m\u202e"
-WORST = dataclasses.replace(samples.WORST, index=2)
+WORST = replace(samples.WORST, index=2)
 
 
 def drawn(text: str = "out", shape: tuple[int, ...] = (2, 2)) -> Verdict:
@@ -29,14 +29,14 @@ def drawn(text: str = "out", shape: tuple[int, ...] = (2, 2)) -> Verdict:
         misplaced_nan_or_inf=0,
         worst={},
         worst_thread="block 0, thread 2",
-        error_maps=ErrorMaps(image=dataclasses.replace(image(values, wrong), shape=shape)),
+        error_maps=ErrorMaps(image=replace(image(values, wrong), shape=shape)),
         max_ulp=3.0,
         ulp_histogram=(("3-4", 1),),
     )
-    comparison = dataclasses.replace(
+    comparison = replace(
         samples.DIFFERENT, buffer=text, worst=WORST, first=(WORST,), figures=figures, of=size, differing=1
     )
-    same = dataclasses.replace(comparison, against="reference")
+    same = replace(comparison, against="reference")
     buffer = BufferVerdict(text, "differ", f"/p/{text}.2", f"/p/{text}.1", (comparison, same))
     return samples.verdict("differ", buffers=(buffer,), reason=f"{text}: 1 of {size} differ")
 
@@ -55,16 +55,14 @@ def many(passing: int, failing: int, jobs: int = 10, pictures: int = 200) -> Run
             continue
         finding = Finding(("tail", "factor", "zeros")[number % 3], f"all {number} differing elements are 1/10")
         (first, _) = buffer.comparisons
-        compared = dataclasses.replace(first, findings=(finding,))
+        compared = replace(first, findings=(finding,))
         if number >= pictures:
-            compared = dataclasses.replace(compared, figures=samples.DIFFERENT.figures)
-        varied = dataclasses.replace(buffer, comparisons=(compared,))
+            compared = replace(compared, figures=samples.DIFFERENT.figures)
+        varied = replace(buffer, comparisons=(compared,))
         reason = f"result: {number} of 4096 differ; all are 1/10 of what they should be"
         verdicts.append(samples.verdict("differ", buffers=(varied,), reason=reason, exit_code=1, **names))
     spaces = parameter_spaces.summarize(verdicts) if len(verdicts) < 1000 else ()
-    return dataclasses.replace(
-        samples.summary(), verdicts=tuple(verdicts), spaces=spaces, host="alpha", commit="8eb0c1f" * 5
-    )
+    return replace(samples.summary(), verdicts=tuple(verdicts), spaces=spaces, host="alpha", commit="8eb0c1f" * 5)
 
 
 def entry(verdict: Verdict) -> dict[str, Any]:

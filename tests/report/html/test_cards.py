@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import shlex
 from collections.abc import Sequence
 from typing import Any
@@ -11,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpuregress.foundation.records import PastResult
+from gpuregress.gpu.records import replace
 from gpuregress.report.html import cards
 from tests.report import samples as plain
 from tests.report.html import samples
@@ -141,8 +141,8 @@ def test_an_equal_picture_is_drawn_once() -> None:
     verdict = samples.drawn()
     (buffer,) = verdict.buffers
     first, second = buffer.comparisons
-    other = dataclasses.replace(buffer, comparisons=(first, dataclasses.replace(second, differing=2)))
-    root = shown_buffer(dataclasses.replace(verdict, buffers=(other,)))
+    other = replace(buffer, comparisons=(first, replace(second, differing=2)))
+    root = shown_buffer(replace(verdict, buffers=(other,)))
     assert len(root.all("figure")) == 1
     assert "the picture is the same as against the baseline" in root.text
 

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import base64
-import dataclasses
 import hashlib
 import itertools
 import json
 import re
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpuregress.foundation.records import Missing, NightChanges, NightFailure, RunSummary
+from gpuregress.gpu.records import replace
 from gpuregress.judge import parameter_spaces
 from gpuregress.report import html, json_report
 from tests.report.html import samples
@@ -25,10 +26,10 @@ MOST_BYTES = 3_000_000
 def hostile() -> RunSummary:
     text = samples.HOSTILE
     one = verdict("fault", job=text, case=text, reason=text, notes=(text,), changes=(text,), revision=text)
-    run = dataclasses.replace(samples.drawn(text), job=text, case=text)
-    return dataclasses.replace(
+    run = replace(samples.drawn(text), job=text, case=text)
+    return replace(
         summary(),
-        verdicts=(one, dataclasses.replace(run, case=f"{text} "), verdict("new", job=text, case=f"{text}2")),
+        verdicts=(one, replace(run, case=f"{text} "), verdict("new", job=text, case=f"{text}2")),
         notes=(text,),
         device=text,
         host=text,
@@ -53,7 +54,7 @@ def test_texts_from_outside_are_never_tags() -> None:
 @given(st.text(), st.text())
 def test_any_text_can_be_a_name_and_a_reason(name: str, reason: str) -> None:
     case = verdict("fault", case=f"<script>{name}", reason=f"<b>{reason}")
-    root = tree(html.render(dataclasses.replace(summary(), verdicts=(case,))))
+    root = tree(html.render(replace(summary(), verdicts=(case,))))
     assert len(root.all("script")) == 1
     assert len(root.first("table", id="cases").all("tr")) == 2
 
@@ -113,7 +114,7 @@ def test_the_page_has_landmarks_and_headings_in_order() -> None:
 
 def test_the_first_line_of_a_night_tells_what_changed() -> None:
     failure = NightFailure("reduce/differ", "differ", "sum: 3 of 8 differ", "tail")
-    run = dataclasses.replace(summary(), changes=NightChanges(new=(failure,), fixed=(NightFailure("x", "fault"),)))
+    run = replace(summary(), changes=NightChanges(new=(failure,), fixed=(NightFailure("x", "fault"),)))
     root = tree(html.render(run))
     assert root.first("h1").text == "1 new failure, 1 fixed"
     assert "4 of 7 cases failed" in root.first("header").text
@@ -148,7 +149,7 @@ def test_what_the_parameters_of_failures_share_is_said() -> None:
         for tile in (2, 4, 8)
         for block in range(4)
     ]
-    run = dataclasses.replace(summary(), verdicts=tuple(cases), spaces=parameter_spaces.summarize(cases))
+    run = replace(summary(), verdicts=tuple(cases), spaces=parameter_spaces.summarize(cases))
     page = html.render(run)
     assert page.count("every failing case has tile = 8") == 1
     assert page.count(">1 fault</td>") == 4
@@ -158,10 +159,11 @@ def test_what_the_parameters_of_failures_share_is_said() -> None:
 
 def test_where_all_is_well_the_grid_is_folded() -> None:
     cases = [verdict("pass", case=f"c/{n}{m}", parameters={"n": n, "m": m}) for n in (1, 2) for m in (1, 2)]
-    page = html.render(dataclasses.replace(summary(), verdicts=tuple(cases), spaces=parameter_spaces.summarize(cases)))
+    page = html.render(replace(summary(), verdicts=tuple(cases), spaces=parameter_spaces.summarize(cases)))
     assert "open" not in tree(page).first("section", aria_labelledby="parameters").first("details").attributes
 
 
+@pytest.mark.slow
 def test_ten_thousand_cases_of_which_nine_thousand_fail_are_small() -> None:
     run = samples.many(1000, 9000, jobs=40)
     page = html.render(run)
@@ -174,13 +176,13 @@ def test_ten_thousand_cases_of_which_nine_thousand_fail_are_small() -> None:
 
 def test_long_names_and_reasons_leave_less_room_for_cards() -> None:
     run = samples.many(0, 9000, jobs=40)
-    long = [dataclasses.replace(one, case=one.case + "x" * 60, reason=one.reason * 20) for one in run.verdicts]
-    assert len(html.render(dataclasses.replace(run, verdicts=tuple(long))).encode()) < MOST_BYTES
+    long = [replace(one, case=one.case + "x" * 60, reason=one.reason * 20) for one in run.verdicts]
+    assert len(html.render(replace(run, verdicts=tuple(long))).encode()) < MOST_BYTES
 
 
 def test_as_many_causes_as_failures_are_bounded_and_said() -> None:
     cases = [verdict("error", job=f"j{n}", case=f"j{n}", reason=f"line {n}") for n in range(500)]
-    root = tree(html.render(dataclasses.replace(summary(), verdicts=tuple(cases))))
+    root = tree(html.render(replace(summary(), verdicts=tuple(cases))))
     assert len([one for one in root.all("section") if one.attributes.get("class") == "group"]) == 200
     assert "300 failures of 300 more causes, in the table" in root.text
 
@@ -203,5 +205,5 @@ def test_results_of_an_earlier_version_have_a_page() -> None:
 
 
 def test_a_run_that_has_not_finished_says_so() -> None:
-    page = html.render(dataclasses.replace(summary(), state="interrupted", exit_code=130))
+    page = html.render(replace(summary(), state="interrupted", exit_code=130))
     assert "<h1>Interrupted, 4 of 7 cases failed</h1>" in page

@@ -1,12 +1,12 @@
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
 
 import pytest
 
 from gpuregress.foundation.errors import BaselineError, Interrupted, NothingToDo, StorageError
 from gpuregress.foundation.records import Observations
+from gpuregress.gpu.records import replace
 from gpuregress.session.accepting import accept
 from gpuregress.session.runs import results
 from gpuregress.session.runs.results import FinishedCase
@@ -38,7 +38,7 @@ def test_a_disk_that_fills_while_accepting_says_what_was_accepted(
         done.append(len(batch))
         real(batch)
 
-    monkeypatch.setattr(accept, "_BATCH", 1)
+    monkeypatch.setattr(accept, "BATCH", 1)
     monkeypatch.setattr(AcceptBatch, "commit", filling)
     with pytest.raises(StorageError, match=r"no space is left; fake/.* and 1 more had been accepted"):
         accept.accept(bench.project)
@@ -66,7 +66,7 @@ def test_an_interrupt_after_a_batch_says_how_many_cases_are_accepted(
         if len(done) == 2:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(accept, "_BATCH", 1)
+    monkeypatch.setattr(accept, "BATCH", 1)
     monkeypatch.setattr(AcceptBatch, "commit", interrupting)
     with pytest.raises(Interrupted, match=r"interrupted; fake/double and 1 more had been accepted .*\(2 of 3 cases\)"):
         accept.accept(bench.project)
@@ -99,8 +99,7 @@ def test_results_of_another_schedule_are_not_accepted(bench: Bench, monkeypatch:
     def reversed_cases(folder: Path) -> dict[str, FinishedCase]:
         seen = Observations(schedule="reverse")
         return {
-            name: dataclasses.replace(one, outcome=dataclasses.replace(one.outcome, observations=seen))
-            for name, one in read(folder).items()
+            name: replace(one, outcome=replace(one.outcome, observations=seen)) for name, one in read(folder).items()
         }
 
     bench.run(fakes.case("double"))

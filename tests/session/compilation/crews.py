@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable
 
 from gpuregress.foundation.errors import CompileError, GpuregressError
 from gpuregress.foundation.interrupts import StopSignal
 from gpuregress.foundation.records import Argument, Case, Program, Source
+from gpuregress.gpu.records import replace
 from gpuregress.session.compiler_crew import Result
 from tests import fakes
 
 
 def case_of(name: str, path: str) -> Case:
     case = fakes.case("double", name=name)
-    return dataclasses.replace(case, source=dataclasses.replace(case.source, path=path))
+    return replace(case, source=replace(case.source, path=path))
 
 
 def wrong(case: Case) -> Case:
     """The case with an argument too many."""
-    launch = dataclasses.replace(case.launches[0], args=(*case.launches[0].args, Argument("null")))
-    return dataclasses.replace(case, launches=(launch,))
+    launch = replace(case.launches[0], args=(*case.launches[0].args, Argument("null")))
+    return replace(case, launches=(launch,))
 
 
 def compiler(source: Source) -> Program:

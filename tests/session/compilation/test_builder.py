@@ -1,9 +1,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 from gpuregress.foundation.records import Case, Program, Source, Variants
+from gpuregress.gpu.records import replace
 from gpuregress.session.compilation.builder import Built, CasePrograms, ProgramBuilder
 from gpuregress.session.events import Compiling, Event
 from tests import fakes

@@ -1,11 +1,10 @@
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Collection, Sequence
-from dataclasses import replace
 
 from gpuregress.foundation.errors import HarnessError, InfeasibleSource
 from gpuregress.foundation.records import Case
+from gpuregress.gpu.records import replace
 from gpuregress.session.compilation import kernel_arguments
 from gpuregress.session.compilation.builder import Built
 from tests.session.compilation.crews import case_of
@@ -23,7 +22,7 @@ def names(cases: Sequence[Case], infeasible: Collection[str] = ()) -> list[str]:
 def test_a_job_is_held_against_its_kernels_by_one_case() -> None:
     cases = [case_of("a", "/one.cu"), case_of("b", "/one.cu"), case_of("c", "/two.cu")]
     assert names(cases) == ["a", "c"]
-    other = dataclasses.replace(cases[1], path="another job")
+    other = replace(cases[1], path="another job")
     assert names([cases[0], other]) == ["a", "b"]
 
 

@@ -1,11 +1,11 @@
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
 
 from gpuregress.execution.workers.pool import CaseNotCompiled
 from gpuregress.foundation.errors import JobErrors
 from gpuregress.foundation.records import Case, Task
+from gpuregress.gpu.records import replace
 from gpuregress.session.compilation.builder import CasePrograms, ProgramBuilder
 from gpuregress.session.compilation.task_stream import TaskStream
 from gpuregress.session.compiler_crew import Crew
@@ -61,7 +61,7 @@ def test_what_cannot_be_built_takes_no_room() -> None:
 def test_a_variant_that_contradicts_its_kernel_is_told_alone(tmp_path: Path) -> None:
     job = tmp_path / "job.yaml"
     job.write_text("launches:\n  - kernel: double\n    args: []\n")
-    bad = dataclasses.replace(wrong(case_of("b", "/two.cu")), path=str(job))
+    bad = replace(wrong(case_of("b", "/two.cu")), path=str(job))
     first, second = stream_of(InProcessCrew(compiler), [case_of("a", "/one.cu"), bad]).take(2)
     assert isinstance(first, Task)
     assert isinstance(second, CaseNotCompiled)

@@ -1,11 +1,11 @@
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from gpuregress.foundation.records import Case, LackingDevice, NightChanges, NightFailure
+from gpuregress.gpu.records import replace
 from gpuregress.session.nights import devices as night_devices
 from tests import fakes
 from tests.judge.nights.nights import case, night

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,6 +8,7 @@ from gpuregress.execution.workers.worker_process import DeviceSlot
 from gpuregress.foundation import storage
 from gpuregress.foundation.errors import RunLocked
 from gpuregress.foundation.records import Case, RunSummary
+from gpuregress.gpu.records import replace
 from gpuregress.session import device_slots, missing_cases
 from gpuregress.session.accepting import accept
 from gpuregress.session.nights import nightly

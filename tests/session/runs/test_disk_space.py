@@ -12,7 +12,8 @@ from gpuregress.foundation.errors import StorageError
 from gpuregress.foundation.records import Buffer, Case, CaseSettings, Launch, Rule, Source
 from gpuregress.session.runs import disk_space, run_folders
 from gpuregress.store.dumps import writer
-from gpuregress.store.project import Project, Settings
+from gpuregress.store.project import Project
+from gpuregress.store.settings import Settings
 from tests.session.runs.test_retention import made
 
 MEGABYTE = 1 << 20
@@ -21,7 +22,7 @@ MEGABYTE = 1 << 20
 def case(name: str, count: int, dtype: str = "float32", **more: object) -> Case:
     buffers = {"y": Buffer("y", dtype, (count,))}
     common = Case("j", name, "j.yaml", {}, Source("j.cu"), "1", "", 0, buffers, (), ("y",), {"y": Rule()})
-    return common if not more else Case(**{**{f: getattr(common, f) for f in common.__dataclass_fields__}, **more})
+    return common if not more else Case(**{**{f: getattr(common, f) for f in common.__struct_fields__}, **more})
 
 
 @pytest.fixture

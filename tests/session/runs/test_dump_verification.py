@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from gpuregress.foundation.errors import DumpError
 from gpuregress.foundation.records import Fill, InputFile
+from gpuregress.gpu.records import replace
 from gpuregress.session.runs import dump_verification
 from tests import fakes
 from tests.session.bench import Bench

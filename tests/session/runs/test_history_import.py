@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import shutil
 from pathlib import Path
@@ -11,6 +10,7 @@ import pytest
 
 from gpuregress.foundation import storage
 from gpuregress.foundation.errors import UsageError
+from gpuregress.gpu.records import replace
 from gpuregress.session.runs import history_import, journal
 from gpuregress.store.history import History
 from gpuregress.store.project import Project
@@ -69,7 +69,7 @@ def test_runs_of_one_name_from_two_hosts_do_not_clash(run: Path, other: Project)
 
 
 def _of_host(start: journal.JournalStart, host: str) -> journal.JournalStart:
-    return dataclasses.replace(start, process=dataclasses.replace(start.process, host=host))
+    return replace(start, process=replace(start.process, host=host))
 
 
 @pytest.mark.parametrize("name", [journal.FILE, journal.RESULTS])

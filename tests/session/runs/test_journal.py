@@ -7,7 +7,6 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +25,7 @@ from gpuregress.foundation.records import (
     from_json,
     to_json,
 )
+from gpuregress.gpu.records import replace
 from gpuregress.session.runs import journal
 from gpuregress.session.runs.journal import JournalEnd, JournalEntry, JournalStart
 from tests import fakes

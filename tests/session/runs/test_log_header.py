@@ -1,11 +1,11 @@
 from __future__ import annotations
 
-import dataclasses
 import platform
 
 import pytest
 
 from gpuregress.foundation.records import Program
+from gpuregress.gpu.records import replace
 from gpuregress.session.runs import log_header
 from tests import fakes
 from tests.session.selections import CPU, GPU
@@ -13,8 +13,8 @@ from tests.session.selections import CPU, GPU
 
 def test_the_head_tells_the_programs_compiler_and_the_card() -> None:
     card = {"name": "NVIDIA X", "uuid": "GPU-1", "driver": "580.1", "throttle": "none"}
-    program = dataclasses.replace(fakes.program(), compiler="nvrtc 13.5.37")
-    devices = dataclasses.replace(GPU, cards={"cuda:1": card})
+    program = replace(fakes.program(), compiler="nvrtc 13.5.37")
+    devices = replace(GPU, cards={"cuda:1": card})
     actual = log_header.facts([fakes.case("double")], devices, [program, program])
     assert actual["compiler"] == "nvrtc 13.5.37"
     assert actual["cuda:1"] == "NVIDIA X, GPU-1, driver 580.1, clocks not held back"
@@ -32,7 +32,7 @@ def test_the_system_is_named_without_a_process(monkeypatch: pytest.MonkeyPatch) 
 
 
 def _program(compiler: str) -> Program:
-    return dataclasses.replace(fakes.program(), compiler=compiler)
+    return replace(fakes.program(), compiler=compiler)
 
 
 def test_several_compilers_are_all_named() -> None:
@@ -42,7 +42,7 @@ def test_several_compilers_are_all_named() -> None:
 
 def test_cases_of_other_seeds_have_lines_of_their_own() -> None:
     first = fakes.case("double", name="fake/n=1")
-    second = dataclasses.replace(first, name="fake/n=2", seed=7)
+    second = replace(first, name="fake/n=2", seed=7)
     actual = log_header.facts([first, second], CPU, [])
     assert (actual["seed of fake/n=1"], actual["seed of fake/n=2"]) == ("42", "7")
     assert {"seed of fake/n=1.x", "seed of fake/n=2.x"} <= actual.keys()

@@ -1,10 +1,9 @@
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from gpuregress.foundation.records import Argument
+from gpuregress.gpu.records import replace
 from tests import fakes
 from tests.session.bench import Bench, words
 

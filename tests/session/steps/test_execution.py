@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import json
 import time
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,6 +9,7 @@ import pytest
 from gpuregress.foundation import clock
 from gpuregress.foundation.errors import NothingToDo
 from gpuregress.foundation.records import CaseSettings, KnownFailing, Limits, Source
+from gpuregress.gpu.records import replace
 from gpuregress.report import morning
 from gpuregress.session.accepting import accept
 from tests import fakes

@@ -1,11 +1,10 @@
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from gpuregress.foundation.errors import NothingToDo
 from gpuregress.foundation.records import CaseSettings
+from gpuregress.gpu.records import replace
 from gpuregress.session.accepting import accept
 from tests import fakes
 from tests.session.bench import Bench, words

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -8,6 +7,7 @@ import pytest
 from gpuregress.foundation import git
 from gpuregress.foundation.errors import NothingToDo, RunLocked
 from gpuregress.foundation.records import Case, RunSummary
+from gpuregress.gpu.records import replace
 from gpuregress.session.nights import nightly
 from gpuregress.session.nights.nightly import NightTerms
 from gpuregress.session.run_request import Machinery, RunRequest

@@ -1,8 +1,8 @@
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
+from gpuregress.gpu.records import replace
 from gpuregress.session import session
 from gpuregress.session.run_request import Machinery, RunRequest
 from tests import fakes

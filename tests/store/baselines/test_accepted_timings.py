@@ -7,6 +7,7 @@ from gpuregress.foundation.records import (
     Costs,
     DeviceInfo,
     InstructionCost,
+    InstrumentReports,
     LineCost,
     MadeOf,
     Observations,
@@ -34,7 +35,12 @@ def test_the_samples_are_those_of_the_model() -> None:
 
 
 def test_on_the_cpu_device_only_instructions_are_kept() -> None:
-    outcome = Outcome("c", "done", device=CPU, observations=Observations(timing=TIMED, instructions={"k": 7}))
+    outcome = Outcome(
+        "c",
+        "done",
+        device=CPU,
+        observations=Observations(timing=TIMED, instruments=InstrumentReports(instructions={"k": 7})),
+    )
     updated = accepted_timings.updated({}, CASE, outcome, MadeOf("5eed", driver="llvmlite"))
     assert list(updated) == ["cpu"]
     assert updated["cpu"].samples_ms == ()
@@ -61,6 +67,6 @@ def test_costs_without_a_line_are_kept_as_one(tmp_path: Path) -> None:
 def test_costs_of_which_a_part_was_lost_are_not_kept() -> None:
     items = (InstructionCost("k", "", 0, 1, "ld", "load.global", {"sectors": 3}),)
     for lost, kept in (("", 1), ("a warp executes too many instructions between two waits", 0)):
-        seen = Observations(instructions={"k": 7}, costs=Costs(items, uncounted=lost))
+        seen = Observations(instruments=InstrumentReports(instructions={"k": 7}, costs=Costs(items, uncounted=lost)))
         outcome = Outcome("c", "done", device=CPU, observations=seen)
         assert len(accepted_timings.updated({}, CASE, outcome, MadeOf("5eed"))["cpu"].costs) == kept

@@ -1,12 +1,12 @@
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
 
 import pytest
 
 from gpuregress.foundation.errors import HarnessError
 from gpuregress.foundation.records import Program
+from gpuregress.gpu.records import replace
 from gpuregress.store.baselines import manifest
 from gpuregress.toolchain import cubin, cubin_linker
 from tests.toolchain.sample import PTX
@@ -60,7 +60,7 @@ def test_the_cubin_that_a_worker_assembled_counts_where_the_program_names_none(m
     program = Program("key", "k.ptx", "", {}, {}, "nvrtc", (), "sm_90")
 
     def built(one: Program) -> Program:
-        return dataclasses.replace(one, cubin="k.cubin")
+        return replace(one, cubin="k.cubin")
 
     monkeypatch.setattr(manifest, "build_cubin", built)
     assert manifest.cubin_of(program) == "k.cubin"

@@ -31,5 +31,5 @@ def test_padding_counts_as_zero(monkeypatch: pytest.MonkeyPatch) -> None:
     clean[:, 1:4] = 0
     expected = xxhash.xxh3_128(clean.tobytes()).hexdigest()
     assert writer.content_digest(array, element) == expected
-    monkeypatch.setattr(writer, "_PIECE", 2)
+    monkeypatch.setattr(writer, "PIECE", 2)
     assert writer.content_digest(array, element) == expected

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -8,6 +7,7 @@ import pytest
 
 from gpuregress.foundation import dtypes
 from gpuregress.foundation.errors import DumpError, StorageError
+from gpuregress.gpu.records import replace
 from gpuregress.store.dumps import files, writer
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
 from gpuregress.foundation.records import DeviceInfo, Outcome, PastResult, RunSummary, Status, Verdict
+from gpuregress.gpu.records import replace
 from gpuregress.store.history import Reader
 
 
@@ -21,7 +21,7 @@ def night(number: int, statuses: Mapping[str, Status], **fields: Any) -> RunSumm
     """The run `R<number>`, begun on that day of November."""
     verdicts = tuple(verdict(case, status) for case, status in statuses.items())
     summary = RunSummary(f"R{number:02}", "", "cpu", f"2026-11-{number:02}T02:00:00Z", 9.0, verdicts, host="here")
-    return dataclasses.replace(summary, **fields)
+    return replace(summary, **fields)
 
 
 def results(history: Reader, last: int) -> list[PastResult]:

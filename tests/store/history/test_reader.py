@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
@@ -12,6 +11,7 @@ import pytest
 
 from gpuregress.foundation.errors import StorageError
 from gpuregress.foundation.records import PastRun, Status
+from gpuregress.gpu.records import replace
 from gpuregress.store.history import History
 from tests.store.history.past import night, verdict
 
@@ -56,7 +56,7 @@ def test_runs_are_in_the_order_in_which_they_were_written_whatever_the_clock_sai
     history.forget(keep=2)
     assert [one.run for one in history.all_runs()] == ["R05", "R04", "R02", "R01"]
     for number in (7, 1, 8):  # a clock that starts from its battery's end does not make the nights before it old
-        history.add(dataclasses.replace(night(number, {"a": "pass"}), run=f"S{number}"), "nightly")
+        history.add(replace(night(number, {"a": "pass"}), run=f"S{number}"), "nightly")
     assert [one.run for one in history.all_runs()] == ["S8", "S1", "S7", "R05", "R04", "R02", "R01"]
     assert [one[:10] for one in history.moments()] == [f"2026-11-0{day}" for day in (8, 7, 7, 5, 4, 2, 1)]
     of_s1 = "2026-11-01T02:00:00Z"

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from gpuregress.foundation.records import (
     BufferVerdict,
     Comparison,
     Extent,
+    FurtherRun,
+    InstrumentReports,
     LaunchTime,
     Observations,
     Outcome,
@@ -22,6 +24,7 @@ from gpuregress.foundation.records import (
     UlpFigures,
     Verdict,
 )
+from gpuregress.gpu.records import replace
 from gpuregress.store.history import History
 from tests.store.history.past import night, verdict
 
@@ -38,7 +41,7 @@ def stored(path: Path, one: Verdict) -> PastResult:
 def of_outcome(**fields: object) -> Verdict:
     one = verdict("j/n=1", "pass")
     assert one.outcome is not None
-    return dataclasses.replace(one, outcome=dataclasses.replace(one.outcome, **fields))  # type: ignore[arg-type] # the test's
+    return replace(one, outcome=replace(one.outcome, **fields))  # type: ignore[arg-type] # the test's
 
 
 def test_a_result_has_all_that_is_known_of_it(tmp_path: Path) -> None:
@@ -48,7 +51,7 @@ def test_a_result_has_all_that_is_known_of_it(tmp_path: Path) -> None:
         "j/n=1",
         "done",
         resources={"f": {"registers": 16}, "g": {"registers": 40, "shared": 1}},
-        observations=Observations(timing=TIMING, instructions={"f": 3, "g": 4}),
+        observations=Observations(timing=TIMING, instruments=InstrumentReports(instructions={"f": 3, "g": 4})),
     )
     one = verdict(
         "j/n=1",
@@ -61,7 +64,7 @@ def test_a_result_has_all_that_is_known_of_it(tmp_path: Path) -> None:
         buffers=(BufferVerdict("y", "differ", comparisons=(comparison,)),),
     )
     result = stored(tmp_path, one)
-    assert dataclasses.asdict(result) == {
+    assert structs.asdict(result) == {
         "run": "R01",
         "kind": "run",
         "started": "2026-11-01T02:00:00Z",
@@ -97,7 +100,9 @@ def test_a_result_has_all_that_is_known_of_it(tmp_path: Path) -> None:
 
 def test_launches_of_repeats_count_once(tmp_path: Path) -> None:
     launches = tuple(LaunchTime(n, "f", 2.0) for n in range(6))
-    once = of_outcome(launches=launches, repeats={"y": ("a", "b")})
+    once = of_outcome(
+        launches=launches, observations=Observations(runs=(FurtherRun("repeat", "2"), FurtherRun("repeat", "3")))
+    )
     assert stored(tmp_path, once).launch_seconds == pytest.approx(0.004)
 
 
@@ -114,9 +119,9 @@ def test_nan_is_no_number(tmp_path: Path) -> None:
 def test_any_text_and_number_survives(
     tmp_path_factory: pytest.TempPathFactory, text: str, share: float, samples: list[float]
 ) -> None:
-    timing = dataclasses.replace(TIMING, samples_ms=tuple(one * 1000 for one in samples))
+    timing = replace(TIMING, samples_ms=tuple(one * 1000 for one in samples))
     one = of_outcome(observations=Observations(timing=timing))
-    one = dataclasses.replace(one, reason=text, tolerance_share=share)
+    one = replace(one, reason=text, tolerance_share=share)
     result = stored(tmp_path_factory.mktemp("history"), one)
     assert result.tolerance_share == share
     assert result.samples == pytest.approx(tuple(samples), rel=1e-6)

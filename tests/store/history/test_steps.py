@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 from collections.abc import Sequence
 
@@ -12,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpuregress.foundation.records import PastResult
+from gpuregress.gpu.records import replace
 from gpuregress.store.history import series
 
 RESULT = PastResult("R", "nightly", "2026-11-01", "cuda:0", "a", "pass", "", "1", 0.0, model="NVIDIA H200")
@@ -20,14 +20,14 @@ RESULT = PastResult("R", "nightly", "2026-11-01", "cuda:0", "a", "pass", "", "1"
 def timed(medians_ms: Sequence[float], model: str = "NVIDIA H200") -> list[PastResult]:
     """Results with these medians, given oldest first, the newest first."""
     results = [
-        dataclasses.replace(RESULT, run=str(n), commit=f"{n:07x}", samples=(ms / 1000,) * 3, model=model)
+        replace(RESULT, run=str(n), commit=f"{n:07x}", samples=(ms / 1000,) * 3, model=model)
         for n, ms in enumerate(medians_ms)
     ]
     return results[::-1]
 
 
 def counted(counts: Sequence[int | None]) -> list[PastResult]:
-    results = [dataclasses.replace(RESULT, run=str(n), device="cpu", instructions=one) for n, one in enumerate(counts)]
+    results = [replace(RESULT, run=str(n), device="cpu", instructions=one) for n, one in enumerate(counts)]
     return results[::-1]
 
 

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -8,6 +7,7 @@ import pytest
 from gpuregress import toolchain
 from gpuregress.foundation.errors import CompileError, MissingCompiler
 from gpuregress.foundation.records import PythonKernel, Source
+from gpuregress.gpu.records import replace
 from gpuregress.toolchain.python_kernels import compiler, source_inputs
 from tests.toolchain.python_kernels.test_ptx_function import source
 

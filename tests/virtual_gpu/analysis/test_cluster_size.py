@@ -4,7 +4,7 @@ import pytest
 
 from gpuregress.foundation.errors import UnsupportedError
 from gpuregress.foundation.records import Dim3
-from gpuregress.virtual_gpu.analysis.cluster_size import check_cluster, cluster_size, is_clustered, is_explicit
+from gpuregress.virtual_gpu.analysis.module_facts import check_cluster, cluster_size, is_clustered, is_explicit
 from tests.virtual_gpu.analysis.kernels import kernel
 
 

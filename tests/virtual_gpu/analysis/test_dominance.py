@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gpuregress.virtual_gpu.analysis.dominance import Dominance
+from gpuregress.virtual_gpu.analysis.control_flow_graph import Dominance
 from tests.virtual_gpu.analysis.kernels import graph as flow_graph
 
 

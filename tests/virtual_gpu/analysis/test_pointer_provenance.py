@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from gpuregress.virtual_gpu.analysis.pointer_provenance import PointerProvenance, Provenance
+from gpuregress.virtual_gpu.analysis.pointers import PointerProvenance, Provenance
 from gpuregress.virtual_gpu.ptx.tree import Register, Symbol
 from tests.virtual_gpu.analysis.kernels import PARAMETERS, kernel
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from gpuregress.virtual_gpu.analysis.points_to import PointsTo
+from gpuregress.virtual_gpu.analysis.pointers import PointsTo
 from gpuregress.virtual_gpu.ptx.tree import Register
 from tests.virtual_gpu.analysis.kernels import PARAMETERS, kernel
 

@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from gpuregress.virtual_gpu.analysis.control_flow_graph import ControlFlowGraph
-from gpuregress.virtual_gpu.analysis.reaching_definitions import ReachingDefinitions
 from gpuregress.virtual_gpu.ptx.tree import Instruction
+from gpuregress.virtual_gpu.schedule.rematerialize import ReachingDefinitions
 from tests.virtual_gpu.analysis.kernels import function
 
 DECLARED = ".reg .pred %p<3>; .reg .b32 %r<9>;"

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from gpuregress.virtual_gpu.analysis.symbol_references import names_used, uses_grid_barrier, uses_reserved_shared
+from gpuregress.virtual_gpu.analysis.module_facts import names_used, uses_grid_barrier, uses_reserved_shared
 from tests.virtual_gpu.analysis.kernels import kernel
 
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from gpuregress.virtual_gpu.analysis.dominance import Dominance
+from gpuregress.virtual_gpu.analysis.control_flow_graph import Dominance
 from gpuregress.virtual_gpu.analysis.value_graph import UNKNOWN, ValueGraph
 from gpuregress.virtual_gpu.ptx.tree import Register
 from gpuregress.virtual_gpu.runtime.footprint_ir import (

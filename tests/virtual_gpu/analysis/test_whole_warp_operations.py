@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gpuregress.virtual_gpu.analysis.whole_warp_operations import whole_warp_operations
+from gpuregress.virtual_gpu.analysis.divergent_barriers import whole_warp_operations
 from tests.virtual_gpu.analysis.kernels import PARAMETERS, graph
 
 _OPERATION = "shfl.sync.down.b32 %r1, %r1, 1, 31, 0xffff;"

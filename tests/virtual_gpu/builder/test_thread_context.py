@@ -7,8 +7,7 @@ from llvmlite import ir
 from gpuregress.virtual_gpu.builder.structured import entry_alloca, i32, i64
 from gpuregress.virtual_gpu.builder.thread_context import LAYOUT, Slots, ThreadElements
 from gpuregress.virtual_gpu.builder.types import F64, I1, I8, I32, I64
-from gpuregress.virtual_gpu.runtime.machine_layout import ROW
-from gpuregress.virtual_gpu.runtime.thread_context import CLUSTER_BYTES, FIXED_BYTES, ROWS
+from gpuregress.virtual_gpu.runtime.machine_layout import CLUSTER_BYTES, FIXED_BYTES, ROW, ROWS
 from tests.virtual_gpu.builder.functions import call
 
 

@@ -12,9 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpuregress.virtual_gpu.builder.translation_unit import Unit
-from gpuregress.virtual_gpu.checks.cells.cell_access import READ, WRITE, CellAccess
-from gpuregress.virtual_gpu.checks.race_rules import RaceRules
-from gpuregress.virtual_gpu.checks.row_rules import RowAccess, RowRules
+from gpuregress.virtual_gpu.checks.race_rules import RaceRules, RowAccess, RowRules
+from gpuregress.virtual_gpu.checks.shadow_cells import READ, WRITE, CellAccess
 from gpuregress.virtual_gpu.ptx.parser import parse
 from gpuregress.virtual_gpu.runtime import llvm_backend
 from gpuregress.virtual_gpu.runtime.checks import layout

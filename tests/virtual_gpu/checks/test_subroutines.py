@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from llvmlite import ir
 
-from gpuregress.virtual_gpu.checks.subroutines import subroutine
+from gpuregress.virtual_gpu.checks.shadow_cells import subroutine
 
 
 @pytest.mark.parametrize("may_be_inlined", [True, False])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gpuregress.virtual_gpu.analysis.control_flow_graph import ControlFlowGraph
-from gpuregress.virtual_gpu.counters.bounds import find_bounds
+from gpuregress.virtual_gpu.counters.conditions import find_bounds
 from gpuregress.virtual_gpu.ptx.parser import parse
 
 BODY = """.version 8.0

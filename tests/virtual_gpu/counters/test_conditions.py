@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gpuregress.virtual_gpu.analysis.control_flow_graph import ControlFlowGraph
-from gpuregress.virtual_gpu.counters.conditions import BranchCondition, find_conditions, number_loops
-from gpuregress.virtual_gpu.counters.loop_plan import plan_loops
+from gpuregress.virtual_gpu.counters.conditions import BranchCondition, find_conditions, number_loops, plan_loops
 from gpuregress.virtual_gpu.ptx.parser import parse
 
 TEXT = """.version 8.0

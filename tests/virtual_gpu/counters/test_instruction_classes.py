@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gpuregress.virtual_gpu.counters.instruction_classes import instruction_class
+from gpuregress.virtual_gpu.counters.traces import instruction_class
 from gpuregress.virtual_gpu.ptx.tree import Call, Instruction, Symbol
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gpuregress.virtual_gpu.analysis.control_flow_graph import ControlFlowGraph
-from gpuregress.virtual_gpu.counters.loop_plan import plan_loops
+from gpuregress.virtual_gpu.counters.conditions import plan_loops
 from gpuregress.virtual_gpu.ptx.parser import parse
 
 HEAD = """.version 8.0

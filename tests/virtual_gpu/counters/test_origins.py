@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gpuregress.virtual_gpu.counters.origins import find_origins, number_of, parameter_of
+from gpuregress.virtual_gpu.counters.conditions import find_origins, number_of, parameter_of
 from gpuregress.virtual_gpu.ptx.parser import parse
 from gpuregress.virtual_gpu.ptx.tree import Instruction
 

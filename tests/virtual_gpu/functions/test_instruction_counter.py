@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ import numpy as np
 import pytest
 
 from gpuregress.gpu.base import LaunchReport
+from gpuregress.gpu.records import replace
 from gpuregress.virtual_gpu import module
 from gpuregress.virtual_gpu.compilation import kernel
 from gpuregress.virtual_gpu.compilation.object_cache import compiled
@@ -105,7 +105,7 @@ def test_no_schedule_changes_the_count(
     assert all(usual.values())
 
     def build(text: str, kernels: Sequence[str], schedule: Schedule | None = None) -> CompiledModule:
-        return compiled(text, kernels, dataclasses.replace(schedule or Schedule(), **changed))
+        return compiled(text, kernels, replace(schedule or Schedule(), **changed))
 
     monkeypatch.setattr(module, "compiled", build)
     assert {name: report.instructions for name, report in _launches(tmp_path).items()} == usual

@@ -6,14 +6,13 @@ import numpy as np
 
 from gpuregress.foundation.records import Instruments
 from gpuregress.virtual_gpu.instruments.launch_instrument import InstrumentedLaunch
-from gpuregress.virtual_gpu.parallel.launch import AddressMap, KernelLaunch
+from gpuregress.virtual_gpu.parallel.affine import AddressMap, KernelLaunch
 from gpuregress.virtual_gpu.runtime.arena import Arena
-from gpuregress.virtual_gpu.runtime.bulk.copies import BulkCopies
-from gpuregress.virtual_gpu.runtime.counters.probe_sites import COUNTERS, ProbeSite
-from gpuregress.virtual_gpu.runtime.counters.stretches import Stretch
+from gpuregress.virtual_gpu.runtime.bulk_copies import BulkCopies
 from gpuregress.virtual_gpu.runtime.faults import FaultContext
 from gpuregress.virtual_gpu.runtime.machine_layout import Machine
 from gpuregress.virtual_gpu.runtime.memory import AddressSpace
+from gpuregress.virtual_gpu.runtime.probe_sites import COUNTERS, ProbeSite, Stretch
 from gpuregress.virtual_gpu.runtime.program import KernelFacts, ModuleFacts
 from gpuregress.virtual_gpu.runtime.textures import Textures
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from gpuregress.foundation.records import FileCoverage, Instruments
 from gpuregress.gpu.base import LaunchReport
 from gpuregress.virtual_gpu.instruments.coverage_counts import CoverageCounts
-from gpuregress.virtual_gpu.runtime.counters.probe_sites import ProbeSite
+from gpuregress.virtual_gpu.runtime.probe_sites import ProbeSite
 from tests.virtual_gpu.instruments.launches import launch_of
 
 LINE = ((("k.cu", 3, 1),),)

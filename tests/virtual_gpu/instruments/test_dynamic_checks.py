@@ -8,7 +8,7 @@ from gpuregress.foundation.records import Instruments
 from gpuregress.gpu.base import LaunchReport
 from gpuregress.virtual_gpu.instruments.dynamic_checks import DynamicChecks
 from gpuregress.virtual_gpu.runtime.checks import layout
-from gpuregress.virtual_gpu.runtime.checks.unwatched import CLOCKS
+from gpuregress.virtual_gpu.runtime.checks.layout import CLOCKS
 from gpuregress.virtual_gpu.runtime.machine_layout import (
     CHECK_END,
     CHECK_MATRIX,

@@ -7,8 +7,8 @@ import ctypes
 from gpuregress.foundation.records import Instruments
 from gpuregress.gpu.base import LaunchReport
 from gpuregress.virtual_gpu.instruments.exact_costs import ExactCosts
-from gpuregress.virtual_gpu.runtime.counters.stretches import Stretch, TracedInstruction
 from gpuregress.virtual_gpu.runtime.machine_layout import TRACE_FLUSH, TRACE_FULL
+from gpuregress.virtual_gpu.runtime.probe_sites import Stretch, TracedInstruction
 from tests.virtual_gpu.instruments.launches import launch_of
 
 

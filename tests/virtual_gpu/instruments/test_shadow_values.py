@@ -5,7 +5,7 @@ from __future__ import annotations
 from gpuregress.foundation.records import Instruments
 from gpuregress.gpu.base import LaunchReport
 from gpuregress.virtual_gpu.instruments.shadow_values import ShadowValues
-from gpuregress.virtual_gpu.runtime.counters.probe_sites import ProbeSite
+from gpuregress.virtual_gpu.runtime.probe_sites import ProbeSite
 from tests.virtual_gpu.instruments.launches import launch_of
 
 FIRST, SECOND = (("k.cu", 3, 1),), (("k.cu", 4, 1),)

@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from gpuregress.virtual_gpu.parallel.affine_expressions import ZERO, Affine
+from gpuregress.virtual_gpu.parallel.affine import ZERO, Affine
 
 NUMBERS = st.integers(-6, 6)
 

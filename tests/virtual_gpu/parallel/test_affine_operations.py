@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gpuregress.virtual_gpu.parallel.affine_expressions import NotAffineError
+from gpuregress.virtual_gpu.parallel.affine import NotAffineError
 from gpuregress.virtual_gpu.parallel.footprint_evaluation import LaunchValues, instances
 from gpuregress.virtual_gpu.runtime.footprint_ir import Constant, Coordinate, Footprint, Node, Operation
 

@@ -8,8 +8,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpuregress.virtual_gpu.parallel.affine_expressions import Affine
-from gpuregress.virtual_gpu.parallel.constraints import NEGATED, ConstraintSystem, decide, iteration_limit, nonpositive
+from gpuregress.virtual_gpu.parallel.affine import (
+    NEGATED,
+    Affine,
+    ConstraintSystem,
+    decide,
+    iteration_limit,
+    nonpositive,
+)
 
 COMPARE = {
     "==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,

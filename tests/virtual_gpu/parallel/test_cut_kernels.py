@@ -6,7 +6,6 @@ The parts run one after the other, the last one first: what depends on their ord
 from __future__ import annotations
 
 import ctypes
-import dataclasses
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -17,12 +16,14 @@ from gpuregress import toolchain
 from gpuregress.execution import device_registry as registry
 from gpuregress.execution.runner import run_case
 from gpuregress.foundation.records import Case, Task
+from gpuregress.gpu.records import replace
 from gpuregress.jobs import plan
 from gpuregress.jobs.plan.compiled import launches as compiled_launches
 from gpuregress.store import project
 from gpuregress.store.baselines import BaselineStore
 from gpuregress.virtual_gpu.parallel import cores, partition
 from gpuregress.virtual_gpu.runtime.machine_layout import Machine
+from tests.slow_cases import some_slow
 
 ROOT = Path(__file__).parents[3]
 UNCUT = dict.fromkeys(("compact", "dot", "histogram", "langdon_counter", "nearest"), "atomics in global memory")
@@ -64,7 +65,7 @@ def run(case: Case, count: int) -> tuple[dict[str, str], list[int]]:
         cut.append(len(actual))
         return actual
 
-    plain = dataclasses.replace(case, reference={}, reference_kernels={}, repeat=1)
+    plain = replace(case, reference={}, reference_kernels={}, repeat=1)
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         patch.setattr(partition, "MIN_THREADS", 1)
         patch.setattr(partition.PartitionCache, "partition", watch)
@@ -79,7 +80,10 @@ def run(case: Case, count: int) -> tuple[dict[str, str], list[int]]:
     return {dump.buffer: dump.digest for dump in outcome.dumps}, cut
 
 
-@pytest.mark.parametrize("job", sorted(JOBS))
+SLOW = {*UNCUT, "bitonic", "gp", "morton", "nbody"}
+
+
+@pytest.mark.parametrize("job", some_slow(sorted(JOBS), SLOW))
 def test_cut_with_the_same_bytes(job: str) -> None:
     several = [3] if job in UNCUT else [2, 3, 5]
     cases = [(JOBS[job][-1], several)] if len(JOBS[job]) == 1 else [(JOBS[job][0], [3]), (JOBS[job][-1], several)]

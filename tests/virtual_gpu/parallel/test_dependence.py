@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 
 from gpuregress.foundation.records import Dim3
 from gpuregress.virtual_gpu.parallel import partition
-from gpuregress.virtual_gpu.parallel.affine_expressions import NotAffineError
+from gpuregress.virtual_gpu.parallel.affine import AddressMap, KernelLaunch, NotAffineError
 from gpuregress.virtual_gpu.parallel.dependence import DependenceTest
-from gpuregress.virtual_gpu.parallel.launch import AddressMap, KernelLaunch
 from gpuregress.virtual_gpu.runtime.footprint_ir import (
     Condition,
     Conditions,
@@ -151,7 +150,7 @@ def footprints(draw: st.DrawFn) -> Footprint:
     return Footprint(tuple(make.nodes), loops, joins, tuple(accesses), bool(loops))
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(
     footprint=footprints(),
     grid=st.sampled_from([(4, 1, 1), (6, 1, 1), (2, 3, 1), (3, 2, 1), (8, 1, 1), (3, 3, 1), (2, 1, 3)]),

@@ -8,9 +8,8 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from gpuregress.foundation.records import Dim3
-from gpuregress.virtual_gpu.parallel.affine_expressions import NotAffineError
+from gpuregress.virtual_gpu.parallel.affine import AddressMap, KernelLaunch, NotAffineError
 from gpuregress.virtual_gpu.parallel.footprint_evaluation import LaunchValues, instances
-from gpuregress.virtual_gpu.parallel.launch import AddressMap, KernelLaunch
 from gpuregress.virtual_gpu.runtime.footprint_ir import Footprint, Read, Write
 from gpuregress.virtual_gpu.runtime.memory import AddressSpace
 from gpuregress.virtual_gpu.runtime.textures import Textures
@@ -18,7 +17,7 @@ from tests.virtual_gpu.parallel import enumerated
 from tests.virtual_gpu.parallel.test_dependence import footprints
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(
     footprint=footprints(),
     grid=st.sampled_from([(4, 1, 1), (2, 3, 1)]),

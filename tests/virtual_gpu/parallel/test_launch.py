@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from gpuregress.virtual_gpu.parallel.launch import AddressMap, KernelLaunch
+from gpuregress.virtual_gpu.parallel.affine import AddressMap, KernelLaunch
 from gpuregress.virtual_gpu.runtime.memory import AddressSpace
 from gpuregress.virtual_gpu.runtime.textures import Textures
 

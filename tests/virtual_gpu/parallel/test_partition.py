@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from gpuregress.foundation.errors import KernelFault
 from gpuregress.foundation.records import Dim3
 from gpuregress.virtual_gpu.parallel import cores, partition
-from gpuregress.virtual_gpu.parallel.launch import AddressMap, KernelLaunch
+from gpuregress.virtual_gpu.parallel.affine import AddressMap, KernelLaunch
 from gpuregress.virtual_gpu.runtime.machine_layout import Machine
 from gpuregress.virtual_gpu.runtime.memory import AddressSpace
 from gpuregress.virtual_gpu.runtime.program import StoredFootprint
@@ -285,7 +285,7 @@ _INDEXES = st.sampled_from(
 )
 
 
-@settings(max_examples=20)
+@settings(max_examples=10)
 @given(
     written=_INDEXES,
     read=_INDEXES,

@@ -10,10 +10,8 @@ from hypothesis import strategies as st
 
 from gpuregress.foundation.records import Dim3, Texture
 from gpuregress.gpu.textures import TextureDescription
-from gpuregress.virtual_gpu.parallel.affine_expressions import Affine, NotAffineError
-from gpuregress.virtual_gpu.parallel.dependence import DependenceTest
-from gpuregress.virtual_gpu.parallel.launch import AddressMap, KernelLaunch
-from gpuregress.virtual_gpu.parallel.race_freedom import RaceFreedom, is_injective
+from gpuregress.virtual_gpu.parallel.affine import AddressMap, Affine, KernelLaunch, NotAffineError
+from gpuregress.virtual_gpu.parallel.dependence import DependenceTest, RaceFreedom, is_injective
 from gpuregress.virtual_gpu.runtime.footprint_ir import Footprint, Write
 from gpuregress.virtual_gpu.runtime.machine_layout import region_of
 from gpuregress.virtual_gpu.runtime.memory import AddressSpace
@@ -22,7 +20,7 @@ from tests.virtual_gpu.parallel import enumerated
 from tests.virtual_gpu.parallel.test_dependence import footprints
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(
     footprint=footprints(),
     grid=st.sampled_from([(4, 1, 1), (2, 3, 1), (8, 1, 1)]),

@@ -1,9 +1,8 @@
 from __future__ import annotations
 
 from gpuregress.virtual_gpu.runtime.arena import WARP, Arena
-from gpuregress.virtual_gpu.runtime.machine_layout import local_stride
+from gpuregress.virtual_gpu.runtime.machine_layout import FIXED_BYTES, ROWS, local_stride
 from gpuregress.virtual_gpu.runtime.program import KernelFacts
-from gpuregress.virtual_gpu.runtime.thread_context import FIXED_BYTES, ROWS
 
 
 def _facts(*, local_bytes: int = 0, context_bytes: int = 0) -> KernelFacts:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpuregress.virtual_gpu.runtime.printf import render
+from gpuregress.virtual_gpu.runtime.syscalls import render
 
 
 def _render(form: bytes, layout: str = "", *values: object, strings: bytes = b"") -> tuple[bytes, int]:

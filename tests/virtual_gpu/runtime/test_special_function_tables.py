@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from gpuregress.foundation.errors import DeviceError
-from gpuregress.virtual_gpu.runtime import special_function_tables, table_packing
+from gpuregress.virtual_gpu.runtime import special_function_tables
 
 _KEPT = f"rcp64h.{special_function_tables.DIGESTS['rcp64h']}.u32"
 
@@ -43,7 +43,7 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 def test_each_measured_table_is_packed() -> None:
     assert (
-        {path.stem for path in table_packing.DATA.glob(f"*{table_packing.SUFFIX}")}
+        {path.stem for path in special_function_tables.DATA.glob(f"*{special_function_tables.SUFFIX}")}
         == set(special_function_tables.DIGESTS)
         == set(MEASURED)
     )
@@ -80,7 +80,7 @@ def test_a_folder_that_cannot_be_written_costs_no_results(tmp_path: Path) -> Non
 
 
 def test_damaged_data_are_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = (table_packing.DATA / "rcp64h.runs").read_bytes()
+    whole = (special_function_tables.DATA / "rcp64h.runs").read_bytes()
     monkeypatch.setattr(special_function_tables, "DATA", tmp_path)
     with pytest.raises(DeviceError, match=r"rcp64h.runs cannot be read .*No such file"):
         special_function_tables.table("rcp64h")
@@ -89,6 +89,6 @@ def test_damaged_data_are_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         (tmp_path / "rcp64h.runs").write_bytes(damaged)
         with pytest.raises(DeviceError, match=r"rcp64h.runs cannot be read"):
             special_function_tables.table("rcp64h")
-    (tmp_path / "rcp64h.runs").write_bytes((table_packing.DATA / "rsqrt64h_0.runs").read_bytes())
+    (tmp_path / "rcp64h.runs").write_bytes((special_function_tables.DATA / "rsqrt64h_0.runs").read_bytes())
     with pytest.raises(DeviceError, match=r"rcp64h.runs is damaged"):
         special_function_tables.table("rcp64h")

@@ -7,9 +7,8 @@ import ctypes
 import numpy as np
 import pytest
 
-from gpuregress.virtual_gpu.runtime import syscalls
-from gpuregress.virtual_gpu.runtime.bulk.copies import BulkCopies
-from gpuregress.virtual_gpu.runtime.heap import device_heap
+from gpuregress.virtual_gpu.runtime import device_heap, syscalls
+from gpuregress.virtual_gpu.runtime.bulk_copies import BulkCopies
 from gpuregress.virtual_gpu.runtime.machine_layout import FAULT_HOST, SYSTEM_CALLS, Machine
 from gpuregress.virtual_gpu.runtime.memory import AddressSpace
 from gpuregress.virtual_gpu.runtime.syscalls import Syscalls

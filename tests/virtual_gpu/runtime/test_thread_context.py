@@ -2,8 +2,15 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from gpuregress.virtual_gpu.runtime.machine_layout import BARRIERS, MAX_THREADS, ROW
-from gpuregress.virtual_gpu.runtime.thread_context import AREA, CLUSTER_BYTES, FIXED_BYTES, ROWS
+from gpuregress.virtual_gpu.runtime.machine_layout import (
+    AREA,
+    BARRIERS,
+    CLUSTER_BYTES,
+    FIXED_BYTES,
+    MAX_THREADS,
+    ROW,
+    ROWS,
+)
 
 
 def test_rows_do_not_overlap() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 from llvmlite import ir
 
-from gpuregress.virtual_gpu.schedule.ballots import ballots
+from gpuregress.virtual_gpu.schedule.lockstep import ballots
 from tests.virtual_gpu.running import Running
 
 SOURCE = """

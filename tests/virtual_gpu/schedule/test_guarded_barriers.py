@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from gpuregress.virtual_gpu.analysis.divergent_barriers import with_branches_around_barriers
 from gpuregress.virtual_gpu.ptx.parser import parse
 from gpuregress.virtual_gpu.ptx.tree import Function, Instruction
-from gpuregress.virtual_gpu.schedule.guarded_barriers import with_branches_around_barriers
 
 _HEAD = ".version 8.0 .target sm_80 .address_size 64 .visible .entry k() { .reg .pred %p<3>; .reg .b32 %r<3>; "
 

@@ -9,7 +9,7 @@ from llvmlite import ir
 from gpuregress.virtual_gpu.builder.structured import Cell, i32, open_function
 from gpuregress.virtual_gpu.builder.types import I32
 from gpuregress.virtual_gpu.runtime.llvm_backend import LoadedCode, compile_object
-from gpuregress.virtual_gpu.schedule.stall_detection import SPINNING_PASSES, UNCHANGED_PASSES, StallDetector
+from gpuregress.virtual_gpu.schedule.passes import SPINNING_PASSES, UNCHANGED_PASSES, StallDetector
 
 
 def _passes(

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from llvmlite import ir
 
-from gpuregress.virtual_gpu.schedule.warp_choice import build_warp_choice
+from gpuregress.virtual_gpu.schedule.passes import build_warp_choice
 
 
 def test_a_module_has_one_choice() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from gpuregress.virtual_gpu import module
 from gpuregress.virtual_gpu.compilation import translate
-from gpuregress.virtual_gpu.parallel import race_freedom
+from gpuregress.virtual_gpu.parallel import dependence
 from gpuregress.virtual_gpu.runtime import llvm_backend
 from gpuregress.virtual_gpu.schedule.watched_rows import WatchedRow
 from tests.virtual_gpu.running import Running
@@ -57,7 +57,7 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Running:
 def test_a_race_is_found_and_its_twin_is_not(
     program: Running, kernel: str, fewest: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(race_freedom, "FEWEST_THREADS", fewest)
+    monkeypatch.setattr(dependence, "FEWEST_THREADS", fewest)
     z, y = program.put("z", np.zeros(256, np.int32)), program.put("y", np.arange(256, dtype=np.int32))
     w = program.device.allocate("w", 1024, itemsize=4)
     w.data[:] = 0

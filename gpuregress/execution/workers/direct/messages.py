@@ -11,17 +11,15 @@ Parent to child: `{"do": "launch", "call": LaunchCall}`. Child to parent, over `
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 from gpuregress.foundation.errors import FaultLocation
 from gpuregress.foundation.records import Argument, Dim3, LaunchShape, Program
+from gpuregress.gpu.records import Record
 
 ALIGNMENT = 64
 """Bytes between the beginnings of two contents in the shared memory."""
 
 
-@dataclass(frozen=True, slots=True)
-class Contents:
+class Contents(Record):
     """The bytes of one buffer or variable in the shared memory.
 
     Attributes:
@@ -41,8 +39,7 @@ class Contents:
     symbol: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class LaunchCall:
+class LaunchCall(Record):
     """One launch.
 
     Attributes:
@@ -66,8 +63,7 @@ class LaunchCall:
     cluster: Dim3 | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class LaunchResult:
+class LaunchResult(Record):
     """The result of a launch, beside its outputs.
 
     Attributes:
@@ -81,15 +77,14 @@ class LaunchResult:
     instructions: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class CallFault:
+class CallFault(Record):
     """A fault of the kernel, as `errors.KernelFault` has it."""
 
     kind: str
     message: str
     details: tuple[str, ...] = ()
     sticky: bool = False
-    location: FaultLocation = field(default=FaultLocation())
+    location: FaultLocation = FaultLocation()
 
 
 def laid_out(sizes: list[int]) -> tuple[list[int], int]:

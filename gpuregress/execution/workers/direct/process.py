@@ -18,7 +18,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -32,11 +32,12 @@ from gpuregress.execution.workers.worker_process import DeviceSlot, Worker
 from gpuregress.foundation import errors
 from gpuregress.foundation.errors import DeviceError, GpuregressError, HarnessError, KernelFault, KernelTimeout
 from gpuregress.foundation.records import from_json
+from gpuregress.gpu.records import replace
 from gpuregress.virtual_gpu import slow_programs
 
 Bytes = npt.NDArray[np.uint8]
 _COMMAND = (sys.executable, "-P", "-m", "gpuregress.execution.workers.direct.child")
-_KEPT_BYTES = 64 << 20
+KEPT_BYTES = 64 << 20
 """Shared memory that is kept from call to call."""
 
 
@@ -169,7 +170,7 @@ def _grown(child: _Child, size: int) -> Bytes:
 
 def _shrunk(child: _Child) -> None:
     """Give back the memory of a large call."""
-    if child.size > _KEPT_BYTES:
+    if child.size > KEPT_BYTES:
         child.memory, child.size = None, 0
         os.ftruncate(child.descriptor, 0)
 

@@ -6,13 +6,13 @@ import math
 from typing import Literal
 
 from gpuregress.foundation import dtypes
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.records.fills import FillOptions
+from gpuregress.foundation.records.json_form import OneOf
+from gpuregress.gpu.records import Record
 from gpuregress.gpu.tensor_maps import TensorMap
 
 
-@dataclass(frozen=True, slots=True)
-class Fill:
+class Fill(Record):
     """The contents of a buffer before the first launch.
 
     Attributes:
@@ -23,7 +23,7 @@ class Fill:
     """
 
     kind: str
-    options: FillOptions
+    options: OneOf[FillOptions]
     seed: int
     same: Buffer | None = None
 
@@ -34,8 +34,7 @@ class Fill:
         return origin is not None and origin.kind == "python"
 
 
-@dataclass(frozen=True, slots=True)
-class Texture:
+class Texture(Record):
     """The sampling of a buffer that kernels take as a texture or a surface.
 
     Attributes:
@@ -58,8 +57,7 @@ class Texture:
     kind: Literal["plain", "layered", "cube", "cube-layered"] = "plain"
 
 
-@dataclass(frozen=True, slots=True)
-class Buffer:
+class Buffer(Record):
     """A stretch of device memory.
 
     Attributes:

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import field, replace
 
-from gpuregress.foundation.frozen import dataclass
+from msgspec import field
+
 from gpuregress.foundation.records.cases.buffers import Buffer, Fill
 from gpuregress.foundation.records.cases.launches import Launch
 from gpuregress.foundation.records.cases.settings import CaseSettings, Limits
 from gpuregress.foundation.records.fills import PythonFunction
 from gpuregress.foundation.records.programs import FunctionCall, Source
 from gpuregress.foundation.records.rules import Check, Rule
+from gpuregress.gpu.records import Record, replace
 
 TRIALS = 3
 """Runs on the device that explain a difference from the host, at most."""
 
 
-@dataclass(frozen=True, slots=True)
-class ReferenceKernel:
+class ReferenceKernel(Record):
     """A reference computed by trusted kernels.
 
     Attributes:
@@ -33,8 +33,7 @@ class ReferenceKernel:
     buffer: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Seeded:
+class Seeded(Record):
     """What another seed changes in a case.
 
     Attributes:
@@ -48,8 +47,7 @@ class Seeded:
     launches: tuple[Launch, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Variants:
+class Variants(Record):
     """Other combinations of compiler settings in which a case is built and run.
 
     Attributes:
@@ -63,8 +61,7 @@ class Variants:
     must_agree: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Case:
+class Case(Record):
     """A job with one choice of its parameters: all that a worker needs, as plain numbers and strings.
 
     Attributes:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import Literal
 
-from gpuregress.foundation.frozen import dataclass
+from gpuregress.gpu.records import Record
 
 Dim3 = tuple[int, int, int]
 
 
-@dataclass(frozen=True, slots=True)
-class Argument:
+class Argument(Record):
     """One argument of a kernel.
 
     Attributes:
@@ -52,8 +51,7 @@ class Argument:
         return (*own, *(name for member in self.fields for name in member.maps_in_memory))
 
 
-@dataclass(frozen=True, slots=True)
-class LaunchShape:
+class LaunchShape(Record):
     """The threads of a launch: blocks and threads of a block along x, y, z, and dynamic shared memory in bytes."""
 
     grid: Dim3
@@ -61,8 +59,7 @@ class LaunchShape:
     shared: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Launch:
+class Launch(Record):
     """One launch of one kernel.
 
     Attributes:

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
 from typing import Literal
 
-from gpuregress.foundation.frozen import dataclass
-from gpuregress.foundation.records.serialization import Sparse
+from msgspec import field
+
 from gpuregress.gpu.instruments import Instruments
+from gpuregress.gpu.records import Record, Sparse
 from gpuregress.gpu.schedules import FORWARD
 
 DEFAULT_HEAP = 8 << 20
 """Bytes of the heap of kernels where a job says nothing, as CUDA's own (`cudaLimitMallocHeapSize`)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(Record):
     """The resources that a case may use.
 
     Attributes:
@@ -32,7 +31,6 @@ class Limits:
     heap: int = DEFAULT_HEAP
 
 
-@dataclass(frozen=True, slots=True)
 class KnownFailing(Sparse):
     """A failure that is known and tolerated for a while; any other failure of the case counts.
 
@@ -62,7 +60,6 @@ class KnownFailing(Sparse):
         return f"{self.status}{kind}{of}{where}"
 
 
-@dataclass(frozen=True, slots=True)
 class TimingLoop(Sparse):
     """Repetitions of a case's launches: `warmup` untimed ones, then `samples` timed ones.
 
@@ -74,7 +71,6 @@ class TimingLoop(Sparse):
     limit: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
 class ResourceLimits(Sparse):
     """Upper bounds on a compiled kernel: registers of a thread, bytes spilt to local memory; None: unbounded."""
 
@@ -82,7 +78,6 @@ class ResourceLimits(Sparse):
     spills: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
 class CaseSettings(Sparse):
     """Optional settings of a case, from its job or the command line. Those that are None have no key in JSON.
 

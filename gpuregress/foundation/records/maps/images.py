@@ -5,8 +5,7 @@ from __future__ import annotations
 import base64
 import zlib
 
-from gpuregress.foundation.frozen import dataclass
-from gpuregress.foundation.records.serialization import Sparse
+from gpuregress.gpu.records import Record, Sparse
 
 NOT_FINITE = 255
 """The byte of a cell with a NaN or an infinity."""
@@ -14,8 +13,7 @@ LARGEST = 254
 """The byte of the largest error; of a value above the range that is drawn."""
 
 
-@dataclass(frozen=True, slots=True)
-class ImageLayer:
+class ImageLayer(Record):
     """One quantity over the cells of an image.
 
     Attributes:
@@ -29,7 +27,6 @@ class ImageLayer:
     cells: str
 
 
-@dataclass(frozen=True, slots=True)
 class BufferImage(Sparse):
     """A buffer as a rectangle of cells: the last axis to the right, all axes before it downwards.
 

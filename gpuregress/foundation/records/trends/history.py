@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
 from typing import Literal, NamedTuple
 
-from gpuregress.foundation.frozen import dataclass
+from msgspec import field
+
 from gpuregress.foundation.records.trends.nights import Extent
+from gpuregress.gpu.records import Record
 
 RunKind = Literal["run", "nightly"]
 
 
-@dataclass(frozen=True, slots=True)
-class PastResult:
+class PastResult(Record):
     """One case in one past run, on one device.
 
     Attributes:
@@ -103,8 +103,7 @@ class ShortResult(NamedTuple):
     seconds: float
 
 
-@dataclass(frozen=True, slots=True)
-class TimingStep:
+class TimingStep(Record):
     """A new level in the times, or instruction counts, of a case.
 
     Attributes:
@@ -122,8 +121,7 @@ class TimingStep:
     first: PastResult
 
 
-@dataclass(frozen=True, slots=True)
-class PastRun:
+class PastRun(Record):
     """One past run.
 
     Attributes:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from gpuregress.foundation.frozen import dataclass
-from gpuregress.foundation.records.serialization import Sparse
+from gpuregress.gpu.records import Record, Sparse
 
 NIGHT_STATUSES = ("differ", "fault", "timeout", "error", "missing")
 """What a night counts as a failure; `missing` is a case that is gone. A case without a baseline is counted apart."""
 
 
-@dataclass(frozen=True, slots=True)
-class Since:
+class Since(Record):
     """The first night of an unbroken series of failures.
 
     Attributes:
@@ -30,7 +28,6 @@ class Since:
     gone: bool = False
 
 
-@dataclass(frozen=True, slots=True)
 class Extent(Sparse):
     """The extent of a difference: what tells two failures of one case apart that have one cause.
 
@@ -71,8 +68,7 @@ class Extent(Sparse):
 _DECADE = 10
 
 
-@dataclass(frozen=True, slots=True)
-class EarlierVerdict:
+class EarlierVerdict(Record):
     """The last verdict that a case had on an earlier night; nights that skipped it do not count.
 
     Attributes:
@@ -105,7 +101,6 @@ class EarlierVerdict:
         return self.verdict in NIGHT_STATUSES
 
 
-@dataclass(frozen=True, slots=True)
 class NightFailure(Sparse):
     """A case that fails tonight, or did.
 
@@ -128,7 +123,6 @@ class NightFailure(Sparse):
     counts_before: str = ""
 
 
-@dataclass(frozen=True, slots=True)
 class NightRemark(Sparse):
     """A remark on a case that does not fail.
 
@@ -145,7 +139,6 @@ class NightRemark(Sparse):
     since: Since | None = None
 
 
-@dataclass(frozen=True, slots=True)
 class LackingDevice(Sparse):
     """A device that jobs name and this host lacks.
 
@@ -162,7 +155,6 @@ class LackingDevice(Sparse):
     is_new: bool = False
 
 
-@dataclass(frozen=True, slots=True)
 class NightChanges(Sparse):
     """What a night found, compared with the nights before it.
 

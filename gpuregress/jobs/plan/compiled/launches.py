@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 from gpuregress.foundation import dtypes
 from gpuregress.foundation.records import Argument, Buffer, Case, Launch, Program
+from gpuregress.gpu.records import replace
 
 SCRATCH = "scratch_of_{}"
 """The name of the memory behind a hidden pointer of a kernel."""

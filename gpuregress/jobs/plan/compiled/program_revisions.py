@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
 from gpuregress.foundation import records, storage
+from gpuregress.gpu.records import replace
 from gpuregress.jobs import revision
 
 
@@ -30,4 +30,4 @@ def of_programs(
         parts += [*one.options, storage.read_bytes(Path(one.ptx))]
     label, digest = revision.of_program(case.revision, case.source_digest, parts)
     name, note = revision.resolve(label, digest, lambda text: recorded(case.job, text))
-    return dataclasses.replace(case, revision=name, source_digest=digest), f"{case.job}: {note}" if note else None
+    return replace(case, revision=name, source_digest=digest), f"{case.job}: {note}" if note else None

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from gpuregress.foundation import dtypes
 from gpuregress.foundation.errors import CompileError
 from gpuregress.foundation.records import Argument, Buffer, CompiledDescriptor
+from gpuregress.gpu.records import replace
 from gpuregress.gpu.tensor_maps import TensorMap
 from gpuregress.jobs.spec.resolve import scalar_arguments, tensor_maps
 

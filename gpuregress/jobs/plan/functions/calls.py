@@ -5,11 +5,12 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from gpuregress.foundation import dtypes
 from gpuregress.foundation.document.reader import Key
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.records import Argument, Buffer, Dim3, FunctionArgument, FunctionCall, Launch
+from gpuregress.gpu.records import Record
 from gpuregress.jobs.plan.source_files import SourceFile
 from gpuregress.jobs.spec.load import JobFile
 from gpuregress.jobs.spec.models.function import CallScope, FunctionSpec
@@ -25,8 +26,7 @@ _BLOCK = (256,)
 _KEPT_TEXTS = 16
 
 
-@dataclass(frozen=True, slots=True)
-class PlannedFunction:
+class PlannedFunction(Record):
     """A function under test in one case: its calls, the launch that makes them, and the kernel's text."""
 
     call: FunctionCall
@@ -158,14 +158,14 @@ class _FunctionPlan:
     def _form(self) -> _Form | None:
         job, spec = self._file.job, self._spec
         for name in ("scope", "block"):
-            if getattr(job, name) is not None and name in spec.model_fields_set:
+            if getattr(job, name) is not None and name in spec.written:
                 self._scope.error((name,), f"is given here and in function.{name}: leave one out")
         kind: CallScope = job.scope or spec.scope
         given = job.block or spec.block or list(_BLOCK)
         key: Key = ("block",) if job.block else ("function", "block")
         block = self._block(given, key)
         for name in ("blocks", "shared_arrays"):
-            if kind != "block" and name in spec.model_fields_set:
+            if kind != "block" and name in spec.written:
                 self._scope.error(("function", name), "is for scope: block, where a whole block makes one call")
         return None if block is None else _Form(kind, block)
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
+
+import msgspec
 
 from gpuregress.foundation.document.problems import Problems, suggestion
 from gpuregress.foundation.records import Case
+from gpuregress.gpu.records import replace
 from gpuregress.jobs.spec.load import JobFile
 
 
@@ -20,7 +22,7 @@ def with_tuning(file: JobFile, names: Sequence[str]) -> JobFile:
     job = file.job
     if not names or job.agree is not None or job.reference or job.expect is not None:
         return file
-    return dataclasses.replace(file, model=job.model_copy(update={"agree": list(names)}))
+    return replace(file, model=msgspec.structs.replace(job, agree=list(names)))
 
 
 def check(file: JobFile, cases: Sequence[Case], problems: Problems, tuned: Sequence[str] = ()) -> tuple[str, ...]:

@@ -41,7 +41,7 @@ class JobTuning:
     def __call__(self, names: Mapping[str, Value]) -> Sequence[Configuration | None]:
         """Return the configurations that a combination of parameters is run with; [None] without any."""
         job = self._file.job
-        is_asked = "autotune" in job.model_fields_set
+        is_asked = "autotune" in job.written
         if job.language != "triton" or job.autotune == "off" or self._file.is_broken("source", "launches"):
             return [None]
         found = self._tuned(names)

@@ -5,84 +5,81 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import (
-    Field,
-    PlainValidator,
-    WithJsonSchema,
-    model_validator,
-)
+from msgspec import Meta
 
 from gpuregress.foundation import dtypes
+from gpuregress.foundation.document.forms import OneOfSpec, Reads, Spec, doc
 from gpuregress.foundation.document.problems import show
 from gpuregress.jobs.spec import templates
-from gpuregress.jobs.spec.models.base import OneOfSpec, Spec
 from gpuregress.jobs.spec.models.launch import dtype_hint
 from gpuregress.jobs.spec.models.tensor_map import TensorMapSpec
 from gpuregress.jobs.spec.models.texture import Surface, TextureSpec
 from gpuregress.jobs.spec.models.values import Expr, FunctionPath, LiteralValue, LiteralValues, Name, Text
 
 
-class ArangeSpec(Spec):
+class ArangeSpec(Spec, frozen=True):
     """The numbers 0, 1, 2 and so on."""
 
-    start: Expr = Field(0, description="the first value")
-    step: Expr = Field(1, description="from one value to the next")
+    start: Annotated[Expr, doc("the first value")] = 0
+    step: Annotated[Expr, doc("from one value to the next")] = 1
 
 
-class UniformSpec(Spec):
+class UniformSpec(Spec, frozen=True):
     """Uniformly distributed floats."""
 
-    low: Expr = Field(0.0, description="the smallest value")
-    high: Expr = Field(1.0, description="above every value")
+    low: Annotated[Expr, doc("the smallest value")] = 0.0
+    high: Annotated[Expr, doc("above every value")] = 1.0
 
 
-class NormalSpec(Spec):
+class NormalSpec(Spec, frozen=True):
     """Normally distributed floats."""
 
-    mean: Expr = Field(0.0, description="the mean")
-    std: Expr = Field(1.0, description="the standard deviation")
+    mean: Annotated[Expr, doc("the mean")] = 0.0
+    std: Annotated[Expr, doc("the standard deviation")] = 1.0
 
 
-class IntegersSpec(Spec):
+class IntegersSpec(Spec, frozen=True):
     """Uniformly distributed integers."""
 
-    low: Expr = Field(description="the smallest value")
-    high: Expr = Field(description="one above the largest value, as in Python's range")
+    low: Annotated[Expr, doc("the smallest value")]
+    high: Annotated[Expr, doc("one above the largest value, as in Python's range")]
 
 
-class ParkMillerSpec(Spec):
+class ParkMillerSpec(Spec, frozen=True):
     """The minimal-standard generator: x → 16807 x mod 2^31-1."""
 
-    seed: Expr = Field(1, description="x before the first step, 1 to 2^31-2")
+    seed: Annotated[Expr, doc("x before the first step, 1 to 2^31-2")] = 1
 
 
-class FillSpec(OneOfSpec):
+class FillSpec(OneOfSpec, frozen=True):
     """Contents of a buffer before the first launch: one of these."""
 
     zeros: Literal[True] | None = None
     ones: Literal[True] | None = None
     permutation: Literal[True] | None = None
     arange: ArangeSpec | None = None
-    value: LiteralValues | None = Field(None, description="one value everywhere; a list: one value for each part")
+    value: Annotated[LiteralValues | None, doc("one value everywhere; a list: one value for each part")] = None
     uniform: UniformSpec | None = None
     normal: NormalSpec | None = None
     integers: IntegersSpec | None = None
-    choice: Annotated[list[LiteralValue], Field(min_length=1)] | None = Field(None, description="possible elements")
+    choice: Annotated[Annotated[list[LiteralValue], Meta(min_length=1)] | None, doc("possible elements")] = None
     park_miller: ParkMillerSpec | None = None
-    file: Text | None = Field(
-        None,
-        description="a dump, .npy, .npz:array, .bin or text of numbers, relative to the job; or an earlier result, "
-        "baseline:CASE/BUFFER or run:latest/CASE/BUFFER; {n} is replaced by the parameter",
-    )
-    python: FunctionPath | None = Field(None, description="module.py:function, relative to the job")
-    same: Name | None = Field(None, description="the buffer whose contents before the first launch it gets, too")
+    file: Annotated[
+        Text | None,
+        doc(
+            "a dump, .npy, .npz:array, .bin or text of numbers, relative to the job; or an earlier result, "
+            "baseline:CASE/BUFFER or run:latest/CASE/BUFFER; {n} is replaced by the parameter"
+        ),
+    ] = None
+    python: Annotated[FunctionPath | None, doc("module.py:function, relative to the job")] = None
+    same: Annotated[Name | None, doc("the buffer whose contents before the first launch it gets, too")] = None
 
     words: ClassVar[Mapping[str, Any]] = {"zeros": True, "ones": True, "arange": {}, "permutation": True}
     only_words: ClassVar[tuple[str, ...]] = ("zeros", "ones", "permutation")
 
-    @model_validator(mode="before")
     @classmethod
-    def _words(cls, value: Any) -> Any:
+    def as_mapping(cls, value: Any) -> Any:
+        """Take the short forms of the mapping."""
         if isinstance(value, str):
             return cls.of_word(value, "fill")
         if not isinstance(value, dict):
@@ -147,22 +144,23 @@ _DTYPE_SCHEMA = {
         },
     ],
 }
-Dtype = Annotated[str, PlainValidator(_dtype), WithJsonSchema(_DTYPE_SCHEMA)]
+Dtype = Annotated[str, Reads(_dtype, _DTYPE_SCHEMA)]
 
 
-class BufferSpec(Spec):
+class BufferSpec(Spec, frozen=True):
     """An array in device memory."""
 
-    dtype: Dtype = Field(description="a numpy name, bfloat16, a CUDA vector (float4) or a record")
-    shape: Annotated[list[Expr], Field(min_length=1, max_length=32)] = Field(
-        description="elements along each axis, slowest first"
-    )
-    fill: FillSpec | None = Field(None, description="contents before the first launch; without it: an output, poisoned")
-    symbol: Annotated[str, Field(min_length=1, max_length=1000)] | None = Field(
-        None, description="the __constant__ or __device__ variable that this buffer is"
-    )
-    texture: TextureSpec | None = Field(None, description="pass a texture object (cudaTextureObject_t)")
-    tensormap: TensorMapSpec | None = Field(None, description="pass a tensor map (CUtensorMap)")
-    surface: Surface = Field(
-        False, description="true: pass a surface object (cudaSurfaceObject_t); layered: one with layers"
+    dtype: Annotated[Dtype, doc("a numpy name, bfloat16, a CUDA vector (float4) or a record")]
+    shape: Annotated[
+        Annotated[list[Expr], Meta(min_length=1, max_length=32)], doc("elements along each axis, slowest first")
+    ]
+    fill: Annotated[FillSpec | None, doc("contents before the first launch; without it: an output, poisoned")] = None
+    symbol: Annotated[
+        Annotated[str, Meta(min_length=1, max_length=1000)] | None,
+        doc("the __constant__ or __device__ variable that this buffer is"),
+    ] = None
+    texture: Annotated[TextureSpec | None, doc("pass a texture object (cudaTextureObject_t)")] = None
+    tensormap: Annotated[TensorMapSpec | None, doc("pass a tensor map (CUtensorMap)")] = None
+    surface: Annotated[Surface, doc("true: pass a surface object (cudaSurfaceObject_t); layered: one with layers")] = (
+        False
     )

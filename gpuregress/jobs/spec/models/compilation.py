@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import AfterValidator, Field, PlainValidator, WithJsonSchema, model_validator
-
+from gpuregress.foundation.document.forms import Reads, Spec, doc, plain_text
 from gpuregress.foundation.document.problems import show
 from gpuregress.gpu import architecture_names as architectures
 from gpuregress.jobs.spec import templates
 from gpuregress.jobs.spec.expressions import parse
-from gpuregress.jobs.spec.models.base import Spec
 from gpuregress.jobs.spec.models.values import NAME_SCHEMA, TEXT_MAPPING_SCHEMA, Name, PlainTextSpec, Text
 
 
@@ -38,7 +36,7 @@ DEFINE_SCHEMA = {
     "$comment": "expression, or `{text: …}` for any other text",
     "anyOf": [*({"type": kind} for kind in ("number", "string", "boolean", "null")), TEXT_MAPPING_SCHEMA],
 }
-Define = Annotated[int | float | str | PlainTextSpec, PlainValidator(_define), WithJsonSchema(DEFINE_SCHEMA)]
+Define = Annotated[int | float | str | PlainTextSpec, Reads(_define, DEFINE_SCHEMA)]
 
 
 _ARCH_SCHEMA = {
@@ -47,21 +45,28 @@ _ARCH_SCHEMA = {
 }
 
 
-def _arch(text: str) -> str:
+def _arch(value: Any) -> str:
+    text = plain_text(value)
     problem = None if templates.is_template(text) else architectures.problem(text)
     if problem:
         raise ValueError(problem)
     return text
 
 
-class MacrosSpec(Spec):
+class MacrosSpec(Spec, frozen=True):
     """Macros: `all` parameters, a list of parameters and mappings, or a mapping from macros to their values."""
 
-    groups: list[MacroGroupSpec] = Field([])
+    is_named: ClassVar[bool] = False
 
-    @model_validator(mode="before")
+    groups: list[MacroGroupSpec] = []
+
     @classmethod
-    def _forms(cls, value: Any) -> Any:
+    def adapted_schema(cls, mapping: dict[str, Any]) -> dict[str, Any]:
+        """The forms of a file; the groups are how they travel."""
+        return {**_MACROS_SCHEMA, "description": mapping["description"]}
+
+    @classmethod
+    def as_mapping(cls, value: Any) -> Any:
         """`all`, `[tile, {FAST: 1}]` and `{FAST: 1}` become groups, in order."""
         if isinstance(value, dict):
             return {"groups": [{"given": value}]}
@@ -73,14 +78,20 @@ class MacrosSpec(Spec):
         return {"groups": [{"parameter": item} if isinstance(item, str) else {"given": item} for item in value]}
 
 
-class MacroGroupSpec(Spec):
+class MacroGroupSpec(Spec, frozen=True):
     """Some of the macros: a parameter (`all`: every one), or those of a mapping."""
 
+    is_named: ClassVar[bool] = False
+
     parameter: str = ""
-    given: dict[Name, Define] = Field({})
+    given: dict[Name, Define] = {}
 
 
-_MAPPING_SCHEMA = {"type": "object", "patternProperties": {NAME_SCHEMA["pattern"]: DEFINE_SCHEMA}}
+_MAPPING_SCHEMA = {
+    "type": "object",
+    "patternProperties": {NAME_SCHEMA["pattern"]: DEFINE_SCHEMA},
+    "additionalProperties": False,
+}
 _MACROS_SCHEMA = {
     "$comment": "`all`, a mapping: macro → its value, or a list of parameters and mappings",
     "anyOf": [
@@ -89,24 +100,18 @@ _MACROS_SCHEMA = {
         {"type": "array", "items": {"anyOf": [{"type": "string"}, _MAPPING_SCHEMA]}},
     ],
 }
-Macros = Annotated[MacrosSpec, WithJsonSchema(_MACROS_SCHEMA)]
 
 
-class CompileSpec(Spec):
+class CompileSpec(Spec, frozen=True):
     """Compilation of the source."""
 
-    options: list[Text] = Field([], description="options for NVRTC, for example -lineinfo")
-    include: list[Text] = Field([], description="include folders, relative to the job")
-    defines: Macros = Field(
-        MacrosSpec.model_validate({}),
-        description="macros: `all` passes every parameter as -DNAME=VALUE; `[tile, {FAST: 1}]` some, and others",
-    )
-    contract: Literal["pinned", "native"] = Field(
-        "pinned", description="pinned: ptxas never fuses a*b+c; native: it may"
-    )
-    host_code: Literal["blank", "keep"] = Field(
-        "blank", description="blank: host code is removed before NVRTC compiles the source; keep: it is not"
-    )
-    arch: Annotated[str, AfterValidator(_arch), WithJsonSchema(_ARCH_SCHEMA)] = Field(
-        "sm_90", description="the architecture to compile for"
-    )
+    options: Annotated[list[Text], doc("options for NVRTC, for example -lineinfo")] = []
+    include: Annotated[list[Text], doc("include folders, relative to the job")] = []
+    defines: Annotated[
+        MacrosSpec, doc("macros: `all` passes every parameter as -DNAME=VALUE; `[tile, {FAST: 1}]` some, and others")
+    ] = MacrosSpec()
+    contract: Annotated[Literal["pinned", "native"], doc("pinned: ptxas never fuses a*b+c; native: it may")] = "pinned"
+    host_code: Annotated[
+        Literal["blank", "keep"], doc("blank: host code is removed before NVRTC compiles the source; keep: it is not")
+    ] = "blank"
+    arch: Annotated[str, Reads(_arch, _ARCH_SCHEMA), doc("the architecture to compile for")] = "sm_90"

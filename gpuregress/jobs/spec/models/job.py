@@ -5,26 +5,18 @@ Numbers are still expressions here; `spec.resolve` evaluates them for each case.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import date
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import (
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    PlainValidator,
-    ValidationInfo,
-    WithJsonSchema,
-    model_validator,
-)
-from pydantic_core import PydanticCustomError
+import msgspec
+from msgspec import Meta
 
+from gpuregress.foundation.document.forms import Reads, Spec, choice, doc, one_of
 from gpuregress.foundation.document.problems import show
 from gpuregress.foundation.records import FAULT_KINDS
 from gpuregress.gpu.architecture_names import CARDS
 from gpuregress.jobs.spec import expressions
-from gpuregress.jobs.spec.models.base import Spec
 from gpuregress.jobs.spec.models.buffer import BufferSpec
 from gpuregress.jobs.spec.models.compilation import CompileSpec
 from gpuregress.jobs.spec.models.function import CallScope, FunctionSpec, Twins
@@ -32,6 +24,7 @@ from gpuregress.jobs.spec.models.launch import Extents, LaunchSpec
 from gpuregress.jobs.spec.models.reference import ReferenceSpec
 from gpuregress.jobs.spec.models.rules import CheckSpec, RuleSpec
 from gpuregress.jobs.spec.models.values import (
+    NAME_SCHEMA,
     NUMBER_SCHEMA,
     Constant,
     Expr,
@@ -60,25 +53,27 @@ def _count(low: int, high: int) -> Callable[[Any], int]:
     return count
 
 
-def _count_schema(low: int, high: int) -> WithJsonSchema:
-    return WithJsonSchema({"type": "integer", "minimum": low, "maximum": high})
+TimeoutCount = Annotated[
+    int, Reads(_count(1, MOST_TIMEOUTS), {"type": "integer", "minimum": 1, "maximum": MOST_TIMEOUTS})
+]
+RetryCount = Annotated[int, Reads(_count(0, MOST_RETRIES), {"type": "integer", "minimum": 0, "maximum": MOST_RETRIES})]
 
 
-TimeoutCount = Annotated[int, PlainValidator(_count(1, MOST_TIMEOUTS)), _count_schema(1, MOST_TIMEOUTS)]
-RetryCount = Annotated[int, PlainValidator(_count(0, MOST_RETRIES)), _count_schema(0, MOST_RETRIES)]
+FaultKind = Annotated[str, one_of(FAULT_KINDS)]
+Card = Annotated[str, one_of(CARDS)]
 
 
-class LimitsSpec(Spec):
+class LimitsSpec(Spec, frozen=True):
     """Limits of a case."""
 
-    timeout: Seconds | None = Field(None, description="seconds, or 30s, 2min")
-    memory: Size | None = Field(None, description="bytes of device memory, or 4GiB")
-    timeouts: TimeoutCount | None = Field(
-        None, description="timeouts of one kernel in a run, after which its other cases are skipped; at night 3"
-    )
-    heap: Size | None = Field(
-        None, description="bytes that kernels may hold by `malloc` and `new`, or 64MiB; beyond them they get null; 8MiB"
-    )
+    timeout: Annotated[Seconds | None, doc("seconds, or 30s, 2min")] = None
+    memory: Annotated[Size | None, doc("bytes of device memory, or 4GiB")] = None
+    timeouts: Annotated[
+        TimeoutCount | None, doc("timeouts of one kernel in a run, after which its other cases are skipped; at night 3")
+    ] = None
+    heap: Annotated[
+        Size | None, doc("bytes that kernels may hold by `malloc` and `new`, or 64MiB; beyond them they get null; 8MiB")
+    ] = None
 
 
 def _day(value: Any) -> str:
@@ -92,25 +87,28 @@ def _day(value: Any) -> str:
     raise ValueError(f"expected a day such as 2026-12-24, got {show(value)}")
 
 
-Day = Annotated[str, PlainValidator(_day), WithJsonSchema({"type": "string", "format": "date"})]
+Day = Annotated[str, Reads(_day, {"type": "string", "format": "date"})]
 
 
-class KnownFailingSpec(Spec):
+class KnownFailingSpec(Spec, frozen=True):
     """A failure that is known: until that day the case is skipped if it fails so, and fails if it passes."""
 
-    until: Day = Field(description="the day from which on the failure counts again")
-    why: Text = Field(description="the reason, shown with the case")
-    status: Literal["differ", "fault", "timeout", "error"] | None = Field(
-        None,
-        description="the status of the failure; `error` is source or a function that does not compile or run. "
-        "Default: `differ`, beside `fault` and `kernel` the status of a fault. Another failure counts",
-    )
-    fault: Literal[tuple(FAULT_KINDS)] | None = Field(None, description="the kind of the fault")  # type: ignore[valid-type] # as above
-    kernel: Annotated[str, Field(min_length=1, max_length=1000)] | None = Field(
-        None, description="the kernel that faults or is not finished in time, as in launches"
-    )
-    buffer: Name | None = Field(None, description="the only buffer that differs")
-    where: list[Expr] = Field([], description="conditions that select the cases; default: all of the job")
+    until: Annotated[Day, doc("the day from which on the failure counts again")]
+    why: Annotated[Text, doc("the reason, shown with the case")]
+    status: Annotated[
+        Literal["differ", "fault", "timeout", "error"] | None,
+        doc(
+            "the status of the failure; `error` is source or a function that does not compile or run. "
+            "Default: `differ`, beside `fault` and `kernel` the status of a fault. Another failure counts"
+        ),
+    ] = None
+    fault: Annotated[FaultKind | None, doc("the kind of the fault")] = None
+    kernel: Annotated[
+        Annotated[str, Meta(min_length=1, max_length=1000)] | None,
+        doc("the kernel that faults or is not finished in time, as in launches"),
+    ] = None
+    buffer: Annotated[Name | None, doc("the only buffer that differs")] = None
+    where: Annotated[list[Expr], doc("conditions that select the cases; default: all of the job")] = []
 
     @property
     def failure(self) -> str:
@@ -121,8 +119,8 @@ class KnownFailingSpec(Spec):
             return "timeout"
         return "fault" if self.fault is not None or self.kernel is not None else "differ"
 
-    @model_validator(mode="after")
-    def _is_possible(self) -> KnownFailingSpec:
+    def check(self) -> None:
+        """Refuse keys that do not fit together."""
         status = self.failure
         if self.fault is not None and status != ("timeout" if self.fault == "timeout" else "fault"):
             raise ValueError(f"a case with the status {status!r} has no fault {self.fault!r}: leave one of them out")
@@ -132,101 +130,97 @@ class KnownFailingSpec(Spec):
             raise ValueError("`kernel` is given, and a status is read after the last launch: it is of no one kernel")
         if self.buffer is not None and status != "differ":
             raise ValueError(f"`buffer` is that of a difference, and the status is {status!r}")
-        return self
 
 
-class ExpectSpec(Spec):
+class ExpectSpec(Spec, frozen=True):
     """The expected fault of a case. It must happen in a launch, not in a fill, a reference or a repeat."""
 
-    fault: Literal[tuple(FAULT_KINDS)] = Field(description="the kind of fault")  # type: ignore[valid-type] # from the one list
-    kernel: Annotated[str, Field(min_length=1, max_length=1000)] | None = Field(
-        None, description="the kernel that must fault, as in launches"
-    )
-    launch: Expr | None = Field(None, description="the entry of launches that must fault, from 1")
+    fault: Annotated[FaultKind, doc("the kind of fault")]
+    kernel: Annotated[
+        Annotated[str, Meta(min_length=1, max_length=1000)] | None, doc("the kernel that must fault, as in launches")
+    ] = None
+    launch: Annotated[Expr | None, doc("the entry of launches that must fault, from 1")] = None
 
 
-class TimingSpec(Spec):
+class TimingSpec(Spec, frozen=True):
     """Timed runs of the launches, and how much slower than accepted they may be."""
 
-    warmup: Expr = Field(3, description="runs before the first sample")
-    samples: Expr = Field(30, description="samples that are kept")
-    limit: Expr | None = Field(
-        None,
-        description="the largest ratio to the accepted time, above 1; on the CPU device, to the accepted number of "
-        "executed instructions",
-    )
+    warmup: Annotated[Expr, doc("runs before the first sample")] = 3
+    samples: Annotated[Expr, doc("samples that are kept")] = 30
+    limit: Annotated[
+        Expr | None,
+        doc(
+            "the largest ratio to the accepted time, above 1; on the CPU device, to the accepted number of "
+            "executed instructions"
+        ),
+    ] = None
 
 
-class CostSpec(Spec):
+class CostSpec(Spec, frozen=True):
     """Largest ratios, 1 or more, of exact costs to the accepted ones; counted on the CPU device."""
 
-    instructions: Expr | None = Field(None, description="instructions that warps issue")
-    thread_instructions: Expr | None = Field(None, description="instructions that threads execute")
-    sectors: Expr | None = Field(None, description="sectors of 32 bytes of global and local memory")
-    requests: Expr | None = Field(None, description="requests of warps for global and local memory")
-    bank_conflicts: Expr | None = Field(None, description="further passes over shared memory")
-    divergent_branches: Expr | None = Field(None, description="branches at which lanes of a warp go both ways")
-    atomic_conflicts: Expr | None = Field(None, description="lanes of a request that update an address of another lane")
-    barriers: Expr | None = Field(None, description="barriers of blocks and clusters at which warps wait")
-    tensor_operations: Expr | None = Field(None, description="matrix instructions that warps issue")
-    bytes: Expr | None = Field(None, description="bytes that threads load and store")
+    instructions: Annotated[Expr | None, doc("instructions that warps issue")] = None
+    thread_instructions: Annotated[Expr | None, doc("instructions that threads execute")] = None
+    sectors: Annotated[Expr | None, doc("sectors of 32 bytes of global and local memory")] = None
+    requests: Annotated[Expr | None, doc("requests of warps for global and local memory")] = None
+    bank_conflicts: Annotated[Expr | None, doc("further passes over shared memory")] = None
+    divergent_branches: Annotated[Expr | None, doc("branches at which lanes of a warp go both ways")] = None
+    atomic_conflicts: Annotated[Expr | None, doc("lanes of a request that update an address of another lane")] = None
+    barriers: Annotated[Expr | None, doc("barriers of blocks and clusters at which warps wait")] = None
+    tensor_operations: Annotated[Expr | None, doc("matrix instructions that warps issue")] = None
+    bytes: Annotated[Expr | None, doc("bytes that threads load and store")] = None
 
 
-class FuzzSpec(Spec):
+class FuzzSpec(Spec, frozen=True):
     """What `gpuregress fuzz` and `audit` may change."""
 
-    keep: list[Text] = Field(
-        [], description="parameters and buffers that stay as they are: other values are no input of the kernels"
-    )
+    keep: Annotated[
+        list[Text], doc("parameters and buffers that stay as they are: other values are no input of the kernels")
+    ] = []
 
 
-class ResourcesSpec(Spec):
+class ResourcesSpec(Spec, frozen=True):
     """Limits of the resources of compiled kernels."""
 
-    registers: Expr | None = Field(None, description="the largest number per thread")
-    spills: Expr | None = Field(None, description="the largest number of bytes spilt to local memory")
+    registers: Annotated[Expr | None, doc("the largest number per thread")] = None
+    spills: Annotated[Expr | None, doc("the largest number of bytes spilt to local memory")] = None
 
 
-class RepeatSpec(Spec):
+class RepeatSpec(Spec, frozen=True):
     """Further runs of a case: with the same inputs, to see whether it is deterministic, and with other seeds."""
 
-    runs: Expr = Field(1, description="the number of runs on the same inputs, which are compared with each other")
-    seeds: Expr | None = Field(
-        None, description="the number of seeds: each is judged by the buffers' `statistics` and checks"
-    )
+    short_forms: ClassVar[tuple[Mapping[str, Any], ...]] = (NUMBER_SCHEMA,)
 
-    @model_validator(mode="before")
+    runs: Annotated[Expr, doc("the number of runs on the same inputs, which are compared with each other")] = 1
+    seeds: Annotated[
+        Expr | None, doc("the number of seeds: each is judged by the buffers' `statistics` and checks")
+    ] = None
+
     @classmethod
-    def _forms(cls, value: Any) -> Any:
+    def as_mapping(cls, value: Any) -> Any:
+        """Take the short forms of the mapping."""
         if isinstance(value, dict) and not value:
             raise ValueError("expected a number, or a mapping such as {seeds: 20}; got an empty mapping")
         return value if isinstance(value, dict) else {"runs": value}
 
-    @classmethod
-    def __get_pydantic_json_schema__(cls, core: Any, handler: Any) -> Any:
-        """Either a number, or a mapping."""
-        mapping = dict(handler.resolve_ref_schema(handler(core)))
-        return {"anyOf": [NUMBER_SCHEMA, mapping], "description": cls.__doc__}
+
+_STATUS_BUFFER = "an integer buffer, or a __device__ variable of the source"
 
 
-class StatusSpec(Spec):
+class StatusSpec(Spec, frozen=True):
     """The buffer in which the kernel reports its own errors: any code but 0 is a fault of the case."""
 
-    buffer: Name = Field(description="an integer buffer, or a __device__ variable of the source")
-    codes: dict[StatusCode, Text] = Field({}, description="code → its name, shown in the fault")
+    short_forms: ClassVar[tuple[Mapping[str, Any], ...]] = ({**NAME_SCHEMA, "description": _STATUS_BUFFER},)
 
-    @model_validator(mode="before")
+    buffer: Annotated[Name, doc(_STATUS_BUFFER)]
+    codes: Annotated[dict[StatusCode, Text], doc("code → its name, shown in the fault")] = {}
+
     @classmethod
-    def _forms(cls, value: Any) -> Any:
+    def as_mapping(cls, value: Any) -> Any:
+        """Take the short forms of the mapping."""
         if isinstance(value, dict):
             return value
         return {"buffer": value}
-
-    @classmethod
-    def __get_pydantic_json_schema__(cls, core: Any, handler: Any) -> Any:
-        """Either a buffer's name, or a mapping."""
-        mapping = dict(handler.resolve_ref_schema(handler(core)))
-        return {"anyOf": [mapping["properties"]["buffer"], mapping], "description": cls.__doc__}
 
 
 def _dump(value: Any) -> Any:
@@ -237,35 +231,18 @@ def _dump(value: Any) -> Any:
 
 Dump = Annotated[
     list[str] | Literal["all"],
-    PlainValidator(_dump),
-    WithJsonSchema({"anyOf": [{"const": "all"}, {"type": "array", "items": {"type": "string"}}]}),
+    Reads(_dump, {"anyOf": [{"const": "all"}, {"type": "array", "items": {"type": "string"}}]}),
 ]
 
 
 def _on_off(value: Any) -> Any:
     """YAML 1.1 reads `off` as false, so both are taken."""
-    return {True: "on", False: "off"}[value] if isinstance(value, bool) else value
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    return choice(value, ("on", "off"))
 
 
-OnOff = Annotated[Literal["on", "off"], BeforeValidator(_on_off), WithJsonSchema({"enum": ["on", "off", True, False]})]
-_ABSENT = ()
-"""The launches of a job that has no such key: a list in the file is never a tuple."""
-
-
-def _launches(value: Any, info: ValidationInfo) -> Any:
-    """Require launches or a function, and not both."""
-    if (info.context or {}).get("partial") or "function" not in info.data:
-        return value
-    has_function = info.data["function"] is not None
-    if value == _ABSENT and isinstance(value, tuple):
-        if not has_function:
-            raise PydanticCustomError("missing", "Field required")
-        return value
-    if has_function:
-        raise ValueError("a job has launches or a function, and both are given: leave one out")
-    if value == []:
-        raise ValueError("expected at least one entry, got none")
-    return value
+OnOff = Annotated[Literal["on", "off"], Reads(_on_off, {"enum": ["on", "off", True, False]})]
 
 
 def _autotune(value: Any) -> Any:
@@ -280,14 +257,14 @@ def _autotune(value: Any) -> Any:
 
 Autotune = Annotated[
     list[int] | Literal["all", "off"],
-    PlainValidator(_autotune),
-    WithJsonSchema(
+    Reads(
+        _autotune,
         {
             "anyOf": [
                 {"enum": ["all", "off", False]},
                 {"type": "array", "items": {"type": "integer", "minimum": 0}, "minItems": 1},
             ]
-        }
+        },
     ),
 ]
 
@@ -350,125 +327,130 @@ _FORMS: dict[str, Any] = {
 }
 
 
-class JobSpec(Spec):
+class JobSpec(Spec, frozen=True):
     """A kernel source, its buffers, its launches, and the criteria of a correct result."""
 
-    model_config = ConfigDict(
-        extra="forbid",
-        frozen=True,
-        json_schema_extra=_FORMS,
-    )
+    schema_extra: ClassVar[Mapping[str, Any]] = _FORMS
 
-    job: Text | None = Field(None, description="the job's name; default: the file's name without .yaml")
-    source: SourceText | None = Field(
-        None,
-        description=".cu and .cuh are compiled, .ptx and .cubin are loaded; with language, softmax.py:softmax_kernel; "
-        "{python: build.py:function} returns PTX; relative to the job; may be left out where every launch names its "
-        "own",
+    job: Annotated[Text | None, doc("the job's name; default: the file's name without .yaml")] = None
+    source: Annotated[
+        SourceText | None,
+        doc(
+            ".cu and .cuh are compiled, .ptx and .cubin are loaded; with language, softmax.py:softmax_kernel; "
+            "{python: build.py:function} returns PTX; relative to the job; may be left out where every launch names "
+            "its own"
+        ),
+    ] = None
+    language: Annotated[
+        Literal["triton", "numba"] | None, doc("the language of a kernel in Python, in place of CUDA C++")
+    ] = None
+    signature: Annotated[
+        dict[Name, Text], doc("with language: parameter → its type, in the kernel's order: *fp32, i32, float32[::1]")
+    ] = {}
+    constants: Annotated[
+        dict[Name, Constant], doc("with language: triton: parameter → the value that is compiled in")
+    ] = {}
+    num_warps: Annotated[Expr | None, doc("with language: triton: warps of a block; default 4")] = None
+    num_stages: Annotated[Expr | None, doc("with language: triton: stages of pipelined loops; default 3")] = None
+    num_ctas: Annotated[Expr | None, doc("with language: triton: blocks of a cluster; default 1")] = None
+    autotune: Annotated[
+        Autotune,
+        doc(
+            "with @triton.autotune: the configurations that are cases: all, numbers from 0, or off: constants "
+            "and num_warps of the job alone"
+        ),
+    ] = "all"
+    revision: Annotated[Text, doc("auto, or a literal label for the dumps")] = "auto"
+    compile: CompileSpec = CompileSpec()
+    card: Annotated[
+        Card | None,
+        doc(
+            "the card whose tensor cores the CPU device emulates; default: sm_90, an H200. sm_80 is from the literature"
+        ),
+    ] = None
+    seed: Annotated[Expr, doc("random fills derive from it and the buffer's name")] = 0
+    parameters: Annotated[
+        dict[ParameterName, Annotated[list[ParameterValue], Meta(min_length=1)]],
+        doc("every combination is a case; values are numbers, text, C++ types, `true`, `false`"),
+    ] = {}
+    where: Annotated[list[Expr], doc("conditions that select combinations")] = []
+    buffers: Annotated[
+        dict[Name, BufferSpec],
+        doc("the buffers by name; none: the kernels take no pointer, and have to run to their end"),
+    ] = {}
+    function: Annotated[
+        FunctionSpec | None,
+        doc("a __device__ function to test, in place of launches: calls go to the elements of result"),
+    ] = None
+    scope: Annotated[CallScope | None, doc("beside function: block: a whole block makes one call")] = None
+    block: Annotated[Extents | None, doc("beside function: threads of a block along x, y, z")] = None
+    launches: Annotated[list[LaunchSpec], doc("the launches, in order; or a function", minItems=1)] = []
+    dump: Annotated[
+        Dump | None,
+        doc(
+            "buffers to dump; default: those without a fill, and those compared, checked or referenced; "
+            "with agree and none of these, those that the launches take"
+        ),
+    ] = None
+    compare: Annotated[dict[Name, RuleSpec], doc("buffer → comparison rule")] = {}
+    checks: Annotated[dict[Name, Annotated[list[CheckSpec], Meta(min_length=1)]], doc("buffer → checks")] = {}
+    status: Annotated[
+        StatusSpec | None, doc("the buffer in which the kernel reports its own errors; a mapping names its codes")
+    ] = None
+    reference: Annotated[dict[Name, ReferenceSpec], doc("buffer → gold standard: module.py:function or a mapping")] = {}
+    agree: Annotated[
+        list[Name] | None,
+        doc(
+            "parameters on which results must not depend: cases that differ only in them are compared; "
+            "default: those of an autotuner's configurations, unless there is a reference; []: none"
+        ),
+    ] = None
+    verify: Annotated[dict[Name, FunctionPath], doc("buffer → module.py:function that compares it")] = {}
+    repeat: Annotated[RepeatSpec, doc("the number of runs, which are compared with each other; or of seeds")] = (
+        RepeatSpec()
     )
-    language: Literal["triton", "numba"] | None = Field(
-        None, description="the language of a kernel in Python, in place of CUDA C++"
-    )
-    signature: dict[Name, Text] = Field(
-        {}, description="with language: parameter → its type, in the kernel's order: *fp32, i32, float32[::1]"
-    )
-    constants: dict[Name, Constant] = Field(
-        {}, description="with language: triton: parameter → the value that is compiled in"
-    )
-    num_warps: Expr | None = Field(None, description="with language: triton: warps of a block; default 4")
-    num_stages: Expr | None = Field(None, description="with language: triton: stages of pipelined loops; default 3")
-    num_ctas: Expr | None = Field(None, description="with language: triton: blocks of a cluster; default 1")
-    autotune: Autotune = Field(
-        "all",
-        description="with @triton.autotune: the configurations that are cases: all, numbers from 0, or off: constants "
-        "and num_warps of the job alone",
-    )
-    revision: Text = Field("auto", description="auto, or a literal label for the dumps")
-    compile: CompileSpec = CompileSpec.model_validate({})
-    card: Literal[tuple(CARDS)] | None = Field(  # type: ignore[valid-type] # from the one table
-        None,
-        description="the card whose tensor cores the CPU device emulates; default: sm_90, an H200. sm_80 is from the "
-        "literature",
-    )
-    seed: Expr = Field(0, description="random fills derive from it and the buffer's name")
-    parameters: dict[ParameterName, Annotated[list[ParameterValue], Field(min_length=1)]] = Field(
-        {}, description="every combination is a case; values are numbers, text, C++ types, `true`, `false`"
-    )
-    where: list[Expr] = Field([], description="conditions that select combinations")
-    buffers: dict[Name, BufferSpec] = Field(
-        {}, description="the buffers by name; none: the kernels take no pointer, and have to run to their end"
-    )
-    function: FunctionSpec | None = Field(
-        None, description="a __device__ function to test, in place of launches: calls go to the elements of result"
-    )
-    scope: CallScope | None = Field(None, description="beside function: block: a whole block makes one call")
-    block: Extents | None = Field(None, description="beside function: threads of a block along x, y, z")
-    launches: Annotated[list[LaunchSpec], BeforeValidator(_launches)] = Field(
-        _ABSENT,
-        validate_default=True,
-        description="the launches, in order; or a function",
-        json_schema_extra={"minItems": 1},
-    )
-    dump: Dump | None = Field(
-        None,
-        description="buffers to dump; default: those without a fill, and those compared, checked or referenced; "
-        "with agree and none of these, those that the launches take",
-    )
-    compare: dict[Name, RuleSpec] = Field({}, description="buffer → comparison rule")
-    checks: dict[Name, Annotated[list[CheckSpec], Field(min_length=1)]] = Field({}, description="buffer → checks")
-    status: StatusSpec | None = Field(
-        None, description="the buffer in which the kernel reports its own errors; a mapping names its codes"
-    )
-    reference: dict[Name, ReferenceSpec] = Field(
-        {}, description="buffer → gold standard: module.py:function or a mapping"
-    )
-    agree: list[Name] | None = Field(
-        None,
-        description="parameters on which results must not depend: cases that differ only in them are compared; "
-        "default: those of an autotuner's configurations, unless there is a reference; []: none",
-    )
-    verify: dict[Name, FunctionPath] = Field({}, description="buffer → module.py:function that compares it")
-    repeat: RepeatSpec = Field(
-        RepeatSpec.model_validate(1), description="the number of runs, which are compared with each other; or of seeds"
-    )
-    schedules: Expr = Field(
-        1, description="the number of orders of blocks, warps and lanes on the CPU device, whose results are compared"
-    )
-    limits: LimitsSpec = LimitsSpec.model_validate({})
-    devices: Annotated[list[Literal["cpu", "cuda"]], Field(min_length=1)] = Field(
-        ["cpu", "cuda"], description="the devices that can run it"
-    )
-    twins: Twins | None = Field(
-        None, description="compare the results of this device with those of the host's compiler, or another device"
-    )
-    tags: list[Text] = Field([], description="labels that --tag selects")
+    schedules: Annotated[
+        Expr, doc("the number of orders of blocks, warps and lanes on the CPU device, whose results are compared")
+    ] = 1
+    limits: LimitsSpec = LimitsSpec()
+    devices: Annotated[
+        Annotated[list[Literal["cpu", "cuda"]], Meta(min_length=1)], doc("the devices that can run it")
+    ] = msgspec.field(default_factory=lambda: ["cpu", "cuda"])
+    twins: Annotated[
+        Twins | None, doc("compare the results of this device with those of the host's compiler, or another device")
+    ] = None
+    tags: Annotated[list[Text], doc("labels that --tag selects")] = []
     expect: ExpectSpec | None = None
     known_failing: KnownFailingSpec | None = None
-    retries: RetryCount = Field(
-        0,
-        description="how often a case is run again after trouble with its device or worker; never after a difference, "
-        "a fault or a timeout",
-    )
-    infeasible: Literal["error", "skip"] = Field(
-        "error",
-        description="skip: skip a case that the compiler or device refuses "
-        "(threads, shared memory, `__launch_bounds__`, registers, a failing static_assert)",
-    )
-    inputs: Literal["unchanged"] | None = Field(
-        None, description="unchanged: every filled buffer that is not dumped must hold its fill after the case"
-    )
+    retries: Annotated[
+        RetryCount,
+        doc(
+            "how often a case is run again after trouble with its device or worker; never after a difference, "
+            "a fault or a timeout"
+        ),
+    ] = 0
+    infeasible: Annotated[
+        Literal["error", "skip"],
+        doc(
+            "skip: skip a case that the compiler or device refuses "
+            "(threads, shared memory, `__launch_bounds__`, registers, a failing static_assert)"
+        ),
+    ] = "error"
+    inputs: Annotated[
+        Literal["unchanged"] | None,
+        doc("unchanged: every filled buffer that is not dumped must hold its fill after the case"),
+    ] = None
     timing: TimingSpec | None = None
     cost: CostSpec | None = None
-    launch_digests: OnOff = Field(
-        "on", description="off: keep no digests of the buffers after each launch, which tell the first wrong launch"
-    )
+    launch_digests: Annotated[
+        OnOff, doc("off: keep no digests of the buffers after each launch, which tell the first wrong launch")
+    ] = "on"
     resources: ResourcesSpec | None = None
-    fuzz: FuzzSpec = FuzzSpec.model_validate({})
+    fuzz: FuzzSpec = FuzzSpec()
     variants: VariantsSpec | None = None
 
-    @model_validator(mode="before")
     @classmethod
-    def _filled_in(cls, data: Any) -> Any:
+    def as_mapping(cls, data: Any) -> Any:
         """Fill in what the language of a kernel tells about its launches."""
         return _with_language(data) if isinstance(data, dict) else data
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import ConfigDict, Field, model_validator
+from msgspec import Meta
 
 from gpuregress.foundation import dtypes
+from gpuregress.foundation.document.forms import Spec, doc
 from gpuregress.foundation.document.problems import show, suggestion
 from gpuregress.jobs.spec import templates
-from gpuregress.jobs.spec.models.base import Spec
 from gpuregress.jobs.spec.models.values import LITERAL_SCHEMA, Constant, Expr, LiteralValue, Name, SourceText, Text
 from gpuregress.toolchain import cxx_types
 
@@ -22,19 +23,19 @@ def dtype_hint(name: str) -> str:
     return suggestion(name, dtypes.known_names())
 
 
-Extents = Annotated[list[Expr], Field(min_length=1, max_length=3)]
+Extents = Annotated[list[Expr], Meta(min_length=1, max_length=3)]
 
 
-class GridSpec(Spec):
+class GridSpec(Spec, frozen=True):
     """Blocks along x, y, z; or ceil(problem / product of its divisors) along each axis."""
 
     blocks: Extents | None = None
-    problem: Extents | None = Field(None, description="the problem's size along x, y, z")
-    divide: Annotated[list[list[Expr]], Field(max_length=3)] = Field([], description="the divisors along each axis")
+    problem: Annotated[Extents | None, doc("the problem's size along x, y, z")] = None
+    divide: Annotated[Annotated[list[list[Expr]], Meta(max_length=3)], doc("the divisors along each axis")] = []
 
-    @model_validator(mode="before")
     @classmethod
-    def _forms(cls, value: Any) -> Any:
+    def as_mapping(cls, value: Any) -> Any:
+        """Take the short forms of the mapping."""
         if isinstance(value, list):
             return {"blocks": value}
         if not isinstance(value, dict):
@@ -49,14 +50,12 @@ class GridSpec(Spec):
         return value
 
     @classmethod
-    def __get_pydantic_json_schema__(cls, core: Any, handler: Any) -> Any:
-        schema = handler.resolve_ref_schema(handler(core))
-        blocks = schema["properties"].pop("blocks")
-        schema["required"] = ["problem"]
-        mapping = dict(schema)
-        extents = next(option for option in blocks["anyOf"] if option.get("type") == "array")
-        schema.clear()
-        return {"anyOf": [extents, mapping], "description": cls.__doc__}
+    def adapted_schema(cls, mapping: dict[str, Any]) -> dict[str, Any]:
+        """Either the blocks, or a mapping."""
+        properties = dict(mapping["properties"])
+        extents = properties.pop("blocks")
+        mapping = {**mapping, "properties": properties, "required": ["problem"]}
+        return {"anyOf": [extents, mapping], "description": mapping["description"]}
 
 
 def _pointer(value: Any) -> dict[str, Any]:
@@ -69,23 +68,22 @@ def _pointer(value: Any) -> dict[str, Any]:
     raise ValueError(f"pointer takes {wanted}; got {show(value)}")
 
 
-class ArgumentSpec(Spec):
+class ArgumentSpec(Spec, frozen=True):
     """An argument of a kernel: a buffer's name, {dtype: value}, null, {struct: [...]}, {pointer: x, offset: 64}."""
 
     kind: Literal["buffer", "scalar", "null", "struct"]
     buffer: str = ""
     dtype: str = ""
-    values: list[LiteralValue] = Field([])
-    fields: list[ArgumentSpec] = Field([])
+    values: list[LiteralValue] = []
+    fields: list[ArgumentSpec] = []
     as_pointer: bool = False
     in_memory: bool = False
     offset: Expr = 0
 
     @classmethod
-    def __get_pydantic_json_schema__(cls, core: Any, handler: Any) -> Any:
+    def adapted_schema(cls, mapping: dict[str, Any]) -> dict[str, Any]:
         """The forms that a file has; the fields are how they travel."""
-        travelling = handler.resolve_ref_schema(handler(core))
-        members = {"type": "array", "items": travelling["properties"]["fields"]["items"], "minItems": 1}
+        members = {"type": "array", "items": mapping["properties"]["fields"]["items"], "minItems": 1}
         struct = {
             "type": "object",
             "properties": {"struct": {**members, "description": "its members, in order"}},
@@ -116,11 +114,11 @@ class ArgumentSpec(Spec):
             "additionalProperties": False,
         }
         options = [{"type": "null"}, {"$comment": "a buffer's name", "type": "string"}, _SCALAR_SCHEMA, struct, pointer]
-        return {"anyOf": options, "description": cls.__doc__}
+        return {"anyOf": options, "description": mapping["description"]}
 
-    @model_validator(mode="before")
     @classmethod
-    def _forms(cls, value: Any) -> Any:
+    def as_mapping(cls, value: Any) -> Any:
+        """Take the short forms of the mapping."""
         if value is None:
             return {"kind": "null"}
         if isinstance(value, str):
@@ -183,34 +181,34 @@ def count_problem(element: dtypes.ElementType, count: int) -> str | None:
     return f"{element.name} takes {wanted}, not {count}"
 
 
-def _language_fills(schema: dict[str, Any]) -> None:
-    """Leave out the keys that a language fills in: `JobSpec` asks for them where there is none."""
-    schema["required"] = [name for name in schema["required"] if name not in ("kernel", "block")]
-
-
-class LaunchSpec(Spec):
+class LaunchSpec(Spec, frozen=True):
     """One launch of one kernel, or a step that is repeated."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, json_schema_extra=_language_fills)
+    schema_extra: ClassVar[Mapping[str, Any]] = {"required": ["grid"]}
+    """A language fills in `kernel` and `block`: `JobSpec` asks for them where there is none."""
 
-    kernel: Annotated[str, Field(min_length=1, max_length=1000)] = Field(
-        description="its C++ name, with namespace and template arguments: block_sum<float>; of an overloaded one also "
-        "with the types of its parameters, scale(float*, int); or its mangled name; with language, the function of "
-        "source"
-    )
-    grid: GridSpec = Field(description="blocks along x, y, z, or {problem: …, divide: …}")
-    block: Extents = Field(description="threads along x, y, z; Triton fills them in")
-    shared: Expr = Field(0, description="dynamic shared memory, bytes")
-    args: list[ArgumentSpec] = Field([], description="in the kernel's order")
-    repeat: Expr = Field(1, description="the number of repetitions; `step` counts 0, 1, … in expressions")
-    source: SourceText | None = Field(
-        None, description="the kernel's own source file, relative to the job; default: the job's source"
-    )
-    signature: dict[Name, Text] | None = Field(None, description="as the job's, for this kernel")
-    constants: dict[Name, Constant] | None = Field(None, description="as the job's, for this kernel")
-    num_warps: Expr | None = Field(None, description="as the job's, for this kernel")
-    num_stages: Expr | None = Field(None, description="as the job's, for this kernel")
-    num_ctas: Expr | None = Field(None, description="as the job's, for this kernel")
-    swap: list[Annotated[list[Name], Field(min_length=2, max_length=2)]] = Field(
-        [], description="pairs of buffers that exchange their memory after each step"
-    )
+    kernel: Annotated[
+        Annotated[str, Meta(min_length=1, max_length=1000)],
+        doc(
+            "its C++ name, with namespace and template arguments: block_sum<float>; of an overloaded one also "
+            "with the types of its parameters, scale(float*, int); or its mangled name; with language, the function of "
+            "source"
+        ),
+    ]
+    grid: Annotated[GridSpec, doc("blocks along x, y, z, or {problem: …, divide: …}")]
+    block: Annotated[Extents, doc("threads along x, y, z; Triton fills them in")]
+    shared: Annotated[Expr, doc("dynamic shared memory, bytes")] = 0
+    args: Annotated[list[ArgumentSpec], doc("in the kernel's order")] = []
+    repeat: Annotated[Expr, doc("the number of repetitions; `step` counts 0, 1, … in expressions")] = 1
+    source: Annotated[
+        SourceText | None, doc("the kernel's own source file, relative to the job; default: the job's source")
+    ] = None
+    signature: Annotated[dict[Name, Text] | None, doc("as the job's, for this kernel")] = None
+    constants: Annotated[dict[Name, Constant] | None, doc("as the job's, for this kernel")] = None
+    num_warps: Annotated[Expr | None, doc("as the job's, for this kernel")] = None
+    num_stages: Annotated[Expr | None, doc("as the job's, for this kernel")] = None
+    num_ctas: Annotated[Expr | None, doc("as the job's, for this kernel")] = None
+    swap: Annotated[
+        list[Annotated[list[Name], Meta(min_length=2, max_length=2)]],
+        doc("pairs of buffers that exchange their memory after each step"),
+    ] = []

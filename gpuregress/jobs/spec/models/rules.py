@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import ConfigDict, Field, model_validator
+from msgspec import Meta
 
+from gpuregress.foundation.document.forms import OneOfSpec, Spec, doc
 from gpuregress.foundation.document.problems import show
-from gpuregress.jobs.spec.models.base import OneOfSpec, Spec
 from gpuregress.jobs.spec.models.values import (
     NUMBER_SCHEMA,
     Expr,
@@ -19,99 +19,90 @@ from gpuregress.jobs.spec.models.values import (
     Text,
 )
 
-Rows = Annotated[dict[RowNumber, LiteralValues], Field(min_length=1)]
+Rows = Annotated[dict[RowNumber, LiteralValues], Meta(min_length=1)]
 
 
-class OutliersSpec(Spec):
+class OutliersSpec(Spec, frozen=True):
     """Elements that may exceed the first bound. All must keep this second bound."""
 
-    fraction: Expr = Field(description="the share of the elements, 0 to 1")
-    rtol: Expr = Field(0.0, description="the second bound, relative")
-    atol: Expr = Field(0.0, description="the second bound, absolute")
+    fraction: Annotated[Expr, doc("the share of the elements, 0 to 1")]
+    rtol: Annotated[Expr, doc("the second bound, relative")] = 0.0
+    atol: Annotated[Expr, doc("the second bound, absolute")] = 0.0
 
 
-class MetricSpec(Spec):
+class MetricSpec(Spec, frozen=True):
     """Error norms of the whole buffer, and their bounds."""
 
-    model_config = ConfigDict(json_schema_extra={"minProperties": 1})
+    schema_extra: ClassVar[Mapping[str, Any]] = {"minProperties": 1}
 
-    rms: Expr | None = Field(None, description="root of the mean squared difference")
-    max: Expr | None = Field(None, description="largest difference")
-    mean: Expr | None = Field(None, description="mean absolute difference")
-    l2: Expr | None = Field(None, description="norm of the difference over the norm of the baseline")
+    rms: Annotated[Expr | None, doc("root of the mean squared difference")] = None
+    max: Annotated[Expr | None, doc("largest difference")] = None
+    mean: Annotated[Expr | None, doc("mean absolute difference")] = None
+    l2: Annotated[Expr | None, doc("norm of the difference over the norm of the baseline")] = None
 
 
-class SigmasSpec(Spec):
+class SigmasSpec(Spec, frozen=True):
     """Largest deviation of a statistic, in standard errors."""
 
-    sigmas: Expr = Field(description="standard errors")
+    sigmas: Annotated[Expr, doc("standard errors")]
 
 
-class StatisticsSpec(Spec):
+class StatisticsSpec(Spec, frozen=True):
     """Statistical tests, for results that are random by design."""
 
-    model_config = ConfigDict(json_schema_extra={"minProperties": 1})
+    schema_extra: ClassVar[Mapping[str, Any]] = {"minProperties": 1}
 
     mean: SigmasSpec | None = None
     variance: SigmasSpec | None = None
-    ks: Expr | None = Field(None, description="Kolmogorov-Smirnov: the smallest p-value that passes")
+    ks: Annotated[Expr | None, doc("Kolmogorov-Smirnov: the smallest p-value that passes")] = None
 
 
-class RuleSpec(Spec):
+class RuleSpec(Spec, frozen=True):
     """Comparison rule of a buffer. Without one, every bit must be equal, in order."""
 
-    rtol: Expr | None = Field(None, description="|actual - expected| <= atol + rtol * |expected|")
-    atol: Expr | None = Field(None, description="see rtol; if only one is given, the other is 0")
-    ulp: Expr | None = Field(None, description="the largest number of steps between floats of the dtype")
-    nan: Literal["equal", "never"] = Field("equal", description="equal: NaN equals NaN; never: NaN fails")
-    signed_zero: Literal["distinct", "equal"] = Field("distinct", description="equal: -0 counts as 0")
+    rtol: Annotated[Expr | None, doc("|actual - expected| <= atol + rtol * |expected|")] = None
+    atol: Annotated[Expr | None, doc("see rtol; if only one is given, the other is 0")] = None
+    ulp: Annotated[Expr | None, doc("the largest number of steps between floats of the dtype")] = None
+    nan: Annotated[Literal["equal", "never"], doc("equal: NaN equals NaN; never: NaN fails")] = "equal"
+    signed_zero: Annotated[Literal["distinct", "equal"], doc("equal: -0 counts as 0")] = "distinct"
     outliers: OutliersSpec | None = None
     metric: MetricSpec | None = None
-    order: Literal["indexed", "any"] = Field("indexed", description="any: compare the values as a multiset")
-    key: list[Text] = Field([], description="the columns that identify a record")
+    order: Annotated[Literal["indexed", "any"], doc("any: compare the values as a multiset")] = "indexed"
+    key: Annotated[list[Text], doc("the columns that identify a record")] = []
     statistics: StatisticsSpec | None = None
-    verify: FunctionPath | None = Field(
-        None, description="your f(expected, actual, …), which decides; rtol, atol and ulp are its tolerance"
-    )
+    verify: Annotated[
+        FunctionPath | None, doc("your f(expected, actual, …), which decides; rtol, atol and ulp are its tolerance")
+    ] = None
 
 
-class SumSpec(Spec):
+class SumSpec(Spec, frozen=True):
     """A bound on the sum of all elements."""
 
-    value: Expr = Field(description="what the sum must be")
-    rtol: Expr = Field(0.0, description="relative tolerance")
-    atol: Expr = Field(0.0, description="absolute tolerance")
+    short_forms: ClassVar[tuple[Mapping[str, Any], ...]] = (NUMBER_SCHEMA,)
 
-    @classmethod
-    def __get_pydantic_json_schema__(cls, core: Any, handler: Any) -> Any:
-        """Either a number, or a mapping."""
-        mapping = dict(handler.resolve_ref_schema(handler(core)))
-        return {"anyOf": [NUMBER_SCHEMA, mapping], "description": cls.__doc__}
+    value: Annotated[Expr, doc("what the sum must be")]
+    rtol: Annotated[Expr, doc("relative tolerance")] = 0.0
+    atol: Annotated[Expr, doc("absolute tolerance")] = 0.0
 
 
-class CountSpec(Spec):
+class CountSpec(Spec, frozen=True):
     """A number of elements: exact, or between two bounds. A plain number is the smallest."""
 
-    model_config = ConfigDict(json_schema_extra={"minProperties": 1})
+    short_forms: ClassVar[tuple[Mapping[str, Any], ...]] = (NUMBER_SCHEMA,)
+    schema_extra: ClassVar[Mapping[str, Any]] = {"minProperties": 1}
 
-    exactly: Expr | None = Field(None, description="the number")
-    at_least: Expr | None = Field(None, description="the smallest number")
-    at_most: Expr | None = Field(None, description="the largest number")
+    exactly: Annotated[Expr | None, doc("the number")] = None
+    at_least: Annotated[Expr | None, doc("the smallest number")] = None
+    at_most: Annotated[Expr | None, doc("the largest number")] = None
 
-    @model_validator(mode="before")
     @classmethod
-    def _bounds(cls, value: Any) -> Any:
+    def as_mapping(cls, value: Any) -> Any:
+        """Take the short forms of the mapping."""
         if not isinstance(value, dict) or not value:
             raise ValueError(f"expected a number or a mapping such as {{exactly: 273}}, got {show(value)}")
         if "exactly" in value and len(value) > 1:
             raise ValueError("exactly stands alone: at_least and at_most are bounds")
         return value
-
-    @classmethod
-    def __get_pydantic_json_schema__(cls, core: Any, handler: Any) -> Any:
-        """Either a number, or a mapping."""
-        mapping = dict(handler.resolve_ref_schema(handler(core)))
-        return {"anyOf": [NUMBER_SCHEMA, mapping], "description": cls.__doc__}
 
 
 DEVICE = "device"
@@ -119,7 +110,7 @@ DEVICE = "device"
 DEVICE_CHECKS = ("races", "uninitialized", "barriers", "leaks", "all")
 
 
-class CheckSpec(OneOfSpec):
+class CheckSpec(OneOfSpec, frozen=True):
     """A property that a buffer must have by itself, or a dynamic check of the device: one of these."""
 
     words: ClassVar[Mapping[str, Any]] = {
@@ -132,33 +123,31 @@ class CheckSpec(OneOfSpec):
         **dict.fromkeys(DEVICE_CHECKS, True),
     }
 
-    finite: Literal[True] | None = Field(None, description="no NaN, no infinity")
-    nonzero: CountSpec | None = Field(
-        None, description="how many elements are not 0: at least this number, or `{exactly: 273}`"
-    )
-    range: Annotated[list[LiteralValue], Field(min_length=2, max_length=2)] | None = Field(
-        None, description="all elements are in [low, high]"
-    )
-    sum: SumSpec | None = Field(None, description="the sum of all elements: a number, or one with a tolerance")
-    unique: Literal[True] | None = Field(None, description="no two elements are equal")
-    sorted: Literal["ascending", "descending"] | None = Field(
-        None, description="the order; equal neighbours are allowed"
-    )
-    monotone: Literal["increasing", "decreasing"] | None = Field(None, description="the strict order")
-    all_equal: LiteralValue | None = Field(None, description="all elements are equal, or equal this value")
-    equals: Text | None = Field(None, description="equal to this buffer before the first launch")
-    permutation: Text | None = Field(None, description="the values of this buffer (before the launch), in any order")
-    rows: Rows | None = Field(None, description="row → its value, or a list of the values of all its elements")
-    python: FunctionPath | None = Field(None, description="module.py:function, f(array, case)")
-    races: Literal[True] | None = Field(None, description="of `device`: two threads touch the same bytes in no order")
-    uninitialized: Literal[True] | None = Field(None, description="of `device`: memory is read that nobody wrote")
-    barriers: Literal[True] | None = Field(None, description="of `device`: threads do not meet at a barrier")
-    leaks: Literal[True] | None = Field(None, description="of `device`: memory from malloc is not freed")
-    all: Literal[True] | None = Field(None, description="of `device`: all of its checks")
+    finite: Annotated[Literal[True] | None, doc("no NaN, no infinity")] = None
+    nonzero: Annotated[
+        CountSpec | None, doc("how many elements are not 0: at least this number, or `{exactly: 273}`")
+    ] = None
+    range: Annotated[
+        Annotated[list[LiteralValue], Meta(min_length=2, max_length=2)] | None, doc("all elements are in [low, high]")
+    ] = None
+    sum: Annotated[SumSpec | None, doc("the sum of all elements: a number, or one with a tolerance")] = None
+    unique: Annotated[Literal[True] | None, doc("no two elements are equal")] = None
+    sorted: Annotated[Literal["ascending", "descending"] | None, doc("the order; equal neighbours are allowed")] = None
+    monotone: Annotated[Literal["increasing", "decreasing"] | None, doc("the strict order")] = None
+    all_equal: Annotated[LiteralValue | None, doc("all elements are equal, or equal this value")] = None
+    equals: Annotated[Text | None, doc("equal to this buffer before the first launch")] = None
+    permutation: Annotated[Text | None, doc("the values of this buffer (before the launch), in any order")] = None
+    rows: Annotated[Rows | None, doc("row → its value, or a list of the values of all its elements")] = None
+    python: Annotated[FunctionPath | None, doc("module.py:function, f(array, case)")] = None
+    races: Annotated[Literal[True] | None, doc("of `device`: two threads touch the same bytes in no order")] = None
+    uninitialized: Annotated[Literal[True] | None, doc("of `device`: memory is read that nobody wrote")] = None
+    barriers: Annotated[Literal[True] | None, doc("of `device`: threads do not meet at a barrier")] = None
+    leaks: Annotated[Literal[True] | None, doc("of `device`: memory from malloc is not freed")] = None
+    all: Annotated[Literal[True] | None, doc("of `device`: all of its checks")] = None
 
-    @model_validator(mode="before")
     @classmethod
-    def _words(cls, value: Any) -> Any:
+    def as_mapping(cls, value: Any) -> Any:
+        """Take the short forms of the mapping."""
         if isinstance(value, str):
             return cls.of_word(value, "check")
         if not isinstance(value, dict) or len(value) != 1:

@@ -4,50 +4,52 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, model_validator
+from msgspec import Meta
 
+from gpuregress.foundation.document.forms import Spec, doc
 from gpuregress.foundation.document.problems import show
-from gpuregress.jobs.spec.models.base import Spec
 from gpuregress.jobs.spec.models.values import Expr
 
-Axes = Annotated[list[Expr], Field(min_length=1, max_length=5)]
-InnerAxes = Annotated[list[Expr], Field(min_length=1, max_length=3)]
+Axes = Annotated[list[Expr], Meta(min_length=1, max_length=5)]
+InnerAxes = Annotated[list[Expr], Meta(min_length=1, max_length=3)]
 
 
-class Im2colSpec(Spec):
+class Im2colSpec(Spec, frozen=True):
     """Pixels of an im2col map, in place of a box."""
 
-    lower: InnerAxes = Field(description="lower corner of the bounding box along D, H, W; as many as the tensor has")
-    upper: InnerAxes = Field(description="upper corner, from the end: 0 is the last element, -1 the one before")
-    channels: Expr = Field(description="elements of each pixel that are loaded")
-    pixels: Expr = Field(description="pixels that are loaded")
+    lower: Annotated[InnerAxes, doc("lower corner of the bounding box along D, H, W; as many as the tensor has")]
+    upper: Annotated[InnerAxes, doc("upper corner, from the end: 0 is the last element, -1 the one before")]
+    channels: Annotated[Expr, doc("elements of each pixel that are loaded")]
+    pixels: Annotated[Expr, doc("pixels that are loaded")]
 
 
-class TensorMapSpec(Spec):
+class TensorMapSpec(Spec, frozen=True):
     """Tensor map of a buffer. Kernels get a CUtensorMap in place of a pointer."""
 
-    box: Axes | None = Field(None, description="elements of a copied box along each axis, slowest first like shape")
-    shape: Axes | None = Field(None, description="elements of the tensor along each axis; default: the buffer's shape")
-    strides: Annotated[list[Expr], Field(max_length=4)] | None = Field(
-        None, description="bytes between elements along each axis but the last; default: without gaps"
+    box: Annotated[Axes | None, doc("elements of a copied box along each axis, slowest first like shape")] = None
+    shape: Annotated[Axes | None, doc("elements of the tensor along each axis; default: the buffer's shape")] = None
+    strides: Annotated[
+        Annotated[list[Expr], Meta(max_length=4)] | None,
+        doc("bytes between elements along each axis but the last; default: without gaps"),
+    ] = None
+    element_strides: Annotated[Axes | None, doc("step between copied elements along each axis, 1 to 8; default: 1")] = (
+        None
     )
-    element_strides: Axes | None = Field(
-        None, description="step between copied elements along each axis, 1 to 8; default: 1"
-    )
-    swizzle: Literal["none", "32B", "64B", "128B"] = Field("none", description="order of chunks in shared memory")
-    interleave: Literal["none", "16B", "32B"] = Field("none", description="slices of channels in global memory")
-    oob_fill: Literal["zeros", "nan"] = Field("zeros", description="elements outside the tensor")
-    l2_promotion: Literal["none", "64B", "128B", "256B"] = Field(
-        "none", description="bytes that the L2 cache fetches at once; changes no result"
-    )
-    type: Literal["float32_ftz", "tfloat32", "tfloat32_ftz"] | None = Field(
-        None, description="another type for float32 elements; default: the buffer's"
-    )
-    im2col: Im2colSpec | None = Field(None, description="an im2col map: pixels in place of a box")
+    swizzle: Annotated[Literal["none", "32B", "64B", "128B"], doc("order of chunks in shared memory")] = "none"
+    interleave: Annotated[Literal["none", "16B", "32B"], doc("slices of channels in global memory")] = "none"
+    oob_fill: Annotated[Literal["zeros", "nan"], doc("elements outside the tensor")] = "zeros"
+    l2_promotion: Annotated[
+        Literal["none", "64B", "128B", "256B"], doc("bytes that the L2 cache fetches at once; changes no result")
+    ] = "none"
+    type: Annotated[
+        Literal["float32_ftz", "tfloat32", "tfloat32_ftz"] | None,
+        doc("another type for float32 elements; default: the buffer's"),
+    ] = None
+    im2col: Annotated[Im2colSpec | None, doc("an im2col map: pixels in place of a box")] = None
 
-    @model_validator(mode="before")
     @classmethod
-    def _form(cls, value: Any) -> Any:
+    def as_mapping(cls, value: Any) -> Any:
+        """Take the short forms of the mapping."""
         if not isinstance(value, dict):
             raise ValueError(f"expected a mapping, such as {{box: [64, 64], swizzle: 128B}}, got {show(value)}")
         if ("box" in value) == ("im2col" in value):

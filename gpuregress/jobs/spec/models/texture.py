@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, cast
 
-from pydantic import Field, PlainValidator, WithJsonSchema, model_validator
+import msgspec
 
+from gpuregress.foundation.document.forms import Reads, Spec, doc
 from gpuregress.foundation.document.problems import show
-from gpuregress.jobs.spec.models.base import Spec
 
 MODES = ("wrap", "clamp", "mirror", "border")
 
@@ -39,31 +39,33 @@ def _surface(value: Any) -> bool | str:
     raise ValueError(f"expected true, false or layered, got {show(value)}")
 
 
-Modes = Annotated[list[str], PlainValidator(_modes), WithJsonSchema(_MODES_SCHEMA)]
-Flag = Annotated[bool, PlainValidator(_flag), WithJsonSchema({"type": "boolean"})]
+Modes = Annotated[list[str], Reads(_modes, _MODES_SCHEMA)]
+Flag = Annotated[bool, Reads(_flag, {"type": "boolean"})]
 
-Surface = Annotated[bool | str, PlainValidator(_surface), WithJsonSchema({"enum": [True, False, "layered"]})]
+Surface = Annotated[bool | str, Reads(_surface, {"enum": [True, False, "layered"]})]
 
 
-class TextureSpec(Spec):
+class TextureSpec(Spec, frozen=True):
     """Texture object of a buffer. Kernels get a cudaTextureObject_t in place of a pointer."""
 
-    filter: Literal["point", "linear"] = Field("point", description="linear interpolates between the nearest elements")
-    address: Modes = Field(["clamp"], description="mode for coordinates outside; a list: along x, y, z")
-    normalized: Flag = Field(False, description="coordinates go from 0 to 1 (wrap and mirror need it)")
-    read: Literal["element", "normalized_float"] = Field(
-        "element", description="normalized_float: 8- and 16-bit integers become 0 to 1, or -1 to 1"
+    filter: Annotated[Literal["point", "linear"], doc("linear interpolates between the nearest elements")] = "point"
+    address: Annotated[Modes, doc("mode for coordinates outside; a list: along x, y, z")] = msgspec.field(
+        default_factory=lambda: ["clamp"]
     )
-    kind: Literal["plain", "layered", "cube", "cube-layered"] = Field(
-        "plain", description="layered for tex1DLayered, tex2DLayered; cube for texCubemap, with six faces"
-    )
-    memory: Literal["array", "linear"] = Field(
-        "array", description="array for tex1D, tex2D, tex3D; linear for tex1Dfetch"
-    )
+    normalized: Annotated[Flag, doc("coordinates go from 0 to 1 (wrap and mirror need it)")] = False
+    read: Annotated[
+        Literal["element", "normalized_float"],
+        doc("normalized_float: 8- and 16-bit integers become 0 to 1, or -1 to 1"),
+    ] = "element"
+    kind: Annotated[
+        Literal["plain", "layered", "cube", "cube-layered"],
+        doc("layered for tex1DLayered, tex2DLayered; cube for texCubemap, with six faces"),
+    ] = "plain"
+    memory: Annotated[Literal["array", "linear"], doc("array for tex1D, tex2D, tex3D; linear for tex1Dfetch")] = "array"
 
-    @model_validator(mode="before")
     @classmethod
-    def _form(cls, value: Any) -> Any:
+    def as_mapping(cls, value: Any) -> Any:
+        """Take the short forms of the mapping."""
         if not isinstance(value, dict):
             raise ValueError(f"expected a mapping, such as {{filter: linear}} or {{}}, got {show(value)}")
         return value

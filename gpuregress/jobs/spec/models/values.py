@@ -7,12 +7,10 @@ import re
 from collections.abc import Iterable
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, Field, PlainValidator, WithJsonSchema
-
 from gpuregress.foundation.document import units
+from gpuregress.foundation.document.forms import Reads, Spec, doc
 from gpuregress.foundation.document.problems import invalid, show
 from gpuregress.jobs.spec import expressions
-from gpuregress.jobs.spec.models.base import Spec
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
 _FUNCTION = re.compile(r"(?P<path>[^:]+\.py):(?P<name>(?:[A-Za-z_]|\{[^{}:]+\})(?:\w|\{[^{}:]+\})*)")
@@ -33,13 +31,13 @@ def _expression(value: Any) -> int | float | str:
     return value
 
 
-class PlainTextSpec(Spec):
+class PlainTextSpec(Spec, frozen=True):
     """Text that is not an expression."""
 
-    text: str = Field(description="taken as it is")
+    text: Annotated[str, doc("taken as it is")]
 
 
-class PythonSourceSpec(Spec):
+class PythonSourceSpec(Spec, frozen=True):
     """A Python function that returns PTX."""
 
     python: str
@@ -164,7 +162,7 @@ LITERAL_SCHEMA: dict[str, Any] = {
     "$comment": "expression, `true`, `false`, `nan` or `inf`",
     "anyOf": [{"type": "number"}, _EXPRESSION, {"type": "boolean"}],
 }
-_FUNCTION_SCHEMA = {"$comment": "`module.py:function`", "type": "string", "pattern": rf"^{_FUNCTION.pattern}$"}
+FUNCTION_SCHEMA = {"$comment": "`module.py:function`", "type": "string", "pattern": rf"^{_FUNCTION.pattern}$"}
 _TEXT_SCHEMA = {"$comment": "text", "anyOf": [{"type": "string", "pattern": r"\S"}, {"type": "number"}]}
 
 
@@ -183,57 +181,53 @@ def _amount_schema(title: str, names: Iterable[str]) -> dict[str, Any]:
     return {"$comment": title, "anyOf": options}
 
 
-Expr = Annotated[int | float | str, PlainValidator(_expression), WithJsonSchema(NUMBER_SCHEMA)]
-LiteralValue = Annotated[int | float | str | bool, PlainValidator(_literal), WithJsonSchema(LITERAL_SCHEMA)]
+Expr = Annotated[int | float | str, Reads(_expression, NUMBER_SCHEMA)]
+LiteralValue = Annotated[int | float | str | bool, Reads(_literal, LITERAL_SCHEMA)]
 LiteralValues = Annotated[
     int | float | str | bool | list[int | float | str | bool],
-    PlainValidator(_literals),
-    WithJsonSchema({"anyOf": [*LITERAL_SCHEMA["anyOf"], {"type": "array", "items": LITERAL_SCHEMA, "minItems": 1}]}),
+    Reads(_literals, {"anyOf": [*LITERAL_SCHEMA["anyOf"], {"type": "array", "items": LITERAL_SCHEMA, "minItems": 1}]}),
 ]
 ParameterValue = Annotated[
     int | float | str | bool | PlainTextSpec,
-    PlainValidator(_parameter_value),
-    WithJsonSchema(
+    Reads(
+        _parameter_value,
         {
             "$comment": "expression, text, `true`, `false` or `{text: …}`",
             "anyOf": [*({"type": kind} for kind in ("number", "string", "boolean")), TEXT_MAPPING_SCHEMA],
-        }
+        },
     ),
 ]
-Name = Annotated[str, BeforeValidator(_name), WithJsonSchema(NAME_SCHEMA)]
-ParameterName = Annotated[str, BeforeValidator(_parameter_name), WithJsonSchema(NAME_SCHEMA)]
+Name = Annotated[str, Reads(_name, NAME_SCHEMA)]
+ParameterName = Annotated[str, Reads(_parameter_name, NAME_SCHEMA)]
 StatusCode = Annotated[
     int,
-    PlainValidator(_code),
-    WithJsonSchema({"$comment": "whole number", "type": "string", "pattern": r"^[-+]?([0-9]+|0[xX][0-9a-fA-F]+)$"}),
+    Reads(_code, {"$comment": "whole number", "type": "string", "pattern": r"^[-+]?([0-9]+|0[xX][0-9a-fA-F]+)$"}),
 ]
-RowNumber = Annotated[str, PlainValidator(_row), WithJsonSchema(_EXPRESSION)]
-FunctionPath = Annotated[str, PlainValidator(_function), WithJsonSchema(_FUNCTION_SCHEMA)]
-Seconds = Annotated[
-    float, PlainValidator(_seconds), WithJsonSchema(_amount_schema("seconds, or a time as `2min`", units.SECONDS))
-]
-Size = Annotated[int, PlainValidator(_size), WithJsonSchema(_amount_schema("bytes, or a size as `4GiB`", units.BYTES))]
-Text = Annotated[str, PlainValidator(_text), WithJsonSchema(_TEXT_SCHEMA)]
+RowNumber = Annotated[str, Reads(_row, _EXPRESSION)]
+FunctionPath = Annotated[str, Reads(_function, FUNCTION_SCHEMA)]
+Seconds = Annotated[float, Reads(_seconds, _amount_schema("seconds, or a time as `2min`", units.SECONDS))]
+Size = Annotated[int, Reads(_size, _amount_schema("bytes, or a size as `4GiB`", units.BYTES))]
+Text = Annotated[str, Reads(_text, _TEXT_SCHEMA)]
 _PYTHON_SOURCE_SCHEMA = {
     "type": "object",
-    "properties": {"python": _FUNCTION_SCHEMA},
+    "properties": {"python": FUNCTION_SCHEMA},
     "required": ["python"],
     "additionalProperties": False,
 }
 SourceText = Annotated[
     str | PythonSourceSpec,
-    PlainValidator(_source),
-    WithJsonSchema(
-        {"$comment": "a file, or `{python: build.py:function}`", "anyOf": [_TEXT_SCHEMA, _PYTHON_SOURCE_SCHEMA]}
+    Reads(
+        _source,
+        {"$comment": "a file, or `{python: build.py:function}`", "anyOf": [_TEXT_SCHEMA, _PYTHON_SOURCE_SCHEMA]},
     ),
 ]
 Constant = Annotated[
     int | float | str | bool | PlainTextSpec | None,
-    PlainValidator(_constant),
-    WithJsonSchema(
+    Reads(
+        _constant,
         {
             "$comment": "expression, `true`, `false`, `null` or `{text: …}`",
             "anyOf": [*LITERAL_SCHEMA["anyOf"], {"type": "null"}, TEXT_MAPPING_SCHEMA],
-        }
+        },
     ),
 ]

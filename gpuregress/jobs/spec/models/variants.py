@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, PlainValidator, WithJsonSchema, model_validator
+from msgspec import Meta
 
+from gpuregress.foundation.document.forms import Reads, Spec, doc
 from gpuregress.foundation.document.problems import show
 from gpuregress.gpu import architecture_names as architectures
-from gpuregress.jobs.spec.models.base import Spec
 
 AXES = ("fmad", "fast_math", "arch")
 """The settings that vary, in the order of the names of combinations."""
@@ -23,8 +23,8 @@ def _switch(value: Any) -> str:
     return str(value)
 
 
-Switch = Annotated[str, PlainValidator(_switch), WithJsonSchema({"enum": ["on", "off", True, False]})]
-Switches = Annotated[list[Switch], Field(min_length=1)]
+Switch = Annotated[str, Reads(_switch, {"enum": ["on", "off", True, False]})]
+Switches = Annotated[list[Switch], Meta(min_length=1)]
 
 
 def _arch(value: Any) -> str:
@@ -35,25 +35,25 @@ def _arch(value: Any) -> str:
 
 
 _ARCHITECTURES = rf"^sm_({'|'.join(map(str, architectures.KNOWN))})[af]?$"
-Arch = Annotated[str, PlainValidator(_arch), WithJsonSchema({"type": "string", "pattern": _ARCHITECTURES})]
+Arch = Annotated[str, Reads(_arch, {"type": "string", "pattern": _ARCHITECTURES})]
 
 
-class VariantsSpec(Spec):
+class VariantsSpec(Spec, frozen=True):
     """Compiler settings. The case is built in every combination and compared with the first one."""
 
-    fmad: Switches | None = Field(None, description="whether the compiler fuses a*b+c into an fma (-fmad)")
-    fast_math: Switches | None = Field(None, description="whether it takes fast instructions (--use_fast_math)")
-    arch: Annotated[list[Arch], Field(min_length=1)] | None = Field(None, description="architectures to compile for")
-    differences: Literal["report", "fail"] = Field(
-        "report", description="report: tell what changes; fail: each buffer must keep its rule in every combination"
-    )
+    fmad: Annotated[Switches | None, doc("whether the compiler fuses a*b+c into an fma (-fmad)")] = None
+    fast_math: Annotated[Switches | None, doc("whether it takes fast instructions (--use_fast_math)")] = None
+    arch: Annotated[Annotated[list[Arch], Meta(min_length=1)] | None, doc("architectures to compile for")] = None
+    differences: Annotated[
+        Literal["report", "fail"],
+        doc("report: tell what changes; fail: each buffer must keep its rule in every combination"),
+    ] = "report"
 
-    @model_validator(mode="after")
-    def _combinations(self) -> VariantsSpec:
+    def check(self) -> None:
+        """Refuse keys that do not fit together."""
         for name in AXES:
             values = getattr(self, name) or []
             if len(set(values)) < len(values):
                 raise ValueError(f"{name} lists a value twice: {', '.join(values)}")
         if all(len(getattr(self, name) or ()) < 2 for name in AXES):
             raise ValueError("has one combination, and nothing to compare: give a list of two, as fmad: [on, off]")
-        return self

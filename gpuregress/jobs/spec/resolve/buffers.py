@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
@@ -10,7 +9,7 @@ from gpuregress.foundation import records
 from gpuregress.foundation.document import units
 from gpuregress.foundation.document.problems import suggestion
 from gpuregress.foundation.document.reader import Key
-from gpuregress.foundation.frozen import dataclass
+from gpuregress.gpu.records import Record, replace
 from gpuregress.jobs.spec.load import JobFile
 from gpuregress.jobs.spec.models.buffer import BufferSpec, FillSpec
 from gpuregress.jobs.spec.resolve import data_files, element_types, functions, tensor_maps, textures
@@ -22,8 +21,7 @@ T = TypeVar("T")
 FillProblem = Callable[[records.Buffer], str | None]
 
 
-@dataclass(frozen=True, slots=True)
-class FillSources:
+class FillSources(Record):
     """The sources of fills besides the job itself.
 
     Attributes:
@@ -89,7 +87,7 @@ def _buffer(scope: Scope, name: str, item: BufferSpec, fill: records.Fill | None
             (*key, "tensormap"), "a buffer is a texture, a surface or a tensor map: kernels are given one of them"
         )
     mapped = tensor_maps.tensor_map(scope, item.tensormap, buffer, key)
-    return dataclasses.replace(buffer, texture=sampled, tensor_map=mapped)
+    return replace(buffer, texture=sampled, tensor_map=mapped)
 
 
 def _is_sound(scope: Scope, item: BufferSpec, buffer: records.Buffer, memory: int, fill_problem: FillProblem) -> bool:
@@ -165,7 +163,7 @@ def _options(scope: Scope, kind: str, setting: Any, key: Key, earlier: FindEarli
         items = setting if many else [setting]
         values = _known([scope.number(value, (*key, at) if many else key) for at, value in enumerate(items)])
         return None if values is None else records.Values(values)
-    names = type(setting).model_fields
+    names = setting.key_names()
     numbers = _known([scope.number(getattr(setting, name), (*key, name)) for name in names])
     if numbers is None:
         return None

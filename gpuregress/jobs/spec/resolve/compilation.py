@@ -8,8 +8,8 @@ from typing import Literal
 
 from gpuregress.foundation.document.problems import suggestion
 from gpuregress.foundation.document.reader import Key
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.gpu import architecture_names as architectures
+from gpuregress.gpu.records import Record
 from gpuregress.jobs.spec import templates
 from gpuregress.jobs.spec.expressions import Value
 from gpuregress.jobs.spec.models.compilation import CompileSpec, MacroGroupSpec
@@ -28,8 +28,7 @@ _OWNED = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class CompileSettings:
+class CompileSettings(Record):
     """A compilation with its parameters filled in.
 
     Attributes:
@@ -68,7 +67,7 @@ def compile_settings(scope: Scope, given: CompileSpec, key: Key, card: str | Non
         macros = _macros(scope, group, (*key, "defines"), position)
         _check_names(scope, macros, group, (*key, "defines"))
         defines |= macros
-    arch = card if card and "arch" not in given.model_fields_set else _architecture(scope, given.arch, (*key, "arch"))
+    arch = card if card and "arch" not in given.written else _architecture(scope, given.arch, (*key, "arch"))
     if arch is not None:
         check_card(scope, arch, (*key, "arch"), card)
     if scope.problems.reported > before or arch is None:

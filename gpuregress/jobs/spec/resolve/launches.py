@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from gpuregress.foundation import dtypes, records
+from gpuregress.foundation.document.forms import Spec
 from gpuregress.foundation.document.problems import suggestion
 from gpuregress.foundation.document.reader import Key
 from gpuregress.foundation.records import SM_90, Dim3
@@ -50,7 +51,7 @@ def of_reference(
         if launch.source is not None:
             key = ("reference", name, "launches", position, "source")
             scope.problems.add(key, f"a reference has one source: name it in reference.{name}.source")
-        for setting in _LANGUAGE_SETTINGS & launch.model_fields_set:
+        for setting in _LANGUAGE_SETTINGS & launch.written:
             key = ("reference", name, "launches", position, setting)
             scope.problems.add(key, f"a reference has one kernel in Python: say it in reference.{name}.{setting}")
     return _unrolled(file, scope, buffers, enumerate(given), ("reference", name, "launches"))
@@ -152,7 +153,7 @@ class _LaunchResolver:
 
     def steps(self, scope: Scope, repeat: int) -> list[records.Launch]:
         swap = self._swap(scope)
-        if "repeat" not in self.launch.model_fields_set:
+        if "repeat" not in self.launch.written:
             return [launch for launch in [self._step(scope, swap)] if launch]
         if not _uses_step(self.launch):
             launch = self._step(scope.with_step(0), swap)
@@ -342,7 +343,8 @@ def _written_names(file: JobFile) -> tuple[str, ...]:
 
 
 def _uses_step(launch: LaunchSpec) -> bool:
-    texts: Iterator[str] = _texts(launch.model_dump(exclude={"repeat", "swap", "kernel", "source"}))
+    given = [value for name, value in launch.present().items() if name not in ("repeat", "swap", "kernel", "source")]
+    texts: Iterator[str] = _texts(given)
     of_kernel = "step" in templates.names_in(launch.kernel)
     return of_kernel or any("step" in expressions.names_in(text) for text in texts)
 
@@ -350,6 +352,8 @@ def _uses_step(launch: LaunchSpec) -> bool:
 def _texts(value: Any) -> Iterator[str]:
     if isinstance(value, str):
         yield value
+    elif isinstance(value, Spec):
+        yield from _texts(list(value.present().values()))
     elif isinstance(value, dict | list):
         for item in value.values() if isinstance(value, dict) else value:
             yield from _texts(item)

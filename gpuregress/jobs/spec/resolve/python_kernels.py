@@ -5,7 +5,6 @@ They are checked against the function, whose file is read and not imported.
 
 from __future__ import annotations
 
-import dataclasses
 import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
@@ -14,6 +13,7 @@ from gpuregress.foundation import dtypes, records
 from gpuregress.foundation.document.problems import suggestion
 from gpuregress.foundation.document.reader import Key
 from gpuregress.foundation.records import PythonKernel
+from gpuregress.gpu.records import replace
 from gpuregress.jobs.spec.load import JobFile
 from gpuregress.jobs.spec.models.job import JobSpec
 from gpuregress.jobs.spec.models.launch import LaunchSpec
@@ -91,7 +91,7 @@ def tuning_applies(levels: Levels, configuration: Configuration) -> bool:
         constants = getattr(spec, "constants", None) or {}
         if any(name in constants for name in configuration.constants):
             return False
-        if any(name in spec.model_fields_set for name in configuration.settings):
+        if any(name in spec.written for name in configuration.settings):
             return False
     return True
 
@@ -129,7 +129,7 @@ class _KernelResolver:
     def _given(self, name: str) -> tuple[Any, Key]:
         """A setting and its key, from the first level that has it; without any, the key that asks for it."""
         for spec, key in self._levels:
-            if name in spec.model_fields_set and getattr(spec, name) is not None:
+            if name in spec.written and getattr(spec, name) is not None:
                 return getattr(spec, name), (*key, name)
         _, key = self._levels[-1]
         return None, key or ("source",)
@@ -301,7 +301,7 @@ def with_arguments(
         if arguments != seen[first]:
             text = f"differ from those of launches[{first}], and heuristics of {kernel.function} compute constants from"
             scope.error((*section, origin, "args"), f"{text} them: give one launch its own constants")
-    return dataclasses.replace(kernel, arguments=seen.get(first, {}))
+    return replace(kernel, arguments=seen.get(first, {}))
 
 
 def _heuristic_value(
@@ -450,7 +450,7 @@ def check_descriptors(
                     other = f"{buffer.name} is a descriptor with block [{blocks[buffer.name]}] elsewhere in the case"
                     scope.error(("launches", launch.origin, "args", at), f"{other}, and here with [{block}]")
                 elif buffer.tensor_map is None:
-                    given = TensorMapSpec.model_validate({"box": [int(number) for number in block.split(",")]})
+                    given = TensorMapSpec.of({"box": [int(number) for number in block.split(",")]})
                     tensor_maps.tensor_map(scope, given, buffer, ("buffers", buffer.name))
 
 

@@ -39,7 +39,7 @@ def rule(scope: Scope, item: RuleSpec, element: ElementType, key: Key) -> record
         statistics=_statistics(scope, item, key),
         verify=user_functions.existing(scope, item.verify, (*key, "verify")) if item.verify else None,
     )
-    others = [name for name in item.model_fields_set if name not in ("verify", "rtol", "atol", "ulp")]
+    others = [name for name in item.written if name not in ("verify", "rtol", "atol", "ulp")]
     if item.verify and others:
         text = f"stands in place of all rules but a tolerance: take out {', '.join(sorted(others))}"
         scope.error((*key, "verify"), text)
@@ -71,7 +71,7 @@ def _outliers(scope: Scope, item: RuleSpec, key: Key) -> records.Outliers | None
 def _metric(scope: Scope, item: RuleSpec, key: Key) -> dict[str, float]:
     if item.metric is None:
         return {}
-    given = {name: getattr(item.metric, name) for name in type(item.metric).model_fields}
+    given = {name: getattr(item.metric, name) for name in item.metric.key_names()}
     limits = {
         name: scope.real(value, (*key, "metric", name), low=0) for name, value in given.items() if value is not None
     }
@@ -180,7 +180,7 @@ def _check(
 
 def _nonzero(scope: Scope, setting: CountSpec, buffer: records.Buffer, key: Key) -> records.Check | None:
     """A number of elements: a plain number where only the smallest is given."""
-    written = {name: getattr(setting, name) for name in type(setting).model_fields}
+    written = {name: getattr(setting, name) for name in setting.key_names()}
     given = {name: value for name, value in written.items() if value is not None}
     if list(given) == ["at_least"]:
         number = scope.whole(given["at_least"], key, low=1, what="elements")

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from gpuregress.foundation.document.problems import Problems
 from gpuregress.foundation.document.reader import Key, dotted
-from gpuregress.foundation.frozen import dataclass
+from gpuregress.gpu.records import Record, replace
 from gpuregress.jobs.spec import expressions, templates
 from gpuregress.jobs.spec.expressions import ExpressionError, Number, Value
 
@@ -17,8 +16,7 @@ if TYPE_CHECKING:
     from gpuregress.toolchain.python_kernels.autotuning import Configuration
 
 
-@dataclass(frozen=True, slots=True)
-class Scope:
+class Scope(Record):
     """The values of names in one case.
 
     Attributes:
@@ -42,7 +40,7 @@ class Scope:
         return self._with("step", step)
 
     def _with(self, name: str, number: int) -> Scope:
-        return dataclasses.replace(self, names={**self.names, name: number}, added=self.added | {name})
+        return replace(self, names={**self.names, name: number}, added=self.added | {name})
 
     @property
     def parameters(self) -> dict[str, Value]:

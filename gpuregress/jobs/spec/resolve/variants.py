@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 import re
 
 from gpuregress.foundation import records
+from gpuregress.gpu.records import replace
 from gpuregress.jobs.spec.load import JobFile
 from gpuregress.jobs.spec.models.variants import AXES
 from gpuregress.jobs.spec.resolve.compilation import check_card
@@ -56,7 +56,7 @@ def _varied(sources: Sources, choice: dict[str, str]) -> Sources:
     return tuple(
         source
         if _is_taken(source)
-        else dataclasses.replace(source, options=(*source.options, *options), arch=choice.get("arch", source.arch))
+        else replace(source, options=(*source.options, *options), arch=choice.get("arch", source.arch))
         for source in sources
     )
 
@@ -72,7 +72,7 @@ def _check(file: JobFile, scope: Scope, sources: Sources, axes: list[str]) -> No
         names = " and ".join(source.path.rpartition("/")[2] for source in sources)
         taken = "is taken as it is" if len(sources) == 1 else "are taken as they are"
         scope.error(("variants",), f"has no effect: {names} {taken}, not compiled")
-    if "arch" in axes and "arch" in given.model_fields_set:
+    if "arch" in axes and "arch" in given.written:
         scope.error(("variants", "arch"), "is given, and compile.arch is, too: the first of the list is the case's own")
     for position, arch in enumerate((file.job.variants and file.job.variants.arch) or ()):
         check_card(scope, arch, ("variants", "arch", position), file.job.card)

@@ -7,17 +7,17 @@ worst element by each measure, the first few that break the bound, and the ULP h
 from __future__ import annotations
 
 import math
-from dataclasses import field
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 
 from gpuregress.foundation.dtypes import ElementType, Part
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.numeric import ordinals
 from gpuregress.foundation.numeric.decimals import words
 from gpuregress.foundation.numeric.ordinals import Array, Mask
 from gpuregress.foundation.records import Element, OutlierCounts, Rule, SideCounts, UlpFigures
+from gpuregress.gpu.records import Record
 from gpuregress.judge.compare.comparison_request import ComparisonRequest
 from gpuregress.judge.compare.metrics.tolerance_use import ToleranceUse
 from gpuregress.judge.compare.rules import elementwise
@@ -57,8 +57,7 @@ class ErrorSums:
         return self.scale * math.sqrt(self.squares) if math.isfinite(self.scale) else math.inf
 
 
-@dataclass(frozen=True, slots=True)
-class DifferingPart:
+class DifferingPart(Record):
     """One differing part of an element, not yet formatted: both sides as arrays of one."""
 
     part: Part
@@ -75,8 +74,7 @@ class WorstPart:
     differing_part: DifferingPart | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ListedElements:
+class ListedElements(Record):
     """The differing elements that a report shows.
 
     Attributes:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Literal
 
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.records import Outliers, Rule
+from gpuregress.gpu.records import Record, replace
 
 
-@dataclass(frozen=True, slots=True)
-class Bound:
+class Bound(Record):
     """The largest error of one element; without any limit every bit must be equal.
 
     With both a tolerance and `ulp`, an element must keep only one of them: `atol` for values near zero, `ulp` for the
@@ -52,4 +50,4 @@ class Bound:
 
     def for_pairing(self) -> Bound:
         """The same bound with NaN equal to NaN: `nan: never` is judged once for the buffer."""
-        return dataclasses.replace(self, nan="equal")
+        return replace(self, nan="equal")

@@ -12,9 +12,9 @@ import numpy.typing as npt
 
 from gpuregress.foundation import dtypes
 from gpuregress.foundation.dtypes import ElementType, Scalar
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.numeric import ordinals
 from gpuregress.foundation.numeric.ordinals import Array, Mask
+from gpuregress.gpu.records import Record
 from gpuregress.judge.compare.rules import elementwise
 from gpuregress.judge.compare.rules.bound import Bound
 from gpuregress.judge.compare.rules.elementwise import Floats
@@ -23,8 +23,7 @@ Indices = npt.NDArray[np.int64]
 _SAMPLE = 256
 
 
-@dataclass(frozen=True, slots=True)
-class MatchCriterion:
+class MatchCriterion(Record):
     """Criterion by which two records match.
 
     Attributes:
@@ -56,8 +55,7 @@ class MatchCriterion:
         return self.bound.for_pairing()
 
 
-@dataclass(frozen=True, slots=True)
-class CandidateWindows:
+class CandidateWindows(Record):
     """The expected rows sorted by one part, so that the possible partners of a row are contiguous.
 
     Attributes:

@@ -6,15 +6,15 @@ and sorting columns apart hides swaps: neither is done.
 
 from __future__ import annotations
 
-import dataclasses
-
 import numpy as np
 
+from gpuregress.foundation import dtypes
 from gpuregress.foundation.dtypes import ElementType
 from gpuregress.foundation.numeric import row_hash
 from gpuregress.foundation.numeric.decimals import word
 from gpuregress.foundation.numeric.ordinals import Array
 from gpuregress.foundation.records import AnyOrderFigures, Comparison, Element, InOrderFigures, OutlierCounts
+from gpuregress.gpu.records import replace
 from gpuregress.judge.compare.comparison_request import ComparisonRequest
 from gpuregress.judge.compare.metrics import error_norms, tolerance_use
 from gpuregress.judge.compare.metrics.difference_statistics import (
@@ -31,26 +31,6 @@ from gpuregress.judge.compare.unordered.bipartite_matching import TooManyCandida
 from gpuregress.judge.compare.unordered.candidates import Indices, MatchCriterion
 
 _FREE = -1
-
-
-def key_parts(element_type: ElementType, key: tuple[str, ...]) -> tuple[int, ...]:
-    """The positions of a rule's key columns among the parts; `pos` stands for `pos.x`, `pos.y` and so on.
-
-    Raises:
-        ValueError: an unknown column; the message has the known ones.
-    """
-    positions: list[int] = []
-    for name in key:
-        columns = [
-            position
-            for position, part in enumerate(element_type.parts)
-            if part.name == name or part.name.startswith(f"{name}.")
-        ]
-        if not columns:
-            names = ", ".join(part.name for part in element_type.parts if part.name) or "none"
-            raise ValueError(f"{element_type.name} has no column {name!r}; it has {names}")
-        positions += columns
-    return tuple(positions)
 
 
 def compare_any(request: ComparisonRequest, expected: Array, actual: Array) -> Comparison:
@@ -75,7 +55,7 @@ def compare_keyed(request: ComparisonRequest, expected: Array, actual: Array) ->
     """
     kind = request.element_type
     try:
-        keys = key_parts(kind, request.rule.key)
+        keys = dtypes.key_parts(kind, request.rule.key)
     except ValueError as wrong:
         return request.result(
             same=False,
@@ -149,7 +129,7 @@ def _result(
     same = not problems
     merge = rule.signed_zero == "equal"
     listed = statistics.listed()
-    figures = dataclasses.replace(
+    figures = replace(
         statistics.figures(listed),
         outliers=outliers,
         metrics=error_norms.figures(metrics),

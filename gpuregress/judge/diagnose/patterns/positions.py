@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from gpuregress.foundation.frozen import dataclass
 from gpuregress.foundation.records import Finding
+from gpuregress.gpu.records import Record
 from gpuregress.judge.diagnose.evidence import DENSE, Evidence, Mask, listed, share
 from gpuregress.judge.diagnose.thread_mapping import WARP, Indices
 
@@ -123,8 +123,7 @@ def _nth(number: int) -> str:
     return f"{number}{ending}"
 
 
-@dataclass(frozen=True, slots=True)
-class _Matrix:
+class _Matrix(Record):
     """The differing elements of a buffer as a matrix, all axes but the last as its rows."""
 
     evidence: Evidence

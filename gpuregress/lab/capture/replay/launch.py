@@ -10,17 +10,16 @@ import json
 import subprocess
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from gpuregress.foundation import storage
 from gpuregress.foundation.records import from_json, to_json
+from gpuregress.gpu.records import Record
 
 Dim3 = tuple[int, int, int]
 
 
-@dataclass(frozen=True, slots=True)
-class ReplayMemory:
+class ReplayMemory(Record):
     """A buffer of a replay: a part of the contents that were kept.
 
     Attributes:
@@ -40,8 +39,7 @@ class ReplayMemory:
     after: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Patch:
+class Patch(Record):
     """A pointer in the parameters: byte of the parameter space, buffer, byte of the buffer."""
 
     at: int
@@ -49,8 +47,7 @@ class Patch:
     offset: int
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(Record):
     """A launch to be replayed.
 
     Attributes:
@@ -78,8 +75,7 @@ class Request:
     notes: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Replay:
+class Replay(Record):
     """The result.
 
     Attributes:
@@ -96,7 +92,7 @@ class Replay:
     read: tuple[tuple[tuple[int, int], ...], ...] = ()
     written: tuple[tuple[tuple[int, int], ...], ...] = ()
     differing: tuple[int, ...] = ()
-    first: tuple[int, ...] = field(default=())
+    first: tuple[int, ...] = ()
 
     @property
     def is_equal(self) -> bool:

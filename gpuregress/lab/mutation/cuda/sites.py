@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from gpuregress.foundation.frozen import dataclass
+from gpuregress.gpu.records import Record
 from gpuregress.lab.mutation.mutants import Edit
 
 if TYPE_CHECKING:
@@ -17,16 +17,14 @@ _ANNOTATIONS = re.compile(r"(?:(?:\b(?:__\w+__|alignas|static|extern|volatile|co
 _DECLARATIONS = ("declaration", "type_definition", "alias_declaration", "using_declaration")
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(Record):
     """A change that an operator proposes: its edits, and the expression or statement that it is a part of."""
 
     edits: tuple[Edit, ...]
     node: Node
 
 
-@dataclass(frozen=True, slots=True)
-class Code:
+class Code(Record):
     """A text with its syntax tree, of the same offsets.
 
     Attributes:

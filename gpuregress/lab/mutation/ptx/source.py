@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Collection, Iterator
 
+from gpuregress.gpu.records import replace
 from gpuregress.lab.mutation import mutants
 from gpuregress.lab.mutation.mutants import Edit, Mutant
 from gpuregress.lab.mutation.ptx.operators import TABLE
@@ -47,7 +47,7 @@ def _mutant(ptx: PtxText, name: str, one: PtxInstruction, operator: str, edits: 
     reached = Edit(one.start, one.start, "trap;\n\t") if is_always_run else trap_before(one)
     made = mutants.of_edits(operator, name, ptx.text, edits, ((reached,),), (one.start, one.end))
     infection = trap_where_different(ptx, one, edits, is_guard_dropped=is_guard_dropped)
-    return dataclasses.replace(made, infection=infection)
+    return replace(made, infection=infection)
 
 
 def small_arrays(ptx: PtxText, name: str, entries: Collection[str]) -> Iterator[Mutant]:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cached_property
 
-from gpuregress.foundation.frozen import dataclass
+from gpuregress.gpu.records import Record
 from gpuregress.lab.mutation.mutants import Edit
 
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
@@ -26,8 +26,7 @@ _DEBUG = re.compile(r"^\s*\.(?:loc|file)\b|^\s*\$L__tmp\d+:\s*$|^\s*$")
 _SECTION = re.compile(r"\.section\s+\.debug\w*\s*\{[^}]*\}", re.DOTALL)
 
 
-@dataclass(frozen=True, slots=True)
-class Operand:
+class Operand(Record):
     """An operand's text and its offset."""
 
     text: str
@@ -39,8 +38,7 @@ class Operand:
         return self.start + len(self.text)
 
 
-@dataclass(frozen=True, slots=True)
-class PtxInstruction:
+class PtxInstruction(Record):
     """An instruction.
 
     Attributes:

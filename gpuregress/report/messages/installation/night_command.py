@@ -9,12 +9,13 @@ import shlex
 import shutil
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import field
 from pathlib import Path
+
+from msgspec import field
 
 from gpuregress.foundation import user_home
 from gpuregress.foundation.errors import UsageError
-from gpuregress.foundation.frozen import dataclass
+from gpuregress.gpu.records import Record
 from gpuregress.report.messages import secret_values
 from gpuregress.store.project import Project
 
@@ -38,8 +39,7 @@ _CARRIED = (
 _ZONES = "zoneinfo/"
 
 
-@dataclass(frozen=True, slots=True)
-class NightCommand:
+class NightCommand(Record):
     """A night of one project.
 
     Attributes:

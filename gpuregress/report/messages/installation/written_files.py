@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import field
 from pathlib import Path
 
 from gpuregress.foundation import storage
 from gpuregress.foundation.errors import StorageError, UsageError
-from gpuregress.foundation.frozen import dataclass
+from gpuregress.gpu.records import Record
 from gpuregress.report.messages.installation.night_command import MARK
 
 _HEAD_LINES = 3
 
 
-@dataclass(frozen=True, slots=True)
-class InstalledFile:
+class InstalledFile(Record):
     """A file of a scheduler.
 
     Attributes:
@@ -28,8 +26,7 @@ class InstalledFile:
     executable: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Installation:
+class Installation(Record):
     """What a scheduler needs.
 
     Attributes:
@@ -42,7 +39,7 @@ class Installation:
     text: str
     files: tuple[InstalledFile, ...] = ()
     todo: tuple[str, ...] = ()
-    after: tuple[str, ...] = field(default=())
+    after: tuple[str, ...] = ()
 
 
 def write(files: tuple[InstalledFile, ...]) -> None:

@@ -12,7 +12,7 @@ from llvmlite import ir
 from gpuregress.virtual_gpu.builder.heap.records import Record, place
 from gpuregress.virtual_gpu.builder.structured import at, i64
 from gpuregress.virtual_gpu.builder.types import I1, I64, POINTER
-from gpuregress.virtual_gpu.runtime.heap.size_classes import (
+from gpuregress.virtual_gpu.runtime.device_heap import (
     CLASS,
     CLASS_SHIFT,
     FREED,

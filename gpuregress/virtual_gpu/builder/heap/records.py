@@ -6,7 +6,7 @@ from llvmlite import ir
 
 from gpuregress.virtual_gpu.builder.structured import at, i64
 from gpuregress.virtual_gpu.builder.types import I64, POINTER
-from gpuregress.virtual_gpu.runtime.heap.size_classes import CELL, CELL_SHIFT, CLASS
+from gpuregress.virtual_gpu.runtime.device_heap import CELL, CELL_SHIFT, CLASS
 
 
 class Record:

@@ -6,8 +6,7 @@ unit's. So the divisor has to be a constant of the instruction before it is lowe
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from gpuregress.gpu.records import replace
 from gpuregress.virtual_gpu.analysis.control_flow_graph import single_definitions
 from gpuregress.virtual_gpu.ptx.modifiers import type_of
 from gpuregress.virtual_gpu.ptx.tree import Float, Function, Instruction, Integer, Module, Operand, Register, Statement

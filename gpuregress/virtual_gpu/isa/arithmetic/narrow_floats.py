@@ -6,17 +6,15 @@ no instruction for them, and no loaded library is sure to have those functions.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from llvmlite import ir
 
+from gpuregress.gpu.records import Record
 from gpuregress.virtual_gpu.builder.emit import Emit
 from gpuregress.virtual_gpu.builder.types import F32, F64, I32, I64
 from gpuregress.virtual_gpu.isa.arithmetic.ieee754 import NAN_F32, bits_of, float_of
 
 
-@dataclass(frozen=True, slots=True)
-class Format:
+class Format(Record):
     """A binary floating-point format.
 
     Attributes:

@@ -7,11 +7,11 @@ the same bits. Other floats are in `fused_sum`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from llvmlite import ir
 
+from gpuregress.gpu.records import Record
 from gpuregress.virtual_gpu.builder.emit import Emit
 from gpuregress.virtual_gpu.builder.services import Services, subroutine_body
 from gpuregress.virtual_gpu.builder.structured import Cell, counted, i32
@@ -37,8 +37,7 @@ def added(emit: Emit, result: str, total: ir.Value, x: ir.Value, y: ir.Value) ->
     return propagate(emit, emit.intrinsic("llvm.fma.f64", F64, x, y, total), y, total, x)
 
 
-@dataclass(frozen=True, slots=True)
-class DotProduct:
+class DotProduct(Record):
     """The code of an element of D, in a subroutine: kernels hold thousands of mma with eight elements a lane.
 
     Attributes:

@@ -25,11 +25,11 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from llvmlite import ir
 
 from gpuregress.gpu.architectures import ARCHITECTURES, TensorCore
+from gpuregress.gpu.records import Record
 from gpuregress.virtual_gpu.builder.services import Services, subroutine_body
 from gpuregress.virtual_gpu.builder.structured import Cell, at, counted, element, entry_alloca, i32, i64
 from gpuregress.virtual_gpu.builder.thread_context import LAYOUT
@@ -53,8 +53,7 @@ _TENSOR_CORES = {row.name: row.tensor_core for row in ARCHITECTURES if row.tenso
 _LEAST_EXPONENTS = {"bf16": -126, "tf32": -126, "f32": -126, "f16": -14, "e5m2": -14, "e4m3": -6}
 
 
-@dataclass(frozen=True, slots=True)
-class SumRule:
+class SumRule(Record):
     """How a form sums.
 
     Attributes:
@@ -71,8 +70,7 @@ class SumRule:
 ORDINARY, NARROW_MMA, NARROW_WGMMA = SumRule(), SumRule(sums=2), SumRule(13, 13)
 
 
-@dataclass(frozen=True, slots=True)
-class Tile:
+class Tile(Record):
     """A warp's product D = A B + C.
 
     Attributes:
@@ -176,8 +174,7 @@ class Tile:
                     b.call(copy, (row(b.add(index, i32(held))), result, row_bytes, is_volatile))
 
 
-@dataclass(frozen=True, slots=True)
-class _Matrix:
+class _Matrix(Record):
     """A decoded matrix, row by row: the numbers (f64), and their exponents (i32) by the rule."""
 
     numbers: ir.Value

@@ -7,10 +7,10 @@ ends of the range (`.satfinite`).
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from llvmlite import ir
 
+from gpuregress.gpu.records import Record
 from gpuregress.virtual_gpu.builder.services import Services, subroutine_body
 from gpuregress.virtual_gpu.builder.structured import Cell, at, counted, element, entry_alloca, i32
 from gpuregress.virtual_gpu.builder.types import I1, I8, I32
@@ -20,8 +20,7 @@ _COLUMNS = 8
 _VECTOR = ir.VectorType(I32, _COLUMNS)
 
 
-@dataclass(frozen=True, slots=True)
-class IntegerTile:
+class IntegerTile(Record):
     """A warp's product D = A B + C of integers.
 
     Attributes:

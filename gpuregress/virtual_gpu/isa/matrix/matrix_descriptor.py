@@ -12,10 +12,9 @@ descriptors with random addresses, offsets and swizzles.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from llvmlite import ir
 
+from gpuregress.gpu.records import Record
 from gpuregress.virtual_gpu.builder.emit import Build
 from gpuregress.virtual_gpu.builder.services import Services
 from gpuregress.virtual_gpu.builder.structured import at, counted, i32, i64
@@ -28,8 +27,7 @@ _CORE = 8
 _FIELD = 0x3FFF
 
 
-@dataclass(frozen=True, slots=True)
-class DescribedMatrix:
+class DescribedMatrix(Record):
     """The shape of A or B in shared memory.
 
     Attributes:
@@ -65,7 +63,7 @@ class DescribedMatrix:
                 memory (i64) and the number of the site.
             target: a host pointer.
             first: the first row, i32.
-            check: checks each row of memory with this epoch; see `checks.matrix_reads`.
+            check: checks each row of memory with this epoch; see `checks.matrix_and_texel_notes`.
 
         Returns:
             whether all of it is in the block's shared memory.
@@ -77,8 +75,7 @@ class DescribedMatrix:
         return emitter.builder.call(function, arguments)
 
 
-@dataclass(frozen=True, slots=True)
-class _Geometry:
+class _Geometry(Record):
     """The descriptor's numbers, i64: strides in bytes."""
 
     window: ir.Value

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from llvmlite import ir
 
+from gpuregress.gpu.records import Record
 from gpuregress.virtual_gpu.builder.emit import Emit
 from gpuregress.virtual_gpu.builder.structured import at, i32, i64
 from gpuregress.virtual_gpu.builder.types import F32, F64, I8, I64
@@ -15,8 +14,7 @@ from gpuregress.virtual_gpu.ptx.types import BITS
 _NARROW = {"f16": F16, "bf16": BF16, "e4m3": E4M3, "e5m2": E5M2}
 
 
-@dataclass(frozen=True, slots=True)
-class MatrixElement:
+class MatrixElement(Record):
     """Element type of a matrix.
 
     Attributes:

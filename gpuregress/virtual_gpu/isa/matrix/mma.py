@@ -8,11 +8,11 @@ PTX ISA manual, 9.7.14.5 and 9.7.14.6.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import chain
 
 from llvmlite import ir
 
+from gpuregress.gpu.records import Record
 from gpuregress.virtual_gpu.builder.services import Services
 from gpuregress.virtual_gpu.builder.structured import i32, i64
 from gpuregress.virtual_gpu.isa.matrix import half_precision_m8n8k4
@@ -34,8 +34,7 @@ from gpuregress.virtual_gpu.ptx.errors import unsupported
 from gpuregress.virtual_gpu.ptx.tree import Instruction, Integer, Operand, elements
 
 
-@dataclass(frozen=True, slots=True)
-class _Form:
+class _Form(Record):
     """Shape and types of an mma, and the numbers of registers of a lane that hold A and B."""
 
     rows: int

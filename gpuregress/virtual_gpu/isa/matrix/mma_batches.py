@@ -10,8 +10,9 @@ whose result it adds to, or itself:
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
+from gpuregress.gpu.records import Record, replace
 from gpuregress.virtual_gpu.analysis.effects import reads, sets
 from gpuregress.virtual_gpu.ptx.opcode_table import Control, MemoryEffect, ResultKind, Wait, info
 from gpuregress.virtual_gpu.ptx.tree import Function, Instruction, Integer, Module, Operand, Statement, Vector, elements
@@ -23,8 +24,7 @@ _RESULTS = ("f16", "f32")
 """Types of results that one lane computes for all: those of other types are quick alone."""
 
 
-@dataclass(frozen=True, slots=True)
-class Member:
+class Member(Record):
     """One product of a batch.
 
     Attributes:

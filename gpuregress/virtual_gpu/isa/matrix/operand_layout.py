@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from llvmlite import ir
 
+from gpuregress.gpu.records import Record
 from gpuregress.virtual_gpu.builder.structured import counted, element, entry_alloca, i32
 from gpuregress.virtual_gpu.builder.types import I32
 from gpuregress.virtual_gpu.isa.matrix.matrix_element import MatrixElement
@@ -22,8 +22,7 @@ def each(b: ir.IRBuilder, count: int) -> AbstractContextManager[ir.Value]:
     return counted(b, i32(count)) if count > 1 else nullcontext(i32(0))
 
 
-@dataclass(frozen=True, slots=True)
-class Fragment:
+class Fragment(Record):
     """A matrix in the registers of a warp.
 
     Attributes:
@@ -76,8 +75,7 @@ class Fragment:
                     visit(b.add(first, i32(index)), b.add(self.place(b, lane, index), across))
 
 
-@dataclass(frozen=True, slots=True)
-class StoredRows:
+class StoredRows(Record):
     """A matrix in memory, one row (of B: one column) after the other.
 
     Attributes:
@@ -104,8 +102,7 @@ class StoredRows:
             visit(number, b.add(b.mul(step, i32(self.rows)), row) if self.is_b else number)
 
 
-@dataclass(frozen=True, slots=True)
-class Sparsity:
+class Sparsity(Record):
     """Places of the elements that a sparse A holds, in a register of metadata of each lane.
 
     A row of A consists of chunks, and four bits tell which half of a chunk's elements is held: of four elements two, in

@@ -20,7 +20,7 @@ from gpuregress.virtual_gpu.builder.types import I64, width
 from gpuregress.virtual_gpu.isa.matrix.matrix_element import MatrixElement
 from gpuregress.virtual_gpu.ptx.errors import unsupported
 from gpuregress.virtual_gpu.ptx.tree import Instruction, Operand, Register, Sink, elements
-from gpuregress.virtual_gpu.runtime.thread_context import AREA
+from gpuregress.virtual_gpu.runtime.machine_layout import AREA
 
 _ALL_LANES = 0xFFFF_FFFF
 LOAD, STORE, MOVE, MULTIPLY, PRODUCT = range(96, 176, 16)

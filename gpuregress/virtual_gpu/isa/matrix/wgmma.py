@@ -9,17 +9,22 @@ PTX ISA manual, 9.7.15.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
 from llvmlite import ir
 
 from gpuregress.gpu.architectures import SM_90
+from gpuregress.gpu.records import Record, replace
 from gpuregress.virtual_gpu.builder.address_resolution import set_field
 from gpuregress.virtual_gpu.builder.services import Services
 from gpuregress.virtual_gpu.builder.structured import at, i32, i64
 from gpuregress.virtual_gpu.builder.threads import dimension, linear_thread
 from gpuregress.virtual_gpu.builder.types import I32, I64
-from gpuregress.virtual_gpu.checks.matrix_reads import note_commit, note_fence, note_product, note_wait, row_check
+from gpuregress.virtual_gpu.checks.matrix_and_texel_notes import (
+    note_commit,
+    note_fence,
+    note_product,
+    note_wait,
+    row_check,
+)
 from gpuregress.virtual_gpu.isa.matrix.fused_sum import NARROW_WGMMA, ORDINARY, Tile
 from gpuregress.virtual_gpu.isa.matrix.integer_sum import IntegerTile
 from gpuregress.virtual_gpu.isa.matrix.matrix_descriptor import ROW_BYTES, DescribedMatrix
@@ -41,8 +46,7 @@ _TYPES = ("f16", "bf16", "tf32", "e4m3", "e5m2", "f32", "s8", "u8", "s32", "b1")
 _TRANSPOSABLE = ("f16", "bf16")
 
 
-@dataclass(frozen=True, slots=True)
-class _Form:
+class _Form(Record):
     """Types and columns of a wgmma, and what its immediates say."""
 
     columns: int

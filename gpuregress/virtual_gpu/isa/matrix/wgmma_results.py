@@ -11,8 +11,7 @@ PTX ISA manual, 9.7.15.7.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
+from gpuregress.gpu.records import Record, replace
 from gpuregress.virtual_gpu.analysis import effects
 from gpuregress.virtual_gpu.analysis.control_flow_graph import ControlFlowGraph
 from gpuregress.virtual_gpu.builder.translation_unit import where
@@ -38,8 +37,7 @@ _MOST = 64
 """Groups that are told apart."""
 
 
-@dataclass(frozen=True, slots=True)
-class _InFlight:
+class _InFlight(Record):
     """A result that may be in flight: the groups committed since, at least, and the wgmma's place."""
 
     commits: int

@@ -8,16 +8,15 @@ PTX ISA manual, 9.7.14.4.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from llvmlite import ir
 
+from gpuregress.gpu.records import Record
 from gpuregress.virtual_gpu.builder.emit import Build
 from gpuregress.virtual_gpu.builder.services import Services
 from gpuregress.virtual_gpu.builder.structured import at, counted, entry_alloca, i32, i64
 from gpuregress.virtual_gpu.builder.types import I1, I8, I16, I64, POINTER, convert
 from gpuregress.virtual_gpu.checks.access_notes import AccessNote, epoch_of, rules
-from gpuregress.virtual_gpu.checks.cells.cell_access import READ, CellAccess
+from gpuregress.virtual_gpu.checks.shadow_cells import READ, CellAccess
 from gpuregress.virtual_gpu.isa.matrix.dot_product import DotProduct, Term
 from gpuregress.virtual_gpu.isa.matrix.fused_sum import Tile
 from gpuregress.virtual_gpu.isa.matrix.matrix_element import MatrixElement, element_of
@@ -39,8 +38,7 @@ from gpuregress.virtual_gpu.ptx.tree import Address, Instruction, Operand, eleme
 _TYPES = ("f16", "bf16", "tf32", "f32", "f64", "s8", "u8", "s32")
 
 
-@dataclass(frozen=True, slots=True)
-class _Shape:
+class _Shape(Record):
     """Rows and columns of the result, and the inner dimension."""
 
     m: int
@@ -136,8 +134,7 @@ def _load(emitter: Services, instruction: Instruction) -> None:
         emitter.write(register, value, f"b{bits}")
 
 
-@dataclass(frozen=True, slots=True)
-class _Layout:
+class _Layout(Record):
     """Memory layout of a fragment.
 
     Attributes:

@@ -23,7 +23,7 @@ from gpuregress.virtual_gpu.ptx.errors import unsupported
 from gpuregress.virtual_gpu.ptx.modifiers import lanes, space_of, type_of
 from gpuregress.virtual_gpu.ptx.tree import Address, Instruction, Integer, Operand, Register, elements
 from gpuregress.virtual_gpu.ptx.types import size
-from gpuregress.virtual_gpu.runtime.bulk.forms import ARRIVING_TYPES
+from gpuregress.virtual_gpu.runtime.bulk_forms import ARRIVING_TYPES
 
 _REDUCED_TYPES = ARRIVING_TYPES | {"add": "u32 s32 u64 s64"}
 _STORED_TYPES = "b32 b64 u32 u64 s32 s64 f32 f64"

@@ -7,10 +7,9 @@ PTX ISA manual, 9.7.13.5.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from llvmlite import ir
 
+from gpuregress.gpu.records import replace
 from gpuregress.virtual_gpu.builder.services import Services
 from gpuregress.virtual_gpu.builder.structured import at, i64
 from gpuregress.virtual_gpu.builder.types import llvm_type

@@ -1,6 +1,6 @@
 """Copies and stores that Python executes: cp.async.bulk, cp.reduce.async.bulk, st.async, red.async.
 
-`runtime.bulk.copies` says when they arrive. PTX ISA manual, 9.7.9.25.5 and 9.7.9.27.
+`runtime.bulk_copies` says when they arrive. PTX ISA manual, 9.7.9.25.5 and 9.7.9.27.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from gpuregress.virtual_gpu.ptx.tree import (
     Vector,
     elements,
 )
-from gpuregress.virtual_gpu.runtime.bulk.forms import BulkForm, form_of
+from gpuregress.virtual_gpu.runtime.bulk_forms import BulkForm, form_of
 from gpuregress.virtual_gpu.runtime.machine_layout import BULK_ARRIVE, BULK_ISSUE, BULK_SEND
 
 

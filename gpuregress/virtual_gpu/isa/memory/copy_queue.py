@@ -1,6 +1,6 @@
 """Queue of the copies of `cp.async`: each has read its source, and arrives when its thread waits.
 
-`runtime.bulk.queue_layout` is the memory. PTX ISA manual, 9.7.9.25.3 "Async-group mechanism".
+`runtime.bulk_forms` is the memory. PTX ISA manual, 9.7.9.25.3 "Async-group mechanism".
 """
 
 from __future__ import annotations
@@ -16,20 +16,22 @@ from gpuregress.virtual_gpu.builder.threads import linear_thread
 from gpuregress.virtual_gpu.builder.translation_unit import Unit
 from gpuregress.virtual_gpu.builder.types import I32, I64, POINTER
 from gpuregress.virtual_gpu.checks.synchronization import copy_arrival
-from gpuregress.virtual_gpu.runtime.bulk.mbarrier_bits import COUNT, EXPECTED_SHIFT, PARITY_SHIFT
-from gpuregress.virtual_gpu.runtime.bulk.queue_layout import (
+from gpuregress.virtual_gpu.runtime.bulk_forms import (
     ARRIVALS,
     CAPACITY,
+    COUNT,
     DATA,
     ENTRIES,
     ENTRY_BYTES,
     ENTRY_GROUP,
+    EXPECTED_SHIFT,
     FREE,
     GROUP,
     HEAD,
     HEADER_BYTES,
     MACHINE,
     NEXT,
+    PARITY_SHIFT,
     ROW_BYTES,
     SIZE,
     TAIL,

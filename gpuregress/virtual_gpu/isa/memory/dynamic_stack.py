@@ -9,8 +9,8 @@ PTX ISA manual, "Stack Manipulation".
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
+from gpuregress.gpu.records import replace
 from gpuregress.virtual_gpu.builder.services import Services
 from gpuregress.virtual_gpu.builder.structured import i64
 from gpuregress.virtual_gpu.builder.types import convert, llvm_type

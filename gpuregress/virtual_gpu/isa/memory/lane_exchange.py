@@ -3,7 +3,7 @@
 The last writes are kept in a hash table: who wrote, and at which wait it had last met others. A read that finds
 another lane of its warp there, which has met others at the same wait and at none since, is an exchange; the first one
 is recorded in the machine. Only the pairs of a write and a read count that the analysis has found
-(`analysis.lanes.dependence`).
+(`analysis.lane_dependence`).
 """
 
 from __future__ import annotations

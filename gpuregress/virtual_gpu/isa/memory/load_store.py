@@ -9,21 +9,19 @@ PTX ISA manual, 9.7.9 "Data Movement".
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
 
 from llvmlite import ir
 
-from gpuregress.virtual_gpu.analysis.pointer_provenance import Provenance
+from gpuregress.gpu.records import Record, replace
+from gpuregress.virtual_gpu.analysis.pointers import Provenance
 from gpuregress.virtual_gpu.builder.region_bounds import RegionBounds, local_region
 from gpuregress.virtual_gpu.builder.services import Services
 from gpuregress.virtual_gpu.builder.structured import at, i64
 from gpuregress.virtual_gpu.builder.translation_unit import byte_size
 from gpuregress.virtual_gpu.builder.types import I1, I8, I32, I64, POINTER, convert, llvm_type, width
 from gpuregress.virtual_gpu.checks import local_notes
-from gpuregress.virtual_gpu.checks.access_notes import UNSHARED, AccessNote, note_access
-from gpuregress.virtual_gpu.checks.analysis.commuting_atomics import commuting_kind, registers_read
-from gpuregress.virtual_gpu.checks.analysis.volatile_data import is_volatile_shared, variable_of
-from gpuregress.virtual_gpu.checks.region_flags import flags_of
+from gpuregress.virtual_gpu.checks.access_notes import UNSHARED, AccessNote, flags_of, note_access
+from gpuregress.virtual_gpu.checks.program_facts import commuting_kind, is_volatile_shared, registers_read, variable_of
 from gpuregress.virtual_gpu.ptx.errors import unsupported
 from gpuregress.virtual_gpu.ptx.modifiers import lanes, space_of, type_of
 from gpuregress.virtual_gpu.ptx.tree import Address, Instruction, Integer, Operand, Register, Symbol, elements
@@ -34,8 +32,7 @@ _WINDOWS = {"shared": SHARED_WINDOW, "local": LOCAL_WINDOW}
 _LIKELY, _UNLIKELY = 4000, 1
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryAccess:
+class MemoryAccess(Record):
     """An access to memory, as checks and faults describe it.
 
     Attributes:

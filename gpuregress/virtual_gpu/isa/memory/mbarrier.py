@@ -1,6 +1,6 @@
 """mbarrier objects in shared memory.
 
-`runtime.bulk.mbarrier_bits` defines an object's 64 bits. A state token is the object's bits.
+`runtime.bulk_forms` defines an object's 64 bits. A state token is the object's bits.
 
 PTX ISA manual, 9.7.13.15 "mbarrier".
 """
@@ -18,7 +18,7 @@ from gpuregress.virtual_gpu.isa.memory.load_store import MemoryAccess, generic_a
 from gpuregress.virtual_gpu.ptx.errors import unsupported
 from gpuregress.virtual_gpu.ptx.modifiers import space_of
 from gpuregress.virtual_gpu.ptx.tree import Address, Instruction, Operand, Sink
-from gpuregress.virtual_gpu.runtime.bulk.mbarrier_bits import BYTES, BYTES_SHIFT, COUNT, EXPECTED_SHIFT, PARITY_SHIFT
+from gpuregress.virtual_gpu.runtime.bulk_forms import BYTES, BYTES_SHIFT, COUNT, EXPECTED_SHIFT, PARITY_SHIFT
 from gpuregress.virtual_gpu.runtime.checks import layout
 
 

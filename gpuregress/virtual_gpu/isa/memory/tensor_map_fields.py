@@ -1,6 +1,6 @@
 """Tensor maps that a kernel makes: tensormap.replace and tensormap.cp_fenceproxy.
 
-A map is the virtual GPU's own record of 128 bytes (`runtime.bulk.map_bytes`), and a field of it is stored in place. A
+A map is the virtual GPU's own record of 128 bytes (`runtime.tensor_tiles`), and a field of it is stored in place. A
 map of zeros gets its mark with the address of its tensor. Triton makes descriptors so. PTX ISA manual, 9.7.9.29.
 """
 
@@ -14,7 +14,7 @@ from gpuregress.virtual_gpu.builder.structured import at, i64
 from gpuregress.virtual_gpu.isa.memory.load_store import MemoryAccess, host_pointer
 from gpuregress.virtual_gpu.ptx.errors import unsupported
 from gpuregress.virtual_gpu.ptx.tree import Address, Instruction, Integer, Operand, Register
-from gpuregress.virtual_gpu.runtime.bulk import map_bytes
+from gpuregress.virtual_gpu.runtime import tensor_tiles
 
 _MODES = {
     "elemtype": (0, 1, 2, 3, 4, 5, 6, 7, 10, 8, 9, 11, 12),
@@ -51,10 +51,10 @@ def _copy(emitter: Services, instruction: Instruction) -> None:
 
 def _replace(emitter: Services, instruction: Instruction, name: str) -> None:
     address, *rest = instruction.operands
-    if not isinstance(address, Address) or name not in map_bytes.FIELDS:
+    if not isinstance(address, Address) or name not in tensor_tiles.FIELDS:
         raise unsupported(instruction)
     position = rest[0] if len(rest) > 1 else Integer(0)
-    offset, size, count = map_bytes.FIELDS[name]
+    offset, size, count = tensor_tiles.FIELDS[name]
     if not isinstance(position, Integer) or not 0 <= position.value < count:
         raise unsupported(instruction, "operands")
     space = next((word.partition("::")[0] for word in instruction.modifiers if word in ("global", "shared::cta")), "")
@@ -67,7 +67,7 @@ def _replace(emitter: Services, instruction: Instruction, name: str) -> None:
         align=1,
     )
     if name == "global_address":
-        b.store(i64(map_bytes.MAGIC), pointer, align=1)
+        b.store(i64(tensor_tiles.MAGIC), pointer, align=1)
 
 
 def _value(emitter: Services, instruction: Instruction, name: str, operand: Operand) -> ir.Value:

@@ -9,8 +9,8 @@ passed.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import replace
 
+from gpuregress.gpu.records import replace
 from gpuregress.virtual_gpu.ptx.tree import (
     Address,
     Call,

@@ -19,7 +19,7 @@ from gpuregress.virtual_gpu.isa.arithmetic.narrow_floats import widen_to_double
 from gpuregress.virtual_gpu.isa.shadow import double_double
 from gpuregress.virtual_gpu.ptx.tree import Float, Instruction, Operand, Register, Vector
 from gpuregress.virtual_gpu.ptx.types import BITS
-from gpuregress.virtual_gpu.runtime.counters.probe_sites import Lines
+from gpuregress.virtual_gpu.runtime.probe_sites import Lines
 
 DIGITS = {"f64": 53, "f32": 24, "f16": 11, "bf16": 8}
 """Kind of a register → bits of its significand."""

@@ -9,8 +9,8 @@ every schedule of threads saves them.
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator
-from dataclasses import replace
 
+from gpuregress.gpu.records import replace
 from gpuregress.virtual_gpu.analysis import effects
 from gpuregress.virtual_gpu.isa.shadow.shadow_arithmetic import OPERATIONS, shadow_of
 from gpuregress.virtual_gpu.isa.shadow.shadow_kinds import (

@@ -24,11 +24,11 @@ Measured; docs/textures.md has the evidence.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import product
 
 from llvmlite import ir
 
+from gpuregress.gpu.records import Record
 from gpuregress.virtual_gpu.builder.services import Services
 from gpuregress.virtual_gpu.builder.structured import at, counted, i32, i64
 from gpuregress.virtual_gpu.builder.types import F32, F64, I1, I32, I64, POINTER
@@ -107,8 +107,7 @@ def blend(emitter: Services, kind: str, count: int) -> ir.Function:
 # --- vectors with a texel in each lane --------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class _Lanes:
+class _Lanes(Record):
     """Vectors of some texels.
 
     Attributes:

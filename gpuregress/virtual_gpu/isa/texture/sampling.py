@@ -7,20 +7,19 @@ CUDA programming guide, "Texture Fetching"; `coordinates.py` and `filtering.py` 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from llvmlite import ir
 
+from gpuregress.gpu.records import Record
 from gpuregress.gpu.textures import FORMATS
 from gpuregress.virtual_gpu.builder.services import Services
 from gpuregress.virtual_gpu.builder.structured import at, counted, i32, i64
 from gpuregress.virtual_gpu.builder.types import F64, I1, I32, I64, POINTER
-from gpuregress.virtual_gpu.checks import texel_reads
+from gpuregress.virtual_gpu.checks import matrix_and_texel_notes
 from gpuregress.virtual_gpu.isa.texture import coordinates, filtering, texel
 from gpuregress.virtual_gpu.isa.texture.coordinates import STEPS
 from gpuregress.virtual_gpu.runtime.textures import LINEAR_FILTER, MODES, NORMALIZED_READ, WORDS
 
-TEXEL = ir.LiteralStructType([ir.ArrayType(I32, 4), texel_reads.READER])
+TEXEL = ir.LiteralStructType([ir.ArrayType(I32, 4), matrix_and_texel_notes.READER])
 """Four channels, as the bits that registers get. Behind them the caller tells the dynamic checks who reads."""
 READER = 16
 """Where it does so, in bytes."""
@@ -95,7 +94,7 @@ def gather(emitter: Services, channel: int) -> ir.Function:
         row, x, y, out = arguments
         # The builder is in the first block: a slot allocated by another builder would move its position.
         texel_slot = _slot(b, TEXEL)
-        texel_reads.pass_reader(emitter, b, at(b, out, READER), at(b, texel_slot, READER))
+        matrix_and_texel_notes.pass_reader(emitter, b, at(b, out, READER), at(b, texel_slot, READER))
         texture = _Texture(emitter, b, row)
         first = [b.ashr(texture.steps(axis, value), i64(_STEP_BITS)) for axis, value in enumerate((x, y))]
         for index, steps in enumerate(((0, 1), (1, 1), (1, 0), (0, 0))):
@@ -192,8 +191,7 @@ def _mix(emitter: Services, axes: int) -> ir.Function:
 # --- code for one texture ---------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class _Texture:
+class _Texture(Record):
     """Code that samples a texture, in one subroutine.
 
     Attributes:
@@ -277,7 +275,7 @@ class _Texture:
         b = self.b
         offset = b.sub(b.ptrtoint(host, I64), self.word("host"))
         address = b.add(self.word("address"), offset)
-        texel_reads.note_texel(self.emitter, b, address, count, at(b, out, READER))
+        matrix_and_texel_notes.note_texel(self.emitter, b, address, count, at(b, out, READER))
 
     def blend(self, pointers: ir.Value, shares: ir.Value, count: int, out: ir.Value) -> None:
         """The weighted sum of texels; missing channels are 0."""

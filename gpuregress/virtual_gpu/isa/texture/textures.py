@@ -10,15 +10,15 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from llvmlite import ir
 
+from gpuregress.gpu.records import Record
 from gpuregress.virtual_gpu.builder.address_resolution import field, set_field
 from gpuregress.virtual_gpu.builder.services import Services
 from gpuregress.virtual_gpu.builder.structured import at, entry_alloca, i32, i64
 from gpuregress.virtual_gpu.builder.types import F32, F64, I32, I64, POINTER, convert, llvm_type
-from gpuregress.virtual_gpu.checks import texel_reads
+from gpuregress.virtual_gpu.checks import matrix_and_texel_notes
 from gpuregress.virtual_gpu.checks.access_notes import AccessNote, note_access
 from gpuregress.virtual_gpu.isa.arithmetic import special_function_unit
 from gpuregress.virtual_gpu.isa.memory.load_store import same_values
@@ -27,7 +27,7 @@ from gpuregress.virtual_gpu.ptx.errors import unsupported
 from gpuregress.virtual_gpu.ptx.modifiers import lanes, type_of
 from gpuregress.virtual_gpu.ptx.tree import Address, Instruction, Operand, Register, Sink, TextureAddress, elements
 from gpuregress.virtual_gpu.ptx.types import is_type, size
-from gpuregress.virtual_gpu.runtime.checks import texels
+from gpuregress.virtual_gpu.runtime.checks import matrix_and_texel_reads
 from gpuregress.virtual_gpu.runtime.machine_layout import FAULT_SURFACE, FAULT_TEXTURE, TEXTURE_SHIFT, TEXTURE_WINDOW
 from gpuregress.virtual_gpu.runtime.textures import SURFACE_KEY, key
 
@@ -41,8 +41,7 @@ _NULL = ir.Constant(POINTER, None)
 _Values = tuple[ir.Value, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class _Geometry:
+class _Geometry(Record):
     """Dimensions of an instruction's image: its axes, and whether it is layered or a cube map."""
 
     axes: int
@@ -206,7 +205,7 @@ def _tld4(emitter: Services, instruction: Instruction) -> None:
 def _texel(emitter: Services, instruction: Instruction) -> ir.Value:
     """A slot for the texel that an instruction fetches."""
     out = entry_alloca(emitter.view.entry.function, sampling.TEXEL)
-    texel_reads.tell_reader(emitter, instruction, at(emitter.builder, out, sampling.READER))
+    matrix_and_texel_notes.tell_reader(emitter, instruction, at(emitter.builder, out, sampling.READER))
     return out
 
 
@@ -237,7 +236,7 @@ def _query(emitter: Services, instruction: Instruction) -> None:
 def _suld(emitter: Services, instruction: Instruction) -> None:
     type_name, count = type_of(instruction), lanes(instruction)
     targets = _targets(instruction, instruction.operands[0], count)
-    place = _surface(emitter, instruction, instruction.operands[1], texels.SURFACE_READ)
+    place = _surface(emitter, instruction, instruction.operands[1], matrix_and_texel_reads.SURFACE_READ)
     pointer = place.pointer
     b, type_ = emitter.builder, llvm_type(type_name)
     there = b.icmp_unsigned("!=", pointer, _NULL)
@@ -257,7 +256,7 @@ def _sust(emitter: Services, instruction: Instruction) -> None:
     sources = elements(instruction.operands[1])
     if len(sources) != count:
         raise unsupported(instruction, f"{count} values are needed")
-    place = _surface(emitter, instruction, instruction.operands[0], texels.SURFACE_WRITE)
+    place = _surface(emitter, instruction, instruction.operands[0], matrix_and_texel_reads.SURFACE_WRITE)
     pointer = place.pointer
     values = [emitter.read(item, type_name) for item in sources]
     b = emitter.builder
@@ -268,8 +267,7 @@ def _sust(emitter: Services, instruction: Instruction) -> None:
             b.store(value, at(b, pointer, size(type_name) * index), align=size(type_name))
 
 
-@dataclass(frozen=True, slots=True)
-class _SurfacePlace:
+class _SurfacePlace(Record):
     """The bytes that an instruction accesses.
 
     Attributes:

@@ -8,9 +8,9 @@ an effect is one at which the whole warp waits: there the barrier is only counte
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import islice
 
+from gpuregress.gpu.records import replace
 from gpuregress.virtual_gpu.ptx.opcode_table import Control, MemoryEffect, Wait, info
 from gpuregress.virtual_gpu.ptx.tree import Function, Instruction, Integer, Module, Statement
 

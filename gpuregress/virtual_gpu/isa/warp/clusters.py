@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from llvmlite import ir
 
-from gpuregress.virtual_gpu.analysis.cluster_size import cluster_size, is_explicit
+from gpuregress.virtual_gpu.analysis.module_facts import cluster_size, is_explicit
 from gpuregress.virtual_gpu.builder.services import Services
 from gpuregress.virtual_gpu.builder.structured import i32
 from gpuregress.virtual_gpu.builder.thread_context import CLUSTER

@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from gpuregress.foundation.records.cases.launches import Dim3
+from gpuregress.gpu.records import Record
 from gpuregress.virtual_gpu.runtime.checks import layout
 from gpuregress.virtual_gpu.runtime.checks.shadow_memory import ShadowMemory
 from gpuregress.virtual_gpu.runtime.machine_layout import REGION_SHIFT, SHARED_WINDOW, Machine
@@ -29,8 +30,7 @@ _SEARCHES = 256
 """Questions whose searches are kept: the next one about the same access goes on where the last one ended."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Fence:
+class _Fence(Record):
     """What a fence, or an access that releases, holds for: the accesses that are ordered before it.
 
     Attributes:
@@ -50,8 +50,7 @@ class _Fence:
         return own or other < self.open or stamp <= self.warps[whose // 32]
 
 
-@dataclass(frozen=True, slots=True)
-class _ProxyFence:
+class _ProxyFence(Record):
     """What a fence between the generic and the asynchronous proxy holds for.
 
     Attributes:
@@ -95,8 +94,7 @@ _Known = tuple[_Reads, int]
 """A list of reads, and how many of them are known."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Release:
+class _Release(Record):
     """A release: what its thread and its block had done by then, and what it had seen itself.
 
     Attributes:
@@ -151,8 +149,7 @@ class _Location:
         self.stamps.append(stamp)
 
 
-@dataclass(frozen=True, slots=True)
-class _Seen:
+class _Seen(Record):
     """The releases that a read saw: those of a location from a first one to a last one.
 
     Attributes:

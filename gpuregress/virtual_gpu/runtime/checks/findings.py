@@ -1,29 +1,45 @@
-"""Findings of the dynamic checks in words: which element, which threads, which source lines."""
+"""Findings of the dynamic checks in words: which element, which threads, which source lines.
+
+Conflicting accesses of a launch: those that only the order of its blocks, warps and lanes orders.
+
+Accesses of other blocks to the shared memory of a block of a cluster, when that block ends.
+
+The end of a block is like a write to all of its shared memory: each access of another block has to come before it.
+Threads end in any order, so that it suffices if one thread of the block knows of the access when it exits.
+CUDA C++ programming guide, "Distributed shared memory".
+"""
 
 from __future__ import annotations
 
-import dataclasses
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
 
 from gpuregress.foundation.errors import CALLED_AT
 from gpuregress.foundation.records.cases.launches import Dim3
 from gpuregress.gpu.architectures import SM_90
 from gpuregress.gpu.instruments import CheckFinding
-from gpuregress.gpu.schedules import Conflict
+from gpuregress.gpu.records import Record, replace
+from gpuregress.gpu.schedules import BLOCKS, COPIES, THREADS, WARPS, Conflict
 from gpuregress.virtual_gpu.runtime import faults
-from gpuregress.virtual_gpu.runtime.checks import layout, texels
-from gpuregress.virtual_gpu.runtime.checks.block_end import BlockEnd
+from gpuregress.virtual_gpu.runtime.checks import layout, matrix_and_texel_reads
+from gpuregress.virtual_gpu.runtime.checks.bulk_notes import Deliveries
 from gpuregress.virtual_gpu.runtime.checks.causality import Causality, cluster_numbers
-from gpuregress.virtual_gpu.runtime.checks.conflicts import ConflictLog
-from gpuregress.virtual_gpu.runtime.checks.deliveries import Deliveries
-from gpuregress.virtual_gpu.runtime.checks.matrix_reads import WARPGROUP, MatrixReads
-from gpuregress.virtual_gpu.runtime.checks.running_block import RunningBlock
+from gpuregress.virtual_gpu.runtime.checks.matrix_and_texel_reads import WARPGROUP, MatrixReads
+from gpuregress.virtual_gpu.runtime.checks.running_block import (
+    READER,
+    STAMP_SHIFT,
+    WRITE,
+    Numbers,
+    Report,
+    RunningBlock,
+    Words,
+)
+from gpuregress.virtual_gpu.runtime.device_heap import DeviceHeap
 from gpuregress.virtual_gpu.runtime.faults import FaultContext
-from gpuregress.virtual_gpu.runtime.heap.device_heap import DeviceHeap
-from gpuregress.virtual_gpu.runtime.kernel_languages import TRITON, language_of
-from gpuregress.virtual_gpu.runtime.lane_exchanges import ADVICE, AT_LEAST
+from gpuregress.virtual_gpu.runtime.lane_exchanges import ADVICE, AT_LEAST, TRITON, language_of
 from gpuregress.virtual_gpu.runtime.machine_layout import (
     CHECK_ORDER,
     CHECK_REPORT,
@@ -32,6 +48,105 @@ from gpuregress.virtual_gpu.runtime.machine_layout import (
     SHARED_WINDOW,
 )
 from gpuregress.virtual_gpu.runtime.program import ModuleFacts, Site
+
+MOST_PAIRS = 4_096
+"""Of blocks, warps or threads at a buffer or variable: those behind are not kept."""
+
+
+class _Pair(Record):
+    part: str
+    earlier: int
+    later: int
+    memory: int
+    """The region that both access: a buffer, a variable, shared memory."""
+
+
+@dataclass(slots=True)
+class ConflictLog:
+    """The pairs of blocks, warps and threads of one launch whose accesses conflict.
+
+    Attributes:
+        block_at: the linear number of the block that ran at a stamp.
+        cluster: the number of the cluster of a block.
+        is_cut: whether there were more pairs than are kept.
+    """
+
+    block_at: Callable[[int], int]
+    cluster: Callable[[int], int]
+    is_cut: bool = False
+    _found: dict[_Pair, tuple[int, int, int, int]] = field(default_factory=dict)
+
+    def add(self, kind: int, address: int, epoch: int, other: int) -> None:
+        """Note a report of the check of races: its words."""
+        pair = _Pair(*self._ordered(kind, epoch, other), address >> REGION_SHIFT)
+        if len(self._found) < MOST_PAIRS:
+            self._found.setdefault(pair, (kind, address, epoch, other))
+        else:
+            self.is_cut = self.is_cut or pair not in self._found
+
+    def all(self, describe: Callable[[int, int, int, int], tuple[str, str, str]]) -> tuple[Conflict, ...]:
+        """Return the conflicts in the order in which they came.
+
+        Args:
+            describe: the words of a report → both accesses in words, their source lines, and the element.
+        """
+        return tuple(self._conflict(pair, *describe(*report)) for pair, report in self._found.items())
+
+    @staticmethod
+    def _conflict(pair: _Pair, text: str, lines: str, element: str) -> Conflict:
+        return Conflict(pair.part, pair.earlier, pair.later, text, lines, element.strip("`").partition("[")[0])
+
+    def _ordered(self, kind: int, epoch: int, other: int) -> tuple[str, int, int]:
+        """What orders the two accesses, and the numbers of the earlier and the later of that."""
+        if kind == layout.UNARRIVED:
+            return COPIES, 0, 0
+        blocks = [self.block_at(layout.epoch_stamp(one)) for one in (other, epoch)]
+        if blocks[0] != blocks[1]:
+            clusters = [self.cluster(block) for block in blocks]
+            return BLOCKS if clusters[0] != clusters[1] else "", clusters[0], clusters[1]
+        threads = layout.epoch_thread(other), layout.epoch_thread(epoch)
+        warps = threads[0] // SM_90.warp_size, threads[1] // SM_90.warp_size
+        return (WARPS, *warps) if warps[0] != warps[1] else (THREADS, *threads)
+
+
+class BlockEnd:
+    """The ends of the blocks of one launch.
+
+    Args:
+        block: the running one.
+        is_released: whether releases order an earlier epoch before an access of any thread of the running block.
+        report: takes what is found.
+    """
+
+    def __init__(self, block: RunningBlock, is_released: Callable[[int], bool], report: Report) -> None:
+        self._block, self._is_released, self._report = block, is_released, report
+
+    def take(self, _arguments: int) -> None:
+        """Report what other blocks have accessed in the block that ends, and nothing orders before its end."""
+        now, machine = self._block.begin(0, 0), self._block.machine
+        for numbers, epochs in self._accesses():
+            known = np.array([self._is_known(int(one)) for one in epochs], np.bool_)
+            for number, epoch in zip(numbers[~known], epochs[~known], strict=True):
+                self._report(layout.ENDED, self._block.shared.address(machine.shared, int(number)), int(epoch), now)
+
+    def _accesses(self) -> Iterator[tuple[Numbers, Words]]:
+        """Cells with the epochs of other blocks' accesses, one cell for each epoch."""
+        first, second = self._block.shared.planes()
+        for word, mark in ((WRITE, layout.WRITE_LIST), (READER, layout.READER_LIST)):
+            yield self._of_others(*self._block.accesses(first[:, word], second[:, word], mark))
+
+    def _of_others(self, numbers: Numbers, epochs: Words) -> tuple[Numbers, Words]:
+        recent = epochs >= self._block.word("start")
+        epochs, numbers = epochs[recent], numbers[recent]
+        own = self._block.word("number")
+        others = np.array([self._block.shadow.block_at(int(one)) != own for one in epochs >> STAMP_SHIFT], np.bool_)
+        return numbers[others], epochs[others]
+
+    def _is_known(self, epoch: int) -> bool:
+        """Whether a thread of the block that ends has waited, at the cluster's barrier or for a release, behind it."""
+        whose = self._block.shadow.block_at(layout.epoch_stamp(epoch))
+        return self._block.has_met(whose, epoch) or self._is_released(epoch)
+
 
 _PLACES = re.compile(r"[^\s()]+:\d+(?:" + re.escape(CALLED_AT) + r"[^\s()]+:\d+)*(?= →|\))")
 _OF_TRITON = "global_smem"
@@ -47,8 +162,7 @@ _ORDERLESS = frozenset(
 """Kinds that are no two accesses which another schedule may exchange."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Access:
+class _Access(Record):
     """One of the two accesses of a race.
 
     Attributes:
@@ -71,7 +185,7 @@ class _Access:
     @property
     def is_incoherent(self) -> bool:
         """Whether it is a read through a cache that sees no writes of its launch."""
-        return self.site.action in texels.INCOHERENT or self.is_read_only_load
+        return self.site.action in matrix_and_texel_reads.INCOHERENT or self.is_read_only_load
 
     @property
     def is_read_only_load(self) -> bool:
@@ -186,7 +300,7 @@ class LaunchFindings:
         # The widest scope stands for the others: what orders two blocks orders two warps, too.
         scope = self._scope(kind, epoch, other)
         if key not in self._found or scope > self._found[key].scope:
-            self._found[key] = dataclasses.replace(self._described(kind, address, epoch, other), scope=scope)
+            self._found[key] = replace(self._described(kind, address, epoch, other), scope=scope)
 
     def _described(self, kind: int, address: int, epoch: int, other: int) -> CheckFinding:
         later = self._access(epoch)
@@ -370,10 +484,13 @@ class LaunchFindings:
     def _element(self, site: Site, address: int) -> str:
         """`s[31]` (shared): the element that an address is in; a bulk copy's site does not tell its size."""
         if not site.size:
-            site = dataclasses.replace(site, size=1 << self._scene().kernel.granules[0])
+            site = replace(site, size=1 << self._scene().kernel.granules[0])
         if self._is_global(address):
             scene = self._scene()
-            element, place = faults.element_at(scene, site, address), texels.place(scene.textures, address)
+            element, place = (
+                faults.element_at(scene, site, address),
+                matrix_and_texel_reads.place(scene.textures, address),
+            )
             return f"{element} ({place})" if place else element
         rank, inside = divmod(address & (1 << REGION_SHIFT) - 1, 1 << CLUSTER_SHIFT)
         element = faults.element_at(self._scene(), site, SHARED_WINDOW + inside)
@@ -414,7 +531,7 @@ def _places(*sites: Site) -> list[str]:
 
 
 def _counted(finding: CheckFinding, count: int) -> CheckFinding:
-    return dataclasses.replace(finding, count=count)
+    return replace(finding, count=count)
 
 
 def _triple(word: str, numbers: Dim3) -> str:
@@ -435,7 +552,7 @@ def leaks(heap: DeviceHeap, modules: Sequence[ModuleFacts]) -> tuple[CheckFindin
         count, size = counts.get(site, (0, 0))
         counts[site] = count + 1, size + allocation.size
     return tuple(
-        dataclasses.replace(finding_at("leak", _leak(site.where, count, size), site, (site,)), count=count)
+        replace(finding_at("leak", _leak(site.where, count, size), site, (site,)), count=count)
         for site, (count, size) in counts.items()
     )
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 
 import numpy as np
@@ -13,6 +12,7 @@ from gpuregress.execution.workers.direct.child import SharedMemory
 from gpuregress.execution.workers.direct.messages import Contents, LaunchCall
 from gpuregress.foundation.errors import DeviceError, KernelFault
 from gpuregress.foundation.records import Argument, LaunchShape
+from gpuregress.gpu.records import replace
 from tests.fakes import FakeDevice, program
 
 CALL = LaunchCall(
@@ -46,9 +46,7 @@ def test_outputs_are_written_into_the_shared_memory(memory: SharedMemory) -> Non
 
 
 def test_inputs_are_not_read_back(memory: SharedMemory) -> None:
-    call = dataclasses.replace(
-        CALL, contents=(dataclasses.replace(CALL.contents[0], is_output=False), CALL.contents[1])
-    )
+    call = replace(CALL, contents=(replace(CALL.contents[0], is_output=False), CALL.contents[1]))
     child.launch(FakeDevice(), call, memory, lambda _phase: None)
     assert not memory.of_size(4096)[:32].any()
 
@@ -56,22 +54,20 @@ def test_inputs_are_not_read_back(memory: SharedMemory) -> None:
 def test_a_variable_is_filled_and_must_be_large_enough(memory: SharedMemory) -> None:
     table = Contents("::d_table", 128, 64, 4, is_output=True, symbol="d_table")
     memory.of_size(4096)[128:192] = 7
-    child.launch(FakeDevice(), dataclasses.replace(CALL, contents=(*CALL.contents, table)), memory, lambda _phase: None)
+    child.launch(FakeDevice(), replace(CALL, contents=(*CALL.contents, table)), memory, lambda _phase: None)
     assert (memory.of_size(4096)[128:192] == 7).all()
-    large = dataclasses.replace(table, size=65)
+    large = replace(table, size=65)
     with pytest.raises(DeviceError, match="the variable d_table has 64 bytes; 65 were given"):
-        child.launch(
-            FakeDevice(), dataclasses.replace(CALL, contents=(*CALL.contents, large)), memory, lambda _phase: None
-        )
+        child.launch(FakeDevice(), replace(CALL, contents=(*CALL.contents, large)), memory, lambda _phase: None)
 
 
 def test_a_cluster_that_the_kernel_does_not_have_is_refused(memory: SharedMemory) -> None:
-    call = dataclasses.replace(CALL, cluster=(2, 1, 1))
+    call = replace(CALL, cluster=(2, 1, 1))
     with pytest.raises(DeviceError, match="twice has clusters of 1 x 1 x 1 blocks, not of 2 x 1 x 1"):
         child.launch(FakeDevice(), call, memory, lambda _phase: None)
 
 
 def test_a_fault_leaves_the_outputs_as_they_were(memory: SharedMemory) -> None:
     with pytest.raises(KernelFault):
-        child.launch(FakeDevice(), dataclasses.replace(CALL, kernel="fault"), memory, lambda _phase: None)
+        child.launch(FakeDevice(), replace(CALL, kernel="fault"), memory, lambda _phase: None)
     assert not memory.of_size(4096)[:32].any()

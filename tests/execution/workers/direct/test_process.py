@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import sys
 from collections.abc import Iterator
@@ -15,6 +14,7 @@ from gpuregress.execution.workers.direct import process
 from gpuregress.execution.workers.direct.process import LaunchProcess
 from gpuregress.execution.workers.worker_process import DeviceSlot
 from gpuregress.foundation.errors import DeviceError, GpuregressError, HarnessError, KernelFault, KernelTimeout
+from gpuregress.gpu.records import replace
 from gpuregress.virtual_gpu import slow_programs
 from tests import preloaded
 from tests.execution.workers.direct.test_child import CALL
@@ -44,7 +44,7 @@ def call(fake: LaunchProcess, kernel: str = "twice", timeout_s: float = 30.0, me
     def take(shared: process.Bytes) -> None:
         out[:] = shared[:32]
 
-    fake.call(dataclasses.replace(CALL, kernel=kernel, memory=memory), fill, take, timeout_s)
+    fake.call(replace(CALL, kernel=kernel, memory=memory), fill, take, timeout_s)
     return [float(number) for number in out.view(np.float32)]
 
 
@@ -60,7 +60,7 @@ def test_one_process_runs_many_launches_also_larger_ones(fake: LaunchProcess) ->
     assert call(fake) == RESULT
     first = pid(fake)
     assert call(fake, memory=1 << 20) == RESULT
-    assert call(fake, memory=process._KEPT_BYTES + 1) == RESULT
+    assert call(fake, memory=process.KEPT_BYTES + 1) == RESULT
     assert call(fake) == RESULT
     assert pid(fake) == first
 

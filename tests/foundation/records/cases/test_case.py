@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-from dataclasses import replace
-
 from gpuregress.foundation.records import (
     Argument,
     Buffer,
@@ -14,6 +12,7 @@ from gpuregress.foundation.records import (
     from_json,
     to_json,
 )
+from gpuregress.gpu.records import replace
 from tests import fakes
 
 

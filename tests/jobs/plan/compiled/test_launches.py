@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-from dataclasses import replace
-
 from gpuregress.foundation.records import (
     Argument,
     Buffer,
@@ -13,6 +11,7 @@ from gpuregress.foundation.records import (
     ReferenceKernel,
     Source,
 )
+from gpuregress.gpu.records import replace
 from gpuregress.jobs.plan.compiled.launches import completed
 
 OUT = Argument("buffer", buffer="out")

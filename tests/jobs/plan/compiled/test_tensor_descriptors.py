@@ -1,11 +1,10 @@
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from gpuregress.foundation.errors import CompileError
 from gpuregress.foundation.records import Argument, Buffer, CompiledDescriptor
+from gpuregress.gpu.records import replace
 from gpuregress.gpu.tensor_maps import TensorMap
 from gpuregress.jobs.plan.compiled.tensor_descriptors import fields
 

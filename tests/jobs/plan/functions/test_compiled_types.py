@@ -1,11 +1,11 @@
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
 
 import pytest
 
 from gpuregress.foundation.records import Buffer, FunctionArgument, FunctionCall, Program
+from gpuregress.gpu.records import replace
 from gpuregress.jobs.plan.functions import compiled_types
 from tests import fakes
 
@@ -14,7 +14,7 @@ ARGUMENTS = (
     FunctionArgument("k", "int", "parameter"),
 )
 CALL = FunctionCall("f", "f(real, int)", ARGUMENTS, 4, result="result")
-SILENT = dataclasses.replace(CALL, result="")
+SILENT = replace(CALL, result="")
 VALUE, POINTER = 0, 2
 VOID, INT, UINT, FLOAT, OF_POINTER, ENUM, CLASS = 0, 2, 3, 4, 5, 6, 7
 
@@ -32,7 +32,7 @@ def problems(
     ptx = tmp_path / "f.ptx"
     ptx.write_text(f".u32 gpuregress_signature[{len(numbers)}] = {{{', '.join(map(str, numbers))}}};")
     buffers = {name: Buffer(name, dtype, (4,)) for name, dtype in (("x", x), ("result", result))}
-    case = dataclasses.replace(fakes.case("scale"), buffers=buffers, function=call, parameters={"k": k})
+    case = replace(fakes.case("scale"), buffers=buffers, function=call, parameters={"k": k})
     program = Program("key", str(ptx), "", {}, {}, "nvrtc", (), "sm_90")
     return {".".join(map(str, key)): text for key, text in compiled_types.contradictions(case, program).items()}
 
@@ -72,6 +72,6 @@ def test_what_does_not_fit_is_said_at_its_key(
 
 
 def test_a_program_without_the_table_is_not_judged(tmp_path: Path) -> None:
-    case = dataclasses.replace(fakes.case("scale"), function=CALL)
+    case = replace(fakes.case("scale"), function=CALL)
     for ptx in ("", str(tmp_path / "gone.ptx")):
         assert compiled_types.contradictions(case, Program("key", ptx, "", {}, {}, "nvrtc", (), "sm_90")) == {}

@@ -3,8 +3,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from pydantic import ValidationError
 
+from gpuregress.foundation.document.forms import FormErrors
 from gpuregress.jobs.spec.models.launch import ArgumentSpec, GridSpec, dtype_hint
 
 
@@ -12,7 +12,7 @@ from gpuregress.jobs.spec.models.launch import ArgumentSpec, GridSpec, dtype_hin
     ("given", "kind"), [("x", "buffer"), (None, "null"), ({"int32": "n"}, "scalar"), ({"struct": ["x"]}, "struct")]
 )
 def test_forms_of_an_argument(given: Any, kind: str) -> None:
-    assert ArgumentSpec.model_validate(given).kind == kind
+    assert ArgumentSpec.of(given).kind == kind
 
 
 @pytest.mark.parametrize(
@@ -27,20 +27,20 @@ def test_forms_of_an_argument(given: Any, kind: str) -> None:
     ],
 )
 def test_what_is_no_argument(given: Any, message: str) -> None:
-    with pytest.raises(ValidationError) as caught:
-        ArgumentSpec.model_validate(given)
+    with pytest.raises(FormErrors) as caught:
+        ArgumentSpec.of(given)
     assert message in str(caught.value)
 
 
 def test_forms_of_a_grid() -> None:
-    assert GridSpec.model_validate([1, "n"]).blocks == [1, "n"]
-    assert GridSpec.model_validate({"problem": ["n"], "divide": [[16]]}).divide == [[16]]
+    assert GridSpec.of([1, "n"]).blocks == [1, "n"]
+    assert GridSpec.of({"problem": ["n"], "divide": [[16]]}).divide == [[16]]
     for given, message in (
         (8, "expected a list of 1 to 3 numbers"),
         ({"problem": [1], "divide": [[1], [2]]}, "2 axes"),
     ):
-        with pytest.raises(ValidationError, match=message):
-            GridSpec.model_validate(given)
+        with pytest.raises(FormErrors, match=message):
+            GridSpec.of(given)
 
 
 def test_a_near_dtype_is_suggested() -> None:

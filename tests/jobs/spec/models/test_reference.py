@@ -3,18 +3,18 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from pydantic import ValidationError
 
+from gpuregress.foundation.document.forms import FormErrors
 from gpuregress.jobs.spec.models.reference import ReferenceSpec
 
 LAUNCH = {"kernel": "k", "grid": [1], "block": [1]}
 
 
 def test_either_form() -> None:
-    assert ReferenceSpec.model_validate("gold.py:f").python == "gold.py:f"
+    assert ReferenceSpec.of("gold.py:f").python == "gold.py:f"
     for text in ("ans.npy", "data/ans.npz:y", "baseline:reduce/n=8/sum", "run:latest/reduce/sum", "a.py.npy"):
-        assert ReferenceSpec.model_validate(text).file == text
-    kernels = ReferenceSpec.model_validate({"source": "naive.cu", "launches": [LAUNCH]})
+        assert ReferenceSpec.of(text).file == text
+    kernels = ReferenceSpec.of({"source": "naive.cu", "launches": [LAUNCH]})
     assert kernels.launches is not None
     assert kernels.launches[0].kernel == "k"
 
@@ -33,5 +33,5 @@ def test_either_form() -> None:
     ],
 )
 def test_what_is_no_reference(given: Any, message: str) -> None:
-    with pytest.raises(ValidationError, match=message):
-        ReferenceSpec.model_validate(given)
+    with pytest.raises(FormErrors, match=message):
+        ReferenceSpec.of(given)

@@ -4,13 +4,14 @@ import math
 from typing import Any
 
 import pytest
-from pydantic import TypeAdapter, ValidationError
 
+from gpuregress.foundation.document import forms
+from gpuregress.foundation.document.forms import FormErrors
 from gpuregress.jobs.spec.models import values
 
 
 def read(kind: Any, value: Any) -> Any:
-    return TypeAdapter(kind).validate_python(value)
+    return forms.read(kind, value)
 
 
 def test_values_are_kept_as_written() -> None:
@@ -42,5 +43,5 @@ def test_values_are_kept_as_written() -> None:
     ],
 )
 def test_what_is_refused(kind: Any, value: Any, message: str) -> None:
-    with pytest.raises(ValidationError, match=message):
+    with pytest.raises(FormErrors, match=message):
         read(kind, value)

@@ -17,7 +17,7 @@ NAMES: dict[str, Value] = {"real": "float", "tile": 16, "fast": True, "flag": ""
 
 def resolved(card: str | None = None, **given: Any) -> tuple[CompileSettings | None, list[str]]:
     scope = Scope(NAMES, Problems(Document(Path("job.yaml"), {}, {})), "real=float")
-    settings = compile_settings(scope, CompileSpec.model_validate(given), ("compile",), card)
+    settings = compile_settings(scope, CompileSpec.of(given), ("compile",), card)
     return settings, [f"{error.key}: {error.message}" for error in scope.problems.errors]
 
 
@@ -74,7 +74,7 @@ def test_what_is_refused(given: dict[str, Any], message: str) -> None:
 
 def test_all_of_no_parameters() -> None:
     scope = Scope({}, Problems(Document(Path("job.yaml"), {}, {})))
-    assert compile_settings(scope, CompileSpec.model_validate({"defines": "all"}), ("compile",)) is None
+    assert compile_settings(scope, CompileSpec.of({"defines": "all"}), ("compile",)) is None
 
 
 def test_a_card_is_compiled_for_where_no_architecture_is_given() -> None:

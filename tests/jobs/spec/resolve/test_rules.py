@@ -37,11 +37,11 @@ def scope() -> Scope:
 
 
 def rule(scope: Scope, given: dict[str, Any], dtype: str = "float32") -> Rule:
-    return rules.rule(scope, RuleSpec.model_validate(given), dtypes.parse(dtype), ("compare", "a"))
+    return rules.rule(scope, RuleSpec.of(given), dtypes.parse(dtype), ("compare", "a"))
 
 
 def checks(scope: Scope, *given: Any) -> tuple[Check, ...]:
-    items = [CheckSpec.model_validate(item) for item in given]
+    items = [CheckSpec.of(item) for item in given]
     return rules.checks(scope, items, BUFFERS["a"], BUFFERS, ("checks", "a"))
 
 
@@ -113,7 +113,7 @@ def test_what_is_no_check(scope: Scope, given: dict[str, Any], text: str) -> Non
 
 
 def device_checks(scope: Scope, **given: list[str]) -> tuple[str, ...]:
-    specs = {name: [CheckSpec.model_validate(item) for item in items] for name, items in given.items()}
+    specs = {name: [CheckSpec.of(item) for item in items] for name, items in given.items()}
     return rules.device_checks(scope, specs, {"a": None})
 
 

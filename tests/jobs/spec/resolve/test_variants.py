@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +8,7 @@ import pytest
 from gpuregress.foundation.document.problems import Problems
 from gpuregress.foundation.document.reader import Document
 from gpuregress.foundation.records import Source
+from gpuregress.gpu.records import replace
 from gpuregress.jobs.spec.load import JobFile
 from gpuregress.jobs.spec.models.job import JobSpec
 from gpuregress.jobs.spec.resolve import variants
@@ -23,11 +23,11 @@ def combinations(given: Any, **compiled: Any) -> tuple[Source, Any, list[str]]:
     data = {"source": "k.cu", "buffers": buffers, "launches": launches, "variants": given, "compile": compiled}
     document = Document(Path("job.yaml"), data, {})
     problems = Problems(document)
-    file = JobFile(document, JobSpec.model_validate(data), (), frozenset())
+    file = JobFile(document, JobSpec.of(data), (), frozenset())
     path = compiled.get("source", SOURCE)
     (source,), varied = variants.combinations(file, Scope({}, problems), (path,))
     if varied is not None:
-        varied = dataclasses.replace(varied, sources={name: one for name, (one,) in varied.sources.items()})  # type: ignore[misc]  # flat, to be compared
+        varied = replace(varied, sources={name: one for name, (one,) in varied.sources.items()})  # type: ignore[misc]  # flat, to be compared
     return source, varied, [error.message for error in problems.errors]
 
 
@@ -73,7 +73,7 @@ def test_settings_that_contradict_compile(given: Any, compiled: Any, said: str) 
 
 def test_what_is_not_compiled_has_no_variants() -> None:
     document = Document(Path("job.yaml"), {}, {})
-    job = JobSpec.model_validate(
+    job = JobSpec.of(
         {
             "source": "k.ptx",
             "buffers": {"x": {"dtype": "float32", "shape": [1]}},
@@ -95,7 +95,7 @@ def test_each_compiled_source_of_several_is_varied() -> None:
     }
     document = Document(Path("job.yaml"), data, {})
     problems = Problems(document)
-    file = JobFile(document, JobSpec.model_validate(data), (), frozenset())
+    file = JobFile(document, JobSpec.of(data), (), frozenset())
     given = (Source("/p/k.cu"), Source("/p/two.cu", ("-DX",)), Source("/p/three.ptx"))
     own, varied = variants.combinations(file, Scope({}, problems), given)
     assert own == given

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
+from gpuregress.gpu.records import replace
 from gpuregress.judge import diagnose
 from tests.judge.diagnose.planted import evidence, findings, first, noise
 

@@ -3,7 +3,7 @@
  * Calls are announced to the subscriber as CUPTI does. After the kernel `wild` the context is lost.
  */
 #define _GNU_SOURCE
-#include "../../../gpuregress/capture/injection/interface.h"
+#include "../../../../gpuregress/lab/capture/injection/interface.h"
 
 #include <dlfcn.h>
 #include <stdio.h>

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 from gpuregress.foundation.records import to_json
+from gpuregress.gpu.records import replace
 from gpuregress.lab.capture.replay import process
 from gpuregress.lab.capture.replay.launch import Patch, ReplayMemory, Request, read_answer
 from tests.lab.capture.conftest import FAKE

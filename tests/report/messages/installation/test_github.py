@@ -1,12 +1,12 @@
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
+from gpuregress.gpu.records import replace
 from gpuregress.report.messages.installation import github
 from tests.report.messages.installation.nights import AWKWARD, NIGHT, in_folder
 
@@ -29,10 +29,10 @@ def test_the_workflow_is_yaml_in_any_folder(tmp_path: Path, name: str) -> None:
 
 
 def test_secrets_are_those_of_the_repository() -> None:
-    text = github.workflow(dataclasses.replace(NIGHT, secrets=("PING_KEY", "CHAT_URL")))
+    text = github.workflow(replace(NIGHT, secrets=("PING_KEY", "CHAT_URL")))
     assert job(text)["env"]["PING_KEY"] == "${{ secrets.PING_KEY }}"
     assert "set the secrets PING_KEY, CHAT_URL" in " ".join(
-        github.plan(dataclasses.replace(NIGHT, secrets=("PING_KEY", "CHAT_URL"))).todo
+        github.plan(replace(NIGHT, secrets=("PING_KEY", "CHAT_URL"))).todo
     )
 
 

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import dataclasses
 import shlex
 from pathlib import Path
 
@@ -9,8 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpuregress.foundation.errors import UsageError
+from gpuregress.gpu.records import replace
 from gpuregress.report.messages.installation import night_command
-from gpuregress.store.project import Project, Settings
+from gpuregress.store.project import Project
+from gpuregress.store.settings import Settings
 from tests.report.messages.installation.nights import NIGHT
 
 
@@ -67,11 +68,11 @@ def test_the_time_zone_is_that_of_tz(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @given(st.text(st.characters(categories=("L", "N", "P", "S", "Zs")), min_size=1).filter(lambda text: "/" not in text))
 def test_the_shell_reads_what_was_meant(name: str) -> None:
-    night = dataclasses.replace(NIGHT, root=Path("/srv") / name, arguments=(name,))
+    night = replace(NIGHT, root=Path("/srv") / name, arguments=(name,))
     words = shlex.split(night.shell(">> log"))
     assert words[:2] == ["cd", str(night.root)]
     assert words[-3:] == [name, ">>", "log"]
 
 
 def test_a_folder_of_runs_elsewhere_is_named_whole() -> None:
-    assert dataclasses.replace(NIGHT, runs=Path("/data/runs")).log == "/data/runs/nightly.log"
+    assert replace(NIGHT, runs=Path("/data/runs")).log == "/data/runs/nightly.log"

@@ -10,10 +10,8 @@ from llvmlite import ir
 
 from gpuregress.virtual_gpu.builder.heap.records import held_memory
 from gpuregress.virtual_gpu.builder.types import I64, POINTER
-from gpuregress.virtual_gpu.runtime import llvm_backend
-from gpuregress.virtual_gpu.runtime.heap import size_classes
-from gpuregress.virtual_gpu.runtime.heap.device_heap import DeviceHeap
-from gpuregress.virtual_gpu.runtime.heap.size_classes import CELL, CLASS, CLASS_SHIFT, FREED, HEADER_BYTES
+from gpuregress.virtual_gpu.runtime import device_heap, llvm_backend
+from gpuregress.virtual_gpu.runtime.device_heap import CELL, CLASS, CLASS_SHIFT, FREED, HEADER_BYTES, DeviceHeap
 from gpuregress.virtual_gpu.runtime.machine_layout import MAX_REGIONS
 
 
@@ -38,8 +36,8 @@ def test_an_address_finds_its_allocation(code: llvm_backend.LoadedCode, number: 
     heap.control[record + CLASS.index("fresh")] = 2
     cells, arena = heap._memory[number]
     cells[CELL.index("size")], cells[len(CELL)] = 10, 12 | FREED
-    shift = size_classes.cell_shift(number)
-    start = size_classes.base(number) + (1 << shift) // 4
+    shift = device_heap.cell_shift(number)
+    start = device_heap.base(number) + (1 << shift) // 4
     kind = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_uint64, ctypes.c_void_p)
     look_up, out = kind(code.address("look_up")), np.zeros(3, np.uint64)
     for address, inner, size in (

@@ -8,7 +8,7 @@ import pytest
 
 from gpuregress.foundation.errors import KernelFault, UnsupportedError
 from gpuregress.foundation.records import TensorMap
-from gpuregress.virtual_gpu.runtime.bulk.copies import BulkCopies
+from gpuregress.virtual_gpu.runtime.bulk_copies import BulkCopies
 from tests.virtual_gpu.running import Running, ints
 
 SOURCE = r"""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gpuregress.virtual_gpu.runtime.bulk import queue_layout
+from gpuregress.virtual_gpu.runtime import bulk_forms
 from tests.virtual_gpu.running import Running, ints
 
 SOURCE = r"""
@@ -107,7 +107,7 @@ def test_copies_arrive_with_their_mbarrier(program: Running, kernel: str) -> Non
 
 @pytest.mark.parametrize("count", [1, 3000])
 def test_a_full_queue_loses_nothing(program: Running, count: int) -> None:
-    assert queue_layout.CAPACITY < 32 * 3000
+    assert bulk_forms.CAPACITY < 32 * 3000
     y = program.put("y", np.zeros(64, np.int32))
     program.launch("many", 1, 32, y, program.put("x", X), np.int32(count))
     first = 32 * (count - 1 & 3)

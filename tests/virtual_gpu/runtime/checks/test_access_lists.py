@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpuregress.virtual_gpu.runtime.checks import layout
-from gpuregress.virtual_gpu.runtime.checks.access_lists import accesses, forget, join, replace_newest
+from gpuregress.virtual_gpu.runtime.checks.running_block import accesses, forget, join, replace_newest
 from gpuregress.virtual_gpu.runtime.checks.shadow_memory import ShadowMemory
 
 CELLS = 3

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from gpuregress.virtual_gpu.runtime.checks import conflicts, layout
-from gpuregress.virtual_gpu.runtime.checks.conflicts import ConflictLog
+from gpuregress.virtual_gpu.runtime.checks import findings, layout
+from gpuregress.virtual_gpu.runtime.checks.findings import ConflictLog
 from gpuregress.virtual_gpu.runtime.machine_layout import REGION_SHIFT
 
 
@@ -28,7 +28,7 @@ def test_the_widest_part_that_differs_is_what_orders_two_accesses() -> None:
 
 
 def test_each_pair_is_kept_once_and_their_number_has_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(conflicts, "MOST_PAIRS", 2)
+    monkeypatch.setattr(findings, "MOST_PAIRS", 2)
 
     def kept(*blocks: int) -> tuple[int, bool]:
         log = ConflictLog(lambda stamp: stamp, lambda block: block)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gpuregress.virtual_gpu.runtime.checks.unwatched import CLOCKS, HEAP, LATE_TURNS, note
+from gpuregress.virtual_gpu.runtime.checks.layout import CLOCKS, HEAP, LATE_TURNS, note
 
 
 @pytest.mark.parametrize(

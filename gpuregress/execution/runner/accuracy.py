@@ -1,0 +1,187 @@
+"""Source lines at which the errors of a case arise.
+
+The case runs once in higher precision throughout, then once for each source line with the rounding errors of that line
+alone. What its results then differ by is that line's part, with all that the instructions after it make of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from gpuregress.execution.runner import element_errors
+from gpuregress.execution.runner.buffer_reader import BufferReader
+from gpuregress.execution.runner.element_errors import Errors, FloatParts
+from gpuregress.execution.runner.launch_reports import path_of
+from gpuregress.foundation.records import Case, ResultAccuracy
+from gpuregress.gpu.accuracy import Cancellation, LineError, Place, Restart, RoundingSite
+from gpuregress.gpu.base import Device, LaunchReport, Shadow
+
+Line = tuple[str, int]
+Parts = tuple[str, FloatParts]
+"""A buffer, and the parts of its elements that are of one floating-point type."""
+Again = Callable[[Callable[[BufferReader], None]], None]
+FEW = 16
+"""Lines that run one by one; more are measured in as many groups first."""
+_NOTICEABLE = 2.0
+"""Error of a result in ulp up to which no cancellation has done harm."""
+_LEAST_SHARE = 0.01
+"""The part of all errors below which a group is not taken apart."""
+
+
+@dataclass(slots=True)
+class AccuracyRuns:
+    """The runs of a case beside higher precision.
+
+    Attributes:
+        device: on which it runs.
+        case: what runs.
+        sites: source's position and instruction → what the first run has found of it.
+        errors: parts of a buffer's elements → their errors.
+        lost: shadows for which there was no room.
+    """
+
+    device: Device
+    case: Case
+    sites: dict[tuple[int, str, Place, str], RoundingSite] = field(default_factory=dict)
+    errors: dict[Parts, Errors] = field(default_factory=dict)
+    lost: int = 0
+
+    def note(self, report: LaunchReport, source: int) -> None:
+        """Add what a launch of the first run has found."""
+        self.lost += report.shadows_lost
+        for site in report.roundings:
+            key = (source, site.kind, site.place, site.instruction)
+            before = self.sites.get(key, RoundingSite(site.kind, site.place))
+            self.sites[key] = RoundingSite(
+                site.kind, site.place, before.count + site.count, max(before.bits, site.bits), site.instruction
+            )
+
+    def take(self, result: BufferReader) -> None:
+        """Compare the parts of a buffer of the first run that are of floating-point types."""
+        data = result.memory.read(0, result.buffer.size)
+        for parts, shadow in self._shadows(result):
+            errors = element_errors.measure(parts.values(data), shadow, parts.scalar)
+            self.errors[result.buffer.name, parts] = errors
+
+    def _shadows(self, result: BufferReader) -> Iterator[tuple[FloatParts, Shadow]]:
+        """The parts of each floating-point type of a buffer, with their values in higher precision."""
+        elements = result.buffer.size // result.element.size
+        for parts in element_errors.float_parts(result.element):
+            found = self.device.shadow(result.memory, parts.scalar.size)
+            if found is not None:
+                slots = parts.slots(elements)
+                yield parts, Shadow(found.high[slots], found.low[slots], found.known[slots])
+
+    def result(self, again: Again) -> ResultAccuracy:
+        """The accuracy of the case, with further runs for its lines.
+
+        Args:
+            again: runs the case and hands over its buffers.
+        """
+        places = self._places()
+        lines = _Lines(self.device, self.errors, places, again, self._shadows).measured() if self.errors else []
+        return ResultAccuracy(
+            tuple(
+                element_errors.summarize(name, parts, tuple(self.case.buffers[name].shape), errors)
+                for (name, parts), errors in self.errors.items()
+            ),
+            tuple(sorted(lines, key=lambda one: -one.share)),
+            self._cancellations(),
+            self._restarts(),
+            self.lost,
+        )
+
+    def _line(self, source: int, place: Place) -> Line:
+        """The innermost line of an instruction that is in the project's files."""
+        for name, line, _ in place:
+            path = path_of(name, self.case.sources[source])
+            if path:
+                return path, line
+        return "", 0
+
+    def _places(self) -> dict[Line, set[Place]]:
+        """Line → the instructions that round there."""
+        found: dict[Line, set[Place]] = {}
+        for source, kind, place, _ in self.sites:
+            if kind == "rounding":
+                found.setdefault(self._line(source, place), set()).add(place)
+        return found
+
+    def _cancellations(self) -> tuple[Cancellation, ...]:
+        if not any(one.distance.max(initial=0.0) > _NOTICEABLE or one.broken.any() for one in self.errors.values()):
+            return ()  # Compensated sums cancel rounding errors, and add them later.
+        found: dict[Line, Cancellation] = {}
+        for (source, _, place, _), site in self.sites.items():
+            if site.kind == "rounding" and site.count:
+                line = self._line(source, place)
+                before = found.get(line, Cancellation(*line, 0, 0))
+                found[line] = Cancellation(*line, before.count + site.count, max(before.bits, site.bits))
+        return tuple(found[line] for line in sorted(found))
+
+    def _restarts(self) -> tuple[Restart, ...]:
+        found: dict[tuple[Line, str], int] = {}
+        for (source, _, place, instruction), site in self.sites.items():
+            if site.kind == "restart" and site.count:
+                key = (self._line(source, place), instruction)
+                found[key] = found.get(key, 0) + site.count
+        return tuple(Restart(*line, instruction, count) for (line, instruction), count in sorted(found.items()))
+
+
+@dataclass(slots=True)
+class _Lines:
+    """Runs of the case with the rounding errors of some lines only."""
+
+    device: Device
+    errors: Mapping[Parts, Errors]
+    places: Mapping[Line, set[Place]]
+    again: Again
+    shadows: Callable[[BufferReader], Iterable[tuple[FloatParts, Shadow]]]
+
+    def measured(self) -> list[LineError]:
+        """The part of each line in the errors, without those that have none."""
+        found: dict[Line, tuple[float, float]] = {}
+        groups = _split(sorted(self.places))
+        first = [self._measure(group) for group in groups]
+        least = _LEAST_SHARE * sum(total for total, _ in first)
+        waiting = list(zip(groups, first, strict=True))
+        while waiting:
+            group, (total, largest) = waiting.pop()
+            if len(group) == 1:
+                found[group[0]] = total, largest
+            elif total > least:
+                parts = _split(group)
+                waiting += [(part, self._measure(part)) for part in parts]
+        self.device.round_at(())
+        whole = sum(total for total, _ in found.values())
+        return [LineError(*line, total / whole, largest) for line, (total, largest) in found.items() if total]
+
+    def _measure(self, group: Sequence[Line]) -> tuple[float, float]:
+        """The errors that arise at some lines: their sum and the largest one, in ulp."""
+        self.device.round_at([place for line in group for place in self.places[line]])
+        sums: list[float] = [0.0]
+        most: list[float] = [0.0]
+
+        def take(result: BufferReader) -> None:
+            for parts, shadow in self.shadows(result):
+                apart = _apart(self.errors[result.buffer.name, parts], shadow)
+                sums.append(float(apart.sum()))
+                most.append(float(apart.max(initial=0.0)))
+
+        self.again(take)
+        return sum(sums), max(most)
+
+
+def _apart(errors: Errors, shadow: Shadow) -> npt.NDArray[np.float64]:
+    with np.errstate(invalid="ignore", over="ignore"):
+        apart = np.abs((shadow.high - errors.shadow.high) + (shadow.low - errors.shadow.low)) / errors.ulp
+    return np.where(np.isfinite(apart) & errors.shadow.known & shadow.known, apart, 0.0)
+
+
+def _split(lines: Sequence[Line]) -> list[Sequence[Line]]:
+    """At most `FEW` groups of lines that follow each other."""
+    step = -(-len(lines) // FEW) or 1
+    return [lines[at : at + step] for at in range(0, len(lines), step)]

@@ -1,1 +1,0 @@
-"""Accuracy of a case: errors of its elements, and the source lines where they arise."""

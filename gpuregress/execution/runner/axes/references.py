@@ -1,0 +1,243 @@
+"""Computation of a case's references, by Python functions, files or trusted kernels, and their dumps.
+
+Cases of one run share what is the same for them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from gpuregress.execution.runner import python_reference, watched_case
+from gpuregress.execution.runner.axes import shared_references
+from gpuregress.execution.runner.axes.shared_references import SharedReferences, SharedResult
+from gpuregress.execution.runner.buffer_reader import BufferReader
+from gpuregress.execution.runner.case_runs import CaseRuns, PlannedRun, RunAxis, RunPlan
+from gpuregress.execution.runner.launcher import Launcher, RunLabel
+from gpuregress.execution.runner.poison import POISON
+from gpuregress.foundation import dtypes, usermodules
+from gpuregress.foundation.errors import GpuregressError, InfeasibleSource, KernelFault, LaunchRefused
+from gpuregress.foundation.numeric import conversion
+from gpuregress.foundation.records import Buffer, Case, Dump, FurtherRun, ReferenceKernel, RunFacts
+from gpuregress.gpu import schedules
+from gpuregress.gpu.records import replace
+from gpuregress.jobs import inputs
+from gpuregress.jobs.inputs import reference_values
+from gpuregress.jobs.inputs.reference_values import ReferenceFailed, ReferenceResult
+from gpuregress.store.dumps import reader
+
+Array = npt.NDArray[np.generic]
+_PHASE = "launching the reference of"
+"""The phase of trusted kernels, in which a hang or a crash is not the case's own; see `workers.watchdog`."""
+
+
+@dataclass(slots=True)
+class _References:
+    """References of one case: their dumps, and why a reference is missing.
+
+    Attributes:
+        runs: of the case.
+        rounded: buffer → the reference in the buffer's dtype.
+        unrounded: buffer → the same in float64, where rounding changed a value.
+        errors: buffer → why there is no reference.
+    """
+
+    runs: CaseRuns
+    rounded: dict[str, Dump] = field(default_factory=dict)
+    unrounded: dict[str, Dump] = field(default_factory=dict)
+    errors: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def launcher(self) -> Launcher:
+        """The launcher of the case."""
+        return self.runs.launcher
+
+    def run(self) -> FurtherRun:
+        """Compute and dump every reference, or take what another case of the run computed."""
+        case, inputs_of = self.runs.case, self.runs.inputs
+        for name, function in case.reference.items():
+            buffer, is_verified = case.buffers[name], self._is_verified(name)
+            key = shared_references.function_key(function, buffer, case.buffers, inputs_of, verified=is_verified)
+            self._take(key, partial(self._call, name, function))
+        for name, path in case.reference_files.items():
+            self._add(self._settled({name: partial(self._read, name, path)}))
+        for group in _shared(case.reference_kernels):
+            self._take(self._kernels_key(group), partial(self._launch, group))
+            if self.runs.is_lost:
+                break
+        return FurtherRun(
+            "reference", "", dumps=self.rounded, facts=RunFacts(unrounded=self.unrounded, errors=self.errors)
+        )
+
+    def _take(self, key: str, compute: Callable[[], SharedResult]) -> None:
+        """Take over a result; one of another case gets this case's names."""
+        shared, result = self.launcher.task.shared, None
+        if shared:
+            store = SharedReferences(Path(shared) / "references", lambda: self.launcher.entering("preparing"))
+            result, is_own = store.once(key, self.launcher.case, compute)
+            result = result if is_own else self._named(result)
+        self._add(compute() if result is None else result)
+
+    def _add(self, result: SharedResult) -> None:
+        self.rounded |= result.rounded
+        self.unrounded |= result.unrounded
+        self.errors |= result.errors
+
+    def _named(self, result: SharedResult) -> SharedResult | None:
+        """Another case's result under this case's names; None where a dump of it was changed or cannot be linked."""
+        self.launcher.entering("saving")
+        folder = self.runs.folder.beside("references")
+        rounded = {name: folder.adopt(dump) for name, dump in result.rounded.items()}
+        unrounded = {name: folder.within("unrounded").adopt(dump) for name, dump in result.unrounded.items()}
+        if None in (*rounded.values(), *unrounded.values()):
+            return None
+        return SharedResult(
+            {name: dump for name, dump in rounded.items() if dump},
+            {name: dump for name, dump in unrounded.items() if dump},
+            result.errors,
+        )
+
+    def _call(self, name: str, function: str) -> SharedResult:
+        """The reference of a user function, with the facts of the case that it looked at."""
+        case, seen = self.launcher.case, set[str]()
+        self.launcher.entering("computing")
+        given, verified = watched_case.watched(case, seen.add), self._is_verified(name)
+        call = partial(python_reference.compute, function, case, name, self.runs.filled, given, is_verified=verified)
+        result = self._settled({name: call})
+        if result.errors:
+            return replace(result, is_final=False)
+        return replace(result, seen=tuple(sorted(seen)), files=usermodules.files(function))
+
+    def _launch(self, names: Sequence[str]) -> SharedResult:
+        """The references that trusted kernels compute; a fault is final, unless it lost the device."""
+        try:
+            contents = self._launched(names)
+        except KernelFault as fault:
+            self.runs.is_lost |= fault.sticky
+            message = f"the reference's own kernel failed with {fault.kind}: {fault}"
+            return SharedResult(errors=dict.fromkeys(names, message), is_final=not fault.sticky)
+        except (InfeasibleSource, LaunchRefused) as refused:
+            raise type(refused)(f"the reference of {', '.join(names)}: {refused}") from refused
+        return self._settled({name: partial(self._of_twin, name, array) for name, array in contents.items()})
+
+    def _settled(self, computations: Mapping[str, Callable[[], ReferenceResult]]) -> SharedResult:
+        """Dump references, or note why there are none: buffer → what computes its reference."""
+        rounded, unrounded, errors = {}, {}, {}
+        for name, compute in computations.items():
+            try:
+                reference = compute()
+            except ReferenceFailed as error:
+                errors[name] = str(error)
+                continue
+            finally:
+                self.launcher.entering("saving")
+            rounded[name] = self._dump(name, reference)
+            if reference.wide is not None:
+                element = dtypes.widened(reference.element)
+                folder = self.runs.folder.beside("references").within("unrounded")
+                unrounded[name] = folder.write(name, reference.wide, {}, element)
+        return SharedResult(rounded, unrounded, errors)
+
+    def _is_verified(self, name: str) -> bool:
+        """Tell whether a `verify` function compares a buffer with its reference."""
+        case = self.launcher.case
+        rule = case.reference_rules.get(name, case.compare.get(name))
+        return rule is not None and rule.verify is not None
+
+    def _read(self, name: str, path: str) -> ReferenceResult:
+        buffer = self.launcher.case.buffers[name]
+        try:
+            values = inputs.read_file(path, dtypes.parse(buffer.dtype), read_dump=reader.read)
+        except GpuregressError as error:
+            raise ReferenceFailed(str(error)) from error
+        origin = f"{Path(path).name} holds"
+        return reference_values.settle(values, buffer, origin, is_verified=self._is_verified(name), any_shape=True)
+
+    def _of_twin(self, name: str, array: Array) -> ReferenceResult:
+        """The contents of the buffer in which trusted kernels left the reference."""
+        case = self.launcher.case
+        twin = case.buffers[case.reference_kernels[name].buffer or name]
+        held, buffer = dtypes.parse(twin.dtype), case.buffers[name]
+        if (twin.dtype, twin.shape) == (buffer.dtype, buffer.shape):
+            return ReferenceResult(array, held)
+        values = conversion.widened(array, held) if held.is_float else array
+        return reference_values.settle(values, buffer, f"{twin.name} holds", is_verified=self._is_verified(name))
+
+    def _launched(self, names: Sequence[str]) -> dict[str, Array]:
+        """Run trusted kernels on freshly filled buffers; the usual schedule is theirs."""
+        case, kernel = self.runs.case, self.runs.case.reference_kernels[names[0]]
+        plan = RunPlan(
+            RunLabel(phase=_PHASE),
+            launches=kernel.launches,
+            programs=((kernel.source, self.launcher.task.references[names[0]]),),
+            schedule=schedules.FORWARD,
+            poison=POISON,
+            has_status=False,
+        )
+        memory = self.runs.memory(plan)
+        held = {name: case.reference_kernels[name].buffer or name for name in names}
+        return {name: BufferReader(memory[buffer], case.buffers[buffer]).array() for name, buffer in held.items()}
+
+    def _kernels_key(self, names: Sequence[str]) -> str:
+        launcher = self.launcher
+        kernel, program = launcher.case.reference_kernels[names[0]], launcher.task.references[names[0]]
+        buffers = _reachable(kernel, launcher.case)
+        digests = self.runs.inputs
+        digests_of = {buffer.name: digests[buffer.name] for buffer in buffers if buffer.name in digests}
+        return shared_references.kernels_key(
+            [self._compared(name) for name in names],
+            program,
+            kernel.launches,
+            buffers,
+            digests_of,
+            launcher.device.info,
+        )
+
+    def _compared(self, name: str) -> str:
+        """The buffer that a reference is compared with, the buffer that holds it, and who compares them."""
+        buffer, left = self.launcher.case.buffers[name], self.launcher.case.reference_kernels[name].buffer or name
+        by = "verify" if self._is_verified(name) else "rule"
+        return f"{name} {buffer.dtype} {list(buffer.shape)} from {left} by {by}"
+
+    def _dump(self, name: str, reference: ReferenceResult) -> Dump:
+        known = {dump.digest: dump.path for dump in self.runs.results if dump.buffer == name}
+        folder = self.runs.folder.beside("references")
+        return folder.write(name, reference.array, known, reference.element, reference.array.shape)
+
+
+def _reachable(kernel: ReferenceKernel, case: Case) -> list[Buffer]:
+    """The buffers that the launches of a reference take, and the variables of its source."""
+    names = {name for launch in kernel.launches for name in launch.buffers}
+    return [
+        buffer for name, buffer in case.buffers.items() if name in names or (buffer.symbol in kernel.source.symbols)
+    ]
+
+
+def _shared(kernels: Mapping[str, ReferenceKernel]) -> list[list[str]]:
+    """Group the buffers whose references come from the same launches: those are run once."""
+    groups: list[list[str]] = []
+    for name, kernel in kernels.items():
+        group = next((group for group in groups if _is_same_run(kernels[group[0]], kernel)), None)
+        if group is None:
+            groups.append([name])
+        else:
+            group.append(name)
+    return groups
+
+
+def _is_same_run(one: ReferenceKernel, other: ReferenceKernel) -> bool:
+    """Tell whether two references come from the same launches, be it from different buffers."""
+    return (one.source, one.launches) == (other.source, other.launches)
+
+
+def _runs(runs: CaseRuns) -> Iterator[PlannedRun]:
+    if runs.case.references:
+        yield PlannedRun("", _References(runs).run)
+
+
+AXIS = RunAxis("reference", _runs)

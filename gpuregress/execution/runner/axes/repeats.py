@@ -1,0 +1,86 @@
+"""Repeats of a case as it is, and its run under the other poison."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import partial
+
+from gpuregress.execution.runner.case_runs import CaseRuns, PlannedRun, RunAxis, RunPlan
+from gpuregress.execution.runner.dumps import digest_of
+from gpuregress.execution.runner.poison import COMPLEMENT, poison_shows, proven_unwritten
+from gpuregress.foundation import dtypes
+from gpuregress.foundation.records import Determinism, Dump, FurtherRun, PoisonComparison, RunFacts
+from gpuregress.gpu import schedules
+from gpuregress.gpu.base import Memory
+
+
+def order_of(runs: CaseRuns, number: int) -> str:
+    """Choose the order of a run, from 0; all are the same under a schedule other than the usual one."""
+    chosen = runs.launcher.device.vary(number)
+    return chosen if runs.schedule == schedules.FORWARD else runs.case.settings.main_schedule
+
+
+def compared(
+    runs: CaseRuns, memory: Mapping[str, Memory], number: int, order: str, *, is_classified: bool = True
+) -> FurtherRun:
+    """Compare the buffers after a repeat by their digests; dump those that differ from the first run's.
+
+    Args:
+        runs: of the case.
+        memory: after the repeat.
+        number: of the repeat among the case's runs, counted from 1.
+        order: of its blocks and threads, "" where none was chosen.
+        is_classified: whether it is told how far the runs agree.
+    """
+    from gpuregress.foundation.numeric import determinism  # noqa: PLC0415 - a worker starts sooner without
+
+    digests: dict[str, str] = {}
+    dumps: dict[str, Dump] = {}
+    classes: dict[str, Determinism] = {}
+    for first, result in runs.readers(memory):
+        name = first.buffer
+        digests[name] = digest_of(result)
+        if is_classified:
+            classes[name] = "bitwise"
+        if digests[name] == first.digest:
+            continue
+        dumps[name] = runs.folder.within(f"repeat-{number}").stream(result, {})
+        if is_classified:
+            pair = (runs.arrays[name].reshape(-1), result.array().reshape(-1))
+            classes[name] = determinism.classify(dtypes.parse(result.buffer.dtype), pair)
+    facts = RunFacts(label=order, digests=digests, determinism=classes)
+    return FurtherRun("repeat", str(number), dumps=dumps, facts=facts)
+
+
+def _repeats(runs: CaseRuns) -> Iterator[PlannedRun]:
+    # The last run of the timing loop is a repeat, too.
+    first = 2 if runs.case.settings.timing is None else 3
+    for repeat in range(1, runs.case.repeat):
+        order = order_of(runs, repeat)
+        number = first + repeat - 1
+        yield PlannedRun(str(number), partial(_repeat, runs, number, order))
+    runs.launcher.device.vary(0)
+
+
+def _repeat(runs: CaseRuns, number: int, order: str) -> FurtherRun:
+    return compared(runs, runs.memory(RunPlan(is_own=True)), number, order)
+
+
+def _poisons(runs: CaseRuns) -> Iterator[PlannedRun]:
+    if runs.case.settings.poison == "twice":
+        yield PlannedRun("complement", partial(_other_poison, runs))
+
+
+def _other_poison(runs: CaseRuns) -> FurtherRun:
+    """Compare each output with that of the first run."""
+    memory, initial = runs.memory(RunPlan(poison=COMPLEMENT, is_own=True)), runs.case.initial_buffers
+    poisons: dict[str, PoisonComparison] = {}
+    for dump, result in runs.readers(memory):
+        if initial[dump.buffer].is_poisoned:
+            first, second = runs.arrays[dump.buffer], result.array()
+            poisons[dump.buffer] = PoisonComparison(proven_unwritten(first, second), poison_shows(first, second))
+    return FurtherRun("poison", "complement", facts=RunFacts(poisons=poisons))
+
+
+REPEATS = RunAxis("repeat", _repeats, ends_case=True)
+POISON = RunAxis("poison", _poisons, ends_case=True)

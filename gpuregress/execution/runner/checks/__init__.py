@@ -1,1 +1,0 @@
-"""Dynamic checks of a case that runs."""

@@ -1,0 +1,267 @@
+"""Reports of the launches of a case: times, output, resources, counts, and findings of the dynamic checks."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+from gpuregress.execution.runner.launcher import Launcher, LoadedSource
+from gpuregress.foundation.errors import CALLED_AT, FaultLocation
+from gpuregress.foundation.records import (
+    CheckFinding,
+    Costs,
+    Coverage,
+    Fault,
+    InstructionCost,
+    InstrumentReports,
+    Launch,
+    LaunchTime,
+    Source,
+)
+from gpuregress.gpu import costs as cost_records
+from gpuregress.gpu import coverage as coverage_records
+from gpuregress.gpu.base import LaunchReport
+from gpuregress.gpu.records import replace
+
+MOST_SHOWN = 20
+"""Findings of a case that its fault tells."""
+_MOST_CALLS = 5
+"""Further calls of inlined functions that a finding tells."""
+
+
+class LaunchReports:
+    """What a device has reported of the launches of one case.
+
+    Args:
+        launcher: of the case.
+
+    Attributes:
+        times: of the launches of the first run and of the repeats.
+        output: printed by the kernels.
+        resources: kernel → registers, memory, occupancy.
+        instruments: what they report.
+        finding_position: position of the launch with the first finding of the dynamic checks.
+    """
+
+    def __init__(self, launcher: Launcher) -> None:
+        self._launcher, self._case = launcher, launcher.case
+        self._labels = launcher.case.kernel_labels
+        self.times: list[LaunchTime] = []
+        self.output: list[str] = []
+        self.resources: dict[str, dict[str, int]] = {}
+        self.instruments = InstrumentReports()
+        self.finding_position: int | None = None
+
+    @property
+    def fault(self) -> Fault | None:
+        """The fault that the findings of the dynamic checks are; None without any."""
+        findings = self.instruments.findings
+        return fault_of(findings, self.finding_position) if findings else None
+
+    def add(self, launch: Launch, report: LaunchReport, *, is_first: bool) -> None:
+        """Add the launch that has ended.
+
+        Args:
+            launch: the launch.
+            report: of its device.
+            is_first: whether it is one of the first run.
+        """
+        assert self._launcher.current is not None
+        label, seen = self._labels[launch.source, launch.kernel], self.instruments
+        self.times.append(LaunchTime(self._launcher.current, launch.kernel, report.elapsed_ms))
+        self.output.append(report.output)
+        if report.counters:
+            total = Counter(seen.counters.get(label, {})) + Counter(report.counters)
+            seen = replace(seen, counters={**seen.counters, label: total})
+        if report.exchange:
+            exchanges = (*seen.exchanges, f"{label}: {report.exchange}")
+            seen = replace(seen, exchanges=tuple(dict.fromkeys(exchanges)))
+        if report.unwatched:
+            unwatched = (*seen.unwatched, f"{label}: {report.unwatched}")
+            seen = replace(seen, unwatched=tuple(dict.fromkeys(unwatched)))
+        if report.findings or seen.findings:
+            findings = with_launch(seen.findings, report.findings)
+            if not has_chief_of(findings, seen.findings):
+                self.finding_position = self._launcher.position if is_first else None
+            seen = replace(seen, findings=findings)
+        if is_first and report.instructions is not None:
+            executed = seen.instructions.get(label, 0) + report.instructions
+            uncounted = tuple(dict.fromkeys((*seen.uncounted, *report.uncounted)))
+            seen = replace(seen, instructions={**seen.instructions, label: executed}, uncounted=uncounted)
+        self.instruments = seen
+        if is_first:
+            self._add_counts(launch, report)
+
+    def add_interrupted(self, report: LaunchReport | None, *, is_first: bool) -> None:
+        """Add what was counted in the launch that a fault has ended.
+
+        Args:
+            report: of that launch; None where there is none.
+            is_first: whether it is one of the first run.
+        """
+        position = self._launcher.position
+        if report is None or position is None or not is_first:
+            return
+        costs = report.costs and replace(report.costs, uncounted="the launch ended with a fault")
+        self._add_counts(self._case.launches[position], replace(report, costs=costs))
+
+    def add_resources(self, loaded: Sequence[LoadedSource]) -> None:
+        """Add the resources that the kernels of the case need, once for each.
+
+        Args:
+            loaded: the programs of its sources.
+        """
+        for launch in self._case.launches:
+            label = self._labels[launch.source, launch.kernel]
+            if label in self.resources:
+                continue
+            module = loaded[launch.source].module
+            mangled = loaded[launch.source].program.entries[launch.kernel].mangled
+            info = module.kernel(mangled)
+            self.resources[label] = {
+                "registers": info.registers,
+                "shared": info.shared,
+                "local": info.local,
+                "spill": info.spill,
+                **module.occupancy(mangled, launch.block, launch.shared),
+            }
+
+    def _add_counts(self, launch: Launch, report: LaunchReport) -> None:
+        """Add coverage and costs by the files of the case."""
+        label, source = self._labels[launch.source, launch.kernel], self._case.sources[launch.source]
+        seen = self.instruments
+        if report.coverage is not None and self._case.settings.instruments.coverage:
+            coverage = located(report.coverage, source)
+            if seen.coverage is not None:
+                coverage = coverage_records.merged((seen.coverage, coverage))
+            seen = replace(seen, coverage=coverage)
+        if report.costs is not None:
+            costs = located_costs(report.costs, label, source)
+            if seen.costs is not None:
+                costs = cost_records.merged((seen.costs, costs))
+            seen = replace(seen, costs=costs)
+        self.instruments = seen
+
+
+# --- files ------------------------------------------------------------------------------------------------------------
+
+
+def located(coverage: Coverage, source: Source) -> Coverage:
+    """The coverage with the paths of its files, without those of libraries.
+
+    Args:
+        coverage: with files as the compiler names them.
+        source: what was compiled.
+    """
+    paths = {one.path: path_of(one.path, source) for one in coverage.files}
+    files = [replace(file, path=paths[file.path]) for file in coverage.files if paths[file.path]]
+    return coverage_records.merged(Coverage((file,)) for file in files)
+
+
+def located_costs(costs: Costs, kernel: str, source: Source) -> Costs:
+    """The costs with paths: an instruction belongs to the innermost line of a file of the project.
+
+    Args:
+        costs: with files as the compiler names them.
+        kernel: its name in reports.
+        source: what was compiled.
+    """
+    names = {name for item in costs.instructions for name, _, _ in item.chain}
+    paths = {name: path_of(name, source) for name in names}
+    items = tuple(_placed(item, kernel, paths) for item in costs.instructions)
+    contention = dict.fromkeys([kernel] * bool(costs.contention), max(costs.contention.values(), default=0))
+    return cost_records.merged((Costs(items, contention, costs.uncounted, costs.left_out),))
+
+
+def _placed(item: InstructionCost, kernel: str, paths: dict[str, str]) -> InstructionCost:
+    inner = next(((paths[name], line) for name, line, _ in item.chain if paths[name]), ("", 0))
+    return replace(item, kernel=kernel, path=inner[0], line=inner[1], chain=())
+
+
+def path_of(name: str, source: Source) -> str:
+    """The path of a file of the project, "" for a library's. A file without a name is the PTX itself."""
+    main = Path(source.path)
+    if not name:
+        return source.path if main.suffix == ".ptx" else ""
+    if Path(name).name == main.name and Path(name).parent in (Path(), main.parent):
+        return source.path
+    folders = (main.parent, *map(Path, source.include))
+    return next((str((folder / name).resolve()) for folder in folders if (folder / name).is_file()), "")
+
+
+# --- findings ---------------------------------------------------------------------------------------------------------
+
+
+def merged(findings: Sequence[CheckFinding]) -> tuple[CheckFinding, ...]:
+    """Findings of several launches: those at the same source lines and variable are one, with their number.
+
+    The widest scope stands for the others at its lines, and comes first: __syncwarp() mends no race between two warps.
+    Lines of an inlined function may be reached by several calls: those of the first finding are in its message, others
+    are details.
+    """
+    first: dict[tuple[str, ...], CheckFinding] = {}
+    for finding in findings:
+        key = _identity(finding)
+        known = first.get(key)
+        if known is None:
+            first[key] = finding
+            continue
+        details = known.details
+        if finding.calls != known.calls and len(details) < _MOST_CALLS:
+            details = tuple(dict.fromkeys((*details, *finding.details, f"also at {_chains(finding)}")))
+        chief = finding if finding.scope > known.scope else known
+        first[key] = replace(chief, count=known.count + finding.count, details=details)
+    found = tuple(first.values())
+    races = iter(sorted((finding for finding in found if finding.kind == "race"), key=lambda race: -race.scope))
+    return tuple(next(races) if finding.kind == "race" else finding for finding in found)
+
+
+def _identity(finding: CheckFinding) -> tuple[str, ...]:
+    return finding.kind, finding.location, finding.lines, finding.variable
+
+
+def _chains(finding: CheckFinding) -> str:
+    """`dot.cuh:8, called at gemv.cu:10, and dot.cuh:13, called at gemv.cu:10`."""
+    lines = finding.lines.split(", ") if finding.lines else [finding.location]
+    calls = finding.calls or ((),) * len(lines)
+    chains = (CALLED_AT.join((line, *behind)) for line, behind in zip(lines, calls, strict=True))
+    return ", and ".join(dict.fromkeys(chains))
+
+
+def with_launch(known: Sequence[CheckFinding], new: Sequence[CheckFinding]) -> tuple[CheckFinding, ...]:
+    """The findings of a case after a further launch: what is not freed counts behind the last one only."""
+    return merged((*(finding for finding in known if finding.kind != "leak"), *new))
+
+
+def has_chief_of(findings: Sequence[CheckFinding], known: Sequence[CheckFinding]) -> bool:
+    """Whether the first finding is the same as before, however often it has come since."""
+    chiefs = [[_identity(item) for item in items[:1]] for items in (findings, known)]
+    return chiefs[0] == chiefs[1]
+
+
+def fault_of(findings: Sequence[CheckFinding], position: int | None = None) -> Fault:
+    """The fault of a case with findings: the first one, and the others as details.
+
+    Args:
+        findings: of all launches.
+        position: of the launch with the first one, from 0.
+    """
+    chief, *others = findings
+    lines = list(chief.details)
+    if chief.count > 1:
+        lines.append(f"{chief.count:,} times at these lines")
+    for other in others[: MOST_SHOWN - 1]:
+        times = f" ({other.count:,} times)" if other.count > 1 else ""
+        lines += [f"{other.message}{times}", *other.details]
+    if len(others) >= MOST_SHOWN:
+        lines.append(f"{len(others) - MOST_SHOWN + 1} more findings")
+    return Fault(chief.kind, chief.message, tuple(lines), position=position, location=_location(chief))
+
+
+def _location(finding: CheckFinding) -> FaultLocation:
+    """The variable and the line that a finding blames."""
+    file, _, line = finding.location.rpartition(":")
+    if not line.isdecimal():
+        return FaultLocation(finding.variable)
+    return FaultLocation(finding.variable, file=file, line=int(line), calls=finding.calls[-1] if finding.calls else ())

@@ -1,1 +1,0 @@
-"""Observation of the launches of a case while they run."""

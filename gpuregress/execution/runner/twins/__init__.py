@@ -1,1 +1,0 @@
-"""Twins of a case: its results on another device or on the host, and the causes of differences."""

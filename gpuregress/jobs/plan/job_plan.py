@@ -1,0 +1,90 @@
+"""Plan of a job before its cases carry the revisions of their sources.
+
+It depends on the contents of files alone. Revisions depend on git and on what was recorded and accepted, so they are
+determined anew for every run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gpuregress.foundation.records import Case
+from gpuregress.gpu.records import Record, replace
+from gpuregress.jobs import revision
+
+if TYPE_CHECKING:
+    from gpuregress.jobs.revision import Labels
+    from gpuregress.store.project import Project
+    from gpuregress.toolchain.include_scanner import SourceInputs
+
+AUTO = "auto"
+
+
+class CaseOverrides(Record):
+    """Options of the command line that override a job."""
+
+    repeat: int | None = None
+    timeout: float | None = None
+
+
+class LabelRequest(Record):
+    """A set of sources whose revision is wanted.
+
+    Attributes:
+        wanted: the job's own label, or `auto`.
+        sources: each source and the files that it is made of.
+    """
+
+    wanted: str
+    sources: tuple[tuple[Path, SourceInputs], ...]
+
+    @property
+    def has_unknown(self) -> bool:
+        """Whether a source's text does not tell all that it reads."""
+        return any(inputs.unknown for _, inputs in self.sources)
+
+
+class JobPlan(Record):
+    """The cases of a job.
+
+    Attributes:
+        name: the job's.
+        cases: their `revision` is the position of their request, as a decimal number.
+        requests: the distinct sets of sources.
+        notes: for the user.
+    """
+
+    name: str
+    cases: tuple[Case, ...]
+    requests: tuple[LabelRequest, ...]
+    notes: tuple[str, ...]
+
+    def labelled(self, project: Project, labels: Labels) -> tuple[tuple[Case, ...], tuple[str, ...]]:
+        """The cases with their revisions, and all notes.
+
+        Args:
+            project: its baselines and runs know which sources a label stands for.
+            labels: those of this planning.
+        """
+        resolved = [_resolved(self.name, one, project, labels) for one in self.requests]
+        names = {str(position): name for position, (name, _) in enumerate(resolved)}
+        cases = tuple(replace(case, revision=names[case.revision]) for case in self.cases)
+        return cases, (*(note for _, note in resolved if note), *self.notes)
+
+
+def _resolved(job: str, request: LabelRequest, project: Project, labels: Labels) -> tuple[str, str | None]:
+    """The label of a set of sources, which no other source text has, and a note or None."""
+    label = labels.of_all(request.sources) if request.wanted == AUTO else request.wanted
+    if request.has_unknown:
+        return label, None  # the program decides, once it is compiled: see `program_revisions`
+    digest = revision.digest_of_all([inputs for _, inputs in request.sources])
+
+    def recorded(text: str) -> Collection[str]:
+        return revision.recorded(project.baselines, project.runs, job, text)
+
+    name, note = revision.resolve(label, digest, recorded)
+    if note and digest in revision.accepted(project.baselines, job, name):
+        note = None  # known since the accept: a nightly run does not repeat it
+    return name, f"{job}: {note}" if note else None

@@ -1,0 +1,342 @@
+"""Judgement of a case's further runs: by which rule each is compared, and how that is told. `AXES` has a row for each.
+
+References have a module of their own, as a reference may be of another precision; see `case_comparisons`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from gpuregress.foundation import dtypes
+from gpuregress.foundation.records import (
+    SM_90,
+    Case,
+    Check,
+    Comparison,
+    ConflictSurvey,
+    Dump,
+    FurtherRun,
+    Outcome,
+    Rule,
+    VariantVerdict,
+)
+from gpuregress.gpu.records import Record, replace
+from gpuregress.gpu.schedules import BLOCKS, BY_WARP, THREADS, WARPS, switches_in
+from gpuregress.judge.buffer_pairs import BufferPair
+from gpuregress.judge.compare import multiple_testing
+from gpuregress.judge.user_code import UserCodeProcess
+
+_ON_A_GPU = "not compared under other schedules: on a GPU the hardware decides the order; --device cpu compares them"
+
+
+class JudgedBuffer(Record):
+    """A buffer of a case, as the first run left it, and how it is compared.
+
+    Attributes:
+        case: the case that ran.
+        outcome: with its further runs.
+        own: the buffer's dump.
+        baseline: its accepted dump; None without one.
+        compare: compares a pair, and diagnoses a difference.
+        check: checks a dump of a case.
+    """
+
+    case: Case
+    outcome: Outcome
+    own: Dump
+    baseline: Dump | None
+    compare: Callable[[BufferPair], Comparison]
+    check: Callable[[Check, Case, Dump], Comparison]
+
+
+def _failed(buffer: str, against: str, message: str, of: int = 0) -> Comparison:
+    """The comparison with a run that gave no results."""
+    return Comparison(buffer, against, "", same=False, identical=False, of=of, message=message)
+
+
+def _first_buffer(case: Case, outcome: Outcome) -> str:
+    """The buffer at which a failure of a whole run is told; it need not be dumped."""
+    if outcome.dumps:
+        return outcome.dumps[0].buffer
+    return next(iter(case.buffers), "")
+
+
+# --- repeats ----------------------------------------------------------------------------------------------------------
+
+
+def repeats(judged: JudgedBuffer) -> Iterator[Comparison]:
+    """One comparison for all repeats: of the first one that differs from the first run, else of all."""
+    own, observed = judged.own, judged.outcome.observations
+    done = [run for run in observed.along("repeat") if own.buffer in run.facts.digests]
+    if not done:
+        return
+    total = len(done) + 1
+    for run in done:
+        if own.buffer not in run.dumps:
+            continue
+        compared = judged.compare(BufferPair(judged.case, "repeat", own, run.dumps[own.buffer]))
+        if not compared.same:
+            order = f" ({run.facts.label})" if run.facts.label else ""
+            is_timed = observed.timing is not None and str(observed.timing.run) == run.name
+            which = "the last run of the timing loop" if is_timed else f"run {run.name} of {total}{order}"
+            yield replace(compared, message=f"{which} is not the first one: {compared.difference}")
+            return
+    orders = f" ({'; '.join(observed.orders)})" if observed.orders else ""
+    results = {own.digest, *(run.facts.digests[own.buffer] for run in done)}
+    rule = f"{total} runs{orders}, {len(results)} different results, all the same under the buffer's rule"
+    yield Comparison(own.buffer, "repeat", rule, same=True, identical=len(results) == 1, of=own.count)
+
+
+# --- twins ------------------------------------------------------------------------------------------------------------
+
+
+def twins(judged: JudgedBuffer) -> Iterator[Comparison]:
+    """Compare a buffer with those of the case's twins; a difference gets its causes."""
+    own, device = judged.own, judged.outcome.device
+    here = f"{device.name} ({device.model})" if device is not None else "this device"
+    for twin in judged.outcome.observations.along("twin"):
+        if twin.fault:
+            yield _failed(own.buffer, "twin", f"{twin.facts.label}: {twin.fault}", own.count)
+        elif own.buffer in twin.dumps:
+            compared = judged.compare(BufferPair(judged.case, "twin", twin.dumps[own.buffer], own))
+            if not compared.same:
+                message = f"{here} and its twin {twin.facts.label}: {compared.difference}"
+                findings = (*twin.facts.findings.get(own.buffer, ()), *compared.findings)
+                compared = replace(compared, message=message, findings=findings)
+            yield compared
+
+
+# --- schedules --------------------------------------------------------------------------------------------------------
+
+
+def schedules(judged: JudgedBuffer) -> Iterator[Comparison]:
+    """Compare one buffer under all schedules: the first two that differ, else one comparison for all.
+
+    Two results that are both within the rule of the first one's may differ from each other by more.
+    """
+    case, own, runs = judged.case, judged.own, judged.outcome.observations.along("schedule")
+    main = case.settings.main_schedule
+    results = {own.digest: (main, own)}
+    for run in runs:
+        result = run.dumps.get(own.buffer)
+        if result is None or result.digest in results:
+            continue
+        for name, other in results.values():
+            compared = judged.compare(BufferPair(case, "schedule", other, result))
+            if not compared.same:
+                message = f"the schedules {name} and {run.name} give different results: {_first_difference(compared)}"
+                if other is own:
+                    message += _replay(run, own.buffer)
+                findings = (*compared.findings, *run.facts.findings.get(own.buffer, ()))
+                yield replace(compared, message=message, findings=findings)
+                return
+        results[result.digest] = (run.name, result)
+    ended = [run for run in runs if not run.left_out and not run.fault]
+    if not ended:
+        return
+    count = len({own.digest, *(run.facts.digests.get(own.buffer, own.digest) for run in ended)})
+    names = ", ".join((main, *(run.name for run in ended)))
+    rule = f"{len(ended) + 1} schedules ({names}), {count} different results, all the same under the buffer's rule"
+    yield Comparison(own.buffer, "schedule", rule, same=True, identical=count == 1, of=own.count)
+
+
+def schedule_faults(case: Case, outcome: Outcome) -> Iterator[Comparison]:
+    """The failure of the first further schedule that ends with a fault."""
+    for run in outcome.observations.along("schedule"):
+        if run.fault:
+            ends = f"{case.settings.main_schedule} runs to its end, {run.name} does not: {run.fault}"
+            failed = _failed(_first_buffer(case, outcome), "schedule", ends + _replay(run, ""))
+            yield replace(failed, findings=run.facts.findings.get("", ()))
+            return
+
+
+def _replay(run: FurtherRun, buffer: str) -> str:
+    """What is enough for the difference, and how to run that alone."""
+    if buffer not in run.facts.switches:
+        return ""
+    return f"; {run.facts.switches[buffer]}: --schedule {run.facts.replays[buffer]}"
+
+
+def _first_difference(compared: Comparison) -> str:
+    """The first element that differs, with both values, and the number of those that do."""
+    if not compared.first:
+        return compared.difference
+    element = min(compared.first, key=lambda one: one.index)
+    where = f"{compared.buffer}[{element.index}]{'.' + element.part if element.part else ''}"
+    values = f"{element.expected or 'missing'} and {element.actual or 'missing'}"
+    return f"{where} is {values}; {compared.difference}"
+
+
+def schedule_notes(case: Case, outcome: Outcome, compare: Callable[[BufferPair], Comparison]) -> Iterator[str]:
+    """Tell the differences within the buffers' rules, with their sizes; and that a GPU has no choice."""
+    if not case.settings.schedules or outcome.state != "done":
+        return
+    if outcome.device is not None and outcome.device.name.startswith("cuda"):
+        yield _ON_A_GPU
+        return
+    observed = outcome.observations
+    runs = observed.along("schedule")
+    if observed.schedule:
+        yield f"the results are those of the schedule {observed.schedule}, not of the usual order"
+    yield from _without_effect(case)
+    if observed.instruments.conflicts is not None:
+        yield _surveyed(observed.instruments.conflicts)
+    for run in runs:
+        if run.left_out:
+            yield f"the {run.name} schedule was left out: {run.left_out}"
+    for own in outcome.dumps:
+        for run in runs:
+            if own.buffer in run.dumps:
+                compared = compare(BufferPair(case, "schedule", own, run.dumps[own.buffer]))
+                if compared.same:
+                    yield _within_rule(case.settings.main_schedule, run, compared)
+                    break
+
+
+def _without_effect(case: Case) -> Iterator[str]:
+    """The switches of blocks, warps and threads that no launch has."""
+    blocks = max((math.prod(launch.grid) for launch in case.launches), default=0)
+    threads = max((math.prod(launch.block) for launch in case.launches), default=0)
+    counts = {BLOCKS: blocks, WARPS: -(-threads // SM_90.warp_size), THREADS: threads}
+    for switch in switches_in(case.settings.main_schedule) or ():
+        number = max(switch.first, switch.second)
+        if number >= counts.get(switch.part, number + 1):
+            part = switch.part[:-1]
+            yield f"the switch {switch} changes nothing beside {BY_WARP}: no launch has a {part} {number}"
+
+
+def _surveyed(survey: ConflictSurvey) -> str:
+    """What the adversarial schedule exchanges, or why there is nothing to exchange."""
+    unwatched = "".join(f"; {text}" for text in survey.unwatched)
+    if not survey.pairs:
+        if unwatched:
+            return f"no two accesses that were watched conflict{unwatched}"
+        return "no two accesses conflict: no schedule can change the result"
+    exchanged = f"{survey.exchanged:,}"
+    if survey.exchanged == survey.pairs:
+        exchanged = "all"
+    elif not survey.exchanged:
+        exchanged = "none"
+    pairs = "pairs of accesses conflict" if survey.pairs != 1 else "pair of accesses conflicts"
+    adversarial = f"the adversarial schedule exchanges {exchanged} of them"
+    return f"{survey.pairs:,} {pairs}, as {survey.first}; {adversarial}{unwatched}"
+
+
+def _within_rule(main: str, run: FurtherRun, compared: Comparison) -> str:
+    size, worst = "", compared.worst
+    if worst is not None:
+        for name, value in (("ulp", worst.ulp), ("abs", worst.absolute), ("rel", worst.relative)):
+            if value is not None:
+                size = f", at most by {name} {value:.3g}"
+                break
+    changed = f"{compared.changed} of {compared.of} elements" if compared.changed else "some elements"
+    return f"{compared.buffer}: {main} and {run.name} differ within the buffer's rule in {changed}{size}"
+
+
+# --- seeds ------------------------------------------------------------------------------------------------------------
+
+
+def rule_for_seeds(case: Case, buffer: str) -> Rule | None:
+    """The rule of a buffer whose limits hold for all seeds together; None where it is the buffer's own."""
+    rule = case.compare.get(buffer, Rule())
+    if not case.seeds or not rule.statistics.given:
+        return None
+    parts = len(dtypes.parse(case.buffers[buffer].dtype).parts)
+    return multiple_testing.corrected(rule, parts * (len(case.seeds) + 1))
+
+
+def seeds(judged: JudgedBuffer) -> Iterator[Comparison]:
+    """Compare and check one buffer under every further seed; one comparison for all seeds of a kind."""
+    case, own, runs = judged.case, judged.own, judged.outcome.observations.along("seed")
+    if not case.seeds:
+        return
+    if own.buffer == judged.outcome.dumps[0].buffer:
+        for run in runs:
+            if run.fault:
+                yield _failed(own.buffer, "seeds", f"seed {run.name}: {run.fault}")
+                break
+    dumps = {run.name: run.dumps[own.buffer] for run in runs if own.buffer in run.dumps}
+    results = len({own.digest, *(dump.digest for dump in dumps.values())})
+    told = f"{len(dumps) + 1} seeds, {results} different results"
+    rule = rule_for_seeds(case, own.buffer)
+    if judged.baseline is not None and rule is not None:
+        compared = {
+            seed: BufferPair(case, "seeds", judged.baseline, dump, rule).compare() for seed, dump in dumps.items()
+        }
+        yield _of_seeds(own, compared, f"{told}, limits corrected for the number of tests")
+    seeded = {str(one.seed): case.with_seed(one) for one in case.seeds}
+    for wanted in case.checks.get(own.buffer, ()):
+        checked = {seed: judged.check(wanted, seeded[seed], dump) for seed, dump in dumps.items()}
+        yield _of_seeds(own, checked, f"{wanted.name} for {told}")
+
+
+def _of_seeds(own: Dump, compared: dict[str, Comparison], rule: str) -> Comparison:
+    """The first failure, with the number of all; or a comparison that passed."""
+    failed = {seed: one for seed, one in compared.items() if not one.same}
+    for seed, first in failed.items():
+        message = f"{len(failed)} of {len(compared)} other seeds fail; seed {seed}: {first.difference}"
+        return replace(first, against="seeds", rule=f"{first.rule}; {rule}", message=message)
+    return Comparison(own.buffer, "seeds", rule, same=True, identical=False, of=own.count)
+
+
+# --- variants ---------------------------------------------------------------------------------------------------------
+
+
+def variant_verdicts(case: Case, outcome: Outcome, user: UserCodeProcess | None = None) -> tuple[VariantVerdict, ...]:
+    """Compare each variant with the case's own run; () for a case without variants, or that did not end well.
+
+    Args:
+        case: the case that ran.
+        outcome: its own dumps, and the variants' dumps that differ from them.
+        user: the process for the user's functions; None: this one.
+
+    Raises:
+        DumpError: a dump does not hold what its header says.
+        StorageError: one cannot be read.
+    """
+    if case.variants is None or outcome.state != "done":
+        return ()
+    own = {dump.buffer: dump for dump in outcome.dumps}
+    verdicts = []
+    for run in outcome.observations.along("variant"):
+        buffers = tuple(_changed(case, own[name], dump, user) for name, dump in run.dumps.items())
+        message = f"not run: {run.left_out}" if run.left_out else run.fault
+        verdicts.append(
+            VariantVerdict(
+                run.name,
+                case.variants.first,
+                same_as=run.facts.same_as,
+                message=message,
+                buffers=buffers,
+                instructions=run.facts.instructions,
+            )
+        )
+    return tuple(verdicts)
+
+
+def _changed(case: Case, own: Dump, other: Dump, user: UserCodeProcess | None) -> Comparison:
+    """Count every changed bit; `same` is the verdict of the buffer's own rule."""
+    exact = BufferPair(case, "variant", own, other, Rule()).compare()
+    rule = case.compare.get(own.buffer, Rule())
+    if rule.is_exact:
+        return exact
+    pair = BufferPair(case, "variant", own, other, rule)
+    ruled = user.compare(pair) if user is not None and rule.verify else pair.compare()
+    return replace(exact, same=ruled.same, rule=ruled.rule, differing=ruled.differing, message=ruled.message)
+
+
+def variant_failures(case: Case, outcome: Outcome, variants: Sequence[VariantVerdict]) -> Iterator[Comparison]:
+    """The comparisons that fail the case: faults of variants, and where they must agree, results and missing ones."""
+    must_agree = case.variants is not None and case.variants.must_agree
+    for run, variant in zip(outcome.observations.along("variant"), variants, strict=False):
+        if run.fault or (run.left_out and must_agree):
+            yield _failed(_first_buffer(case, outcome), "variant", f"{variant.name}: {variant.message}")
+        for compared in variant.buffers if must_agree else ():
+            if not compared.same:
+                yield replace(compared, message=f"{variant.name}: {compared.difference}")
+
+
+BEFORE_CHECKS: tuple[Callable[[JudgedBuffer], Iterable[Comparison]], ...] = (twins,)
+AFTER_CHECKS: tuple[Callable[[JudgedBuffer], Iterable[Comparison]], ...] = (repeats, schedules, seeds)
+"""The comparisons of a buffer with further runs, in the order of the report: before and after those of the checks."""

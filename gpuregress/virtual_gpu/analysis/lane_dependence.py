@@ -1,0 +1,456 @@
+"""Dependence test between the lanes of a warp: accesses that they must make in step.
+
+On a card a converged warp makes each access in all its lanes before it makes the next one. Here a lane runs to its next
+wait before the next lane begins. Both give the same bytes unless two accesses with no wait between them depend on each
+other: one of them writes, and a lane that runs earlier reaches with the later one what a lane that runs later reaches
+with the earlier one. Before the later one of such a pair the lanes of the warp have to wait for each other.
+
+It is assumed that two pointers among a kernel's parameters do not point into the same buffer, but for those that are
+known to be the same (they have the same first byte here), that a parameter that
+multiplies a row's number is a pitch that no column exceeds, and that what `malloc` returns is the lane's own.
+
+Stores by which several lanes of a warp may write one address, and what keeps their lanes in order.
+
+CUDA leaves open which lane's value stays. An H200 kept the same one in every run. A warp stores 128 bytes at a time: 8
+bytes by one half after the other, 16 bytes by one quarter after the other. The lowest lane of the last part stays. It
+is so for every width and vector, in global and shared memory. A schedule that runs the lanes in the groups of
+`ContestedStores`, each from its last lane to its first, keeps the same ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from dataclasses import field as dataclass_field
+from enum import IntEnum
+
+import numpy as np
+from msgspec import field
+
+from gpuregress.gpu.records import Record, replace
+from gpuregress.virtual_gpu.analysis import effects
+from gpuregress.virtual_gpu.analysis.control_flow_graph import ControlFlowGraph, Dominance
+from gpuregress.virtual_gpu.analysis.lane_overlap import (
+    Crossed,
+    LaneAccess,
+    LaneSite,
+    OverlapTest,
+    Pairs,
+    are_apart,
+    find_accesses,
+    may_depend,
+)
+from gpuregress.virtual_gpu.analysis.lane_values import LANES
+from gpuregress.virtual_gpu.ptx.modifiers import space_of
+from gpuregress.virtual_gpu.ptx.opcode_table import Arithmetic, Control, MemoryEffect, Wait, info
+from gpuregress.virtual_gpu.ptx.tree import (
+    Call,
+    Float,
+    Instruction,
+    Integer,
+    Label,
+    Operand,
+    Register,
+    Statement,
+    Vector,
+)
+
+_COMMUTING = frozenset(["add", "min", "max", "and", "or", "xor"])
+_OF_THREAD = ("%tid", "%laneid")
+_AT_A_TIME = 128
+"""Bytes that a warp stores at a time."""
+
+
+class ContestedStores(Record):
+    """The stores of one kernel that lanes of a warp may make to one address.
+
+    Attributes:
+        groups: statement -> the lanes of a group, whose lowest lane wins over the others of its group, and whose last
+            group wins over the others of the warp.
+        ordered: the statements whose results show the order of the lanes, which is that of their numbers on a card.
+    """
+
+    groups: Mapping[int, int] = field(default_factory=dict)
+    ordered: frozenset[int] = frozenset()
+
+    def group(self, statements: Iterable[int]) -> int:
+        """The lanes of the groups in which some statements should run; 0 where the order is that of the lanes."""
+        indices = set(statements)
+        if not self.ordered.isdisjoint(indices):
+            return 0
+        return min((self.groups[index] for index in indices & self.groups.keys()), default=0)
+
+    def moved(self, to: Mapping[int, int]) -> ContestedStores:
+        """The same after statements have got other numbers."""
+        groups = {to[index]: group for index, group in self.groups.items()}
+        return ContestedStores(groups, frozenset(to[index] for index in self.ordered))
+
+
+def group_of(count: int) -> int:
+    """The lanes that store so many bytes each at a time."""
+    return min(LANES, _AT_A_TIME // count)
+
+
+def ordered_statements(statements: tuple[Statement, ...]) -> frozenset[int]:
+    """The statements whose results show the order of the lanes: most atomic operations, and calls."""
+    used = frozenset(name for item in statements for name in effects.reads(item))
+    return frozenset(index for index, item in enumerate(statements) if _shows_order(item, used))
+
+
+def _shows_order(item: Statement, used: frozenset[str]) -> bool:
+    if not isinstance(item, Instruction):
+        return isinstance(item, Call)
+    if info(item).memory is not MemoryEffect.UPDATE:
+        return False
+    is_float = any(word.startswith(("f", "bf")) for word in item.modifiers)
+    return is_float or _COMMUTING.isdisjoint(item.modifiers) or not used.isdisjoint(effects.sets(item))
+
+
+class Slices:
+    """Backward slices of a kernel's registers.
+
+    Args:
+        statements: the kernel's.
+    """
+
+    def __init__(self, statements: tuple[Statement, ...]) -> None:
+        self._slices: dict[str, list[Instruction]] = {}
+        self._definitions: dict[str, list[Statement]] = {}
+        for item in statements:
+            for name in effects.sets(item):
+                self._definitions.setdefault(name, []).append(item)
+
+    def is_spread(self, name: str) -> bool:
+        """Whether a register that may be the same in several lanes is meant to differ in all of them.
+
+        It is the result of an atomic operation, a place that each lane was given; or a loop counts it from the number
+        of the thread, and it is no data: a grid-stride loop.
+        """
+        found = self._slice(name)
+        effects_ = {info(item).memory for item in found if space_of(item) not in ("param", "const")}
+        names = {one for item in found for one in effects.sets(item)}
+        counts = any(len(self._definitions[one]) > 1 for one in names)
+        of_thread = any(one.startswith(_OF_THREAD) for item in found for one in effects.reads(item))
+        return MemoryEffect.UPDATE in effects_ or (counts and of_thread and MemoryEffect.READ not in effects_)
+
+    def is_data(self, name: str) -> bool:
+        """Whether a register depends on what was read from memory."""
+        reads = (item for item in self._slice(name) if info(item).memory is MemoryEffect.READ)
+        return any(space_of(item) not in ("param", "const") for item in reads)
+
+    def is_same(self, operand: Operand) -> bool:
+        """Whether a value is certainly the same in all lanes: a constant, or a parameter."""
+        if isinstance(operand, Register):
+            return self._is_same(operand.name, 0)
+        return isinstance(operand, Integer | Float) or (
+            isinstance(operand, Vector) and all(map(self.is_same, operand.elements))
+        )
+
+    def _is_same(self, name: str, depth: int) -> bool:
+        found = self._definitions.get(name, [])
+        if len(found) != 1 or not isinstance(found[0], Instruction) or found[0].guard is not None or depth > LANES:
+            return False
+        item = found[0]
+        if info(item).memory is MemoryEffect.READ:
+            return space_of(item) == "param" and all(not isinstance(one, Register) for one in item.operands[1:])
+        if info(item).arithmetic not in (Arithmetic.COPY, Arithmetic.CONVERT):
+            return False
+        return all(self._is_same(one, depth + 1) for one in effects.reads(item))
+
+    def _slice(self, name: str) -> list[Instruction]:
+        """The instructions that a register depends on; an atomic operation is its own end."""
+        known = self._slices.get(name)
+        if known is not None:
+            return known
+        found = self._slices[name] = []
+        names, pending = {name}, [name]
+        while pending:
+            for item in self._definitions.get(pending.pop(), ()):
+                if not isinstance(item, Instruction):
+                    continue
+                found.append(item)
+                if info(item).memory is not MemoryEffect.UPDATE:
+                    new = set(effects.reads(item)) - names
+                    names |= new
+                    pending += new
+        return found
+
+
+_MOST_BLOCKS = 600
+_MOST_TESTS = 20_000
+_WAITS = frozenset([Wait.BLOCK, Wait.CLUSTER, Wait.MASK, Wait.CONVERGED, Wait.WARP])
+
+
+class _Publication(IntEnum):
+    """How far a thread has gone to let others know of a write: it fences, then makes an atomic access."""
+
+    NONE = 0
+    FENCED = 1
+    TOLD = 2
+
+
+_Reaching = tuple[int, Crossed, _Publication]
+"""An access since the last wait."""
+
+_LATER_LANE = np.arange(LANES)[:, None] > np.arange(LANES)[None, :]
+_OTHER_LANE = ~np.eye(LANES, dtype=np.bool_)
+
+
+class LaneDependence(Record):
+    """The dependences between the lanes of a warp in one kernel.
+
+    Attributes:
+        steps: statements before which the lanes of a warp have to wait for each other.
+        exchanges: a statement that writes, and one with which another lane may read that with no wait between. It is
+            none where an atomic operation behind a fence may tell the reader, as at a lock, or where both are atomic.
+        assumes_rows: whether the answer holds only for warps of the width that was asked for.
+        contested: the stores that lanes may make to one address. If there are any, steps allow every order of lanes.
+        assumes_distinct: whether the answer may be another one where two parameters hold the same address.
+    """
+
+    steps: frozenset[int] = frozenset()
+    exchanges: frozenset[tuple[int, int]] = frozenset()
+    assumes_rows: bool = False
+    contested: ContestedStores = field(default_factory=ContestedStores)
+    assumes_distinct: bool = False
+
+
+def lane_dependence(
+    flow: ControlFlowGraph,
+    parameters: dict[str, int],
+    private: frozenset[str],
+    width: int,
+    *,
+    last_first: bool,
+    any_order: bool = False,
+) -> LaneDependence:
+    """Find the accesses of a kernel before which the lanes of a warp have to wait for each other.
+
+    Args:
+        flow: control flow of the kernel.
+        parameters: name of each parameter -> its first byte in the parameter space.
+        private: names of its local variables.
+        width: threads of a warp along x; see `LaneValues`.
+        last_first: whether the last lane runs first.
+        any_order: whether the lanes may run in any order.
+    """
+    accesses = find_accesses(flow, parameters, private)
+    if len(flow.blocks) > _MOST_BLOCKS:
+        return LaneDependence()
+    assumes_distinct = are_apart(accesses)
+    if not may_depend(accesses):
+        return LaneDependence(assumes_distinct=assumes_distinct)
+    graph = Dominance(flow)
+    if not graph.is_reducible:
+        return LaneDependence()
+    found = _Search(graph, parameters, accesses, width, _order(last_first, any_order)).result()
+    return replace(found, assumes_distinct=assumes_distinct)
+
+
+def _order(last_first: bool, any_order: bool) -> Pairs:  # noqa: FBT001 - named at its only call
+    """The pairs of lanes of which the first may run after the second."""
+    if any_order:
+        return _OTHER_LANE
+    return _LATER_LANE.T if last_first else _LATER_LANE
+
+
+def _is_fence(item: Statement) -> bool:
+    """Whether a statement orders a thread's accesses for other threads. PTX ISA manual, 9.7.13.4 "membar/fence"."""
+    return isinstance(item, Instruction) and item.opcode in ("membar", "fence") and "proxy" not in item.modifiers
+
+
+@dataclass(slots=True)
+class _Found:
+    steps: set[int] = dataclass_field(default_factory=set)
+    exchanges: set[tuple[int, int]] = dataclass_field(default_factory=set)
+
+
+class _Search:
+    def __init__(
+        self,
+        graph: Dominance,
+        parameters: dict[str, int],
+        accesses: dict[int, LaneAccess],
+        width: int,
+        order: Pairs,
+    ) -> None:
+        self._graph, self._flow, self._accesses = graph, graph.flow, accesses
+        self._order = order
+        self._slices = Slices(graph.flow.statements)
+        self._overlaps = OverlapTest(graph, parameters, accesses, width)
+        self._tested: dict[tuple[int, int, Crossed], tuple[bool, bool]] = {}
+        self._found = _Found()
+        self._contested = ContestedStores()
+
+    def result(self) -> LaneDependence:
+        if self._overlaps.is_overfull:
+            return LaneDependence()
+        self._contested = self._contested_stores()
+        if self._contested.groups:
+            self._order = _OTHER_LANE
+        self._solve()
+        if self._found.steps:
+            self._add_joins()
+        found = self._found
+        return LaneDependence(
+            frozenset(found.steps), frozenset(found.exchanges), self._overlaps.assumes_rows, self._contested
+        )
+
+    def _before_sides(self) -> dict[int, set[_Reaching]]:
+        """First block of a side that runs after another one -> the accesses of that other one."""
+        before: dict[int, set[_Reaching]] = {}
+        for sides in self._overlaps.divergent_sides():
+            if sides.second is not None:
+                made = {
+                    (index, -1, _Publication.NONE)
+                    for index in self._accesses
+                    if self._flow.block_at(index) in sides.first
+                }
+                before.setdefault(sides.second, set()).update(made)
+        return before
+
+    def _add_joins(self) -> None:
+        """Let lanes that may have gone on at different steps meet where their ways join."""
+        joins = {sides.join: sides.between for sides in self._overlaps.divergent_sides() if sides.join is not None}
+        changed = True
+        while changed:
+            changed = False
+            stepping = {self._flow.block_at(index) for index in self._found.steps}
+            for join, between in joins.items():
+                index = self._first_instruction(join)
+                if index is not None and index not in self._found.steps and not stepping.isdisjoint(between):
+                    self._found.steps.add(index)
+                    changed = True
+
+    def _first_instruction(self, number: int) -> int | None:
+        """The first statement of a block that does something; None where lanes only leave or spin there."""
+        block, statements = self._flow.blocks[number], self._flow.statements
+        found = [index for index in range(block.start, block.end) if not isinstance(statements[index], Label)]
+        if not found or number in self._flow.waiting_blocks:
+            return None
+        first = statements[found[0]]
+        is_end = not isinstance(first, Instruction) or info(first).control is Control.LEAVE or self._is_wait(found[0])
+        return None if is_end else found[0]
+
+    # --- stores to one address ----------------------------------------------------------------------------------------
+
+    def _contested_stores(self) -> ContestedStores:
+        """The stores of which nothing shows that each lane has an address of its own."""
+        groups: dict[int, int] = {}
+        assumes_rows = self._overlaps.assumes_rows
+        slices = self._slices
+        for index, access in self._accesses.items():
+            statement = self._flow.statements[index]
+            assert isinstance(statement, Instruction)
+            if access.reads or not self._flow_reaches(index) or slices.is_same(statement.operands[1]):
+                continue
+            base, site = access.address.base, self._overlaps.site(index)
+            meets = site.active[:, None] & site.active[None, :] & _OTHER_LANE
+            is_spread = isinstance(base, Register) and slices.is_spread(base.name)
+            if (meets & self._overlaps.overlap(site, site, -1, certainly=is_spread)).any():
+                groups[index] = group_of(access.count)
+                assumes_rows = True
+            assumes_rows |= not any("tid.y" in atom.name for monomial in site.value for atom in monomial)
+        self._overlaps.assumes_rows = assumes_rows
+        return ContestedStores(groups, ordered_statements(self._flow.statements)) if groups else ContestedStores()
+
+    def _flow_reaches(self, index: int) -> bool:
+        return self._flow.block_at(index) in self._graph.reachable
+
+    # --- accesses since the last wait ---------------------------------------------------------------------------------
+
+    def _solve(self) -> None:
+        before: dict[int, set[_Reaching]] = {number: set() for number in self._graph.reachable}
+        pending = set(self._graph.reachable)
+        for number, accesses in self._before_sides().items():
+            before[number] |= accesses
+        while pending and len(self._tested) < _MOST_TESTS:
+            number = min(pending)
+            pending.discard(number)
+            block = self._flow.blocks[number]
+            reaching = self._through(number, set(before[number]))
+            for successor in dict.fromkeys(block.successors):
+                loop = self._graph.loops.get(successor)
+                ends = loop is not None and number in loop.blocks
+                moved = reaching
+                if ends:
+                    moved = {
+                        (index, self._crossing(index, crossed, successor), told) for index, crossed, told in reaching
+                    }
+                if not moved <= before[successor]:
+                    before[successor] |= moved
+                    pending.add(successor)
+
+    def _crossing(self, index: int, crossed: Crossed, header: int) -> Crossed:
+        """What an access has behind it when an iteration of a loop ends."""
+        blocks = self._graph.loops[header].blocks
+        if self._flow.block_at(index) not in blocks or (crossed >= 0 and header in self._graph.loops[crossed].blocks):
+            return crossed
+        return header
+
+    def _through(self, number: int, reaching: set[_Reaching]) -> set[_Reaching]:
+        """The accesses since the last wait at the end of a block; finds those before which lanes have to wait."""
+        block = self._flow.blocks[number]
+        for index in range(block.start, block.end):
+            if self._is_wait(index):
+                reaching = set()
+            if _is_fence(self._flow.statements[index]):
+                reaching = {(before, crossed, max(told, _Publication.FENCED)) for before, crossed, told in reaching}
+            if index not in self._accesses:
+                continue
+            may_step = number not in self._flow.waiting_blocks  # lanes that spin get turns anyway
+            must_step = self._must_step(index, reaching) or self._has_other_groups(index, reaching)
+            if index in self._found.steps or (must_step and may_step):
+                self._found.steps.add(index)
+                reaching = set()
+            if self._accesses[index].is_synchronizing and self._accesses[index].writes:
+                reaching = {(before, crossed, told and _Publication.TOLD) for before, crossed, told in reaching}
+            reaching.add((index, -1, _Publication.NONE))
+        return reaching
+
+    def _has_other_groups(self, index: int, reaching: set[_Reaching]) -> bool:
+        """Whether lanes have to run in other groups at a store than at one before it."""
+        groups = self._contested.groups
+        return index in groups and any(groups.get(before, groups[index]) != groups[index] for before, *_ in reaching)
+
+    def _is_wait(self, index: int) -> bool:
+        statement = self._flow.statements[index]
+        if not isinstance(statement, Instruction) or statement.guard is not None or "arrive" in statement.modifiers:
+            return False
+        return info(statement).wait in _WAITS
+
+    def _must_step(self, index: int, reaching: set[_Reaching]) -> bool:
+        later = self._accesses[index]
+        found = False
+        for before, crossed, publication in sorted(reaching):
+            earlier = self._accesses[before]
+            if not earlier.may_meet(later):
+                continue
+            depends, meets = self._test(before, index, crossed)
+            found = found or depends
+            # Two such accesses are no data race, and whoever makes them expects any order of the lanes.
+            is_ordered = publication is _Publication.TOLD or later.is_polled
+            is_ordered = is_ordered or (earlier.is_synchronizing and later.is_synchronizing)
+            if meets and earlier.writes and later.reads and not is_ordered:
+                self._found.exchanges.add((before, index))
+        return found
+
+    # --- two accesses -------------------------------------------------------------------------------------------------
+
+    def _test(self, before: int, index: int, crossed: Crossed) -> tuple[bool, bool]:
+        """Whether the order of two accesses matters, and whether two lanes may meet there in any order."""
+        key = (before, index, crossed)
+        if key not in self._tested:
+            first, second = self._overlaps.site(before), self._overlaps.site(index)
+            active = first.active[:, None] & second.active[None, :]
+            certainly = crossed >= 0 or not self._may_overwrite(first, second)
+            meets = active & _OTHER_LANE & self._overlaps.overlap(first, second, crossed, certainly=certainly)
+            self._tested[key] = bool((meets & self._order).any()), bool(meets.any())
+        return self._tested[key]
+
+    def _may_overwrite(self, first: LaneSite, second: LaneSite) -> bool:
+        """Whether a store goes where data says, and the other one to an address that is known: one clears a table."""
+        known = [not any(atom.varies for key in site.value for atom in key) for site in (first, second)]
+        bases_ = [site.access.address.base for site in (first, second)]
+        is_data = [isinstance(base, Register) and self._slices.is_data(base.name) for base in bases_]
+        return (known[0] and is_data[1]) or (known[1] and is_data[0])

@@ -1,1 +1,0 @@
-"""Shadow cells: what is kept of the accesses to a granule of memory, and which of them race."""

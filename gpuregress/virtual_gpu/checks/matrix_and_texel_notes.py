@@ -1,0 +1,178 @@
+"""Checks of the shared memory that wgmma reads, as the asynchronous proxy.
+
+A row is checked where the product is issued. `runtime.checks.matrix_and_texel_reads` is told of the rows, the
+groups and the waits: it finds what is written before the wait.
+
+Checks of the texels that a texture fetch reads, as a subroutine of the module.
+
+The subroutines that sample a texture are shared by all of its fetches. So the thread that reads is told to them in
+memory, behind the place where they leave the texel's channels.
+"""
+
+from __future__ import annotations
+
+from llvmlite import ir
+
+from gpuregress.virtual_gpu.builder.address_resolution import field
+from gpuregress.virtual_gpu.builder.python_calls import raw_call
+from gpuregress.virtual_gpu.builder.services import Services
+from gpuregress.virtual_gpu.builder.structured import at, counted, element, entry_alloca, i64, open_function
+from gpuregress.virtual_gpu.builder.threads import linear_thread
+from gpuregress.virtual_gpu.builder.types import I32, I64, POINTER
+from gpuregress.virtual_gpu.checks.access_notes import AccessNote, begin_epoch, epoch_of, rules
+from gpuregress.virtual_gpu.checks.race_rules import RaceRules
+from gpuregress.virtual_gpu.checks.shadow_cells import READ, CellAccess, load_word
+from gpuregress.virtual_gpu.ptx.tree import Instruction
+from gpuregress.virtual_gpu.runtime.checks import layout, matrix_and_texel_reads
+from gpuregress.virtual_gpu.runtime.machine_layout import CHECK_MATRIX, SHARED_WINDOW
+
+_ROW = CellAccess(READ, is_strong=False, reads=False, count=16)
+
+
+def row_check(emitter: Services, instruction: Instruction, site: int) -> tuple[ir.Function, ir.Value] | None:
+    """The check `(machine, generic address, epoch)` of 16 bytes that are read, and the epoch; None without checks.
+
+    Args:
+        emitter: the function's.
+        instruction: that reads.
+        site: its number.
+    """
+    if emitter.unit.granules is None or emitter.epoch is None:
+        return None
+    made, epoch = rules(emitter), epoch_of(emitter, _note(instruction, site))
+    function, is_new = made.function("check.matrix_row", ir.VoidType(), (POINTER, I64, I64))
+    if is_new:
+        function.attributes.add("noinline")
+        machine, address, own = function.args
+        b = open_function(function)
+        inside = b.sub(address, i64(SHARED_WINDOW))
+        b.call(made.access(_ROW, "shared"), (machine, inside, own))
+        if made.races:
+            _check_proxies(b, made, machine, inside, own)
+            _keep_row(b, machine, address)
+        b.ret_void()
+    return function, epoch
+
+
+def _note(instruction: Instruction, site: int) -> AccessNote:
+    return AccessNote(instruction, "read", "shared", _ROW.count, site, is_asynchronous=True)
+
+
+def _keep_row(b: ir.IRBuilder, machine: ir.Value, address: ir.Value) -> None:
+    """Add a row to those that `note_product` tells of."""
+    rows = at(b, field(b, machine, "checks", POINTER), layout.MATRIX_ROWS)
+    count = b.add(b.load(rows, typ=I64), i64(1))
+    b.store(count, rows)
+    b.store(address, element(b, rows, count, I64))
+
+
+def note_product(emitter: Services, instruction: Instruction, site: int) -> None:
+    """Tell that the running lane has read the matrices of a product for its warp.
+
+    Args:
+        emitter: the function's.
+        instruction: wgmma.mma_async.
+        site: its number.
+    """
+    if emitter.epoch is not None:
+        _tell(emitter, layout.PRODUCT, epoch_of(emitter, _note(instruction, site)))
+
+
+def note_commit(emitter: Services) -> None:
+    """Tell of wgmma.commit_group by the running thread."""
+    _tell(emitter, layout.GROUP_COMMIT, i64(0))
+
+
+def note_fence(emitter: Services) -> None:
+    """Tell of wgmma.fence by the running thread."""
+    _tell(emitter, layout.PRODUCT_FENCE, i64(0))
+
+
+def note_wait(emitter: Services, most: int) -> None:
+    """Tell of wgmma.wait_group by the running thread, which leaves some groups pending."""
+    _tell(emitter, layout.GROUP_WAIT, i64(most))
+
+
+def _tell(emitter: Services, kind: int, value: ir.Value) -> None:
+    if emitter.epoch is None or "races" not in emitter.unit.schedule.instruments.checks:
+        return
+    b, view = emitter.builder, emitter.view
+    slots = entry_alloca(b.function, ir.ArrayType(I64, 3), align=8)
+    thread = b.zext(linear_thread(b, view, emitter.thread), I64)
+    for index, word in enumerate((i64(kind), thread, value)):
+        b.store(word, at(b, slots, 8 * index))
+    raw_call(b, view.machine, CHECK_MATRIX, slots, view.machine)
+    begin_epoch(b, emitter)
+
+
+def _check_proxies(b: ir.IRBuilder, made: RaceRules, machine: ir.Value, address: ir.Value, epoch: ir.Value) -> None:
+    """Report writes of the block behind which their thread has no fence between the proxies; Python knows others."""
+    where = made.shared_place(b, machine, address, epoch)
+    for cell, place in made.each_cell(b, _ROW, where):
+        write = load_word(b, cell, 0)
+        is_own = b.and_(b.icmp_unsigned(">", write, where.oldest), b.icmp_unsigned(">=", write, where.turn))
+        is_own = b.and_(is_own, b.icmp_unsigned("==", b.and_(write, i64(layout.IN_FLIGHT)), i64(0)))
+        is_plain = b.icmp_unsigned("==", b.and_(write, i64(layout.STRONG)), i64(0))
+        has_level = b.icmp_unsigned("!=", b.and_(write, i64(layout.LEVEL_MASK)), i64(0))
+        is_own = b.and_(is_own, b.not_(b.and_(is_plain, has_level)))  # not of a copy
+        thread = b.lshr(b.and_(write, i64(layout.THREAD_MASK)), i64(layout.THREAD_SHIFT))
+        fences = at(b, where.block(b), layout.PROXY_FENCED)
+        fenced = b.load(element(b, fences, thread, I32), typ=I32)
+        is_late = b.icmp_unsigned(">", b.trunc(b.lshr(write, i64(layout.STAMP_SHIFT)), I32), fenced)
+        with b.if_then(b.and_(is_own, is_late), likely=False):
+            made.cells.report(b, where.at_address(place), i64(layout.UNFENCED), write)
+
+
+READER = ir.LiteralStructType([POINTER, I64])
+"""The thread that reads: the launch's machine, and the epoch of the access."""
+_EPOCH = 8
+
+
+def tell_reader(emitter: Services, instruction: Instruction, reader: ir.Value) -> None:
+    """Store the running thread, where accesses are checked.
+
+    Args:
+        emitter: the function's.
+        instruction: that fetches.
+        reader: a pointer to a `READER`.
+    """
+    if emitter.epoch is None:
+        return
+    b = emitter.builder
+    site = emitter.unit.site(instruction, matrix_and_texel_reads.FETCH, "texture")
+    b.store(emitter.view.machine, reader)
+    b.store(epoch_of(emitter, AccessNote(instruction, "read", "global", 0, site)), at(b, reader, _EPOCH))
+
+
+def pass_reader(emitter: Services, b: ir.IRBuilder, reader: ir.Value, other: ir.Value) -> None:
+    """Copy a `READER` to another place, where accesses are checked."""
+    if emitter.unit.granules is not None:
+        b.store(b.load(reader, typ=READER), other)
+
+
+def note_texel(emitter: Services, b: ir.IRBuilder, address: ir.Value, count: ir.Value, reader: ir.Value) -> None:
+    """Build the check of a texel that is read, where accesses are checked.
+
+    Args:
+        emitter: for the subroutine.
+        b: where the texel is read.
+        address: its first byte in device memory, i64.
+        count: its bytes, i64, a power of two; 0 for none.
+        reader: a pointer to a `READER`.
+    """
+    if emitter.unit.granules is None:
+        return
+    made, shift = rules(emitter), emitter.unit.granules["global"]
+    function, is_new = made.function("check.texel", ir.VoidType(), (POINTER, I64, I64))
+    if is_new:
+        function.attributes.add("noinline")
+        who, start, size = function.args
+        inner = open_function(function)
+        machine, epoch = inner.load(who, typ=POINTER), inner.load(at(inner, who, _EPOCH), typ=I64)
+        cell = CellAccess(READ, is_strong=False, reads=False, count=1 << shift, is_incoherent=True)
+        cells = inner.lshr(inner.add(size, i64((1 << shift) - 1)), i64(shift))
+        with counted(inner, cells) as index:
+            place = inner.add(start, inner.shl(index, i64(shift)))
+            inner.call(made.access(cell, "global"), (machine, place, epoch))
+        inner.ret_void()
+    b.call(function, (reader, address, count))

@@ -1,1 +1,0 @@
-"""Blocks that are in memory together: of cooperative grids, of clusters, of kernels that spin."""

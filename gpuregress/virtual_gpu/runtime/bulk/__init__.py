@@ -1,1 +1,0 @@
-"""Bulk copies: the tensor memory accelerator of the virtual GPU, in Python."""

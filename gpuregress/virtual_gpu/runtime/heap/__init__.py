@@ -1,1 +1,0 @@
-"""Heap of kernels: the memory behind `malloc`, `free`, `new` and `delete`."""

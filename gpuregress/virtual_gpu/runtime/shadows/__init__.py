@@ -1,1 +1,0 @@
-"""Values of higher precision that belong to memory."""

@@ -1,0 +1,342 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from gpuregress.foundation.errors import GpuregressError, UsageError
+from gpuregress.jobs import plan
+from gpuregress.lab.drafts import kernel, new
+from gpuregress.lab.drafts.compiled import CompiledKernel
+from gpuregress.lab.drafts.kernel import NO_LAUNCH
+from gpuregress.session.compilation import kernel_arguments, sources
+from gpuregress.store.project import Project
+
+SOURCES = {
+    "plain": 'extern "C" __global__ void f(float *out, const float *x, float a, int n) {}',
+    "template": "template <typename T, int TILE = 64> __global__ void f(T *out, const T *x, unsigned int n) {}",
+    "namespace": "namespace a { __global__ void f(double *y, size_t count) {} }",
+    "two sizes": "__global__ void f(float *out, const float *in, int width, int height) {}",
+    "three sizes": "__global__ void f(float *c, const float *a, const float *b, int m, int n, int k) {}",
+    "many types": "__global__ void f(unsigned char *o, const bool *b, const long long *l, const float4 *v, short s) {}",
+    "no size": "__global__ void f(int *out) {}",
+    "a struct": "struct P { float a; int b; char c; }; __global__ void f(float *out, P p, int n) {}",
+    "structs of templates": """template <typename T> struct B { T a; char c; };
+        struct D : B<float> { int *p; int b : 3; union { float u; int i; }; };
+        __global__ void f(B<double> *out, D d, int n) { out->a = d.p[0] + d.a; }""",
+    "an unknown pointer": "struct P { float a; }; __global__ void f(P *out, const P *in, int n) {}",
+    "a vector by value": "__global__ void f(float4 *out, float3 v, int2 w, int n) {}",
+}
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    return Project(tmp_path, tmp_path / "configs", tmp_path / "baselines", tmp_path / "runs")
+
+
+def source(project: Project, text: str) -> Path:
+    path = project.root / "kernels" / "mine.cu"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(text + "\n")
+    return path
+
+
+@pytest.mark.parametrize("what", SOURCES)
+def test_the_job_that_is_written_passes_check(project: Project, what: str) -> None:
+    made = new.draft(project, source(project, SOURCES[what]))
+    assert made.path == project.configs / "mine.yaml"
+    cases = plan.make(project, (str(made.path),)).cases
+    assert cases
+    compiled = sources.compile_cases(cases)
+    assert not [built for built in compiled.values() if isinstance(built, GpuregressError)]
+    kernel_arguments.check(cases, compiled)
+
+
+def test_pointers_to_const_are_inputs_and_the_others_outputs(project: Project) -> None:
+    made = new.draft(project, source(project, SOURCES["plain"]))
+    case = plan.make(project, (str(made.path),)).cases[0]
+    assert case.buffers["x"].fill is not None
+    assert case.buffers["out"].fill is None
+    assert case.dump == ("out",)
+
+
+def test_the_other_kernels_are_named_and_can_be_chosen(project: Project) -> None:
+    path = source(project, f"{SOURCES['plain']}\n__global__ void g(int *out) {{}}")
+    assert new.draft(project, path).others == ("g",)
+    chosen = new.draft(project, path, kernel="g", target=project.configs / "g.yaml")
+    assert chosen.kernel == "g"
+    with pytest.raises(UsageError, match="it has: f, g"):
+        new.draft(project, path, kernel="h", target=project.configs / "h.yaml")
+
+
+def test_a_source_without_a_kernel_is_refused(project: Project) -> None:
+    with pytest.raises(UsageError, match="__global__"):
+        new.draft(project, source(project, "int f() { return 1; }"))
+
+
+ROLES = {
+    "y[i] = 2 * x[i] + y[i];": ("fill", "fill", ["y"]),
+    "y[i] = x[i];": ("", "fill", None),
+    "atomicAdd(y + (int)x[i], 1.0f);": ("zeros", "fill", ["y"]),
+    "y[i] = 0; y[i] += x[i];": ("", "fill", None),
+    "if (y[i] > 0) return; y[i] = x[i];": ("fill", "fill", ["y"]),
+}
+
+
+@pytest.mark.parametrize("body", ROLES)
+def test_what_the_compiled_kernel_reads_is_filled(project: Project, body: str) -> None:
+    """Neither parameter is const: only the PTX tells which is an input."""
+    kernel = f"__global__ void f(float *y, float *x, int n) {{ int i = threadIdx.x; if (i < n) {{ {body} }} }}"
+    made = new.draft(project, source(project, kernel))
+    case = plan.make(project, (str(made.path),)).cases[0]
+    y, x, dump = ROLES[body]
+    kinds = {"": None, "fill": "normal", "zeros": "zeros"}
+    assert {name: buffer.fill and buffer.fill.kind for name, buffer in case.buffers.items()} == {
+        "y": kinds[y],
+        "x": kinds[x],
+    }
+    assert case.dump == tuple(dump or ["y"])
+
+
+def test_without_a_compiler_the_signature_decides(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kernel, "compiled", lambda *_: CompiledKernel())
+    made = new.draft(project, source(project, SOURCES["plain"]))
+    assert "give it a fill if the kernel also reads it" in made.path.read_text()
+    case = plan.make(project, (str(made.path),)).cases[0]
+    assert (case.buffers["x"].fill is None, case.buffers["out"].fill) == (False, None)
+
+
+def test_a_job_for_a_kernel_in_python(project: Project) -> None:
+    path = project.root / "kernels" / "mine.py"
+    path.parent.mkdir()
+    path.write_text("@triton.jit\ndef f(out, n, BLOCK: tl.constexpr):\n    tl.store(out + n, 1)\n")
+    made = new.draft(project, path)
+    assert (made.path, made.kernel, made.others) == (project.configs / "mine.yaml", "f", ())
+    (first, _) = plan.make(project, (str(made.path),)).cases
+    assert first.source.name == "mine.py:f"
+    with pytest.raises(UsageError, match="has no kernel 'g'; it has: f"):
+        new.draft(project, path, kernel="g", target=project.configs / "other.yaml")
+    path.write_text("def f(x): ...\n")
+    with pytest.raises(UsageError, match=r"no function below @triton.jit or @cuda.jit"):
+        new.draft(project, path, target=project.configs / "other.yaml")
+    path.write_text("def (\n")
+    with pytest.raises(UsageError, match="is not Python"):
+        new.draft(project, path, target=project.configs / "other.yaml")
+
+
+def test_kernels_of_one_name_have_a_job_each(project: Project) -> None:
+    text = "namespace a { __global__ void f(int *y) {} }\nnamespace b { __global__ void f(float *y) {} }"
+    made = new.draft_kernels(project, source(project, text))
+    assert [one.path.name for one in made] == ["a_f.yaml", "b_f.yaml"]
+    assert not [one for one in made if one.is_kept]
+
+
+def test_jobs_whose_names_would_collide_are_numbered(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kernel, "compiled", lambda *_: CompiledKernel())
+    long = "k" * 120
+    text = "namespace a { __global__ void f(int *y) {} }\nnamespace b { __global__ void f(float *y) {} }\n"
+    text += "__global__ void a_f(int *y) {}\n__global__ void g(int *y) {}\n__global__ void g(int *y, int n) {}\n"
+    text += f"__global__ void {long}(int *y) {{}}\n__global__ void {long}b(int *y) {{}}\n"
+    made = new.draft_kernels(project, source(project, text))
+    names = [one.path.stem for one in made]
+    assert names[:5] == ["a_f", "b_f", "a_f_2", "g", "g_2"]
+    assert len(set(names)) == len(made) == 7
+    assert not [one for one in made if one.is_kept]
+
+
+def test_host_code_that_cannot_be_read_is_told(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(_: Path) -> None:
+        raise ValueError("no such node\nmore")
+
+    monkeypatch.setattr(kernel, "compiled", lambda *_: CompiledKernel())
+    monkeypatch.setattr(new, "HostProgram", fail)
+    (made,) = new.draft_kernels(project, source(project, SOURCES["plain"]))
+    assert "could not be read (ValueError: no such node)" in made.needed[0]
+    assert made.path.is_file()
+
+
+@pytest.mark.parametrize("name", ["k #1.cu", "a: [b].cu", "-x.cu", "aux.cu", "ü.cu", f"{'long' * 30}.cu"])
+def test_a_file_with_an_odd_name_has_a_valid_job(project: Project, name: str) -> None:
+    path = project.root / name
+    path.write_text(f"{SOURCES['plain']}\nint main() {{ float *x; f<<<1, 64>>>(x, x, 2.0f, 64); }}\n")
+    made = new.draft(project, path)
+    (case,) = plan.make(project, (str(made.path),)).cases
+    assert Path(case.source.path).name == name
+
+
+VARIABLES = """#include <cstdio>
+namespace a { __device__ unsigned hits[16]; }
+__device__ int counter = 3;
+__global__ void count(int n) { atomicAdd(&counter, n); a::hits[threadIdx.x % 16] = counter; }
+__global__ void both(float *y) { y[threadIdx.x] = counter; counter = 1; }
+__global__ void prints() { printf("hello\\n"); }
+"""
+
+
+def test_variables_that_a_kernel_writes_are_buffers(project: Project) -> None:
+    host = (
+        "int main() { float *y; cudaMalloc(&y, 128); count<<<1, 32>>>(4); both<<<1, 32>>>(y); prints<<<1, 1>>>(); }\n"
+    )
+    made = new.draft_kernels(project, source(project, VARIABLES + host))
+    assert [bool(one.refusal) for one in made] == [False, False, True]
+    first, second = (plan.make(project, (str(one.path),)).cases[0] for one in made[:2])
+    assert {name: (one.dtype, one.shape, one.symbol) for name, one in first.buffers.items()} == {
+        "counter": ("int32", (1,), "counter"),
+        "a_hits": ("uint32", (16,), "a::hits"),
+    }
+    assert (first.dump, second.dump) == (("counter", "a_hits"), ("y", "counter"))
+    assert not made[2].path.exists()
+
+
+def test_variables_are_buffers_without_host_code_too(project: Project) -> None:
+    made = new.draft_kernels(project, source(project, VARIABLES))
+    case = plan.make(project, (str(made[0].path),)).cases[0]
+    assert set(case.buffers) == {"counter", "a_hits"}
+
+
+def test_a_variable_of_an_unknown_type_needs_its_dtype(project: Project) -> None:
+    text = (
+        "struct S { int a; char b; }; __device__ S s; __device__ __managed__ float f[3];\n"
+        "__global__ void k() { s.a = 1; f[1] += 1; }\n"
+    )
+    (made,) = new.draft_kernels(project, source(project, text))
+    written = made.path.read_text()
+    assert "  f: {dtype: float32, shape: [3], symbol: f}   # a variable of the source" in written
+    assert "  s: {dtype: uint8, shape: [8], symbol: s}   # NEEDED: its dtype; a variable of the source" in written
+    assert {one.symbol for one in plan.make(project, (str(made.path),)).cases[0].buffers.values()} == {"s", "f"}
+
+
+def test_a_kernel_without_a_result_has_no_job(project: Project) -> None:
+    with pytest.raises(UsageError, match=r"prints in .*: no job is written: it writes no buffer and no __device__"):
+        new.draft(project, source(project, VARIABLES), kernel="prints")
+    path = source(project, "template <typename F> __global__ void run(int n, F f) { f(n); }")
+    with pytest.raises(UsageError, match=r"what run<float> writes is not known, because it does not compile"):
+        new.draft(project, path)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("a.cu", b" \n", "a.cu is empty: there is nothing to test"),
+        ("a.cu", b"\x7fELF\0\1", "a.cu is no text (it has a byte 0)"),
+        ("a.cu", "__global__ void f(int *x) {}".encode("utf-16"), "a.cu is UTF-16, which the compiler does not read"),
+        ("a.txt", b"__global__ void f(int *x) {}", "a.txt can be no job's source: name a .cu or .cuh file"),
+        ("a.cuh", b"struct A { int a; };", "there is nothing to test; name the file that defines the kernels"),
+        (
+            "a.cu",
+            b"__global__ void k(int *x { x[0] = 1; }\nint main() { k<<<1, 1>>>(0); }",
+            "because it does not compile",
+        ),
+        ("a.cu", b"__global__ void k(int *x) {}\nint main() { k<<<1, 1>>>(0); }", "no pointer that is not null"),
+    ],
+)
+def test_files_of_which_no_job_can_be_made(project: Project, name: str, content: bytes, message: str) -> None:
+    path = project.root / name
+    path.write_bytes(content)
+    with pytest.raises(UsageError) as raised:
+        new.draft_kernels(project, path)
+    assert message in str(raised.value)
+    assert not project.configs.exists()
+
+
+def test_a_folder_is_refused_with_the_files_in_it(project: Project) -> None:
+    with pytest.raises(UsageError, match=r"is a folder: name a file in it \(it has no .cu file itself\)"):
+        new.draft_kernels(project, project.root)
+    for number in range(7):
+        (project.root / f"{number}.cu").touch()
+    with pytest.raises(UsageError, match=r"\(one of 0.cu, 1.cu, 2.cu, 3.cu, 4.cu, …\)"):
+        new.draft_kernels(project, project.root)
+
+
+def test_a_part_of_another_file_names_that_file(project: Project) -> None:
+    part, whole = project.root / "part.cuh", project.root / "whole.cu"
+    part.write_text("__global__ void inner(float *x) { x[threadIdx.x] = 1; }\n")
+    whole.write_text('#include "part.cuh"\nint main() { float *x; cudaMalloc(&x, 400); inner<<<1, 100>>>(x); }\n')
+    (made,) = new.draft_kernels(project, part)
+    hint = f"the launches: part.cuh is included by {whole}; `gpuregress new` of that file reads them"
+    assert made.needed == (hint, NO_LAUNCH)
+    assert f"# NEEDED: {NO_LAUNCH}." in made.path.read_text()
+    (launched,) = new.draft_kernels(project, whole)
+    assert (launched.is_launched, launched.needed) == (True, ())
+
+
+def test_a_template_that_nothing_launches_has_guessed_arguments(project: Project) -> None:
+    (made,) = new.draft_kernels(project, source(project, "template <typename T> __global__ void f(T *x) { *x = 1; }"))
+    assert made.needed == (
+        NO_LAUNCH,
+        "the template arguments of f<float>: T = float is a guess, for nothing launches it",
+    )
+
+
+@pytest.mark.parametrize(
+    ("fetch", "shape", "memory"),
+    [
+        ("tex2D<float>(t, 0, 0)", (64, 64), "array"),
+        ("tex1Dfetch<float>(t, 0)", (1024,), "linear"),
+        ("tex3D<float>(t, 0, 0, 0)", (16, 16, 16), "array"),
+    ],
+)
+def test_a_texture_without_host_code(project: Project, fetch: str, shape: tuple[int, ...], memory: str) -> None:
+    text = f"__global__ void f(cudaTextureObject_t t, float *y) {{ *y = {fetch}; }}"
+    made = new.draft(project, source(project, text))
+    case = plan.make(project, (str(made.path),)).cases[0]
+    assert case.buffers["t"].shape == shape
+    assert case.buffers["t"].texture is not None
+    assert case.buffers["t"].texture.memory == memory
+
+
+def test_what_the_host_code_sets_to_nothing_is_told_and_overloads_are_told_apart(project: Project) -> None:
+    text = (
+        "__device__ int table[2], hits[2];\n"
+        "__global__ void add(int *y, const int *x) { atomicAdd(y, x[threadIdx.x] + table[1] + hits[0]++); }\n"
+        "__global__ void add(double *y, const int *x) { y[threadIdx.x] = x[0]; }\n"
+        "int main() { int *y, *x, h[32], t[2]; double *d; cudaMalloc(&x, 128); cudaMalloc(&d, 256);cudaMalloc(&y, 4);\n"
+        "for (int i = 0; i < 32; i++) h[i] = 3; cudaMemcpy(x, h, 128, cudaMemcpyHostToDevice); t[0] = t[1] = 7;\n"
+        "cudaMemcpyToSymbol(table, t, 8); cudaMemcpyToSymbol(hits, t, 8);\n"
+        "add<<<1, 32>>>(d, x);\nadd<<<1, 32>>>(y, x); }\n"
+    )
+    first, second = new.draft_kernels(project, source(project, text))
+    told = "add updates y unwritten: the program sets nothing of y (mine.cu:4) before the launch at mine.cu:8, so it"
+    assert any(one.startswith(told) for one in first.remarks)
+    assert first.needed[0] == "y: its contents"
+    jobs = [yaml.safe_load(one.path.read_text()) for one in (first, second)]
+    kernels = ["add(int*, const int*)", "add(double*, const int*)"]
+    assert [job["launches"][0]["kernel"] for job in jobs] == kernels
+    path, target = project.root / "kernels/mine.cu", project.configs / "third.yaml"
+    third = new.draft_kernels(project, path, kernel=kernels[0], target=target)
+    assert third[0].others == (kernels[1],)
+    assert "fill" not in jobs[0]["buffers"]["y"]
+    assert jobs[0]["buffers"]["x"]["fill"] == {"value": 3}
+    assert [jobs[0]["buffers"][name]["symbol"] for name in ("table", "hits")] == ["table", "hits"]
+    assert all("fill" in jobs[0]["buffers"][name] for name in ("table", "hits"))
+    assert jobs[1]["buffers"]["y"] == {"dtype": "float64", "shape": [32]}
+    assert not any("unwritten" in one for one in second.remarks)
+
+
+def test_contents_that_an_earlier_launch_makes_are_needed(project: Project) -> None:
+    text = (
+        "__global__ void init(int *p) { p[threadIdx.x] = threadIdx.x; }\n"
+        "__global__ void find(int *p, const int *e, int *q) { p[threadIdx.x] = p[p[threadIdx.x]] + e[0] + q[0]; }\n"
+        "int main() { int *p, *e, *q; cudaMalloc(&p, 128); cudaMalloc(&e, 128); cudaMalloc(&q, 128);\n"
+        "cudaMemset(q, 0, 128); load(e);\ninit<<<1, 32>>>(p);\nfind<<<1, 32>>>(p, e, q); }\n"
+    )
+    first, second = new.draft_kernels(project, source(project, text))
+    assert first.needed == ()
+    made = "its contents, which init may make at mine.cu:5: put that launch before this one"
+    assert second.needed == (f"p: {made}", "e: its contents")
+    written = second.path.read_text()
+    assert f"# NEEDED: {made}" in written
+    assert "fill: zeros" in written
+    floats = text.replace("int *p", "float *p").replace("p[p[threadIdx.x]]", "p[1]").replace("int *e", "float *e")
+    path = source(project, floats.replace("find", "sum").replace("init", "set").replace(", *e", "; float *e"))
+    first, second = new.draft_kernels(project, path)
+    assert second.needed == ()  # any floats are an input
+
+
+def test_a_guessed_size_has_room_behind_its_offsets(project: Project) -> None:
+    text = "__global__ void f(float *x, float *y) { y[threadIdx.x] = x[threadIdx.x]; }\n"
+    host = "void go(float *v, int n) { f<<<1, 32>>>(v, v + n); }\n"
+    (made,) = new.draft_kernels(project, source(project, text + host))
+    assert "shape: [32 + n]" in made.path.read_text()
+    assert (made.guessed_sizes, made.buffer_bytes) == (("x",), 0)
