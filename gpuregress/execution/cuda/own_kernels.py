@@ -1,4 +1,4 @@
-"""The harness's own kernels: one that keeps a card busy, and one that proves it healthy, in PTX for CUDA 10 and later.
+"""The harness's own kernels, in PTX: one keeps a card busy, and one proves it healthy.
 
 A card is kept busy while a launch is queued between its two events. The events of a launch onto an idle card hold the
 host's part of it, too: from the first event's record to the kernel's start, some 10 to 30 µs. Behind a kernel that is
