@@ -13,7 +13,7 @@ from pathlib import Path
 
 from gpuregress.foundation.errors import StorageError
 from gpuregress.foundation.records import PastResult, Verdict
-from gpuregress.report.tolerance_text import NEAR, percentage
+from gpuregress.report.case_lines import NEAR, percentage
 from gpuregress.store.history import Reader
 
 _FEWEST = 0.1

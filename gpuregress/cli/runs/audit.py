@@ -72,19 +72,19 @@ def command(
     from gpuregress.foundation.escapes import json_text
     from gpuregress.foundation.records import to_json
     from gpuregress.lab.auditing import audit, grades
-    from gpuregress.report.audits import page, text
+    from gpuregress.report import audit_report
 
     if json_target == html_target == "-":
         raise UsageError("--json and --html cannot both go to stdout: name a file for one of them")
     request = audit.AuditRequest(jobs, budget, sample, seed, fresh)
     with progress.transient() as listen:
         done = audit.audit(context.find_project(ctx, jobs), request, listen=listen)
-    for line in text.lines(done):  # before the files, which a full disk may refuse
+    for line in audit_report.lines(done):  # before the files, which a full disk may refuse
         console.say(line, err="-" in (json_target, html_target))
     if json_target is not None:
         context.write_report(json_target, f"{json_text(to_json(done), indent=2)}\n")
     if html_target is not None:
-        context.write_report(html_target, page.page(done))
+        context.write_report(html_target, audit_report.page(done))
     if done.interrupted:
         return Interrupted.exit_code
     low = grades.below(done.grades, min_grade) if min_grade is not None else []

@@ -35,9 +35,9 @@ class Night:
         """
         self._project, self._to_stderr = project, to_stderr
         if project.settings.ping:
-            from gpuregress.report.messages import ping
+            from gpuregress.report.messages import notices
 
-            self._failures.append(ping.start(project.settings.ping))  # said last: the first line is the night's
+            self._failures.append(notices.ping_start(project.settings.ping))  # said last: the first line is the night's
 
     def say(self, line: str) -> None:
         """Print a line, which is part of what is sent."""
@@ -59,24 +59,24 @@ class Night:
 
         patience = web_request.HASTE if exit_code == Interrupted.exit_code else web_request.DEFAULT_PATIENCE
         if settings.ping:
-            from gpuregress.report.messages import ping
+            from gpuregress.report.messages import notices
 
-            self._failures.append(ping.end(settings.ping, exit_code, lines, patience))
+            self._failures.append(notices.ping_end(settings.ping, exit_code, lines, patience))
         if lines:
             self._notify(project, exit_code, lines, patience)
         for failure in dict.fromkeys(filter(None, self._failures)):  # it changes no exit code
             console.say(f"note: {failure}", err=self._to_stderr)
 
     def _notify(self, project: Project, exit_code: int, lines: Sequence[str], patience: Patience) -> None:
-        from gpuregress.report.messages import mail, webhook
-        from gpuregress.report.messages.notice import Notice
+        from gpuregress.report.messages import notices
+        from gpuregress.report.messages.notices import Notice
 
         settings, run = project.settings, self.summary.run if self.summary is not None else ""
         notice = Notice(project.root, exit_code, run, lines)
         if settings.mail:
-            self._failures.append(mail.send(settings.mail, notice))
+            self._failures.append(notices.send_mail(settings.mail, notice))
         if settings.webhook:
-            self._failures.append(webhook.send(settings.webhook, notice, patience))
+            self._failures.append(notices.post_webhook(settings.webhook, notice, patience))
 
 
 @contextlib.contextmanager

@@ -29,7 +29,7 @@ def command(ctx: click.Context, /, cases: tuple[str, ...], json_file: str | None
     from gpuregress.cli import progress
     from gpuregress.foundation.escapes import json_text
     from gpuregress.lab.profiling import profile
-    from gpuregress.report import profile_text
+    from gpuregress.report import cost_report
 
     project = context.find_project(ctx, cases)
     with progress.transient() as listen:
@@ -42,7 +42,7 @@ def command(ctx: click.Context, /, cases: tuple[str, ...], json_file: str | None
         context.write_report(html_file, html.render(done.summary))
     if "-" not in (json_file, html_file):
         for number, (name, costs) in enumerate(done.costs.items()):
-            for line in ([""] if number else []) + list(profile_text.profile(name, costs, project.root)):
+            for line in ([""] if number else []) + list(cost_report.profile(name, costs, project.root)):
                 console.say(line)
     for one in done.summary.verdicts:
         if one.status != "pass":

@@ -56,7 +56,7 @@ def install(ctx: click.Context, given: Mapping[str, Any]) -> int:
     """
     from gpuregress.foundation.errors import UsageError
     from gpuregress.report.messages import installation
-    from gpuregress.report.messages.installation import cron, written_files
+    from gpuregress.report.messages.installation import hosts, night_command
 
     scheduler = given["install"]
     if scheduler is None:
@@ -68,9 +68,9 @@ def install(ctx: click.Context, given: Mapping[str, Any]) -> int:
     console.say_document(plan.text)
     hints = plan.after if given["write"] else plan.todo
     if given["write"] and scheduler == "cron":
-        console.say(f"gpuregress: {cron.install(night)}", err=True)
+        console.say(f"gpuregress: {hosts.install_crontab(night)}", err=True)
     elif given["write"]:
-        written_files.write(plan.files)
+        night_command.write_files(plan.files)
         for file in plan.files:
             console.say(f"gpuregress: wrote {file.path}", err=True)
     if night.secrets and scheduler not in ("github", "gitlab"):
@@ -84,7 +84,7 @@ def install(ctx: click.Context, given: Mapping[str, Any]) -> int:
 def crontab_line(ctx: click.Context) -> str:
     """The line of `--install cron`, for the command's help; without a project, that of the current folder."""
     from gpuregress.foundation.errors import GpuregressError
-    from gpuregress.report.messages.installation import cron, night_command
+    from gpuregress.report.messages.installation import hosts, night_command
     from gpuregress.store.project import Project
 
     try:
@@ -93,7 +93,7 @@ def crontab_line(ctx: click.Context) -> str:
         root = Path(ctx.obj or ".").absolute()
         project = Project(root, root / "configs", root / "baselines", root / "runs")
     try:
-        return cron.line(night_command.of_project(project, (), (2, 0)))
+        return hosts.crontab_line(night_command.of_project(project, (), (2, 0)))
     except GpuregressError as error:
         return str(error)
 

@@ -1,6 +1,7 @@
 """Report formats for other programs, each a module of this folder.
 
-A module has a function `render(summary, root)`. The formats are written from the entries of one run summary. A new format is a new module, and nothing else.
+A module has a function `render(summary, root)`, which writes the entries of a run summary. A new format is a new
+module, and nothing else.
 """
 
 from __future__ import annotations

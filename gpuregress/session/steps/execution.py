@@ -25,7 +25,7 @@ from gpuregress.gpu.records import Record, replace
 from gpuregress.judge import verdict
 from gpuregress.judge.accepted import AcceptedDumps
 from gpuregress.judge.nights import cause_of, extent_of
-from gpuregress.report import accuracy_text, variant_lines
+from gpuregress.report import case_lines
 from gpuregress.session import measurement_remarks
 from gpuregress.session.agreement_groups import AgreementGroups
 from gpuregress.session.compilation.builder import ProgramBuilder
@@ -248,8 +248,8 @@ class _Execution:
         judged = judge.verdict(task.case, task.programs, outcome)
         remarks = (
             *measurement_remarks.remarks(task.case, outcome, judged.timing, judged.costs),
-            *accuracy_text.remarks(task.case, judged),
-            *variant_lines.lines(judged),
+            *case_lines.remarks(task.case, judged),
+            *case_lines.lines(judged),
             *(self._tolerances.remarks(judged) if self._tolerances is not None else ()),
             *_lost_hosts(outcome),
         )

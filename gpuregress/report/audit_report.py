@@ -1,18 +1,21 @@
-"""The report of an audit as text."""
+"""The report of an audit: as text, and as a self-contained page."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from gpuregress.foundation.escapes import one_line, visible
 from gpuregress.foundation.records.audits import (
     EVIDENCE,
     AuditEvidence,
     AuditReport,
+    EvidenceKind,
     JobExamination,
     JobGrade,
     PartResult,
 )
+from gpuregress.report.html import templates
 
 _MOST = 5
 """Pieces of evidence of one kind, part and job that the text shows; the page and the JSON have all."""
@@ -114,3 +117,42 @@ def _table(report: AuditReport) -> Iterator[str]:
     for row in rows:
         yield "  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip()
     yield ""
+
+
+def page(report: AuditReport) -> str:
+    """The whole page."""
+    parts = counted(report)
+    grades = []
+    for job_grade in report.grades:
+        cells = [cell(part, job_grade.job) for part in parts]
+        points = f"{job_grade.points:.0f} of {job_grade.examined:.0f}"
+        grades.append({"text": grade(job_grade), "job": job_grade.job, "cells": [*cells, points, job_grade.why]})
+    left = []
+    for (part, done, why), jobs in not_examined(report).items():
+        reason = ": ".join(word for word in (part, done, why) if word)
+        left.append(f"{', '.join(jobs)}: {reason}")
+    first_line = headline(report)
+    return templates.render(
+        "audit.html",
+        title=f"gpuregress audit: {first_line}",
+        headline=first_line,
+        columns=("grade", "job", *(part.name for part in parts), "points", ""),
+        grades=grades,
+        evidence=[
+            {"kind": kind, "title": title, "jobs": _evidence_by_job(report, kind)} for kind, title in EVIDENCE.items()
+        ],
+        not_examined=left,
+        parts=report.parts,
+        notes=report.notes,
+    )
+
+
+def _evidence_by_job(report: AuditReport, kind: EvidenceKind) -> dict[str, list[dict[str, Any]]]:
+    """Job → its evidence of this kind, part by part."""
+    by_job: dict[str, list[dict[str, Any]]] = {}
+    for part in report.parts:
+        for job in part.jobs:
+            for evidence in job.evidence:
+                if evidence.kind == kind:
+                    by_job.setdefault(job.job, []).append({"part": part.name, "evidence": evidence})
+    return by_job
