@@ -27,7 +27,7 @@ from gpuregress.cli import context, report_files
 @click.option("-q", "--quiet", count=True, help="Print nothing when all is well.")
 @click.option("-v", "--verbose", count=True, help="Print more: compilations, starts, details of cases that pass.")
 @click.pass_context
-def command(ctx: click.Context, /, jobs: tuple[str, ...], **options: Any) -> int:
+def run_command(ctx: click.Context, /, jobs: tuple[str, ...], **options: Any) -> int:
     """Run the cases of the JOBs: paths of job files, names of jobs or cases, or globs; all of configs/ if none.
 
     Each case's buffers are dumped to runs/RUN/dumps and compared with the accepted baselines. Exits with 0 when every

@@ -1,4 +1,4 @@
-"""Command `gpuregress accuracy`."""
+"""Commands that measure kernels: `profile`, `accuracy`."""
 
 from __future__ import annotations
 
@@ -15,6 +15,52 @@ if TYPE_CHECKING:
     from gpuregress.foundation.records import BufferAccuracy
     from gpuregress.lab.instrumented.accuracy import CaseAccuracy
 
+
+@click.command(
+    "profile",
+    short_help="show the source with the exact costs of each line",
+    epilog="Example: gpuregress profile transpose/rows=64,columns=96",
+)
+@click.argument("cases", nargs=-1, required=True, metavar="CASE...")
+@click.option(
+    "--json", "json_file", metavar="F", type=values.REPORT, help="Write all counts as JSON to F (- is stdout)."
+)
+@click.option(
+    "--html", "html_file", metavar="F", type=values.REPORT, help="Write the page of the run to F (- is stdout)."
+)
+@click.pass_context
+def profile_command(ctx: click.Context, /, cases: tuple[str, ...], json_file: str | None, html_file: str | None) -> int:
+    """Run each CASE (or every case of a job) on the CPU device, and count what each source line costs.
+
+    Instructions that warps issue, memory sectors for each request, bank conflicts, divergent branches. The counts are
+    the same on every run and machine. The exit code is that of the run: 1 also where a case is new.
+    """
+    from gpuregress.cli import progress
+    from gpuregress.foundation.escapes import json_text
+    from gpuregress.lab.profiling import profile
+    from gpuregress.report import cost_report
+
+    project = context.find_project(ctx, cases)
+    with progress.transient() as listen:
+        done = profile.profile(project, cases, listen)
+    if json_file:
+        context.write_report(json_file, json_text(done.document(), indent=1) + "\n")
+    if html_file:
+        from gpuregress.report import html
+
+        context.write_report(html_file, html.render(done.summary))
+    if "-" not in (json_file, html_file):
+        for number, (name, costs) in enumerate(done.costs.items()):
+            for line in ([""] if number else []) + list(cost_report.profile(name, costs, project.root)):
+                console.say(line)
+    for one in done.summary.verdicts:
+        if one.status != "pass":
+            console.say(f"{one.case}: {'' if one.case in done.costs else 'not counted: '}{one.headline}", err=True)
+    if done.summary.interrupted:
+        console.say("interrupted", err=True)
+    return done.summary.exit_code
+
+
 _MOST_LINES = 8
 
 
@@ -26,7 +72,7 @@ _MOST_LINES = 8
 @click.argument("case", nargs=-1, required=True)
 @click.option("--json", "target", metavar="F", type=values.REPORT, help="Write the results as JSON to F (- is stdout).")
 @click.pass_context
-def command(ctx: click.Context, /, case: tuple[str, ...], target: str | None) -> int:
+def accuracy_command(ctx: click.Context, /, case: tuple[str, ...], target: str | None) -> int:
     """Run a CASE beside itself in higher precision: the error of its results, and the lines where it arises.
 
     float16, bfloat16 and float32 are computed as double, double as double-double, instruction by instruction. Runs on
