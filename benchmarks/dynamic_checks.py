@@ -12,6 +12,7 @@ from benchmarks.rows import Row
 from gpuregress import toolchain
 from gpuregress.foundation.records import CHECKS, Dim3, Instruments, LaunchShape, Program, Source, Texture
 from gpuregress.gpu.textures import TextureDescription
+from gpuregress.toolchain import cache
 from gpuregress.virtual_gpu.device import CpuDevice
 
 COUNT = 1 << 20
@@ -106,7 +107,7 @@ def _seconds(program: Program, kernel: str, checks: tuple[str, ...]) -> float:
     """The processor's time of one launch, the best of a few."""
     grid, block = SHAPES[kernel]
     name, best = program.entries[kernel].mangled, float("inf")
-    with CpuDevice() as device:
+    with CpuDevice(cache) as device:
         device.instrument(Instruments(checks))
         module = device.load(program, None, [name])
         y, x = (device.allocate(letter, 4 * COUNT, itemsize=4) for letter in "yx")

@@ -8,6 +8,7 @@ import struct
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 from unittest import mock
 
 import numpy as np
@@ -18,6 +19,7 @@ from gpuregress import toolchain
 from gpuregress.foundation.records import LaunchShape, Source
 from gpuregress.gpu.base import DeviceModule
 from gpuregress.gpu.records import replace
+from gpuregress.toolchain import cache
 from gpuregress.virtual_gpu import device as cpu
 from gpuregress.virtual_gpu import module as cpu_module
 from gpuregress.virtual_gpu.compilation.object_cache import compiled
@@ -81,7 +83,7 @@ def _ratios(program: Program) -> list[float]:
         kernels=tuple(launch.kernel for launch in program.launches),
     )
     built = toolchain.compile(source)
-    with cpu.CpuDevice() as device:
+    with cpu.CpuDevice(cache) as device:
         with _counting(is_on=False):
             without = device.load(built)
         counted = device.load(built)
@@ -112,8 +114,8 @@ def _ratios(program: Program) -> list[float]:
 
 @contextmanager
 def _counting(*, is_on: bool) -> Iterator[None]:
-    def build(text: str, kernels: Sequence[str], schedule: Schedule | None = None) -> CompiledModule:
-        return compiled(text, kernels, replace(schedule or Schedule(), counts=is_on))
+    def build(text: str, kernels: Sequence[str], schedule: Schedule | None = None, **options: Any) -> CompiledModule:
+        return compiled(text, kernels, replace(schedule or Schedule(), counts=is_on), **options)
 
     with mock.patch.object(cpu_module, "compiled", build):
         yield

@@ -171,7 +171,7 @@ def fake_shop(shop: workshop.Workshop, monkeypatch: pytest.MonkeyPatch) -> works
     """A project whose cases run on the fake device: everything but the device is real."""
     command = (sys.executable, "-m", "tests.fake_worker")
     monkeypatch.setenv("PYTHONPATH", str(ROOT))  # `tests` is found from any folder
-    monkeypatch.setattr("gpuregress.session.session.Machinery", functools.partial(Machinery, command=command))
+    monkeypatch.setattr("gpuregress.session.session.MACHINERY", Machinery(command))
     return shop
 
 

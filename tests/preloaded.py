@@ -248,7 +248,7 @@ def _load_a_program() -> None:
     from gpuregress.toolchain import cache  # noqa: PLC0415 - as above
     from gpuregress.virtual_gpu.device import CpuDevice  # noqa: PLC0415 - as above
 
-    with tempfile.TemporaryDirectory() as folder, cache.used_folder(Path(folder)), CpuDevice() as device:
+    with tempfile.TemporaryDirectory() as folder, cache.used_folder(Path(folder)), CpuDevice(cache) as device:
         path = Path(folder, "k.cu")
         path.write_text(KERNEL)
         device.load(toolchain.compile(Source(str(path), kernels=("k",))), 1)

@@ -15,7 +15,7 @@ from gpuregress.foundation.escapes import one_line
 
 if TYPE_CHECKING:
     from gpuregress.foundation.records import Acceptance, Case, Verdict
-    from gpuregress.session.accepting.review import Pending
+    from gpuregress.session.accepting import Pending
     from gpuregress.session.runs.results import FinishedCase
     from gpuregress.store.project import Project
 
@@ -68,7 +68,7 @@ def accept_command(
     from gpuregress.cli import progress
     from gpuregress.foundation.errors import UsageError
     from gpuregress.foundation.records import to_json
-    from gpuregress.session.accepting import accept
+    from gpuregress.session import accepting
     from gpuregress.session.events import Advanced
 
     project = context.find_project(ctx)
@@ -76,11 +76,11 @@ def accept_command(
         return _prune(ctx, as_json=as_json)
     if everything and (cases or new_only):
         raise UsageError(f"--all is for everything: leave out {'--new-only' if new_only else 'the CASEs'}, or --all")
-    terms = accept.Terms(message, kind, unwritten_ok)
+    terms = accepting.Terms(message, kind, unwritten_ok)
     can_ask = not as_json and context.is_interactive()
     confirm = _accept_silently if everything else _accept_ask if can_ask else _demand(message)
     with progress.transient() as show:
-        done = accept.accept(
+        done = accepting.accept(
             project,
             cases,
             terms,
@@ -142,8 +142,7 @@ def _counted(differing: Sequence[FinishedCase]) -> str:
 def _prune(ctx: click.Context, *, as_json: bool) -> int:
     from gpuregress.foundation.errors import NothingToDo
     from gpuregress.jobs import plan
-    from gpuregress.session import missing_cases
-    from gpuregress.session.accepting import accept
+    from gpuregress.session import accepting, missing_cases
     from gpuregress.session.runs import run_folders
     from gpuregress.store import baselines
 
@@ -151,7 +150,7 @@ def _prune(ctx: click.Context, *, as_json: bool) -> int:
     present: tuple[Case, ...] = ()
     with contextlib.suppress(NothingToDo):  # no job is left: every baseline goes
         present = tuple(plan.make(project, ()).cases)
-    gone = accept.obsolete(project, [case.name for case in present])
+    gone = accepting.obsolete(project, [case.name for case in present])
     store = baselines.BaselineStore.of(project, project.runs / run_folders.ACCEPTING)
     for name in gone:
         store.remove(name)
@@ -188,10 +187,10 @@ def reject_command(
     they are named. A later run that gives the same bytes still differs, and says who rejected them and why.
     """
     from gpuregress.foundation.records import to_json
-    from gpuregress.session.accepting import review
+    from gpuregress.session import accepting
 
     project = context.find_project(ctx)
-    done = review.take_back(project, cases) if undo else review.reject(project, cases, run=run_name, why=message)
+    done = accepting.take_back(project, cases) if undo else accepting.reject(project, cases, run=run_name, why=message)
     if as_json:
         context.print_json({"undone" if undo else "rejected": to_json(done)})
         return 0
@@ -225,10 +224,10 @@ def review_command(
     there is no terminal, the cases are listed with the exact commands.
     Exits with 1 while something is left undecided, 5 where there is nothing to decide.
     """
-    from gpuregress.session.accepting import review
+    from gpuregress.session import accepting
 
     project = context.find_project(ctx)
-    pending = review.pending(project, cases, run=run_name)
+    pending = accepting.pending(project, cases, run=run_name)
     if as_json:
         from gpuregress.report import json_report
 
@@ -306,11 +305,11 @@ def _show_details(verdict: Verdict, root: Path) -> None:
 def _accept(project: Project, run: str, verdict: Verdict, message: str, unwritten_ok: str) -> bool:
     """Accept a case; False where it is refused, with a message."""
     from gpuregress.foundation.errors import BaselineError
-    from gpuregress.session.accepting import accept
+    from gpuregress.session import accepting
 
     try:
-        terms = accept.Terms(message, unwritten_ok=unwritten_ok)
-        done = accept.accept(project, (verdict.case,), terms, run=run)
+        terms = accepting.Terms(message, unwritten_ok=unwritten_ok)
+        done = accepting.accept(project, (verdict.case,), terms, run=run)
     except BaselineError as error:
         console.say(f"  {error}")
         return False
@@ -321,9 +320,9 @@ def _accept(project: Project, run: str, verdict: Verdict, message: str, unwritte
 
 
 def _reject(project: Project, run: str, verdict: Verdict, message: str) -> None:
-    from gpuregress.session.accepting import review
+    from gpuregress.session import accepting
 
-    review.reject(project, (verdict.case,), run=run, why=message)
+    accepting.reject(project, (verdict.case,), run=run, why=message)
     console.say("  rejected: the baseline stays")
 
 

@@ -13,8 +13,7 @@ from gpuregress.cli import console, context, values
 if TYPE_CHECKING:
     from gpuregress.lab.fuzzing.findings import FuzzFinding
     from gpuregress.lab.fuzzing.fuzz import FuzzReport
-    from gpuregress.lab.mutating.jobs import RefusedJob
-    from gpuregress.lab.mutating.mutate import MutationReport, TriedMutant
+    from gpuregress.lab.mutating.mutate import MutationReport, RefusedJob, TriedMutant
 
 
 @click.command(
@@ -56,7 +55,7 @@ def mutate_command(
     from gpuregress.cli import progress
     from gpuregress.foundation.errors import Interrupted
     from gpuregress.foundation.escapes import json_text
-    from gpuregress.lab.mutating import jobs as mutated_jobs
+    from gpuregress.lab.mutating import mutate as mutated_jobs
     from gpuregress.lab.mutating.mutate import MutateRequest, MutationReport
 
     project, request = context.find_project(ctx, jobs), MutateRequest(limit, seed, fresh)
@@ -64,7 +63,7 @@ def mutate_command(
     refused: list[RefusedJob] = []
     code = 0
     try:
-        for one in mutated_jobs.each(project, jobs, request, progress.transient):
+        for one in mutated_jobs.mutate_each(project, jobs, request, progress.transient):
             if isinstance(one, MutationReport):
                 for line in ("", *_mutate_lines(one)) if reports else _mutate_lines(one):
                     console.say(line, err=target == "-")
@@ -98,7 +97,7 @@ def _document(reports: Sequence[MutationReport], refused: Sequence[RefusedJob]) 
 
 def _mutate_lines(done: MutationReport) -> Iterator[str]:
     """The survivors with their diffs, then the score."""
-    from gpuregress.lab.mutating.states import EQUIVALENT
+    from gpuregress.lab.mutating.trials import EQUIVALENT
 
     for one in done.survived:
         if one.reason not in EQUIVALENT:
@@ -325,7 +324,7 @@ def audit_command(
     from gpuregress.foundation.errors import Interrupted, UsageError
     from gpuregress.foundation.escapes import json_text
     from gpuregress.foundation.records import to_json
-    from gpuregress.lab.auditing import audit, grades
+    from gpuregress.lab.auditing import audit, examination
     from gpuregress.report import audit_report
 
     if json_target == html_target == "-":
@@ -341,7 +340,7 @@ def audit_command(
         context.write_report(html_target, audit_report.page(done))
     if done.interrupted:
         return Interrupted.exit_code
-    low = grades.below(done.grades, min_grade) if min_grade is not None else []
+    low = examination.below(done.grades, min_grade) if min_grade is not None else []
     if low:
         names = ", ".join(f"{one.job} ({one.grade or 'no grade'})" for one in low[:_MOST_SHOWN])
         more = f" and {len(low) - _MOST_SHOWN} more" if len(low) > _MOST_SHOWN else ""

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from gpuregress.foundation.errors import JobError
     from gpuregress.foundation.records import Case, Program
-    from gpuregress.session.compilation.builder import Built
+    from gpuregress.session.compilation import Built
     from gpuregress.store.baselines import BaselineStore
 
 
@@ -154,7 +154,7 @@ def _completed(case: Case) -> tuple[Case, str]:
     """A case with what the compiler of a kernel in Python fills in; or why it is not known."""
     from gpuregress.foundation.errors import GpuregressError
     from gpuregress.jobs import plan
-    from gpuregress.session.compilation.sources import compile_source
+    from gpuregress.session.compilation import compile_source
 
     trusted = {name: kernel.source for name, kernel in case.reference_kernels.items() if kernel.source.python}
     if not trusted and all(source.python is None for source in case.sources):
@@ -182,15 +182,15 @@ def _source(case: Case) -> str:
 def _llvm(case: Case) -> str:
     from gpuregress.virtual_gpu.compilation.translate import llvm_text
 
-    texts = [
-        llvm_text(Path(program.ptx).read_text(encoding="utf-8"), [entry.mangled for entry in program.entries.values()])
-        for program in _programs(case)
-    ]
+    texts = []
+    for program in _programs(case):
+        kernels = [entry.mangled for entry in program.entries.values()]
+        texts.append(llvm_text(Path(program.ptx).read_text(encoding="utf-8"), kernels, program.library_files))
     return _together(case, texts, ";")
 
 
 def _programs(case: Case) -> list[Program]:
-    from gpuregress.session.compilation.sources import compile_source
+    from gpuregress.session.compilation import compile_source
 
     return [compile_source(source) for source in case.sources]
 
@@ -255,15 +255,14 @@ def _compile(cases: Sequence[Case]) -> tuple[dict[str, str], dict[str, str]]:
     """
     from gpuregress.cli import progress
     from gpuregress.foundation.errors import CompileError, InfeasibleSource
-    from gpuregress.session.compilation import kernel_arguments
-    from gpuregress.session.compilation.builder import CasePrograms
-    from gpuregress.session.compilation.sources import compile_cases
+    from gpuregress.session import checking
+    from gpuregress.session.compilation import CasePrograms, compile_cases
 
     cases = [case for case in cases if case.settings.refused is None]
     with progress.transient() as listen:
         compiled = compile_cases(cases, listen)
-    kernel_arguments.check(cases, compiled)
-    for remark in kernel_arguments.untyped([case for case in cases if case.name in compiled], compiled):
+    checking.check_arguments(cases, compiled)
+    for remark in checking.untyped([case for case in cases if case.name in compiled], compiled):
         console.say(f"note: {remark}", err=True)
     by_name = {case.name: case for case in cases}
     failures: dict[str, str] = {}
@@ -284,22 +283,22 @@ def _compile(cases: Sequence[Case]) -> tuple[dict[str, str], dict[str, str]]:
 def _untranslated(cases: Sequence[Case], compiled: Mapping[str, Built]) -> dict[str, str]:
     """PTX source → why the CPU device cannot run it, where a case may run there."""
     from gpuregress.foundation.errors import CompileError, UnsupportedError
-    from gpuregress.session.compilation.builder import CasePrograms
+    from gpuregress.session.compilation import CasePrograms
     from gpuregress.toolchain import compiler_messages
     from gpuregress.virtual_gpu.compilation import translate
 
     failures: dict[str, str] = {}
-    asked: dict[tuple[str, tuple[str, ...]], str] = {}
+    asked: dict[tuple[str, tuple[str, ...]], Program] = {}
     for case in cases:
         built = compiled[case.name]
         if isinstance(built, CasePrograms) and "cpu" in (case.settings.on or ("cpu",)):
             for source, program in zip(case.sources, built.programs, strict=True):
                 kernels = tuple(program.entries[name].mangled for name in source.kernels)
                 if Path(source.path).suffix == ".ptx":
-                    asked[source.path, kernels] = program.ptx
-    for (path, kernels), ptx in asked.items():
+                    asked[source.path, kernels] = program
+    for (path, kernels), program in asked.items():
         try:
-            translate.check_ptx(Path(ptx).read_text(encoding="utf-8"), kernels)
+            translate.check_ptx(Path(program.ptx).read_text(encoding="utf-8"), kernels, program.library_files)
         except (CompileError, UnsupportedError) as error:
             failures[path] = compiler_messages.in_ptx_file(str(error), Path(path))
     return failures

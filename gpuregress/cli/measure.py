@@ -13,7 +13,7 @@ from gpuregress.cli import console, context, values
 
 if TYPE_CHECKING:
     from gpuregress.foundation.records import BufferAccuracy
-    from gpuregress.lab.instrumented.accuracy import CaseAccuracy
+    from gpuregress.lab.accuracy import CaseAccuracy
 
 
 @click.command(
@@ -37,7 +37,7 @@ def profile_command(ctx: click.Context, /, cases: tuple[str, ...], json_file: st
     """
     from gpuregress.cli import progress
     from gpuregress.foundation.escapes import json_text
-    from gpuregress.lab.profiling import profile
+    from gpuregress.lab import profile
     from gpuregress.report import cost_report
 
     project = context.find_project(ctx, cases)
@@ -83,7 +83,7 @@ def accuracy_command(ctx: click.Context, /, case: tuple[str, ...], target: str |
     from gpuregress.foundation.errors import UsageError
     from gpuregress.foundation.escapes import json_text
     from gpuregress.foundation.records import to_json
-    from gpuregress.lab.instrumented import accuracy
+    from gpuregress.lab import accuracy
 
     done = accuracy.accuracy(context.find_project(ctx, list(case)), case)
     if target is not None:

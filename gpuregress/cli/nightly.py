@@ -250,7 +250,7 @@ def nightly_command(ctx: click.Context, /, **options: Any) -> int:
     """
     if options["install"] or options["write"]:
         return install(ctx, options)
-    from gpuregress.session.nights import nightly
+    from gpuregress.session import nightly
 
     every_device = ctx.get_parameter_source("device") is click.core.ParameterSource.DEFAULT
     terms = nightly.NightTerms(options["deadline_s"], options["resume"], every_device)

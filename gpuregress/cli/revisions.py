@@ -63,7 +63,7 @@ def diff_command(
     if not cases and Path(before).is_file() and Path(after).is_file():
         differences = diff.compare_files(Path(before), Path(after), width=_width())
     else:
-        from gpuregress.lab.commits.commit_runs import RunOptions
+        from gpuregress.lab.experiment import RunOptions
 
         project = context.find_project(ctx)
         root = project.root
@@ -148,7 +148,7 @@ def bisect_command(
     Exits with 0 when the commit is found, 1 when it may be one of several that were skipped, 2 when GOOD is not good, 5
     when the result of BAD is that of GOOD.
     """
-    from gpuregress.lab.commits.commit_runs import RunOptions
+    from gpuregress.lab.experiment import RunOptions
     from gpuregress.lab.revisions import bisect
 
     done = bisect.bisect(
@@ -273,7 +273,7 @@ def shrink_command(
     Exits with 0 when a job was written, 2 when nothing judges a smaller case, 5 when the case passes.
     """
     from gpuregress.foundation.errors import Interrupted
-    from gpuregress.lab.commits.commit_runs import RunOptions
+    from gpuregress.lab.experiment import RunOptions
     from gpuregress.lab.shrinking import shrink
 
     options = RunOptions(device, timeout)

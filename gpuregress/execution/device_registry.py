@@ -49,9 +49,10 @@ def available() -> tuple[str, ...]:
 def _open_cpu(index: int, _bare: bool) -> Device:  # noqa: FBT001 - called from the table
     if index:
         raise DeviceError("there is one cpu")
+    from gpuregress.toolchain import cache  # noqa: PLC0415 - as below
     from gpuregress.virtual_gpu.device import CpuDevice  # noqa: PLC0415 - loads LLVM
 
-    return CpuDevice()
+    return CpuDevice(cache)
 
 
 def _open_cuda(index: int, bare: bool) -> Device:  # noqa: FBT001 - called from the table

@@ -8,8 +8,11 @@ compared with nvJitLink 13.5 for every form of the conformance catalog.
 
 from __future__ import annotations
 
-from gpuregress.foundation.records.cases.launches import Dim3
+from gpuregress.gpu.programs import Dim3
 from gpuregress.gpu.records import Record
+
+DEFAULT_HEAP = 8 << 20
+"""Bytes of the heap of kernels where a job says nothing, as CUDA's own (`cudaLimitMallocHeapSize`)."""
 
 
 class ArchitectureLimits(Record):

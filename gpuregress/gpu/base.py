@@ -16,12 +16,11 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import field
 
-from gpuregress.foundation.records.cases.launches import Dim3, LaunchShape
-from gpuregress.foundation.records.programs import DeviceInfo, Program
 from gpuregress.gpu.accuracy import Place, RoundingSite
 from gpuregress.gpu.costs import Costs
 from gpuregress.gpu.coverage import Coverage
 from gpuregress.gpu.instruments import CheckFinding, Instruments
+from gpuregress.gpu.programs import DeviceInfo, Dim3, LaunchShape, Program
 from gpuregress.gpu.records import Record
 from gpuregress.gpu.schedules import Conflict
 from gpuregress.gpu.tensor_maps import TensorMap

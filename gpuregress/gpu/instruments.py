@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from gpuregress.foundation.errors import UsageError
+from gpuregress.gpu.errors import UsageError
 from gpuregress.gpu.records import Sparse
 
 CHECKS: dict[str, str] = {

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from gpuregress.foundation.errors import LaunchRefused
-from gpuregress.foundation.records.cases.launches import Dim3
-from gpuregress.foundation.records.programs import DeviceInfo
 from gpuregress.gpu.architectures import SM_90, ArchitectureLimits
 from gpuregress.gpu.base import KernelInfo
 from gpuregress.gpu.demangle import demangle
+from gpuregress.gpu.errors import LaunchRefused
 from gpuregress.gpu.occupancy import REGISTER_UNIT
+from gpuregress.gpu.programs import DeviceInfo, Dim3
 
 SHARED_WITHOUT_OPT_IN = SM_90.static_shared
 """Dynamic shared memory that needs no attribute on the function (CUDA C++ Programming Guide, compute capabilities)."""

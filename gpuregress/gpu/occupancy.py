@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from gpuregress.foundation.records.cases.launches import Dim3
 from gpuregress.gpu.base import KernelInfo
+from gpuregress.gpu.programs import Dim3
 from gpuregress.gpu.records import Record
 
 # cuda_occupancy.h, compute capability 8.0 and above: registers go to warps in units of 256, shared memory to blocks in

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gpuregress.foundation.errors import DeviceError
-from gpuregress.foundation.records.programs import Entry
+from gpuregress.gpu.errors import DeviceError
+from gpuregress.gpu.programs import Entry
 
 
 def pack(entry: Entry, args: Sequence[bytes]) -> bytes:

@@ -1,4 +1,4 @@
-"""Schedules of a case: the order of blocks, warps and lanes, and the accesses that only a schedule orders."""
+"""Schedules of a case: the order of blocks, warps and lanes, and accesses that only it orders."""
 
 from __future__ import annotations
 
@@ -77,11 +77,6 @@ def switches_in(name: str) -> tuple[Switch, ...] | None:
         else:
             return None
     return tuple(found)
-
-
-def part_of(name: str, part: str) -> str:
-    """Name the schedule that is another one in a part, and `by-warp` otherwise."""
-    return f"{name}/{part}"
 
 
 def problem(name: str) -> str:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from gpuregress.foundation.errors import DeviceError
 from gpuregress.gpu.base import Memory
+from gpuregress.gpu.errors import DeviceError
 from gpuregress.gpu.tensor_maps import TensorMap
 
 

@@ -2,14 +2,38 @@
 
 from __future__ import annotations
 
-from gpuregress.foundation import dtypes
-from gpuregress.foundation.records.cases.buffers import Buffer, Texture
+from typing import Literal
+
 from gpuregress.gpu.records import Record
 
-FORMATS = ("uint8", "int8", "uint16", "int16", "uint32", "int32", "float16", "float32")
-"""What a channel can be."""
-_LAYERED_ROW = 2
-"""Axes of a shape: layers and width."""
+FORMAT_SIZES = {
+    "uint8": 1, "int8": 1, "uint16": 2, "int16": 2, "uint32": 4, "int32": 4, "float16": 2, "float32": 4,
+}  # fmt: skip
+"""What a channel can be -> its bytes."""
+FORMATS = tuple(FORMAT_SIZES)
+
+
+class Texture(Record):
+    """The sampling of a buffer that kernels take as a texture or a surface.
+
+    Attributes:
+        filter: `point` takes the nearest element, `linear` mixes its neighbours.
+        address: along x, y, z: the address mode for coordinates outside.
+        normalized: whether coordinates go from 0 to 1, not from 0 to the extent.
+        read: `normalized_float` turns integers into 0 … 1 or -1 … 1.
+        memory: `array`, or `linear` for tex1Dfetch.
+        surface: whether it is a surface: then of the others only `kind` is used, which is `plain` or `layered`.
+        kind: `layered`: the slowest axis counts images of their own; `cube`: six square faces, sampled by a direction;
+            `cube-layered`: several such cubes.
+    """
+
+    filter: Literal["point", "linear"] = "point"
+    address: tuple[str, str, str] = ("clamp", "clamp", "clamp")
+    normalized: bool = False
+    read: Literal["element", "normalized_float"] = "element"
+    memory: Literal["array", "linear"] = "array"
+    surface: bool = False
+    kind: Literal["plain", "layered", "cube", "cube-layered"] = "plain"
 
 
 class TextureDescription(Record):
@@ -46,31 +70,9 @@ class TextureDescription(Record):
     @property
     def element_size(self) -> int:
         """Bytes of an element."""
-        return self.channels * dtypes.parse(self.format).size
+        return self.channels * FORMAT_SIZES[self.format]
 
     @property
     def rows(self) -> int:
         """Number of rows of `width` elements."""
         return max(1, self.extents[1]) * max(1, self.extents[2])
-
-
-def describe(buffer: Buffer) -> TextureDescription | None:
-    """A buffer's description; None where it is plain memory.
-
-    Args:
-        buffer: with its shape, slowest axis first.
-    """
-    if buffer.texture is None:
-        return None
-    parts = dtypes.parse(buffer.dtype).parts
-    return TextureDescription(parts[0].scalar.name, len(parts), _extents(buffer.shape, buffer.texture), buffer.texture)
-
-
-def _extents(shape: tuple[int, ...], texture: Texture) -> tuple[int, int, int]:
-    if texture.kind == "cube-layered":
-        cubes, faces, height, width = shape
-        return (width, height, cubes * faces)
-    if texture.kind == "layered" and len(shape) == _LAYERED_ROW:
-        return (shape[1], 0, shape[0])
-    width, height, depth = (*reversed(shape), 0, 0)[:3]
-    return (width, height, depth)

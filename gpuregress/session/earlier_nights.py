@@ -1,4 +1,4 @@
-"""Earlier nights of a project on one kind of device, from its history and the record of the last one.
+"""Earlier nights of a project on one kind of device, and the comparison of tonight with them.
 
 A history that is missing or damaged makes no failure vanish: each of them is new then, and the report says so.
 """
@@ -6,14 +6,27 @@ A history that is missing or damaged makes no failure vanish: each of them is ne
 from __future__ import annotations
 
 import contextlib
+import functools
 import itertools
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
+from gpuregress.foundation import git
 from gpuregress.foundation.errors import StorageError
-from gpuregress.foundation.records import EarlierVerdict, PastResult, PastRun, Since, Verdict
+from gpuregress.foundation.records import (
+    Case,
+    EarlierVerdict,
+    NightChanges,
+    PastResult,
+    PastRun,
+    RunSummary,
+    Since,
+    Verdict,
+)
 from gpuregress.gpu.records import replace
-from gpuregress.judge.nights import EarlierNights
+from gpuregress.judge.nights import EarlierNights, LeftOut, compare_nights, ordered
+from gpuregress.session.run_context import RunContext
 from gpuregress.session.runs import history_entry, journal
 from gpuregress.store.history import History, series
 from gpuregress.store.history.series import device_kind
@@ -110,15 +123,15 @@ def _nights(history: History, kind: str, run: str) -> Iterator[PastRun]:
 
 def _earlier(result: PastResult) -> EarlierVerdict:
     return EarlierVerdict(
-        result.run,
-        result.started,
-        result.verdict,
-        result.cause,
-        result.tolerance_share,
-        result.commit,
-        result.revision,
-        result.dirty,
-        result.extent,
+        run=result.run,
+        started=result.started,
+        verdict=result.verdict,
+        cause=result.cause,
+        tolerance_share=result.tolerance_share,
+        commit=result.commit,
+        revision=result.revision,
+        dirty=result.dirty,
+        extent=result.extent,
     )
 
 
@@ -133,3 +146,66 @@ def _series(runs: Path, night: PastRun) -> tuple[Mapping[str, Since], tuple[str,
         return dict.fromkeys(missing, first), missing
     told = (*end.changes.new, *end.changes.changed, *end.changes.still, *end.changes.unaccepted)
     return {one.case: one.since or first for one in told}, missing
+
+
+def night_order(context: RunContext, cases: tuple[Case, ...], run: str) -> tuple[tuple[Case, ...], str]:
+    """Order the cases of a night, recent failures first; those of another run stay as they are.
+
+    Args:
+        context: the run's.
+        cases: in the order of the plan.
+        run: tonight's name.
+
+    Returns:
+        The cases; and why the earlier nights are not known, "" where they are.
+    """
+    if context.request.kind != "nightly":
+        return cases, ""
+    names = {case.name for case in cases}
+    try:
+        with opened(context.project, context.devices.kind, run, names) as earlier:
+            return ordered(cases, earlier.last), ""
+    except StorageError as error:
+        return cases, f"the earlier nights are not known: {error}"
+
+
+def _with_gone_commits(changes: NightChanges, root: Path) -> NightChanges:
+    """Mark the commits that the repository has no more."""
+
+    @functools.cache
+    def is_gone(commit: str) -> bool:
+        return bool(commit) and git.lacks_commit(root, commit)
+
+    marked: dict[str, Any] = {}
+    for name in ("changed", "still", "unaccepted", "fixed", "slower"):
+        entries = [
+            entry
+            if entry.since is None
+            else replace(entry, since=replace(entry.since, gone=is_gone(entry.since.commit)))
+            for entry in getattr(changes, name)
+        ]
+        marked[name] = tuple(entries)
+    return replace(changes, **marked)
+
+
+def with_changes(context: RunContext, summary: RunSummary, left_out: LeftOut, unknown: str = "") -> RunSummary:
+    """Add the changes to a night's summary; another run's stays as it is.
+
+    Args:
+        context: the run's.
+        summary: its verdicts.
+        left_out: cases that did not run.
+        unknown: why the earlier nights are not known, "" where they are.
+    """
+    if context.request.kind != "nightly":
+        return summary
+    cases = {verdict.case for verdict in summary.verdicts}
+    try:
+        with opened(context.project, context.devices.kind, summary.run, cases) as earlier:
+            known = EarlierNights(unknown=unknown) if unknown else earlier
+            changes = _with_gone_commits(compare_nights(summary, known, left_out), context.project.root)
+    except StorageError as error:
+        unknown = f"the earlier nights are not known: {error}"
+        changes = compare_nights(summary, EarlierNights(unknown=unknown), left_out)
+    notes = (*summary.notes, *([unknown] if unknown else []))
+    return replace(summary, notes=notes, changes=changes)

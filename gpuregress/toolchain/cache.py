@@ -150,6 +150,12 @@ def store(key: str, record: Mapping[str, Any], files: Mapping[str, bytes]) -> No
     _prune_at_times()
 
 
+def keep(key: str, record: Mapping[str, Any], files: Mapping[str, bytes]) -> None:
+    """Write an entry as `store` does; a cache that cannot be written costs time and nothing else."""
+    with contextlib.suppress(StorageError):
+        store(key, record, files)
+
+
 @contextlib.contextmanager
 def making(key: str) -> Iterator[None]:
     """Hold an entry's lock while the entry is made; another process waits, and then finds the entry.
@@ -211,6 +217,51 @@ def _stages(program: str) -> dict[str, list[float]]:
 
 def _stages_key(program: str) -> str:
     return digest(["stages", program])
+
+
+def note_slow(program: str, *, is_slow: bool = True) -> None:
+    """Keep that a launch of a program took long without optimised code, so that the next run optimises it at once.
+
+    Args:
+        program: its key.
+        is_slow: False: it did so with optimised code, too. Then the next run tries the other, which can tell where an
+            endless launch stands.
+    """
+    keep(_slow_key(program), {"slow": is_slow}, {})
+
+
+def is_slow(program: str) -> bool:
+    """Tell whether a launch of the program with this key took long before.
+
+    Raises:
+        StorageError: others may write the cache.
+    """
+    record = load(_slow_key(program))
+    return record is not None and bool(record["slow"])
+
+
+def _slow_key(program: str) -> str:
+    return digest(["slow", program])
+
+
+def table_path(name: str) -> Path:
+    """Return the path of an unpacked table of the virtual GPU; it may be missing.
+
+    Raises:
+        StorageError: others may write the cache.
+    """
+    path = folder() / "tables" / name
+    check(path.parent)
+    return path
+
+
+def keep_table(name: str, data: memoryview) -> None:
+    """Write an unpacked table; a cache that cannot be written costs time and nothing else.
+
+    It is not flushed, as no entry is: to compute a table's digest takes 2 ms, to flush the table 50.
+    """
+    with contextlib.suppress(StorageError):
+        _replace(table_path(name), data)
 
 
 def check_folder() -> None:
@@ -342,7 +393,7 @@ def _touch(path: Path) -> None:
         return  # a read-only cache, carried from a build host, has no order of use to keep
 
 
-def _replace(path: Path, data: bytes) -> None:
+def _replace(path: Path, data: bytes | memoryview) -> None:
     # No fsync, unlike storage.write_atomic: a torn entry is found by its digest and made again.
     temporary = ""
     try:

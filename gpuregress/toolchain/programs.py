@@ -34,6 +34,7 @@ from gpuregress.toolchain import (
 )
 from gpuregress.toolchain.cubin_linker import PINNED
 from gpuregress.toolchain.functions import harness
+from gpuregress.toolchain.headers.library_files import library_files
 from gpuregress.toolchain.include_scanner import SourceInputs
 from gpuregress.toolchain.python_kernels import compiler as python_compiler
 from gpuregress.toolchain.python_kernels import source_inputs
@@ -436,6 +437,7 @@ def _find_symbol(name: str, variables: tuple[str, ...], source: Source) -> str:
 
 
 def _stored(program: Program, ptx: str, complaints: str) -> Program:
+    program = replace(program, library_files=library_files(ptx))
     record = {"program": to_json(program), "warnings": complaints}
     cache.store(program.key, record, {".ptx": ptx.encode()})
     return _with_paths(program)

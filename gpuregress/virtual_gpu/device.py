@@ -14,21 +14,20 @@ from typing import Self
 
 import numpy as np
 
-from gpuregress.foundation.errors import DeviceError, LaunchStopped
-from gpuregress.foundation.records.cases.launches import Dim3, LaunchShape
-from gpuregress.foundation.records.programs import DeviceInfo, Program
 from gpuregress.gpu import base, occupancy, schedules
 from gpuregress.gpu.accuracy import Place
 from gpuregress.gpu.architectures import SM_90
 from gpuregress.gpu.base import LaunchReport
+from gpuregress.gpu.errors import DeviceError, LaunchStopped
 from gpuregress.gpu.instruments import Instruments
 from gpuregress.gpu.limits import check_cooperative, check_launch, of_architecture
+from gpuregress.gpu.programs import DeviceInfo, Dim3, LaunchShape, Program
 from gpuregress.gpu.records import replace
 from gpuregress.gpu.schedule_names import NamedSchedule
 from gpuregress.gpu.tensor_map_sizes import check_size
 from gpuregress.gpu.tensor_maps import TensorMap
 from gpuregress.gpu.textures import TextureDescription
-from gpuregress.virtual_gpu import slow_programs
+from gpuregress.virtual_gpu.cache import Cache
 from gpuregress.virtual_gpu.instruments.coverage_counts import CoverageCounts
 from gpuregress.virtual_gpu.instruments.dynamic_checks import DynamicChecks
 from gpuregress.virtual_gpu.instruments.exact_costs import ExactCosts
@@ -60,9 +59,14 @@ _ARRIVALS = {
 
 
 class CpuDevice(base.Device):
-    """The virtual GPU; see `devices.base.Device`."""
+    """The virtual GPU; see `gpu.base.Device`.
 
-    def __init__(self) -> None:
+    Args:
+        cache: where compiled modules are kept; None: each process compiles what it loads.
+    """
+
+    def __init__(self, cache: Cache | None = None) -> None:
+        self._cache = cache
         self._space = AddressSpace()
         self._textures = Textures()
         self._modules: list[CpuModule] = []
@@ -94,30 +98,30 @@ class CpuDevice(base.Device):
         return self._info
 
     def vary(self, run: int) -> str:
-        """Choose the order of blocks and threads for programs loaded from now on; see `devices.base.Device.vary`."""
+        """Choose the order of blocks and threads for programs loaded from now on; see `gpu.base.Device.vary`."""
         self._order = block_order.of_run(run)
         return str(self._order)
 
     def follow(self, schedule: str) -> bool:
-        """Choose the schedule of programs loaded from now on; see `devices.base.Device.follow`."""
+        """Choose the schedule of programs loaded from now on; see `gpu.base.Device.follow`."""
         self._schedule = NamedSchedule(schedule)
         return True
 
     def instrument(self, wanted: Instruments) -> None:
-        """Choose what programs loaded from now on watch and count; see `devices.base.Device.instrument`."""
+        """Choose what programs loaded from now on watch and count; see `gpu.base.Device.instrument`."""
         self._wanted = wanted
 
     def round_at(self, places: Collection[Place]) -> None:
-        """Choose the instructions whose rounding errors are part of the shadows; see `devices.base.Device.round_at`."""
+        """Choose the instructions whose rounding errors are part of the shadows; see `gpu.base.Device.round_at`."""
         self._shadow_values.round_at(places)
 
     def shadow(self, memory: base.Memory, itemsize: int) -> base.Shadow | None:
-        """Return the shadow values of a buffer; see `devices.base.Device.shadow`."""
+        """Return the shadow values of a buffer; see `gpu.base.Device.shadow`."""
         region = self._space.find(memory.address)
         return None if region is None else self._shadow_values.of_region(region, itemsize)
 
     def load(self, program: Program, threads: int | None = None, kernels: Collection[str] | None = None) -> CpuModule:
-        """Translate a program's PTX, or find it in the cache; see `devices.base.Device.load`.
+        """Translate a program's PTX, or find it in the cache; see `gpu.base.Device.load`.
 
         Raises:
             DeviceError: the program has no PTX.
@@ -126,7 +130,7 @@ class CpuDevice(base.Device):
         """
         launched = tuple(entry.mangled for entry in program.entries.values()) if kernels is None else tuple(kernels)
         has_many = threads is None or threads > FEW_THREADS
-        is_optimised = has_many or slow_programs.known(program)
+        is_optimised = has_many or (self._cache is not None and self._cache.is_slow(program.key))
         schedule = Schedule(
             self._order.last_first and self._schedule.is_usual,
             proven_rows=has_many and (self._wanted.only_checks or not self._wanted.any) and self._schedule.is_usual,
@@ -136,7 +140,7 @@ class CpuDevice(base.Device):
             permuted=not self._schedule.is_usual,
             in_step=self._schedule.is_in_step,
         )
-        module = CpuModule(program, self._space, schedule, launched)
+        module = CpuModule(program, self._space, schedule, launched, cache=self._cache)
         self._modules.append(module)
         return module
 
@@ -150,7 +154,7 @@ class CpuDevice(base.Device):
         if schedule == module.schedule:
             return module
         if schedule not in module.variants:
-            other = CpuModule(module.program, self._space, schedule, module.kernels, usual=module)
+            other = CpuModule(module.program, self._space, schedule, module.kernels, module, self._cache)
             module.variants[schedule] = other
             self._modules.append(other)
         return module.variants[schedule]
@@ -171,17 +175,17 @@ class CpuDevice(base.Device):
         return self._space.allocate(name, size, itemsize)
 
     def leave_unwritten(self, memory: base.Memory) -> None:
-        """Count a buffer's contents as never written; see `devices.base.Device.leave_unwritten`."""
+        """Count a buffer's contents as never written; see `gpu.base.Device.leave_unwritten`."""
         region = self._space.find(memory.address)
         if region is not None:
             region.is_filled = False
 
     def limit_heap(self, size: int) -> None:
-        """Set the size of the kernels' heap, which is empty then; see `devices.base.Device.limit_heap`."""
+        """Set the size of the kernels' heap, which is empty then; see `gpu.base.Device.limit_heap`."""
         self._space.heap.clear(size)
 
     def texture(self, memory: base.Memory, description: TextureDescription) -> int:
-        """A texture or surface object on a buffer; see `devices.base.Device.texture`.
+        """A texture or surface object on a buffer; see `gpu.base.Device.texture`.
 
         Raises:
             DeviceError: the memory is not this device's, or too small.
@@ -195,7 +199,7 @@ class CpuDevice(base.Device):
         return self._textures.add(region, description)
 
     def tensor_map(self, memory: base.Memory, given: TensorMap) -> bytes:
-        """Encode a tensor map on a buffer; see `devices.base.Device.tensor_map`.
+        """Encode a tensor map on a buffer; see `gpu.base.Device.tensor_map`.
 
         Raises:
             DeviceError: the memory is too small.
@@ -217,7 +221,7 @@ class CpuDevice(base.Device):
             arena.release()
 
     def stop(self) -> tuple[str, ...] | None:
-        """Stop the launch that another thread runs; see `devices.base.Device.stop`."""
+        """Stop the launch that another thread runs; see `gpu.base.Device.stop`."""
         running = self._running
         for machine in running:
             machine.stop = 1
@@ -227,13 +231,13 @@ class CpuDevice(base.Device):
         return () if self._is_optimised else (faults.thread_of(running[0]),)
 
     def interrupted(self) -> LaunchReport | None:
-        """What was counted of the last launch, if a fault has ended it; see `devices.base.Device.interrupted`."""
+        """What was counted of the last launch, if a fault has ended it; see `gpu.base.Device.interrupted`."""
         return self._interrupted
 
     def launch(
         self, module: base.DeviceModule, kernel: str, shape: LaunchShape, args: tuple[bytes, ...]
     ) -> LaunchReport:
-        """Run a kernel to its end; see `devices.base.Device.launch`.
+        """Run a kernel to its end; see `gpu.base.Device.launch`.
 
         Raises:
             KernelFault: the kernel's fault, with its source line.
@@ -381,8 +385,8 @@ class CpuDevice(base.Device):
         if status:
             report = LaunchReport(elapsed_ms, calls.output)
         else:
-            if own_s > SLOW_S and not module.is_optimised:
-                slow_programs.note(module.program)
+            if self._cache is not None and own_s > SLOW_S and not module.is_optimised:
+                self._cache.note_slow(module.program.key)
             scene = functools.partial(context_of, context=arena.context)
             report = _report(elapsed_ms, calls.output, facts, machines, bulk, scene)
         for instrument in instruments:

@@ -8,14 +8,13 @@ from pathlib import Path
 
 import numpy as np
 
-from gpuregress.foundation.errors import DeviceError, UnsupportedError
-from gpuregress.foundation.records.cases.launches import Dim3
-from gpuregress.foundation.records.programs import LineEdit, Program
 from gpuregress.gpu import base
 from gpuregress.gpu.architectures import SM_90
 from gpuregress.gpu.base import KernelInfo
+from gpuregress.gpu.errors import DeviceError, UnsupportedError
 from gpuregress.gpu.parameters import pack
-from gpuregress.toolchain import cache
+from gpuregress.gpu.programs import Dim3, LineEdit, Program
+from gpuregress.virtual_gpu.cache import Cache
 from gpuregress.virtual_gpu.compilation.object_cache import compiled
 from gpuregress.virtual_gpu.runtime import llvm_backend
 from gpuregress.virtual_gpu.runtime.memory import AddressSpace, Region, allocate_variables
@@ -33,6 +32,7 @@ class CpuModule(base.DeviceModule):
         schedule: how the threads of a block are run.
         kernels: mangled names of those that are compiled.
         usual: the module of the same program whose variables it shares.
+        cache: where compiled modules and unpacked tables are kept.
 
     Attributes:
         variants: schedule -> the module for launches that need it.
@@ -45,11 +45,12 @@ class CpuModule(base.DeviceModule):
         schedule: Schedule,
         kernels: tuple[str, ...],
         usual: CpuModule | None = None,
+        cache: Cache | None = None,
     ) -> None:
         self.program = program
         self.schedule, self.kernels = schedule, kernels
         self.is_optimised = schedule.is_optimised
-        built = _built(program, kernels, schedule)
+        built = _built(program, kernels, schedule, cache)
         self.module_facts = built.facts
         self._loaded = llvm_backend.LoadedCode(built.code)
         self._functions: dict[str, Callable[[int], int]] = {}
@@ -59,7 +60,8 @@ class CpuModule(base.DeviceModule):
         self.addresses = {name: region.address for name, region in self.variables.items()}
         rows = [(region.address, region.host) for region in self.variables.values()]
         self.symbols = np.array(rows or [(0, 0)], np.uint64)
-        self._tables = [table(name) for name in built.facts.tables]
+        # A module and an object can be hashed; mypy does not take that from a protocol.
+        self._tables = [table(name, cache) for name in built.facts.tables]  # type: ignore[arg-type]
         self.counters = np.zeros(sum(COUNTERS[site.kind] for site in built.facts.probes) or 1, np.uint64)
         self.tables = np.array([item.ctypes.data for item in self._tables] or [0], np.uint64)
 
@@ -119,7 +121,7 @@ class CpuModule(base.DeviceModule):
         self._loaded.close()
 
 
-def _built(program: Program, kernels: tuple[str, ...], schedule: Schedule) -> CompiledModule:
+def _built(program: Program, kernels: tuple[str, ...], schedule: Schedule, cache: Cache | None) -> CompiledModule:
     """Some kernels of a program's PTX, compiled or from the cache."""
     if not program.ptx:
         raise DeviceError("the cpu device runs PTX; this program has none (only a cubin)")
@@ -127,8 +129,9 @@ def _built(program: Program, kernels: tuple[str, ...], schedule: Schedule) -> Co
         text = Path(program.ptx).read_text(encoding="utf-8")
     except OSError as error:
         raise DeviceError(f"cannot read the compiled program {program.ptx}: {error.strerror}") from error
-    built = compiled(edited(text, program.local_arrays), kernels, schedule)
-    if built.seconds:
+    text = edited(text, program.local_arrays)
+    built = compiled(text, kernels, schedule, library_files=program.library_files, cache=cache)
+    if cache is not None and built.seconds:
         cache.note_stages(program.key, built.seconds)
     return built
 

@@ -12,7 +12,6 @@ import pytest
 from gpuregress.execution import device_registry as registry
 from gpuregress.foundation.errors import KernelFault
 from gpuregress.foundation.records import Buffer, Texture
-from gpuregress.gpu import textures
 from gpuregress.gpu.base import Device
 from gpuregress.virtual_gpu.module import CpuModule
 from tests.devices.bench import Bench
@@ -96,7 +95,7 @@ def test_a_shape_becomes_extents(
     extents: tuple[int, int, int],
     axes: int,
 ) -> None:
-    actual = textures.describe(Buffer("image", "float2", shape, texture=Texture(kind=kind)))
+    actual = Buffer("image", "float2", shape, texture=Texture(kind=kind)).texture_description
     assert actual is not None
     assert (actual.extents, actual.axes, actual.channels) == (extents, axes, 2)
     assert extents[0] * actual.rows == np.prod(shape)

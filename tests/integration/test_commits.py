@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests import preloaded
-from tests.lab.commits.git_projects import commit, everything, start
+from tests.lab.revisions.git_projects import commit, everything, start
 from tests.waiting import wait_until
 from tests.workshop import Workshop
 

@@ -9,6 +9,7 @@ import pytest
 
 from gpuregress import toolchain
 from gpuregress.foundation.records import LaunchShape, Source
+from gpuregress.toolchain import cache
 from gpuregress.virtual_gpu.device import CpuDevice
 from tests.virtual_gpu.running import Running, ints
 
@@ -95,7 +96,7 @@ def test_a_debug_build_gives_what_the_optimised_one_gives(source: str, tmp_path:
 
 
 def _stored(source: Source) -> bytes:
-    with CpuDevice() as device:
+    with CpuDevice(cache) as device:
         program = toolchain.compile(source)
         module = device.load(program)
         given, written = (device.allocate(name, 4 * 256, itemsize=4) for name in "xy")

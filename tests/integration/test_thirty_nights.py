@@ -297,7 +297,7 @@ def workers(monkeypatch: pytest.MonkeyPatch, program: str) -> Iterator[None]:
     """Let the workers of a night run another program."""
     machinery = Machinery((sys.executable, "-c", program))
     with monkeypatch.context() as changed:
-        changed.setattr(session, "Machinery", lambda: machinery)
+        changed.setattr(session, "MACHINERY", machinery)
         yield
 
 

@@ -236,3 +236,19 @@ def test_the_code_is_every_file_of_the_package(tmp_path: Path, monkeypatch: pyte
     assert digest() == before
     table.write_bytes(b"2")
     assert digest() != before
+
+
+def test_a_slow_program_is_known_in_the_next_process(cache_folder: Path) -> None:
+    assert not cache.is_slow(KEY)
+    cache.note_slow(KEY)
+    assert cache.is_slow(KEY)
+    assert not cache.is_slow(OTHER)
+    cache.note_slow(KEY, is_slow=False)
+    assert not cache.is_slow(KEY)
+    assert cache_folder.exists()
+
+
+def test_a_slow_program_that_cannot_be_kept_is_no_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").write_text("no folder")
+    monkeypatch.setenv("GPUREGRESS_CACHE", str(tmp_path / "file"))
+    cache.note_slow(KEY)

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from gpuregress import toolchain
 from gpuregress.foundation.records import Dim3, Instruments, LaunchShape, Program, Source
 from gpuregress.gpu.base import LaunchReport
+from gpuregress.toolchain import cache
 from gpuregress.virtual_gpu.device import CpuDevice
 from gpuregress.virtual_gpu.runtime.memory import Region
 from tests.devices.bench import argument_bytes, as_bytes, dim3
@@ -66,7 +67,7 @@ class Running:
         checks: tuple[str, ...] = (),
         conflicts: bool = False,
     ) -> None:
-        self.device = CpuDevice()
+        self.device = CpuDevice(cache)
         self.device.instrument(Instruments(checks, conflicts=conflicts))
         self.program = compile_text(folder, text, *kernels, card=card, arch=arch)
         launched = [self.program.entries[only].mangled] if only else None

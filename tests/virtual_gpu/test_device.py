@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 
 from gpuregress.foundation.errors import DeviceError
-from gpuregress.foundation.records import LaunchShape, Program, Texture
+from gpuregress.foundation.records import LaunchShape, Texture
 from gpuregress.gpu.records import replace
 from gpuregress.gpu.textures import TextureDescription
-from gpuregress.virtual_gpu import device, slow_programs
+from gpuregress.toolchain import cache
+from gpuregress.virtual_gpu import device
 from gpuregress.virtual_gpu.device import CpuDevice
 from gpuregress.virtual_gpu.parallel import partition
 from gpuregress.virtual_gpu.runtime import syscalls
@@ -50,7 +51,7 @@ def test_a_module_has_kernels_and_variables(program: Running) -> None:
 
 
 def test_what_is_another_devices_is_refused(program: Running) -> None:
-    with CpuDevice() as other:
+    with CpuDevice(cache) as other:
         with pytest.raises(DeviceError, match="was not loaded onto the cpu device"):
             other.launch(program.module, "k", LaunchShape((1, 1, 1), (1, 1, 1)), ())
         memory = other.allocate("x", 64)
@@ -120,7 +121,7 @@ def test_only_the_compiled_codes_own_processor_time_makes_a_program_slow(
     monkeypatch.setattr(syscalls, "time", given)
     monkeypatch.setattr(partition, "run_parallel", after(partition.run_parallel, own_s, wait_s))
     monkeypatch.setattr(syscalls, "render", after(render, call_s))
-    noted: list[Program] = []
-    monkeypatch.setattr(slow_programs, "note", noted.append)
+    noted: list[str] = []
+    monkeypatch.setattr(cache, "note_slow", noted.append)
     assert running.launch("k", 1, 2).output == "01"
-    assert noted == [running.program] * is_slow
+    assert noted == [running.program.key] * is_slow

@@ -157,7 +157,11 @@ def likely_slot(arguments: Sequence[str]) -> tuple[str, dict[str, str]] | None:
     options = _options(arguments)
     if options is None or "cluster" in options:
         return None
-    device, jobs = options.get("device", "auto"), options.get("jobs", str(cores.available()))
+    return likely_worker(options.get("device", "auto"), options.get("jobs", str(cores.available())))
+
+
+def likely_worker(device: str, jobs: str) -> tuple[str, dict[str, str]] | None:
+    """Predict device and environment of the first worker from `--device` and `--jobs`, without asking the driver."""
     kind, _, number = device.partition(":")
     is_gpu = kind in ("auto", "cuda") and (not number or (number.isdecimal() and kind == "cuda"))
     if is_gpu and _has_pycuda():

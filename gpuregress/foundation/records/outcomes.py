@@ -10,7 +10,7 @@ from msgspec import field
 from gpuregress.foundation.errors import NOWHERE, FaultLocation
 from gpuregress.foundation.records.dumps import Dump
 from gpuregress.foundation.records.observations import Observations
-from gpuregress.foundation.records.programs import DeviceInfo
+from gpuregress.gpu.programs import DeviceInfo
 from gpuregress.gpu.records import Record
 
 FAULT_KINDS: dict[str, str] = {

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from msgspec import field
 
 from gpuregress.foundation.records.cases.case import Case
-from gpuregress.foundation.records.programs import Program
+from gpuregress.gpu.programs import Program
 from gpuregress.gpu.records import Record
 
 COMPRESS_ABOVE = 64 << 20

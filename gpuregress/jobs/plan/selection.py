@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import fnmatch
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 from gpuregress.foundation.document import reader
 from gpuregress.foundation.document.problems import suggestion
@@ -130,22 +129,6 @@ def make(
     others = {case.job for case in planned} - {case.job for case in kept}  # a job without cases keeps its note
     remaining_notes = tuple(note for note in notes if note.partition(":")[0] not in others)
     return Plan(kept, remaining_notes, broken)
-
-
-def of_cases(cases: Sequence[Case]) -> Callable[..., Plan]:
-    """Return a planner, in place of `make`, of cases that are planned already.
-
-    Args:
-        cases: those that it plans where it is asked for them by their names, in this order.
-    """
-    names = tuple(case.name for case in cases)
-
-    def planned(project: Project, selectors: Sequence[str], *arguments: Any, **options: Any) -> Plan:
-        if tuple(selectors) == names:
-            return Plan(tuple(cases))
-        return make(project, selectors, *arguments, **{**options, "keep_going": True})
-
-    return planned
 
 
 def _no_files(configs: Path) -> Iterator[JobError]:

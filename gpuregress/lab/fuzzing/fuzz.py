@@ -1,4 +1,4 @@
-"""Fuzzing of a job: the search for failures, and its report.
+"""Fuzzing of a job: the search for failures, guided by coverage, and its report.
 
 What the job itself says of a correct result judges the inputs. The accepted baseline holds for the job's own inputs
 only, so it judges none of them. Nothing is written but jobs for failures.
@@ -18,19 +18,56 @@ from gpuregress.foundation import storage
 from gpuregress.foundation.errors import Interrupted, UsageError
 from gpuregress.foundation.interrupts import StopSignal
 from gpuregress.foundation.records import Case
+from gpuregress.gpu.coverage import Coverage
 from gpuregress.gpu.records import Record
 from gpuregress.jobs import plan
 from gpuregress.jobs.spec import load
-from gpuregress.lab.commits.commit_runs import RunOptions
+from gpuregress.lab.experiment import RunOptions
 from gpuregress.lab.fuzzing import findings
 from gpuregress.lab.fuzzing.candidates import Candidate, Space
-from gpuregress.lab.fuzzing.confirmation import Confirmation
-from gpuregress.lab.fuzzing.findings import FindingWriter, FuzzFinding
-from gpuregress.lab.fuzzing.guidance import Corpus
-from gpuregress.lab.fuzzing.trials import FuzzTrials, PlannedInput, Tried
+from gpuregress.lab.fuzzing.findings import Confirmation, FindingWriter, FuzzFinding, FuzzTrials, PlannedInput, Tried
 from gpuregress.lab.shrinking.trials import JobFolder
 from gpuregress.session.events import Advanced, Listener, ignore
 from gpuregress.store.project import Project
+
+Feature = tuple[object, ...]
+
+
+def features(coverage: Coverage) -> Iterator[Feature]:
+    """What was reached: lines, sides of branches, numbers of iterations, indices at their limits."""
+    for file in coverage.files:
+        for line, count in file.lines:
+            if count:
+                yield file.path, "line", line
+        for branch in file.branches:
+            for side, count in enumerate(branch.sides):
+                if count:
+                    yield file.path, "branch", branch.line, branch.column, branch.kind, branch.condition, side
+        for loop in file.loops:
+            for name, times in (("zero", loop.zero), ("once", loop.once), ("many", loop.many)):
+                if times:
+                    yield file.path, "loop", loop.line, loop.column, loop.number, name
+        for bound in file.bounds:
+            for at, (_, count) in enumerate(bound.edges):
+                if count:
+                    yield file.path, "bound", bound.line, bound.column, bound.index, bound.limit, at
+
+
+class Corpus:
+    """The inputs that reached something new, and all that was reached."""
+
+    def __init__(self) -> None:
+        self.inputs: list[Candidate] = []
+        self.reached: set[Feature] = set()
+
+    def add(self, candidate: Candidate, coverage: Coverage | None) -> bool:
+        """Keep a candidate if it reached something new, or is the first; tell whether it did."""
+        new = set(features(coverage)) - self.reached if coverage is not None else set()
+        if new or not self.inputs:
+            self.inputs.append(candidate)
+        self.reached |= new
+        return bool(new)
+
 
 LIMIT = 200
 """Inputs that are tried where neither a number nor a time is given."""
@@ -278,19 +315,19 @@ class _Campaign:
         judges = tuple(self._judges())
         more = len(self._corpus.reached) - self._reached
         return FuzzReport(
-            1,
-            self._cases[0].job,
-            self._request.seed,
-            self._tried,
-            self._infeasible,
-            self._not_run,
-            self._reached,
-            more,
-            found,
-            judges,
-            tuple(self._notes()),
-            seconds,
-            interrupted,
+            version=1,
+            job=self._cases[0].job,
+            seed=self._request.seed,
+            tried=self._tried,
+            infeasible=self._infeasible,
+            not_run=self._not_run,
+            reached=self._reached,
+            more_reached=more,
+            failures=found,
+            judged_by=judges,
+            notes=tuple(self._notes()),
+            seconds=seconds,
+            interrupted=interrupted,
         )
 
     def _judges(self) -> Iterator[str]:

@@ -13,11 +13,10 @@ from gpuregress import toolchain
 from gpuregress.foundation.errors import GpuregressError
 from gpuregress.foundation.records import SM_90, Case, Program, Source
 from gpuregress.gpu.records import Record, replace
+from gpuregress.lab.mutating.ptx_text import code_of
 from gpuregress.lab.mutating.subject import Subject
-from gpuregress.lab.mutation.ptx.text import code_of
-from gpuregress.session.compilation.builder import source_key, sources_of
+from gpuregress.session.compilation import source_key, sources_of
 from gpuregress.toolchain import cache, nvrtc
-from gpuregress.virtual_gpu import slow_programs
 
 _ABSOLUTE = re.compile(rb'(^[ \t]*#[ \t]*include[ \t]*["<])(/[^">\n]+)', re.MULTILINE)
 """An `#include` of a header by its absolute name."""
@@ -80,7 +79,7 @@ class MutatedPrograms:
         """Let the device optimise the programs of which the unchanged ones are worth it."""
         for source, program in zip(sources_of(case), programs, strict=True):
             if source_key(source) in self._subject.slow:
-                slow_programs.note(program)
+                cache.note_slow(program.key)
 
     def are_equal(self, case: Case, programs: list[Program]) -> bool:
         """Tell whether programs are the unchanged ones but for line information."""
@@ -95,16 +94,18 @@ class MutatedPrograms:
         from gpuregress.virtual_gpu.compilation import code_equality  # noqa: PLC0415 - loads LLVM's bindings
 
         changed = {key: self._of_ptx(variation, key) for key in variation.ptx} | dict(compiled)
-        try:
-            return all(
-                code_equality.is_equivalent(_text(unchanged), _text(program), kernels, unchanged.card or SM_90.name)
-                for key, program in changed.items()
-                if program is not None and program.ptx
-                for unchanged in (self._subject.programs[key],)
-                for kernels in (self._kernels(key),)
-            )
-        except GpuregressError:
-            return False  # it is not known
+        for key, program in changed.items():
+            if program is None or not program.ptx:
+                continue
+            unchanged = self._subject.programs[key]
+            texts = (_text(unchanged), _text(program))
+            card = unchanged.card or SM_90.name
+            try:
+                if not code_equality.is_equivalent(*texts, self._kernels(key), card, cache):
+                    return False
+            except GpuregressError:
+                return False  # it is not known
+        return True
 
     def _kernels(self, key: str) -> tuple[str, ...]:
         """The mangled names of the kernels that a case loads of a program, in that order."""

@@ -1,14 +1,9 @@
-"""Symbols and special registers that a function refers to.
-
-Cluster dimensions that a kernel's directives demand.
-
-PTX ISA manual, 11.7 "Cluster Dimension Directives".
-"""
+"""Symbols and special registers that a function refers to."""
 
 from __future__ import annotations
 
-from gpuregress.foundation.errors import UnsupportedError
-from gpuregress.foundation.records.cases.launches import Dim3
+from gpuregress.gpu.errors import UnsupportedError
+from gpuregress.gpu.programs import Dim3
 from gpuregress.virtual_gpu.analysis import effects
 from gpuregress.virtual_gpu.ptx.tree import Address, Call, Function, Label, Operand, Symbol, Vector
 
@@ -49,6 +44,12 @@ def _names(operand: Operand) -> set[str]:
     if isinstance(operand, Vector):
         return {name for item in operand.elements for name in _names(item)}
     return set()
+
+
+# --- cluster size -----------------------------------------------------------------------------------------------------
+# Cluster dimensions that a kernel's directives demand.
+#
+# PTX ISA manual, 11.7 "Cluster Dimension Directives".
 
 
 def cluster_size(function: Function) -> Dim3:

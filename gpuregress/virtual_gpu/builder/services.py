@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from dataclasses import field as dataclass_field
 from typing import Protocol
 
+import msgspec
 from llvmlite import ir
-from msgspec import field
 
 from gpuregress.gpu.records import Record
 from gpuregress.virtual_gpu.analysis.control_flow_graph import ControlFlowGraph
@@ -100,8 +100,8 @@ class Watched(Record):
         reads: statement → the bits of the classes that it may see.
     """
 
-    writes: Mapping[int, int] = field(default_factory=dict)
-    reads: Mapping[int, int] = field(default_factory=dict)
+    writes: Mapping[int, int] = msgspec.field(default_factory=dict)
+    reads: Mapping[int, int] = msgspec.field(default_factory=dict)
 
     @classmethod
     def of(cls, exchanges: Collection[tuple[int, int]]) -> Watched:

@@ -9,7 +9,7 @@ from typing import Any
 
 from llvmlite import ir
 
-from gpuregress.foundation.errors import UnsupportedError
+from gpuregress.gpu.errors import UnsupportedError
 from gpuregress.virtual_gpu.analysis.effects import waits
 from gpuregress.virtual_gpu.analysis.module_facts import is_clustered, uses_reserved_shared
 from gpuregress.virtual_gpu.builder.address_resolution import build_resolve, build_resolve_in, build_resolve_own

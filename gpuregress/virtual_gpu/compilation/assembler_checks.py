@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gpuregress.foundation.errors import CompileError, InfeasibleSource
 from gpuregress.gpu.architecture_names import number
 from gpuregress.gpu.architectures import SM_90
 from gpuregress.gpu.demangle import demangle
+from gpuregress.gpu.errors import CompileError, InfeasibleSource
 from gpuregress.virtual_gpu.analysis.effects import reads
 from gpuregress.virtual_gpu.analysis.module_facts import names_used
 from gpuregress.virtual_gpu.builder.frame import lay_out

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 
 from gpuregress.gpu.architectures import SM_90
 from gpuregress.gpu.records import replace
+from gpuregress.virtual_gpu.cache import Cache
 from gpuregress.virtual_gpu.compilation import object_cache
 from gpuregress.virtual_gpu.runtime.program import CompiledModule, ModuleFacts, Schedule
 
@@ -28,7 +29,9 @@ _INDEX = re.compile(r"(?<!\S)mov\.[ub]32\s+(?P<result>%\w+),\s*%(?P<name>tid|cta
 _COMMENT = re.compile(r"//[^\n]*")
 
 
-def is_equivalent(first: str, second: str, kernels: Sequence[str], card: str = SM_90.name) -> bool:
+def is_equivalent(
+    first: str, second: str, kernels: Sequence[str], card: str = SM_90.name, cache: Cache | None = None
+) -> bool:
     """Tell whether two PTX texts are proven to have the same effects, for every launch.
 
     The optimiser is told the ranges of thread and block indices. Instructions that only order memory have no code on
@@ -40,6 +43,7 @@ def is_equivalent(first: str, second: str, kernels: Sequence[str], card: str = S
         second: the other one.
         kernels: mangled names of the kernels that are compared.
         card: the architecture whose tensor cores are emulated.
+        cache: where compiled modules are kept.
 
     Raises:
         GpuregressError: the errors of `object_cache.compiled`.
@@ -47,14 +51,13 @@ def is_equivalent(first: str, second: str, kernels: Sequence[str], card: str = S
     if max(len(first), len(second)) > MOST_CHARACTERS:
         return False
     marked = [_with_marks(text) for text in (first, second)]
-    return _is_same_code(map(_with_ranges, marked), kernels, card) or _is_same_code(marked, kernels, card)
+    schedule = Schedule(proven_rows=False, counts=False, card=card)
+    ranged = map(_with_ranges, marked)
+    return _is_same_code(ranged, kernels, schedule, cache) or _is_same_code(marked, kernels, schedule, cache)
 
 
-def _is_same_code(texts: Iterable[str], kernels: Sequence[str], card: str) -> bool:
-    one, other = (
-        object_cache.compiled(text, tuple(kernels), Schedule(proven_rows=False, counts=False, card=card))
-        for text in texts
-    )
+def _is_same_code(texts: Iterable[str], kernels: Sequence[str], schedule: Schedule, cache: Cache | None) -> bool:
+    one, other = (object_cache.compiled(text, tuple(kernels), schedule, cache=cache) for text in texts)
     return one.code == other.code and _facts(one) == _facts(other)
 
 

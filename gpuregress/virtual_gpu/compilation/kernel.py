@@ -11,8 +11,8 @@ import math
 
 from llvmlite import ir
 
-from gpuregress.foundation.records.cases.launches import Dim3
 from gpuregress.gpu.architectures import SM_90
+from gpuregress.gpu.programs import Dim3
 from gpuregress.virtual_gpu.analysis.divergent_barriers import (
     divergent_barriers,
     whole_warp_operations,

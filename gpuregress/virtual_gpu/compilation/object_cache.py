@@ -5,58 +5,64 @@ from __future__ import annotations
 import contextlib
 import functools
 import gc
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
-from gpuregress.foundation.errors import InfeasibleSource, StorageError
-from gpuregress.toolchain import cache
+from gpuregress.gpu.errors import InfeasibleSource
+from gpuregress.virtual_gpu.cache import Cache
 from gpuregress.virtual_gpu.runtime import llvm_backend
 from gpuregress.virtual_gpu.runtime.program import CLASSES, CompiledModule, ModuleFacts, Schedule
 from gpuregress.virtual_gpu.runtime.record_codec import decode, encode
 
 
-def compiled(text: str, kernels: Sequence[str], schedule: Schedule | None = None) -> CompiledModule:
+def compiled(
+    text: str,
+    kernels: Sequence[str],
+    schedule: Schedule | None = None,
+    *,
+    library_files: Collection[str] = (),
+    cache: Cache | None = None,
+) -> CompiledModule:
     """Compile the kernels of a PTX text, or find them in the cache.
 
     Args:
         text: the PTX.
         kernels: mangled names; none: all.
         schedule: how the threads of a block are run; the usual way where not given.
+        library_files: see `ptx.parser.parse`.
+        cache: where compiled modules are kept; None: nowhere.
 
     Raises:
         UnsupportedError: every kernel needs an unsupported instruction. Where some do, the others can be launched.
         CompileError: the PTX does not follow the grammar.
         InfeasibleSource: it needs more memory than the architecture has, as was found now or before.
-        StorageError: others may write the cache.
     """
     schedule = schedule or Schedule()
-    key = cache.digest([text, "\n".join(kernels), llvm_backend.fingerprint(), _own_digest(), repr(schedule)])
-    cached = _load(key)
-    if cached is not None:
-        return cached
+    if cache is None:
+        return _compile(text, kernels, schedule, library_files)
+    words = ["\n".join(kernels), "\n".join(library_files), llvm_backend.fingerprint(), repr(schedule)]
+    key = cache.digest([text, *words, *_own_code()])
+    module = _load(key, cache)
+    if module is not None:
+        return module
     with cache.making(key):
-        return _load(key) or _made(key, text, kernels, schedule)
-
-
-def _made(key: str, text: str, kernels: Sequence[str], schedule: Schedule) -> CompiledModule:
-    """Compile the kernels, and store what came of it."""
-    from gpuregress.virtual_gpu.compilation.translate import compile_module  # noqa: PLC0415 - costs 100 ms
-
-    try:
-        with _without_collection():
-            module = compile_module(text, kernels, schedule)
-    except InfeasibleSource as refused:
-        _store(key, {"infeasible": str(refused)}, {})
-        raise
-    _store(key, encode(module.facts), {".o": module.code})
+        module = _load(key, cache)
+        if module is not None:
+            return module
+        try:
+            module = _compile(text, kernels, schedule, library_files)
+        except InfeasibleSource as refused:
+            cache.keep(key, {"infeasible": str(refused)}, {})
+            raise
+        cache.keep(key, encode(module.facts), {".o": module.code})
     return module
 
 
-def _store(key: str, record: Any, files: Mapping[str, bytes]) -> None:
-    """Store an entry; a cache that cannot be written costs time and nothing else."""
-    with contextlib.suppress(StorageError):
-        cache.store(key, record, files)
+def _compile(text: str, kernels: Sequence[str], schedule: Schedule, library_files: Collection[str]) -> CompiledModule:
+    from gpuregress.virtual_gpu.compilation.translate import compile_module  # noqa: PLC0415 - costs 100 ms
+
+    with _without_collection():
+        return compile_module(text, kernels, schedule, library_files)
 
 
 @contextlib.contextmanager
@@ -71,7 +77,7 @@ def _without_collection() -> Iterator[None]:
             gc.enable()
 
 
-def _load(key: str) -> CompiledModule | None:
+def _load(key: str, cache: Cache) -> CompiledModule | None:
     """The cached module; None where there is none, or none that can be used."""
     record = cache.load(key)
     if record is None:
@@ -88,7 +94,7 @@ def _load(key: str) -> CompiledModule | None:
 
 
 @functools.cache
-def _own_digest() -> str:
-    """A digest of the compiler's own code, part of every key."""
+def _own_code() -> tuple[bytes, ...]:
+    """The compiler's own code, part of every key."""
     root = Path(__file__).parents[1]
-    return cache.digest([path.read_bytes() for path in sorted(root.rglob("*.py"))])
+    return tuple(path.read_bytes() for path in sorted(root.rglob("*.py")))

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from itertools import pairwise
 
-from gpuregress.foundation.errors import DeviceError, UnsupportedError
+from gpuregress.gpu.errors import DeviceError, UnsupportedError
 from gpuregress.gpu.records import replace
 from gpuregress.virtual_gpu.analysis.module_facts import check_cluster
 from gpuregress.virtual_gpu.builder.initializers import variable_facts
@@ -99,14 +99,14 @@ def _translated(tree: Module, kernels: Sequence[str], schedule: Schedule | None)
     return unit, facts
 
 
-def check_ptx(text: str, kernels: Sequence[str]) -> None:
+def check_ptx(text: str, kernels: Sequence[str], library_files: Collection[str] = ()) -> None:
     """Parse, check and translate a PTX text's kernels, without making code.
 
     Raises:
         UnsupportedError: one of them needs an instruction that is not there.
         CompileError: the PTX does not follow the grammar, or no assembler would take it.
     """
-    tree = parse(text, kernels)
+    tree = parse(text, kernels, library_files)
     try:
         check(tree)
     except NOT_UNDERSTOOD as error:
@@ -114,7 +114,7 @@ def check_ptx(text: str, kernels: Sequence[str]) -> None:
     translate(tree, kernels)
 
 
-def llvm_text(text: str, kernels: Sequence[str]) -> str:
+def llvm_text(text: str, kernels: Sequence[str], library_files: Collection[str] = ()) -> str:
     """The LLVM IR of a PTX text's kernels as the optimiser gets it, to be read.
 
     Raises:
@@ -122,7 +122,7 @@ def llvm_text(text: str, kernels: Sequence[str]) -> str:
         DeviceError: there is no such kernel.
         CompileError: the PTX does not follow the grammar.
     """
-    unit, _ = translate(parse(text, kernels), kernels)
+    unit, _ = translate(parse(text, kernels, library_files), kernels)
     return str(unit.module)
 
 
@@ -131,10 +131,12 @@ def entries(tree: Module) -> list[str]:
     return [item.name for item in tree.functions if item.is_entry and item.body is not None]
 
 
-def compile_module(text: str, kernels: Sequence[str], schedule: Schedule | None = None) -> CompiledModule:
+def compile_module(
+    text: str, kernels: Sequence[str], schedule: Schedule | None = None, library_files: Collection[str] = ()
+) -> CompiledModule:
     """Compile a PTX text; see `object_cache.compiled`."""
     times = [time.perf_counter()]
-    tree = parse(text, kernels)
+    tree = parse(text, kernels, library_files)
     try:
         check(tree)
     except NOT_UNDERSTOOD as error:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from gpuregress.foundation.errors import UsageError
+from gpuregress.gpu.errors import UsageError
 from gpuregress.gpu.records import Record
 from gpuregress.virtual_gpu.runtime.machine_layout import Machine
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from itertools import pairwise
 
-from gpuregress.foundation.records.cases.launches import Dim3
+from gpuregress.gpu.programs import Dim3
 from gpuregress.virtual_gpu.parallel.affine import KernelLaunch, Range
 from gpuregress.virtual_gpu.runtime.machine_layout import Machine
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import traceback
 
-from gpuregress.foundation.errors import UnsupportedError
+from gpuregress.gpu.errors import UnsupportedError
 from gpuregress.virtual_gpu.ptx.tree import Call, Instruction
 
 NOT_UNDERSTOOD = (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError, RecursionError)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from gpuregress.foundation.errors import CompileError
+from gpuregress.gpu.errors import CompileError
 
 
 class PtxError(CompileError):

@@ -20,19 +20,20 @@ from gpuregress.virtual_gpu.ptx.statement_parser import BodyParser
 from gpuregress.virtual_gpu.ptx.tree import Function, Module, Variable
 
 
-def parse(text: str, kernels: Collection[str] = ()) -> Module:
+def parse(text: str, kernels: Collection[str] = (), library_files: Collection[str] = ()) -> Module:
     """Parse a PTX text.
 
     Args:
         text: the whole text.
         kernels: the mangled names of the kernels whose code is needed; none: all. Functions that they cannot reach are
             `is_skipped` and have no statements.
+        library_files: the files of `.file` directives that belong to libraries: faults name the line that called them.
 
     Raises:
         PtxError: the text does not follow the grammar; the message names the line.
     """
     abridged = abridge(text, kernels) if kernels else Abridged(text)
-    parser = _ModuleParser(abridged.text, abridged.skipped)
+    parser = _ModuleParser(abridged.text, abridged.skipped, library_files)
     try:
         return parser.read()
     except NOT_UNDERSTOOD as error:
@@ -40,10 +41,10 @@ def parse(text: str, kernels: Collection[str] = ()) -> Module:
 
 
 class _ModuleParser:
-    def __init__(self, text: str, skipped: frozenset[str]) -> None:
+    def __init__(self, text: str, skipped: frozenset[str], library_files: Collection[str]) -> None:
         self._skipped = skipped
         self._cursor = Cursor(tokens(text))
-        self._locations = Locations(text)
+        self._locations = Locations(text, library_files)
         self._version, self._target, self._address_size = "", "", 64
         self._variables: list[Variable] = []
         self._functions: list[Function] = []

@@ -6,22 +6,15 @@ PTX ISA manual, 11.5 "Debugging Directives".
 from __future__ import annotations
 
 import re
-import sysconfig
-from collections.abc import Sequence
-from functools import lru_cache
-from pathlib import Path, PurePath
+from collections.abc import Collection, Sequence
+from pathlib import PurePath
 
-from gpuregress.foundation.records.programs import HARNESS_FILE
-from gpuregress.toolchain.headers import virtual_headers
+from gpuregress.gpu.programs import HARNESS_FILE
 from gpuregress.virtual_gpu.ptx.cursor import Cursor
 from gpuregress.virtual_gpu.ptx.tree import SourceLine
 
 _FILE = re.compile(r'^[ \t]*\.file[ \t]+(\d+)[ \t]+"((?:[^"\\]|\\.)*)"', re.MULTILINE)
 _Location = tuple[int, int, int]
-_NVRTC_HEADER = "__nv_nvrtc_builtin_header.h"
-"""NVRTC's own header, which is no file; its path begins with the working folder."""
-_GIVEN_HEADERS = frozenset(map(Path, (virtual_headers.PRELUDE, *virtual_headers.HEADERS)))
-"""Headers that NVRTC is given as text."""
 
 
 class Locations:
@@ -29,11 +22,13 @@ class Locations:
 
     Args:
         text: the whole PTX text.
+        library_files: the files of `.file` directives that belong to libraries.
     """
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, library_files: Collection[str] = ()) -> None:
         self._paths = {int(index): path for index, path in _FILE.findall(text)}
         self._files = {index: PurePath(path).name for index, path in self._paths.items()}
+        self._library = {index for index, path in self._paths.items() if path in library_files}
         self._callers: dict[_Location, _Location] = {}
         self.current: SourceLine | None = None
         self.is_made_up = False
@@ -78,14 +73,11 @@ class Locations:
         known = [one for one in chain if one[1] > 0 and one[0] in self._files]
         if location[1] == 0 or not known:
             return
-        own = [one for one in known if not self._is_library(one)] or known
+        own = [one for one in known if one[0] not in self._library] or known
         library = known[: known.index(own[0])]
         (file, line), *calls = self._lines(own)
         inner = tuple((self._paths[number], line, column) for number, line, column in known)
         self.current = SourceLine(file, line, tuple(calls), tuple(self._lines(library)), inner)
-
-    def _is_library(self, location: _Location) -> bool:
-        return _is_library_file(self._paths[location[0]])
 
     def _lines(self, chain: Sequence[_Location]) -> Sequence[tuple[str, int]]:
         """The lines of a chain of calls; a lambda's own line and that of its call may be the same one."""
@@ -102,17 +94,3 @@ def _traps_of_source(text: str) -> frozenset[int]:
         elif is_own and "trap;" in line:
             lines.add(number)
     return frozenset(lines)
-
-
-@lru_cache(maxsize=1024)
-def _is_library_file(name: str) -> bool:
-    """Tell whether a file of a `.file` directive belongs to a library: CUDA's and CCCL's headers, Triton's functions.
-
-    Args:
-        name: relative to the folder in which the compiler found it (`compiler_messages.portable_paths`), or absolute
-            in PTX of another compiler, which has CUDA's headers in a folder `include`.
-    """
-    path = Path(name.rpartition("/include/")[2] if name.startswith("/") else name)
-    folders = (*virtual_headers.cuda_folders(), Path(sysconfig.get_path("purelib")))
-    is_given = path in _GIVEN_HEADERS or path.name == _NVRTC_HEADER
-    return is_given or any((folder / path).is_file() for folder in folders)

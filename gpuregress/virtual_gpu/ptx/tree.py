@@ -13,7 +13,7 @@ from typing import ClassVar, Literal, TypeAlias
 
 from msgspec import field
 
-from gpuregress.foundation.errors import CALLED_AT
+from gpuregress.gpu.errors import CALLED_AT
 from gpuregress.gpu.records import Record
 
 Space = Literal["reg", "const", "global", "local", "param", "shared", "tex"]

@@ -2,12 +2,6 @@
 
 Compiled code allocates and frees by itself (`builder.heap.functions`). It asks Python for a class's memory once. That
 is reserved for as many cells as the limit allows, takes no memory before it is touched, and never moves.
-
-Size classes of the heap of kernels, and the layout of its records.
-
-Each class has a slot of the address space, divided into cells of one power of two; an allocation starts a quarter into
-its cell. So an address names its allocation by a shift (low-fat pointers: Duck and Yap, CC 2016), and what follows or
-precedes an allocation belongs to no other one. The host's memory has no such gaps.
 """
 
 from __future__ import annotations
@@ -19,9 +13,16 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
-from gpuregress.foundation.records.cases.settings import DEFAULT_HEAP
+from gpuregress.gpu.architectures import DEFAULT_HEAP
 from gpuregress.gpu.records import Record
 from gpuregress.virtual_gpu.runtime.machine_layout import HEAP_CLASSES, HEAP_FIRST, REGION_SHIFT, region_of, slot_of
+
+# --- size classes -----------------------------------------------------------------------------------------------------
+# Size classes of the heap of kernels, and the layout of its records.
+#
+# Each class has a slot of the address space, divided into cells of one power of two; an allocation starts a quarter
+# into its cell. So an address names its allocation by a shift (low-fat pointers: Duck and Yap, CC 2016), and what
+# follows or precedes an allocation belongs to no other one. The host's memory has no such gaps.
 
 GRANULE = 16
 """Bytes to which the size of an allocation is rounded up when it is counted, and the smallest class."""
@@ -47,11 +48,6 @@ CLASS_SHIFT, CELL_SHIFT = 7, 5
 CONTROL_BYTES = HEADER_BYTES + (HEAP_CLASSES << CLASS_SHIFT)
 
 
-def class_of(size: int) -> int:
-    """The class of an allocation of so many bytes, from 1."""
-    return max((size - 1).bit_length(), LEAST_SHIFT) - LEAST_SHIFT
-
-
 def host_shift(number: int) -> int:
     """Log2 of the bytes of memory that each cell of a class has."""
     return number + LEAST_SHIFT
@@ -66,6 +62,8 @@ def base(number: int) -> int:
     """The address of a class's first cell."""
     return slot_of(HEAP_FIRST + number) << REGION_SHIFT
 
+
+# --- device heap ------------------------------------------------------------------------------------------------------
 
 _FEWEST_CELLS = 8
 _RESERVE_ONLY = getattr(mmap, "MAP_NORESERVE", 0x4000)

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from msgspec import field
 
-from gpuregress.foundation.errors import CALLED_AT, FaultLocation, KernelFault
-from gpuregress.foundation.records.cases.launches import Dim3
 from gpuregress.gpu.architectures import SM_90
 from gpuregress.gpu.demangle import demangle
+from gpuregress.gpu.errors import CALLED_AT, FaultLocation, KernelFault
+from gpuregress.gpu.programs import Dim3
 from gpuregress.gpu.records import Record, replace
 from gpuregress.virtual_gpu.ptx.tree import UNDEFINED
 from gpuregress.virtual_gpu.runtime import machine_layout

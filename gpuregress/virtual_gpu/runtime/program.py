@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 from msgspec import field
 
-from gpuregress.foundation.errors import CALLED_AT
-from gpuregress.foundation.records.cases.launches import Dim3
 from gpuregress.gpu.architectures import SM_90
+from gpuregress.gpu.errors import CALLED_AT
 from gpuregress.gpu.instruments import Instruments
+from gpuregress.gpu.programs import Dim3
 from gpuregress.gpu.records import Record
 from gpuregress.virtual_gpu.runtime.probe_sites import ProbeSite, Stretch, TracedAccess, TracedInstruction
 from gpuregress.virtual_gpu.runtime.record_codec import decode

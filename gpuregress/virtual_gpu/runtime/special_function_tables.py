@@ -3,21 +3,10 @@
 The package holds them packed (`table_packing.py`, 1.6 MB); in memory one is up to 32 MiB. An unpacked or cached table
 must have its digest, so that neither damaged data nor a file that a power cut left half empty is ever used. The file is
 written atomically, but not flushed: to compute its digest takes 2 ms, to flush it 50.
-
-Compression of the special-function tables that the package contains.
-
-Neighbouring entries differ by little, and the same few runs of differences come again and again. A packed table is one
-zlib stream: the number of distinct runs (u32), what each run adds up to at each of its 16 entries (i32), then for each
-16 entries which run they are (u16). All little-endian.
-
-    python -m gpuregress.virtual_gpu.runtime.special_function_tables tests/virtual_gpu/measured/sm_90
-
-packs the tables as they were measured (xz of first differences) into the package.
 """
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import lzma
 import sys
@@ -28,10 +17,20 @@ import numpy as np
 import numpy.typing as npt
 import xxhash
 
-from gpuregress.foundation import storage
-from gpuregress.foundation.errors import DeviceError, StorageError
 from gpuregress.gpu.architectures import ARCHITECTURES
-from gpuregress.toolchain import cache
+from gpuregress.gpu.errors import DeviceError
+from gpuregress.virtual_gpu.cache import Cache
+
+# --- table packing ----------------------------------------------------------------------------------------------------
+# Compression of the special-function tables that the package contains.
+#
+# Neighbouring entries differ by little, and the same few runs of differences come again and again. A packed table is
+# one zlib stream: the number of distinct runs (u32), what each run adds up to at each of its 16 entries (i32), then for
+# each 16 entries which run they are (u16). All little-endian.
+#
+#     python -m gpuregress.virtual_gpu.runtime.special_function_tables tests/virtual_gpu/measured/sm_90
+#
+# packs the tables as they were measured (xz of first differences) into the package.
 
 DATA = Path(__file__).parent.parent / "data" / ARCHITECTURES[0].measured
 SUFFIX = ".runs"
@@ -95,6 +94,8 @@ def main(folder: Path) -> None:
         (DATA / path.stem).with_suffix(SUFFIX).write_bytes(pack(measured(path)))
 
 
+# --- special function tables ------------------------------------------------------------------------------------------
+
 # The xxh3-64 of each table's bytes, taken when their sha256 was that of the measurement (tests: test_tables.py).
 DIGESTS = {
     "ex2": "d1e1b9628cb28cac",
@@ -115,30 +116,29 @@ DIGESTS = {
 
 
 @functools.cache
-def table(name: str) -> Table:
+def table(name: str, cache: Cache | None = None) -> Table:
     """A table's float bits; read-only.
 
-    Where the cache folder cannot be written the table is unpacked for this process alone: that costs time, not results.
+    Without a cache the table is unpacked for this process alone: that costs time, not results.
 
     Args:
         name: a key of `DIGESTS`.
+        cache: where unpacked tables are kept.
 
     Returns:
         uint32 of shape (2^23,), or less for `tanh` and the `64h` tables: the bits of f32 numbers.
 
     Raises:
         DeviceError: the package's data are damaged.
-        StorageError: others may write the cache.
     """
-    path = cache.folder() / "tables" / f"{name}.{DIGESTS[name]}.u32"
-    cache.check(path.parent)
-    mapped = _mapped(path, name)
+    if cache is None:
+        return _unpacked(name)
+    file_name = f"{name}.{DIGESTS[name]}.u32"
+    mapped = _mapped(cache.table_path(file_name), name)
     if mapped is not None:
         return mapped
     entries = _unpacked(name)
-    with contextlib.suppress(StorageError, OSError):
-        cache.make_folder(path.parent)
-        storage.write_atomic(path, entries.data.cast("B"), durable=False)
+    cache.keep_table(file_name, entries.data.cast("B"))
     return entries
 
 

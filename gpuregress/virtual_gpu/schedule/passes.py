@@ -2,13 +2,6 @@
 
 In each pass every thread goes on from where it stands to its next wait. When all of them stand at a barrier for the
 whole block, the next pass begins at once; otherwise the scheduler decides which threads continue.
-
-Detection of blocks in which nothing can change before another block has run.
-
-Choice of the warp that runs next: the first one in the launch's order of which a lane can go on.
-
-Schedules other than the usual one run a warp up to a barrier before the next warp begins, so that no warp operation
-orders the accesses of two warps.
 """
 
 from __future__ import annotations
@@ -57,8 +50,12 @@ from gpuregress.virtual_gpu.schedule.thread_scheduler import (
     DEADLOCK,
     DIVERGED,
     GO_ON,
+    SchedulerForm,
     build_scheduler,
 )
+
+# --- stall detection --------------------------------------------------------------------------------------------------
+# Detection of blocks in which nothing can change before another block has run.
 
 UNCHANGED_PASSES = 8
 """Passes without a change after which a block is stalled; an asynchronous copy may take a few to arrive."""
@@ -152,6 +149,12 @@ class StallDetector:
         return b.zext(self._advanced.get(b), I64)
 
 
+# --- warp choice ------------------------------------------------------------------------------------------------------
+# Choice of the warp that runs next: the first one in the launch's order of which a lane can go on.
+#
+# Schedules other than the usual one run a warp up to a barrier before the next warp begins, so that no warp operation
+# orders the accesses of two warps.
+
 _NAME = "schedule.warp"
 
 
@@ -178,6 +181,8 @@ def build_warp_choice(module: ir.Module) -> ir.Function:
     b.ret(i32(0))
     return function
 
+
+# --- passes -----------------------------------------------------------------------------------------------------------
 
 _NONE = DivergentBarriers()
 _UNCONTESTED = ContestedStores()
@@ -378,17 +383,26 @@ class Passes(BlockSchedule):
                 self._advance_tid(b, further)
 
     def _schedule(self, b: ir.IRBuilder, pass_head: ir.Block, after: ir.Block) -> None:
-        checked, masked = self._is_checked, self._is_masked
-        watched = self.unit.granules is not None
-        module, clustered = self.unit.module, self.body.clustered
-        if masked:
+        form = SchedulerForm(
+            clustered=self.body.clustered,
+            checked=self._is_checked,
+            watched=self.unit.granules is not None,
+            masked=self._is_masked,
+        )
+        arguments = {
+            "context": self.context,
+            "kinds": self._bytes("kinds", self.kinds),
+            "threads": self.count,
+            "ranks": self._ranks(),
+            "machine": self.view.machine,
+        }
+        if form.masked:
             self._record_block(b)
-        scheduler = build_scheduler(module, clustered=clustered, checked=checked, watched=watched, masked=masked)
-        tables = [self._bytes("aligned", self.aligned)] if checked else []
-        tables += [self.view.machine] if watched or masked else []
-        kinds = self._bytes("kinds", self.kinds)
-        answer = b.call(scheduler, (self.context, kinds, self.count, self._ranks(), *tables))
-        if checked:
+        if form.checked:
+            arguments["aligned"] = self._bytes("aligned", self.aligned)
+        scheduler = build_scheduler(self.unit.module, form)
+        answer = b.call(scheduler, [arguments[name] for name in form.parameters])
+        if form.checked:
             diverged = b.icmp_unsigned(">=", answer, i32(DIVERGED))
             self._fail_unless_meeting(b, diverged, b.sub(answer, i32(DIVERGED)))
         self.flip.set(i32(0), b)

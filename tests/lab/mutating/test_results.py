@@ -28,8 +28,7 @@ from gpuregress.judge import verdict
 from gpuregress.judge.accepted import AcceptedDumps
 from gpuregress.lab.mutating.programs import Variation
 from gpuregress.lab.mutating.results import ResultCache, subject_digest
-from gpuregress.lab.mutating.states import REPRODUCIBLE, TrialState
-from gpuregress.lab.mutating.trials import TrialResult
+from gpuregress.lab.mutating.trials import REPRODUCIBLE, TrialResult, TrialState
 from gpuregress.toolchain import cache
 from tests.lab.mutating.test_programs import subject_of
 

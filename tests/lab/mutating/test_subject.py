@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import pytest
@@ -15,18 +14,16 @@ from gpuregress.judge import verdict
 from gpuregress.lab.mutating import subject as subjects
 from gpuregress.lab.mutating.subject import NothingNoticed
 from gpuregress.session.events import ignore
-from gpuregress.session.run_request import Machinery
 from gpuregress.store import project
 from gpuregress.store.project import Project
-from gpuregress.virtual_gpu import slow_programs
+from gpuregress.toolchain import cache
 from tests import fakes
 from tests.workshop import Workshop, accepted, change
 
 
 def prepare(shop: Workshop, selector: str, folder: Path) -> subjects.Subject:
     where = project.find(shop.root)
-    machinery = Machinery(command=(sys.executable, "-m", "tests.fake_worker"))
-    return subjects.prepare(where, plan.make(where, [selector]).cases, folder, ignore, machinery)
+    return subjects.prepare(where, plan.make(where, [selector]).cases, folder, ignore)
 
 
 def test_cases_that_pass_and_their_mutants(
@@ -42,7 +39,7 @@ def test_cases_that_pass_and_their_mutants(
     assert subjects.launched_entries(subject) == {key: {"scale"} for key in subject.sources}
     assert subject.limit_s(subject.cases[0]) == 2.0
     for slow in (set[str](), set(subject.programs)):
-        monkeypatch.setattr(slow_programs, "known", lambda _program, slow=slow: bool(slow))
+        monkeypatch.setattr(cache, "is_slow", lambda _program, slow=slow: bool(slow))
         again = subjects.of_verdicts(subject.project, subject.job, subject.cases, subject.verdicts)
         assert again.slow == slow
     assert [path for path in sorted(fake_shop.root.rglob("*")) if "scratch" not in path.parts] == before

@@ -8,6 +8,7 @@ import pytest
 from gpuregress import toolchain
 from gpuregress.foundation.errors import CompileError
 from gpuregress.foundation.records import CompiledLaunch, LaunchShape, PythonKernel, Source
+from gpuregress.toolchain import cache
 from gpuregress.virtual_gpu.device import CpuDevice
 
 pytest.importorskip("numba_cuda", reason="numba-cuda is not installed: pip install 'gpuregress[numba]'")
@@ -84,7 +85,7 @@ def linking(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_what_a_kernel_calls_is_linked(linking: Path) -> None:
     python = PythonKernel("numba", "kernel", {"y": "int32[::1]"})
     program = toolchain.compile(Source(str(linking), kernels=("kernel",), python=python))
-    device = CpuDevice()
+    device = CpuDevice(cache)
     y = device.allocate("y", 12, itemsize=4)
     y.write(np.array([10, 3, 5], np.int32).view(np.uint8))
     fields = [0, 0, 3, 4, y.address, 3, 4]

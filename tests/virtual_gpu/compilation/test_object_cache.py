@@ -47,11 +47,11 @@ def test_a_module_survives_its_way_through_json(text: str) -> None:
 
 def test_a_damaged_record_is_compiled_again(text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cache, "folder", lambda: tmp_path)
-    module = object_cache.compiled(text, ())
-    assert object_cache.compiled(text, ()) == module
+    module = object_cache.compiled(text, (), cache=cache)
+    assert object_cache.compiled(text, (), cache=cache) == module
     for path in tmp_path.rglob("*.json"):
         path.write_text(path.read_text().replace("KernelFacts", "Site"))
-    assert object_cache.compiled(text, ()) == module
+    assert object_cache.compiled(text, (), cache=cache) == module
 
 
 def test_the_garbage_collector_is_off_while_a_module_is_compiled(
@@ -66,7 +66,7 @@ def test_the_garbage_collector_is_off_while_a_module_is_compiled(
 
     monkeypatch.setattr(translate, "compile_module", noted)
     with pytest.raises(UnsupportedError):
-        object_cache.compiled("no module", ())
+        object_cache.compiled("no module", (), cache=cache)
     assert states == [False]
     assert gc.isenabled()
 
@@ -77,5 +77,5 @@ def test_a_module_with_too_much_memory_is_refused_once(tmp_path: Path, monkeypat
     monkeypatch.setattr(cache, "folder", lambda: tmp_path)
     for _ in range(2):
         with pytest.raises(InfeasibleSource, match="57024 bytes of static shared memory"):
-            object_cache.compiled(large, ("k",))
+            object_cache.compiled(large, ("k",), cache=cache)
         monkeypatch.setattr(translate, "compile_module", None)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from gpuregress.foundation.records import Coverage, FileCoverage, Instruments, LaunchShape
+from gpuregress.toolchain import cache
 from gpuregress.virtual_gpu.device import CpuDevice
 from tests.devices.bench import as_bytes
 from tests.virtual_gpu.running import compile_text
@@ -71,7 +72,7 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> dict[str, FileCoverage]:
     found: dict[str, FileCoverage] = {}
     program = compile_text(tmp_path_factory.mktemp("k"), SOURCE, "plain", "waits", "apart", "lines", "loops", "search")
     for kernel, grid in (("plain", 2), ("waits", 1), ("apart", 1), ("lines", 2), ("loops", 1), ("search", 1)):
-        device = CpuDevice()
+        device = CpuDevice(cache)
         device.instrument(Instruments(coverage=True))
         module = device.load(program, 1, [program.entries[kernel].mangled])
         out = device.allocate("o", 4 * 128)

@@ -9,6 +9,7 @@ import pytest
 
 from gpuregress.foundation.records import Costs, Instruments, LaunchShape
 from gpuregress.gpu.costs import total
+from gpuregress.toolchain import cache
 from gpuregress.virtual_gpu.counters import traces
 from gpuregress.virtual_gpu.device import CpuDevice
 from tests.devices.bench import as_bytes
@@ -63,7 +64,7 @@ def costs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Costs]:
     program = compile_text(tmp_path_factory.mktemp("k"), SOURCE, "stride", "banks", "nested", "mapped")
     found: dict[str, Costs] = {}
     for kernel, step, blocks in (("stride", 8, 2), ("banks", 32, 1), ("nested", 0, 1), ("mapped", 1, 2)):
-        device = CpuDevice()
+        device = CpuDevice(cache)
         device.instrument(Instruments(costs=True))
         module = device.load(program, 1, [program.entries[kernel].mangled])
         buffers = [device.allocate(name, 1 << 14) for name in "ox"]

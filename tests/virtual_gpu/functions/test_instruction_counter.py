@@ -104,8 +104,8 @@ def test_no_schedule_changes_the_count(
     usual = {name: report.instructions for name, report in _launches(tmp_path).items()}
     assert all(usual.values())
 
-    def build(text: str, kernels: Sequence[str], schedule: Schedule | None = None) -> CompiledModule:
-        return compiled(text, kernels, replace(schedule or Schedule(), **changed))
+    def build(text: str, kernels: Sequence[str], schedule: Schedule | None = None, **options: Any) -> CompiledModule:
+        return compiled(text, kernels, replace(schedule or Schedule(), **changed), **options)
 
     monkeypatch.setattr(module, "compiled", build)
     assert {name: report.instructions for name, report in _launches(tmp_path).items()} == usual
@@ -117,7 +117,9 @@ def test_neither_cores_nor_passes_change_the_count(tmp_path: Path, monkeypatch: 
     monkeypatch.setenv(cores.VARIABLE, "2")
     assert {name: report.instructions for name, report in _launches(tmp_path).items()} == usual
     monkeypatch.setattr(kernel, "LOCKSTEP", False)
-    monkeypatch.setattr(module, "compiled", compile_module)  # the cache knows nothing of that
+    monkeypatch.setattr(
+        module, "compiled", lambda *arguments, **_options: compile_module(*arguments)
+    )  # the cache knows nothing of that
     assert {name: report.instructions for name, report in _launches(tmp_path).items()} == usual
 
 
@@ -135,6 +137,8 @@ def test_a_loop_that_waits_for_other_threads_is_left_out_and_named(tmp_path: Pat
 
 
 def test_a_program_that_does_not_count_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "compiled", lambda text, kernels, _: compiled(text, kernels, Schedule(counts=False)))
+    monkeypatch.setattr(
+        module, "compiled", lambda text, kernels, _, **_options: compiled(text, kernels, Schedule(counts=False))
+    )
     program = Running(tmp_path, SOURCE)
     assert program.launch("calls", 1, 1, program.put("o", np.zeros(1, np.int32))).instructions is None

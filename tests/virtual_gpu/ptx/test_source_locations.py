@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from gpuregress.toolchain.headers.library_files import library_files
 from gpuregress.virtual_gpu.ptx.parser import parse
 from gpuregress.virtual_gpu.ptx.tree import Instruction, SourceLine
 from tests.virtual_gpu.ptx.printing import HEAD
@@ -31,7 +32,12 @@ def test_lines_name_the_innermost_frame_and_the_calls() -> None:
     .section .debug_str { $L__info_string0: .b8 95, 90 }
     """
     )
-    body = parse(text).functions[0].body
+    libraries = (
+        "cooperative_groups.h",
+        "/usr/local/cuda/targets/x86_64-linux/include/cooperative_groups/details/sync.h",
+    )
+    assert library_files(text) == libraries
+    body = parse(text, library_files=libraries).functions[0].body
     assert body is not None
     lines = [item.source for item in body if isinstance(item, Instruction)]
     call = ("saxpy.cu", 10)

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from gpuregress.foundation.errors import DeviceError
+from gpuregress.toolchain import cache
 from gpuregress.virtual_gpu.runtime import special_function_tables
 
 _KEPT = f"rcp64h.{special_function_tables.DIGESTS['rcp64h']}.u32"
@@ -55,11 +56,11 @@ def test_a_table_has_the_checksum_of_the_measurement(name: str) -> None:
 
 
 def test_an_unpacked_table_is_kept_and_mapped(tmp_path: Path) -> None:
-    first = special_function_tables.table("rcp64h")
+    first = special_function_tables.table("rcp64h", cache)
     (kept,) = (tmp_path / "cache" / "tables").iterdir()
     assert kept.name == _KEPT
     special_function_tables.table.cache_clear()
-    second = special_function_tables.table("rcp64h")
+    second = special_function_tables.table("rcp64h", cache)
     assert isinstance(second, np.memmap)
     assert np.array_equal(first, second)
 
@@ -70,25 +71,25 @@ def test_a_kept_table_that_is_damaged_is_written_again(tmp_path: Path, kept: byt
     path.parent.mkdir(parents=True)
     path.write_bytes(kept)
     right = special_function_tables._unpacked("rcp64h")
-    assert np.array_equal(special_function_tables.table("rcp64h"), right)
+    assert np.array_equal(special_function_tables.table("rcp64h", cache), right)
     assert path.read_bytes() == right.tobytes()
 
 
 def test_a_folder_that_cannot_be_written_costs_no_results(tmp_path: Path) -> None:
     (tmp_path / "cache").write_text("in the way")
-    assert np.array_equal(special_function_tables.table("rcp64h"), special_function_tables._unpacked("rcp64h"))
+    assert np.array_equal(special_function_tables.table("rcp64h", cache), special_function_tables._unpacked("rcp64h"))
 
 
 def test_damaged_data_are_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = (special_function_tables.DATA / "rcp64h.runs").read_bytes()
     monkeypatch.setattr(special_function_tables, "DATA", tmp_path)
     with pytest.raises(DeviceError, match=r"rcp64h.runs cannot be read .*No such file"):
-        special_function_tables.table("rcp64h")
+        special_function_tables.table("rcp64h", cache)
     middle = len(whole) // 2
     for damaged in (b"no table", whole[:-5], whole[:middle] + bytes([whole[middle] ^ 1]) + whole[middle + 1 :]):
         (tmp_path / "rcp64h.runs").write_bytes(damaged)
         with pytest.raises(DeviceError, match=r"rcp64h.runs cannot be read"):
-            special_function_tables.table("rcp64h")
+            special_function_tables.table("rcp64h", cache)
     (tmp_path / "rcp64h.runs").write_bytes((special_function_tables.DATA / "rsqrt64h_0.runs").read_bytes())
     with pytest.raises(DeviceError, match=r"rcp64h.runs is damaged"):
-        special_function_tables.table("rcp64h")
+        special_function_tables.table("rcp64h", cache)

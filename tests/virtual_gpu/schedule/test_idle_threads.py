@@ -82,7 +82,7 @@ def test_guards_without(body: str) -> None:
 def test_nothing_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     kernels = [SOURCE.format(body=body).replace(" k(", f" k{number}(") for number, body in enumerate([*IDLE, *BUSY])]
     monkeypatch.setattr(
-        module, "compiled", lambda text, kernels, _: translate.compile_module(text, kernels, Schedule())
+        module, "compiled", lambda text, kernels, _, **_options: translate.compile_module(text, kernels, Schedule())
     )
     outcomes = []
     for search in (idle_threads.idle_edges, lambda *_: set[tuple[int, int]]()):

@@ -57,7 +57,9 @@ def _outcome(
     text = SOURCE.format(body=body)
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         schedule = Schedule(proven_rows=proven)
-        patch.setattr(module, "compiled", lambda text, kernels, _: translate.compile_module(text, kernels, schedule))
+        patch.setattr(
+            module, "compiled", lambda text, kernels, _, **_options: translate.compile_module(text, kernels, schedule)
+        )
         if not is_optimised:
             patch.setattr(llvm_backend, "OPTIMISATION", 0)
         running = Running(Path(folder), text, is_small=False)

@@ -49,7 +49,9 @@ def _outcome(
     text = SOURCE.format(body=body)
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         schedule = Schedule(proven_rows=proven)
-        patch.setattr(module, "compiled", lambda text, kernels, _: translate.compile_module(text, kernels, schedule))
+        patch.setattr(
+            module, "compiled", lambda text, kernels, _, **_options: translate.compile_module(text, kernels, schedule)
+        )
         if not proven:
             patch.setattr(llvm_backend, "OPTIMISATION", 0)
         running = Running(Path(folder), text, is_small=False)
@@ -182,7 +184,7 @@ def test_few_threads_get_no_code_for_rows(tmp_path: Path, monkeypatch: pytest.Mo
     running = Running(tmp_path, SOURCE.format(body="y[i] = x[i];"), is_small=False)
     schedules: list[Schedule] = []
 
-    def watched(text: str, kernels: tuple[str, ...], schedule: Schedule) -> object:
+    def watched(text: str, kernels: tuple[str, ...], schedule: Schedule, **_options: object) -> object:
         schedules.append(schedule)
         return translate.compile_module(text, kernels, schedule)
 

@@ -47,7 +47,7 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Running:
     text = "\n".join(f"{head.format(name)} {body} }}" for name, (body, _) in BODIES.items())
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(llvm_backend, "OPTIMISATION", 0)
-        patch.setattr(module, "compiled", translate.compile_module)
+        patch.setattr(module, "compiled", lambda *arguments, **_options: translate.compile_module(*arguments))
         checks = ("races", "uninitialized")
         return Running(tmp_path_factory.mktemp("rows"), text, is_small=False, checks=checks)
 
@@ -78,7 +78,7 @@ def test_rows_of_most_kernels_are_examined_as_a_whole(tmp_path: Path) -> None:
     text += f'extern "C" __global__ void l(int* z, const int* y) {{ {HEAD} {BODIES["some_lanes"][0]} }}'
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(llvm_backend, "OPTIMISATION", 0)
-        patch.setattr(module, "compiled", translate.compile_module)
+        patch.setattr(module, "compiled", lambda *arguments, **_options: translate.compile_module(*arguments))
         patch.setattr(WatchedRow, "analyze", watch)
         Running(tmp_path, text, is_small=False, checks=("races",))
     assert seen == [True, True, False, True]

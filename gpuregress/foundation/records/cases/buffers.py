@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
-from typing import Literal
 
 from gpuregress.foundation import dtypes
 from gpuregress.foundation.records.fills import FillOptions
 from gpuregress.foundation.records.json_form import OneOf
 from gpuregress.gpu.records import Record
 from gpuregress.gpu.tensor_maps import TensorMap
+from gpuregress.gpu.textures import Texture, TextureDescription
+
+_LAYERED_ROW = 2
+"""Axes of a shape: layers and width."""
 
 
 class Fill(Record):
@@ -32,29 +35,6 @@ class Fill(Record):
         """Tell whether a Python function of the user makes the contents."""
         origin = self.same.fill if self.same is not None else self
         return origin is not None and origin.kind == "python"
-
-
-class Texture(Record):
-    """The sampling of a buffer that kernels take as a texture or a surface.
-
-    Attributes:
-        filter: `point` takes the nearest element, `linear` mixes its neighbours.
-        address: along x, y, z: the address mode for coordinates outside.
-        normalized: whether coordinates go from 0 to 1, not from 0 to the extent.
-        read: `normalized_float` turns integers into 0 … 1 or -1 … 1.
-        memory: `array`, or `linear` for tex1Dfetch.
-        surface: whether it is a surface: then of the others only `kind` is used, which is `plain` or `layered`.
-        kind: `layered`: the slowest axis counts images of their own; `cube`: six square faces, sampled by a direction;
-            `cube-layered`: several such cubes.
-    """
-
-    filter: Literal["point", "linear"] = "point"
-    address: tuple[str, str, str] = ("clamp", "clamp", "clamp")
-    normalized: bool = False
-    read: Literal["element", "normalized_float"] = "element"
-    memory: Literal["array", "linear"] = "array"
-    surface: bool = False
-    kind: Literal["plain", "layered", "cube", "cube-layered"] = "plain"
 
 
 class Buffer(Record):
@@ -89,3 +69,22 @@ class Buffer(Record):
     def is_poisoned(self) -> bool:
         """Tell whether it holds the poison before the first launch: it has neither a fill nor an initial value."""
         return self.fill is None and self.symbol is None
+
+    @property
+    def texture_description(self) -> TextureDescription | None:
+        """What a device is asked for where this is read as a texture or surface; None where it is plain memory."""
+        if self.texture is None:
+            return None
+        parts = dtypes.parse(self.dtype).parts
+        extents = _extents(self.shape, self.texture)
+        return TextureDescription(parts[0].scalar.name, len(parts), extents, self.texture)
+
+
+def _extents(shape: tuple[int, ...], texture: Texture) -> tuple[int, int, int]:
+    if texture.kind == "cube-layered":
+        cubes, faces, height, width = shape
+        return (width, height, cubes * faces)
+    if texture.kind == "layered" and len(shape) == _LAYERED_ROW:
+        return (shape[1], 0, shape[0])
+    width, height, depth = (*reversed(shape), 0, 0)[:3]
+    return (width, height, depth)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
+from gpuregress.gpu.programs import Dim3, LaunchShape
 from gpuregress.gpu.records import Record
-
-Dim3 = tuple[int, int, int]
 
 
 class Argument(Record):
@@ -49,14 +48,6 @@ class Argument(Record):
         """The buffers whose tensor maps it takes in global memory."""
         own = (self.buffer,) if self.in_memory else ()
         return (*own, *(name for member in self.fields for name in member.maps_in_memory))
-
-
-class LaunchShape(Record):
-    """The threads of a launch: blocks and threads of a block along x, y, z, and dynamic shared memory in bytes."""
-
-    grid: Dim3
-    block: Dim3
-    shared: int = 0
 
 
 class Launch(Record):

@@ -7,12 +7,10 @@ from typing import Literal
 
 from msgspec import field
 
+from gpuregress.gpu.architectures import DEFAULT_HEAP
 from gpuregress.gpu.instruments import Instruments
 from gpuregress.gpu.records import Record, Sparse
 from gpuregress.gpu.schedules import FORWARD
-
-DEFAULT_HEAP = 8 << 20
-"""Bytes of the heap of kernels where a job says nothing, as CUDA's own (`cudaLimitMallocHeapSize`)."""
 
 
 class Limits(Record):

@@ -17,6 +17,7 @@ from gpuregress.foundation.records import LaunchShape, Source, from_json, to_jso
 from gpuregress.gpu.base import DeviceModule, Memory
 from gpuregress.lab.capture.replay import instrumentation
 from gpuregress.lab.capture.replay.launch import Replay, ReplayMemory, Request
+from gpuregress.toolchain import cache
 from gpuregress.virtual_gpu.device import CpuDevice
 
 Bytes = npt.NDArray[np.uint8]
@@ -44,7 +45,7 @@ def replay(request: Request) -> Replay:
         KernelFault: the kernel faults.
         UnsupportedError: the CPU device cannot run it, or an access cannot be noted.
     """
-    with storage.scratch() as folder, CpuDevice() as device:
+    with storage.scratch() as folder, CpuDevice(cache) as device:
         path = Path(request.ptx)
         plain = [number for number, one in enumerate(request.memories) if not one.symbol]
         if request.notes:

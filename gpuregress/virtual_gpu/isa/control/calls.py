@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from llvmlite import ir
 
-from gpuregress.foundation.errors import UnsupportedError
+from gpuregress.gpu.errors import UnsupportedError
 from gpuregress.virtual_gpu.builder.address_resolution import field, set_field
 from gpuregress.virtual_gpu.builder.heap.functions import build_free, build_malloc
 from gpuregress.virtual_gpu.builder.python_calls import call_python

@@ -19,7 +19,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from gpuregress.foundation.records.cases.launches import Dim3
+from gpuregress.gpu.programs import Dim3
 from gpuregress.gpu.records import Record
 from gpuregress.virtual_gpu.runtime.checks import layout
 from gpuregress.virtual_gpu.runtime.checks.shadow_memory import ShadowMemory

@@ -15,7 +15,7 @@ from gpuregress.execution.workers.direct.process import LaunchProcess
 from gpuregress.execution.workers.worker_process import DeviceSlot
 from gpuregress.foundation.errors import DeviceError, GpuregressError, HarnessError, KernelFault, KernelTimeout
 from gpuregress.gpu.records import replace
-from gpuregress.virtual_gpu import slow_programs
+from gpuregress.toolchain import cache
 from tests import preloaded
 from tests.execution.workers.direct.test_child import CALL
 
@@ -103,7 +103,7 @@ def test_a_launch_that_hangs_is_killed_at_its_limit(fake: LaunchProcess) -> None
 def test_code_that_is_not_optimised_is_tried_and_runs_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(process, "TRYING_S", 0.1)
     noted: list[str] = []
-    monkeypatch.setattr(slow_programs, "note", lambda program: noted.append(program.key))
+    monkeypatch.setattr(cache, "note_slow", noted.append)
     fake = LaunchProcess(DeviceSlot("unoptimised", "cpu"), COMMAND)
     assert call(fake, "nap") == [*RESULT[:-1], 0.0]
     assert noted == ["key"]

@@ -9,6 +9,7 @@ import pytest
 
 from gpuregress import toolchain
 from gpuregress.foundation.records import LaunchShape, Source
+from gpuregress.toolchain import cache
 from gpuregress.virtual_gpu.device import CpuDevice
 
 SOURCE = """
@@ -70,7 +71,7 @@ def _expected(t: int) -> list[float]:
 def test_a_variadic_function_gets_all_its_arguments(arch: str, options: tuple[str, ...], tmp_path: Path) -> None:
     path = tmp_path / "k.cu"
     path.write_text(SOURCE)
-    with CpuDevice() as device:
+    with CpuDevice(cache) as device:
         program = toolchain.compile(Source(str(path), arch=arch, options=options, kernels=("variadic",)))
         module = device.load(program)
         given, written = device.allocate("x", 4 * 32, itemsize=4), device.allocate("y", 8 * 256, itemsize=8)

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from gpuregress.foundation.records import Instruments, LaunchShape
 from gpuregress.gpu.base import LaunchReport, Shadow
+from gpuregress.toolchain import cache
 from gpuregress.virtual_gpu.device import CpuDevice
 from tests.devices.bench import argument_bytes, as_bytes
 from tests.virtual_gpu.running import compile_text
@@ -48,7 +49,7 @@ class Shadowed:
         threads: int = 1,
         instruments: Instruments | None = None,
     ) -> None:
-        self.device = CpuDevice()
+        self.device = CpuDevice(cache)
         self.device.instrument(Instruments(accuracy=True) if instruments is None else instruments)
         program = compile_text(folder, kernel(body))
         module = self.device.load(program, 1)
