@@ -1,4 +1,4 @@
-"""Installation of the nightly run in a CI service: a workflow of GitHub, a scheduled pipeline of GitLab."""
+"""Installation of the nightly run in a CI service: GitHub Actions, or a pipeline of GitLab."""
 
 from __future__ import annotations
 
