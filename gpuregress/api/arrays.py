@@ -7,19 +7,212 @@ imported.
 from __future__ import annotations
 
 import ctypes
+import functools
 import math
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from gpuregress.api import device_arrays, dlpack
 from gpuregress.foundation import dtypes
 from gpuregress.foundation.dtypes import ElementType
+from gpuregress.foundation.errors import DeviceError
+from gpuregress.gpu.records import Record
+
+CPU, CUDA, CUDA_HOST, CUDA_MANAGED = 1, 2, 3, 13
+_KINDS = {0: "int", 1: "uint", 2: "float", 4: "bfloat", 5: "complex"}
+_BOOL = 6
+_READ_ONLY = 1
+
+
+class _Tensor(ctypes.Structure):
+    _fields_ = (
+        ("data", ctypes.c_void_p),
+        ("device_type", ctypes.c_int32),
+        ("device_id", ctypes.c_int32),
+        ("ndim", ctypes.c_int32),
+        ("code", ctypes.c_uint8),
+        ("bits", ctypes.c_uint8),
+        ("lanes", ctypes.c_uint16),
+        ("shape", ctypes.POINTER(ctypes.c_int64)),
+        ("strides", ctypes.POINTER(ctypes.c_int64)),
+        ("byte_offset", ctypes.c_uint64),
+    )
+
+
+class _Versioned(ctypes.Structure):
+    _fields_ = (
+        ("major", ctypes.c_uint32),
+        ("minor", ctypes.c_uint32),
+        ("context", ctypes.c_void_p),
+        ("deleter", ctypes.c_void_p),
+        ("flags", ctypes.c_uint64),
+        ("tensor", _Tensor),
+    )
+
+
+class ExportedArray(Record):
+    """An array that another library exports.
+
+    Attributes:
+        address: of its first element.
+        is_on_gpu: whether the CUDA driver must copy it.
+        dtype: as `dtypes.parse` takes it; "" where no dtype of ours is meant.
+        itemsize: bytes of an element.
+        shape: elements along each axis.
+        strides: elements from one to the next along each axis.
+        is_read_only: whether it must not be written.
+        owner: keeps the memory alive.
+    """
+
+    address: int
+    is_on_gpu: bool
+    dtype: str
+    itemsize: int
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    is_read_only: bool
+    owner: Any
+
+
+def export(array: Any) -> ExportedArray:
+    """Describe an array that has `__dlpack__`.
+
+    Raises:
+        ValueError: its memory is on a device that nothing here can read, or its capsule is no DLPack.
+    """
+    try:
+        capsule = array.__dlpack__(max_version=(1, 0))
+    except TypeError:  # a library from before version 1
+        capsule = array.__dlpack__()
+    tensor, flags = _read(capsule)
+    if tensor.device_type not in (CPU, CUDA, CUDA_HOST, CUDA_MANAGED):
+        raise ValueError(f"an array on DLPack's device {tensor.device_type}: only host memory and CUDA can be read")
+    shape = tuple(tensor.shape[axis] for axis in range(tensor.ndim))
+    strides = tuple(tensor.strides[axis] for axis in range(tensor.ndim)) if tensor.strides else dense_strides(shape)
+    return ExportedArray(
+        (tensor.data or 0) + tensor.byte_offset,
+        tensor.device_type in (CUDA, CUDA_MANAGED),  # the driver's copy waits for the work on managed memory, too
+        _dtype(tensor),
+        tensor.bits * tensor.lanes // 8,
+        shape,
+        strides,
+        bool(flags & _READ_ONLY),
+        capsule,
+    )
+
+
+def dense_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the strides of a C-contiguous array, in elements."""
+    strides, step = [], 1
+    for extent in reversed(shape):
+        strides.append(step)
+        step *= extent
+    return tuple(reversed(strides))
+
+
+def _read(capsule: Any) -> tuple[_Tensor, int]:
+    pointer_of = ctypes.pythonapi.PyCapsule_GetPointer
+    pointer_of.restype, pointer_of.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
+    is_valid = ctypes.pythonapi.PyCapsule_IsValid
+    is_valid.restype, is_valid.argtypes = ctypes.c_int, (ctypes.py_object, ctypes.c_char_p)
+    for name in (b"dltensor_versioned", b"dltensor"):
+        if is_valid(capsule, name):
+            address = pointer_of(capsule, name)
+            if name == b"dltensor":
+                return _Tensor.from_address(address), 0
+            versioned = _Versioned.from_address(address)
+            return versioned.tensor, int(versioned.flags)
+    raise ValueError("__dlpack__ returned no DLPack capsule")
+
+
+def _dtype(tensor: _Tensor) -> str:
+    if tensor.lanes != 1:
+        return ""
+    if tensor.code == _BOOL and tensor.bits == 8:
+        return "bool"
+    return f"{_KINDS[tensor.code]}{tensor.bits}" if tensor.code in _KINDS else ""
+
 
 Bytes = npt.NDArray[np.uint8]
+_CONTEXT_OF_POINTER = 1
+
+
+def read(address: int, size: int, library: Any = None) -> Bytes:
+    """Copy bytes from a GPU, after all work that its context was given.
+
+    Args:
+        address: on the GPU.
+        size: bytes.
+        library: stands for `libcuda.so.1` in tests.
+
+    Raises:
+        DeviceError: there is no driver, or it refuses.
+    """
+    result = np.empty(size, np.uint8)
+    if size:
+        with _context_of(address, library or driver()) as cuda:
+            _check(cuda, cuda.cuMemcpyDtoH_v2(ctypes.c_void_p(result.ctypes.data), ctypes.c_uint64(address), size))
+    return result
+
+
+def write(address: int, data: Bytes, library: Any = None) -> None:
+    """Copy bytes to a GPU.
+
+    Args:
+        address: on the GPU.
+        data: contiguous.
+        library: as above.
+
+    Raises:
+        DeviceError: as above.
+    """
+    if data.size:
+        with _context_of(address, library or driver()) as cuda:
+            _check(cuda, cuda.cuMemcpyHtoD_v2(ctypes.c_uint64(address), ctypes.c_void_p(data.ctypes.data), data.size))
+
+
+@functools.cache
+def driver() -> Any:
+    """Load the CUDA driver, which the library that made the array has loaded already.
+
+    Raises:
+        DeviceError: there is none.
+    """
+    try:
+        return ctypes.CDLL("libcuda.so.1")
+    except OSError as error:
+        raise DeviceError(f"an array on a GPU was given, and there is no CUDA driver: {error}") from error
+
+
+@contextmanager
+def _context_of(address: int, cuda: Any) -> Iterator[Any]:
+    """Make the context that owns an address current; wait until its work is done."""
+    _check(cuda, cuda.cuInit(0))
+    context = ctypes.c_void_p()
+    pointer = ctypes.c_uint64(address)
+    _check(cuda, cuda.cuPointerGetAttribute(ctypes.byref(context), _CONTEXT_OF_POINTER, pointer))
+    if context.value:
+        _check(cuda, cuda.cuCtxPushCurrent_v2(context))
+    try:
+        _check(cuda, cuda.cuCtxSynchronize())
+        yield cuda
+    finally:
+        if context.value:
+            cuda.cuCtxPopCurrent_v2(ctypes.byref(ctypes.c_void_p()))
+
+
+def _check(cuda: Any, code: int) -> None:
+    if code:
+        text = ctypes.c_char_p()
+        cuda.cuGetErrorString(code, ctypes.byref(text))
+        words = (text.value or b"").decode(errors="replace")
+        raise DeviceError(f"an array on a GPU cannot be copied: CUDA says {words or 'error'} ({code})")
+
+
 _OF_HOST = (np.dtype(np.longdouble).name, np.dtype(np.clongdouble).name)
 """Floats of the host's processor alone."""
 _MOST_FIELDS = 256
@@ -55,7 +248,7 @@ class ArrayBytes:
     def read(self) -> Bytes:
         """Return the bytes: a view where they are in host memory, else a copy."""
         if self.is_on_gpu:
-            return device_arrays.read(self.address, self.size)
+            return read(self.address, self.size)
         return self._view()
 
     def write(self, data: Bytes) -> None:
@@ -65,7 +258,7 @@ class ArrayBytes:
             data: as many.
         """
         if self.is_on_gpu:
-            device_arrays.write(self.address, np.ascontiguousarray(data))
+            write(self.address, np.ascontiguousarray(data))
         else:
             self._view()[:] = data
 
@@ -132,7 +325,7 @@ def view(value: Any) -> ArrayBytes:
         array = np.asarray(value)  # may be all that holds the memory, where the interface is made anew when asked
         return _of_numpy(array, (array, value))
     try:
-        exported = dlpack.export(value)
+        exported = export(value)
     except (BufferError, RuntimeError) as error:
         raise ValueError(f"{type(value).__name__} exports no memory: {error}") from None
     layout = _layout(exported.shape, exported.strides)
@@ -232,7 +425,7 @@ def _of_interface(owner: Any, interface: dict[str, Any]) -> ArrayBytes:
     dtype, shape = np.dtype(interface["typestr"]), tuple(interface["shape"])
     address, read_only = interface["data"]
     strides = interface.get("strides")
-    steps = tuple(stride // dtype.itemsize for stride in strides) if strides else dlpack.dense_strides(shape)
+    steps = tuple(stride // dtype.itemsize for stride in strides) if strides else dense_strides(shape)
     layout = _layout(shape, steps)
     name = "" if interface.get("descr", [("", "")])[0][0] else _known(dtype.name)
     size = math.prod(shape) * dtype.itemsize
@@ -246,9 +439,9 @@ def _layout(shape: tuple[int, ...], steps: tuple[int, ...]) -> str:
         return "C"
     extents = tuple(extent for extent, _ in wide)
     given = tuple(step for _, step in wide)
-    if given == dlpack.dense_strides(extents):
+    if given == dense_strides(extents):
         return "C"
-    if given == dlpack.dense_strides(extents[::-1])[::-1]:
+    if given == dense_strides(extents[::-1])[::-1]:
         return "F"
     raise ValueError("its elements are not one behind the other: pass a contiguous copy")
 

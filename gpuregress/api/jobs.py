@@ -12,7 +12,7 @@ from typing import Any, overload
 import numpy as np
 import numpy.typing as npt
 
-from gpuregress.api import argument_checks
+from gpuregress.api import signature
 from gpuregress.foundation.errors import NothingToDo, UsageError
 from gpuregress.foundation.records import Case, RunSummary, Verdict
 from gpuregress.gpu.records import replace
@@ -215,10 +215,10 @@ def run(
         TypeError: an argument is of another type.
         ValueError: a number is too small.
     """
-    jobs = None if jobs is None else argument_checks.whole("jobs", jobs, 1)
-    repeat = None if repeat is None else argument_checks.whole("repeat", repeat, 1)
-    timeout = None if timeout is None else argument_checks.seconds("timeout", timeout)
-    device = argument_checks.text("device", device)
+    jobs = None if jobs is None else signature.whole("jobs", jobs, 1)
+    repeat = None if repeat is None else signature.whole("repeat", repeat, 1)
+    timeout = None if timeout is None else signature.seconds("timeout", timeout)
+    device = signature.text("device", device)
     given = tuple(_changed(case, repeat, timeout) for case in _cases(cases))
     if not given:
         raise NothingToDo("there is no case to run")

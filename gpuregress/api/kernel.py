@@ -6,23 +6,168 @@ process, and the caller gets an exception.
 
 from __future__ import annotations
 
+import atexit
 import os
+import re
+import threading
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 
-from gpuregress.api import argument_checks, arrays, cluster_shape, kernel_source, processes, signature
-from gpuregress.api.call_contents import CallContents
+from gpuregress.api import arrays, kernel_source, signature
+from gpuregress.api.arrays import ArrayBytes
 from gpuregress.api.signature import KernelParameter, Signature
-from gpuregress.execution.workers.direct_messages import LaunchCall, LaunchResult
+from gpuregress.execution.workers import direct_messages
+from gpuregress.execution.workers.direct_messages import Contents, LaunchCall, LaunchResult
+from gpuregress.execution.workers.direct_process import LaunchProcess
 from gpuregress.foundation.errors import UsageError
 from gpuregress.foundation.numeric import float_environment
 from gpuregress.foundation.records import DEFAULT_HEAP, SM_90, Argument, Dim3, LaunchShape, Program, Source
 from gpuregress.gpu import architecture_names as architectures
 from gpuregress.gpu.records import replace
+from gpuregress.session import device_slots
+from gpuregress.session.device_slots import DeviceSelection
 from gpuregress.toolchain import compiler_messages
+
+_OWN = re.compile(r"\.reqnctapercluster\s+([\d,\s]+)")
+
+
+def with_cluster(ptx: str, kernel: str, cluster: Dim3) -> str:
+    """Return a module in which a kernel has clusters of this shape.
+
+    Args:
+        ptx: the module.
+        kernel: its mangled name.
+        cluster: blocks along x, y, z.
+
+    Raises:
+        UsageError: the kernel has clusters of another shape.
+    """
+    match = re.search(rf"\.entry\s+{re.escape(kernel)}\s*(?:\([^)]*\))?([^{{]*)\{{", ptx)
+    if match is None:
+        raise UsageError(f"there is no text of {kernel} that a cluster could be written into")
+    own = _OWN.search(match[1])
+    if own is not None:
+        has = tuple(int(word) for word in own[1].split(","))
+        if (*has, 1, 1)[:3] != cluster:
+            raise UsageError(f"{kernel} has __cluster_dims__ of {', '.join(map(str, has))}: leave out cluster=")
+        return ptx
+    written = f".explicitcluster\n.reqnctapercluster {', '.join(map(str, cluster))}\n"
+    return ptx[: match.end() - 1] + written + ptx[match.end() - 1 :]
+
+
+Bytes = npt.NDArray[np.uint8]
+
+
+@dataclass(slots=True)
+class _Entry:
+    """An array, and whether the kernel may write it."""
+
+    name: str
+    array: ArrayBytes
+    is_output: bool
+    symbol: str = ""
+
+
+@dataclass(slots=True)
+class CallContents:
+    """The arrays of one launch.
+
+    Attributes:
+        kernel: for direct_messages.
+    """
+
+    kernel: str
+    _entries: list[_Entry] = field(default_factory=list)
+
+    def add(self, name: str, array: ArrayBytes, *, is_output: bool, symbol: str = "") -> str:
+        """Add an array, and return the name of its buffer; the same memory is one buffer.
+
+        Args:
+            name: of the parameter.
+            array: what is passed.
+            is_output: whether the kernel may write it.
+            symbol: the variable that it is, "" for a buffer.
+
+        Raises:
+            ValueError: it overlaps another array of the launch.
+        """
+        for entry in self._entries if not symbol else ():
+            if entry.symbol or not entry.array.overlaps(array):
+                continue
+            if (entry.array.address, entry.array.size) == (array.address, array.size):
+                entry.is_output |= is_output
+                return entry.name
+            raise ValueError(f"{self.kernel}: {entry.name} and {name} overlap in memory; pass one array, or copies")
+        self._entries.append(_Entry(name, array, is_output, symbol))
+        return name
+
+    def laid_out(self) -> tuple[tuple[Contents, ...], int]:
+        """Return the contents of the shared memory, and its bytes."""
+        offsets, size = direct_messages.laid_out([entry.array.size for entry in self._entries])
+        contents = tuple(
+            Contents(entry.name, offset, entry.array.size, max(1, entry.array.itemsize), entry.is_output, entry.symbol)
+            for entry, offset in zip(self._entries, offsets, strict=True)
+        )
+        return contents, size
+
+    def fill(self, memory: Bytes) -> None:
+        """Write the arrays into the shared memory."""
+        for entry, one in zip(self._entries, self.laid_out()[0], strict=True):
+            memory[one.offset : one.offset + one.size] = entry.array.read()
+
+    def take(self, memory: Bytes) -> None:
+        """Write the outputs back into the arrays.
+
+        Raises:
+            ValueError: the kernel wrote an array that is read-only.
+        """
+        for entry, one in zip(self._entries, self.laid_out()[0], strict=True):
+            if not one.is_output:
+                continue
+            after = memory[one.offset : one.offset + one.size]
+            if not entry.array.is_read_only:
+                entry.array.write(after)
+            elif not np.array_equal(after, entry.array.read()):
+                raise ValueError(f"{self.kernel} wrote {entry.name}, which is read-only")
+
+
+_LOCK = threading.Lock()
+_PROCESSES: dict[str, LaunchProcess] = {}
+
+
+def open_device(name: str) -> DeviceSelection:
+    """Select the device with a name.
+
+    Args:
+        name: `cpu`, `cuda`, `cuda:N` or `auto`.
+
+    Raises:
+        UsageError: there is no such name.
+        DeviceError: there is no such device.
+    """
+    return device_slots.select(name, 1)
+
+
+def process_of(selected: DeviceSelection) -> LaunchProcess:
+    """Return the process of a device; nothing is started before its first launch."""
+    slot = selected.slots[0]
+    with _LOCK:
+        if not _PROCESSES:
+            atexit.register(close)
+        return _PROCESSES.setdefault(slot.label, LaunchProcess(slot))
+
+
+def close() -> None:
+    """End all processes; the next launch starts another one."""
+    with _LOCK:
+        for process in _PROCESSES.values():
+            process.close()
+
 
 Extents = int | Sequence[int]
 TIMEOUT_S = 30.0
@@ -69,17 +214,17 @@ class Kernel:
     ) -> None:
         if contract not in ("pinned", "native"):
             raise UsageError(f"contract is {contract!r}: say pinned or native")
-        if arch and (problem := architectures.problem(argument_checks.text("arch", arch))):
+        if arch and (problem := architectures.problem(signature.text("arch", arch))):
             raise UsageError(problem)
-        self.name, self.timeout = argument_checks.text("name", name), argument_checks.seconds("timeout", timeout)
-        self._device = processes.device(argument_checks.text("device", device))
+        self.name, self.timeout = signature.text("name", name), signature.seconds("timeout", timeout)
+        self._device = open_device(signature.text("device", device))
         path = kernel_source.path_of(source)
-        folders = argument_checks.items("include", include, (str, os.PathLike))
+        folders = signature.items("include", include, (str, os.PathLike))
         self._source = Source(
             str(path),
-            argument_checks.items("options", options, str),
+            signature.items("options", options, str),
             tuple(str(Path(folder).absolute()) for folder in folders),
-            kernel_source.macros(argument_checks.mapping("defines", defines)),
+            kernel_source.macros(signature.mapping("defines", defines)),
             contract,
             arch or self._device.arch or SM_90.name,
             (name,),
@@ -146,23 +291,22 @@ class Kernel:
         pairs = zip(self.signature.parameters, arguments, strict=True)
         encoded = tuple(self._argument(parameter, value, contents) for parameter, value in pairs)
         symbols = self._variables(constants, variables, contents)
-        checks = argument_checks
         shape = LaunchShape(
-            checks.extents("grid", grid), checks.extents("block", block), checks.whole("shared", shared, 0)
+            signature.extents("grid", grid), signature.extents("block", block), signature.whole("shared", shared, 0)
         )
-        clusters = None if cluster is None else checks.extents("cluster", cluster)
-        bytes_of_heap = checks.whole("heap", heap, 0)
-        limit = self.timeout if timeout is None else checks.seconds("timeout", timeout)
+        clusters = None if cluster is None else signature.extents("cluster", cluster)
+        bytes_of_heap = signature.whole("heap", heap, 0)
+        limit = self.timeout if timeout is None else signature.seconds("timeout", timeout)
         laid_out, size = contents.laid_out()
         program = self._program(symbols, clusters)
         call = LaunchCall(program, self.name, shape, encoded, laid_out, size, bytes_of_heap, clusters)
         with compiler_messages.naming_ptx_file(Path(self._source.path)):
-            return processes.process_of(self._device).call(call, contents.fill, contents.take, limit)
+            return process_of(self._device).call(call, contents.fill, contents.take, limit)
 
     def _variables(self, constants: object, variables: object, contents: CallContents) -> tuple[str, ...]:
         """Add the contents of the program's variables, and return their names."""
-        given = argument_checks.mapping("constants", constants)
-        updated = argument_checks.mapping("variables", variables)
+        given = signature.mapping("constants", constants)
+        updated = signature.mapping("variables", variables)
         if both := [symbol for symbol in updated if symbol in given]:
             raise ValueError(f"{self.name}: {both[0]} is in constants and in variables: pass it in one of them")
         for symbol, value in {**given, **updated}.items():
@@ -212,7 +356,7 @@ class Kernel:
         if not program.ptx:
             raise UsageError(f"{self._source.path} has no PTX that a cluster could be written into")
         ptx, mangled = Path(program.ptx).read_text(encoding="utf-8"), program.entries[self.name].mangled
-        text = cluster_shape.with_cluster(ptx, mangled, cluster)
+        text = with_cluster(ptx, mangled, cluster)
         path = kernel_source.saved(text, "cluster.ptx")
         source = Source(str(path), contract="native", arch=self._source.arch)
         made = kernel_source.compiled(source, has_cubin=has_cubin)

@@ -1,7 +1,4 @@
-"""Command line: one module for each command, imported when it is called.
-
-The commands are in the rooms `runs/`, `baselines/` and `project/`; the modules beside this one are what they share.
-"""
+"""Command line: each command is a function `NAME_command`, whose module is imported when it is called."""
 
 from __future__ import annotations
 
@@ -20,22 +17,28 @@ for _name, _value in early_start.LIBRARIES.items():
     os.environ.setdefault(_name, _value)
 
 GROUPS: dict[str, dict[str, str]] = {
-    "Run and compare": {"run": "runs", "diff": "runs", "bisect": "runs", "shrink": "runs"},
-    "Examine the tests": {"mutate": "runs", "profile": "runs", "fuzz": "runs", "accuracy": "runs", "audit": "runs"},
-    "Baselines": {
-        "accept": "baselines",
-        "review": "baselines",
-        "reject": "baselines",
-        "blame": "baselines",
-        "calibrate": "baselines",
+    "Run and compare": {"run": "run", "diff": "revisions", "bisect": "revisions", "shrink": "revisions"},
+    "Examine the tests": {
+        "mutate": "examine",
+        "profile": "measure",
+        "fuzz": "examine",
+        "accuracy": "measure",
+        "audit": "examine",
     },
-    "Jobs": {"list": "project", "show": "project", "check": "project", "new": "project", "capture": "project"},
-    "Results": {"log": "runs", "nightly": "runs", "history": "runs", "report": "runs"},
-    "Installation": {"build": "project", "doctor": "project", "schema": "project"},
+    "Baselines": {
+        "accept": "baseline_commands",
+        "review": "baseline_commands",
+        "reject": "baseline_commands",
+        "blame": "baseline_commands",
+        "calibrate": "baseline_commands",
+    },
+    "Jobs": {"list": "jobs", "show": "jobs", "check": "jobs", "new": "new_jobs", "capture": "new_jobs"},
+    "Results": {"log": "results", "nightly": "nightly", "history": "results", "report": "results"},
+    "Installation": {"build": "installation", "doctor": "installation", "schema": "installation"},
 }
-"""Heading of the help → name of a command → the room that holds its module, in the order in which a user needs them."""
+"""Heading of the help → name of a command → the module that holds it, in the order in which a user needs them."""
 
-COMMANDS = {name: room for group in GROUPS.values() for name, room in group.items()}
+COMMANDS = {name: module for group in GROUPS.values() for name, module in group.items()}
 
 COMPLETION = "_GPUREGRESS_COMPLETE"
 """The variable by which a shell asks for completions."""
@@ -66,7 +69,8 @@ class Commands(click.Group):
             return None
         from gpuregress.cli import values
 
-        command: click.Command = importlib.import_module(f"gpuregress.cli.{COMMANDS[cmd_name]}.{cmd_name}").command
+        module = importlib.import_module(f"gpuregress.cli.{COMMANDS[cmd_name]}")
+        command: click.Command = getattr(module, f"{cmd_name}_command")
         values.forbid_empty(command)
         if COMPLETION in os.environ:
             from gpuregress.cli import completion

@@ -105,7 +105,7 @@ def write_report(target: str, text: str) -> None:
 
 def report_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """Options `--report FORMAT=FILE`, `--json F`, `--junit F`, `--html F`."""
-    for name, text in (("html", "HTML"), ("junit", "JUnit XML"), ("json", "JSON")):
+    for name, text in reversed(values.OWN_OPTIONS.items()):
         function = click.option(
             f"--{name}",
             multiple=True,
@@ -269,23 +269,23 @@ def cluster_option(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def request_of(options: Mapping[str, Any], **more: Any) -> RunRequest:
-    """The request that `device_options` make.
+    """The request that a command's options make: those that are named as a field of the request are its values.
 
     Args:
         options: from click.
-        more: further fields of the request.
+        more: fields that are not an option's value as it is.
     """
     from gpuregress.session import run_request
 
-    names = ("name_glob", "tags", "device", "repeat", "timeout", "poison", "sanitize", "checks")
-    cluster = {"cluster": options["cluster"]} if "cluster" in options else {}
-    return run_request.RunRequest(**{name: options[name] for name in names}, **cluster, jobs=options["workers"], **more)
+    fields = run_request.RunRequest.__annotations__
+    named = {name: value for name, value in options.items() if name in fields}
+    return run_request.RunRequest(**{**named, "jobs": options["workers"], **more})
 
 
 def report_targets(options: Mapping[str, Any]) -> tuple[values.Target, ...]:
     """The reports that `report_options` ask for."""
-    own = (("json", options.get("json")), ("junit", options.get("junit")), ("html", options.get("html")))
-    return (*((name, target) for name, target in own if target), *options.get("reports", ()))
+    own = [(name, options[name]) for name in values.OWN_OPTIONS if options.get(name)]
+    return (*own, *options.get("reports", ()))
 
 
 def writes_to_stdout(options: Mapping[str, Any]) -> bool:

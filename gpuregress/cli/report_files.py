@@ -7,6 +7,7 @@ kill, and where the command line, a job or the disk let nothing run.
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -15,12 +16,39 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gpuregress.cli import context, github_actions, values
+from gpuregress.cli import console, context, values
 from gpuregress.foundation.errors import GpuregressError, HarnessError, Interrupted, JobErrors, StorageError, UsageError
 
 if TYPE_CHECKING:
     from gpuregress.cli.values import Target
     from gpuregress.foundation.records import Problem, RunSummary, State
+
+
+def annotate(summary: RunSummary, root: Path, targets: Sequence[Target], *, to_stderr: bool) -> None:
+    """Print the annotations of a run, and append to the step's summary; a refused summary is said on stderr.
+
+    Args:
+        summary: the run.
+        root: the repository's folder.
+        targets: the reports that were asked for.
+        to_stderr: stdout is taken by one of them; the runner reads commands from both.
+    """
+    is_wanted = any(name == "github" for name, _ in targets)
+    is_action = os.environ.get("GITHUB_ACTIONS") == "true"
+    if not is_wanted and not is_action:
+        return
+    from gpuregress.report.formats import github
+
+    if is_action and ("github", "-") not in targets:
+        console.say_document(github.render(summary, root), err=to_stderr, is_inert=True)
+    path = os.environ.get("GITHUB_STEP_SUMMARY")
+    if path:
+        try:
+            with Path(path).open("a", encoding="utf-8") as file:
+                file.write(github.step_summary(summary, root) + "\n")
+        except OSError as error:
+            console.say(f"gpuregress: the step's summary is not written: {error.strerror or error}", err=True)
+
 
 _COMMANDS = ("run", "nightly")
 _REPORT = "--report"
@@ -64,17 +92,17 @@ def written(options: Mapping[str, Any]) -> Iterator[Reports]:
             state: State = "interrupted" if code == Interrupted.exit_code else "finished"
             failed = _failed(message_of(error), code, state, _problems(error))
             _replace(reports.targets, failed)
-            github_actions.annotate(failed, repository_root(), reports.targets, to_stderr=reports.to_stderr)
+            annotate(failed, repository_root(), reports.targets, to_stderr=reports.to_stderr)
         else:
             with contextlib.suppress(StorageError):  # the first error is reported
                 _write(reports.targets, reports.summary)
-            github_actions.annotate(reports.summary, repository_root(), reports.targets, to_stderr=reports.to_stderr)
+            annotate(reports.summary, repository_root(), reports.targets, to_stderr=reports.to_stderr)
         raise
     if reports.summary is not None:
         try:
             _write(reports.targets, reports.summary)
         finally:
-            github_actions.annotate(reports.summary, repository_root(), reports.targets, to_stderr=reports.to_stderr)
+            annotate(reports.summary, repository_root(), reports.targets, to_stderr=reports.to_stderr)
 
 
 def refuse(arguments: Sequence[str], message: str) -> None:
@@ -92,7 +120,7 @@ def refuse(arguments: Sequence[str], message: str) -> None:
     failed = _failed(message, UsageError.exit_code)
     good = [(name, target) for name, target in _named_targets(rest) if values.is_report(target)]
     _replace(good, failed)
-    github_actions.annotate(failed, repository_root(), good, to_stderr=True)
+    annotate(failed, repository_root(), good, to_stderr=True)
 
 
 def _named_targets(arguments: Sequence[str]) -> Iterator[Target]:

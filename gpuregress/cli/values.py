@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from gpuregress.report import formats
+
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
@@ -22,10 +24,10 @@ COUNT = click.IntRange(1, MOST_RUNS)
 """A number of trials."""
 SEED = click.IntRange(0, MOST_RUNS)
 """The seed of a sample or a search."""
-OWN_OPTIONS = ("html", "junit", "json")
-"""Formats of reports that have an option of their own."""
-FORMATS = ("junit", "sarif", "tap", "codequality", "markdown", "github", "lcov", "json", "html")
-"""Formats of `--report`; those but the last two are `report.formats.FORMATS`, whose import takes time."""
+OWN_OPTIONS = {"json": "JSON", "junit": "JUnit XML", "html": "HTML"}
+"""Formats of reports that have an option of their own → their names in its help."""
+FORMATS = (*formats.FORMATS, "json", "html")
+"""Formats of `--report`."""
 Target = tuple[str, str]
 """A format, and the file that a report in it is written to."""
 _NO_REPORTS = (".yaml", ".yml", ".cu", ".cuh", ".ptx", ".cubin", ".py")

@@ -7,7 +7,7 @@ from typing import Literal
 
 from gpuregress.foundation import dtypes
 from gpuregress.foundation.records import Accuracy, AccuracyReport, Baseline, Case, Dump
-from gpuregress.store.dumps import integrity
+from gpuregress.store.dumps import files
 
 Trend = Literal["more accurate", "less accurate", "as accurate", "mixed"]
 
@@ -44,7 +44,7 @@ def report(case: Case, reference: Dump, actual: Dump, accepted: Baseline | None)
     if (before.dtype, before.shape) != (actual.dtype, actual.shape):
         return AccuracyReport(actual.dtype, measured)
     if before.digest != actual.digest:
-        integrity.verify(before)
+        files.verify(before)
     was = measured if before.digest == actual.digest else measure(reference, before)
     return AccuracyReport(actual.dtype, measured, was, accepted.revision, trend(was, measured))
 

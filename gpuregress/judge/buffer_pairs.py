@@ -15,7 +15,7 @@ from gpuregress.foundation import dtypes
 from gpuregress.foundation.records import Case, Comparison, Dump, Rule
 from gpuregress.judge import compare
 from gpuregress.judge.compare import ComparisonRequest
-from gpuregress.store.dumps import integrity
+from gpuregress.store.dumps import files
 
 if TYPE_CHECKING:
     from gpuregress.foundation.numeric.ordinals import Mask
@@ -89,7 +89,7 @@ class BufferPair:
         if self.is_identical:
             if not compare.needs_array_when_identical(request.rule, request.element_type):
                 return compare.identical(request)
-            integrity.verify(self.actual)
+            files.verify(self.actual)
             array = self.loaded(self.actual).array
             return compare.compare(request, array, array)
         self._verify()
@@ -124,9 +124,9 @@ class BufferPair:
 
     def _verify(self) -> None:
         """Refuse dumps that were changed since they were written; a baseline's local ones were when it was loaded."""
-        integrity.verify(self.actual)
+        files.verify(self.actual)
         if self.against not in ("baseline", "first") or self.expected.remote:
-            integrity.verify(self.expected)
+            files.verify(self.expected)
 
     def _compare_unrounded(self, request: ComparisonRequest) -> Comparison:
         from gpuregress.judge.compare import float64_reference  # noqa: PLC0415 - loads numpy, and few pairs need it

@@ -15,7 +15,7 @@ from gpuregress.judge import accuracy, compare, further_runs, user_code
 from gpuregress.judge.buffer_pairs import BufferPair
 from gpuregress.judge.further_runs import JudgedBuffer
 from gpuregress.judge.user_code import UserCodeProcess
-from gpuregress.store.dumps import integrity
+from gpuregress.store.dumps import files
 
 if TYPE_CHECKING:
     import numpy as np
@@ -39,7 +39,7 @@ def check(case: Case, actual: Dump, wanted: Check) -> Comparison:
     from gpuregress.judge.compare import checks  # noqa: PLC0415 - loads numpy, which many runs do without
     from gpuregress.store.dumps import reader  # noqa: PLC0415 - as above
 
-    integrity.verify(actual)
+    files.verify(actual)
     array, element = reader.read(Path(actual.path)).array, dtypes.parse(actual.dtype)
     return checks.run(wanted, array, element, _Inputs(case), buffer=actual.buffer, shape=actual.shape, case=case)
 
@@ -161,7 +161,7 @@ class CaseComparisons(Record):
         """Compare a pair; a difference is diagnosed."""
         if self.user is not None and pair.request.rule.verify:
             if not pair.is_identical:
-                integrity.verify(pair.expected)  # which may fetch it: the user's process does not
+                files.verify(pair.expected)  # which may fetch it: the user's process does not
             return self.user.compare(pair)
         if pair.is_identical:
             return pair.compare()

@@ -6,7 +6,9 @@ The baselines are dumps beside the test: `test_sum.py` and the test `test_small`
 from __future__ import annotations
 
 import glob
+import hashlib
 import numbers
+import os
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -18,12 +20,124 @@ import pytest
 
 from gpuregress.api import arrays
 from gpuregress.foundation.dtypes import ElementType
-from gpuregress.foundation.escapes import inert, visible
-from gpuregress.foundation.records import Rule
-from gpuregress.gpu.records import Record
+from gpuregress.foundation.errors import GpuregressError
+from gpuregress.foundation.escapes import entry, inert, visible
+from gpuregress.foundation.numeric import float_environment
+from gpuregress.foundation.records import BufferVerdict, Comparison, Rule, Verdict
+from gpuregress.gpu.records import Record, replace
 from gpuregress.jobs.spec.resolve.rules import validate_rule
-from gpuregress.pytest_plugin import array_comparison, baseline_names, num_regression
-from gpuregress.store.dumps import writer
+from gpuregress.judge import diagnose
+from gpuregress.judge.compare import comparators, in_order
+from gpuregress.judge.compare.comparison_request import ComparisonRequest
+from gpuregress.judge.diagnose import DifferenceSample, Evidence
+from gpuregress.pytest_plugin import num_regression, session_folder
+from gpuregress.report import terminal
+from gpuregress.store.dumps import reader, writer
+
+_FORBIDDEN = re.compile(r"[^\w.+=,@-]")
+_LONGEST = 120
+_OWNERS = pytest.StashKey[dict[Path, str]]()
+
+
+def of_test(name: str) -> str:
+    """Return the file name of a test's baselines: `test_sum[1.5-b]` has `test_sum_1.5-b_`.
+
+    Two tests of a function have two names: a character that a file name should not hold becomes its code, as `%2f`.
+
+    Args:
+        name: of pytest's node, with its parameters.
+    """
+    parts = name.removesuffix("]").split("[", 1)
+    function, *parameters = (_FORBIDDEN.sub(lambda match: f"%{ord(match[0]):02x}", part) for part in parts)
+    whole = f"{function}_{parameters[0]}_" if parameters else function
+    if len(whole.encode()) <= _LONGEST:
+        return whole
+    return f"{whole.encode()[:_LONGEST].decode(errors='ignore')}-{hashlib.sha256(name.encode()).hexdigest()[:12]}"
+
+
+def owner(config: pytest.Config, baselines: Path, test: str) -> str:
+    """Return the test of this session that was the first to check some baselines, in whichever process of xdist.
+
+    Args:
+        config: of the session.
+        baselines: their path, without the arrays' names.
+        test: that checks them now; it becomes their owner if there is none.
+    """
+    known = config.stash.setdefault(_OWNERS, {})
+    if baselines not in known:
+        is_shared = hasattr(config, "workerinput")
+        known[baselines] = _claimed(session_folder.of_session(config), baselines, test) if is_shared else test
+    return known[baselines]
+
+
+def _claimed(folder: Path, baselines: Path, test: str) -> str:
+    """The owner among all processes: the one whose file got the common name first."""
+    claims = folder / "gpuregress-baselines"
+    claims.mkdir(exist_ok=True)
+    claim = claims / hashlib.sha256(str(baselines).encode()).hexdigest()
+    own = claims / f"{claim.name}.{os.getpid()}"
+    own.write_text(test, encoding="utf-8")
+    try:
+        os.link(own, claim)
+    except FileExistsError:
+        return claim.read_text(encoding="utf-8")
+    finally:
+        own.unlink()
+    return test
+
+
+@float_environment.default()
+def difference(name: str, array: npt.NDArray[Any], element: ElementType, rule: Rule, path: Path) -> str:
+    """Describe how an array differs from its baseline; "" where it does not.
+
+    Args:
+        name: of the array.
+        array: in the storage dtype.
+        element: its element type.
+        rule: of the comparison.
+        path: of the baseline.
+    """
+    if not path.exists():
+        return f"{name}: no baseline yet"
+    try:
+        baseline = reader.read(path)
+    except GpuregressError as error:
+        return entry(f"{name}: {error}")
+    header = baseline.header
+    if (header.element_type.name, header.shape) != (element.name, array.shape):
+        was, now = _kind(header.element_type, header.shape), _kind(element, array.shape)
+        return f"{name}: {now}, the baseline has {was}"
+    if not array.size:
+        return ""
+    request = ComparisonRequest(name, element, array.shape, rule)
+    comparison = _compared(request, baseline.array.reshape(-1), array.reshape(-1))
+    if comparison.same:
+        return ""
+    verdict = Verdict(name, name, "differ", buffers=(BufferVerdict(name, "differ", comparisons=(comparison,)),))
+    return "\n".join(map(entry, terminal.details(verdict)))
+
+
+def _compared(request: ComparisonRequest, expected: npt.NDArray[Any], actual: npt.NDArray[Any]) -> Comparison:
+    if comparators.comparator_name(request.rule, request.element_type) != "indexed":
+        return comparators.compare(request, expected, actual)
+    run, sample = in_order.InOrder(request, every=True), DifferenceSample()
+    for start in range(0, len(expected), in_order.BLOCK):
+        piece = slice(start, start + in_order.BLOCK)
+        indices = np.arange(start, start + len(expected[piece]))
+        broken = run.add(indices, expected[piece], actual[piece])
+        sample.add(indices[broken], expected[piece][broken], actual[piece][broken])
+    comparison = run.finish()
+    if comparison.same or not sample.of:
+        return comparison
+    evidence = Evidence(
+        request.element_type, request.shape, *sample.rows(), of=sample.of, whole_expected=expected, whole_actual=actual
+    )
+    return replace(comparison, findings=diagnose.diagnose(evidence))
+
+
+def _kind(element: ElementType, shape: tuple[int, ...]) -> str:
+    return f"{element.name} {list(shape)}"
+
 
 _SUFFIX = ".dump"
 _BOUNDS = ("rtol", "atol", "ulp", "nan")
@@ -93,9 +207,9 @@ class KernelRegression:
         __tracebackhide__ = True
         self._refuse(data, others, rules, basename, named)
         node = self._request.node
-        base = baseline_names.of_test(node.name) if basename is None else basename
-        owner = baseline_names.owner(self._request.config, self._folder / base, node.nodeid)
-        is_first = base not in self._checked and owner == node.nodeid
+        base = of_test(node.name) if basename is None else basename
+        first_user = owner(self._request.config, self._folder / base, node.nodeid)
+        is_first = base not in self._checked and first_user == node.nodeid
         self._checked.add(base)
         common = {"rtol": rtol, "atol": atol, "ulp": ulp, "nan": nan, "order": order}
         given = [
@@ -165,7 +279,7 @@ class KernelRegression:
             try:
                 array, element = earlier.read(one.name, one.array, one.element, longest)
                 writer.write(baseline, array, element, array.shape, durable=False)
-                problem = array_comparison.difference(one.name, one.array, one.element, one.rule, baseline)
+                problem = difference(one.name, one.array, one.element, one.rule, baseline)
             except (TypeError, ValueError) as error:
                 problem = f"{one.name}: {error}"
             if problem:
@@ -189,7 +303,7 @@ class KernelRegression:
         written: list[Path] = []
         for one in given:
             path = paths[one.name]
-            problem = array_comparison.difference(one.name, one.array, one.element, one.rule, path)
+            problem = difference(one.name, one.array, one.element, one.rule, path)
             if problem and is_first and (self._accepts or self._regenerates or not path.exists()):
                 writer.write(path, one.array, one.element, one.array.shape)
                 written.append(path)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from gpuregress.foundation.escapes import one_line
 from gpuregress.foundation.records import Coverage, FileCoverage, LoopCount, RunSummary
 from gpuregress.foundation.records.json_form import to_json
 from gpuregress.gpu.coverage import merged
@@ -180,3 +182,62 @@ def source_lines(path: str) -> list[str]:
         return Path(path).read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
         return []
+
+
+_MOST_GAPS = 40
+_WIDEST_SOURCE = 60
+
+
+def lines(summary: RunSummary, root: Path, *, verbose: bool = False) -> Iterator[str]:
+    """The table of what no case executed; nothing where nothing was counted.
+
+    Args:
+        summary: the run.
+        root: the project's; paths below it are shown relative to it.
+        verbose: all of it.
+    """
+    whole = of_run(summary)
+    if whole is None:
+        return
+    yield ""
+    yield from _totals(whole, summary, root)
+    found = gaps(whole)
+    if not found:
+        has_lines = any(one.lines for one in whole.files)
+        yield "coverage: nothing is left out" if has_lines else "coverage: the code has no source lines of the project"
+        return
+    shown = found if verbose else found[:_MOST_GAPS]
+    texts = {gap.path: source_lines(gap.path) for gap in shown}
+    rows = [(f"{_shown(gap.path, root)}:{gap.line}", gap.text, _source(texts[gap.path], gap.line)) for gap in shown]
+    yield ""
+    yield from _table([("line", "no case", "source"), *rows])
+    if len(found) > len(shown):
+        yield f"… and {len(found) - len(shown)} more in {_shown(summary.folder, root)}/{FILE}"
+
+
+def _totals(whole: Coverage, summary: RunSummary, root: Path) -> Iterator[str]:
+    jobs = of_jobs(summary)
+    rows = [(_shown(one.path, root), *_counts([one])) for one in whole.files]
+    if len(jobs) > 1:
+        rows += [(f"job {job}", *_counts(one.files)) for job, one in jobs.items()]
+        rows.append(("all", *_counts(whole.files)))
+    yield from _table([("coverage", "lines", "branches", "loop counts", "bounds"), *rows])
+
+
+def _counts(files: Iterable[FileCoverage]) -> tuple[str, ...]:
+    return tuple(str(total) if total.of else "" for total in totals(files).values())
+
+
+def _table(rows: list[tuple[str, ...]]) -> Iterator[str]:
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    for row in rows:
+        yield "  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip()
+
+
+def _source(text: list[str], line: int) -> str:
+    code = one_line(text[line - 1].strip()) if 0 < line <= len(text) else ""
+    return code if len(code) <= _WIDEST_SOURCE else code[: _WIDEST_SOURCE - 1] + "…"
+
+
+def _shown(path: str, root: Path) -> str:
+    return os.path.relpath(path, root) if Path(path).is_relative_to(root) else path

@@ -5,16 +5,99 @@ It shows the count, the worst element, the diagnosis, an error map, and the firs
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Sequence
+from itertools import groupby
 from pathlib import Path
 
-from gpuregress.foundation.records import BufferVerdict, Comparison, Element, Verdict
-from gpuregress.report import error_map_text, terminal
+from gpuregress.foundation.records import BufferVerdict, Comparison, Element, ErrorProfile, Verdict
+from gpuregress.report import terminal
+
+SAME = "·"
+NOT_A_NUMBER = "!"
+LEVELS = "▁▂▃▄▅▆▇█"
+Line = tuple[tuple[str, int | None], ...]
+"""Texts, each in one of xterm's 256 colours, or in none."""
+_COLOURS = (34, 70, 106, 142, 178, 172, 166, 160)
+"""xterm's 256 colours from green to red, one a level."""
+_NAN_COLOUR = 201
+_SAME_COLOUR = 240
+
+
+def strip(profile: ErrorProfile) -> Iterator[Line]:
+    """A line of bins along the buffer, and its legend.
+
+    Args:
+        profile: of one axis.
+    """
+    yield _coloured(_signs(profile))
+    yield ((_legend(profile), None),)
+
+
+def heat_map(profile: ErrorProfile) -> Iterator[Line]:
+    """A line for each row of bins, and the legend.
+
+    Args:
+        profile: of two axes.
+    """
+    signs, columns = _signs(profile), profile.shape[1]
+    for start in range(0, len(signs), columns):
+        yield _coloured(signs[start : start + columns])
+    yield ((_legend(profile), None),)
+
+
+def level(error: float, low: float, high: float) -> int:
+    """The level of an error, 0 to 7, by its logarithm between the smallest and the largest error."""
+    if high <= low:
+        return len(LEVELS) - 1
+    share = (math.log10(error) - math.log10(low)) / (math.log10(high) - math.log10(low))
+    return min(len(LEVELS) - 1, max(0, int(share * len(LEVELS))))
+
+
+def ends(largest: Sequence[float]) -> tuple[float, float]:
+    """The smallest and the largest error of all bins that is finite and not zero; zeros where there is none."""
+    finite = [error for error in largest if math.isfinite(error) and error > 0]
+    return (min(finite), max(finite)) if finite else (0.0, 0.0)
+
+
+def _signs(profile: ErrorProfile) -> list[tuple[str, int]]:
+    """A sign and its colour for each bin."""
+    low, high = ends(profile.largest)
+    bins = zip(profile.largest, profile.differing, strict=True)
+    return [_sign(error, count, low, high) for error, count in bins]
+
+
+def _sign(error: float, differing: int, low: float, high: float) -> tuple[str, int]:
+    if not differing:
+        return SAME, _SAME_COLOUR
+    if not math.isfinite(error):
+        return NOT_A_NUMBER, _NAN_COLOUR
+    at = level(error, low, high) if error > 0 else 0
+    return LEVELS[at], _COLOURS[at]
+
+
+def _legend(profile: ErrorProfile) -> str:
+    low, high = ends(profile.largest)
+    fewest, most = min(profile.of), max(profile.of)
+    each = f"{fewest}" if fewest == most else f"{fewest} to {most}"
+    parts = [f"each sign {each} element{'s' if each != '1' else ''}", f"{SAME} same"]
+    if high > low:
+        parts.append(f"{LEVELS[0]} error {low:.2g} … {LEVELS[-1]} {high:.2g}")
+    elif high:
+        parts.append(f"{LEVELS[-1]} error {high:.2g}")
+    if any(not math.isfinite(error) for error in profile.largest):
+        parts.append(f"{NOT_A_NUMBER} NaN or infinity")
+    return ", ".join(parts)
+
+
+def _coloured(signs: Sequence[tuple[str, int]]) -> Line:
+    return tuple(("".join(sign for sign, _ in run), colour) for colour, run in groupby(signs, key=lambda sign: sign[1]))
+
 
 _MOST_SHOWN = 8
 
 
-def screen(verdict: Verdict, root: Path | None = None) -> Iterator[error_map_text.Line]:
+def screen(verdict: Verdict, root: Path | None = None) -> Iterator[Line]:
     """The lines of one case; a buffer that is equal takes one.
 
     Args:
@@ -39,7 +122,7 @@ def _same(comparison: Comparison) -> str:
 
 def _different(
     buffer: BufferVerdict, comparison: Comparison, verdict: Verdict, root: Path | None
-) -> Iterator[str | error_map_text.Line]:
+) -> Iterator[str | Line]:
     yield f"{buffer.name}: {comparison.difference}"
     yield f"  rule       {comparison.rule}"
     yield from (f"  {line}" for line in both_verdicts(comparison))
@@ -66,12 +149,12 @@ def both_verdicts(comparison: Comparison) -> Iterator[str]:
         yield f"any order  {values}"
 
 
-def _error_map(comparison: Comparison) -> Iterator[error_map_text.Line]:
+def _error_map(comparison: Comparison) -> Iterator[Line]:
     maps = comparison.figures.error_maps
     if maps is not None and maps.heat_map is not None:
-        yield from error_map_text.heat_map(maps.heat_map)
+        yield from heat_map(maps.heat_map)
     elif maps is not None and maps.strip is not None:
-        yield from error_map_text.strip(maps.strip)
+        yield from strip(maps.strip)
 
 
 def _side_by_side(comparison: Comparison, verdict: Verdict) -> Iterator[str]:

@@ -11,8 +11,8 @@ from msgspec.structs import asdict
 
 from gpuregress.foundation.escapes import one_line
 from gpuregress.foundation.records import STATUSES, PastResult, PastRun, ShortResult
+from gpuregress.report.case_lines import percentage
 from gpuregress.report.terminal import table
-from gpuregress.report.tolerance_text import percentage
 
 LETTERS = {"pass": ".", "differ": "d", "new": "n", "fault": "F", "timeout": "T", "error": "E", "skip": "s"}
 LEGEND = "oldest first; . pass, d differ, n new, F fault, T timeout, E error, s skipped, blank: not run"

@@ -20,7 +20,7 @@ from gpuregress.foundation.records import (
     Verdict,
     side_text,
 )
-from gpuregress.report import accuracy_text, coverage_text, tolerance_text
+from gpuregress.report import case_lines, coverage_report
 
 Entry = TypeVar("Entry")
 
@@ -56,7 +56,7 @@ def case_line(verdict: Verdict, *, verbose: bool = False) -> str:
         verbose: with the use of its tolerance wherever it has one, and not only near its limit.
     """
     line = f"{verdict.status:<8} {verdict.case}  {verdict.seconds:.3f} s"
-    used = tolerance_text.of_case(verdict, verbose=verbose)
+    used = case_lines.of_case(verdict, verbose=verbose)
     return one_line("  ".join(filter(None, (line, "; ".join(filter(None, (_passed(verdict), verdict.reason, used)))))))
 
 
@@ -85,7 +85,7 @@ def closing(summary: RunSummary, *, root: Path, verbose: bool = False) -> Iterat
         yield from (f"… and {count} more of {job}" for job, count in more.items())
     yield from shared_values(summary)
     yield from _blocks(summary, root, verbose=verbose)
-    yield from coverage_text.lines(summary, root, verbose=verbose)
+    yield from coverage_report.lines(summary, root, verbose=verbose)
     yield ""
     yield from missing_lines(summary)
     notes = [*summary.notes, *summary.remarks]
@@ -335,7 +335,7 @@ def _buffer_details(buffer: BufferVerdict, root: Path | None) -> Iterator[str]:
 def _comparison_details(comparison: Comparison) -> Iterator[str]:
     if comparison.rule:
         share = comparison.tolerance_share
-        used = f" (up to {tolerance_text.percentage(share)} of it)" if share is not None and share > 1 else ""
+        used = f" (up to {case_lines.percentage(share)} of it)" if share is not None and share > 1 else ""
         yield f"  rule: {comparison.rule}{used}"
     yield from (f"  looks like: {finding.message}" for finding in comparison.findings)
     if comparison.worst is not None:
@@ -343,6 +343,6 @@ def _comparison_details(comparison: Comparison) -> Iterator[str]:
         worst = element_text(comparison.worst, comparison.against)
         yield f"  worst {worst}{f', at {position}' if position else ''}"
     if comparison.accuracy is not None:
-        yield f"  accuracy: {accuracy_text.describe(comparison.accuracy)}"
+        yield f"  accuracy: {case_lines.describe(comparison.accuracy)}"
     others = [element for element in comparison.first[:_MOST_SHOWN] if element != comparison.worst]
     yield from (f"  {element_text(element, comparison.against)}" for element in others)

@@ -10,7 +10,7 @@ from pathlib import Path
 from gpuregress.foundation.errors import StorageError
 from gpuregress.foundation.records import Case, CostComparison, Outcome, PastResult, TimingComparison, Verdict
 from gpuregress.judge import write_coverage
-from gpuregress.report.tolerance_text import NEAR, percentage
+from gpuregress.report.case_lines import NEAR, percentage
 from gpuregress.store.history import Reader
 
 _MOST_FINDINGS = 5

@@ -28,7 +28,7 @@ from gpuregress.gpu.records import replace
 from gpuregress.judge.nights import EarlierNights, LeftOut, compare_nights, ordered
 from gpuregress.session.run_context import RunContext
 from gpuregress.session.runs import history_entry, journal
-from gpuregress.store.history import History, steps
+from gpuregress.store.history import History, series
 from gpuregress.store.history.series import device_kind
 from gpuregress.store.project import Project
 
@@ -104,7 +104,7 @@ def _level_since(past: Sequence[PastResult], verdict: Verdict) -> Since | None:
         return None
     if timing.measure == "time" and device is not None:
         past = [one for one in past if one.model == device.model]
-    first = steps.level_since(past, timing.measure, timing.expected, timing.actual)
+    first = series.level_since(past, timing.measure, timing.expected, timing.actual)
     return Since(first.run, first.started, first.commit, dirty=first.dirty) if first is not None else None
 
 

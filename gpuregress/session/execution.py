@@ -30,7 +30,7 @@ from gpuregress.gpu.records import Record, replace
 from gpuregress.judge import verdict
 from gpuregress.judge.accepted import AcceptedDumps
 from gpuregress.judge.nights import cause_of, extent_of
-from gpuregress.report import accuracy_text, variant_lines
+from gpuregress.report import case_lines
 from gpuregress.session import case_remarks
 from gpuregress.session.case_remarks import ToleranceRemarks
 from gpuregress.session.checking import CheckedRun
@@ -398,8 +398,8 @@ class _Execution:
         judged = judge.verdict(task.case, task.programs, outcome)
         remarks = (
             *case_remarks.of_measurements(task.case, outcome, judged.timing, judged.costs),
-            *accuracy_text.remarks(task.case, judged),
-            *variant_lines.lines(judged),
+            *case_lines.remarks(task.case, judged),
+            *case_lines.lines(judged),
             *(self._tolerances.remarks(judged) if self._tolerances is not None else ()),
             *_lost_hosts(outcome),
         )

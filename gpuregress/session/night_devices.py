@@ -13,7 +13,7 @@ from gpuregress.execution.cuda import prerequisites
 from gpuregress.foundation.records import Case, LackingDevice, NightChanges, NightFailure, NightRemark, RunSummary
 from gpuregress.gpu.records import Record, replace
 from gpuregress.judge import parameter_spaces, verdict
-from gpuregress.report import device_marks
+from gpuregress.report import case_lines
 
 KINDS = ("cuda", "cpu")
 
@@ -113,7 +113,7 @@ def combined(summaries: Sequence[RunSummary]) -> RunSummary:
 
 def _marked(summary: RunSummary) -> RunSummary:
     """A run whose cases have its device behind their names."""
-    mark = device_marks.mark(summary.device)
+    mark = case_lines.mark(summary.device)
     verdicts = tuple(
         replace(reached, case=f"{reached.case}{mark}", job=f"{reached.job}{mark}") for reached in summary.verdicts
     )

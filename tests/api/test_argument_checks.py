@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gpuregress.api import argument_checks as checks
+from gpuregress.api import signature as checks
 
 
 def test_values_are_taken_as_python_has_them() -> None:

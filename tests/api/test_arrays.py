@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis.extra import numpy as numpy_arrays
 
-from gpuregress.api import arrays, device_arrays
+from gpuregress.api import arrays
 
 
 class Interface:
@@ -66,8 +66,8 @@ def test_an_array_of_any_shape_comes_back_as_it_is(array: np.ndarray[Any, np.dty
 def test_an_array_on_a_gpu_is_copied_by_the_driver(monkeypatch: pytest.MonkeyPatch) -> None:
     contents = np.arange(8, dtype=np.float32)
     written: list[tuple[int, bytes]] = []
-    monkeypatch.setattr(device_arrays, "read", lambda _address, _size: contents.view(np.uint8).copy())
-    monkeypatch.setattr(device_arrays, "write", lambda address, data: written.append((address, data.tobytes())))
+    monkeypatch.setattr(arrays, "read", lambda _address, _size: contents.view(np.uint8).copy())
+    monkeypatch.setattr(arrays, "write", lambda address, data: written.append((address, data.tobytes())))
     view = arrays.view(OnGpu())
     assert view.is_on_gpu
     assert view.to_numpy()[0].tolist() == contents.reshape(2, 4).tolist()

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from gpuregress.api import arrays
-from gpuregress.api.call_contents import CallContents
+from gpuregress.api.kernel import CallContents
 
 
 def test_arrays_go_into_the_shared_memory_and_outputs_come_back() -> None:

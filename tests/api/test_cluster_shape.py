@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gpuregress.api.cluster_shape import with_cluster
+from gpuregress.api.kernel import with_cluster
 from gpuregress.foundation.errors import UsageError
 
 PTX = """.visible .entry other(.param .u64 a) { ret; }

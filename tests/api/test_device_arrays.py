@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gpuregress.api import device_arrays
+from gpuregress.api import arrays
 from gpuregress.foundation.errors import DeviceError
 
 
@@ -48,30 +48,30 @@ class Driver:
 
 def test_bytes_are_copied_in_the_context_that_owns_them_after_its_work() -> None:
     driver = Driver()
-    assert device_arrays.read(4098, 3, driver).tolist() == [2, 3, 4]
+    assert arrays.read(4098, 3, driver).tolist() == [2, 3, 4]
     assert driver.calls == ["cuInit", "cuCtxPushCurrent_v2", "cuCtxSynchronize", "copy", "cuCtxPopCurrent_v2"]
-    device_arrays.write(4096, np.array([9, 8], np.uint8), driver)
+    arrays.write(4096, np.array([9, 8], np.uint8), driver)
     assert driver.memory[:3].tolist() == [9, 8, 2]
 
 
 def test_no_bytes_need_no_driver() -> None:
     driver = Driver()
-    assert device_arrays.read(0, 0, driver).size == 0
-    device_arrays.write(0, np.zeros(0, np.uint8), driver)
+    assert arrays.read(0, 0, driver).size == 0
+    arrays.write(0, np.zeros(0, np.uint8), driver)
     assert driver.calls == []
 
 
 def test_a_refusal_is_told_in_the_drivers_words() -> None:
     with pytest.raises(DeviceError, match=r"cannot be copied: CUDA says invalid argument \(1\)"):
-        device_arrays.read(4096, 1, Driver(refuses=1))
+        arrays.read(4096, 1, Driver(refuses=1))
 
 
 def test_without_a_driver_the_array_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    device_arrays.driver.cache_clear()
+    arrays.driver.cache_clear()
 
     def missing(name: str) -> None:
         raise OSError(f"{name}: not found")
 
     monkeypatch.setattr("ctypes.CDLL", missing)
     with pytest.raises(DeviceError, match=r"an array on a GPU was given, and there is no CUDA driver: libcuda.so.1"):
-        device_arrays.driver()
+        arrays.driver()

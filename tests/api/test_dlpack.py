@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis.extra import numpy as arrays
 
-from gpuregress.api import dlpack
+from gpuregress.api import arrays as dlpack
 
 DTYPES = ["bool", "int8", "uint16", "int32", "uint64", "float16", "float32", "float64", "complex64"]
 

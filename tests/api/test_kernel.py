@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import gpuregress
-from gpuregress.api import processes
+from gpuregress.api import kernel
 from tests import float_environments
 
 SOURCE = """\
@@ -47,7 +47,7 @@ SOURCE = "#include <cassert>\n#include <cstdio>\n" + SOURCE
 @pytest.fixture(scope="module", autouse=True)
 def _processes() -> Iterator[None]:
     yield
-    processes.close()
+    kernel.close()
 
 
 @pytest.fixture(scope="module")
@@ -196,7 +196,7 @@ def test_a_kernel_is_called_from_threads_and_after_a_fork(source: Path, monkeypa
         monkeypatch.undo()  # the server that forks workers is the parent's
         y = np.zeros(64, np.float32)
         axpy(2, 32, y, ones, 9.0, 64)
-        processes.close()
+        kernel.close()
         os._exit(int(y[5]))
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 9
     axpy(2, 32, results[0], ones, 3.0, 64)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from gpuregress.api import processes
+from gpuregress.api import kernel
 from gpuregress.foundation.errors import UsageError
 
 
 def test_a_device_has_one_process() -> None:
-    cpu = processes.device("cpu")
+    cpu = kernel.open_device("cpu")
     assert cpu.kind == "cpu"
-    assert processes.process_of(cpu) is processes.process_of(processes.device("cpu"))
-    processes.close()
+    assert kernel.process_of(cpu) is kernel.process_of(kernel.open_device("cpu"))
+    kernel.close()
     with pytest.raises(UsageError, match="no device is called 'tpu'"):
-        processes.device("tpu")
+        kernel.open_device("tpu")

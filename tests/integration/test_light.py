@@ -47,7 +47,7 @@ def test_a_case_that_is_new_or_the_same_needs_no_arrays(tmp_path: Path) -> None:
 
 
 def test_the_first_worker_starts_before_the_records_are_loaded() -> None:
-    code = "import sys, gpuregress.cli.runs.run, gpuregress.session.session; print(sorted(sys.modules))"
+    code = "import sys, gpuregress.cli.run, gpuregress.session.session; print(sorted(sys.modules))"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert "'gpuregress.execution.workers.worker_process'" in loaded
     assert not [name for name in ("gpuregress.foundation.records", "hashlib", "numpy", "html") if f"'{name}'" in loaded]

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import gpuregress
-from gpuregress.api import processes
+from gpuregress.api import kernel
 
 pytestmark = pytest.mark.gpu
 
@@ -29,7 +29,7 @@ extern "C" __global__ void ranks(unsigned *y) { asm("mov.u32 %0, %%cluster_ctara
 @pytest.fixture(scope="module", autouse=True)
 def _processes() -> Iterator[None]:
     yield
-    processes.close()
+    kernel.close()
 
 
 def test_a_card_stores_the_bits_of_the_cpu_device() -> None:

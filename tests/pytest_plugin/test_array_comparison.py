@@ -9,7 +9,7 @@ import pytest
 
 from gpuregress.foundation import dtypes
 from gpuregress.foundation.records import Rule
-from gpuregress.pytest_plugin.array_comparison import difference
+from gpuregress.pytest_plugin.regression import difference
 from gpuregress.store.dumps import writer
 from tests import float_environments
 

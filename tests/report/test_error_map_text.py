@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from gpuregress.foundation.records import ErrorProfile
-from gpuregress.report import error_map_text
+from gpuregress.report import diff_screen
 
 
-def plain(line: error_map_text.Line) -> str:
+def plain(line: diff_screen.Line) -> str:
     return "".join(text for text, _ in line)
 
 
@@ -18,33 +18,33 @@ def profile(largest: list[float], shape: tuple[int, ...], of: int = 10) -> Error
 
 
 def test_a_strip_rises_with_the_power_of_ten() -> None:
-    line, legend = error_map_text.strip(profile([0, 1e-7, 1e-3, 10, float("inf")], (5,)))
+    line, legend = diff_screen.strip(profile([0, 1e-7, 1e-3, 10, float("inf")], (5,)))
     assert plain(line) == "·▁▅█!"
     assert plain(legend) == "each sign 10 elements, · same, ▁ error 1e-07 … █ 10, ! NaN or infinity"
 
 
 def test_one_error_is_the_largest() -> None:
-    line, legend = error_map_text.strip(profile([0, 2.0, 0], (3,), of=1))
+    line, legend = diff_screen.strip(profile([0, 2.0, 0], (3,), of=1))
     assert plain(line) == "·█·"
     assert plain(legend) == "each sign 1 element, · same, █ error 2"
 
 
 def test_a_difference_without_a_size_is_still_seen() -> None:
     """-0 for 0, or another NaN."""
-    line, _ = error_map_text.strip(ErrorProfile((2,), (0.0, 0.0), (1, 0), (1, 1)))
+    line, _ = diff_screen.strip(ErrorProfile((2,), (0.0, 0.0), (1, 0), (1, 1)))
     assert plain(line) == "▁·"
 
 
 def test_a_heat_map_has_a_line_a_row() -> None:
-    *rows, _ = error_map_text.heat_map(profile([0, 1, 0, 100, 0, 0], (2, 3)))
+    *rows, _ = diff_screen.heat_map(profile([0, 1, 0, 100, 0, 0], (2, 3)))
     assert [plain(row) for row in rows] == ["·▁·", "█··"]
 
 
 def test_colours_go_from_green_to_red() -> None:
-    line, _ = error_map_text.strip(profile([1, 1e9], (2,)))
+    line, _ = diff_screen.strip(profile([1, 1e9], (2,)))
     assert line == (("▁", 34), ("█", 160))
 
 
 @pytest.mark.parametrize(("error", "level"), [(1.0, 0), (10.0, 4), (99.0, 7), (100.0, 7)])
 def test_levels(error: float, level: int) -> None:
-    assert error_map_text.level(error, 1.0, 100.0) == level
+    assert diff_screen.level(error, 1.0, 100.0) == level

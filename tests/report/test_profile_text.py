@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from gpuregress.report import profile_text
+from gpuregress.report import cost_report
 from tests.report.test_cost_report import costs
 
 
 def test_each_line_has_its_columns(tmp_path: Path) -> None:
     path = tmp_path / "k.cu"
     path.write_text("a\n  x = y[i];\n")
-    lines = list(profile_text.profile("k/n=1", costs(str(path)), tmp_path))
+    lines = list(cost_report.profile("k/n=1", costs(str(path)), tmp_path))
     assert lines[0] == "k/n=1"
     assert lines[-3:] == [
         "k.cu",

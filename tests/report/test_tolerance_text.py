@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from gpuregress.foundation.records import Status
-from gpuregress.report import tolerance_text
+from gpuregress.report import case_lines
 from tests.store.history.past import verdict
 
 
@@ -21,7 +21,7 @@ from tests.store.history.past import verdict
     ],
 )
 def test_the_limit_is_never_rounded_over(share: float, text: str) -> None:
-    assert tolerance_text.percentage(share) == text
+    assert case_lines.percentage(share) == text
 
 
 @pytest.mark.parametrize(
@@ -36,4 +36,4 @@ def test_the_limit_is_never_rounded_over(share: float, text: str) -> None:
     ],
 )
 def test_what_a_line_says(status: Status, share: float | None, text: str, *, verbose: bool) -> None:
-    assert tolerance_text.of_case(verdict("a", status, tolerance_share=share), verbose=verbose) == text
+    assert case_lines.of_case(verdict("a", status, tolerance_share=share), verbose=verbose) == text

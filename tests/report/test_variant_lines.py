@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from gpuregress.foundation.records import Comparison, Element, InstructionChange, UlpFigures, VariantVerdict, Verdict
-from gpuregress.report import variant_lines
+from gpuregress.report import case_lines
 
 CHANGED = Comparison(
     "out",
@@ -19,7 +19,7 @@ FIRST = "fmad=on,fast_math=off"
 
 
 def lines(*variants: VariantVerdict) -> list[str]:
-    return list(variant_lines.lines(Verdict("j", "j/c", "pass", variants=variants)))
+    return list(case_lines.lines(Verdict("j", "j/c", "pass", variants=variants)))
 
 
 HEAD = f"variants, compared with {FIRST}:"

@@ -15,7 +15,7 @@ from gpuregress.foundation.records import Dump, Outcome, Task, from_json, to_jso
 from gpuregress.gpu.records import Record, replace
 from gpuregress.store.dumps import writer
 from gpuregress.store.dumps.contents import DumpContents
-from gpuregress.store.dumps.header import Header
+from gpuregress.store.dumps.files import Header
 from gpuregress.store.launch_log import LaunchLog
 
 # Paths of the client in a task, and paths of the host in an outcome.

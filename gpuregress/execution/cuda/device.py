@@ -8,12 +8,18 @@ from contextlib import contextmanager, nullcontext, suppress
 from types import TracebackType
 from typing import Any, Self
 
-from gpuregress.execution.cuda import card_properties, cooperative, driver, faults, kernel_heap, nvml, output, redzone
-from gpuregress.execution.cuda.memory import CudaMemory, Staging, ZoneReader
+from gpuregress.execution.cuda import cooperative, driver, faults, nvml, own_kernels
+from gpuregress.execution.cuda.memory import (
+    ZONE_SIZE,
+    CudaMemory,
+    Heap,
+    Staging,
+    ZoneReader,
+    describe_breach,
+    reset_context,
+)
 from gpuregress.execution.cuda.module import CudaModule, load_module
-from gpuregress.execution.cuda.own_kernels import busy_kernel, health_probe
-from gpuregress.execution.cuda.tensors import map_encoding
-from gpuregress.execution.cuda.textures import CudaTexture
+from gpuregress.execution.cuda.textures import CudaTexture, encode_tensor_map
 from gpuregress.foundation.errors import DeviceError, GpuregressError, KernelFault
 from gpuregress.foundation.records import DeviceInfo, Dim3, LaunchShape, Program, TensorMap
 from gpuregress.gpu import limits, parameters
@@ -41,11 +47,11 @@ class CudaDevice(Device):
 
     def __init__(self, index: int, *, zones: bool = True) -> None:
         self._api = driver.api()
-        self._zone_size = redzone.SIZE if zones else 0
+        self._zone_size = ZONE_SIZE if zones else 0
         self.dead = False
         self._index = index
-        self._card = card_properties.find(self._api, index)
-        self._info = card_properties.describe(self._api, self._card, index)
+        self._card = driver.find_card(self._api, index)
+        self._info = driver.describe_card(self._api, self._card, index)
         self._context: Any = None
         self._modules: list[CudaModule] = []
         self._buffers: list[CudaMemory] = []
@@ -54,7 +60,7 @@ class CudaDevice(Device):
         self._zones: ZoneReader | None = None
         self._staging: Staging | None = None
         self._events: tuple[Any, Any] | None = None
-        self._heap = kernel_heap.Heap()
+        self._heap = Heap()
         self._hold: Any = None
 
     @property
@@ -88,7 +94,7 @@ class CudaDevice(Device):
             return
         if self.dead:
             driver.keep_forever((context, staging, events, hold_kernel))
-            with output.silenced():
+            with faults.silenced():
                 context.pop()
             return
         del staging, events, hold_kernel
@@ -139,7 +145,7 @@ class CudaDevice(Device):
                 self._staging = self._events = self._zones = None
                 self._context.pop()
                 self._context.detach()
-                kernel_heap.reset_context(self._index)
+                reset_context(self._index)
                 self._acquire()
                 self._heap.begin()
         with self.guard(f"making a heap of {_amount(self._heap.wanted)} for kernels (limits.heap)"):
@@ -198,7 +204,7 @@ class CudaDevice(Device):
         if _number(self._info.arch) < _FIRST_WITH_MAPS:
             raise DeviceError(f"{memory.name}: {self._info.name} is {self._info.arch}: tensor maps need sm_90 or later")
         with self.guard(f"encoding the tensor map of {memory.name}"):
-            return map_encoding.encode(given, memory.address)
+            return encode_tensor_map(given, memory.address)
 
     def free_all(self) -> None:
         """Free every buffer, texture and module; never raises."""
@@ -243,9 +249,9 @@ class CudaDevice(Device):
             for texture in self._textures:
                 texture.before_launch()
         starter = self._starter(module, kernel, function, shape)
-        printed = output.Printed()
+        printed = faults.Printed()
         try:
-            with output.captured() if module.prints else nullcontext(printed) as printed:
+            with faults.captured() if module.prints else nullcontext(printed) as printed:
                 elapsed_ms = self._run(lambda: starter(shape.grid, shape.block, packed, shape.shared))
         except driver.failures() as error:
             stderr, traps = printed.stderr, module.traps
@@ -260,7 +266,9 @@ class CudaDevice(Device):
     def timed_exactly(self) -> Iterator[None]:
         """Inside, the host's part of a launch is not in its time: each is queued behind a kernel that is still busy."""
         with self.guard("preparing exact timing"):
-            self._hold = self._api.module_from_buffer(busy_kernel.PTX.encode() + b"\0").get_function(busy_kernel.KERNEL)
+            self._hold = self._api.module_from_buffer(own_kernels.BUSY_PTX.encode() + b"\0").get_function(
+                own_kernels.BUSY_KERNEL
+            )
         try:
             yield
         finally:
@@ -281,13 +289,15 @@ class CudaDevice(Device):
         """
         advice = "`nvidia-smi` tells whether it is there; if it is: nvidia-smi --gpu-reset, or reboot"
         with self.guard(f"{self._info.name} does not answer ({advice})"):
-            function = self._api.module_from_buffer(health_probe.PTX.encode() + b"\0").get_function(health_probe.KERNEL)
-        memory = self.allocate("canary", health_probe.THREADS * 4, itemsize=4)
+            function = self._api.module_from_buffer(own_kernels.PROBE_PTX.encode() + b"\0").get_function(
+                own_kernels.PROBE_KERNEL
+            )
+        memory = self.allocate("canary", own_kernels.PROBE_THREADS * 4, itemsize=4)
         with self.guard(f"{self._info.name} does not answer ({advice})"):
             packed = memory.address.to_bytes(8, "little")
             starter = _plain_starter(function)
-            self._run(lambda: starter((1, 1, 1), (health_probe.THREADS, 1, 1), packed, 0))
-        wrong = int((memory.read() != health_probe.expected()).sum())
+            self._run(lambda: starter((1, 1, 1), (own_kernels.PROBE_THREADS, 1, 1), packed, 0))
+        wrong = int((memory.read() != own_kernels.probe_output()).sum())
         self.free_all()
         if wrong:
             raise DeviceError(f"{self._info.name} calculates wrong: {wrong} bytes of the canary kernel's; {advice}")
@@ -341,7 +351,7 @@ class CudaDevice(Device):
         assert self._events is not None
         start, end = self._events
         if self._hold is not None:
-            _plain_starter(self._hold)((1, 1, 1), (1, 1, 1), busy_kernel.ARGUMENTS, 0)
+            _plain_starter(self._hold)((1, 1, 1), (1, 1, 1), own_kernels.BUSY_ARGUMENTS, 0)
         start.record()
         start_kernel()
         end.record()
@@ -357,7 +367,7 @@ class CudaDevice(Device):
         if result is not None:
             memory, breach = result
             memory.fill_zones()
-            message = redzone.describe(breach, memory.name, memory.size, memory.itemsize)
+            message = describe_breach(breach, memory.name, memory.size, memory.itemsize)
             raise KernelFault("red-zone", f"{message}, in {kernel}")
 
     def _pinned(self) -> Staging:

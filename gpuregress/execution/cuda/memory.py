@@ -2,16 +2,132 @@
 
 from __future__ import annotations
 
+import ctypes
+import dataclasses
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import field
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
-from gpuregress.execution.cuda import redzone
+from gpuregress.execution.cuda import cooperative
 from gpuregress.foundation.errors import DeviceError
+from gpuregress.foundation.records import DEFAULT_HEAP
 from gpuregress.gpu.base import Bytes
+from gpuregress.gpu.records import Record
+
+ZONE_SIZE = 4096
+"""Bytes on each side: a whole block of 1024 threads that goes one element too far is caught."""
+
+
+_GOLDEN = 0x9E3779B97F4A7C15
+"""2⁶⁴ / φ, odd: its multiples modulo 2⁶⁴ are all different."""
+
+
+@lru_cache(maxsize=256)
+def zone_pattern(address: int) -> Bytes:
+    """The bytes of the zone at a device address."""
+    first = (address * _GOLDEN + 0xBADDC0DEBADDC0DE) % 2**64
+    words = np.arange(ZONE_SIZE // 8, dtype=np.uint64) * np.uint64(_GOLDEN) + np.uint64(first ^ (first >> 29))
+    zone = words.view(np.uint8)
+    zone.flags.writeable = False
+    return zone
+
+
+class Breach(Record):
+    """Changed bytes in a zone.
+
+    Attributes:
+        first: the first changed byte, counted from the buffer's start (negative before it).
+        last: the last one.
+        changed: how many changed between them, both included.
+        now: the first few bytes from `first` on.
+    """
+
+    first: int
+    last: int
+    changed: int
+    now: bytes
+
+
+def check_zones(before: Bytes, after: Bytes, size: int, address: int) -> Breach | None:
+    """Compare a buffer's zones with their patterns.
+
+    Args:
+        before: the zone in front of it, SIZE bytes.
+        after: the zone behind it, SIZE bytes.
+        size: the buffer's bytes.
+        address: the buffer's, on the device.
+
+    Returns:
+        The zone behind is looked at first: that is where kernels go wrong. None where both are untouched.
+    """
+    for zone, start in ((after, size), (before, -ZONE_SIZE)):
+        changed = np.flatnonzero(zone != zone_pattern(address + start))
+        if changed.size:
+            first, last = int(changed[0]), int(changed[-1])
+            return Breach(start + first, start + last, int(changed.size), zone[first : first + 16].tobytes())
+    return None
+
+
+def describe_breach(breach: Breach, name: str, size: int, itemsize: int) -> str:
+    """`4 bytes written behind x: bytes 4000 to 4003, at x[1000] (x has 1000), now 00 00 80 3f`."""
+    side = "behind" if breach.first >= size else "before"
+    span = breach.last - breach.first + 1
+    noun = "byte" if span == 1 else "bytes"
+    what = f"{breach.changed} {noun}" if breach.changed == span else f"{breach.changed} of {span} bytes"
+    span_text = f"byte {breach.first}" if span == 1 else f"bytes {breach.first} to {breach.last}"
+    index = breach.first // itemsize
+    shown = " ".join(f"{byte:02x}" for byte in breach.now[: min(span, 16)])
+    return f"{what} written {side} {name}: {span_text}, at {name}[{index}] ({name} has {size // itemsize}), now {shown}"
+
+
+@dataclasses.dataclass(slots=True)
+class Heap:
+    """The heap of a context.
+
+    Attributes:
+        wanted: bytes of it, by the case's job.
+        size: bytes that it was given.
+        is_used: whether a program was loaded whose kernels may have allocated.
+    """
+
+    wanted: int = DEFAULT_HEAP
+    size: int = DEFAULT_HEAP
+    is_used: bool = False
+
+    @property
+    def must_change(self) -> bool:
+        """Whether it has another size, or may hold what earlier kernels left."""
+        return self.is_used or self.size != self.wanted
+
+    def begin(self) -> None:
+        """Note that the context is a new one."""
+        self.size, self.is_used = DEFAULT_HEAP, False
+
+    def make(self, api: Any) -> None:
+        """Set the size in the current context, where no kernel has used its heap.
+
+        Args:
+            api: `pycuda.driver`.
+        """
+        if self.size != self.wanted:
+            api.Context.set_limit(api.limit.MALLOC_HEAP_SIZE, self.wanted)
+            self.size = self.wanted
+
+
+def reset_context(index: int) -> None:
+    """Destroy the primary context of a card, whoever else in this process holds it.
+
+    Args:
+        index: of the card, as CUDA counts.
+    """
+    card = ctypes.c_int()
+    cooperative.call("cuDeviceGet", ctypes.byref(card), index)
+    cooperative.call("cuDevicePrimaryCtxReset_v2", card)
+
 
 PIECE = 16 << 20
 """Bytes of one of the two pinned pieces that large reads and writes go through."""
@@ -59,7 +175,7 @@ class Staging:
         self.done[which].synchronize()
 
 
-@dataclass(slots=True)
+@dataclasses.dataclass(slots=True)
 class CudaMemory:
     """A buffer, or a module's variable; follows `devices.base.Memory`.
 
@@ -142,8 +258,8 @@ class CudaMemory:
     def fill_zones(self) -> None:
         """Write the pattern around the buffer."""
         with self._guard(f"writing around {self.name}"):
-            for address in (self.address - redzone.SIZE, self.address + self.size):
-                self._api.memcpy_htod(address, redzone.pattern(address))
+            for address in (self.address - ZONE_SIZE, self.address + self.size):
+                self._api.memcpy_htod(address, zone_pattern(address))
 
     def _check_range(self, offset: int, size: int) -> None:
         if offset < 0 or size < 0 or offset + size > self.size:
@@ -161,17 +277,17 @@ class ZoneReader:
     def __init__(self, api: Any, memories: tuple[CudaMemory, ...]) -> None:
         self._api = api
         self._memories = memories
-        self._pinned = api.pagelocked_empty(max(1, len(memories)) * 2 * redzone.SIZE, np.uint8)
+        self._pinned = api.pagelocked_empty(max(1, len(memories)) * 2 * ZONE_SIZE, np.uint8)
 
-    def breach(self) -> tuple[CudaMemory, redzone.Breach] | None:
+    def breach(self) -> tuple[CudaMemory, Breach] | None:
         """The first buffer around which something was written, in the order of allocation."""
-        zones = self._pinned.reshape(-1, 2, redzone.SIZE)
+        zones = self._pinned.reshape(-1, 2, ZONE_SIZE)
         for memory, (before, after) in zip(self._memories, zones, strict=False):
-            self._api.memcpy_dtoh_async(before, memory.address - redzone.SIZE, None)
+            self._api.memcpy_dtoh_async(before, memory.address - ZONE_SIZE, None)
             self._api.memcpy_dtoh_async(after, memory.address + memory.size, None)
         self._api.Context.synchronize()
         for memory, (before, after) in zip(self._memories, zones, strict=False):
-            breach = redzone.check(before, after, memory.size, memory.address)
+            breach = check_zones(before, after, memory.size, memory.address)
             if breach is not None:
                 return memory, breach
         return None

@@ -9,12 +9,28 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from gpuregress import toolchain
-from gpuregress.execution.cuda import clusters, cooperative
+from gpuregress.execution.cuda import cooperative
 from gpuregress.execution.cuda.memory import CudaMemory
 from gpuregress.foundation.errors import DeviceError, HarnessError
 from gpuregress.foundation.records import TENSOR_MAP_ALIGNMENT, DeviceInfo, Dim3, Entry, Program
 from gpuregress.gpu import occupancy
 from gpuregress.gpu.base import DeviceModule, KernelInfo
+
+_ENTRY = re.compile(r"\.entry\s+(?P<name>[\w$]+)\s*(?:\([^)]*\))?(?P<directives>[^{;]*)\{")
+_CLUSTER_SIZE = re.compile(r"\.reqnctapercluster\s+(\d+)(?:\s*,\s*(\d+))?(?:\s*,\s*(\d+))?")
+
+
+def cluster_sizes_in(ptx: str) -> dict[str, Dim3]:
+    """Return the mangled name of each kernel with a cluster size -> blocks along x, y, z.
+
+    Args:
+        ptx: a program.
+    """
+    if ".reqnctapercluster" not in ptx:
+        return {}
+    directives = {match["name"]: _CLUSTER_SIZE.search(match["directives"]) for match in _ENTRY.finditer(ptx)}
+    return {name: (int(size[1]), int(size[2] or 1), int(size[3] or 1)) for name, size in directives.items() if size}
+
 
 _TRAP = re.compile(r"^[ \t]*(?:@!?%\w+[ \t]+)?trap;", re.MULTILINE)
 
@@ -78,7 +94,7 @@ class CudaModule(DeviceModule):
         self._names = {entry.mangled: name for name, entry in program.entries.items()}
         self._ptx = ptx
         self.waiting = cooperative.kernels_in(ptx)
-        self._clusters = clusters.sizes_in(ptx)
+        self._clusters = cluster_sizes_in(ptx)
         self._told = toolchain.resources(program)
         self._functions: dict[str, tuple[Any, KernelInfo]] = {}
         self.prints = b"vprintf" in image or b"__assertfail" in image

@@ -1,6 +1,7 @@
-"""Clocks, temperature and modes of the cards from NVIDIA's management library (NVML), by the package nvidia-ml-py.
+"""Clocks, temperature and modes of the cards from NVIDIA's management library, NVML.
 
-It takes some 10 ms where nvidia-smi takes 100. Nothing here changes a card's state.
+It is asked through the package nvidia-ml-py, and takes some 10 ms where nvidia-smi takes 100. Nothing here changes a
+card's state.
 """
 
 from __future__ import annotations

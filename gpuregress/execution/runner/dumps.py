@@ -16,9 +16,9 @@ from gpuregress.foundation.numeric import ordinals
 from gpuregress.foundation.records import Buffer, Case, Dump, OverwrittenInput
 from gpuregress.gpu.base import Bytes, Memory
 from gpuregress.gpu.records import Record, replace
-from gpuregress.store.dumps import contents, digest, paths, writer
+from gpuregress.store.dumps import contents, files, writer
 from gpuregress.store.dumps.contents import DumpContents
-from gpuregress.store.dumps.header import Header
+from gpuregress.store.dumps.files import Header
 
 Array = npt.NDArray[np.generic]
 
@@ -164,7 +164,7 @@ class DumpFolder(Record):
         shape = buffer.shape if shape is None else shape
         header = Header(element, shape)
         if self.contents is not None:
-            linked = self.contents.link(path, digest.of_array(array, element), header)
+            linked = self.contents.link(path, writer.content_digest(array, element), header)
             if linked is not None:
                 return linked
         return self._added(
@@ -199,12 +199,12 @@ class DumpFolder(Record):
         return dump
 
     def _path(self, buffer: str) -> Path:
-        return paths.dump_path(self.folder, self.case.name, buffer, self.case.revision)
+        return files.dump_path(self.folder, self.case.name, buffer, self.case.revision)
 
 
 def digest_of(readout: BufferReader) -> str:
     """Compute the digest of a buffer on the device, piece by piece."""
-    raw = digest.RawDigest(readout.element)
+    raw = writer.RawDigest(readout.element)
     for piece in readout.pieces():
         raw.add(piece)
     return raw.hexdigest()

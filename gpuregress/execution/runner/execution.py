@@ -51,7 +51,7 @@ from gpuregress.gpu.base import Device, KernelInfo, LaunchReport, Memory
 from gpuregress.gpu.records import replace
 from gpuregress.gpu.schedules import ADVERSARIAL, FORWARD
 from gpuregress.jobs import inputs
-from gpuregress.store.dumps import digest
+from gpuregress.store.dumps import writer
 from gpuregress.store.dumps.contents import DumpContents
 from gpuregress.store.launch_log import LaunchLog
 
@@ -433,4 +433,4 @@ class _CaseRun:
         return {buffer.name: BufferReader(prepared[buffer.name], buffer).array() for buffer in symbols}
 
     def _digest(self, name: str, array: Array) -> str:
-        return digest.of_array(array, dtypes.parse(self._case.buffers[name].dtype))
+        return writer.content_digest(array, dtypes.parse(self._case.buffers[name].dtype))

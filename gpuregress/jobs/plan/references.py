@@ -22,7 +22,7 @@ from gpuregress.jobs.spec.resolve.buffers import FindEarlier, data_file
 from gpuregress.jobs.spec.resolve.scope import Scope, existing_user_function
 
 if TYPE_CHECKING:
-    from gpuregress.store.dumps.header import Header
+    from gpuregress.store.dumps.files import Header
 from gpuregress.foundation import storage
 from gpuregress.foundation.errors import UsageError
 from gpuregress.foundation.records import Baseline, InputFile

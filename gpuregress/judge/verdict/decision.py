@@ -165,6 +165,7 @@ def expected_sides(buffers: Sequence[BufferVerdict]) -> tuple[str, ...]:
     return tuple(name for name in _EXPECTED_SIDES if name in sides)
 
 
+_JOB_ERRORS = "JobErrors"
 # A GPU's names of faults that the CPU device determines more exactly.
 _GPU_NAMES = {
     "out-of-bounds": ("illegal-access", "red-zone"),
@@ -356,8 +357,10 @@ def broken(
     """
     first, notes = first_line(errors[0]), tuple(errors[1:])
     if case is None:
-        return Verdict(job, job, "error", first, notes=notes, exit_code=exit_code, location=location)
-    return _without_buffers(case, "error", first, notes=notes, exit_code=exit_code, location=location)
+        return Verdict(job, job, "error", first, notes=notes, exit_code=exit_code, location=location, error=_JOB_ERRORS)
+    return _without_buffers(
+        case, "error", first, notes=notes, exit_code=exit_code, location=location, error=_JOB_ERRORS
+    )
 
 
 def skipped(case: Case, reason: str) -> Verdict:

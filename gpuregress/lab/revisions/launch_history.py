@@ -19,7 +19,7 @@ from gpuregress.session.runs import results
 from gpuregress.session.runs.results import FinishedCase
 from gpuregress.store import launch_log
 from gpuregress.store.baselines import BaselineStore
-from gpuregress.store.dumps import paths
+from gpuregress.store.dumps import files
 from gpuregress.store.project import Project
 
 LAUNCHES = "launches"
@@ -149,14 +149,14 @@ def _texts(project: Project, case: Case, dumps: Mapping[str, Path]) -> dict[int,
     run = _run_of(case, dumps) or _accepted_run(project, case, dumps)
     if run is None or not (run / LAUNCHES).is_dir():
         return {}
-    revisions = {named[1] for path in dumps.values() if (named := paths.split_name(path.name))}
+    revisions = {named[1] for path in dumps.values() if (named := files.split_name(path.name))}
     after: dict[int, dict[str, Path]] = {}
     for folder in (run / LAUNCHES).iterdir():
         own = folder.joinpath(*case.name.split("/"))
         if not folder.name.isdigit() or not own.is_dir():
             continue
         for path in own.iterdir():
-            named = paths.split_name(path.name)
+            named = files.split_name(path.name)
             if named is not None and named[1] in revisions:
                 after.setdefault(int(folder.name), {})[named[0]] = path
     return after

@@ -22,7 +22,7 @@ from gpuregress.lab.revisions.repository import Repository
 from gpuregress.session.runs import results, run_folders
 from gpuregress.store import remote
 from gpuregress.store.baselines import BaselineStore
-from gpuregress.store.dumps import paths
+from gpuregress.store.dumps.files import split_name
 from gpuregress.store.project import Project
 
 BASELINE = "baseline"
@@ -73,7 +73,7 @@ def revisions(project: Project, case: Case) -> Iterator[str]:
     for folder in (project.baselines.joinpath(*case.name.split("/")), *_folders(project, case)):
         if folder.is_dir():
             for path in folder.iterdir():
-                named = paths.split_name(path.name)
+                named = split_name(path.name)
                 if named and path.is_file() and named[0] in case.buffers:
                     yield named[1]
 

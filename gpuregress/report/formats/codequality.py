@@ -7,7 +7,7 @@ from typing import Any
 
 from gpuregress.foundation.escapes import json_text
 from gpuregress.foundation.records import RunSummary
-from gpuregress.report.formats.entries import ReportEntry, entries
+from gpuregress.report.entries import ReportEntry, entries
 from gpuregress.report.formats.sarif import fingerprint
 
 _NO_FILE = "gpuregress.yaml"

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from gpuregress.foundation.records import RunSummary
+from gpuregress.report.entries import ReportEntry, entries, title
 from gpuregress.report.formats import markdown
-from gpuregress.report.formats.entries import ReportEntry, entries, title
 
 MOST_ANNOTATIONS = 10
 """GitHub shows ten errors of a step; further ones are dropped without a word."""

@@ -10,7 +10,7 @@ from junitparser import Error, Failure, JUnitXml, Skipped, TestCase, TestSuite
 
 from gpuregress.foundation.escapes import inert, visible
 from gpuregress.foundation.records import RunSummary
-from gpuregress.report.formats.entries import ReportEntry, entries
+from gpuregress.report.entries import ReportEntry, entries
 
 # What XML 1.0 cannot hold, not even escaped, and what is no control character.
 _NOT_XML = re.compile("[\ufffe\uffff]")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from gpuregress.foundation.escapes import one_line
 from gpuregress.foundation.records import RunSummary
-from gpuregress.report.formats.entries import ReportEntry, entries, title
+from gpuregress.report.entries import ReportEntry, entries, title
 
 MOST_ROWS = 100
 MOST_DETAILED = 20

@@ -10,7 +10,7 @@ from urllib.parse import quote
 from gpuregress import __version__
 from gpuregress.foundation.escapes import json_text, visible
 from gpuregress.foundation.records import RunSummary
-from gpuregress.report.formats.entries import ReportEntry, entries
+from gpuregress.report.entries import ReportEntry, entries
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 RULES: dict[str, str] = {

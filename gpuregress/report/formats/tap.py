@@ -9,7 +9,7 @@ from pathlib import Path
 
 from gpuregress.foundation.escapes import one_line
 from gpuregress.foundation.records import RunSummary
-from gpuregress.report.formats.entries import ReportEntry, entries
+from gpuregress.report.entries import ReportEntry, entries
 
 _SPECIAL = re.compile(r"[\\#]")
 _NOT_YAML = re.compile("[\ufffe\uffff]")

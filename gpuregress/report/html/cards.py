@@ -11,7 +11,7 @@ from markupsafe import Markup
 
 from gpuregress.foundation.records import BufferImage, PastResult, from_json
 from gpuregress.gpu.records import Record
-from gpuregress.report import device_marks, tolerance_text
+from gpuregress.report import case_lines
 from gpuregress.report.html import pictures, trend
 from gpuregress.report.html.scales import index_text
 from gpuregress.report.html.templates import fragment
@@ -41,7 +41,7 @@ class RunFacts(Record):
 
     def past(self, entry: Mapping[str, Any]) -> Sequence[PastResult]:
         """The past results of a case on its kind of device, the newest first."""
-        case, kind = device_marks.parts(entry["case"])
+        case, kind = case_lines.parts(entry["case"])
         return self.trends(case, entry["device"] or kind)
 
     def commit(self, entry: Mapping[str, Any]) -> str:
@@ -79,7 +79,7 @@ def card(entry: Mapping[str, Any], anchor: str, facts: RunFacts, *, is_open: boo
 
 def command(entry: Mapping[str, Any], facts: RunFacts) -> str:
     """The command that runs the case alone, on the device where it ran."""
-    case, kind = device_marks.parts(entry["case"])
+    case, kind = case_lines.parts(entry["case"])
     device = str(entry.get("device") or kind or facts.of(entry, "device"))
     chosen = ["--device", device] if device and "," not in device and " " not in device else []
     return shlex.join(["gpuregress", "run", case, *chosen])
@@ -98,7 +98,7 @@ def _facts(entry: Mapping[str, Any], facts: RunFacts) -> list[tuple[str, str]]:
         ("device", f"{device} ({model})" if model else device),
         ("compiler", facts.of(entry, "compiler")),
         ("time", f"{entry['seconds']:.3f} s"),
-        ("tolerance", f"{tolerance_text.percentage(float(share))} used" if share is not None else ""),
+        ("tolerance", f"{case_lines.percentage(float(share))} used" if share is not None else ""),
     ]
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -56,7 +55,8 @@ def grouped(failed: Sequence[Mapping[str, Any]], spaces: Sequence[Mapping[str, A
 def cause(entry: Mapping[str, Any]) -> str:
     """The cause of a failure in words that are the same for all cases that failed alike.
 
-    It is the entry's own, or else made of the fault's kind, the buffers with their strongest patterns, or the message.
+    It is the entry's own, or else, in results of an earlier version, made of the fault's kind or the buffers with their
+    strongest patterns.
     """
     if entry.get("cause"):
         return str(entry["cause"])
@@ -64,7 +64,7 @@ def cause(entry: Mapping[str, Any]) -> str:
     if fault:
         return str(fault["kind"])
     parts = [_of_buffer(buffer) for buffer in entry["buffers"] if buffer["verdict"] == "differ"]
-    return ", ".join(dict.fromkeys(parts)) or re.sub(r"\d+", "#", str(entry["reason"]))
+    return ", ".join(dict.fromkeys(parts))
 
 
 def _of_buffer(buffer: Mapping[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""Pictures of a buffer: panels of a matrix side by side, or plots over the index of a buffer with one axis."""
+"""Pictures of a buffer: panels of a matrix side by side, or plots over the index."""
 
 from __future__ import annotations
 

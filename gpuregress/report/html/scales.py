@@ -1,4 +1,4 @@
-"""Scales of the page's pictures: colours, the logarithmic axis, bytes of an image as numbers and as pixels.
+"""Scales of pictures: colours, the logarithmic axis, bytes of an image as numbers and pixels.
 
 Errors are drawn in viridis (S. van der Walt and N. Smith, CC0), the largest darkest: its lightness is monotonic, so it
 reads the same with a deficiency of colour vision, in grey and in print. Values and shares are drawn in greys. None of

@@ -1,4 +1,4 @@
-"""Sections of the page of a run: changes of a night, times, variants, coverage, costs, parameters, every case."""
+"""Sections of the page of a run, from the changes of a night to the table of every case."""
 
 from __future__ import annotations
 

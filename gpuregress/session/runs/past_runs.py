@@ -15,7 +15,7 @@ from gpuregress.jobs import plan
 from gpuregress.judge import timing_comparison
 from gpuregress.report import morning
 from gpuregress.session.runs import history_entry, journal, results, run_folders
-from gpuregress.store.history import FAILING, History, natural_order, periods, steps
+from gpuregress.store.history import FAILING, History, periods, series
 from gpuregress.store.history.series import device_kind
 from gpuregress.store.project import Project
 
@@ -198,7 +198,7 @@ def overview(history: History, runs: Sequence[PastRun], wanted: WantedCases) -> 
             if result.case in wanted.names:
                 key = result.case, device_kind(result.device), source_of(run)
                 found.setdefault(key, {})[position] = result
-    ordered = sorted(found, key=lambda one: (natural_order.key(one[0]), *one[1:]))
+    ordered = sorted(found, key=lambda one: (series.natural_key(one[0]), *one[1:]))
     return Overview(tuple(counted), tuple(CaseTrend(*one, found[one]) for one in ordered))
 
 
@@ -229,7 +229,7 @@ def failing(history: History, runs: Sequence[PastRun], wanted: WantedCases) -> t
                 open_series.setdefault(key, []).append(run)
             elif result.verdict == "pass":
                 closed.add(key)
-    ordered = sorted(open_series, key=lambda one: (natural_order.key(one[0]), *one[1:]))
+    ordered = sorted(open_series, key=lambda one: (series.natural_key(one[0]), *one[1:]))
     return tuple(_failing_case(history, *key[:2], open_series[key]) for key in ordered)
 
 
@@ -254,7 +254,7 @@ def all_results(history: History, runs: Sequence[PastRun], names: frozenset[str]
     """
     for run in reversed(runs):
         found = [result for result in history.results_of(run) if result.case in names]
-        yield from sorted(found, key=lambda one: (natural_order.key(one.case), one.device))
+        yield from sorted(found, key=lambda one: (series.natural_key(one.case), one.device))
 
 
 def case_results(
@@ -262,7 +262,7 @@ def case_results(
 ) -> Iterator[PastResult]:
     """Yield the last results of some cases in some runs, case by case in natural order, the oldest first."""
     inside = {(run.run, run.host) for run in runs}
-    for name in sorted(names, key=natural_order.key):
+    for name in sorted(names, key=series.natural_key):
         found = [one for one in history.trend(name, None) if (one.run, one.host) in inside]
         yield from reversed(found[:last])
 
@@ -302,7 +302,7 @@ def timing_steps(
     for result in results:
         by_case.setdefault((result.case, device_kind(result.device)), []).append(result)
     for (case, kind), past in sorted(by_case.items()):
-        for step in steps.find(past)[-_MOST_STEPS:]:
+        for step in series.find_steps(past)[-_MOST_STEPS:]:
             yield f"{case} on {kind}: {_step_text(step, past[0].started, is_gone)}"
     gpu = (one for (_, kind), past in by_case.items() if kind != "cpu" for one in past)
     measured = timing_comparison.false_alarms_among((one.case, one.samples) for one in gpu if one.samples)

@@ -21,7 +21,7 @@ from gpuregress.report import coverage_report, json_report, morning, terminal
 from gpuregress.session.runs import journal, run_folders
 from gpuregress.session.runs.journal import Journal, JournalEnd, JournalEntry, JournalWriter
 from gpuregress.store import launch_log
-from gpuregress.store.dumps import integrity
+from gpuregress.store.dumps import files
 
 _ADVICE = f"remove it: all that it holds is in {journal.FILE}, too"
 
@@ -250,7 +250,7 @@ def verify_dump(path: Path, case: str, runs: Path) -> None:
         return
     for dump in _written_dumps(run, file.stat().st_mtime_ns).get(case, ()):
         if Path(dump.path).name == path.name:
-            integrity.verify(replace(dump, path=str(path)))
+            files.verify(replace(dump, path=str(path)))
 
 
 def verify_inputs(case: Case, runs: Path) -> None:

@@ -5,6 +5,7 @@ Its last line is a digest of all above, so that an edit by hand is refused.
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import field
 
-from gpuregress.foundation.errors import BaselineError
+from gpuregress.foundation.errors import BaselineError, GpuregressError
 from gpuregress.foundation.records import (
     Acceptance,
     AcceptedTiming,
@@ -28,6 +29,8 @@ from gpuregress.foundation.records import (
 )
 from gpuregress.foundation.storage import digest_text
 from gpuregress.gpu.records import Record
+from gpuregress.toolchain import build_cubin, cubin
+from gpuregress.toolchain.cache import digest as digest_of
 
 if TYPE_CHECKING:
     from gpuregress.foundation.document.yaml_parser import YamlResult
@@ -173,12 +176,11 @@ def _code(case: Case, outcome: Outcome, programs: Sequence[Program]) -> str:
     """A digest of the code that a timed case ran on its device."""
     if case.settings.timing is None or outcome.device is None:
         return ""
-    from gpuregress.store.baselines import machine_code  # noqa: PLC0415 - few cases are timed
 
     if outcome.device.name.startswith("cuda"):
-        digests = [machine_code.digest(machine_code.cubin_of(program)) for program in programs]
+        digests = [digest(cubin_of(program)) for program in programs]
     else:
-        digests = [machine_code.digest(program.ptx) for program in programs]
+        digests = [digest(program.ptx) for program in programs]
     return digest_text(" ".join(digests).encode()) if all(digests) else ""
 
 
@@ -206,3 +208,36 @@ def _without_folders(options: Sequence[str]) -> tuple[str, ...]:
 
 def _line(error: Exception) -> str:
     return " ".join(str(error).split())[:200]
+
+
+_SAYS_NOTHING = re.compile(rb"^[ \t]*(?:\.loc\b|\.file\b|//)[^\n]*\n|[ \t]*//[^\n]*", re.MULTILINE)
+_SECTION = re.compile(rb"^[ \t]*\.section\b[^{]*\{[^}]*\}", re.MULTILINE)
+
+
+@functools.lru_cache(maxsize=256)
+def digest(path: str) -> str:
+    """A digest of a cubin's or a PTX file's code; "" where the file is gone or cannot be read.
+
+    Args:
+        path: absolute; what is there never changes, for compiled programs are found by content.
+    """
+    if not path:
+        return ""
+    try:
+        data = Path(path).read_bytes()
+        if path.endswith(".cubin"):
+            return digest_of([part for named in cubin.code_sections(data) for part in named])
+    except (OSError, ValueError):
+        return ""
+    return digest_of([_SECTION.sub(b"", _SAYS_NOTHING.sub(b"", data))])
+
+
+def cubin_of(program: Program) -> str:
+    """The path of the cubin that a GPU ran, "" where it is not known.
+
+    A worker assembles what its device needs, so the program of a first run names no cubin, and the next one does.
+    """
+    try:
+        return build_cubin(program).cubin
+    except GpuregressError:
+        return ""

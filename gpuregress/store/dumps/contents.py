@@ -22,7 +22,7 @@ from gpuregress.foundation.errors import DumpError, StorageError
 from gpuregress.foundation.records import Dump
 from gpuregress.gpu.records import Record
 from gpuregress.store.dumps import writer
-from gpuregress.store.dumps.header import Header
+from gpuregress.store.dumps.files import Header
 
 
 class DumpContents(Record):

@@ -20,7 +20,7 @@ from gpuregress.foundation.dtypes import ElementType
 from gpuregress.foundation.errors import DumpError
 from gpuregress.gpu.records import Record
 from gpuregress.store.dumps import parse, reader
-from gpuregress.store.dumps.header import Header
+from gpuregress.store.dumps.files import Header
 from gpuregress.store.dumps.reader import MappedDump, mapped, newlines, rest_lines, wrong_count
 
 DENSE = 0.015

@@ -6,18 +6,21 @@ A buffer whose bytes are already on disk as a dump is copied instead of formatte
 from __future__ import annotations
 
 import contextlib
+import io
 import math
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import numpy.typing as npt
 import xxhash
 
-from gpuregress.foundation.dtypes import ElementType
+from gpuregress.foundation.dtypes import CANONICAL_NAN, ElementType, Scalar
 from gpuregress.foundation.errors import DumpError, StorageError
+from gpuregress.foundation.numeric import decimals
 from gpuregress.foundation.records import Dump
 from gpuregress.foundation.storage import (
     FrameWriter,
@@ -31,9 +34,101 @@ from gpuregress.foundation.storage import (
     text_pieces,
     text_size,
 )
-from gpuregress.store.dumps import digest, reader
-from gpuregress.store.dumps.format import lines
-from gpuregress.store.dumps.header import Header
+from gpuregress.store.dumps import reader
+from gpuregress.store.dumps.files import Header
+
+if TYPE_CHECKING:
+    import polars as pl
+
+MOST_WITHOUT_POLARS = 1 << 13
+"""Numbers up to which `decimals` takes less time than loading polars."""
+
+
+def lines(array: npt.NDArray[np.generic], element_type: ElementType) -> bytes | memoryview:
+    """Format elements: one a line, its parts separated by a space.
+
+    Args:
+        array: one dimension, dtype `element_type.storage`.
+        element_type: of the elements.
+    """
+    columns = zip(element_type.parts, element_type.columns(array), strict=True)
+    if "polars" not in sys.modules and array.size * len(element_type.parts) <= MOST_WITHOUT_POLARS:
+        words = [decimals.words(column, part.scalar, nan_bits=True) for part, column in columns]
+        return "".join(f"{' '.join(row)}\n" for row in zip(*words, strict=True)).encode("ascii")
+    import polars as pl  # noqa: PLC0415 - costs a tenth of a second, needed only where something is written
+
+    frame = pl.DataFrame([_series(column, part.scalar).alias(str(k)) for k, (part, column) in enumerate(columns)])
+    text = io.BytesIO()
+    frame.write_csv(text, include_header=False, separator=" ", quote_style="never", null_value="nan")
+    return text.getbuffer()
+
+
+def _series(column: npt.NDArray[np.generic], scalar: Scalar) -> pl.Series:
+    import polars as pl  # noqa: PLC0415 - see lines
+
+    column = np.ascontiguousarray(column)
+    if scalar.kind == "bool":
+        return pl.Series(column.view(np.uint8))  # a byte that is neither 0 nor 1 prints as its number
+    if not scalar.is_float:
+        return pl.Series(column)
+    bits = column.view(f"<u{scalar.size}")
+    numbers = decimals.shortest(bits, scalar) if scalar.size == 2 else column
+    nans = np.flatnonzero(np.isnan(numbers))
+    if nans.size == 0:
+        return pl.Series(numbers)
+    if (bits[nans] == CANONICAL_NAN[scalar.name]).all():
+        return pl.Series(numbers, nan_to_null=True)  # which lines() writes as `nan`
+    patterns, inverse = np.unique(bits[nans], return_inverse=True)
+    words = pl.Series([decimals.nan_word(int(pattern), scalar) for pattern in patterns])
+    return pl.Series(numbers).cast(pl.String).scatter(nans, words.gather(inverse))
+
+
+PIECE = 1 << 20
+
+
+class RawDigest:
+    """Streaming digest of a buffer.
+
+    Args:
+        element_type: of every piece; a record's padding counts as zero.
+    """
+
+    def __init__(self, element_type: ElementType) -> None:
+        self._type = element_type
+        self._hash = xxhash.xxh3_128()
+
+    def add(self, array: npt.NDArray[np.generic]) -> None:
+        """Add the next elements, row by row; any shape, dtype `element_type.storage`."""
+        flat = np.ascontiguousarray(array).reshape(-1)
+        if sum(part.scalar.size for part in self._type.parts) == self._type.size:
+            self._hash.update(flat.view(np.uint8).data)
+            return
+        for start in range(0, flat.size, PIECE):
+            self._hash.update(_zero_padding(flat[start : start + PIECE]).view(np.uint8).data)
+
+    def hexdigest(self) -> str:
+        """32 hexadecimal digits."""
+        return self._hash.hexdigest()
+
+
+def content_digest(array: npt.NDArray[np.generic], element_type: ElementType) -> str:
+    """Digest an array's raw bytes, row by row; a record's padding counts as zero.
+
+    Args:
+        array: any shape, dtype `element_type.storage`.
+        element_type: of its elements.
+    """
+    digest = RawDigest(element_type)
+    digest.add(array)
+    return digest.hexdigest()
+
+
+def _zero_padding(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    clean: npt.NDArray[Any] = np.zeros(array.shape, array.dtype)
+    for name in array.dtype.names or ():
+        clean[name] = array[name]
+    return clean
+
 
 PIECE = 1 << 20
 """Elements formatted at a time, which bounds the memory of writing."""
@@ -67,7 +162,7 @@ class DumpWriter:
         self._path, self._type, self._shape = path, element_type, shape
         self._durable, self._most = durable, compress_above
         self._left, self._done = math.prod(shape), 0
-        self._raw = digest.RawDigest(element_type)
+        self._raw = RawDigest(element_type)
         self._text, self._size = xxhash.xxh3_128(), 0
         self._stack = contextlib.ExitStack()
         self._file = self._stack.enter_context(atomic(path, durable=durable))
@@ -199,7 +294,7 @@ def write(
         StorageError: the disk is full, or fails.
     """
     if known:
-        raw = digest.of_array(array, element_type)
+        raw = content_digest(array, element_type)
         copied = copy_known(path, raw, element_type, shape, known, durable=durable, compress_above=compress_above)
         if copied is not None:
             return copied

@@ -24,7 +24,7 @@ from gpuregress.foundation.records import (
 )
 from gpuregress.foundation.storage import digest_text
 from gpuregress.gpu.records import Record
-from gpuregress.store.history.schema import EXTENT_COLUMNS, NUMBER_COLUMNS, RUN_COLUMNS, TEXT_COLUMNS
+from gpuregress.store.history.database import EXTENT_COLUMNS, NUMBER_COLUMNS, RUN_COLUMNS, TEXT_COLUMNS
 
 _INSERT_RUN = (
     f"INSERT INTO runs ({', '.join((*RUN_COLUMNS, 'seal'))}) "  # noqa: S608 - constants

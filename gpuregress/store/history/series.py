@@ -1,9 +1,25 @@
-"""Statuses, kinds of devices and the order of runs that make the results of a case one series."""
+"""Series of the results of a case: the order of runs and names, and steps in the times.
+
+A step is where a new level of the times began, and with which commit. Binary segmentation: the cut with the largest
+CUSUM statistic of the log times splits the series, if a permutation test says that so large a statistic is no chance,
+and each part is searched in turn. Instruction counts are exact, so there each change is a step. A. Sen, M. S.
+Srivastava, On Tests for Detecting Change in Mean, Annals of Statistics 3, 1975.
+"""
 
 from __future__ import annotations
 
 import bisect
+import itertools
+import math
+import re
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Literal
+
+from gpuregress.foundation.records import PastResult, TimingStep
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
 
 FAILING = frozenset(("differ", "new", "fault", "timeout", "error"))
 """Statuses that fail a night."""
@@ -54,3 +70,129 @@ def _longest_in_order(texts: Sequence[str]) -> list[int]:
 def device_kind(device: str) -> str:
     """Return `cuda` of `cuda:3`: cases move between the cards of a host."""
     return device.partition(":")[0]
+
+
+_NUMBER = re.compile(r"([0-9]+)")
+NaturalKey = tuple[tuple[tuple[tuple[int, str], ...], ...], str]
+
+
+def natural_key(name: str) -> NaturalKey:
+    """Return a sort key: by job, then by parameters; names that differ in leading zeros alone keep a fixed order."""
+    return tuple(map(_part_key, name.split("/"))), name
+
+
+def _part_key(part: str) -> tuple[tuple[int, str], ...]:
+    return tuple((int(word), "") if at % 2 else (-1, word) for at, word in enumerate(_NUMBER.split(part)))
+
+
+LEVEL = 0.01
+"""Probability of a step without cause, in one series."""
+SHORTEST = 3
+"""Results that a level has at least: a single slow night is none."""
+SMALLEST = 0.02
+"""Steps of less are not reported."""
+_PERMUTATIONS = 999
+_SEED = 20261122
+"""Any number: the same history has the same steps in every report."""
+
+
+def find_steps(past: Sequence[PastResult]) -> tuple[TimingStep, ...]:
+    """The steps of a case on one model of device, the oldest first.
+
+    Args:
+        past: its results on one kind of device, the newest first; those on another model than the newest are left out.
+    """
+    measure = _measure(past)
+    series = [(one, value) for one in reversed(_of_newest_model(past)) if (value := _value(one, measure))]
+    if len(series) < 2:
+        return ()
+    values = [value for _, value in series]
+    cuts = _changes(values) if measure == "instructions" else sorted(_cuts(values, 0, len(values)))
+    edges = [0, *cuts, len(values)]
+    levels = [_median(values[start:end]) for start, end in itertools.pairwise(edges)]
+    return tuple(
+        TimingStep(measure, before, after, after / before, series[cut][0])
+        for cut, (before, after) in zip(cuts, itertools.pairwise(levels), strict=True)
+        if abs(math.log(after / before)) > math.log1p(SMALLEST)
+    )
+
+
+def level_since(
+    past: Iterable[PastResult], measure: Literal["time", "instructions"], expected: float, actual: float
+) -> PastResult | None:
+    """The first result of the unbroken series that is nearer to the present level than to the accepted one.
+
+    Args:
+        past: results of the case on one model of device, the newest first, without the present one.
+        measure: what is compared.
+        expected: the accepted level: ms, or instructions.
+        actual: the present one.
+
+    Returns:
+        None where the newest of them is nearer to the accepted level: it began now.
+    """
+    first, middle = None, math.sqrt(expected * actual)
+    for one in past:
+        value = _value(one, measure)
+        if value is None:
+            continue
+        if (value > middle) != (actual > middle):
+            break
+        first = one
+    return first
+
+
+def _measure(past: Sequence[PastResult]) -> Literal["time", "instructions"]:
+    return "instructions" if past and past[0].instructions else "time"
+
+
+def _of_newest_model(past: Sequence[PastResult]) -> list[PastResult]:
+    is_counted = _measure(past) == "instructions"  # the same on each host
+    return [one for one in past if is_counted or one.model == past[0].model]
+
+
+def _value(one: PastResult, measure: str) -> float | None:
+    """Instructions, or the median of the samples in ms; the time of a single launch holds too much of the host."""
+    if measure == "instructions":
+        return float(one.instructions) if one.instructions else None
+    return 1000 * _median(one.samples) if one.samples and min(one.samples) > 0 else None
+
+
+def _median(values: Sequence[float]) -> float:
+    ordered, middle = sorted(values), len(values) // 2
+    return ordered[middle] if len(ordered) % 2 else (ordered[middle - 1] + ordered[middle]) / 2
+
+
+def _changes(values: Sequence[float]) -> list[int]:
+    return [number for number in range(1, len(values)) if values[number] != values[number - 1]]
+
+
+def _cuts(values: Sequence[float], start: int, end: int) -> list[int]:
+    """The numbers of the values at which new levels begin, between `start` and `end` (exclusive)."""
+    if end - start < 2 * SHORTEST:
+        return []
+    import numpy as np  # noqa: PLC0415 - only series that are long enough need it
+
+    logs = np.log(np.asarray(values[start:end], np.float64))
+    statistics = _statistics(logs[np.newaxis])[0]
+    cut = int(statistics.argmax())
+    random = np.random.default_rng(_SEED)
+    shuffled = random.permuted(np.tile(logs, (_PERMUTATIONS, 1)), axis=1)
+    larger = int((_statistics(shuffled).max(axis=1) >= statistics[cut] * (1 - 1e-12)).sum())
+    if (larger + 1) / (_PERMUTATIONS + 1) > LEVEL:
+        return []
+    at = start + SHORTEST + cut
+    return [*_cuts(values, start, at), at, *_cuts(values, at, end)]
+
+
+def _statistics(rows: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """The CUSUM statistic of each cut that leaves `SHORTEST` values on both sides: a scaled difference of means."""
+    import numpy as np  # noqa: PLC0415 - as above
+
+    count = rows.shape[1]
+    sizes = np.arange(SHORTEST, count - SHORTEST + 1)
+    sums = np.cumsum(rows, axis=1)
+    before = sums[:, sizes - 1] / sizes
+    after = (sums[:, -1:] - sums[:, sizes - 1]) / (count - sizes)
+    scaled: npt.NDArray[np.float64] = np.abs(before - after) * np.sqrt(sizes * (count - sizes) / count)
+    return scaled

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from gpuregress.cli.runs.accuracy import _buffer
+from gpuregress.cli.measure import _buffer
 from gpuregress.foundation.records import BufferAccuracy, ResultAccuracy
 from gpuregress.gpu.accuracy import Cancellation, InaccurateElement, LineError, Restart
 from gpuregress.gpu.records import replace

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from gpuregress.cli.runs.scheduler_options import SCHEDULERS
+from gpuregress.cli.nightly import SCHEDULERS
 from tests.workshop import Workshop
 
 

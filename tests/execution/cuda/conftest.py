@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gpuregress import toolchain
-from gpuregress.execution.cuda import card_properties, driver, nvml
+from gpuregress.execution.cuda import driver, nvml
 from gpuregress.execution.cuda.device import CudaDevice
 from gpuregress.execution.cuda.module import CudaModule
 from tests.execution.cuda.fake_api import FakeApi
@@ -19,7 +19,7 @@ from tests.execution.cuda.fake_card import KERNELS, program_in
 def api(monkeypatch: pytest.MonkeyPatch) -> FakeApi:
     fake = FakeApi(KERNELS)  # type: ignore[arg-type] # functions of the right shape
     monkeypatch.setattr(driver, "api", lambda: fake)
-    monkeypatch.setattr(card_properties, "_release", lambda: "")  # a host with a GPU has its own
+    monkeypatch.setattr(driver, "_release", lambda: "")  # a host with a GPU has its own
     monkeypatch.setattr(nvml, "cards", lambda _bus: ({"uuid": "GPU-1", "driver": "580.1"},))
     monkeypatch.setattr(toolchain, "resources", lambda _program: {"fill": {"spill": 12}})
     return fake

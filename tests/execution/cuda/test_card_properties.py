@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from gpuregress.execution.cuda import card_properties
+from gpuregress.execution.cuda import driver
 
 
 def test_a_uuid_is_written_as_nvidia_smi_writes_it() -> None:
     raw = bytes.fromhex("6f0c1e2d3a4b5c6d7e8f901a2b3c4d5e")
-    assert card_properties.uuid_text(raw) == "GPU-6f0c1e2d-3a4b-5c6d-7e8f-901a2b3c4d5e"
+    assert driver.uuid_text(raw) == "GPU-6f0c1e2d-3a4b-5c6d-7e8f-901a2b3c4d5e"
 
 
 @pytest.mark.parametrize(
@@ -24,8 +24,8 @@ def test_a_uuid_is_written_as_nvidia_smi_writes_it() -> None:
 def test_the_driver_s_release_is_the_kernel_module_s(tmp_path: Path, line: str, release: str) -> None:
     file = tmp_path / "version"
     file.write_text(f"{line}\nGCC version:  gcc version 13.3.0\n")
-    assert card_properties._release(file) == release
+    assert driver._release(file) == release
 
 
 def test_no_kernel_module_tells_nothing(tmp_path: Path) -> None:
-    assert card_properties._release(tmp_path / "version") == ""
+    assert driver._release(tmp_path / "version") == ""

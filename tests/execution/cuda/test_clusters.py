@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from gpuregress.execution.cuda.clusters import sizes_in
+from gpuregress.execution.cuda.module import cluster_sizes_in
 
 PTX = """\
 .version 9.0
@@ -34,9 +34,9 @@ PTX = """\
 
 
 def test_the_kernels_that_say_so() -> None:
-    assert sizes_in(PTX) == {"wide": (4, 2, 1), "short": (3, 1, 1), "deep": (1, 1, 2)}
+    assert cluster_sizes_in(PTX) == {"wide": (4, 2, 1), "short": (3, 1, 1), "deep": (1, 1, 2)}
 
 
 @pytest.mark.parametrize("ptx", ["", PTX.replace(".reqnctapercluster", ".maxntid")])
 def test_most_programs_say_nothing(ptx: str) -> None:
-    assert sizes_in(ptx) == {}
+    assert cluster_sizes_in(ptx) == {}

@@ -7,10 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gpuregress.execution.cuda import cooperative, redzone
+from gpuregress.execution.cuda import cooperative, memory, own_kernels
 from gpuregress.execution.cuda.device import CudaDevice
 from gpuregress.execution.cuda.module import CudaModule
-from gpuregress.execution.cuda.own_kernels import busy_kernel, health_probe
 from gpuregress.foundation.errors import DeviceError, KernelFault
 from gpuregress.foundation.records import LaunchShape, Program
 from tests.execution.cuda.fake_api import FakeApi, pointer
@@ -50,7 +49,7 @@ def test_a_write_into_a_zone_is_a_fault(device: CudaDevice, module: CudaModule, 
 def test_exact_timing_queues_behind_a_busy_card(api: FakeApi, device: CudaDevice, module: CudaModule) -> None:
     with device.timed_exactly():
         launch(device, module, "fill")
-    assert api.queued == [busy_kernel.KERNEL, "event", "fill", "event"]
+    assert api.queued == [own_kernels.BUSY_KERNEL, "event", "fill", "event"]
     launch(device, module, "fill")
     assert api.queued[4:] == ["event", "fill", "event"]
     with device.timed_exactly(), pytest.raises(KernelFault):
@@ -148,9 +147,9 @@ def test_the_canary_checks_what_it_wrote(api: FakeApi, device: CudaDevice) -> No
     device.canary()
 
     def wrong(fake: FakeApi, packed: bytes) -> None:
-        fake.memcpy_htod(pointer(packed), health_probe.expected() ^ np.uint8(1))
+        fake.memcpy_htod(pointer(packed), own_kernels.probe_output() ^ np.uint8(1))
 
-    api.kernels[health_probe.KERNEL] = wrong
+    api.kernels[own_kernels.PROBE_KERNEL] = wrong
     with pytest.raises(DeviceError, match="calculates wrong"):
         device.canary()
 
@@ -161,7 +160,7 @@ def test_there_is_no_second_card(api: FakeApi) -> None:
 
 
 def test_zones_are_as_long_as_a_block(device: CudaDevice) -> None:
-    assert redzone.SIZE == 4096
+    assert memory.ZONE_SIZE == 4096
     assert device.allocate("x", 4).address % 256 == 0
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from gpuregress.execution.cuda import cooperative
 from gpuregress.execution.cuda.device import CudaDevice
-from gpuregress.execution.cuda.kernel_heap import Heap
+from gpuregress.execution.cuda.memory import Heap
 from gpuregress.foundation.records import DEFAULT_HEAP, Program
 from gpuregress.gpu.records import replace
 from tests.execution.cuda.fake_api import FakeApi

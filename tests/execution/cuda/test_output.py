@@ -5,13 +5,13 @@ import os
 
 import pytest
 
-from gpuregress.execution.cuda import output
+from gpuregress.execution.cuda import faults
 
 
 def test_what_c_prints_is_captured_and_no_more(capfd: pytest.CaptureFixture[str]) -> None:
     libc = ctypes.CDLL(None)
     os.write(1, b"before\n")
-    with output.captured() as printed:
+    with faults.captured() as printed:
         libc.printf(b"by printf\n")  # C's buffer, as the driver's
         os.write(2, b"by write\n")
     os.write(1, b"after\n")
@@ -20,7 +20,7 @@ def test_what_c_prints_is_captured_and_no_more(capfd: pytest.CaptureFixture[str]
 
 
 def test_it_is_kept_when_the_block_fails(capfd: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(ValueError, match="wrong"), output.captured() as printed:  # noqa: PT012 - what was printed before
+    with pytest.raises(ValueError, match="wrong"), faults.captured() as printed:  # noqa: PT012 - what was printed before
         os.write(2, b"last words\n")
         raise ValueError("wrong")
     assert printed.stderr == "last words\n"
@@ -28,14 +28,14 @@ def test_it_is_kept_when_the_block_fails(capfd: pytest.CaptureFixture[str]) -> N
 
 
 def test_more_than_a_pipe_holds() -> None:
-    with output.captured() as printed:
+    with faults.captured() as printed:
         for _ in range(300):
             os.write(1, b"x" * 1023 + b"\n")
     assert len(printed.stdout) == 300 * 1024
 
 
 def test_silence(capfd: pytest.CaptureFixture[str]) -> None:
-    with output.silenced():
+    with faults.silenced():
         os.write(2, b"PyCUDA WARNING: a clean-up operation failed\n")
         raise RuntimeError("and this")
     assert capfd.readouterr().err == ""  # type: ignore[unreachable] # silenced() takes the exception

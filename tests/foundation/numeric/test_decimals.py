@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from gpuregress.foundation import dtypes
 from gpuregress.foundation.dtypes import Scalar
 from gpuregress.foundation.numeric import decimals
-from gpuregress.store.dumps import format as dump_format
+from gpuregress.store.dumps import writer as dump_format
 from tests.store.dumps import oracle
 
 assert pl  # loaded, so that `format` prints by it

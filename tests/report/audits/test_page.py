@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from gpuregress.foundation.records.audits import AuditEvidence
 from gpuregress.gpu.records import replace
-from gpuregress.report.audits import page
+from gpuregress.report import audit_report
 from tests.report.audits import samples
 from tests.report.html import samples as pages
 from tests.report.html.parsed import tree
 
 
 def test_sections_grades_and_what_was_not_examined() -> None:
-    text = page.page(samples.report())
+    text = audit_report.page(samples.report())
     assert tree(text)
     for part in ("What no test would notice", "What is proven", "Not examined", "What this proves", "+&lt;b&gt;"):
         assert part in text
@@ -26,4 +26,4 @@ def test_hostile_text_stays_text() -> None:
     evidence = AuditEvidence("luck", pages.HOSTILE, (pages.HOSTILE,))
     job = replace(samples.CASES.jobs[0], job=pages.HOSTILE, why=pages.HOSTILE, evidence=(evidence,))
     report = replace(samples.report(), parts=(replace(samples.CASES, jobs=(job,)),))
-    assert pages.HOSTILE not in page.page(report)
+    assert pages.HOSTILE not in audit_report.page(report)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from gpuregress.gpu.records import replace
-from gpuregress.report.audits import text
+from gpuregress.report import audit_report
 from tests.report.audits import samples
 
 
 def test_evidence_then_what_was_not_examined_then_the_grades() -> None:
-    lines = list(text.lines(samples.report()))
+    lines = list(audit_report.lines(samples.report()))
     assert lines[0] == "What no test would notice"
     assert lines[1:5] == [
         "  sum: mutants: no case noticed: boundary in k.cu:3: `i < n`",
@@ -36,4 +36,4 @@ def test_evidence_then_what_was_not_examined_then_the_grades() -> None:
 
 def test_an_interrupted_audit_says_so() -> None:
     report = replace(samples.report(), grade="B", interrupted=True)
-    assert text.headline(report) == "interrupted: 2 jobs: grade B in 12.5 s of 600 s"
+    assert audit_report.headline(report) == "interrupted: 2 jobs: grade B in 12.5 s of 600 s"

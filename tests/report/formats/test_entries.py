@@ -4,7 +4,7 @@ from pathlib import Path
 
 from gpuregress.foundation.records import KnownFailing, Missing, NightChanges, Problem, RunSummary, SourceLocation
 from gpuregress.gpu.records import replace
-from gpuregress.report.formats.entries import entries, title
+from gpuregress.report.entries import entries, title
 from tests.report.samples import summary, verdict
 
 ROOT = Path("/p")

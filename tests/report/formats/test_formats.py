@@ -18,7 +18,8 @@ from tests.report.samples import summary
 ROOT = Path("/p")
 
 
-def test_the_command_line_knows_the_formats() -> None:
+def test_the_command_line_knows_every_module_of_the_folder() -> None:
+    assert {"junit", "sarif", "lcov"} < set(formats.FORMATS)
     assert (*formats.FORMATS, "json", "html") == values.FORMATS
 
 

@@ -7,8 +7,8 @@ from hypothesis import given, settings
 
 from gpuregress.foundation.records import RunSummary, SourceLocation
 from gpuregress.gpu.records import replace
+from gpuregress.report.entries import entries
 from gpuregress.report.formats import github
-from gpuregress.report.formats.entries import entries
 from tests.report.formats.hostile import runs
 from tests.report.samples import summary, verdict
 

@@ -9,8 +9,8 @@ from markdown_it import MarkdownIt
 
 from gpuregress.foundation.records import RunSummary
 from gpuregress.gpu.records import replace
+from gpuregress.report.entries import entries
 from gpuregress.report.formats import markdown
-from gpuregress.report.formats.entries import entries
 from tests.report.formats.hostile import TEXT, runs
 from tests.report.samples import summary, verdict
 

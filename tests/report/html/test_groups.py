@@ -10,7 +10,7 @@ def test_the_cause_is_that_of_the_verdict_or_made_of_fault_pattern_and_message()
     assert groups.cause({**samples.entry(differ), "cause": "own"}) == "own"
     assert groups.cause(samples.entry(differ)) == "sum (tail)"
     assert groups.cause(samples.entry(fault)) == "trap"
-    assert groups.cause(samples.entry(verdict("error", reason="k.cu(12): error 7"))) == "k.cu(#): error #"
+    assert groups.cause(samples.entry(verdict("error", reason="k.cu(12): error 7"))) == ""
 
 
 def test_a_title_does_not_say_the_verdict_twice() -> None:
@@ -21,18 +21,18 @@ def test_a_title_does_not_say_the_verdict_twice() -> None:
 
 def test_a_group_has_one_job_one_verdict_one_cause() -> None:
     cases = [
-        verdict("error", job="b", case="b/1", reason="line 1"),
-        verdict("error", job="a", case="a/1", reason="other"),
-        verdict("error", job="b", case="b/2", reason="missing"),
-        verdict("error", job="b", case="b/3", reason="line 2"),
+        verdict("error", job="b", case="b/1", cause="error: CompileError"),
+        verdict("error", job="a", case="a/1", cause="error: DeviceError"),
+        verdict("error", job="b", case="b/2", cause="error: StorageError"),
+        verdict("error", job="b", case="b/3", cause="error: CompileError"),
         verdict("timeout", job="b", case="b/4", reason="line 2"),
     ]
     found = groups.grouped([samples.entry(case) for case in cases], ())
     assert [(one.job, one.title, [case["case"] for case in one.cases]) for one in found] == [
-        ("b", "error: line #", ["b/1", "b/3"]),
-        ("b", "error: missing", ["b/2"]),
-        ("b", "timeout: line #", ["b/4"]),
-        ("a", "error: other", ["a/1"]),
+        ("b", "error: CompileError", ["b/1", "b/3"]),
+        ("b", "error: StorageError", ["b/2"]),
+        ("b", "timeout", ["b/4"]),
+        ("a", "error: DeviceError", ["a/1"]),
     ]
 
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import socket
 from pathlib import Path
 
-from gpuregress.report.messages.notice import Notice
+from gpuregress.report.messages.notices import Notice
 
 
 def test_a_notice_has_the_first_line_as_its_subject() -> None:

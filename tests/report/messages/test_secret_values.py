@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpuregress.report.messages.secret_values import UnsetVariable, expand, hide, variables
+from gpuregress.report.messages.web_request import UnsetVariable, expand, hide, variables
 
 ENVIRONMENT = {"KEY": "s3cret/word", "EMPTY": "", "LINE": "value\n"}
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from gpuregress.report.messages import webhook
-from gpuregress.report.messages.notice import Notice
+from gpuregress.report.messages import notices
+from gpuregress.report.messages.notices import Notice
 from gpuregress.report.messages.web_request import Patience
 from tests.report.messages.servers import Server
 
@@ -16,7 +16,7 @@ QUICK = Patience(attempts=1, timeout_s=5, total_s=10)
 
 def test_a_notice_is_posted_as_json(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CHAT_URL", f"{server.url}/services/T0/B0/word")
-    assert webhook.send("${CHAT_URL}", NOTICE, QUICK) == ""
+    assert notices.post_webhook("${CHAT_URL}", NOTICE, QUICK) == ""
     (request,) = server.requests
     sent = json.loads(request.body)
     assert (request.path, request.content_type) == ("/services/T0/B0/word", "application/json")
@@ -25,7 +25,7 @@ def test_a_notice_is_posted_as_json(server: Server, monkeypatch: pytest.MonkeyPa
 
 
 def test_a_long_text_is_cut() -> None:
-    text = str(webhook.document(Notice(Path("/p"), 1, "r", ["x" * 9_000]))["text"])
+    text = str(notices.document(Notice(Path("/p"), 1, "r", ["x" * 9_000]))["text"])
     assert len(text) == 3000
     assert text.endswith("…")
 
@@ -34,9 +34,10 @@ def test_what_is_wrong_is_said_without_the_secret(server: Server, monkeypatch: p
     monkeypatch.setenv("CHAT_URL", f"{server.url}/services/word")
     server.answers = [403]
     assert (
-        webhook.send("${CHAT_URL}", NOTICE, QUICK) == f"notify.webhook: {server.url}: the server answered 403 Forbidden"
+        notices.post_webhook("${CHAT_URL}", NOTICE, QUICK)
+        == f"notify.webhook: {server.url}: the server answered 403 Forbidden"
     )
     monkeypatch.setenv("CHAT_URL", "nonsense-word")
-    assert "word" not in webhook.send("${CHAT_URL}", NOTICE, QUICK)
+    assert "word" not in notices.post_webhook("${CHAT_URL}", NOTICE, QUICK)
     monkeypatch.delenv("CHAT_URL")
-    assert "CHAT_URL is not set" in webhook.send("${CHAT_URL}", NOTICE, QUICK)
+    assert "CHAT_URL is not set" in notices.post_webhook("${CHAT_URL}", NOTICE, QUICK)

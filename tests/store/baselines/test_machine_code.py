@@ -7,7 +7,7 @@ import pytest
 from gpuregress.foundation.errors import HarnessError
 from gpuregress.foundation.records import Program
 from gpuregress.gpu.records import replace
-from gpuregress.store.baselines import machine_code
+from gpuregress.store.baselines import manifest
 from gpuregress.toolchain import cubin, cubin_linker
 from tests.toolchain.sample import PTX
 
@@ -31,7 +31,7 @@ CODE = """// Compiled by nobody
 def _digest(folder: Path, name: str, line: int = 1, value: int = 1) -> str:
     path = folder / name
     path.write_text(CODE.replace("{line}", str(line)).replace("{value}", str(value)))
-    return machine_code.digest(str(path))
+    return manifest.digest(str(path))
 
 
 def test_lines_and_debug_sections_change_nothing_and_code_does(tmp_path: Path) -> None:
@@ -46,14 +46,14 @@ def test_a_cubin_is_its_code_and_its_constants(tmp_path: Path) -> None:
     assert any(name == ".text.k" and code for name, code in cubin.code_sections(linked))
     for name, data in (("a.cubin", linked), ("b.cubin", linked), ("c.cubin", linked[:90])):
         (tmp_path / name).write_bytes(data)
-    first, second, broken = (machine_code.digest(str(tmp_path / f"{name}.cubin")) for name in "abc")
+    first, second, broken = (manifest.digest(str(tmp_path / f"{name}.cubin")) for name in "abc")
     assert first == second != ""
     assert broken == ""
 
 
 @pytest.mark.parametrize("path", ["", "/nowhere/k.ptx"])
 def test_what_cannot_be_read_has_no_digest(path: str) -> None:
-    assert machine_code.digest(path) == ""
+    assert manifest.digest(path) == ""
 
 
 def test_the_cubin_that_a_worker_assembled_counts_where_the_program_names_none(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -62,11 +62,11 @@ def test_the_cubin_that_a_worker_assembled_counts_where_the_program_names_none(m
     def built(one: Program) -> Program:
         return replace(one, cubin="k.cubin")
 
-    monkeypatch.setattr(machine_code, "build_cubin", built)
-    assert machine_code.cubin_of(program) == "k.cubin"
+    monkeypatch.setattr(manifest, "build_cubin", built)
+    assert manifest.cubin_of(program) == "k.cubin"
 
     def refused(_: Program) -> Program:
         raise HarnessError("no assembler")
 
-    monkeypatch.setattr(machine_code, "build_cubin", refused)
-    assert machine_code.cubin_of(program) == "", "not known, which is no other code"
+    monkeypatch.setattr(manifest, "build_cubin", refused)
+    assert manifest.cubin_of(program) == "", "not known, which is no other code"

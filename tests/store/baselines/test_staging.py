@@ -194,7 +194,7 @@ def test_a_signal_between_a_temporary_file_and_its_use_leaves_none(
 # --- dumps in a remote folder -----------------------------------------------------------------------------------------
 
 REMOTE_STEPS = (
-    "gpuregress.store.remote.objects._put",
+    "gpuregress.store.remote._put",
     "fsspec.implementations.local.LocalFileSystem.put_file",
     "fsspec.implementations.local.LocalFileSystem.mv",
     "gpuregress.foundation.storage.compress_file",

@@ -10,7 +10,7 @@ from gpuregress.foundation import dtypes, storage
 from gpuregress.foundation.records import Dump
 from gpuregress.store.dumps import contents, reader, writer
 from gpuregress.store.dumps.contents import DumpContents
-from gpuregress.store.dumps.header import Header
+from gpuregress.store.dumps.files import Header
 
 FLOAT = dtypes.parse("float32")
 HEADER = Header(FLOAT, (8,))

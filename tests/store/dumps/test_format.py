@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from gpuregress.foundation import dtypes
-from gpuregress.store.dumps import format as dump_format
+from gpuregress.store.dumps import writer as dump_format
 
 assert pl  # loaded: `lines` takes it for few elements too
 
@@ -54,12 +54,12 @@ def test_nans_keep_their_bits(name: str) -> None:
 def test_polars_is_loaded_for_many_elements_only() -> None:
     code = (
         "import sys, numpy as np\n"
-        "from gpuregress import dtypes\n"
-        "from gpuregress.store.dumps import format\n"
+        "from gpuregress.foundation import dtypes\n"
+        "from gpuregress.store.dumps import writer\n"
         "element = dtypes.parse('float32')\n"
-        "format.lines(np.zeros(format.MOST_WITHOUT_POLARS, '<f4'), element)\n"
+        "writer.lines(np.zeros(writer.MOST_WITHOUT_POLARS, '<f4'), element)\n"
         "few = 'polars' in sys.modules\n"
-        "format.lines(np.zeros(format.MOST_WITHOUT_POLARS + 1, '<f4'), element)\n"
+        "writer.lines(np.zeros(writer.MOST_WITHOUT_POLARS + 1, '<f4'), element)\n"
         "print(few, 'polars' in sys.modules)\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from gpuregress.foundation import dtypes
 from gpuregress.foundation.errors import DumpError
-from gpuregress.store.dumps.header import Header, parse_header
+from gpuregress.store.dumps.files import Header, parse_header
 
 PATH = Path("sum.1")
 TYPES = [*dtypes.known_names(), "{id:int32,score:float32}", "{a:bool,pos:float3,c:complex64}"]

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from gpuregress.foundation import storage
-from gpuregress.store.dumps.inflation import Inflation
+from gpuregress.store.dumps.reader import Inflation
 
 TEXT = b"".join(b"%d\n" % number for number in range(20_000))
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from gpuregress.foundation import dtypes
 from gpuregress.foundation.storage import digest_file
-from gpuregress.store.dumps import digest, reader, writer
-from gpuregress.store.dumps.format import lines
+from gpuregress.store.dumps import reader, writer
+from gpuregress.store.dumps.writer import lines
 from tests.store.dumps import oracle
 
 RECORDS = [
@@ -47,7 +47,7 @@ def check_round_trip(element_type: dtypes.ElementType, raw: bytes) -> None:
     assert loaded.array.dtype == element_type.storage
     expected = list(oracle.elements(raw, element_type))
     assert list(oracle.elements(loaded.array.tobytes(), element_type)) == expected
-    assert digest.of_array(loaded.array, element_type) == dump.digest
+    assert writer.content_digest(loaded.array, element_type) == dump.digest
     body = text.decode("ascii").split("\n")[1:-1]
     scalars = [part.scalar for part in element_type.parts]
     message = [[oracle.bits_of(w, s) for w, s in zip(line.split(" "), scalars, strict=True)] for line in body]
@@ -158,6 +158,6 @@ def test_shapes(tmp_path: Path, shape: tuple[int, ...]) -> None:
 def test_padding_is_not_part_of_the_content() -> None:
     element_type = dtypes.parse("{a:int8,b:int32}")
     one, other = (np.frombuffer(bytes([1, pad, pad, pad, 2, 0, 0, 0]), element_type.storage) for pad in (0, 0xEE))
-    assert digest.of_array(one, element_type) == digest.of_array(other, element_type)
+    assert writer.content_digest(one, element_type) == writer.content_digest(other, element_type)
     third = np.frombuffer(bytes([1, 0, 0, 0, 3, 0, 0, 0]), element_type.storage)
-    assert digest.of_array(one, element_type) != digest.of_array(third, element_type)
+    assert writer.content_digest(one, element_type) != writer.content_digest(third, element_type)

@@ -11,7 +11,7 @@ import pytest
 
 from gpuregress.foundation import dtypes
 from gpuregress.foundation.errors import DumpError, StorageError
-from gpuregress.store.dumps import digest, paths, reader, writer
+from gpuregress.store.dumps import files, reader, writer
 
 FLOAT = dtypes.parse("float32")
 VALUES = np.arange(10, dtype="<f4")
@@ -19,7 +19,7 @@ VALUES = np.arange(10, dtype="<f4")
 
 KILLED = """
 import os, signal, sys, pathlib, numpy
-from gpuregress import dtypes
+from gpuregress.foundation import dtypes
 from gpuregress.store.dumps import writer
 pieces = writer.DumpWriter(pathlib.Path(sys.argv[1]), dtypes.parse("float32"), (10,))
 pieces.add(numpy.ones(5, "<f4"))
@@ -83,7 +83,7 @@ def test_the_same_bytes_of_another_shape_or_type_are_printed(tmp_path: Path) -> 
 
 
 def test_a_known_dump_that_is_gone_does_no_harm(tmp_path: Path) -> None:
-    known = {digest.of_array(VALUES, FLOAT): tmp_path / "gone.1"}
+    known = {writer.content_digest(VALUES, FLOAT): tmp_path / "gone.1"}
     writer.write(tmp_path / "sum.1", VALUES, FLOAT, (10,), known=known)
     assert reader.read(tmp_path / "sum.1").array.tolist() == VALUES.tolist()
 
@@ -111,13 +111,13 @@ def test_a_full_disk(tmp_path: Path) -> None:
 
 
 def test_names(tmp_path: Path) -> None:
-    path = paths.dump_path(tmp_path, "reduce/n=1000,tile=128", "sum", "1.266a")
+    path = files.dump_path(tmp_path, "reduce/n=1000,tile=128", "sum", "1.266a")
     assert path == tmp_path / "reduce" / "n=1000,tile=128" / "sum.1.266a"
-    assert paths.split_name(path.name) == ("sum", "1.266a")
-    assert paths.split_name("baseline.yaml") is None
-    assert paths.split_name(".gpuregress-tmp-1-2") is None
+    assert files.split_name(path.name) == ("sum", "1.266a")
+    assert files.split_name("baseline.yaml") is None
+    assert files.split_name(".gpuregress-tmp-1-2") is None
     with pytest.raises(StorageError, match="is not a path inside"):
-        paths.dump_path(tmp_path, "../reduce", "sum", "1")
+        files.dump_path(tmp_path, "../reduce", "sum", "1")
 
 
 @pytest.mark.parametrize(("above", "name"), [(None, "a.1"), (10_000, "a.1"), (500, "a.1.zst"), (0, "a.1.zst")])

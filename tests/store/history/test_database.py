@@ -58,3 +58,13 @@ def test_a_damaged_file_gets_the_next_free_name(tmp_path: Path) -> None:
     for number in (1, 2):
         (tmp_path / "history.sqlite").write_text("damaged")
         assert database.move_aside(tmp_path / "history.sqlite").name == f"history.sqlite.damaged-{number}"
+
+
+def test_the_tables_have_the_columns_that_rows_fill(tmp_path: Path) -> None:
+    with closing(database.open_file(tmp_path / "history.sqlite")) as opened:
+        columns = {
+            table: [row[1] for row in opened.execute(f"PRAGMA table_info({table})")] for table in ("runs", "results")
+        }
+    assert columns["runs"] == ["id", *database.RUN_COLUMNS, "seal"]
+    texts_and_numbers = {*database.TEXT_COLUMNS, *database.NUMBER_COLUMNS}
+    assert set(columns["results"]) == {"run_id", "case_id", *texts_and_numbers, "seal"}

@@ -12,7 +12,6 @@ from gpuregress.foundation.errors import BaselineError, StorageError
 from gpuregress.foundation.records import Dump
 from gpuregress.store import remote
 from gpuregress.store.dumps import reader, writer
-from gpuregress.store.remote import dumps
 
 pytest.importorskip("fsspec")
 FLOAT = dtypes.parse("float32")
@@ -109,11 +108,11 @@ def test_the_oldest_copies_go_but_none_of_the_last_hour(url: str, tmp_path: Path
         path.parent.mkdir(parents=True)
         path.write_bytes(bytes(1000))
         os.utime(path, (now - age_s, now))
-    dumps.prune(10_000)
+    remote.prune(10_000)
     assert len(list(folder.rglob("*.zst"))) == 4
-    dumps.prune(2500)
+    remote.prune(2500)
     assert sorted(path.parts[-2] for path in folder.rglob("*.zst")) == ["a1", "a3"]
-    dumps.prune(1)
+    remote.prune(1)
     assert [path.parts[-2] for path in folder.rglob("*.zst")] == ["a3"]
 
 

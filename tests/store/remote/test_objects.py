@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from gpuregress.foundation.errors import HarnessError, StorageError
-from gpuregress.store.remote import deadlines, objects
-from gpuregress.store.remote.objects import ObjectFolder
+from gpuregress.store import remote
+from gpuregress.store.remote import ObjectFolder
 
 fsspec_local = pytest.importorskip("fsspec.implementations.local")
 s3fs = pytest.importorskip("s3fs")
@@ -48,13 +48,13 @@ def test_an_object_that_is_there_is_not_sent_again_and_one_of_another_size_is(
     source.write_bytes(b"12345")
     folder.upload(source, "ab/x")
     sent: list[str] = []
-    put = objects._put
+    put = remote._put
 
     def counted(fs: Any, root: str, file: Path, name: str, count: Any) -> None:
         sent.append(name)
         put(fs, root, file, name, count)
 
-    monkeypatch.setattr(objects, "_put", counted)
+    monkeypatch.setattr(remote, "_put", counted)
     folder.upload(source, "ab/x")
     assert sent == []
     source.write_bytes(b"123456")
@@ -84,7 +84,7 @@ def test_a_file_has_its_name_only_when_it_is_whole(
 def test_an_object_that_did_not_arrive_whole_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     source = tmp_path / "source"
     source.write_bytes(b"12345")
-    monkeypatch.setattr(objects, "_put", lambda *_given: None)
+    monkeypatch.setattr(remote, "_put", lambda *_given: None)
     with pytest.raises(StorageError, match="0 of 5 bytes arrived"):
         ObjectFolder(str(tmp_path)).upload(source, "x")
 
@@ -96,13 +96,13 @@ def test_a_server_that_is_not_there_is_an_error_without_credentials(
         closed.bind(("127.0.0.1", 0))
         port = closed.getsockname()[1]
     monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{port}/secret-of-tests")
-    objects._file_system.cache_clear()
+    remote._file_system.cache_clear()
     _forget_instances()
     with pytest.raises(StorageError) as caught:
         ObjectFolder(s3_folder).download("x", tmp_path / "x")
     assert str(caught.value).startswith(f"looking for {s3_folder}/x failed: EndpointConnectionError: ")
     assert "secret-of-tests" not in str(caught.value)
-    objects._file_system.cache_clear()
+    remote._file_system.cache_clear()
     _forget_instances()
 
 
@@ -120,8 +120,8 @@ def test_a_server_that_does_not_answer_is_given_up(
         accepting = threading.Thread(target=accept, daemon=True)
         accepting.start()
         monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{silent.getsockname()[1]}")
-        monkeypatch.setattr(deadlines, "STALLED_S", 0.5)
-        objects._file_system.cache_clear()
+        monkeypatch.setattr(remote, "STALLED_S", 0.5)
+        remote._file_system.cache_clear()
         _forget_instances()
         with pytest.raises(StorageError, match=r"no answer for \d+ s"):
             ObjectFolder(s3_folder).download("x", tmp_path / "x")
@@ -132,7 +132,7 @@ def test_a_server_that_does_not_answer_is_given_up(
         for peer in peers:
             peer.close()
     _wait_for_what_was_given_up()
-    objects._file_system.cache_clear()
+    remote._file_system.cache_clear()
     _forget_instances()
 
 
@@ -150,7 +150,7 @@ def _forget_instances() -> None:
 
 def test_without_the_extra_the_error_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "fsspec.core", None)
-    objects._file_system.cache_clear()
+    remote._file_system.cache_clear()
     with pytest.raises(HarnessError, match=r"pip install 'gpuregress\[remote\]'"):
         ObjectFolder("s3://bucket/none").size("x")
 

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-import importlib
+from gpuregress.report.messages.installation import hosts, services
+from gpuregress.report.messages.installation.night_command import Installation, NightCommand
 
-from gpuregress.report.messages.installation.night_command import NightCommand
-from gpuregress.report.messages.installation.written_files import Installation
-
-SCHEDULERS: tuple[str, ...] = ("cron", "systemd", "github", "gitlab", "slurm")
+_PLANS = {
+    "cron": hosts.cron_plan,
+    "systemd": hosts.systemd_plan,
+    "github": services.github_plan,
+    "gitlab": services.gitlab_plan,
+    "slurm": hosts.slurm_plan,
+}
+SCHEDULERS = tuple(_PLANS)
 
 
 def plan(scheduler: str, night: NightCommand) -> Installation:
@@ -17,6 +22,4 @@ def plan(scheduler: str, night: NightCommand) -> Installation:
         scheduler: one of SCHEDULERS.
         night: the command.
     """
-    module = importlib.import_module(f"gpuregress.report.messages.installation.{scheduler}")
-    installation: Installation = module.plan(night)
-    return installation
+    return _PLANS[scheduler](night)

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpuregress.foundation.errors import StorageError, UsageError
-from gpuregress.report.messages.installation import cron
+from gpuregress.report.messages.installation import hosts
 from gpuregress.report.messages.installation.night_command import NightCommand
 from tests.report.messages.installation.nights import AWKWARD, NIGHT, SEEN, in_folder
 
@@ -42,7 +42,7 @@ def as_cron_reads(line: str) -> str:
 def test_the_line_works_in_any_folder(tmp_path: Path, name: str, *, tells: bool) -> None:
     night = in_folder(tmp_path / name, tells=tells)
     environment = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "SHELL": "/bin/sh"}
-    command = ["/bin/sh", "-c", as_cron_reads(cron.line(night))]
+    command = ["/bin/sh", "-c", as_cron_reads(hosts.crontab_line(night))]
     done = subprocess.run(command, cwd="/", env=environment, capture_output=True, text=True, check=False)
     assert (done.stdout, done.stderr) == ("" if tells else "1 new failure\n", "")
     seen = json.loads((night.root / "seen.json").read_text())
@@ -54,7 +54,7 @@ def test_secrets_come_from_their_file(tmp_path: Path) -> None:
     file = tmp_path / "it's secret.env"
     file.write_text("PING_KEY='a b'\n")
     night = in_folder(tmp_path / "p", secrets=("PING_KEY",), secrets_file=file)
-    line = cron.line(night)
+    line = hosts.crontab_line(night)
     assert "a b" not in line.partition("cpu")[2]
     subprocess.run(["/bin/sh", "-c", as_cron_reads(line)], cwd="/", check=True, capture_output=True)
     assert json.loads((night.root / "seen.json").read_text())["secret"] == "a b"
@@ -64,7 +64,7 @@ def test_secrets_come_from_their_file(tmp_path: Path) -> None:
 @given(st.text("ab%\\' \"$`#", min_size=1).filter(lambda text: text.strip() and "/" not in text))
 def test_what_cron_reads_is_the_shells_command(name: str) -> None:
     night = in_folder_without_files(name)
-    read = as_cron_reads(cron.line(night))
+    read = as_cron_reads(hosts.crontab_line(night))
     words = subprocess.run(
         ["/bin/sh", "-c", f'set -- {read.partition("cd ")[2].partition(" && mkdir")[0]}; printf %s "$1"'],
         capture_output=True,
@@ -82,7 +82,7 @@ def in_folder_without_files(name: str) -> NightCommand:
 def test_a_line_that_cron_refuses_is_an_error() -> None:
     root = Path("/srv/" + "x/" * 600)
     with pytest.raises(UsageError, match="bytes, and cron takes 998"):
-        cron.line(NightCommand(root, root / "runs", root, ("/bin/true",)))
+        hosts.crontab_line(NightCommand(root, root / "runs", root, ("/bin/true",)))
 
 
 @pytest.fixture
@@ -109,26 +109,26 @@ def test_other_lines_of_the_crontab_stay(crontab: Path) -> None:
         "0 4 * * *  cd /srv/kernels && make clean",
     )
     crontab.write_text("\n".join((*others, earlier)) + "\n")
-    assert cron.install(NIGHT) == "replaced the line of this project in your crontab"
-    assert crontab.read_text().splitlines() == [*others, cron.line(NIGHT)]
-    cron.install(NIGHT)
-    assert crontab.read_text().splitlines() == [*others, cron.line(NIGHT)]
+    assert hosts.install_crontab(NIGHT) == "replaced the line of this project in your crontab"
+    assert crontab.read_text().splitlines() == [*others, hosts.crontab_line(NIGHT)]
+    hosts.install_crontab(NIGHT)
+    assert crontab.read_text().splitlines() == [*others, hosts.crontab_line(NIGHT)]
 
 
 def test_a_first_crontab_is_made(crontab: Path) -> None:
-    assert cron.install(NIGHT) == "added a line to your crontab"
-    assert crontab.read_text() == cron.line(NIGHT) + "\n"
+    assert hosts.install_crontab(NIGHT) == "added a line to your crontab"
+    assert crontab.read_text() == hosts.crontab_line(NIGHT) + "\n"
 
 
 def test_a_crontab_that_refuses_leaves_the_old_one(crontab: Path, tmp_path: Path) -> None:
     crontab.write_text("# mine\n")
     stand_in(tmp_path, crontab, 'echo "bad minute" >&2; exit 1;')
     with pytest.raises(StorageError, match="crontab refused: bad minute; your crontab is as it was"):
-        cron.install(NIGHT)
+        hosts.install_crontab(NIGHT)
     assert crontab.read_text() == "# mine\n"
 
 
 def test_a_host_without_crontab_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(StorageError, match="crontab cannot be used: No such file"):
-        cron.install(NIGHT)
+        hosts.install_crontab(NIGHT)

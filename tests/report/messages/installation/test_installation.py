@@ -2,13 +2,13 @@ from __future__ import annotations
 
 import pytest
 
-from gpuregress.cli.runs import scheduler_options
+from gpuregress.cli import nightly
 from gpuregress.report.messages import installation
 from tests.report.messages.installation.nights import NIGHT
 
 
 def test_the_command_line_knows_the_schedulers() -> None:
-    assert scheduler_options.SCHEDULERS == installation.SCHEDULERS
+    assert nightly.SCHEDULERS == installation.SCHEDULERS
 
 
 @pytest.mark.parametrize("name", installation.SCHEDULERS)

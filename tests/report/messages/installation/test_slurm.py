@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gpuregress.report.messages.installation import slurm
+from gpuregress.report.messages.installation import hosts
 from tests.report.messages.installation.nights import AWKWARD, NIGHT, SEEN, in_folder
 
 
@@ -19,7 +19,7 @@ def test_the_script_works_in_any_folder(tmp_path: Path, name: str) -> None:
     sbatch = tmp_path / "sbatch"
     sbatch.write_text(f'#!/bin/sh\nfor word; do echo "$word"; done > {tmp_path}/submitted\n')
     sbatch.chmod(0o755)
-    (file,) = slurm.plan(night).files
+    (file,) = hosts.slurm_plan(night).files
     script = tmp_path / "spooled"
     script.write_text(file.text)
     environment = {"PATH": f"{tmp_path}:/usr/bin:/bin"}
@@ -33,7 +33,7 @@ def test_the_script_works_in_any_folder(tmp_path: Path, name: str) -> None:
 
 
 def test_two_nights_do_not_overlap() -> None:
-    text = slurm.script(NIGHT)
+    text = hosts.slurm_script(NIGHT)
     assert f"#SBATCH --job-name={NIGHT.name}\n#SBATCH --dependency=singleton\n" in text
 
 
@@ -41,7 +41,7 @@ def test_two_nights_do_not_overlap() -> None:
 def test_shellcheck_finds_nothing(tmp_path: Path) -> None:
     script = tmp_path / "night.sbatch"
     night = in_folder(tmp_path / "it's", secrets=("A",), secrets_file=tmp_path / "a b")
-    script.write_text(slurm.script(night))
+    script.write_text(hosts.slurm_script(night))
     command = ["shellcheck", "--exclude=SC2016", str(script)]  # dollar signs in quotes are meant
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (0, "")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from gpuregress.report.messages.installation import systemd
+from gpuregress.report.messages.installation import hosts
 from gpuregress.report.messages.installation.night_command import NightCommand
 from tests.report.messages.installation.nights import AWKWARD, NIGHT, SEEN, in_folder
 
@@ -27,7 +27,7 @@ def words(unit: str) -> list[str]:
 @pytest.mark.parametrize("name", AWKWARD)
 def test_the_unit_works_in_any_folder(tmp_path: Path, name: str) -> None:
     night = in_folder(tmp_path / name)
-    service, timer = systemd.plan(night).files
+    service, timer = hosts.systemd_plan(night).files
     assert not [line for file in (service, timer) for line in file.text.splitlines() if line.endswith("\\")]
     done = subprocess.run(words(service.text), cwd="/", env={}, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (1, "", "")
@@ -40,7 +40,7 @@ def test_the_unit_works_in_any_folder(tmp_path: Path, name: str) -> None:
 def test_systemd_takes_the_units(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     paths = []
-    for file in systemd.plan(in_folder(tmp_path / name, zone="Europe/Berlin")).files:
+    for file in hosts.systemd_plan(in_folder(tmp_path / name, zone="Europe/Berlin")).files:
         path = tmp_path / file.path.name
         path.write_text(file.text)
         paths.append(str(path))
@@ -52,19 +52,19 @@ def test_systemd_takes_the_units(tmp_path: Path, name: str, monkeypatch: pytest.
 
 
 def test_the_timer_has_the_time_zone() -> None:
-    timer = systemd.plan(NIGHT).files[1].text
+    timer = hosts.systemd_plan(NIGHT).files[1].text
     assert "OnCalendar=*-*-* 02:00:00 Europe/Berlin\n" in timer
     unknown = NightCommand(NIGHT.root, NIGHT.runs, NIGHT.root, NIGHT.program, hour=23, minute=5)
-    assert "OnCalendar=*-*-* 23:05:00\n" in systemd.plan(unknown).files[1].text
+    assert "OnCalendar=*-*-* 23:05:00\n" in hosts.systemd_plan(unknown).files[1].text
 
 
 def test_units_of_two_folders_have_two_names(tmp_path: Path) -> None:
-    one, two = (systemd.plan(in_folder(tmp_path / name / "kernels")) for name in "ab")
+    one, two = (hosts.systemd_plan(in_folder(tmp_path / name / "kernels")) for name in "ab")
     assert one.files[0].path.name != two.files[0].path.name
 
 
 def test_the_units_are_printed_below_their_files(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CONFIG_HOME", "/home/me/.config")
-    plan = systemd.plan(NIGHT)
+    plan = hosts.systemd_plan(NIGHT)
     assert plan.text.startswith(f"# /home/me/.config/systemd/user/{NIGHT.name}.service\n# gpuregress nightly of /srv/")
     assert plan.todo[1].endswith(f"enable --now {NIGHT.name}.timer")

@@ -6,17 +6,17 @@ from pathlib import Path
 import pytest
 
 from gpuregress.foundation.errors import StorageError, UsageError
-from gpuregress.report.messages.installation.written_files import InstalledFile, write
+from gpuregress.report.messages.installation.night_command import InstalledFile, write_files
 
 TEXT = "#!/bin/sh\n# gpuregress nightly of /p\n"
 
 
 def test_files_are_written_and_replaced(tmp_path: Path) -> None:
     file = InstalledFile(tmp_path / "a/b", TEXT, executable=True)
-    write((file,))
-    write((InstalledFile(file.path, TEXT + "new\n"),))
+    write_files((file,))
+    write_files((InstalledFile(file.path, TEXT + "new\n"),))
     assert file.path.read_text() == TEXT + "new\n"
-    write((file,))
+    write_files((file,))
     assert os.access(file.path, os.X_OK)
 
 
@@ -30,7 +30,7 @@ def test_a_file_of_somebody_else_stays(tmp_path: Path, kind: str) -> None:
     else:
         (tmp_path / "theirs").rename(second.path)
     with pytest.raises(UsageError, match="was not written by gpuregress and is left as it is"):
-        write((first, second))
+        write_files((first, second))
     assert not first.path.exists()
     assert second.path.read_text() == theirs
 
@@ -38,4 +38,4 @@ def test_a_file_of_somebody_else_stays(tmp_path: Path, kind: str) -> None:
 def test_a_folder_in_the_place_of_a_file_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "first").mkdir()
     with pytest.raises(StorageError, match="cannot be read"):
-        write((InstalledFile(tmp_path / "first", TEXT),))
+        write_files((InstalledFile(tmp_path / "first", TEXT),))

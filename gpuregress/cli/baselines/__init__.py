@@ -1,1 +1,0 @@
-"""Commands that change accepted baselines, and that tell their origin."""

@@ -1,0 +1,286 @@
+"""Commands that write jobs: `new`, `capture`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from gpuregress.cli import console, context
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from gpuregress.lab.capture.library import Capture
+    from gpuregress.lab.drafts.new import Draft
+    from gpuregress.store.project import Project
+
+
+@click.command(
+    "new",
+    short_help="write jobs to start from, out of host code and signatures, and run them",
+    epilog="Example: gpuregress new kernels/mine.cu",
+)
+@click.argument("source", metavar="KERNEL.cu", type=click.Path(path_type=Path))
+@click.option("--kernel", metavar="NAME", help="Only this kernel of the source.")
+@click.option("--function", metavar="NAME", help="Device functions to test instead: a name or a pattern, as '*'")
+@click.option(
+    "-o", "--output", metavar="F", type=click.Path(path_type=Path), help="The job's file  [default: in configs/]"
+)
+@click.option("--device", default="auto", metavar="DEVICE", help="Where the drafts are run: auto, cpu, cuda or cuda:N")
+@click.option("--no-run", "draft_only", is_flag=True, help="Write the drafts and do not run them.")
+@click.pass_context
+def new_command(
+    ctx: click.Context,
+    /,
+    source: Path,
+    kernel: str | None,
+    function: str | None,
+    output: Path | None,
+    device: str,
+    draft_only: bool,
+) -> None:
+    """Write a job for each kernel of KERNEL.cu to configs/, and run the drafts.
+
+    Buffers, launch and arguments come from the launches, allocations and constants of the host code; where it has none,
+    from the kernel's signature. What is a guess is marked with what is needed. A Python file gets a job for its first
+    kernel in Triton or Numba. A C++ source without kernels gets one for its first device function; --function chooses
+    others, each in a file of its own. Never overwrites a file. Exits with 0 once the drafts are written.
+    """
+    from gpuregress.foundation.errors import UsageError
+    from gpuregress.lab.drafts import new
+
+    project = _new_project(ctx)
+    if function is not None and kernel is not None:
+        raise UsageError("--kernel and --function are both given: leave one out")
+    if function is None:
+        drafts = new.draft_kernels(project, source, kernel=kernel, target=output)
+    else:
+        drafts = new.draft_functions(project, source, function, target=output)
+    for made in drafts:
+        _say_written(made)
+    if drafts[0].others:
+        console.say(f"the source's other kernels: {', '.join(drafts[0].others)} (--kernel NAME)")
+    if drafts[0].functions and function is None:
+        other = "" if drafts[0].others or kernel else "other "
+        console.say(f"the source's {other}device functions: {', '.join(drafts[0].functions)} (--function NAME, or '*')")
+    written = [made for made in drafts if not made.is_kept and not made.refusal]
+    if written and not draft_only:
+        _try(project, written, device)
+
+
+def _say_written(made: Draft) -> None:
+    shown = made.path.relative_to(Path.cwd()) if made.path.is_relative_to(Path.cwd()) else made.path
+    if made.is_kept:
+        console.say(f"{shown}: already there, and left as it is")
+        return
+    if made.refusal:
+        console.say(f"{made.kernel}: no job is written: {made.refusal}")
+        return
+    origin = ", from its launch in the host code" if made.is_launched else ""
+    console.say(f"{shown}: a job for {made.kernel}{origin}; edit it, then: gpuregress check {shown}")
+    for one in made.needed:
+        console.say(f"  needed: {one}")
+    for one in made.remarks:
+        console.say(f"  {one}")
+
+
+def _try(project: Project, drafts: Sequence[Draft], device: str) -> None:
+    """Run the drafts and report; what goes wrong in a draft is no error of the command."""
+    from gpuregress.cli import progress
+    from gpuregress.foundation.errors import GpuregressError, Interrupted
+    from gpuregress.lab.drafts import trial
+    from gpuregress.session import session
+    from gpuregress.session.run_request import RunRequest
+
+    console.say("")
+    large = [made for made in drafts if made.buffer_bytes > trial.MOST_BYTES]
+    for made in large:
+        console.say(
+            f"{made.path.stem} is not run: its buffers have {made.buffer_bytes / 2**30:.1f} GiB; give its parameters "
+            f"smaller values, then: gpuregress run {made.path.stem}"
+        )
+    drafts = [made for made in drafts if made not in large]
+    if not drafts:
+        return
+    found = trial.find_sizes(project, {made.path: made.guessed_sizes for made in drafts}, device)
+    for path, sizes in found.items():
+        shown = ", ".join(f"{one.buffer} with {one.elements}" for one in sizes)
+        console.say(f"{path.stem}: elements of buffers were found by trial: {shown}")
+    request = RunRequest(selectors=tuple(str(made.path) for made in drafts), device=device, timeout=trial.LIMIT_S)
+    try:
+        with session.opened(request) as opened:
+            with progress.listener(0) as listen:
+                summary = opened.run(project, listen)
+            progress.show_closing(summary, project.root, 0, to_stderr=False)
+        for line in trial.late(summary):
+            console.say(line)
+        guessed = [made.path.stem for made in drafts if made.needed]
+        if guessed:
+            console.say(f"accept none of these before you gave what is NEEDED in them: {', '.join(guessed)}")
+    except Interrupted:
+        raise
+    except GpuregressError as error:
+        console.say(f"the drafts do not run yet: {error}")
+
+
+def _new_project(ctx: click.Context) -> Project:
+    """The current project, or a new one in the current folder."""
+    from gpuregress.foundation.errors import UsageError
+    from gpuregress.store.project import Project
+
+    try:
+        return context.find_project(ctx)
+    except UsageError:
+        root = Path(ctx.obj or ".").absolute()
+        return Project(root, root / "configs", root / "baselines", root / "runs")
+
+
+_LONGEST = 100
+"""Characters of a kernel's name."""
+_SHOWN = 10
+"""Launches that never came back."""
+_MOST = 1_000_000_000
+"""Launches of a kernel that an option may count."""
+
+
+def _application(_: click.Context, parameter: click.Parameter, words: tuple[str, ...]) -> tuple[str, ...]:
+    """Refuse an application without a name; its own arguments may be empty."""
+    if not words[0].strip():
+        raise click.BadParameter("it is empty", param=parameter)
+    return words
+
+
+@click.command(
+    "capture",
+    short_help="run an application, and write its kernels' launches as jobs",
+    epilog="Example: gpuregress capture --kernel 'saxpy*' -- ./app --size 1000",
+    context_settings={"ignore_unknown_options": False, "allow_interspersed_args": False},
+)
+@click.option("--kernel", metavar="GLOB", default="*", help="Only kernels of this name or pattern.")
+@click.option("--nth", metavar="N", type=click.IntRange(1, _MOST), help="Keep the Nth launch of each kernel.")
+@click.option("--every", metavar="N", type=click.IntRange(1, _MOST), help="Keep every Nth launch, from the first on.")
+@click.option(
+    "--max", "most", metavar="M", type=click.IntRange(0, _MOST), help="Keep the first M launches  [default: 1]"
+)
+@click.option(
+    "--max-bytes", metavar="B", default="1GiB", help="Bytes of contents that are kept of each kernel  [default: 1GiB]"
+)
+@click.option(
+    "--source", metavar="F", type=click.Path(path_type=Path), help="The kernels' source, in place of captured PTX."
+)
+@click.option(
+    "--replay",
+    metavar="SECONDS",
+    type=click.IntRange(0, 86_400),
+    default=60,
+    help="Limit of each kernel's replay on the CPU device; 0: none  [default: 60]",
+)
+@click.option(
+    "--launch-timeout",
+    "wait",
+    metavar="SECONDS",
+    type=click.IntRange(0, 86_400),
+    default=60,
+    help="Longest wait for a launch that is kept; 0: none  [default: 60]",
+)
+@click.option("--sync", is_flag=True, help="Wait for each launch, and flush its log line to disk: exact blame, slow.")
+@click.argument(
+    "command", nargs=-1, required=True, metavar="-- APP [ARGS]...", type=click.UNPROCESSED, callback=_application
+)
+@click.pass_context
+def capture_command(
+    ctx: click.Context,
+    /,
+    kernel: str,
+    nth: int | None,
+    every: int | None,
+    most: int | None,
+    max_bytes: str,
+    source: Path | None,
+    replay: int,
+    wait: int,
+    sync: bool,
+    command: tuple[str, ...],
+) -> int:
+    """Run APP on this machine's GPU, and write a job for each kernel that it launches.
+
+    A job replays one launch without APP: with its arguments, the contents of its memory and its result on the card.
+    Every launch is written to captured/launch.log before it happens, so a crash is blamed on its kernel.
+    """
+    from gpuregress.foundation.document import units
+    from gpuregress.foundation.errors import UsageError
+    from gpuregress.lab.capture import library
+    from gpuregress.lab.capture.application import Choice
+
+    given = [name for name, value in (("--nth", nth), ("--every", every), ("--max", most)) if value is not None]
+    if len(given) > 1:
+        raise UsageError(f"{given[0]} and {given[1]} are both given: leave one out")
+    try:
+        limit = units.size(max_bytes)
+    except ValueError as error:
+        raise UsageError(f"--max-bytes: {error}") from None
+    choice = Choice(kernel, nth or 0, every or 0, 1 if most is None else most, limit, sync, wait)
+    done = library.capture(_capture_project(ctx), command, choice, source=source, seconds=replay)
+    return _report(done, wants_jobs=most != 0)
+
+
+def _report(done: Capture, *, wants_jobs: bool) -> int:
+    from gpuregress.foundation.errors import HarnessError, KernelFault, NothingToDo
+
+    for problem in done.problems:
+        console.say(problem, err=True)
+    for job in done.jobs:
+        console.say(f"{_shown(job.path)}: launch {job.launch.number}, {_short(job.kernel)}: {job.verdict}")
+    for kernel, reason in done.refused.items():
+        console.say(f"not captured: {_short(kernel)}: {reason}")
+    processes = f"{done.processes} process{'es' if done.processes != 1 else ''}"
+    console.say(f"{_shown(done.log)}: {done.launches} launch{'es' if done.launches != 1 else ''} of {processes}")
+    for failure in done.failures:
+        console.say(f"failed: launch {failure.number}: {failure.call}: {failure.text}")
+    if not done.failures:
+        for text in done.unfinished[:_SHOWN]:
+            console.say(f"never came back: {text}")
+        if len(done.unfinished) > _SHOWN:
+            console.say(f"never came back: {len(done.unfinished) - _SHOWN} more")
+        for process in done.cut:
+            console.say(f"process {process} ended while launches were under way, and not by exit(0)")
+    if done.end.text:
+        console.say(done.end.text)
+    if done.jobs:
+        console.say(f"to replay: gpuregress run {_shown(done.jobs[0].path)}")
+    if done.lack:
+        console.say(f"no launch was seen: {done.lack}")
+    if done.failures:
+        return KernelFault.exit_code
+    if done.problems or done.cut or done.end.code or done.lack:
+        return HarnessError.exit_code
+    if not done.launches:
+        console.say("no launch was seen: the application launched no kernel, or does not use CUDA")
+        return NothingToDo.exit_code
+    if not done.jobs and not done.refused and wants_jobs:
+        console.say("no launch was kept: none is of --kernel, --nth or --every; the log has them all")
+        return NothingToDo.exit_code
+    return 0
+
+
+def _short(kernel: str) -> str:
+    """A kernel's name, without most of its template arguments where they are long."""
+    return kernel if len(kernel) <= _LONGEST else f"{kernel[: _LONGEST - 4]} ..."
+
+
+def _shown(path: Path) -> str:
+    return str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path)
+
+
+def _capture_project(ctx: click.Context) -> Project:
+    """The current project, or a new one in the current folder."""
+    from gpuregress.foundation.errors import UsageError
+    from gpuregress.store.project import Project
+
+    try:
+        return context.find_project(ctx)
+    except UsageError:
+        root = Path(ctx.obj or ".").absolute()
+        return Project(root, root / "configs", root / "baselines", root / "runs")

@@ -1,0 +1,266 @@
+"""Command `nightly`: the unattended run, its messages, and its installation in a scheduler."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from gpuregress.cli import console, context, report_files, values
+from gpuregress.foundation.errors import Interrupted
+from gpuregress.foundation.escapes import entry
+
+if TYPE_CHECKING:
+    from gpuregress.foundation.records import RunSummary
+    from gpuregress.report.messages.installation.night_command import NightCommand
+    from gpuregress.report.messages.web_request import Patience
+    from gpuregress.store.project import Project
+
+
+class Night:
+    """What a night has said so far; nothing is sent before `begin`."""
+
+    def __init__(self) -> None:
+        self._project: Project | None = None
+        self._lines: list[str] = []
+        self._failures: list[str] = []
+        self._to_stderr = False
+        self.summary: RunSummary | None = None
+
+    def begin(self, project: Project, *, to_stderr: bool) -> None:
+        """Ping that the night begins.
+
+        Args:
+            project: whose settings say where to.
+            to_stderr: stdout is taken by a report.
+        """
+        self._project, self._to_stderr = project, to_stderr
+        if project.settings.ping:
+            from gpuregress.report.messages import notices
+
+            self._failures.append(notices.ping_start(project.settings.ping))  # said last: the first line is the night's
+
+    def say(self, line: str) -> None:
+        """Print a line, which is part of what is sent."""
+        self._lines.append(line)
+        console.say(line, err=self._to_stderr)
+
+    def end(self, exit_code: int, message: str = "") -> None:
+        """Ping that the night has ended, and notify where it has something to say.
+
+        Args:
+            exit_code: of the process.
+            message: of the error that ended it, which is printed elsewhere; "" without one.
+        """
+        project = self._project
+        if project is None:
+            return
+        settings, lines = project.settings, (*entry(message).splitlines(), *self._lines)
+        from gpuregress.report.messages import web_request
+
+        patience = web_request.HASTE if exit_code == Interrupted.exit_code else web_request.DEFAULT_PATIENCE
+        if settings.ping:
+            from gpuregress.report.messages import notices
+
+            self._failures.append(notices.ping_end(settings.ping, exit_code, lines, patience))
+        if lines:
+            self._notify(project, exit_code, lines, patience)
+        for failure in dict.fromkeys(filter(None, self._failures)):  # it changes no exit code
+            console.say(f"note: {failure}", err=self._to_stderr)
+
+    def _notify(self, project: Project, exit_code: int, lines: Sequence[str], patience: Patience) -> None:
+        from gpuregress.report.messages import notices
+        from gpuregress.report.messages.notices import Notice
+
+        settings, run = project.settings, self.summary.run if self.summary is not None else ""
+        notice = Notice(project.root, exit_code, run, lines)
+        if settings.mail:
+            self._failures.append(notices.send_mail(settings.mail, notice))
+        if settings.webhook:
+            self._failures.append(notices.post_webhook(settings.webhook, notice, patience))
+
+
+@contextlib.contextmanager
+def told() -> Iterator[Night]:
+    """Send the messages of the block's end, with the exit code that the process will have."""
+    night = Night()
+    try:
+        yield night
+    except BaseException as error:
+        night.end(report_files.exit_code_of(error), report_files.message_of(error))
+        raise
+    night.end(night.summary.exit_code if night.summary is not None else 0)
+
+
+SCHEDULERS = ("cron", "systemd", "github", "gitlab", "slurm")
+_OWN = ("install", "write", "at")
+
+
+class _Time(click.ParamType):  # type: ignore[type-arg]  # generic only in new versions of click
+    name = "time"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, int]:
+        """Convert `02:30`."""
+        match = re.fullmatch(r"([01]?\d|2[0-3]):([0-5]\d)", str(value))
+        if match is None:
+            self.fail(f"{value!r} is no time; expected HH:MM, as 02:00", param, ctx)
+        return int(match[1]), int(match[2])
+
+
+def options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Options `--install SCHEDULER`, `--write`, `--at HH:MM`."""
+    for option in (
+        click.option(
+            "--at", type=_Time(), default="02:00", metavar="HH:MM", help="When, for --install  [default: 02:00]"
+        ),
+        click.option("--write", is_flag=True, help="With --install: install the lines, and say what is left to do."),
+        click.option(
+            "--install",
+            type=click.Choice(SCHEDULERS),
+            help="Print the lines that let a scheduler run this command every night; run nothing.",
+        ),
+    ):
+        function = option(function)
+    return function
+
+
+def install(ctx: click.Context, given: Mapping[str, Any]) -> int:
+    """Print the lines of `--install` on stdout, and what is left to do on stderr.
+
+    Raises:
+        UsageError: `--write` without `--install`, `--resume` with it, or a path that the scheduler's file cannot hold.
+        StorageError: the lines cannot be installed.
+    """
+    from gpuregress.foundation.errors import UsageError
+    from gpuregress.report.messages import installation
+    from gpuregress.report.messages.installation import hosts, night_command
+
+    scheduler = given["install"]
+    if scheduler is None:
+        raise UsageError(f"--write belongs to --install: name a scheduler, {', '.join(SCHEDULERS)}")
+    if given.get("resume"):
+        raise UsageError("--resume continues one night, and ends with 5 after others: install the command without it")
+    night = _night(ctx)
+    plan = installation.plan(scheduler, night)
+    console.say_document(plan.text)
+    hints = plan.after if given["write"] else plan.todo
+    if given["write"] and scheduler == "cron":
+        console.say(f"gpuregress: {hosts.install_crontab(night)}", err=True)
+    elif given["write"]:
+        night_command.write_files(plan.files)
+        for file in plan.files:
+            console.say(f"gpuregress: wrote {file.path}", err=True)
+    if night.secrets and scheduler not in ("github", "gitlab"):
+        names = " ".join(f"{name}=…" for name in night.secrets)
+        hints = (*hints, f"put the secrets into {night.secrets_file} (chmod 600), a line each: {names}")
+    for hint in hints:
+        console.say(f"gpuregress: {hint}", err=True)
+    return 0
+
+
+def crontab_line(ctx: click.Context) -> str:
+    """The line of `--install cron`, for the command's help; without a project, that of the current folder."""
+    from gpuregress.foundation.errors import GpuregressError
+    from gpuregress.report.messages.installation import hosts, night_command
+    from gpuregress.store.project import Project
+
+    try:
+        project = context.find_project(ctx)
+    except GpuregressError:
+        root = Path(ctx.obj or ".").absolute()
+        project = Project(root, root / "configs", root / "baselines", root / "runs")
+    try:
+        return hosts.crontab_line(night_command.of_project(project, (), (2, 0)))
+    except GpuregressError as error:
+        return str(error)
+
+
+def _night(ctx: click.Context) -> NightCommand:
+    from gpuregress.report.messages.installation import night_command
+
+    project = context.find_project(ctx)
+    return night_command.of_project(project, _arguments(ctx, project.root), ctx.params["at"])
+
+
+def _arguments(ctx: click.Context, root: Path) -> tuple[str, ...]:
+    """The other options of the command line, as words for a process whose current folder is the project's."""
+    words: list[str] = []
+    for param in ctx.command.params:
+        name = param.name or ""
+        if name in _OWN or ctx.get_parameter_source(name) is not click.core.ParameterSource.COMMANDLINE:
+            continue
+        value, option = ctx.params[name], max(param.opts, key=len)
+        if isinstance(param, click.Option) and param.is_flag:
+            words += [option] if value else [param.secondary_opts[0]]
+            continue
+        for one in value if isinstance(value, tuple) else (value,):
+            words += [option, _word(name, one, root)]
+    return tuple(words)
+
+
+def _word(name: str, value: Any, root: Path) -> str:
+    if name == "reports":
+        return f"{value[0]}={_file(value[1], root)}"
+    if name in values.OWN_OPTIONS:
+        return _file(str(value), root)
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+
+
+def _file(target: str, root: Path) -> str:
+    """A report's file, relative to the project where it is below it."""
+    if target == "-":
+        return target
+    path = Path(os.path.abspath(target))  # noqa: PTH100 - a symbolic link stays one
+    return str(path.relative_to(root)) if path.is_relative_to(root) else str(path)
+
+
+class Nightly(click.Command):
+    """The command, whose help ends with the line that `--install cron` prints."""
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the crontab line in one line, however long."""
+        formatter.write(f"\nExample (crontab; --install prints it):\n\n{crontab_line(ctx)}\n")
+
+
+@click.command("nightly", cls=Nightly, short_help="the unattended run: silent when all is well")
+@context.device_options
+@click.option(
+    "--deadline",
+    "deadline_s",
+    type=values.SECONDS,
+    metavar="TIME",
+    help="Stop after this time, as 6h; cases that had no turn are named, and the exit code is not 0.",
+)
+@click.option("--resume", is_flag=True, help="Continue the last night, which was cut short.")
+@context.cluster_option
+@context.report_options
+@options
+@click.pass_context
+def nightly_command(ctx: click.Context, /, **options: Any) -> int:
+    """Run every case on every device that the jobs name; print nothing when all is well, and what is new when not.
+
+    Takes the project's lock; where another nightly run holds it, exits with 75. A wrong job is an error of its own, and
+    the others run. A case that is gone is a failure every night (exit code 1 at least) until it is back, or `accept
+    --prune` forgets it. Keeps the last 30 runs (setting `retention`), the last night and each case's last pass.
+    """
+    if options["install"] or options["write"]:
+        return install(ctx, options)
+    from gpuregress.session import nightly
+
+    every_device = ctx.get_parameter_source("device") is click.core.ParameterSource.DEFAULT
+    terms = nightly.NightTerms(options["deadline_s"], options["resume"], every_device)
+    with told() as night, report_files.written(options) as kept:
+        project = context.find_project(ctx)
+        night.begin(project, to_stderr=kept.to_stderr)
+        night.summary = kept.summary = summary = nightly.run(project, context.request_of(options), terms=terms)
+        from gpuregress.report import morning
+
+        if morning.is_worth_telling(summary):
+            for line in morning.lines(summary, root=project.root):
+                night.say(line)
+    return summary.exit_code

@@ -1,1 +1,0 @@
-"""Small kernels of our own that run on a card."""

@@ -1,1 +1,0 @@
-"""Tensor maps on the card."""

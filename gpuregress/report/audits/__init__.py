@@ -1,1 +1,0 @@
-"""The report of an audit, as text and as a page."""

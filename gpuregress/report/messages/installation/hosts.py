@@ -1,0 +1,191 @@
+"""Installation of the nightly run on a host: cron, a timer of systemd, a batch script of Slurm."""
+
+from __future__ import annotations
+
+import shlex
+import subprocess
+from pathlib import Path
+
+from gpuregress.foundation import user_home
+from gpuregress.foundation.errors import StorageError, UsageError
+from gpuregress.report.messages.installation.night_command import Installation, InstalledFile, NightCommand
+
+MOST_CRONTAB_BYTES = 998
+"""Of a command: Debian's cron refuses a longer one."""
+_NO_CRONTAB = "no crontab for"
+
+
+def cron_plan(night: NightCommand) -> Installation:
+    """The line, whose output is logged, and mailed by cron where the settings name nobody to tell."""
+    mails = "cron mails what the night prints" if not night.tells else "cron mails nothing: `notify` tells of the night"
+    zone = f" ({night.zone})" if night.zone else ""
+    about = (
+        f"cron starts it at {night.time} of this host's time zone{zone}; {mails}; the log is {night.runs}/nightly.log"
+    )
+    return Installation(
+        crontab_line(night) + "\n", todo=("install the line with `crontab -e`, or with --write", about), after=(about,)
+    )
+
+
+def crontab_line(night: NightCommand) -> str:
+    r"""The line of a crontab; cron takes a bare `%` for a newline and `\%` for a `%`.
+
+    Raises:
+        UsageError: it is longer than cron takes.
+    """
+    log = shlex.quote(night.log)
+    command = _escaped(night.shell(f">> {log} 2>&1" if night.tells else f"2>&1 | tee -a {log}"))
+    if len(command.encode()) > MOST_CRONTAB_BYTES:
+        raise UsageError(
+            f"the command has {len(command.encode())} bytes, and cron takes {MOST_CRONTAB_BYTES}: use systemd, or "
+            "unset variables that the night does not need, as LD_LIBRARY_PATH"
+        )
+    return f"{night.minute} {night.hour} * * *  {command}"
+
+
+def _escaped(command: str) -> str:
+    r"""The command for a crontab. A backslash before a `%` is parted from it by quotes, for cron would eat it."""
+    return command.replace(r"\%", r"\''%").replace("%", r"\%")
+
+
+def install_crontab(night: NightCommand) -> str:
+    """Put the line into the user's crontab, in the place of an earlier one of the same project.
+
+    Returns:
+        What was done, in words.
+
+    Raises:
+        StorageError: there is no crontab command, or it refuses.
+    """
+    before = _crontab("-l")
+    start = _escaped(f"cd {shlex.quote(str(night.root))} && ")
+    kept = [one for one in before.splitlines() if not _is_night(one, start)]
+    replaced = len(before.splitlines()) - len(kept)
+    _crontab("-", "\n".join((*kept, crontab_line(night))) + "\n")
+    return "replaced the line of this project in your crontab" if replaced else "added a line to your crontab"
+
+
+def _is_night(text: str, start: str) -> bool:
+    """Whether a line of a crontab runs the nights of a project."""
+    return not text.lstrip().startswith("#") and start in text and " nightly" in text.partition(start)[2]
+
+
+def _crontab(argument: str, text: str | None = None) -> str:
+    try:
+        done = subprocess.run(
+            ["crontab", argument], input=text, capture_output=True, text=True, check=False, timeout=60, encoding="utf-8"
+        )
+    except (OSError, UnicodeDecodeError, subprocess.TimeoutExpired) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise StorageError(f"crontab cannot be used: {reason}; install the printed line by hand") from None
+    if done.returncode and not (text is None and _NO_CRONTAB in done.stderr):
+        why = done.stderr.strip().partition("\n")[0] or f"exit code {done.returncode}"
+        raise StorageError(f"crontab refused: {why}; your crontab is as it was")
+    return done.stdout if done.returncode == 0 else ""
+
+
+def systemd_plan(night: NightCommand) -> Installation:
+    """The two units; above each stands its file, as in the output of `systemctl cat`."""
+    folder = _folder()
+    files = (
+        InstalledFile(folder / f"{night.name}.service", _service(night)),
+        InstalledFile(folder / f"{night.name}.timer", _timer(night)),
+    )
+    enable = f"systemctl --user daemon-reload && systemctl --user enable --now {night.name}.timer"
+    linger = "loginctl enable-linger   (so that it runs while you are not logged in)"
+    text = "\n".join(f"# {file.path}\n{file.text}" for file in files)
+    return Installation(
+        text,
+        files,
+        ("write each unit to the file that is named above it, or use --write", enable, linger),
+        (f"enable it: {enable}", linger),
+    )
+
+
+def _folder() -> Path:
+    return user_home.configuration() / "systemd" / "user"
+
+
+def _service(night: NightCommand) -> str:
+    command = night.shell(f">> {shlex.quote(night.log)} 2>&1")
+    lines = (
+        f"# {night.mark.replace(chr(92), '/')}",  # a comment whose line ends with a backslash would go on
+        "[Unit]",
+        f"Description={_plain(night.mark)}",
+        "",
+        "[Service]",
+        "Type=oneshot",
+        # A colon: dollar signs are left to the shell.
+        f"ExecStart=:/bin/sh -c {_quoted(command)}",
+    )
+    return "\n".join(lines) + "\n"
+
+
+def _timer(night: NightCommand) -> str:
+    zone = f" {night.zone}" if night.zone else ""
+    lines = (
+        f"# {night.mark.replace(chr(92), '/')}",
+        "[Unit]",
+        f"Description={_plain(night.mark)}",
+        "",
+        "[Timer]",
+        f"OnCalendar=*-*-* {night.time}:00{zone}",
+        "Persistent=true",
+        "",
+        "[Install]",
+        "WantedBy=timers.target",
+    )
+    return "\n".join(lines) + "\n"
+
+
+def _plain(text: str) -> str:
+    return text.replace("%", "%%").replace("\\", "/")
+
+
+def _quoted(text: str) -> str:
+    r"""A word of a command line: `%` begins a specifier, a backslash an escape."""
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%")
+    return f'"{escaped}"'
+
+
+SLURM_FILE = "gpuregress-nightly.sbatch"
+
+
+def slurm_plan(night: NightCommand) -> Installation:
+    """The script; a job of its name waits for the one before, so that no two nights overlap."""
+    path = night.root / SLURM_FILE
+    text = slurm_script(night)
+    submit = f"submit it once: sbatch --begin={night.time} {shlex.quote(str(path))}"
+    more = "add #SBATCH lines for the partition, the GPUs (--gpus=1) and the time limit of your cluster"
+    return Installation(
+        text,
+        (InstalledFile(path, text, executable=True),),
+        (f"write it to {path}, or use --write", more, submit),
+        (more, submit),
+    )
+
+
+def slurm_script(night: NightCommand) -> str:
+    """The text of the script."""
+    log = shlex.quote(night.log)
+    folder = shlex.quote(night.log.rpartition("/")[0] or ".")
+    exports = [f"export {name}={shlex.quote(value)}" for name, value in night.environment.items()]
+    file = shlex.quote(str(night.secrets_file))
+    secrets = (
+        ("set -a", f"# shellcheck source=/dev/null\n[ ! -r {file} ] || . {file}", "set +a") if night.secrets else ()
+    )
+    lines = (
+        "#!/bin/bash",
+        f"# {night.mark}",
+        f"#SBATCH --job-name={night.name}",
+        "#SBATCH --dependency=singleton",
+        "#SBATCH --output=/dev/null",
+        f"cd {shlex.quote(str(night.root))} || exit 4",
+        f"mkdir -p {folder} && exec >> {log} 2>&1",
+        "# The next night is submitted first, so that one that is killed does not end the series.",
+        f"sbatch --quiet --begin={night.time} {shlex.quote(str(night.root / SLURM_FILE))}",
+        *exports,
+        *secrets,
+        f"exec {shlex.join((*night.program, 'nightly', *night.arguments))}",
+    )
+    return "\n".join(lines) + "\n"
