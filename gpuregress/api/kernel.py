@@ -20,7 +20,7 @@ from gpuregress.execution.workers.direct.messages import LaunchCall, LaunchResul
 from gpuregress.foundation.errors import UsageError
 from gpuregress.foundation.numeric import float_environment
 from gpuregress.foundation.records import DEFAULT_HEAP, SM_90, Argument, Dim3, LaunchShape, Program, Source
-from gpuregress.gpu import architecture_names as architectures
+from gpuregress.gpu import architectures
 from gpuregress.gpu.records import replace
 from gpuregress.toolchain import compiler_messages
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from gpuregress.foundation.records import Costs, InstructionCost
-from gpuregress.gpu.costs import by_line, total
+from gpuregress.gpu.instruments import by_line, total
 from gpuregress.gpu.records import Record
 from gpuregress.report.coverage_report import source_lines
 

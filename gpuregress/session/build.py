@@ -9,7 +9,7 @@ from pathlib import Path
 
 from gpuregress.foundation.errors import GpuregressError, InfeasibleSource, UsageError
 from gpuregress.foundation.records import Source
-from gpuregress.gpu import architecture_names as architectures
+from gpuregress.gpu import architectures
 from gpuregress.gpu.records import Record, replace
 from gpuregress.jobs import plan
 from gpuregress.session.compilation import sources

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from gpuregress.gpu import architecture_names as architectures
+from gpuregress.gpu import architectures
 
 
 @pytest.mark.parametrize("arch", ["sm_75", "sm_90", "sm_90a", "sm_100f", "sm_121a"])

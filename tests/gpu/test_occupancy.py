@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from gpuregress.gpu import occupancy
+from gpuregress.gpu import limits
 from gpuregress.gpu.base import KernelInfo
 
 H200 = {
@@ -31,9 +31,9 @@ H200 = {
 def test_an_h200(
     registers: int, static: int, block: tuple[int, int, int], shared: int, blocks: int, percent: int, limited_by: str
 ) -> None:
-    actual = occupancy.of_launch(H200, KernelInfo("k", registers=registers, shared=static), block, shared)
-    assert actual == occupancy.Occupancy(blocks, percent, limited_by)
+    actual = limits.of_launch(H200, KernelInfo("k", registers=registers, shared=static), block, shared)
+    assert actual == limits.Occupancy(blocks, percent, limited_by)
 
 
 def test_a_device_that_does_not_tell() -> None:
-    assert occupancy.of_launch({"warp_size": 32}, KernelInfo("k"), (32, 1, 1), 0) is None
+    assert limits.of_launch({"warp_size": 32}, KernelInfo("k"), (32, 1, 1), 0) is None

@@ -16,11 +16,10 @@ from gpuregress.execution.cuda.tensors import map_encoding
 from gpuregress.execution.cuda.textures import CudaTexture
 from gpuregress.foundation.errors import DeviceError, GpuregressError, KernelFault
 from gpuregress.foundation.records import DeviceInfo, Dim3, LaunchShape, Program, TensorMap
-from gpuregress.gpu import limits, parameters
-from gpuregress.gpu.base import Device, DeviceModule, LaunchReport, Memory
+from gpuregress.gpu import limits, programs
+from gpuregress.gpu.base import Device, DeviceModule, LaunchReport, Memory, check_size
+from gpuregress.gpu.descriptors import TextureDescription
 from gpuregress.gpu.records import replace
-from gpuregress.gpu.tensor_map_sizes import check_size
-from gpuregress.gpu.textures import TextureDescription
 
 _Starter = Callable[[Dim3, Dim3, bytes, int], None]
 _FIRST_WITH_MAPS = 90
@@ -234,7 +233,7 @@ class CudaDevice(Device):
             raise DeviceError(f"the program was not loaded onto {self._info.name}")
         function, info = module.function(kernel)
         limits.check_launch(self._info, info, shape.grid, shape.block, shape.shared)
-        packed = parameters.pack(module.entry(kernel), args)
+        packed = programs.pack(module.entry(kernel), args)
         name = module.shown(kernel)
         with self.guard(f"preparing {name}"):
             if shape.shared > limits.SHARED_WITHOUT_OPT_IN - info.shared:

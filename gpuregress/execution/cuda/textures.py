@@ -12,7 +12,7 @@ from typing import Any
 
 from gpuregress.execution.cuda import cooperative
 from gpuregress.execution.cuda.memory import CudaMemory
-from gpuregress.gpu.textures import TextureDescription
+from gpuregress.gpu.descriptors import TextureDescription
 
 _FORMATS = {
     "uint8": 0x01,

@@ -17,8 +17,8 @@ from gpuregress.execution.runner.buffer_reader import BufferReader
 from gpuregress.execution.runner.element_errors import Errors, FloatParts
 from gpuregress.execution.runner.launch_reports import path_of
 from gpuregress.foundation.records import Case, ResultAccuracy
-from gpuregress.gpu.accuracy import Cancellation, LineError, Place, Restart, RoundingSite
 from gpuregress.gpu.base import Device, LaunchReport, Shadow
+from gpuregress.gpu.instruments import Cancellation, LineError, Place, Restart, RoundingSite
 
 Line = tuple[str, int]
 Parts = tuple[str, FloatParts]

@@ -11,8 +11,8 @@ from gpuregress.foundation import dtypes
 from gpuregress.foundation.dtypes import ElementType, Part, Scalar
 from gpuregress.foundation.numeric.ordinals import spacing
 from gpuregress.foundation.records import BufferAccuracy
-from gpuregress.gpu.accuracy import InaccurateElement
 from gpuregress.gpu.base import Bytes, Shadow
+from gpuregress.gpu.instruments import InaccurateElement
 from gpuregress.gpu.records import Record
 
 Doubles = npt.NDArray[np.float64]

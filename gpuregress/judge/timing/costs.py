@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from gpuregress.foundation.records import Baseline, Case, CostComparison, InstructionCost, LineCost, Outcome
-from gpuregress.gpu.costs import total
+from gpuregress.gpu.instruments import total
 from gpuregress.gpu.schedules import FORWARD
 from gpuregress.judge.timing.line_pairs import Pair, pairs
 from gpuregress.store.baselines import accepted_timings

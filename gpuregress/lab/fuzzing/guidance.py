@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gpuregress.gpu.coverage import Coverage
+from gpuregress.gpu.instruments import Coverage
 from gpuregress.lab.fuzzing.candidates import Candidate
 
 Feature = tuple[object, ...]

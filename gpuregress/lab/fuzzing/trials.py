@@ -8,7 +8,7 @@ from typing import Literal
 
 from gpuregress.foundation.escapes import one_line
 from gpuregress.foundation.records import Case, Verdict
-from gpuregress.gpu.coverage import Coverage
+from gpuregress.gpu.instruments import Coverage
 from gpuregress.gpu.records import Record
 from gpuregress.lab.fuzzing.candidates import Candidate, Space
 from gpuregress.lab.shrinking import failure

@@ -10,7 +10,7 @@ import pytest
 
 from gpuregress.cli.runs.accuracy import _buffer
 from gpuregress.foundation.records import BufferAccuracy, ResultAccuracy
-from gpuregress.gpu.accuracy import Cancellation, InaccurateElement, LineError, Restart
+from gpuregress.gpu.instruments import Cancellation, InaccurateElement, LineError, Restart
 from gpuregress.gpu.records import replace
 from gpuregress.lab.instrumented import accuracy
 from gpuregress.lab.instrumented.accuracy import AccuracyResults, CaseAccuracy

@@ -12,8 +12,8 @@ from gpuregress.execution.runner.accuracy import Line, _Lines, _split
 from gpuregress.execution.runner.buffer_reader import BufferReader
 from gpuregress.execution.runner.element_errors import FloatParts, float_parts, measure
 from gpuregress.foundation import dtypes
-from gpuregress.gpu.accuracy import LineError, Place
 from gpuregress.gpu.base import Device, Shadow
+from gpuregress.gpu.instruments import LineError, Place
 from tests.execution.runner.buffers import reader
 
 

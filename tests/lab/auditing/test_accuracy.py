@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gpuregress.foundation.records import BufferAccuracy, Case, ResultAccuracy, RunSummary
-from gpuregress.gpu.accuracy import Cancellation
+from gpuregress.gpu.instruments import Cancellation
 from gpuregress.gpu.records import replace
 from gpuregress.lab.auditing import accuracy, examination
 from gpuregress.lab.auditing.examination import AuditedJob, JobVerdicts

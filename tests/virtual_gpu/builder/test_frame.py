@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from gpuregress.virtual_gpu.builder.frame import lay_out
+from gpuregress.virtual_gpu.builder.translation_unit import lay_out
 from gpuregress.virtual_gpu.ptx.parser import parse
 
 PTX = """.version 8.0

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from gpuregress.virtual_gpu.builder.initializers import variable_facts
+from gpuregress.virtual_gpu.builder.translation_unit import variable_facts
 from gpuregress.virtual_gpu.ptx.parser import parse
 from gpuregress.virtual_gpu.runtime.program import Relocation
 

@@ -3,8 +3,18 @@ from __future__ import annotations
 import pytest
 from llvmlite import ir
 
-from gpuregress.virtual_gpu.builder.structured import Cell, at, counted, element, entry_alloca, i32, i64, while_nonzero
-from gpuregress.virtual_gpu.builder.types import I32, I64
+from gpuregress.virtual_gpu.builder.structured import (
+    I32,
+    I64,
+    Cell,
+    at,
+    counted,
+    element,
+    entry_alloca,
+    i32,
+    i64,
+    while_nonzero,
+)
 from tests.virtual_gpu.builder.functions import call
 
 

@@ -4,9 +4,8 @@ from itertools import pairwise
 
 from llvmlite import ir
 
-from gpuregress.virtual_gpu.builder.structured import entry_alloca, i32, i64
-from gpuregress.virtual_gpu.builder.thread_context import LAYOUT, Slots, ThreadElements
-from gpuregress.virtual_gpu.builder.types import F64, I1, I8, I32, I64
+from gpuregress.virtual_gpu.builder.structured import F64, I1, I8, I32, I64, entry_alloca, i32, i64
+from gpuregress.virtual_gpu.builder.threads import LAYOUT, Slots, ThreadElements
 from gpuregress.virtual_gpu.runtime.machine_layout import CLUSTER_BYTES, FIXED_BYTES, ROW, ROWS
 from tests.virtual_gpu.builder.functions import call
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from llvmlite import ir
 
-from gpuregress.virtual_gpu.builder.structured import entry_alloca, i32, i64
+from gpuregress.virtual_gpu.builder.structured import I64, POINTER, entry_alloca, i32, i64
 from gpuregress.virtual_gpu.builder.threads import (
     COORDINATES,
     THREAD_TYPE,
@@ -15,7 +15,6 @@ from gpuregress.virtual_gpu.builder.threads import (
     linear_thread,
     warp,
 )
-from gpuregress.virtual_gpu.builder.types import I64, POINTER
 from tests.virtual_gpu.builder.functions import call
 
 SIZES = {"block_x": 5, "block_y": 4, "block_z": 3}

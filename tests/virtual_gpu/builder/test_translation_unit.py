@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 from llvmlite import ir
 
+from gpuregress.virtual_gpu.builder.structured import I32
 from gpuregress.virtual_gpu.builder.translation_unit import Unit
-from gpuregress.virtual_gpu.builder.types import I32
 from gpuregress.virtual_gpu.ptx.parser import parse
 from gpuregress.virtual_gpu.ptx.tree import Instruction
 from tests.virtual_gpu.running import Running, ints

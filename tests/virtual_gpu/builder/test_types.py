@@ -5,9 +5,9 @@ import struct
 import pytest
 from llvmlite import ir
 
-from gpuregress.virtual_gpu.builder.types import F32, F64, I8, I16, I32, I64, constant, convert, llvm_type, width
+from gpuregress.virtual_gpu.builder.structured import F32, F64, I8, I16, I32, I64, constant, convert, llvm_type, width
+from gpuregress.virtual_gpu.ptx.modifiers import BITS
 from gpuregress.virtual_gpu.ptx.tree import Float, Integer
-from gpuregress.virtual_gpu.ptx.types import BITS
 from tests.virtual_gpu.builder.functions import call
 
 

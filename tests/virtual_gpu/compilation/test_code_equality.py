@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gpuregress.virtual_gpu.compilation import code_equality
+from gpuregress.virtual_gpu.compilation import object_cache
 
 BLOCK = ".reqntid 128"
 KERNEL = """\
@@ -35,7 +35,7 @@ KERNEL = """\
 
 def is_equivalent(before: str, after: str, kernel: str = KERNEL) -> bool:
     assert before in kernel
-    return code_equality.is_equivalent(kernel, kernel.replace(before, after), ["k"])
+    return object_cache.is_equivalent(kernel, kernel.replace(before, after), ["k"])
 
 
 def test_a_bit_that_is_never_set_does_not_count() -> None:
@@ -74,7 +74,7 @@ def test_shared_memory_counts_though_the_code_is_the_same() -> None:
 
 
 def test_a_large_program_is_not_compared(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(code_equality, "MOST_CHARACTERS", 100)
+    monkeypatch.setattr(object_cache, "MOST_CHARACTERS", 100)
     assert not is_equivalent("	ret;", "	ret; // the end")
 
 

@@ -2,8 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from gpuregress.virtual_gpu.ptx.abridged import abridge
-from gpuregress.virtual_gpu.ptx.parser import parse
+from gpuregress.virtual_gpu.ptx.parser import abridge, parse
 from gpuregress.virtual_gpu.ptx.tree import Instruction
 
 TEXT = """//

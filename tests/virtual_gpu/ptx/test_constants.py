@@ -2,9 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from gpuregress.virtual_gpu.ptx.constants import expression, number, starts_constant
-from gpuregress.virtual_gpu.ptx.cursor import Cursor
-from gpuregress.virtual_gpu.ptx.lexer import PtxError, tokens
+from gpuregress.virtual_gpu.ptx.declarations import expression, number, starts_constant
+from gpuregress.virtual_gpu.ptx.lexer import Cursor, PtxError, tokens
 from gpuregress.virtual_gpu.ptx.tree import Float, Integer
 
 

@@ -2,8 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from gpuregress.virtual_gpu.ptx.cursor import Cursor
-from gpuregress.virtual_gpu.ptx.lexer import PtxError, tokens
+from gpuregress.virtual_gpu.ptx.lexer import Cursor, PtxError, tokens
 
 
 def _cursor(text: str) -> Cursor:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from gpuregress.virtual_gpu.ptx.errors import unsupported
+from gpuregress.virtual_gpu.ptx.modifiers import unsupported
 from gpuregress.virtual_gpu.ptx.tree import Instruction, SourceLine
 
 

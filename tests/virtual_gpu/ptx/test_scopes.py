@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from gpuregress.virtual_gpu.ptx.scopes import Scopes
+from gpuregress.virtual_gpu.ptx.operands import Scopes
 
 
 def test_an_inner_declaration_hides_the_outer_one_until_its_scope_is_left() -> None:

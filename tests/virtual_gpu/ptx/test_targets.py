@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gpuregress.virtual_gpu.ptx.targets import needed_target, supports
+from gpuregress.virtual_gpu.compilation.assembler_checks import needed_target, supports
 from gpuregress.virtual_gpu.ptx.tree import Instruction
 
 

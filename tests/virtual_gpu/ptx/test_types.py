@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from gpuregress.virtual_gpu.ptx.types import BITS, FLOATS, INDEX_BITS, is_signed, is_type, size
+from gpuregress.virtual_gpu.ptx.modifiers import BITS, FLOATS, INDEX_BITS, is_signed, is_type, size
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from typing import Any
 
 from gpuregress.execution.cuda import cooperative
 from gpuregress.foundation.records import TENSOR_MAP_ALIGNMENT, TENSOR_MAP_BYTES, TensorMap
-from gpuregress.gpu.tensor_maps import ELEMENT_SIZES, INTERLEAVES, OOB_FILLS, PROMOTIONS, SPANS
+from gpuregress.gpu.descriptors import ELEMENT_SIZES, INTERLEAVES, OOB_FILLS, PROMOTIONS, SPANS
 
 
 def encode(given: TensorMap, address: int, call: Any = cooperative.call) -> bytes:

@@ -7,9 +7,8 @@ import math
 from gpuregress.foundation import dtypes
 from gpuregress.foundation.records.fills import FillOptions
 from gpuregress.foundation.records.json_form import OneOf
+from gpuregress.gpu.descriptors import TensorMap, Texture, TextureDescription
 from gpuregress.gpu.records import Record
-from gpuregress.gpu.tensor_maps import TensorMap
-from gpuregress.gpu.textures import Texture, TextureDescription
 
 _LAYERED_ROW = 2
 """Axes of a shape: layers and width."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from gpuregress.foundation import dtypes
 from gpuregress.foundation.errors import CompileError
 from gpuregress.foundation.records import Argument, Buffer, CompiledDescriptor
+from gpuregress.gpu.descriptors import TensorMap
 from gpuregress.gpu.records import replace
-from gpuregress.gpu.tensor_maps import TensorMap
 from gpuregress.jobs.spec.resolve import scalar_arguments, tensor_maps
 
 

@@ -8,7 +8,7 @@ from msgspec import Meta
 
 from gpuregress.foundation.document.forms import Reads, Spec, doc
 from gpuregress.foundation.document.problems import show
-from gpuregress.gpu import architecture_names as architectures
+from gpuregress.gpu import architectures
 
 AXES = ("fmad", "fast_math", "arch")
 """The settings that vary, in the order of the names of combinations."""

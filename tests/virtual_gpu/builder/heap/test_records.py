@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from llvmlite import ir
 
-from gpuregress.virtual_gpu.builder.heap.records import held_memory
-from gpuregress.virtual_gpu.builder.types import I64, POINTER
+from gpuregress.virtual_gpu.builder.heap import held_memory
+from gpuregress.virtual_gpu.builder.structured import I64, POINTER
 from gpuregress.virtual_gpu.runtime import device_heap, llvm_backend
 from gpuregress.virtual_gpu.runtime.device_heap import CELL, CLASS, CLASS_SHIFT, FREED, HEADER_BYTES, DeviceHeap
 from gpuregress.virtual_gpu.runtime.machine_layout import MAX_REGIONS

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gpuregress.virtual_gpu.isa.matrix.matrix_descriptor import DescribedMatrix
+from gpuregress.virtual_gpu.isa.matrix.wgmma import DescribedMatrix
 from tests.virtual_gpu.isa.matrix.warpgroups import Array, descriptor, run, sums, wgmma_kernel
 
 GROUPS = 24

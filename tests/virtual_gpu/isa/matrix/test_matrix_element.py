@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from gpuregress.virtual_gpu.isa.matrix.matrix_element import MatrixElement, element_of
+from gpuregress.virtual_gpu.isa.matrix.operand_layout import MatrixElement, element_of
 
 
 @pytest.mark.parametrize(

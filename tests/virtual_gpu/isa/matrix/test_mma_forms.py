@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from gpuregress.virtual_gpu.isa.matrix.mma_forms import mma_error, selector_error, types_error
+from gpuregress.virtual_gpu.isa.matrix.operand_layout import mma_error, selector_error, types_error
 
 _SUMS = (4, 4, 2, 4)
 

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from gpuregress.virtual_gpu.isa.matrix.matrix_element import element_of
-from gpuregress.virtual_gpu.isa.matrix.operand_layout import StoredRows
+from gpuregress.virtual_gpu.isa.matrix.operand_layout import StoredRows, element_of
 from tests.virtual_gpu.isa.matrix.kernels import mma_kernel
 from tests.virtual_gpu.running import Running
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gpuregress.virtual_gpu.isa.shadow.shadow_kinds import conversion, find_kinds, is_arithmetic
+from gpuregress.virtual_gpu.isa.shadow_pass import conversion, find_kinds, is_arithmetic
 from gpuregress.virtual_gpu.ptx.parser import parse
 from gpuregress.virtual_gpu.ptx.tree import Function, Instruction, Sink
 from tests.virtual_gpu.isa.shadow.shadowed import kernel

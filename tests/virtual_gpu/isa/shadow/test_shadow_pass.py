@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gpuregress.virtual_gpu.isa.shadow.shadow_pass import with_shadows
+from gpuregress.virtual_gpu.isa.shadow_pass import with_shadows
 from gpuregress.virtual_gpu.ptx.parser import parse
 from gpuregress.virtual_gpu.ptx.tree import Instruction
 from tests.virtual_gpu.isa.shadow.shadowed import Shadowed, kernel

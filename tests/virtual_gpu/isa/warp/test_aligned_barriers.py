@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from gpuregress.virtual_gpu.isa.warp.aligned_barriers import with_warp_barriers
+from gpuregress.virtual_gpu.isa.warp_barriers import with_warp_barriers
 from gpuregress.virtual_gpu.ptx.parser import parse
 from gpuregress.virtual_gpu.ptx.tree import Instruction
 
