@@ -28,7 +28,7 @@ _SPARE_BYTES = 64 << 20
 
 
 class CudaDevice(Device):
-    """A GPU through pycuda; see `devices.base.Device`.
+    """A GPU through pycuda; see `gpu.base.Device`.
 
     Args:
         index: counted from 0, as CUDA counts (and `CUDA_VISIBLE_DEVICES` narrows).
@@ -96,7 +96,7 @@ class CudaDevice(Device):
             context.detach()
 
     def vary(self, run: int) -> str:  # noqa: ARG002 - the protocol's
-        """Nothing: the hardware's scheduler decides; see `devices.base.Device.vary`."""
+        """Nothing: the hardware's scheduler decides; see `gpu.base.Device.vary`."""
         return ""
 
     def load(
@@ -121,7 +121,7 @@ class CudaDevice(Device):
         return module
 
     def limit_heap(self, size: int) -> None:
-        """Set the size of the kernels' heap; see `devices.base.Device.limit_heap`."""
+        """Set the size of the kernels' heap; see `gpu.base.Device.limit_heap`."""
         self._heap.wanted = size
 
     def _prepare_heap(self) -> None:
@@ -173,7 +173,7 @@ class CudaDevice(Device):
         return CudaMemory(name, size, address, itemsize, zoned, self._api, self.guard, self._pinned)
 
     def texture(self, memory: Memory, description: TextureDescription) -> int:
-        """A texture or surface object on a buffer; see `devices.base.Device.texture`.
+        """A texture or surface object on a buffer; see `gpu.base.Device.texture`.
 
         Raises:
             DeviceError: the memory is not this card's, or the card refuses.
@@ -187,7 +187,7 @@ class CudaDevice(Device):
         return made.handle
 
     def tensor_map(self, memory: Memory, given: TensorMap) -> bytes:
-        """Encode a tensor map on a buffer; see `devices.base.Device.tensor_map`.
+        """Encode a tensor map on a buffer; see `gpu.base.Device.tensor_map`.
 
         Raises:
             DeviceError: the memory is too small, the card has no tensor maps, or the driver refuses this one.

@@ -61,7 +61,7 @@ class Staging:
 
 @dataclass(slots=True)
 class CudaMemory:
-    """A buffer, or a module's variable; follows `devices.base.Memory`.
+    """A buffer, or a module's variable; follows `gpu.base.Memory`.
 
     Attributes:
         name: in messages.

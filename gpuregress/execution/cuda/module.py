@@ -56,7 +56,7 @@ def load_module(device: Card, api: Any, program: Program) -> CudaModule:
 
 
 class CudaModule(DeviceModule):
-    """A program on the card; see `devices.base.DeviceModule`.
+    """A program on the card; see `gpu.base.DeviceModule`.
 
     Args:
         device: where it was loaded.
@@ -114,7 +114,7 @@ class CudaModule(DeviceModule):
         return bool(_TRAP.search(self._ptx)) if self._ptx else None
 
     def limits(self, name: str, block: Dim3, shared: int) -> dict[str, int]:
-        """Return `occupancy` in percent and `blocks`; see `devices.base.DeviceModule.occupancy`."""
+        """Return `occupancy` in percent and `blocks`; see `gpu.base.DeviceModule.occupancy`."""
         result = limits.of_launch(self._device.info.limits, self.kernel(name), block, shared)
         return {} if result is None else {"occupancy": result.percent, "blocks": result.blocks}
 
