@@ -176,7 +176,7 @@ _ROWS: dict[str, OpcodeInfo] = {
     "rem": replace(_BY_TYPE, arithmetic=Arithmetic.REMAINDER, pointer_operands=(), vectorizes=False),
     "abs fma rcp sqrt": _BY_TYPE,
     "copysign cos dp2a dp4a ex2 lg2 mad24 mul24 rsqrt sad sin tanh testp": OpcodeInfo("arithmetic.by_type", _PURE),
-    "addc subc madc": OpcodeInfo("arithmetic.integer", _PURE, reads_carry=True),
+    "addc subc madc": OpcodeInfo("arithmetic.by_type", _PURE, reads_carry=True),
     # Logic, bit fields, comparison, conversion, video.
     "and": replace(_LOGIC, arithmetic=Arithmetic.AND, pointer_operands=(1, 2)),
     "or": replace(_LOGIC, arithmetic=Arithmetic.OR, pointer_operands=(1, 2)),

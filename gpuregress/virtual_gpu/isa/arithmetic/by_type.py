@@ -45,4 +45,8 @@ def _family(instruction: Instruction) -> dict[str, Lowering]:
     return family
 
 
-TABLE: dict[str, Lowering] = dict.fromkeys({*integer.TABLE, *floating.TABLE, *half.TABLE}, _by_type)
+# The sums that only read the carry flag (`addc`) have whole numbers alone.
+TABLE: dict[str, Lowering] = {
+    **integer.CARRY_TABLE,
+    **dict.fromkeys({*integer.TABLE, *floating.TABLE, *half.TABLE}, _by_type),
+}
