@@ -21,13 +21,18 @@ from hypothesis import HealthCheck, settings
 from gpuregress.__main__ import COLLECT_EVERY
 from gpuregress.execution import device_registry as registry
 from gpuregress.session.run_request import Machinery
-from gpuregress.store.project import Project, Settings
+from gpuregress.store.project import Project
+from gpuregress.store.settings import Settings
 from tests import preloaded, workshop
 from tests.session.bench import Bench
 
 # No test may fail because the machine is busy, and each example may have the folder of the test for its own.
+# A property that does not hold mostly fails within a few examples, and every run draws others: 40 instead of 100.
 settings.register_profile(
-    "unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
+    "unhurried",
+    max_examples=40,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )
 settings.load_profile("unhurried")
 
@@ -84,6 +89,24 @@ def _default_signals() -> Iterator[None]:
     yield
     for number, handler in before.items():
         signal.signal(number, handler)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _cache(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """One cache for all processes of the session, unless one was carried here with programs built elsewhere."""
+    base = tmp_path_factory.getbasetemp()
+    folder = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+    os.environ.setdefault("GPUREGRESS_CACHE", str(folder / "cache"))
+
+
+@pytest.fixture(scope="module")
+def without_llvm_passes() -> Iterator[None]:
+    """Leave LLVM's passes out of compilations in this process: they take half of the time, and are not ours. The bits
+    are the same. Conformance tests, and all that start workers, run with them.
+    """  # fmt: skip
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("gpuregress.virtual_gpu.runtime.llvm_backend.OPTIMISATION", 0)
+        yield
 
 
 @pytest.fixture
@@ -148,7 +171,7 @@ def fake_shop(shop: workshop.Workshop, monkeypatch: pytest.MonkeyPatch) -> works
     """A project whose cases run on the fake device: everything but the device is real."""
     command = (sys.executable, "-m", "tests.fake_worker")
     monkeypatch.setenv("PYTHONPATH", str(ROOT))  # `tests` is found from any folder
-    monkeypatch.setattr("gpuregress.session.session.Machinery", functools.partial(Machinery, command=command))
+    monkeypatch.setattr("gpuregress.session.session.MACHINERY", Machinery(command))
     return shop
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import sys
 from unittest import mock
 
@@ -12,7 +11,7 @@ from gpuregress.session.run_request import Machinery
 if __name__ == "__main__":
     command = (sys.executable, "-m", "tests.fake_worker")
     with (
-        mock.patch("gpuregress.session.session.Machinery", functools.partial(Machinery, command=command)),
+        mock.patch("gpuregress.session.session.MACHINERY", Machinery(command)),
         mock.patch("gpuregress.execution.workers.early_start.begin"),
     ):
         run()

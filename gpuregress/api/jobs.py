@@ -225,8 +225,7 @@ def run(
     home, chosen = _project(given), tuple(_once(given))
     names = tuple(case.name for case in chosen)
     request = RunRequest(names, device=device, jobs=jobs, fail_fast=fail_fast)
-    machinery = session.Machinery(planner=plan.of_cases(chosen))
-    summary = session.run(home, request, machinery=machinery)
+    summary = session.run(home, plan.Plan(chosen), request)
     verdicts = {verdict.case: verdict for verdict in summary.verdicts}
     results = tuple(CaseResult(case, verdicts[case.name], home.root) for case in chosen if case.name in verdicts)
     return Results(results, summary, home.root)

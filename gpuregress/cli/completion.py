@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from gpuregress.store.project import Project
 
 _LINE, _BREAKS = "_GPUREGRESS_LINE", "_GPUREGRESS_WORDBREAKS"
-_MOST_WITH_JOBS = 200
+MOST_WITH_JOBS = 200
 """Cases that are offered beside their jobs; of more only when their job is typed."""
 _GPUS = Path("/proc/driver/nvidia/gpus")
 
@@ -136,7 +136,7 @@ def _cases(ctx: click.Context, incomplete: str) -> Iterator[str]:
     jobs = case_names.names(_project(ctx))
     yield from (one.job for one in jobs)
     meant = [one for one in jobs if one.job.startswith(incomplete) or incomplete.startswith(f"{one.job}/")]
-    if "/" in incomplete or sum(len(one.cases) for one in meant) <= _MOST_WITH_JOBS:
+    if "/" in incomplete or sum(len(one.cases) for one in meant) <= MOST_WITH_JOBS:
         yield from (case for one in meant for case in one.cases)
 
 

@@ -162,7 +162,7 @@ class ClusterAddress(_Type):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """Refuse what cannot be an address."""
-        from gpuregress.store.project import is_cluster_address
+        from gpuregress.store.settings import is_cluster_address
 
         if value == "none":
             return ""

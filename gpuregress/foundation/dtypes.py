@@ -336,3 +336,23 @@ def _vector(name: str, scalar: Scalar, lanes: int) -> ElementType:
 
 def _align(offset: int, alignment: int) -> int:
     return -(-offset // alignment) * alignment
+
+
+def key_parts(element_type: ElementType, key: tuple[str, ...]) -> tuple[int, ...]:
+    """The positions of a rule's key columns among the parts; `pos` stands for `pos.x`, `pos.y` and so on.
+
+    Raises:
+        ValueError: an unknown column; the message has the known ones.
+    """
+    positions: list[int] = []
+    for name in key:
+        columns = [
+            position
+            for position, part in enumerate(element_type.parts)
+            if part.name == name or part.name.startswith(f"{name}.")
+        ]
+        if not columns:
+            names = ", ".join(part.name for part in element_type.parts if part.name) or "none"
+            raise ValueError(f"{element_type.name} has no column {name!r}; it has {names}")
+        positions += columns
+    return tuple(positions)

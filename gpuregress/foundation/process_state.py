@@ -26,7 +26,7 @@ Patches = dict[tuple[str, str], Any]
 
 _LIMITS = tuple(sorted({getattr(resource, name) for name in dir(resource) if name.startswith("RLIMIT_")}))
 _REMOVED = object()
-_LEFT_CHANGED: list[str] = []
+LEFT_CHANGED: list[str] = []
 
 
 class StateNotRestored(Exception):
@@ -35,7 +35,7 @@ class StateNotRestored(Exception):
 
 def left_changed() -> bool:
     """Whether a call left behind what may have reached other code meanwhile: this process should serve nobody else."""
-    return bool(_LEFT_CHANGED)
+    return bool(LEFT_CHANGED)
 
 
 @contextlib.contextmanager
@@ -74,7 +74,7 @@ def restored(patches: Patches) -> Iterator[None]:
             with contextlib.suppress(OSError):
                 os.chdir(folder)
         if os.umask(umask) != umask:
-            _LEFT_CHANGED.append("umask")
+            LEFT_CHANGED.append("umask")
         signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
         _restore_handlers(handlers)
         patches.clear()
@@ -100,7 +100,7 @@ def _restore_handlers(handlers: Mapping[signal.Signals, Any]) -> None:
     for number, handler in handlers.items():
         if handler is not None and signal.getsignal(number) != handler:
             signal.signal(number, handler)
-            _LEFT_CHANGED.append("a signal handler")
+            LEFT_CHANGED.append("a signal handler")
     for timer in (signal.ITIMER_REAL, signal.ITIMER_VIRTUAL, signal.ITIMER_PROF) if handlers else ():
         signal.setitimer(timer, 0)
 
@@ -108,7 +108,7 @@ def _restore_handlers(handlers: Mapping[signal.Signals, Any]) -> None:
 def _restore_limits(limits: Mapping[int, tuple[int, int]]) -> None:
     changed = {number: limit for number, limit in limits.items() if resource.getrlimit(number) != limit}
     for number, limit in changed.items():
-        _LEFT_CHANGED.append("a limit")
+        LEFT_CHANGED.append("a limit")
         try:
             resource.setrlimit(number, limit)
         except (OSError, ValueError):
@@ -154,7 +154,7 @@ def _restore_attributes(before: _Attributes, patches: Patches) -> None:
     for name, attribute in patches:
         module, attributes = before[name]
         _set(module, attribute, attributes[attribute])
-        _LEFT_CHANGED.append(f"{name}.{attribute}")
+        LEFT_CHANGED.append(f"{name}.{attribute}")
 
 
 def _set(module: ModuleType, attribute: str, value: Any) -> None:

@@ -34,8 +34,8 @@ class NamedSchedule(Record):
     """A schedule of `gpuregress.gpu.schedules`.
 
     Attributes:
-        name: `forward` is the usual order; or one that `part_of` makes. `adversarial` has no order of its own: its
-            switches are spelled when the conflicting accesses are known.
+        name: `forward` is the usual order. `adversarial` has no order of its own: its switches are spelled when the
+            conflicting accesses are known.
     """
 
     name: str = FORWARD
@@ -53,9 +53,7 @@ class NamedSchedule(Record):
     @property
     def arrival(self) -> str:
         """When asynchronous copies arrive: `AT_WAIT`, `AT_ISSUE` or `AT_ANY_WAIT`."""
-        if not self._permutes(COPIES):
-            return AT_WAIT
-        if self._base == REVERSE:
+        if self.name == REVERSE:
             return AT_ISSUE
         if self._is_shuffled:
             return (AT_ISSUE, AT_ANY_WAIT, AT_WAIT)[self._seed % 3]
@@ -63,12 +61,10 @@ class NamedSchedule(Record):
 
     def blocks(self, total: int) -> Sequence[int] | None:
         """Return the blocks' linear numbers in the order in which they run; None for the usual one."""
-        if not self._permutes(BLOCKS):
-            return None
         if self._is_shuffled:
             order: list[int] = np.argsort(_hashes(self._seed, _BLOCKS, total), kind="stable").tolist()
             return order
-        if self._base == REVERSE:
+        if self.name == REVERSE:
             return range(total - 1, -1, -1)
         pairs = self._pairs(BLOCKS)
         return switched(total, pairs) if pairs else None
@@ -81,16 +77,16 @@ class NamedSchedule(Record):
         numbers = np.arange(count, dtype=np.uint32)
         warps, lanes = numbers // SM_90.warp_size, numbers.astype(np.uint64)
         ranks = warps.astype(np.uint64)
-        if self._permutes(WARPS):
-            ranks = ranks.max() - ranks if self._base == REVERSE else ranks
-            ranks = _hashes(self._seed, _WARPS, int(warps[-1]) + 1)[warps] if self._is_shuffled else ranks
-            if pairs := self._pairs(WARPS):
-                ranks = np.argsort(switched(int(warps[-1]) + 1, pairs)).astype(np.uint64)[warps]
-        if self._permutes(THREADS):
-            lanes = lanes.max() - lanes if self._base == REVERSE else lanes
-            lanes = _hashes(self._seed, _LANES, count) if self._is_shuffled else lanes
-            if pairs := self._pairs(THREADS):
-                lanes = np.argsort(switched(count, pairs)).astype(np.uint64)
+        warp_pairs, lane_pairs = self._pairs(WARPS), self._pairs(THREADS)
+        if self.name == REVERSE:
+            ranks, lanes = ranks.max() - ranks, lanes.max() - lanes
+        elif self._is_shuffled:
+            ranks = _hashes(self._seed, _WARPS, int(warps[-1]) + 1)[warps]
+            lanes = _hashes(self._seed, _LANES, count)
+        if warp_pairs:
+            ranks = np.argsort(switched(int(warps[-1]) + 1, warp_pairs)).astype(np.uint64)[warps]
+        if lane_pairs:
+            lanes = np.argsort(switched(count, lane_pairs)).astype(np.uint64)
         return numbers[np.lexsort((lanes, warps, ranks))]
 
     def chain(self, part: str, count: int) -> list[Switch]:
@@ -116,26 +112,18 @@ class NamedSchedule(Record):
 
     @property
     def _is_shuffled(self) -> bool:
-        return self._base.startswith(SHUFFLED)
-
-    @property
-    def _base(self) -> str:
-        return self.name.partition("/")[0]
-
-    def _permutes(self, part: str) -> bool:
-        """Whether a part of the schedule is not the usual one."""
-        return self.name.partition("/")[2] in ("", part)
+        return self.name.startswith(SHUFFLED)
 
     @property
     def _switches(self) -> tuple[Switch, ...]:
-        return switches_in(self._base) or ()
+        return switches_in(self.name) or ()
 
     def _pairs(self, part: str) -> _Pairs:
         return [(one.first, one.second) for one in self._switches if one.part == part]
 
     @property
     def _seed(self) -> int:
-        return int(self._base.removeprefix(SHUFFLED))
+        return int(self.name.removeprefix(SHUFFLED))
 
 
 def switched(total: int, pairs: _Pairs) -> list[int]:

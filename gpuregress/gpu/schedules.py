@@ -79,11 +79,6 @@ def switches_in(name: str) -> tuple[Switch, ...] | None:
     return tuple(found)
 
 
-def part_of(name: str, part: str) -> str:
-    """Name the schedule that is another one in a part, and `by-warp` otherwise."""
-    return f"{name}/{part}"
-
-
 def problem(name: str) -> str:
     """Say what is wrong with the name of a schedule, "" if nothing is."""
     if name in _NAMED or re.fullmatch(r"shuffled:(0|[1-9]\d{0,17})", name):

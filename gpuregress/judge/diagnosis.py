@@ -25,7 +25,7 @@ from gpuregress.store.dumps import reader
 from gpuregress.store.dumps.line_diff import ElementPairs
 
 Array = npt.NDArray[np.generic]
-_WHOLE = 1 << 22
+WHOLE = 1 << 22
 """Elements up to which whole buffers and inputs are read for the diagnosis."""
 
 
@@ -90,7 +90,7 @@ _CPU_SHARED = b"\xff"
 def _evidence(pair: BufferPair, outcome: Outcome, sample: DifferenceSample) -> Evidence:
     request, case = pair.request, pair.case
     indices, expected, actual = sample.rows()
-    is_small = request.total <= _WHOLE
+    is_small = request.total <= WHOLE
     return Evidence(
         request.element_type,
         request.shape,
@@ -118,7 +118,7 @@ def _inputs(case: Case) -> Mapping[str, Array]:
     numbers: dict[str, Any] = {}
     for name, buffer in case.buffers.items():
         element = dtypes.parse(buffer.dtype)
-        is_easy = buffer.fill is not None and not buffer.fill.runs_user_code and math.prod(buffer.shape) <= _WHOLE
+        is_easy = buffer.fill is not None and not buffer.fill.runs_user_code and math.prod(buffer.shape) <= WHOLE
         if not is_easy or len(element.parts) != 1:
             continue
         try:

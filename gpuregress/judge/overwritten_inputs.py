@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from gpuregress.virtual_gpu.buffer_accesses import Accesses
 
 RULE = "every bit of the fill"
-_MOST_NAMED = 3
+MOST_NAMED = 3
 
 
 class _Use(Record):
@@ -185,5 +185,5 @@ def _named(uses: Sequence[_Use]) -> str:
     if not uses:
         return "no launch is given it"
     shown = [f"launch {use.launch}: {use.kernel}" for use in uses]
-    more = f" and {len(shown) - _MOST_NAMED} more" if len(shown) > _MOST_NAMED else ""
-    return ", ".join(shown[:_MOST_NAMED]) + more
+    more = f" and {len(shown) - MOST_NAMED} more" if len(shown) > MOST_NAMED else ""
+    return ", ".join(shown[:MOST_NAMED]) + more

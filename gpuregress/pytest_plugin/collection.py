@@ -12,8 +12,7 @@ import pytest
 from gpuregress.foundation.errors import GpuregressError, JobErrors
 from gpuregress.foundation.escapes import entry
 from gpuregress.foundation.records import Case
-from gpuregress.jobs.plan import CaseOverrides
-from gpuregress.jobs.plan.kept import plans
+from gpuregress.jobs.plan import CaseOverrides, case_planning
 from gpuregress.jobs.revision import Labels
 from gpuregress.pytest_plugin import run_of_session
 from gpuregress.report import terminal
@@ -48,7 +47,7 @@ class CollectedJob(pytest.File):
             CollectError: the job is wrong; every error with its line and key.
         """
         try:
-            cases, _ = plans.of_job(self.path, self.project, CaseOverrides(), Labels())
+            cases, _ = case_planning.of_job(self.path, self.project, CaseOverrides()).labelled(self.project, Labels())
         except JobErrors as error:
             raise self.CollectError("\n".join(_relative(str(one)) for one in error.errors)) from None
         except GpuregressError as error:

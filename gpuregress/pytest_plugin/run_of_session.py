@@ -25,8 +25,8 @@ from gpuregress.gpu.records import Record
 from gpuregress.jobs import plan
 from gpuregress.pytest_plugin import session_folder
 from gpuregress.report import terminal
+from gpuregress.session import accepting
 from gpuregress.session import session as sessions
-from gpuregress.session.accepting import accept
 from gpuregress.session.events import Event, Judged, Planned
 from gpuregress.session.run_request import RunRequest
 
@@ -173,9 +173,13 @@ class SessionRun:
     def _run_project(self, home: Project, cases: Sequence[Case], stop: StopSignal) -> None:
         wanted, names = self.wanted, tuple(case.name for case in cases)
         request = RunRequest(
-            names, device=wanted.device, jobs=wanted.jobs, fail_fast=wanted.fail_fast, others_go_on=True
+            names,
+            plan.Plan(tuple(cases)),
+            device=wanted.device,
+            jobs=wanted.jobs,
+            fail_fast=wanted.fail_fast,
+            others_go_on=True,
         )
-        machinery = sessions.Machinery(planner=plan.of_cases(cases))
         run, told = "", set[str]()
 
         def listen(event: Event) -> None:
@@ -187,7 +191,7 @@ class SessionRun:
                 self._post(root=home.root, run=run, verdict=event.verdict)
 
         try:
-            with sessions.opened(request, machinery, stop) as opened:
+            with sessions.opened(request, stop) as opened:
                 summary = opened.run(home, listen)
             for reached in _accepted(home, summary, wanted) if wanted.accepts else _others(summary, told):
                 self._post(root=home.root, run=run, **reached)
@@ -251,7 +255,7 @@ def _accepted(home: Project, summary: RunSummary, wanted: Wanted) -> Iterator[di
     refusals: dict[str, str] = {}
     if names:
         try:
-            done = accept.accept(home, names, accept.Terms(wanted.message), run=summary.run)
+            done = accepting.accept(home, names, accepting.Terms(wanted.message), run=summary.run)
             accepted = {one.case for one in done.accepted}
             refusals = {one.case: one.reason for one in (*done.refused, *done.left)}
         except GpuregressError as error:

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import re
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec import field
 
 from gpuregress.execution import device_registry as registry
 from gpuregress.execution.cuda import nvml, prerequisites
-from gpuregress.execution.workers.early_start import gpu_environment
+from gpuregress.execution.workers import early_start
 from gpuregress.execution.workers.worker_process import DeviceSlot
 from gpuregress.foundation.errors import DeviceError, UsageError
 from gpuregress.gpu.records import Record, replace
@@ -69,16 +67,14 @@ def likely(device: str) -> DeviceSlot | None:
     Returns:
         None for the CPU device, and where no GPU is visible.
     """
-    match = _DEVICE.fullmatch(device)
-    if match is None or device == "cpu" or importlib.util.find_spec("pycuda") is None:
+    worker = early_start.likely_worker(device, "1")
+    if worker is None or worker[0] == "cpu":
         return None
-    slot = _gpu_slot(f"cuda:{match.group(1) or 0}", os.environ)
-    is_there = Path(f"/dev/nvidia{slot.environment['CUDA_VISIBLE_DEVICES']}").exists()
-    return slot if is_there else None
+    return DeviceSlot(worker[0], f"cuda:{device.partition(':')[2] or 0}", worker[1])
 
 
 def select(device: str, jobs: int | None = None) -> DeviceSelection:
-    """Select the devices of a run.
+    """Select the devices of a run. Nothing else decides where one runs; `likely` only guesses.
 
     Args:
         device: `auto`, `cpu`, `cuda` (every GPU of this host) or `cuda:N`.
@@ -165,4 +161,4 @@ def _is(uuid: str, at: int, wanted: str) -> bool:
 
 def _gpu_slot(name: str, environment: Mapping[str, str]) -> DeviceSlot:
     """A slot whose worker sees one card only, as cuda:0; the user's own CUDA_VISIBLE_DEVICES is respected."""
-    return DeviceSlot("cuda:0", name, gpu_environment(int(name.partition(":")[2]), environment))
+    return DeviceSlot("cuda:0", name, early_start.gpu_environment(int(name.partition(":")[2]), environment))

@@ -19,7 +19,7 @@ from gpuregress.foundation.errors import GpuregressError, Interrupted
 from gpuregress.foundation.records import Source
 from gpuregress.gpu.records import Record
 from gpuregress.jobs.spec import job_files
-from gpuregress.session.compilation import sources
+from gpuregress.session import compilation
 from gpuregress.toolchain import cache
 from gpuregress.toolchain.python_kernels import compiler as python_compiler
 
@@ -100,7 +100,7 @@ def _compiler() -> HealthCheck:
         path = folder / "doctor.cu"
         path.write_text(_KERNEL, encoding="utf-8")
         try:
-            sources.compile_source(Source(str(path), kernels=("doctor",)))
+            compilation.compile_source(Source(str(path), kernels=("doctor",)))
         except Interrupted:
             raise
         except GpuregressError as error:

@@ -1,4 +1,4 @@
-"""Earlier nights of a project on one kind of device, from its history and the record of the last one.
+"""Earlier nights of a project on one kind of device, and the comparison of tonight with them.
 
 A history that is missing or damaged makes no failure vanish: each of them is new then, and the report says so.
 """
@@ -6,14 +6,27 @@ A history that is missing or damaged makes no failure vanish: each of them is ne
 from __future__ import annotations
 
 import contextlib
+import functools
 import itertools
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
+from gpuregress.foundation import git
 from gpuregress.foundation.errors import StorageError
-from gpuregress.foundation.records import EarlierVerdict, PastResult, PastRun, Since, Verdict
+from gpuregress.foundation.records import (
+    Case,
+    EarlierVerdict,
+    NightChanges,
+    PastResult,
+    PastRun,
+    RunSummary,
+    Since,
+    Verdict,
+)
 from gpuregress.gpu.records import replace
-from gpuregress.judge.nights import EarlierNights
+from gpuregress.judge.nights import EarlierNights, LeftOut, compare_nights, ordered
+from gpuregress.session.run_context import RunContext
 from gpuregress.session.runs import history_entry, journal
 from gpuregress.store.history import History, steps
 from gpuregress.store.history.series import device_kind
@@ -21,8 +34,8 @@ from gpuregress.store.project import Project
 
 _NIGHTS = 40
 """Nights in which the last verdict of a case is looked for: some may have had other cases."""
-_FEW_NIGHTS = 3
-_FEW_CASES = 200
+FEW_NIGHTS = 3
+FEW_CASES = 200
 """Cases that are looked for one by one, where the last few nights had no verdict on them."""
 _LOOKED_AT = 60
 _NO_NIGHT = "no earlier night on {} is known"
@@ -69,7 +82,7 @@ def opened(project: Project, device: str, run: str, cases: Collection[str]) -> I
         last = {case: EarlierVerdict(first.run, first.started, "missing", "missing") for case in missing}
         for number, night in enumerate(itertools.chain((first,), nights)):
             absent = [case for case in cases if case not in last]
-            if (number and not absent) or (number >= _FEW_NIGHTS and len(absent) <= _FEW_CASES):
+            if (number and not absent) or (number >= FEW_NIGHTS and len(absent) <= FEW_CASES):
                 found = {case: [one for one in trend(case) if one.verdict != "skip"] for case in absent}
                 last |= {case: verdicts[0] for case, verdicts in found.items() if verdicts}
                 break
@@ -133,3 +146,66 @@ def _series(runs: Path, night: PastRun) -> tuple[Mapping[str, Since], tuple[str,
         return dict.fromkeys(missing, first), missing
     told = (*end.changes.new, *end.changes.changed, *end.changes.still, *end.changes.unaccepted)
     return {one.case: one.since or first for one in told}, missing
+
+
+def night_order(context: RunContext, cases: tuple[Case, ...], run: str) -> tuple[tuple[Case, ...], str]:
+    """Order the cases of a night, recent failures first; those of another run stay as they are.
+
+    Args:
+        context: the run's.
+        cases: in the order of the plan.
+        run: tonight's name.
+
+    Returns:
+        The cases; and why the earlier nights are not known, "" where they are.
+    """
+    if context.request.kind != "nightly":
+        return cases, ""
+    names = {case.name for case in cases}
+    try:
+        with opened(context.project, context.devices.kind, run, names) as earlier:
+            return ordered(cases, earlier.last), ""
+    except StorageError as error:
+        return cases, f"the earlier nights are not known: {error}"
+
+
+def _with_gone_commits(changes: NightChanges, root: Path) -> NightChanges:
+    """Mark the commits that the repository has no more."""
+
+    @functools.cache
+    def is_gone(commit: str) -> bool:
+        return bool(commit) and git.lacks_commit(root, commit)
+
+    marked: dict[str, Any] = {}
+    for name in ("changed", "still", "unaccepted", "fixed", "slower"):
+        entries = [
+            entry
+            if entry.since is None
+            else replace(entry, since=replace(entry.since, gone=is_gone(entry.since.commit)))
+            for entry in getattr(changes, name)
+        ]
+        marked[name] = tuple(entries)
+    return replace(changes, **marked)
+
+
+def with_changes(context: RunContext, summary: RunSummary, left_out: LeftOut, unknown: str = "") -> RunSummary:
+    """Add the changes to a night's summary; another run's stays as it is.
+
+    Args:
+        context: the run's.
+        summary: its verdicts.
+        left_out: cases that did not run.
+        unknown: why the earlier nights are not known, "" where they are.
+    """
+    if context.request.kind != "nightly":
+        return summary
+    cases = {verdict.case for verdict in summary.verdicts}
+    try:
+        with opened(context.project, context.devices.kind, summary.run, cases) as earlier:
+            known = EarlierNights(unknown=unknown) if unknown else earlier
+            changes = _with_gone_commits(compare_nights(summary, known, left_out), context.project.root)
+    except StorageError as error:
+        unknown = f"the earlier nights are not known: {error}"
+        changes = compare_nights(summary, EarlierNights(unknown=unknown), left_out)
+    notes = (*summary.notes, *([unknown] if unknown else []))
+    return replace(summary, notes=notes, changes=changes)

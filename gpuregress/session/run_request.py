@@ -14,10 +14,10 @@ from msgspec import field
 from gpuregress.gpu.records import Record
 
 if TYPE_CHECKING:
+    from gpuregress.execution.workers.compiler_pool import Crew
     from gpuregress.foundation.interrupts import StopSignal
     from gpuregress.foundation.records import LackingDevice, RunKind
     from gpuregress.jobs.plan import Plan
-    from gpuregress.session.compiler_crew import Crew
 
 
 class ExpectedCases(Record):
@@ -44,6 +44,7 @@ class RunRequest(Record):
 
     Attributes:
         selectors: job files, job names, case names or globs; none: every job.
+        planned: cases that are planned already; None: those that are selected.
         name_glob: only cases whose name matches.
         tags: only jobs with one of these.
         device: `auto`, `cpu`, `cuda` or `cuda:N`.
@@ -75,6 +76,7 @@ class RunRequest(Record):
     """
 
     selectors: Sequence[str] = ()
+    planned: Plan | None = None
     name_glob: str | None = None
     tags: Sequence[str] = ()
     device: str = "auto"
@@ -121,9 +123,7 @@ class Machinery(Record):
     Attributes:
         command: starts a worker; None: the usual one.
         crew: compiles the sources; None: processes of the toolchain.
-        planner: None: `plan.make`.
     """
 
     command: Sequence[str] | None = None
     crew: Callable[[StopSignal], Crew] | None = None
-    planner: Callable[..., Plan] | None = None

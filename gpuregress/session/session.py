@@ -7,64 +7,31 @@ from __future__ import annotations
 
 import contextlib
 import os
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gpuregress.execution.workers.worker_process import DeviceSlot, Worker
 from gpuregress.foundation import storage
+from gpuregress.foundation.background import Background
 from gpuregress.foundation.errors import GpuregressError
 from gpuregress.foundation.interrupts import StopSignal
+from gpuregress.gpu.records import replace
 from gpuregress.session import device_slots
-from gpuregress.session.run_request import Machinery as Machinery  # noqa: PLC0414 - named here, too
-from gpuregress.session.run_request import RunRequest
+from gpuregress.session.run_request import Machinery, RunRequest
 
 if TYPE_CHECKING:
     from gpuregress.foundation.records import RunSummary
+    from gpuregress.jobs.plan import Plan
     from gpuregress.session.events import Listener
     from gpuregress.store.project import Project
+
+MACHINERY = Machinery()
+"""A test puts another one here."""
 
 
 def _ignore(_event: object) -> None:
     """Listen to nothing."""
-
-
-class _DeviceChoice:
-    """Selection of a run's devices, under way.
-
-    NVIDIA's management library needs some 10 ms, and as much for each card. Where a worker is starting on the card that
-    is most likely the first, a thread examines the cards while this process loads its libraries.
-
-    Args:
-        request: what to run.
-        in_background: whether a thread does it.
-    """
-
-    def __init__(self, request: RunRequest, *, in_background: bool) -> None:
-        self._request = request
-        self._devices: device_slots.DeviceSelection | None = None
-        self._error: BaseException | None = None
-        self._thread = threading.Thread(target=self._choose, name="devices", daemon=True)
-        if in_background:
-            self._thread.start()
-        else:
-            self._choose()
-
-    def _choose(self) -> None:
-        try:
-            devices = device_slots.select(self._request.device, self._request.jobs)
-            self._devices = device_slots.with_block_order(devices, self._request.block_order)
-        except BaseException as error:  # noqa: BLE001 - raised where the devices are wanted
-            self._error = error
-
-    def result(self) -> device_slots.DeviceSelection:
-        """Wait for the devices; raise the error of their selection, if there was one."""
-        if self._thread.ident is not None:
-            self._thread.join()
-        if self._devices is None:
-            raise self._error or AssertionError("no device was selected")
-        return self._devices
 
 
 class Session:
@@ -72,35 +39,37 @@ class Session:
 
     Args:
         request: what to run.
-        machinery: parts that a test may replace.
         stop: set when the user asks to stop.
         scratch: a folder for what workers print.
 
     """
 
-    def __init__(self, request: RunRequest, machinery: Machinery, stop: StopSignal, scratch: Path) -> None:
-        self._request, self._machinery, self._stop, self._scratch = request, machinery, stop, scratch
+    def __init__(self, request: RunRequest, stop: StopSignal, scratch: Path) -> None:
+        self._request, self._machinery, self._stop, self._scratch = request, MACHINERY, stop, scratch
         self._first: Worker | None = None
-        self._choice: _DeviceChoice | None = None
         if request.cluster:
             return
         try:
             likely = device_slots.likely(request.device)
             if likely is not None:
                 self._start(likely)
-            self._choice = _DeviceChoice(request, in_background=likely is not None)
+            # NVIDIA's management library needs some 10 ms for each card: the libraries of this process load meanwhile.
+            self._devices = Background(self._select_devices, "devices")
             if likely is None:
                 with contextlib.suppress(GpuregressError):  # raised by `run`: the settings may name a cluster
-                    self._chosen()
+                    self._selected_devices()
         except BaseException:
             self.close()
             raise
 
-    def _chosen(self) -> device_slots.DeviceSelection:
+    def _select_devices(self) -> device_slots.DeviceSelection:
+        devices = device_slots.select(self._request.device, self._request.jobs)
+        return device_slots.with_block_order(devices, self._request.block_order)
+
+    def _selected_devices(self) -> device_slots.DeviceSelection:
         """The devices; the worker that was started is on the first of them."""
-        assert self._choice is not None
         try:
-            devices = self._choice.result()
+            devices = self._devices.result()
         except GpuregressError:
             self.close()
             raise
@@ -123,7 +92,7 @@ class Session:
         if address:
             self.close()
             return self._run_on_cluster(address, project, listen)
-        devices = self._chosen()
+        devices = self._selected_devices()
         first, self._first = self._first, None
         command, slots = self._machinery.command, devices.slots
         with WorkerPool(slots, self._scratch, command=command, stop=self._stop, first=first) as pool:
@@ -152,43 +121,35 @@ class Session:
 
 
 @contextlib.contextmanager
-def opened(
-    request: RunRequest, machinery: Machinery | None = None, stop: StopSignal | None = None
-) -> Iterator[Session]:
+def opened(request: RunRequest, stop: StopSignal | None = None) -> Iterator[Session]:
     """Start the first worker of a run; no worker is left when the block is over.
 
     Args:
         request: what to run, and where.
-        machinery: for tests.
         stop: ends the run when it is set; where none is given, ^C and SIGTERM do.
 
     Raises:
         UsageError: the device has no valid name.
         DeviceError: no such device.
     """
-    machinery = machinery or Machinery()
     with (
         contextlib.nullcontext(stop) if stop is not None else StopSignal() as signalled,
         storage.scratch() as scratch,
-        contextlib.closing(Session(request, machinery, signalled, scratch)) as session,
+        contextlib.closing(Session(request, signalled, scratch)) as session,
     ):
         yield session
 
 
 def run(
-    project: Project | Callable[[], Project],
-    request: RunRequest,
-    *,
-    listen: Listener = _ignore,
-    machinery: Machinery | None = None,
+    project: Project, cases: Plan | Sequence[str], request: RunRequest, *, listen: Listener = _ignore
 ) -> RunSummary:
-    """Run the cases of a request.
+    """Run cases and reach a verdict on each: the one entry for commands, experiments and nights.
 
     Args:
-        project: whose jobs, baselines and runs; or a function that finds it, called while the first worker starts.
-        request: what to run, and where.
+        project: whose jobs, baselines and runs.
+        cases: selectors, as `RunRequest` has them; or cases that are planned already.
+        request: where to run them, and how.
         listen: receives the run's events.
-        machinery: for tests.
 
     Returns:
         Every verdict; after ^C those of the cases that had finished.
@@ -200,5 +161,9 @@ def run(
         DeviceError: no such device.
         StorageError: no space, no permission.
     """
-    with opened(request, machinery) as session:
+    if isinstance(cases, Sequence):
+        request = replace(request, selectors=tuple(cases))
+    else:
+        request = replace(request, planned=cases)
+    with opened(request) as session:
         return session.run(project, listen)

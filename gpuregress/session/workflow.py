@@ -5,26 +5,25 @@ Each step takes the context and the record of the step before it, and returns a 
 
 from __future__ import annotations
 
-import threading
-from pathlib import Path
+import functools
 
 from gpuregress import __version__
 from gpuregress.foundation import git
+from gpuregress.foundation.background import Background
 from gpuregress.foundation.numeric import float_environment
 from gpuregress.foundation.records import RunSummary
 from gpuregress.gpu.records import replace
 from gpuregress.judge.nights import LeftOut
-from gpuregress.session.compilation.builder import open_builder
+from gpuregress.session import earlier_nights
+from gpuregress.session.checking import check_kernels
+from gpuregress.session.compilation import open_builder
 from gpuregress.session.events import Planned
+from gpuregress.session.execution import execute_cases
+from gpuregress.session.planning import PlannedRun, plan_cases
 from gpuregress.session.run_context import RunContext
 from gpuregress.session.runs import disk_space, journal, results
-from gpuregress.session.runs.recording import Recording
-from gpuregress.session.steps import night
-from gpuregress.session.steps.checking import check_kernels
-from gpuregress.session.steps.execution import execute_cases
-from gpuregress.session.steps.planning import PlannedRun, plan_cases
-from gpuregress.session.steps.resumption import EarlierPart, earlier_part
-from gpuregress.session.steps.summary import summarize
+from gpuregress.session.runs.recording import EarlierPart, Recording, earlier_part
+from gpuregress.session.summary import summarize
 
 
 @float_environment.default()
@@ -33,7 +32,7 @@ def execute(context: RunContext) -> RunSummary:
 
     A run whose kernels cannot be checked leaves no folder: until then nothing was run.
     """
-    checkout = _Checkout(context.project.root)
+    checkout = Background(functools.partial(git.work_tree_state, context.project.root), "git")
     planned = plan_cases(context)
     context.pool.warm(min(len(planned.runnable), len(context.devices.slots)))
     part = earlier_part(context.request.resumes, planned.cases, checkout.result().commit)
@@ -53,24 +52,7 @@ def execute(context: RunContext) -> RunSummary:
         summary = replace(summary, commit=begun.commit, started=begun.started)
         summary = replace(summary, seconds=seconds, notes=notes)
         left_out = LeftOut(executed.no_turn, executed.held_back, context.request.lacking)
-        return recording.finish(night.compare(context, summary, left_out, executed.unknown))
-
-
-class _Checkout:
-    """The commit of the work tree, which a thread asks git for. A pool of threads would take 5 ms to load."""
-
-    def __init__(self, root: Path) -> None:
-        self._root, self._state = root, git.WorkTreeState()
-        self._thread = threading.Thread(target=self._ask, name="git", daemon=True)
-        self._thread.start()
-
-    def _ask(self) -> None:
-        self._state = git.work_tree_state(self._root)
-
-    def result(self) -> git.WorkTreeState:
-        """Wait for the answer."""
-        self._thread.join()
-        return self._state
+        return recording.finish(earlier_nights.with_changes(context, summary, left_out, executed.unknown))
 
 
 def _recording(context: RunContext, start: journal.JournalStart, part: EarlierPart) -> Recording:

@@ -30,7 +30,7 @@ _INTEGER_WORDS = frozenset(("unsigned", "signed", "char", "short", "int", "long"
 _QUALIFIERS = re.compile(r"\b(?:const|volatile)\b")
 _SPACES = re.compile(r"\s*([<>,*&]|::)\s*|\s+")
 _VECTOR = re.compile(r"(?:u?(?:char|short|int|longlong)|float|double)[1-4]")
-_DTYPES = {name: dtype for dtype, names in _BY_DTYPE.items() for name in names.split(", ")} | {
+DTYPES = {name: dtype for dtype, names in _BY_DTYPE.items() for name in names.split(", ")} | {
     f"{dtype}_t": dtype for dtype in _BY_DTYPE if dtype.startswith(("int", "uint"))
 }
 
@@ -47,7 +47,7 @@ def dtype_of_type(name: str) -> str | None:
     words = plain.split()
     if words and _INTEGER_WORDS.issuperset(words):
         return _integer(words)
-    return plain if _VECTOR.fullmatch(plain) else _DTYPES.get(plain)
+    return plain if _VECTOR.fullmatch(plain) else DTYPES.get(plain)
 
 
 def dtype_of(name: str) -> str | None:
@@ -69,5 +69,5 @@ def _integer(words: list[str]) -> str | None:
     if len(signs) > 1 or words.count("int") > 1 or (base == "char" and "int" in words):
         return None
     if signs == ["unsigned"]:
-        return _DTYPES.get(f"unsigned {base}".strip())
-    return _DTYPES.get(base or "int")
+        return DTYPES.get(f"unsigned {base}".strip())
+    return DTYPES.get(base or "int")

@@ -18,7 +18,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
 
-from gpuregress.foundation import read_log
 from gpuregress.gpu.records import Record
 from gpuregress.toolchain.headers import virtual_headers
 
@@ -206,7 +205,6 @@ def _spellings(folder: Path, name: str) -> tuple[Path, ...]:
 
 def _content(path: Path) -> bytes | None:
     """A file's content, None where there is no file that can be read."""
-    read_log.note(path)
     try:
         return path.read_bytes() if path.is_file() else None
     except (OSError, ValueError):
@@ -215,7 +213,7 @@ def _content(path: Path) -> bytes | None:
 
 def _names(folder: Path) -> set[str]:
     try:
-        return set(read_log.names(folder))
+        return set(os.listdir(folder))  # noqa: PTH208 - names are needed, not paths
     except OSError:
         return set()
 

@@ -9,7 +9,6 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gpuregress.foundation import read_log
 from gpuregress.foundation.errors import CompileError, HarnessError, InfeasibleSource, UnknownNames
 from gpuregress.foundation.records import HARNESS_FILE, HARNESS_KERNEL, LineEdit, Source
 from gpuregress.gpu.records import Record, replace
@@ -79,8 +78,6 @@ def search_folders(source: Source) -> tuple[Path, ...]:
     folder = Path(source.path).parent
     named = _split_folders(source.options)[1]
     folders = [folder, *(Path(name) for name in source.include), *(folder / name for name in named)]
-    for path in folders:
-        read_log.note(path)
     return tuple(dict.fromkeys(Path(os.path.realpath(path)) for path in folders))
 
 

@@ -75,7 +75,7 @@ def test_outside_of_a_project_nothing_is_completed(shop: Workshop, tmp_path: Pat
 
 
 def test_of_many_cases_those_of_the_typed_job_are_offered(shop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(completion, "_MOST_WITH_JOBS", 2)
+    monkeypatch.setattr(completion, "MOST_WITH_JOBS", 2)
     ctx = click.Context(main)
     ctx.params["directory"] = str(shop.root)
     assert [name for name in completion._cases(ctx, "") if "/" in name] == []

@@ -14,7 +14,7 @@ import click
 import pytest
 
 from gpuregress.cli import COMMANDS, console, progress
-from gpuregress.session.accepting import accept
+from gpuregress.session import accepting
 from gpuregress.session.events import Compiling, Started
 from gpuregress.store import project
 from tests import preloaded
@@ -91,6 +91,7 @@ def hostile(shop: Workshop) -> Workshop:
     return shop
 
 
+@pytest.mark.slow
 def test_what_kernels_compilers_and_functions_say_is_visible(hostile: Workshop) -> None:
     printed = clean(hostile, "run", "--device", "cpu", "-v")
     for verdict in ("new prints/n=100", "fault asserts/n=100", "error error/n=100", "differ reference/n=100"):
@@ -184,7 +185,7 @@ def test_a_message_with_control_characters_is_refused_and_an_old_one_is_shown(fa
     fake_shop.call("accept", "-m", "right\nand\twell")
     assert r"right\x0aand\x09well" in clean(fake_shop, "blame", "scale")
     fake_shop.call("run", "--device", "cpu")
-    accept.accept(project.find(fake_shop.root), ("scale",), accept.Terms(HOSTILE))
+    accepting.accept(project.find(fake_shop.root), ("scale",), accepting.Terms(HOSTILE))
     assert r"\x1b[31m" in clean(fake_shop, "blame", "scale")
     fake_shop.job(("float32: 2.0", "float32: 3.0"))
     clean(fake_shop, "run", "--device", "cpu")

@@ -33,6 +33,7 @@ def test_every_opcode_of_the_table_has_a_form() -> None:
     assert opcodes == {opcode for opcode, family in families.items() if family.startswith("arithmetic.")}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("batch", _BATCHES.values(), ids=_BATCHES)
 def test_a_batch_parses_into_its_kernels(batch: Batch) -> None:
     module = parse(batch.ptx)

@@ -21,6 +21,7 @@ from tests.conformance.kernels import images, programs
 from tests.conformance.kernels.execute import DIGESTS, compiled, digest, launch
 from tests.conformance.kernels.programs import Variant
 from tests.devices import texture_oracle
+from tests.slow_cases import some_slow
 
 Words = npt.NDArray[np.uint32]
 Oracle = Callable[[Words], npt.NDArray[Any]]
@@ -28,6 +29,21 @@ Oracle = Callable[[Words], npt.NDArray[Any]]
 
 SLOW_TO_OPTIMISE = ("cub_block", "library", "math_double", "random")
 """Programs that run here as those of launches of few threads do: without the seconds of LLVM's optimisation."""
+
+
+QUICK = (
+    "bfloat",
+    "filtering",
+    "half",
+    "integers",
+    "language",
+    "matrices",
+    "matrix_moves",
+    "narrow",
+    "printing",
+    "warps",
+)
+"""Programs whose tests are not slow."""
 
 
 def _variant(program: str) -> Variant:
@@ -44,7 +60,7 @@ def _run(program: str, kernels: list[str], variant: Variant) -> dict[str, tuple[
         return {name: launch(device, module, few.entries[name].mangled, shapes[name]) for name in kernels}
 
 
-@pytest.mark.parametrize("program", programs.names())
+@pytest.mark.parametrize("program", some_slow(programs.names(), set(programs.names()) - set(QUICK)))
 def test_programs_store_what_the_card_stored_and_what_they_say(program: str) -> None:
     recorded = json.loads(DIGESTS.read_text(encoding="utf-8"))
     variant = _variant(program)

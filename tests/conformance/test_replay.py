@@ -21,6 +21,7 @@ from tests.conformance.catalog.form import Form
 from tests.conformance.generate import Batch, machine_batches, module
 from tests.conformance.lanes import BATCHES, compiled
 from tests.conformance.replay import DIGESTS, OPEN, UNASKED, digest, execute, inputs, program, results_of
+from tests.slow_cases import some_slow
 
 _MACHINE = {batch.name: batch for batch in machine_batches()}
 
@@ -34,6 +35,7 @@ def _wrong(result: dict[str, str]) -> list[str]:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BATCHES)
 def test_every_form_gives_what_the_card_stored(name: str) -> None:
     forms = BATCHES[name].forms
@@ -51,7 +53,7 @@ def _merged(forms: list[Form]) -> Form:
     return replace(merged, text="\n".join(text))
 
 
-@pytest.mark.parametrize("name", BATCHES)
+@pytest.mark.parametrize("name", some_slow(BATCHES, [name for name in BATCHES if not name.endswith("-0")]))
 def test_the_cpu_device_stores_what_the_card_stored(name: str) -> None:
     chosen = list(BATCHES[name].forms.values())[::8]
     groups = {f"k{start}": chosen[start : start + 7] for start in range(0, len(chosen), 7)}
@@ -70,8 +72,12 @@ def test_the_cpu_device_stores_what_the_card_stored(name: str) -> None:
     assert not _wrong(actual)
 
 
-@pytest.mark.parametrize("batch", _MACHINE.values(), ids=_MACHINE)
-def test_threads_meet_and_reach_memory_as_on_the_card(batch: Batch) -> None:
+SLOW = ("machine-cluster", "machine-matrix", "machine-warpgroup")
+
+
+@pytest.mark.parametrize("name", some_slow(_MACHINE, SLOW))
+def test_threads_meet_and_reach_memory_as_on_the_card(name: str) -> None:
+    batch = _MACHINE[name]
     chosen = dict(list(batch.forms.items())[::6])
     part = replace(batch, forms=chosen, ptx=module(chosen))
     with open_device("cpu") as device:

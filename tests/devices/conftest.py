@@ -1,18 +1,13 @@
 from __future__ import annotations
 
-import os
-
 import pytest
 
 from gpuregress.execution import device_registry as registry
 
 
-@pytest.fixture(scope="session", autouse=True)
-def _cache(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """One cache for all processes of the session, unless one was carried here with programs built elsewhere."""
-    base = tmp_path_factory.getbasetemp()
-    folder = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
-    os.environ.setdefault("GPUREGRESS_CACHE", str(folder / "cache"))
+@pytest.fixture(scope="module", autouse=True)
+def llvm_passes(without_llvm_passes: None) -> None:
+    """None: what devices have in common does not depend on them."""
 
 
 @pytest.fixture

@@ -111,7 +111,7 @@ def test_registers_and_spills_are_told(device: CudaDevice, tmp_path: Path) -> No
 
 def test_a_program_for_another_architecture_is_refused(device: CudaDevice, tmp_path: Path) -> None:
     program = toolchain.compile(source("saxpy", tmp_path))
-    other = type(program)(**{**{f: getattr(program, f) for f in program.__slots__}, "arch": "sm_80"})
+    other = type(program)(**{**{f: getattr(program, f) for f in program.__struct_fields__}, "arch": "sm_80"})
     with pytest.raises(DeviceError, match=r"built for sm_80; cuda:0 is sm_\d+: build it with --arch"):
         device.load(other)
 

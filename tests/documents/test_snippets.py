@@ -12,6 +12,7 @@ import yaml
 from gpuregress.jobs.spec.load import load_file
 from gpuregress.store import project
 from tests.documents.snippets import PAGES, Command, Shell, Step, agrees, commands, prepare, steps
+from tests.slow_cases import some_slow
 
 JOB = {
     "source": "a.cu",
@@ -20,7 +21,30 @@ JOB = {
 }
 
 
-@pytest.mark.parametrize("page", PAGES)
+SLOW = [
+    "docs/audit.md",
+    "docs/best-practices.md",
+    "docs/commits.md",
+    "docs/determinism.md",
+    "docs/from-kernel-tuner.md",
+    "docs/fuzzing.md",
+    "docs/gpu.md",
+    "docs/langdon.md",
+    "docs/mutation.md",
+    "docs/parameters.md",
+    "docs/python-api.md",
+    "docs/runs.md",
+    "docs/schedules.md",
+    "docs/tensor-maps.md",
+    "docs/triton.md",
+    "docs/tutorial.md",
+    "docs/tutorial-cu-file.md",
+    "docs/tutorial-pytest.md",
+    "docs/tutorial-triton.md",
+]
+
+
+@pytest.mark.parametrize("page", some_slow(PAGES, SLOW))
 def test_every_block_of_the_page(page: str, tmp_path: Path) -> None:
     shell = Shell(tmp_path)
     for step in steps(page):

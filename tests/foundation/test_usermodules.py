@@ -135,7 +135,7 @@ def test_what_a_function_changes_of_its_process_is_put_back(
 ) -> None:
     text = f"import ctypes, os, resource, signal, sys\nimport numpy as np\ndef f():\n    {CHANGES[what]}"
     write(tmp_path, r=text)
-    monkeypatch.setattr(process_state, "_LEFT_CHANGED", [])
+    monkeypatch.setattr(process_state, "LEFT_CHANGED", [])
 
     def state() -> tuple[object, ...]:
         streams = id(sys.stdout), id(sys.stderr)

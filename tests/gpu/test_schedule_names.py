@@ -69,18 +69,6 @@ def test_the_named_orders() -> None:
     assert not NamedSchedule(BY_WARP).is_usual
 
 
-def test_a_part_of_a_schedule_leaves_the_others_as_they_are() -> None:
-    def of(part: str) -> tuple[list[int], list[int], str]:
-        schedule = NamedSchedule(schedules.part_of("reverse", part))
-        return list(schedule.blocks(3) or range(3)), schedule.threads(64)[[0, 1, 32]].tolist(), schedule.arrival
-
-    usual = ([0, 1, 2], [0, 1, 32], AT_WAIT)
-    assert of("blocks") == ([2, 1, 0], *usual[1:])
-    assert of("warps") == (usual[0], [32, 33, 0], AT_WAIT)
-    assert of("threads") == (usual[0], [31, 30, 63], AT_WAIT)
-    assert of("copies") == (*usual[:2], AT_ISSUE)
-
-
 def test_copies_arrive_at_each_of_the_three_times() -> None:
     assert [NamedSchedule(name).arrival for name in ("forward", "reverse", "lockstep")] == [AT_WAIT, AT_ISSUE, AT_WAIT]
     assert {NamedSchedule(f"shuffled:{seed}").arrival for seed in range(1, 4)} == {AT_WAIT, AT_ISSUE, AT_ANY_WAIT}

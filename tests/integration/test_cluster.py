@@ -15,16 +15,16 @@ import pytest
 from gpuregress.foundation.errors import DeviceError, Interrupted, UsageError
 from gpuregress.foundation.records import Buffer, Case, Fill, InputFile, PythonFunction, RunSummary, Source
 from gpuregress.gpu.records import replace
+from gpuregress.session import nightly
 from gpuregress.session.events import Event, Started
-from gpuregress.session.nights import nightly
-from gpuregress.session.run_request import Machinery, RunRequest
+from gpuregress.session.run_request import RunRequest
 from gpuregress.store import launch_log
-from gpuregress.store.project import ClusterSettings, Project, Settings
+from gpuregress.store.project import Project
+from gpuregress.store.settings import ClusterSettings, Settings
 from tests import fakes
 from tests.execution.cluster import dask_hosts
 from tests.execution.cluster.dask_hosts import DaskProcess, Hosts
-from tests.session.bench import FAKE, Bench, words
-from tests.session.compilation.crews import in_process
+from tests.session.bench import Bench, words
 from tests.waiting import is_running, wait_until
 
 
@@ -243,9 +243,9 @@ def test_gpus_are_resources_of_workers(bench: Bench, hosts: Hosts, own: DaskProc
     run(bench, own.address, *cases, device="cpu", listen=listen)
     assert set(slots.values()) == {"cpu@plain"}
     bench.cases = cases[:1]
-    machinery = Machinery(FAKE, in_process(bench.compile), bench.plan)
     request = RunRequest(cluster=own.address)
-    night = nightly.run(bench.project, request, machinery, nightly.NightTerms(every_device=True))
+    with bench.machinery():
+        night = nightly.run(bench.project, request, nightly.NightTerms(every_device=True))
     assert [(one.case, one.outcome.observations.host) for one in night.verdicts if one.outcome] == [("fake/0", "cards")]
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests import preloaded
-from tests.lab.commits.git_projects import commit, everything, start
+from tests.lab.revisions.git_projects import commit, everything, start
 from tests.waiting import wait_until
 from tests.workshop import Workshop
 
@@ -94,6 +94,7 @@ def test_two_commits_and_the_work_tree(shop: Workshop) -> None:
     assert everything(shop.root.parent) == before
 
 
+@pytest.mark.slow
 def test_the_accepted_source_judges_smaller_cases(shop: Workshop, device: str) -> None:
     good, bad = KERNEL, KERNEL.replace("i < n", "i < n - n / 20")
     shop.write("src/scale.cu", good)
@@ -143,6 +144,7 @@ def test_a_stopped_bisection_leaves_nothing(shop: Workshop, tmp_path: Path, numb
     assert tempfile.gettempdir() != str(scratch)
 
 
+@pytest.mark.slow
 def test_a_stopped_search_for_a_smaller_job_prints_the_best_so_far(shop: Workshop, tmp_path: Path) -> None:
     scratch = tmp_path / "scratch"
     scratch.mkdir()

@@ -53,12 +53,14 @@ def _compilations(folder: Path, what: str) -> int:
     return len((folder / "compilations").read_text().split())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", _COMPILE)
 def test_a_program_is_compiled_once_by_processes_that_share_a_cache(what: str, tmp_path: Path) -> None:
     assert _compilations(tmp_path, what) == 1
     assert not [*(tmp_path / "cache").rglob("*.lock")]
 
 
+@pytest.mark.slow
 def test_without_the_lock_it_is_compiled_by_each(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     unlocked = "import contextlib\nfrom gpuregress.toolchain import cache\ncache.making = contextlib.nullcontext\n"
     monkeypatch.setitem(_COMPILE, "object code", unlocked + _COMPILE["object code"])

@@ -85,6 +85,7 @@ extern "C" __global__ void primitives(const int* x, int* y)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("source", [PIPELINES, GROUPS], ids=["pipelines", "groups"])
 def test_a_debug_build_gives_what_the_optimised_one_gives(source: str, tmp_path: Path) -> None:
     path = tmp_path / "k.cu"

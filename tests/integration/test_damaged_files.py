@@ -76,7 +76,7 @@ def mutated(data: st.DataObject, text: bytes) -> bytes:
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-@settings(max_examples=25)
+@settings(max_examples=10)
 @given(data=st.data())
 def test_a_damaged_file_is_an_answer_and_no_crash(rejected_shop: Workshop, name: str, data: st.DataObject) -> None:
     path = rejected_shop.root / "runs" / name

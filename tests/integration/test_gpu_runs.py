@@ -6,6 +6,7 @@ import json
 import sys
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 
@@ -16,9 +17,10 @@ from gpuregress.report.formats import junit
 from gpuregress.session import device_slots, session
 from gpuregress.session.run_request import Machinery, RunRequest
 from gpuregress.store import launch_log
-from gpuregress.store.project import Project, Settings
+from gpuregress.store.project import Project
+from gpuregress.store.settings import Settings
 from tests import fakes
-from tests.session.compilation.crews import in_process
+from tests.session.crews import in_process
 
 UNINITIALIZED = """\
 ========= COMPUTE-SANITIZER
@@ -45,12 +47,9 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
 
 
 def run(project: Project, *cases: Case, **request: Any) -> RunSummary:
-    machinery = Machinery(
-        command=(sys.executable, "-m", "tests.fake_worker"),
-        crew=in_process(lambda _source: fakes.program()),
-        planner=lambda *_arguments, **_options: Plan(cases, ()),
-    )
-    return session.run(project, RunRequest(device="cuda", **request), machinery=machinery)
+    machinery = Machinery((sys.executable, "-m", "tests.fake_worker"), in_process(lambda _source: fakes.program()))
+    with mock.patch.object(session, "MACHINERY", machinery):
+        return session.run(project, Plan(cases), RunRequest(device="cuda", **request))
 
 
 def test_after_a_fault_the_case_alone_can_be_debugged(project: Project) -> None:

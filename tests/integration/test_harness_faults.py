@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.slow_cases import some_slow
 from tests.workshop import KERNEL, Workshop
 
 RUN = ("run", "--device", "cpu", "--jobs", "1")
@@ -138,7 +139,10 @@ def check(project: Damaged, path: Path, command: tuple[str, ...], before: Answer
     assert is_right or is_told, output
 
 
-@pytest.mark.parametrize("damage", DAMAGES)
+SLOW = ("cut short", "empty", "other content of the right size")
+
+
+@pytest.mark.parametrize("damage", some_slow(DAMAGES, SLOW))
 @pytest.mark.parametrize("glob", FILES)
 def test_a_damaged_file_is_detected_or_made_again(damaged: Damaged, glob: str, damage: str) -> None:
     command = FILES[glob]
@@ -175,7 +179,7 @@ def test_swapped_files_are_detected_or_made_again(
     check(damaged, one, command, before, other.name, f"{one.parent}/")
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", [*range(4), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(4, 12))])
 def test_a_random_bit_of_any_file_gives_no_wrong_verdict(damaged: Damaged, seed: int) -> None:
     """A run after the damage passes what passed before, or fails with exit code 4."""
     before = damaged.before_damage(*RUN, "scale", "other")

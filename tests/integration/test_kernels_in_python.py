@@ -79,6 +79,7 @@ def results(shop: Workshop) -> dict[str, tuple[str, str]]:
     return {case["case"]: (case["verdict"], case["reason"]) for case in document["cases"]}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
 def test_the_triton_jobs_agree_with_their_baselines(shop: Workshop, device: str) -> None:
     pytest.importorskip("triton", reason="Triton is not installed: pip install 'gpuregress[triton]'")
@@ -173,6 +174,7 @@ reference: {y: reference.py:copied}
 EXPECTED = "def copied(inputs, case):\n    y = inputs['x'].copy()\n    y[:, 40:] = 0\n    return y\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
 @pytest.mark.parametrize("options", ["", "compile: {options: [--arch=sm80]}\n"])
 def test_descriptors_that_the_host_makes(shop: Workshop, device: str, options: str) -> None:
@@ -185,6 +187,7 @@ def test_descriptors_that_the_host_makes(shop: Workshop, device: str, options: s
     assert results(shop)["copy/rows=16"][0] == "pass"
 
 
+@pytest.mark.slow
 def test_trusted_kernels_of_another_language(shop: Workshop) -> None:
     pytest.importorskip("triton", reason="Triton is not installed: pip install 'gpuregress[triton]'")
     shop.write(

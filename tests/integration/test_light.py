@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 JOB = """\
 source: copy.cu
 buffers:
@@ -34,6 +36,7 @@ def _run(folder: Path, *arguments: str) -> str:
     return done.stdout.splitlines()[-1]
 
 
+@pytest.mark.slow
 def test_a_case_that_is_new_or_the_same_needs_no_arrays(tmp_path: Path) -> None:
     (tmp_path / "configs").mkdir()
     (tmp_path / "configs/copy.yaml").write_text(JOB)

@@ -82,7 +82,7 @@ def check(shop: Workshop, path: Path, text: str) -> None:
     assert len(result.output) < 100_000
 
 
-@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(change=mutated())
 def test_a_mutated_job_is_an_error_or_a_job(change: tuple[Path, Any], tmp_path: Path) -> None:
     path, job = change

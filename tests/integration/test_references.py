@@ -14,6 +14,7 @@ from gpuregress.judge import diagnosis
 from gpuregress.judge.buffer_pairs import BufferPair
 from gpuregress.store import launch_log
 from tests import workshop
+from tests.slow_cases import some_slow
 from tests.workshop import Workshop
 
 RUN = ("run", "--device", "cpu", "--jobs", "1")
@@ -346,7 +347,9 @@ extern "C" __global__ void partial(float *s, const float *x, int n)
 """
 
 
-@pytest.mark.parametrize("reference", ["mine.py:total", "total.npy", "total.txt", "total.npz:t"])
+@pytest.mark.parametrize(
+    "reference", some_slow(["mine.py:total", "total.npy", "total.txt", "total.npz:t"], ["total.txt", "total.npz:t"])
+)
 def test_verify_compares_eight_partial_sums_with_one_total(
     tmp_path: Path, reference: str, run_on: tuple[str, ...]
 ) -> None:

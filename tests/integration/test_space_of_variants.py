@@ -44,6 +44,7 @@ def files(folder: Path) -> Counter[int]:
     return Counter(path.stat().st_ino for path in folder.rglob("*") if path.is_file())
 
 
+@pytest.mark.slow
 def test_one_line_names_the_values_of_a_planted_bug_and_one_case_is_shown_in_full(shop: Workshop) -> None:
     printed = (shop.root / "printed.txt").read_text()
     assert f"space: {space.PLANTED}\n" in printed

@@ -178,6 +178,7 @@ def hosts(tmp_path: Path) -> Iterator[Hosts]:
         yield opened
 
 
+@pytest.mark.slow
 def test_thirty_nights(nights: Nights, monkeypatch: pytest.MonkeyPatch, hosts: Hosts) -> None:
     nights.morning("", 0)
     nights.commit("Say more in the readme")
@@ -296,7 +297,7 @@ def workers(monkeypatch: pytest.MonkeyPatch, program: str) -> Iterator[None]:
     """Let the workers of a night run another program."""
     machinery = Machinery((sys.executable, "-c", program))
     with monkeypatch.context() as changed:
-        changed.setattr(session, "Machinery", lambda: machinery)
+        changed.setattr(session, "MACHINERY", machinery)
         yield
 
 

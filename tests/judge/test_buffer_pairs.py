@@ -61,13 +61,13 @@ def peak(folder: Path, dtype: str, count: int, rule: Rule) -> int:
     ("dtype", "rule"),
     [
         ("float32", Rule()),
-        ("float32", Rule(rtol=1e-6)),
-        ("float64", Rule(ulp=4)),
-        ("float64", Rule(nan="never")),
+        pytest.param("float32", Rule(rtol=1e-6), marks=pytest.mark.slow),
+        pytest.param("float64", Rule(ulp=4), marks=pytest.mark.slow),
+        pytest.param("float64", Rule(nan="never"), marks=pytest.mark.slow),
         ("float32", Rule(metric={"rms": 1e-3})),
-        ("int32", Rule()),
-        ("float4", Rule()),
-        ("complex64", Rule()),
+        pytest.param("int32", Rule(), marks=pytest.mark.slow),
+        pytest.param("float4", Rule(), marks=pytest.mark.slow),
+        pytest.param("complex64", Rule(), marks=pytest.mark.slow),
         ("{id:int32,score:float64}", Rule(atol=1e-3)),
     ],
 )
@@ -75,8 +75,8 @@ def test_memory_does_not_grow_with_what_differs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, dtype: str, rule: Rule
 ) -> None:
     monkeypatch.setattr(reader, "PIECE_BYTES", 1 << 16)
-    monkeypatch.setattr(in_order, "_MOST_CHANGED_KEPT", 1000)
-    monkeypatch.setattr(diagnosis, "_WHOLE", 1000)
+    monkeypatch.setattr(in_order, "MOST_CHANGED_KEPT", 1000)
+    monkeypatch.setattr(diagnosis, "WHOLE", 1000)
     monkeypatch.setattr(error_map, "MOST_VALUES", 1000)
     monkeypatch.setattr(difference_sample, "MOST", 2000)
     monkeypatch.setattr(difference_sample, "SIZE", 1000)
@@ -103,7 +103,7 @@ def wide_peak(folder: Path, count: int) -> int:
 
 def test_memory_does_not_grow_with_a_reference_in_float64(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reader, "PIECE_BYTES", 1 << 16)
-    monkeypatch.setattr(in_order, "_MOST_CHANGED_KEPT", 1000)
+    monkeypatch.setattr(in_order, "MOST_CHANGED_KEPT", 1000)
     few, many = (wide_peak(tmp_path, count) for count in (FEW, MANY))
     assert many < 1.25 * few + (100 << 10)
 

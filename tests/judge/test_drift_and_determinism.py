@@ -7,7 +7,7 @@ import pytest
 from gpuregress.foundation.records import Case, Fill, Outliers, Progression, Rule, StatisticLimits
 from gpuregress.gpu.records import replace
 from gpuregress.judge import drift_and_determinism
-from gpuregress.session.accepting import accept
+from gpuregress.session import accepting
 from gpuregress.store.baselines import BaselineStore
 from tests import fakes
 from tests.session.bench import Bench, words
@@ -19,7 +19,7 @@ def test_the_class_is_recorded_and_a_change_of_it_is_a_difference(bench: Bench) 
     varying = fakes.case("count", name="fake/x", repeat=3, compare=LOOSE)
     steady = fakes.case("twice", name="fake/x", repeat=3, compare=LOOSE)
     assert words(bench.run(varying)) == {"fake/x": "new"}
-    accept.accept(bench.project)
+    accepting.accept(bench.project)
     accepted = BaselineStore(bench.project.baselines).load("fake/x")
     assert accepted is not None
     assert accepted.made_of.determinism == {"out": "values vary"}
@@ -27,14 +27,14 @@ def test_the_class_is_recorded_and_a_change_of_it_is_a_difference(bench: Bench) 
     (verdict,) = bench.run(steady).verdicts
     assert verdict.status == "differ"
     assert "over 3 runs: bitwise; the baseline: values vary" in verdict.reason
-    accept.accept(bench.project)
+    accepting.accept(bench.project)
     assert words(bench.run(steady)) == {"fake/x": "pass"}
     assert words(bench.run(varying)) == {"fake/x": "differ"}
 
 
 def test_a_single_run_says_nothing_of_the_class(bench: Bench) -> None:
     bench.run(fakes.case("count", name="fake/x", repeat=2, compare=LOOSE))
-    accept.accept(bench.project)
+    accepting.accept(bench.project)
     assert words(bench.run(fakes.case("count", name="fake/x", compare=LOOSE))) == {"fake/x": "pass"}
 
 
@@ -62,9 +62,9 @@ def test_small_changes_add_up_under_every_tolerance(bench: Bench, rule: Rule, st
         return replace(case, buffers={**case.buffers, "x": x})
 
     assert words(bench.run(scaled(1.0))) == {"fake/x": "new"}
-    accept.accept(bench.project)
+    accepting.accept(bench.project)
     assert words(bench.run(scaled(1.0 + step))) == {"fake/x": "pass"}
-    accept.accept(bench.project, ["fake/x"])
+    accepting.accept(bench.project, ["fake/x"])
     (verdict,) = bench.run(scaled(1.0 + 2 * step)).verdicts
     assert verdict.status == "differ"
     assert "out: drift: " in verdict.reason

@@ -11,7 +11,7 @@ from gpuregress.foundation.dtypes import parse
 from gpuregress.foundation.records import Check, Outcome, UnwrittenElements
 from gpuregress.judge.accepted import AcceptedDumps
 from gpuregress.judge.judge import Judge
-from gpuregress.session.accepting import accept
+from gpuregress.session import accepting
 from gpuregress.store.baselines import BaselineStore
 from gpuregress.store.dumps import writer
 from tests import fakes
@@ -70,7 +70,7 @@ def test_a_reference_is_computed_in_the_worker_and_compared(bench: Bench, tmp_pa
 
 def test_a_bug_while_comparing_is_that_cases_error(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     bench.run(fakes.case("double"), fakes.case("twice"))
-    accept.accept(bench.project)
+    accepting.accept(bench.project)
 
     def break_down(_pair: object) -> None:
         raise ZeroDivisionError("a bug")

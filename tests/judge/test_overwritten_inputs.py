@@ -43,7 +43,7 @@ def changed(expected: object, actual: object, dtype: str = "<f4") -> Outcome:
 
 
 def test_a_pointer_to_const(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(overwritten_inputs, "_MOST_NAMED", 1)
+    monkeypatch.setattr(overwritten_inputs, "MOST_NAMED", 1)
     comparison = overwritten_inputs.comparisons(*setup(const=True), changed(1, 7))["x"]
     assert (comparison.same, comparison.against, comparison.differing, comparison.of) == (False, "inputs", 3, 8)
     assert comparison.message == (

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
+import pytest
+
 from gpuregress.foundation.records import to_json
 from gpuregress.foundation.records.audits import AuditEvidence, AuditReport, JobExamination, PartResult
 from gpuregress.gpu.records import replace
@@ -19,6 +21,7 @@ def test_the_page_is_made_of_the_tables() -> None:
     assert evidence.PAGE.read_text(encoding="utf-8") == evidence.page()
 
 
+@pytest.mark.slow
 def test_every_job_is_in_the_tables_and_nothing_else() -> None:
     jobs = {case.job for case in plan.make(project.find(evidence.ROOT), []).cases}
     assert {row["job"] for row in evidence.EXAMINED.rows()} == jobs

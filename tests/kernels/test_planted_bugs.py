@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gpuregress.lab.mutation import device_code, mutants
-from gpuregress.lab.mutation.cuda import source
+from gpuregress.lab.mutating import cuda_mutants, device_code, mutants
 from gpuregress.session import session
 from gpuregress.session.run_request import RunRequest
 from gpuregress.store import project
@@ -37,13 +36,12 @@ def test_no_operator_makes_one_of_them(planted: Path) -> None:
         if bug.file.endswith(".py"):
             continue
         every = ["kernel", *(word for word in text.replace("(", " ").split() if word.isidentifier())]
-        found = source.find(device_code.reached({Path(bug.file): text}, every))
+        found = cuda_mutants.find_mutants(device_code.reached({Path(bug.file): text}, every))
         assert found
         assert not any(mutants.apply(text, one.edits) == wrong for one in found), name
 
 
 def test_the_committed_job_notices_it(planted: Path) -> None:
     bugs = [planted_bugs()[name] for name in QUICK]
-    request = RunRequest(tuple(bug.case for bug in bugs), device="cpu")
-    summary = session.run(project.find(planted), request)
+    summary = session.run(project.find(planted), [bug.case for bug in bugs], RunRequest(device="cpu"))
     assert {one.case: one.status for one in summary.verdicts} == {bug.case: "differ" for bug in bugs}

@@ -1,22 +1,100 @@
+"""The tightest rule: planted errors of each kind, and that the bound is no wider than it says."""
+
 from __future__ import annotations
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from gpuregress.foundation import dtypes
 from gpuregress.foundation.errors import HarnessError, UsageError
-from gpuregress.foundation.records import Case
+from gpuregress.foundation.records import Case, Rule
+from gpuregress.judge import compare
 from gpuregress.lab import calibrate
 from gpuregress.lab.calibrate import Calibration, Proposal
-from gpuregress.session.accepting import accept
-from gpuregress.session.run_request import Machinery
+from gpuregress.session import accepting
 from tests import fakes
-from tests.session.bench import FAKE, Bench
-from tests.session.compilation.crews import in_process
+from tests.session.bench import Bench
+
+F32, I32 = dtypes.parse("float32"), dtypes.parse("int32")
+X = np.random.default_rng(1).normal(size=100).astype(np.float32)
+
+
+def fitted(*results: object, kind: dtypes.ElementType = F32) -> calibrate.RuleFit:
+    arrays = [np.asarray(result, kind.storage) for result in results]
+    return calibrate.fit_rule(kind, arrays[0].shape, arrays)
+
+
+def test_equal_bits_need_no_rule() -> None:
+    assert fitted(X, X.copy()).rule == Rule()
+
+
+def test_other_places_need_any_order() -> None:
+    actual = fitted(X, X[::-1])
+    assert (actual.rule, actual.text) == (Rule(order="any"), "{order: any}")
+
+
+def test_steps_between_floats() -> None:
+    actual = fitted(X, np.nextafter(np.nextafter(X, np.float32(9)), np.float32(9)))
+    assert actual.text == "{ulp: 4}"
+    assert "2 ulp at most" in actual.evidence
+
+
+def test_a_relative_error() -> None:
+    actual = fitted(X, X * np.float32(1.001))
+    assert actual.rule is not None
+    assert actual.rule.atol == 0
+    assert actual.rule.rtol == pytest.approx(3e-3, rel=0.01)
+
+
+def test_an_absolute_error_where_values_are_near_zero() -> None:
+    other = X.copy()
+    other[3] = 0.0
+    first = X.copy()
+    first[3] = 0.9e-7
+    assert fitted(first, other).text == "{rtol: 0, atol: 2.0e-07}"
+
+
+def test_in_any_order_with_rounding() -> None:
+    actual = fitted(X, np.nextafter(X, np.float32(9))[::-1])
+    assert actual.text == "{ulp: 2, order: any}"
+
+
+def test_integers_have_no_steps() -> None:
+    values = np.arange(1000, 1100)
+    assert fitted(values, values + 1, kind=I32).text == "{rtol: 0, atol: 2.0e+00}"
+
+
+def test_random_values_get_none() -> None:
+    other = np.random.default_rng(2).normal(size=100)
+    assert fitted(X, other).rule is None
+    spoilt = X.copy()
+    spoilt[0] = np.nan
+    assert fitted(X, spoilt).rule is None
+
+
+@given(st.lists(st.floats(2**-10, 1024, width=32), min_size=1, max_size=20), st.integers(1, 40))
+def test_the_rule_holds_for_every_pair_both_ways(values: list[float], steps: int) -> None:
+    first = np.array(values, np.float32)
+    second = (first.view(np.int32) + np.arange(len(first), dtype=np.int32) % (steps + 1)).view(np.float32)
+    actual = fitted(first, second)
+    assert actual.rule is not None
+    request = compare.ComparisonRequest("x", F32, first.shape, actual.rule)
+    assert compare.compare(request, first, second).same
+    assert compare.compare(request, second, first).same
+
+
+def test_a_rule_that_a_job_may_not_have_is_not_proposed() -> None:
+    half = dtypes.parse("float16")
+    actual = calibrate.fit_rule(half, (2,), [np.array([1.0, 3.0], "<f2"), np.array([1.0, 5.0], "<f2")])
+    assert actual.rule is None
 
 
 def run(bench: Bench, *cases: Case) -> Calibration:
     bench.cases = cases
-    machinery = Machinery(FAKE, in_process(bench.compile), bench.plan)
-    return calibrate.calibrate(bench.project, "fake", repeat=2, devices=["cpu"], machinery=machinery)
+    with bench.machinery():
+        return calibrate.calibrate(bench.project, "fake", repeat=2, devices=["cpu"])
 
 
 def test_a_deterministic_case_needs_no_rule(bench: Bench) -> None:
@@ -28,7 +106,7 @@ def test_a_deterministic_case_needs_no_rule(bench: Bench) -> None:
 def test_the_accepted_results_count(bench: Bench) -> None:
     case = fakes.case("double")
     bench.run(fakes.case("twice_and_a_bit", name=case.name))
-    accept.accept(bench.project)
+    accepting.accept(bench.project)
     actual = run(bench, case)
     assert (actual.baselines, actual.proposals[0].distinct, actual.proposals[0].holds) == (1, 2, False)
 

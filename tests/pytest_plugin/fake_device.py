@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import functools
 import sys
 
 from gpuregress.session import session
 from gpuregress.session.run_request import Machinery
 
-session.Machinery = functools.partial(  # type: ignore[assignment, misc]  # as tests/conftest.py does
-    Machinery, command=(sys.executable, "-m", "tests.fake_worker")
-)
+session.MACHINERY = Machinery((sys.executable, "-m", "tests.fake_worker"))  # as tests/conftest.py does

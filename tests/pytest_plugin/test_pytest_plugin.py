@@ -58,6 +58,7 @@ def test_cases_are_items_that_fail_are_accepted_and_pass(project: Workshop, scra
     assert "has no case any more" not in text
 
 
+@pytest.mark.slow
 def test_processes_of_xdist_share_one_run(project: Workshop, scratch: Path) -> None:
     code, text = outside.run(project.root, scratch, "configs", "-n", "2")
     assert (code, "2 failed" in text) == (1, True), text

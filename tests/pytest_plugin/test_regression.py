@@ -259,6 +259,7 @@ def test_id(kernel_regression, n):
 """
 
 
+@pytest.mark.slow
 def test_processes_of_xdist_know_each_others_baselines(
     tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:

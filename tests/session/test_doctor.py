@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from gpuregress.foundation.errors import HarnessError
-from gpuregress.session import doctor
-from gpuregress.session.compilation import sources
+from gpuregress.session import compilation, doctor
 from gpuregress.toolchain.python_kernels import compiler
 
 
@@ -24,7 +23,7 @@ def test_without_a_compiler_nothing_can_run(monkeypatch: pytest.MonkeyPatch) -> 
     def refuse(_source: object) -> None:
         raise HarnessError("NVRTC is not installed")
 
-    monkeypatch.setattr(sources, "compile_source", refuse)
+    monkeypatch.setattr(compilation, "compile_source", refuse)
     health = doctor.examine()
     assert health.devices == ()
     (piece,) = [piece for piece in health.pieces if piece.name == "compiler"]

@@ -5,21 +5,18 @@ import pytest
 from gpuregress.foundation.errors import NothingToDo
 from gpuregress.foundation.records import Case, RunSummary
 from gpuregress.gpu.records import replace
-from gpuregress.session import missing_cases
-from gpuregress.session.accepting import accept
+from gpuregress.session import accepting, missing_cases, nightly
 from gpuregress.session.missing_cases import LastNight
-from gpuregress.session.nights import nightly
-from gpuregress.session.run_request import Machinery, RunRequest
+from gpuregress.session.run_request import RunRequest
 from gpuregress.store.baselines import BaselineStore, expected_cases
 from tests import fakes
-from tests.session.bench import FAKE, Bench
-from tests.session.compilation.crews import in_process
+from tests.session.bench import Bench
 
 
 def night(bench: Bench, *cases: Case) -> RunSummary:
     bench.cases = cases
-    machinery = Machinery(FAKE, in_process(bench.compile), bench.plan)
-    return nightly.run(bench.project, RunRequest(device="cpu", jobs=1), machinery)
+    with bench.machinery():
+        return nightly.run(bench.project, RunRequest(device="cpu", jobs=1))
 
 
 def named(case: Case, *devices: str) -> Case:
@@ -29,7 +26,7 @@ def named(case: Case, *devices: str) -> Case:
 
 def test_a_baseline_without_a_case_is_said(bench: Bench) -> None:
     bench.run(fakes.case("double"))
-    accept.accept(bench.project)
+    accepting.accept(bench.project)
     summary = bench.run(fakes.case("count"))
     assert any("fake/double has no case any more" in note for note in (*summary.notes, *summary.remarks))
 
@@ -37,7 +34,7 @@ def test_a_baseline_without_a_case_is_said(bench: Bench) -> None:
 def test_accept_lists_the_cases_that_ran_and_a_night_leaves_the_list_alone(bench: Bench) -> None:
     double, count = fakes.case("double"), named(fakes.case("count"), "cpu", "cuda")
     bench.run(double, count)
-    accept.accept(bench.project, ["fake/double"])
+    accepting.accept(bench.project, ["fake/double"])
     listed = BaselineStore(bench.project.baselines).expected()
     assert listed == {"fake/count": ("cpu", "cuda"), "fake/double": ()}
     before = (bench.project.baselines / expected_cases.FILE).read_bytes()
@@ -49,7 +46,7 @@ def test_accept_lists_the_cases_that_ran_and_a_night_leaves_the_list_alone(bench
 def test_an_older_run_lists_only_what_was_accepted_of_it(bench: Bench) -> None:
     older = bench.run(fakes.case("double"), fakes.case("count"))
     bench.run(fakes.case("double"))
-    accept.accept(bench.project, ["fake/double"], run=older.run)
+    accepting.accept(bench.project, ["fake/double"], run=older.run)
     assert BaselineStore(bench.project.baselines).expected() == {"fake/double": ()}
 
 
@@ -82,7 +79,7 @@ def test_the_cases_of_an_earlier_gpuregress_go_to_the_first_list(bench: Bench) -
     missing_cases.record_night(bench.project, LastNight("20261119T020000Z-0000", ("fake/count", "fake/double")))
     assert [one.case for one in night(bench, fakes.case("double")).missing] == ["fake/count"]
     bench.run(fakes.case("double"))
-    accept.accept(bench.project)
+    accepting.accept(bench.project)
     assert set(BaselineStore(bench.project.baselines).expected() or ()) == {"fake/count", "fake/double"}
 
 
@@ -98,9 +95,9 @@ def test_a_list_with_a_conflict_fails_the_night_and_hides_no_verdict(bench: Benc
 
 def test_where_nothing_is_left_to_accept_the_list_is_written_nevertheless(bench: Bench) -> None:
     bench.run(fakes.case("double"))
-    accept.accept(bench.project)
+    accepting.accept(bench.project)
     (bench.project.baselines / expected_cases.FILE).unlink()
     bench.run(fakes.case("double"))
     with pytest.raises(NothingToDo, match="nightly runs expect its cases from now on"):
-        accept.accept(bench.project)
+        accepting.accept(bench.project)
     assert BaselineStore(bench.project.baselines).expected() == {"fake/double": ()}

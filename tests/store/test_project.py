@@ -7,8 +7,8 @@ import pytest
 
 from gpuregress.foundation import records
 from gpuregress.foundation.errors import JobErrors, UsageError
-from gpuregress.store import project
-from gpuregress.store.project import ClusterSettings, Tolerance, find
+from gpuregress.store.project import find
+from gpuregress.store.settings import COMPRESS_ABOVE, ClusterSettings, Tolerance
 
 
 def test_the_folder_that_holds_configs(tmp_path: Path) -> None:
@@ -96,8 +96,8 @@ def test_every_wrong_setting_is_named(tmp_path: Path) -> None:
         ),
         "F:5: retention: expected a mapping with the keys runs, age, size, got 30",
         "F:7: compare.float23: unknown key; did you mean 'float32'?",
-        "F:8: compare.float32.ulp: unknown key; the keys are: rtol, atol",
         "F:8: compare.float32.rtol: expected a number of at least 0, got -1",
+        "F:8: compare.float32.ulp: unknown key; the keys are: rtol, atol",
         "F:9: folders.runs: expected a folder such as runs, got 5",
     ]
 
@@ -240,7 +240,7 @@ def test_wrong_sizes_and_ages(tmp_path: Path) -> None:
 
 
 def test_dumps_are_compressed_above_the_size_of_the_records() -> None:
-    assert project.COMPRESS_ABOVE == records.COMPRESS_ABOVE
+    assert COMPRESS_ABOVE == records.COMPRESS_ABOVE
 
 
 @pytest.mark.parametrize(

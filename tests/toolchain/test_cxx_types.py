@@ -53,5 +53,5 @@ def test_a_dtype_has_its_own_name() -> None:
 
 
 def test_every_type_has_a_dtype_that_exists() -> None:
-    for dtype in cxx_types._DTYPES.values():
+    for dtype in cxx_types.DTYPES.values():
         assert dtypes.parse(dtype).name == dtype

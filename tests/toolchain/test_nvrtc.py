@@ -48,6 +48,7 @@ def test_float_functions_stay_float_and_need_no_include(write: Write) -> None:
     assert "f64" not in _compile(write, f"#include <cmath>\n{text}", kernels=("k",)).ptx
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "headers",
     [

@@ -63,7 +63,7 @@ def command(
     from gpuregress.cli import progress
     from gpuregress.foundation.errors import UsageError
     from gpuregress.foundation.records import to_json
-    from gpuregress.session.accepting import accept
+    from gpuregress.session import accepting
     from gpuregress.session.events import Advanced
 
     project = context.find_project(ctx)
@@ -71,11 +71,11 @@ def command(
         return _prune(ctx, as_json=as_json)
     if everything and (cases or new_only):
         raise UsageError(f"--all is for everything: leave out {'--new-only' if new_only else 'the CASEs'}, or --all")
-    terms = accept.Terms(message, kind, unwritten_ok)
+    terms = accepting.Terms(message, kind, unwritten_ok)
     can_ask = not as_json and context.is_interactive()
     confirm = _accept_silently if everything else _ask if can_ask else _demand(message)
     with progress.transient() as show:
-        done = accept.accept(
+        done = accepting.accept(
             project,
             cases,
             terms,
@@ -137,8 +137,7 @@ def _counted(differing: Sequence[FinishedCase]) -> str:
 def _prune(ctx: click.Context, *, as_json: bool) -> int:
     from gpuregress.foundation.errors import NothingToDo
     from gpuregress.jobs import plan
-    from gpuregress.session import missing_cases
-    from gpuregress.session.accepting import accept
+    from gpuregress.session import accepting, missing_cases
     from gpuregress.session.runs import run_folders
     from gpuregress.store import baselines
 
@@ -146,7 +145,7 @@ def _prune(ctx: click.Context, *, as_json: bool) -> int:
     present: tuple[Case, ...] = ()
     with contextlib.suppress(NothingToDo):  # no job is left: every baseline goes
         present = tuple(plan.make(project, ()).cases)
-    gone = accept.obsolete(project, [case.name for case in present])
+    gone = accepting.obsolete(project, [case.name for case in present])
     store = baselines.BaselineStore.of(project, project.runs / run_folders.ACCEPTING)
     for name in gone:
         store.remove(name)

@@ -27,10 +27,10 @@ def command(
     they are named. A later run that gives the same bytes still differs, and says who rejected them and why.
     """
     from gpuregress.foundation.records import to_json
-    from gpuregress.session.accepting import review
+    from gpuregress.session import accepting
 
     project = context.find_project(ctx)
-    done = review.take_back(project, cases) if undo else review.reject(project, cases, run=run_name, why=message)
+    done = accepting.take_back(project, cases) if undo else accepting.reject(project, cases, run=run_name, why=message)
     if as_json:
         context.print_json({"undone" if undo else "rejected": to_json(done)})
         return 0

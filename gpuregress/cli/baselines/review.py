@@ -12,7 +12,7 @@ from gpuregress.cli import console, context
 
 if TYPE_CHECKING:
     from gpuregress.foundation.records import Verdict
-    from gpuregress.session.accepting.review import Pending
+    from gpuregress.session.accepting import Pending
     from gpuregress.store.project import Project
 
 _KEYS = "a accept, r reject, s skip, d details, m message, q quit"
@@ -39,10 +39,10 @@ def command(
     there is no terminal, the cases are listed with the exact commands.
     Exits with 1 while something is left undecided, 5 where there is nothing to decide.
     """
-    from gpuregress.session.accepting import review
+    from gpuregress.session import accepting
 
     project = context.find_project(ctx)
-    pending = review.pending(project, cases, run=run_name)
+    pending = accepting.pending(project, cases, run=run_name)
     if as_json:
         from gpuregress.report import json_report
 
@@ -120,11 +120,11 @@ def _show_details(verdict: Verdict, root: Path) -> None:
 def _accept(project: Project, run: str, verdict: Verdict, message: str, unwritten_ok: str) -> bool:
     """Accept a case; False where it is refused, with a message."""
     from gpuregress.foundation.errors import BaselineError
-    from gpuregress.session.accepting import accept
+    from gpuregress.session import accepting
 
     try:
-        terms = accept.Terms(message, unwritten_ok=unwritten_ok)
-        done = accept.accept(project, (verdict.case,), terms, run=run)
+        terms = accepting.Terms(message, unwritten_ok=unwritten_ok)
+        done = accepting.accept(project, (verdict.case,), terms, run=run)
     except BaselineError as error:
         console.say(f"  {error}")
         return False
@@ -135,7 +135,7 @@ def _accept(project: Project, run: str, verdict: Verdict, message: str, unwritte
 
 
 def _reject(project: Project, run: str, verdict: Verdict, message: str) -> None:
-    from gpuregress.session.accepting import review
+    from gpuregress.session import accepting
 
-    review.reject(project, (verdict.case,), run=run, why=message)
+    accepting.reject(project, (verdict.case,), run=run, why=message)
     console.say("  rejected: the baseline stays")

@@ -38,13 +38,13 @@ def command(
     compiler itself.
     """
     from gpuregress.cli import progress
-    from gpuregress.session import build
+    from gpuregress.session import compilation
 
     project = context.find_project(ctx)
     if cache is not None:
         os.environ["GPUREGRESS_CACHE"] = str(Path(cache).absolute())
     with progress.transient() as listen:
-        built = build.build(project, jobs, arch=arch, cubins=not ptx_only, listen=listen)
+        built = compilation.build(project, jobs, arch=arch, cubins=not ptx_only, listen=listen)
     if as_json:
         document = {"folder": str(built.folder), "programs": built.programs, "errors": list(built.errors)}
         context.print_json(document | ({"infeasible": built.infeasible} if built.infeasible else {}))

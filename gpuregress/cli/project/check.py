@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from gpuregress.foundation.errors import JobError
     from gpuregress.foundation.records import Case, Program
-    from gpuregress.session.compilation.builder import Built
+    from gpuregress.session.compilation import Built
 
 
 @click.command(
@@ -71,15 +71,14 @@ def _compile(cases: Sequence[Case]) -> tuple[dict[str, str], dict[str, str]]:
     """
     from gpuregress.cli import progress
     from gpuregress.foundation.errors import CompileError, InfeasibleSource
-    from gpuregress.session.compilation import kernel_arguments
-    from gpuregress.session.compilation.builder import CasePrograms
-    from gpuregress.session.compilation.sources import compile_cases
+    from gpuregress.session import checking
+    from gpuregress.session.compilation import CasePrograms, compile_cases
 
     cases = [case for case in cases if case.settings.refused is None]
     with progress.transient() as listen:
         compiled = compile_cases(cases, listen)
-    kernel_arguments.check(cases, compiled)
-    for remark in kernel_arguments.untyped([case for case in cases if case.name in compiled], compiled):
+    checking.check_arguments(cases, compiled)
+    for remark in checking.untyped([case for case in cases if case.name in compiled], compiled):
         console.say(f"note: {remark}", err=True)
     by_name = {case.name: case for case in cases}
     failures: dict[str, str] = {}
@@ -100,7 +99,7 @@ def _compile(cases: Sequence[Case]) -> tuple[dict[str, str], dict[str, str]]:
 def _untranslated(cases: Sequence[Case], compiled: Mapping[str, Built]) -> dict[str, str]:
     """PTX source → why the CPU device cannot run it, where a case may run there."""
     from gpuregress.foundation.errors import CompileError, UnsupportedError
-    from gpuregress.session.compilation.builder import CasePrograms
+    from gpuregress.session.compilation import CasePrograms
     from gpuregress.toolchain import compiler_messages
     from gpuregress.virtual_gpu.compilation import translate
 

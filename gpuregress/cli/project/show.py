@@ -61,7 +61,7 @@ def _completed(case: Case) -> tuple[Case, str]:
     """A case with what the compiler of a kernel in Python fills in; or why it is not known."""
     from gpuregress.foundation.errors import GpuregressError
     from gpuregress.jobs import plan
-    from gpuregress.session.compilation.sources import compile_source
+    from gpuregress.session.compilation import compile_source
 
     trusted = {name: kernel.source for name, kernel in case.reference_kernels.items() if kernel.source.python}
     if not trusted and all(source.python is None for source in case.sources):
@@ -97,7 +97,7 @@ def _llvm(case: Case) -> str:
 
 
 def _programs(case: Case) -> list[Program]:
-    from gpuregress.session.compilation.sources import compile_source
+    from gpuregress.session.compilation import compile_source
 
     return [compile_source(source) for source in case.sources]
 

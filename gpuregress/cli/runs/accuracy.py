@@ -13,7 +13,7 @@ from gpuregress.cli import console, context, values
 
 if TYPE_CHECKING:
     from gpuregress.foundation.records import BufferAccuracy
-    from gpuregress.lab.instrumented.accuracy import CaseAccuracy
+    from gpuregress.lab.accuracy import CaseAccuracy
 
 _MOST_LINES = 8
 
@@ -37,7 +37,7 @@ def command(ctx: click.Context, /, case: tuple[str, ...], target: str | None) ->
     from gpuregress.foundation.errors import UsageError
     from gpuregress.foundation.escapes import json_text
     from gpuregress.foundation.records import to_json
-    from gpuregress.lab.instrumented import accuracy
+    from gpuregress.lab import accuracy
 
     done = accuracy.accuracy(context.find_project(ctx, list(case)), case)
     if target is not None:

@@ -71,7 +71,7 @@ def command(
     from gpuregress.foundation.errors import Interrupted, UsageError
     from gpuregress.foundation.escapes import json_text
     from gpuregress.foundation.records import to_json
-    from gpuregress.lab.auditing import audit, grades
+    from gpuregress.lab.auditing import audit, examination
     from gpuregress.report.audits import page, text
 
     if json_target == html_target == "-":
@@ -87,7 +87,7 @@ def command(
         context.write_report(html_target, page.page(done))
     if done.interrupted:
         return Interrupted.exit_code
-    low = grades.below(done.grades, min_grade) if min_grade is not None else []
+    low = examination.below(done.grades, min_grade) if min_grade is not None else []
     if low:
         names = ", ".join(f"{one.job} ({one.grade or 'no grade'})" for one in low[:_MOST_SHOWN])
         more = f" and {len(low) - _MOST_SHOWN} more" if len(low) > _MOST_SHOWN else ""

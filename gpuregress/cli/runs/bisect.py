@@ -48,7 +48,7 @@ def command(
     Exits with 0 when the commit is found, 1 when it may be one of several that were skipped, 2 when GOOD is not good, 5
     when the result of BAD is that of GOOD.
     """
-    from gpuregress.lab.commits.commit_runs import RunOptions
+    from gpuregress.lab.experiment import RunOptions
     from gpuregress.lab.revisions import bisect
 
     done = bisect.bisect(

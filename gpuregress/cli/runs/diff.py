@@ -60,7 +60,7 @@ def command(
     if not cases and Path(before).is_file() and Path(after).is_file():
         differences = diff.compare_files(Path(before), Path(after), width=_width())
     else:
-        from gpuregress.lab.commits.commit_runs import RunOptions
+        from gpuregress.lab.experiment import RunOptions
 
         project = context.find_project(ctx)
         root = project.root

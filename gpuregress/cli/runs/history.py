@@ -15,7 +15,7 @@ from gpuregress.cli import console, context, values
 
 if TYPE_CHECKING:
     from gpuregress.foundation.records import PastResult, PastRun
-    from gpuregress.session.runs.history_queries import FailingCase, WantedCases
+    from gpuregress.session.runs.past_runs import FailingCase, WantedCases
     from gpuregress.store.history import History
     from gpuregress.store.project import Project
 
@@ -53,7 +53,7 @@ def command(ctx: click.Context, /, cases: tuple[str, ...], **options: Any) -> in
     With CASEs (names, jobs or globs): each of their results. Goes back further than the kept runs. `import` adds the
     runs of other hosts.
     """
-    from gpuregress.session.runs import cut_short, history_entry, history_queries
+    from gpuregress.session.runs import cut_short, history_entry, past_runs
 
     project = context.find_project(ctx)
     if cases[:1] == (_IMPORT,):
@@ -65,19 +65,19 @@ def command(ctx: click.Context, /, cases: tuple[str, ...], **options: Any) -> in
         console.say(line, err=is_plain)
     last = options["last"] or (None if options["as_csv"] else _DEFAULT_LAST)
     of_results = bool(cases) and not options["as_csv"] and not options["failing"]
-    query = history_queries.HistoryQuery(cases, options["since"], None if of_results else last, options["removed"])
+    query = past_runs.HistoryQuery(cases, options["since"], None if of_results else last, options["removed"])
     with history_entry.opened(project) as history:
-        runs = history_queries.period(history, query)
-        wanted = history_queries.WantedCases(project, query, history.case_names())
+        runs = past_runs.period(history, query)
+        wanted = past_runs.WantedCases(project, query, history.case_names())
         if options["failing"]:
-            failing = history_queries.failing(history, runs, wanted)
+            failing = past_runs.failing(history, runs, wanted)
             if not options["as_csv"]:
                 return _show_failing(failing, wanted, as_json=options["as_json"])
             wanted.names = frozenset(one.newest.case for one in failing)
         if options["as_csv"]:
             return _print_csv(history, runs, wanted.names)
         if cases:
-            found = tuple(history_queries.case_results(history, runs, last, wanted.names))
+            found = tuple(past_runs.case_results(history, runs, last, wanted.names))
             return _show_results(project, found, as_json=options["as_json"])
         return _show_overview(history, runs, wanted, as_json=options["as_json"])
 
@@ -85,13 +85,13 @@ def command(ctx: click.Context, /, cases: tuple[str, ...], **options: Any) -> in
 def _import(ctx: click.Context, project: Project, folders: Sequence[str]) -> int:
     """Import runs; one that cannot be read does not keep the others out."""
     from gpuregress.foundation.errors import StorageError
-    from gpuregress.session.runs import history_import
+    from gpuregress.session.runs import past_runs
 
     given = [name for name in ctx.params if ctx.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE]
     if not folders or given != ["cases"]:
         raise click.UsageError("history import takes the folders of runs, at least one, and no options")
     problems = 0
-    for one in history_import.import_runs(project, [Path(folder) for folder in folders]):
+    for one in past_runs.import_runs(project, [Path(folder) for folder in folders]):
         if one.summary is None:
             problems += 1
             console.say(one.problem, err=True)
@@ -105,9 +105,9 @@ def _import(ctx: click.Context, project: Project, folders: Sequence[str]) -> int
 
 def _show_overview(history: History, runs: Sequence[PastRun], wanted: WantedCases, *, as_json: bool) -> int:
     from gpuregress.report import history_text
-    from gpuregress.session.runs import history_queries
+    from gpuregress.session.runs import past_runs
 
-    overview = history_queries.overview(history, runs, wanted)
+    overview = past_runs.overview(history, runs, wanted)
     if as_json:
         context.print_json([history_text.run_row(run) for run in reversed(overview.runs)])
         return 0
@@ -124,7 +124,7 @@ def _show_overview(history: History, runs: Sequence[PastRun], wanted: WantedCase
 def _show_results(project: Project, results: Sequence[PastResult], *, as_json: bool) -> int:
     from gpuregress.foundation import git
     from gpuregress.report import history_text
-    from gpuregress.session import timing_history
+    from gpuregress.session.runs import past_runs
 
     if as_json:
         context.print_json([history_text.result_row(result) for result in results])
@@ -135,7 +135,7 @@ def _show_results(project: Project, results: Sequence[PastResult], *, as_json: b
         console.say(case)
         past = tuple(of_case)
         _print(history_text.result_table(past, _width()))
-        _print(timing_history.lines(reversed(past), functools.partial(git.lacks_commit, project.root)))
+        _print(past_runs.timing_steps(reversed(past), functools.partial(git.lacks_commit, project.root)))
     if not results:
         console.say("none of these cases ran in that time")
     return 0
@@ -167,12 +167,10 @@ def _show_failing(failing: Sequence[FailingCase], wanted: WantedCases, *, as_jso
 
 def _print_csv(history: History, runs: Sequence[PastRun], names: frozenset[str]) -> int:
     from gpuregress.report import history_text
-    from gpuregress.session.runs import history_queries
+    from gpuregress.session.runs import past_runs
 
     console.say(history_text.csv_line(history_text.CSV_COLUMNS))
-    lines = (
-        history_text.csv_line(history_text.csv_values(one)) for one in history_queries.results(history, runs, names)
-    )
+    lines = (history_text.csv_line(history_text.csv_values(one)) for one in past_runs.all_results(history, runs, names))
     while some := list(itertools.islice(lines, 1000)):
         console.say_document("\n".join([*some, ""]))
     return 0

@@ -10,8 +10,7 @@ import click
 from gpuregress.cli import console, context, values
 
 if TYPE_CHECKING:
-    from gpuregress.lab.mutating.jobs import RefusedJob
-    from gpuregress.lab.mutating.mutate import MutationReport, TriedMutant
+    from gpuregress.lab.mutating.mutate import MutationReport, RefusedJob, TriedMutant
 
 
 @click.command(
@@ -53,7 +52,7 @@ def command(
     from gpuregress.cli import progress
     from gpuregress.foundation.errors import Interrupted
     from gpuregress.foundation.escapes import json_text
-    from gpuregress.lab.mutating import jobs as mutated_jobs
+    from gpuregress.lab.mutating import mutate as mutated_jobs
     from gpuregress.lab.mutating.mutate import MutateRequest, MutationReport
 
     project, request = context.find_project(ctx, jobs), MutateRequest(limit, seed, fresh)
@@ -61,7 +60,7 @@ def command(
     refused: list[RefusedJob] = []
     code = 0
     try:
-        for one in mutated_jobs.each(project, jobs, request, progress.transient):
+        for one in mutated_jobs.mutate_each(project, jobs, request, progress.transient):
             if isinstance(one, MutationReport):
                 for line in ("", *_lines(one)) if reports else _lines(one):
                     console.say(line, err=target == "-")
@@ -95,7 +94,7 @@ def _document(reports: Sequence[MutationReport], refused: Sequence[RefusedJob]) 
 
 def _lines(done: MutationReport) -> Iterator[str]:
     """The survivors with their diffs, then the score."""
-    from gpuregress.lab.mutating.states import EQUIVALENT
+    from gpuregress.lab.mutating.trials import EQUIVALENT
 
     for one in done.survived:
         if one.reason not in EQUIVALENT:

@@ -40,7 +40,7 @@ def command(ctx: click.Context, /, **options: Any) -> int:
     """
     if options["install"] or options["write"]:
         return scheduler_options.install(ctx, options)
-    from gpuregress.session.nights import nightly
+    from gpuregress.session import nightly
 
     every_device = ctx.get_parameter_source("device") is click.core.ParameterSource.DEFAULT
     terms = nightly.NightTerms(options["deadline"], options["resume"], every_device)

@@ -28,7 +28,7 @@ def command(ctx: click.Context, /, cases: tuple[str, ...], json_file: str | None
     """
     from gpuregress.cli import progress
     from gpuregress.foundation.escapes import json_text
-    from gpuregress.lab.profiling import profile
+    from gpuregress.lab import profile
     from gpuregress.report import profile_text
 
     project = context.find_project(ctx, cases)

@@ -54,7 +54,7 @@ def command(
     Exits with 0 when a job was written, 2 when nothing judges a smaller case, 5 when the case passes.
     """
     from gpuregress.foundation.errors import Interrupted
-    from gpuregress.lab.commits.commit_runs import RunOptions
+    from gpuregress.lab.experiment import RunOptions
     from gpuregress.lab.shrinking import shrink
 
     options = RunOptions(device, timeout)

@@ -21,7 +21,7 @@ from gpuregress.foundation.errors import StorageError
 from gpuregress.toolchain import cache
 
 LIMIT_BYTES = 8 << 30
-_PRUNE_AFTER_BYTES = 256 << 20
+PRUNE_AFTER_BYTES = 256 << 20
 
 
 @dataclass(slots=True)
@@ -35,7 +35,7 @@ class ContentStore:
 
     root: Path
     limit_bytes: int = LIMIT_BYTES
-    _added_bytes: int = _PRUNE_AFTER_BYTES
+    _added_bytes: int = PRUNE_AFTER_BYTES
 
     @property
     def identity(self) -> str:
@@ -112,7 +112,7 @@ class ContentStore:
 
     def _prune(self, added: int) -> None:
         self._added_bytes += added
-        if self._added_bytes >= _PRUNE_AFTER_BYTES:
+        if self._added_bytes >= PRUNE_AFTER_BYTES:
             self._added_bytes = 0
             with contextlib.suppress(OSError):
                 cache.prune(self.root, self.limit_bytes)

@@ -18,7 +18,7 @@ from gpuregress.foundation.records import to_json
 from gpuregress.toolchain import cache
 from gpuregress.toolchain.cache import code_digest
 
-_AGENTS: dict[str, HostAgent] = {}
+AGENTS: dict[str, HostAgent] = {}
 _LOCK = threading.Lock()
 _RUNS = ("executing", "long-running")
 """States of a task of a Dask worker that is still wanted."""
@@ -104,9 +104,9 @@ def gpu_count(resources: dict[str, float]) -> int:
 
 def _agent(worker: Any) -> HostAgent:
     with _LOCK:
-        if worker.id not in _AGENTS:
+        if worker.id not in AGENTS:
             folder = Path(worker.local_directory) / "gpuregress"
             cards = gpu_count(worker.state.total_resources)
             store = ContentStore(cache.folder() / "cluster")
-            _AGENTS[worker.id] = HostAgent(worker.id, folder, store, cards, lambda: worker.status.name in _ALIVE)
-        return _AGENTS[worker.id]
+            AGENTS[worker.id] = HostAgent(worker.id, folder, store, cards, lambda: worker.status.name in _ALIVE)
+        return AGENTS[worker.id]

@@ -30,7 +30,7 @@ class Meaning(Record):
 
 _SANITIZER = "compute-sanitizer names the thread and the line: --sanitize memcheck; the cpu device names the buffer too"
 _LAUNCH_FAILURE = "unspecified launch failure"
-_TABLE = (
+TABLE = (
     Meaning(r"illegal memory access", "illegal-access", True, _SANITIZER),  # 700
     Meaning(r"launch timed out", "timeout", True, "the driver's watchdog ended the kernel"),  # 702
     Meaning(r"device-side assert", "assert", True),  # 710
@@ -83,7 +83,7 @@ _TABLE = (
 
 def meaning_of(text: str) -> Meaning:
     """Return the meaning of an error text; an unknown one is no kernel fault and not sticky."""
-    for meaning in _TABLE:
+    for meaning in TABLE:
         if re.search(meaning.pattern, text, re.IGNORECASE):
             return meaning
     return Meaning("", "", sticky=False)

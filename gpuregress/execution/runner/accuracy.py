@@ -24,7 +24,7 @@ Line = tuple[str, int]
 Parts = tuple[str, FloatParts]
 """A buffer, and the parts of its elements that are of one floating-point type."""
 Again = Callable[[Callable[[BufferReader], None]], None]
-_FEW = 16
+FEW = 16
 """Lines that run one by one; more are measured in as many groups first."""
 _NOTICEABLE = 2.0
 """Error of a result in ulp up to which no cancellation has done harm."""
@@ -182,6 +182,6 @@ def _apart(errors: Errors, shadow: Shadow) -> npt.NDArray[np.float64]:
 
 
 def _split(lines: Sequence[Line]) -> list[Sequence[Line]]:
-    """At most `_FEW` groups of lines that follow each other."""
-    step = -(-len(lines) // _FEW) or 1
+    """At most `FEW` groups of lines that follow each other."""
+    step = -(-len(lines) // FEW) or 1
     return [lines[at : at + step] for at in range(0, len(lines), step)]

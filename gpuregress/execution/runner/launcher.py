@@ -93,7 +93,7 @@ class Launcher:
     entering: Callable[[str], None]
     current: int | None = None
     position: int | None = None
-    label: RunLabel = RunLabel()
+    label: RunLabel = field(default_factory=RunLabel)
     handles: dict[int, int] = field(default_factory=dict)
     maps: dict[int, EncodedMap] = field(default_factory=dict)
 

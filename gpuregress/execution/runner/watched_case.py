@@ -54,8 +54,8 @@ class _WatchedCase:
         self._note = note
         self._parameters = _WatchedParameters(case.parameters, note)
 
-    @property
-    def __class__(self) -> type[Case]:  # type: ignore[misc] # an instance of Case for `isinstance`
+    @property  # type: ignore[misc] # an instance of Case for `isinstance`
+    def __class__(self) -> type[Case]:  # type: ignore[override]
         return Case
 
     def __getattr__(self, name: str) -> Any:

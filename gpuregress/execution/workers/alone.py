@@ -35,26 +35,9 @@ def save(task: Task, path: Path, *, poison: bool = True) -> None:
     Raises:
         StorageError: no space, no permission.
     """
-    settings = replace(
-        task.case.settings,
-        poison=None if poison else "none",
-        timing=None,
-        sanitize=None,
-        launch_digests="off",
-        dump_every_launch=None,
-    )
-    case = replace(
-        task.case,
-        settings=settings,
-        repeat=1,
-        reference={},
-        reference_files={},
-        reference_kernels={},
-        reference_rules={},
-        improves=(),
-        variants=None,
-        seeds=(),
-    )
+    case = task.case.alone()
+    if not poison:
+        case = case.with_settings(poison="none")
     plain = replace(task, case=case, known={}, references={}, shared="", variants={})
     storage.write_atomic(path, json.dumps(to_json(plain)).encode())
 

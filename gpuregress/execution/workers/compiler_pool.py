@@ -19,7 +19,7 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Self
+from typing import IO, Protocol, Self
 
 from gpuregress.execution.workers import exit_cause
 from gpuregress.execution.workers.channel import Channel, Message
@@ -30,6 +30,45 @@ from gpuregress.foundation.errors import CompilerStopped, GpuregressError, Harne
 from gpuregress.foundation.interrupts import StopSignal
 from gpuregress.foundation.records import Program, Source, from_json
 from gpuregress.toolchain.python_kernels import compiler
+
+Result = Program | GpuregressError
+_MOST_PROCESSES = 8
+"""Each takes up to 200 MB."""
+
+
+class Crew(Protocol):
+    """Crew of compilers: sources go in, programs or errors come out as they are ready. `CompilerPool` is one."""
+
+    count: int
+
+    @property
+    def under_way(self) -> int:
+        """The number of sources that are being compiled."""
+
+    @property
+    def deadline(self) -> float | None:
+        """The latest time at which `collect` has something new, seconds of time.monotonic."""
+
+    def fileno(self) -> int:
+        """A descriptor that becomes readable when `collect` has something new; -1: it always has."""
+
+    def submit(self, key: str, source: Source) -> None:
+        """Start a compilation."""
+
+    def dismiss(self) -> None:
+        """End the processes that have nothing to do."""
+
+    def wait(self, until: float | None = None) -> None:
+        """Wait until `collect` has something new, or it is `until`, seconds of time.monotonic."""
+
+    def collect(self) -> list[tuple[str, Result]]:
+        """The results since the last call."""
+
+
+def process_count() -> int:
+    """The number of processes that may compile at a time on this machine."""
+    return max(1, min(len(os.sched_getaffinity(0)), _MOST_PROCESSES))
+
 
 COMPILING_S = 900.0
 """The time limit of one source; a kernel of 2,000 mma instructions takes half a minute."""

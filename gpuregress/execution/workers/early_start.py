@@ -27,7 +27,7 @@ take all of them from the start of a run. 2^4 cycles let them sleep at once.
 """
 
 # -P: a random.py or types.py in the user's folder must not stand in for Python's own.
-_CPU_COMMAND = (sys.executable, "-P", "-m", "gpuregress.execution.workers.child")
+CPU_COMMAND = (sys.executable, "-P", "-m", "gpuregress.execution.workers.child")
 _GPU_COMMAND = (sys.executable, "-S", "-P", os.path.join(os.path.dirname(os.path.abspath(__file__)), "start.py"))  # noqa: PTH100, PTH118, PTH120 - loaded first
 _VALUED = {"--device": "device", "-j": "jobs", "--jobs": "jobs", "--cluster": "cluster"}
 """Options of `run` that decide where its first worker runs."""
@@ -73,7 +73,7 @@ def start(
     """
     import socket  # noqa: PLC0415 - not for every command
 
-    command = command or (_GPU_COMMAND if device.startswith("cuda") else _CPU_COMMAND)
+    command = command or (_GPU_COMMAND if device.startswith("cuda") else CPU_COMMAND)
     path = {late_site.VARIABLE: os.pathsep.join(late_site.module_path())} if command is _GPU_COMMAND else {}
     ours, theirs = socket.socketpair()
     arguments = [*command, "--channel", str(theirs.fileno()), device, *(("--after-fault",) if after_fault else ())]
@@ -115,7 +115,7 @@ def gpu_environment(number: int, environment: Mapping[str, str] = os.environ) ->
 
 # --- the first worker of a command ------------------------------------------------------------------------------------
 
-_WAITING: list[tuple[StartedWorker, int]] = []
+WAITING: list[tuple[StartedWorker, int]] = []
 """The worker that no run has taken yet, and the descriptor of what it prints; none or one."""
 
 
@@ -130,16 +130,16 @@ def begin(arguments: Sequence[str]) -> None:
         return
     try:
         output = os.memfd_create("gpuregress-worker", os.MFD_CLOEXEC)
-        _WAITING.append((start(*wanted, output), output))
+        WAITING.append((start(*wanted, output), output))
     except OSError:
         return  # the run starts its own, or tells why not
 
 
 def take(device: str, environment: Mapping[str, str]) -> tuple[StartedWorker, int] | None:
     """Hand over the worker that was started for a device; one that was started for another is ended."""
-    if not _WAITING:
+    if not WAITING:
         return None
-    worker, output = _WAITING.pop()
+    worker, output = WAITING.pop()
     if (worker.device, worker.environment) == (device, environment):
         return worker, output
     worker.end()
@@ -157,7 +157,11 @@ def likely_slot(arguments: Sequence[str]) -> tuple[str, dict[str, str]] | None:
     options = _options(arguments)
     if options is None or "cluster" in options:
         return None
-    device, jobs = options.get("device", "auto"), options.get("jobs", str(cores.available()))
+    return likely_worker(options.get("device", "auto"), options.get("jobs", str(cores.available())))
+
+
+def likely_worker(device: str, jobs: str) -> tuple[str, dict[str, str]] | None:
+    """Predict device and environment of the first worker from `--device` and `--jobs`, without asking the driver."""
     kind, _, number = device.partition(":")
     is_gpu = kind in ("auto", "cuda") and (not number or (number.isdecimal() and kind == "cuda"))
     if is_gpu and _has_pycuda():

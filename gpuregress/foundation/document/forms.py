@@ -1,4 +1,4 @@
-"""Models of documents: a class with a field for each key, read from plain values with all errors at once.
+"""Models of documents, with a field for each key, and the walk that reads them.
 
 The annotation of a field is the form of its key: a model, a list, a mapping, a `Literal`, or a value that a function
 reads (`Reads`). `msgspec.Meta` describes it and bounds its size. msgspec's own decoder stops at the first error and
@@ -88,6 +88,8 @@ class Spec(msgspec.Struct, frozen=True, kw_only=True):
     """JSON Schemas of what may stand in place of the mapping."""
     schema_extra: ClassVar[Mapping[str, Any]] = {}
     """Further words of the mapping's JSON Schema."""
+    may_be_empty: ClassVar[frozenset[str]] = frozenset()
+    """The keys that may have nothing behind them, as if they were not there."""
     is_named: ClassVar[bool] = True
     """Whether it is a section of the reference; else its JSON Schema stands where it is used."""
 
@@ -191,6 +193,17 @@ def read(form: Any, value: Any) -> Any:
     if reading.errors:
         raise FormErrors(reading.errors)
     return result
+
+
+def read_parts(model: type[Spec], value: Mapping[str, Any]) -> tuple[dict[str, Any], list[FormError]]:
+    """Read the keys of a mapping, those that are right whatever the others are.
+
+    Returns:
+        Key → its value, of the keys that are there and right, and the errors of the others.
+    """
+    reading = _Reading()
+    fields = reading.fields(model, value, ())
+    return {name: item for name, item in fields.items() if item is not _WRONG}, reading.errors
 
 
 def parts(form: Any) -> tuple[Any, tuple[Any, ...]]:
@@ -321,13 +334,30 @@ class _Reading:
         value = self._called(model.as_mapping, value, key)
         if value is _WRONG:
             return value
-        known = forms(model)
         if not isinstance(value, dict):
-            return self._wrong(key, f"expected a mapping with the keys {', '.join(known)}, got {show(value)}")
+            names = ", ".join(forms(model))
+            return self._wrong(key, f"expected a mapping with the keys {names}, got {show(value)}")
         before = len(self.errors)
+        fields = self.fields(model, value, key)
+        if len(self.errors) > before:
+            return _WRONG
+        result = model(**fields, written=frozenset(fields))
+        try:
+            result.check()
+        except FormErrors as wrong:
+            for error in wrong.errors:
+                self._wrong((*key, *error.key), error.message)
+            return _WRONG
+        except ValueError as error:
+            return self._wrong(key, str(error))
+        return result
+
+    def fields(self, model: type[Spec], value: Mapping[str, Any], key: Key) -> dict[str, Any]:
+        """Read the keys of a mapping; what is wrong is `_WRONG`."""
+        known = forms(model)
         fields: dict[str, Any] = {}
         for name, field in known.items():
-            if name not in value:
+            if name not in value or (value[name] is None and name in model.may_be_empty):
                 if field.required:
                     self._wrong((*key, name), "missing key", "missing")
             elif value[name] is None:
@@ -337,14 +367,7 @@ class _Reading:
         for name in value:
             if name not in known:
                 self._wrong((*key, name), _unknown(str(name), known), "unknown")
-        if len(self.errors) > before:
-            return _WRONG
-        result = model(**fields, written=frozenset(fields))
-        try:
-            result.check()
-        except ValueError as error:
-            return self._wrong(key, str(error))
-        return result
+        return fields
 
 
 def _unknown(name: str, known: Mapping[str, msgspec.structs.FieldInfo]) -> str:

@@ -78,6 +78,7 @@ from gpuregress.foundation.records.programs import FunctionArgument as FunctionA
 from gpuregress.foundation.records.programs import FunctionCall as FunctionCall
 from gpuregress.foundation.records.programs import PythonKernel as PythonKernel
 from gpuregress.foundation.records.programs import Source as Source
+from gpuregress.foundation.records.rules import METRICS as METRICS
 from gpuregress.foundation.records.rules import Check as Check
 from gpuregress.foundation.records.rules import CheckSetting as CheckSetting
 from gpuregress.foundation.records.rules import ElementCount as ElementCount

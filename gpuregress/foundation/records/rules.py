@@ -11,6 +11,9 @@ from gpuregress.foundation.records.fills import Number
 from gpuregress.foundation.records.json_form import OneOf
 from gpuregress.gpu.records import Record, Sparse
 
+METRICS = ("max", "mean", "rms", "l2")
+"""Norms of the errors of a whole buffer, which a rule may limit."""
+
 
 class Sigmas(Record):
     """The largest distance of two estimates, in standard errors."""

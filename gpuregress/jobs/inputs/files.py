@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gpuregress.foundation import dtypes, read_log, usermodules
+from gpuregress.foundation import dtypes, usermodules
 from gpuregress.foundation.document.problems import suggestion
 from gpuregress.foundation.dtypes import ElementType
 from gpuregress.foundation.errors import HarnessError, UserCodeError
@@ -157,7 +157,6 @@ def shaped(buffer: Buffer, element: ElementType, array: Array, origin: str, *, k
 def size_problem(buffer: Buffer, element: ElementType) -> str | None:
     """Explain why a file other than a dump does not fit a buffer, from its size or header; None if it fits."""
     path, member = split_member(_path(buffer))
-    read_log.note(path)
     count = math.prod(buffer.shape)
     try:
         if path.suffix == ".bin":
@@ -190,7 +189,6 @@ def _text_problem(buffer: Buffer, element: ElementType, path: Path) -> str | Non
 def array_dtype(text: str) -> str:
     """See `inputs.array_dtype`."""
     path, member = split_member(text)
-    read_log.note(path)
     try:
         dtype, _ = _held(path, member, path.stat().st_mtime_ns)
     except (OSError, ValueError) as error:

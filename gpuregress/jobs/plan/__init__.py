@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from gpuregress.jobs.plan.compiled.launches import completed as completed
 from gpuregress.jobs.plan.compiled.program_revisions import of_programs as of_programs
-from gpuregress.jobs.plan.job_plans.job_plan import CaseOverrides as CaseOverrides
+from gpuregress.jobs.plan.job_plan import CaseOverrides as CaseOverrides
 from gpuregress.jobs.plan.selection import BrokenJob as BrokenJob
 from gpuregress.jobs.plan.selection import CaseFilter as CaseFilter
 from gpuregress.jobs.plan.selection import Plan as Plan
 from gpuregress.jobs.plan.selection import make as make
-from gpuregress.jobs.plan.selection import of_cases as of_cases
 from gpuregress.jobs.plan.signature_check import check_programs as check_programs
 from gpuregress.jobs.plan.signature_check import check_reference as check_reference
 from gpuregress.jobs.plan.signature_check import type_sources as type_sources

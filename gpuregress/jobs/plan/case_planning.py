@@ -6,11 +6,12 @@ import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from gpuregress.foundation import dtypes, read_log, records
+from gpuregress.foundation import dtypes, records
 from gpuregress.foundation.document.problems import Problems, show, suggestion
 from gpuregress.foundation.document.reader import Key
 from gpuregress.foundation.errors import GpuregressError
 from gpuregress.foundation.escapes import one_line
+from gpuregress.foundation.numeric import float_environment
 from gpuregress.foundation.records import Case, CaseSettings, Instruments, KnownFailing, ResourceLimits, TimingLoop
 from gpuregress.gpu import schedules
 from gpuregress.gpu.records import replace
@@ -28,7 +29,7 @@ from gpuregress.jobs.plan import (
 )
 from gpuregress.jobs.plan.functions import calls, twins
 from gpuregress.jobs.plan.functions.calls import PlannedFunction
-from gpuregress.jobs.plan.job_plans.job_plan import CaseOverrides, JobPlan, LabelRequest
+from gpuregress.jobs.plan.job_plan import CaseOverrides, JobPlan, LabelRequest
 from gpuregress.jobs.plan.references import CaseBuffers, case_references
 from gpuregress.jobs.plan.seeds import CaseInputs
 from gpuregress.jobs.plan.spaces import agreement
@@ -46,6 +47,7 @@ from gpuregress.store.project import Project, default_memory
 MAX_REPEATS = 10_000
 
 
+@float_environment.default()
 def of_job(path: Path, project: Project, overrides: CaseOverrides) -> JobPlan:
     """Plan the cases of a job.
 
@@ -280,7 +282,6 @@ class _JobPlanning:
     def _earlier(self, text: str) -> records.InputFile:
         from gpuregress.jobs.plan import earlier_results  # noqa: PLC0415 - few jobs read results of other runs
 
-        read_log.give_up(f"{text} is a result of another run")
         return earlier_results.find(self.project, text)
 
     def _prepare_status(self, scope: Scope, buffers: dict[str, records.Buffer]) -> None:

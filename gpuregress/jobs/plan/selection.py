@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import fnmatch
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 from gpuregress.foundation.document import reader
 from gpuregress.foundation.document.problems import suggestion
 from gpuregress.foundation.errors import GpuregressError, JobError, JobErrors, NothingToDo, UsageError
 from gpuregress.foundation.records import Case
 from gpuregress.gpu.records import Record
-from gpuregress.jobs.plan.job_plans.job_plan import CaseOverrides
-from gpuregress.jobs.plan.kept import plans
+from gpuregress.jobs.plan import case_planning
+from gpuregress.jobs.plan.job_plan import CaseOverrides
 from gpuregress.jobs.revision import Labels
 from gpuregress.jobs.spec.job_files import is_hidden, is_named_as_job, is_read, job_files
 from gpuregress.store.project import Project
@@ -132,22 +131,6 @@ def make(
     return Plan(kept, remaining_notes, broken)
 
 
-def of_cases(cases: Sequence[Case]) -> Callable[..., Plan]:
-    """Return a planner, in place of `make`, of cases that are planned already.
-
-    Args:
-        cases: those that it plans where it is asked for them by their names, in this order.
-    """
-    names = tuple(case.name for case in cases)
-
-    def planned(project: Project, selectors: Sequence[str], *arguments: Any, **options: Any) -> Plan:
-        if tuple(selectors) == names:
-            return Plan(tuple(cases))
-        return make(project, selectors, *arguments, **{**options, "keep_going": True})
-
-    return planned
-
-
 def _no_files(configs: Path) -> Iterator[JobError]:
     """Errors for folders, and links to missing files, that have the name of a job file."""
     if not configs.is_dir():
@@ -247,7 +230,7 @@ def _planned(
     labels = Labels()
     for path in files:
         try:
-            of_job, job_notes = plans.of_job(path, project, overrides, labels)
+            of_job, job_notes = case_planning.of_job(path, project, overrides).labelled(project, labels)
         except JobErrors as error:
             wrong.add(path, *error.errors)
             continue

@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
-from gpuregress.foundation import read_log
 from gpuregress.foundation.document.problems import Problems
 from gpuregress.foundation.document.reader import Key
 from gpuregress.foundation.records import Buffer
@@ -153,7 +152,6 @@ def _located(problems: Problems, key: Key, given: SourceText) -> SourcePath | No
     if not given.language:
         path = existing(problems, key, given.text)
         return SourcePath(path) if path is not None else None
-    read_log.give_up(f"{given.text} is Python: its imports, and whether its compiler is installed, are not followed")
     if given.language == "python":
         key = (*key, "python")
     if not given.text.rpartition(":")[0].endswith(".py"):

@@ -13,7 +13,7 @@ from gpuregress.foundation.document.reader import Key
 from gpuregress.gpu.records import Record, replace
 from gpuregress.jobs import revision
 from gpuregress.jobs.plan import kernel_overloads, source_files
-from gpuregress.jobs.plan.job_plans.job_plan import AUTO, LabelRequest
+from gpuregress.jobs.plan.job_plan import AUTO, LabelRequest
 from gpuregress.jobs.plan.source_files import SourceFile, SourcePath, SourceTexts
 from gpuregress.jobs.spec import templates
 from gpuregress.jobs.spec.load import JobFile

@@ -6,9 +6,11 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
+from gpuregress.foundation import dtypes
 from gpuregress.foundation.dtypes import ElementType
+from gpuregress.foundation.numeric import kolmogorov_smirnov
 from gpuregress.foundation.numeric.tolerances import Unsound, loose, over_largest, tight
-from gpuregress.foundation.records import Outliers, Rule
+from gpuregress.foundation.records import METRICS, Outliers, Rule
 
 
 def validate_rule(rule: Rule, element_type: ElementType) -> list[Unsound]:
@@ -34,9 +36,7 @@ def validate_sample(rule: Rule, count: int) -> list[Unsound]:
     limit = rule.statistics.ks
     if limit is None:
         return []
-    from gpuregress.judge.compare import sample_statistics  # noqa: PLC0415 - loads numpy, which the start of a run does without
-
-    smallest = sample_statistics.ks_p_value(1.0, count, count) if count else 1.0
+    smallest = kolmogorov_smirnov.p_value(1.0, count, count) if count else 1.0
     if not limit <= smallest:
         return []
     text = f"is {limit:g}: {count} values cannot have a p-value under {smallest:.2g}, so it can never fail"
@@ -54,8 +54,6 @@ def _numbers(rule: Rule) -> list[Unsound]:
         if value is not None and not (math.isfinite(value) and value >= 0)
     ]
     if rule.metric:
-        from gpuregress.judge.compare.metrics.error_norms import METRICS  # noqa: PLC0415 - as above
-
         known = ", ".join(METRICS)
         problems += [
             (("metric", name), f"unknown metric {name!r}; expected one of {known}")
@@ -95,10 +93,8 @@ def _outliers(rule: Rule, outliers: Outliers) -> list[Unsound]:
 def _order(rule: Rule, element_type: ElementType) -> list[Unsound]:
     problems: list[Unsound] = []
     if rule.key:
-        from gpuregress.judge.compare.unordered.record_matching import key_parts  # noqa: PLC0415 - as above
-
         try:
-            key_parts(element_type, rule.key)
+            dtypes.key_parts(element_type, rule.key)
         except ValueError as wrong:
             problems.append((("key",), str(wrong)))
     many = rule.order == "any" and len(element_type.parts) > 1

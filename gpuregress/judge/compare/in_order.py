@@ -24,7 +24,7 @@ from gpuregress.judge.compare.rules.bound import Bound
 from gpuregress.judge.compare.unordered import multiset
 
 BLOCK = 1 << 18
-_MOST_CHANGED_KEPT = 1 << 23
+MOST_CHANGED_KEPT = 1 << 23
 """Changed elements up to which they are also matched in any order, for the report."""
 
 
@@ -84,7 +84,7 @@ class InOrder:
         self.sums[1] += row_hash.total(actual, kind)
         if self.kept is not None:
             self.kept.append((expected, actual))
-            self.kept = self.kept if self.statistics.changed <= _MOST_CHANGED_KEPT else None
+            self.kept = self.kept if self.statistics.changed <= MOST_CHANGED_KEPT else None
         return broken
 
     @property

@@ -24,7 +24,7 @@ import numpy as np
 
 from gpuregress.foundation import dtypes
 from gpuregress.foundation.dtypes import Part
-from gpuregress.foundation.numeric import ordinals, row_hash
+from gpuregress.foundation.numeric import kolmogorov_smirnov, ordinals, row_hash
 from gpuregress.foundation.numeric.ordinals import Array
 from gpuregress.foundation.records import (
     Comparison,
@@ -189,7 +189,7 @@ def _finite(value: float) -> float | None:
 
 def _ks(expected: NumericSample, actual: NumericSample, limit: float) -> tuple[str, KolmogorovSmirnov]:
     distance = ks_distance(expected.values, actual.values)
-    p = ks_p_value(distance, expected.count, actual.count)
+    p = kolmogorov_smirnov.p_value(distance, expected.count, actual.count)
     figures = KolmogorovSmirnov(distance, p)
     if p >= limit:
         return "", figures
@@ -201,22 +201,6 @@ def ks_distance(expected: Floats, actual: Floats) -> float:
     both = np.concatenate([expected, actual])
     e, a = (np.searchsorted(np.sort(side), both, side="right") / len(side) for side in (expected, actual))
     return float(np.abs(e - a).max())
-
-
-def ks_p_value(distance: float, expected: int, actual: int) -> float:
-    """The asymptotic probability of a distance at least this large between samples of one distribution.
-
-    Args:
-        distance: between the empirical distribution functions.
-        expected: numbers in one sample.
-        actual: numbers in the other.
-    """
-    effective = math.sqrt(expected * actual / (expected + actual))
-    scaled = (effective + 0.12 + 0.11 / effective) * distance
-    if scaled < 0.2:
-        return 1.0  # 1 - 1e-12, where the series converges slowly
-    terms = [(-1.0) ** (k - 1) * math.exp(-2 * (k * scaled) ** 2) for k in range(1, 101)]
-    return min(1.0, max(0.0, 2 * math.fsum(terms)))
 
 
 _Test = Callable[[NumericSample, NumericSample, float], tuple[str, EstimateDistance | KolmogorovSmirnov]]

@@ -1,9 +1,9 @@
 """Cause of a failure in words, the same for all failures of one kind, and the extent of a difference.
 
-The cause is made of codes and facts: the verdict, the kind of fault or the class of error or the strongest pattern of the
-values, the kernel and the source line. No message is in it, no number of elements, sizes or times, and no pattern of the
-indices: one mistake differs in one thread of a case, and in one column of the next. The extent tells such differences of
-one case apart, whose shape stays.
+The cause is made of codes and facts: the verdict, the kind of fault or the class of error or the strongest pattern of
+the values, the kernel and the source line. No message is in it, no number of elements, sizes or times, and no pattern
+of the indices: one mistake differs in one thread of a case, and in one column of the next. The extent tells such
+differences of one case apart, whose shape stays.
 """
 
 from __future__ import annotations

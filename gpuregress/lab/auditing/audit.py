@@ -1,45 +1,84 @@
-"""Audit of jobs within a time budget, with its parts in turn and the grades."""
+"""Audit of jobs within a time budget, with its parts in turn, the grades, and what earlier audits found."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 
 from gpuregress.foundation import storage
-from gpuregress.foundation.errors import GpuregressError, Interrupted
+from gpuregress.foundation.errors import GpuregressError, Interrupted, StorageError
 from gpuregress.foundation.interrupts import StopSignal
-from gpuregress.foundation.records import Case
+from gpuregress.foundation.records import from_json, to_json
 from gpuregress.foundation.records.audits import AuditEvidence, AuditReport, JobExamination, PartResult
 from gpuregress.gpu.records import Record, replace
 from gpuregress.jobs import plan
-from gpuregress.lab.auditing import (
-    accuracy,
-    cases,
-    checks,
-    coverage,
-    examination,
-    fuzz,
-    grades,
-    kept,
-    mutants,
-    schedules,
-)
+from gpuregress.lab import experiment
+from gpuregress.lab.auditing import case_parts, examination, search_parts
 from gpuregress.lab.auditing.examination import NO_TIME, AuditContext, AuditedJob, AuditPart, Examined, JobVerdicts
+from gpuregress.lab.mutating import results
 from gpuregress.lab.mutating import subject as subjects
 from gpuregress.lab.mutating.subject import Subject
 from gpuregress.session.events import Listener, ignore
-from gpuregress.session.run_request import Machinery
-from gpuregress.session.steps.planning import error_lines
+from gpuregress.session.planning import error_lines
 from gpuregress.store.project import Project
+from gpuregress.toolchain import cache
+
+FORMAT = 1
+"""Counts up whenever the meaning of a part changes; old results are then never found again."""
+
+
+def find_kept(part: AuditPart, context: AuditContext, jobs: Sequence[AuditedJob]) -> Mapping[str, JobExamination]:
+    """Job → its complete examination by a part in an earlier audit, where nothing has changed since."""
+    found: dict[str, JobExamination] = {}
+    for job in () if context.fresh else jobs:
+        key = _key(part, context, job.name)
+        record = cache.load(key) if key else None
+        if record is None:
+            continue
+        try:
+            found[job.name] = from_json(JobExamination, record["examination"])
+        except (KeyError, TypeError, ValueError, AttributeError):
+            continue
+    return found
+
+
+def keep_examinations(part: AuditPart, context: AuditContext, examined: Iterable[JobExamination]) -> None:
+    """Keep the complete examinations; a cache that cannot be written costs the next audit time and nothing else."""
+    for one in examined:
+        is_complete = one.share is not None and one.examined == 1.0 and not one.why
+        key = _key(part, context, one.job) if is_complete else ""
+        if not key:
+            continue
+        try:
+            cache.store(key, {"examination": to_json(one)}, {})
+        except StorageError:
+            return
+
+
+def _key(part: AuditPart, context: AuditContext, job: str) -> str:
+    """The key of an examination; "" where not all that decides it can be known, as of cases without a turn."""
+    subject = context.subjects.get(job)
+    left = context.clean.get(job, JobVerdicts()).left
+    digest = results.subject_digest(subject) if isinstance(subject, Subject) and not left else ""
+    if not isinstance(subject, Subject) or not digest:
+        return ""
+    try:
+        text = Path(subject.cases[0].path).read_bytes()  # also what no case has: `where`, `fuzz`
+    except OSError:
+        return ""
+    root = str(context.project.root)
+    return cache.digest(("audit", str(FORMAT), cache.code_digest(), part.name, job, root, digest, text))
+
 
 PARTS: tuple[AuditPart, ...] = (
-    cases.PART,
-    checks.PART,
-    schedules.PART,
-    coverage.PART,
-    mutants.PART,
-    fuzz.PART,
-    accuracy.PART,
+    case_parts.CASES,
+    case_parts.CHECKS,
+    case_parts.SCHEDULES,
+    case_parts.COVERAGE,
+    search_parts.MUTANTS,
+    search_parts.FUZZ,
+    search_parts.ACCURACY,
 )
 """The parts, in the order in which they run; each takes its share of the time that is left."""
 VERSION = 1
@@ -68,7 +107,6 @@ def audit(
     request: AuditRequest,
     *,
     listen: Listener = ignore,
-    machinery: Machinery | None = None,
     parts: Sequence[AuditPart] = PARTS,
 ) -> AuditReport:
     """Audit jobs on the CPU device. Nothing is left in the project's folders.
@@ -77,7 +115,6 @@ def audit(
         project: whose.
         request: which jobs, how much time.
         listen: receives the events.
-        machinery: for tests.
         parts: of the audit.
 
     Returns:
@@ -90,17 +127,17 @@ def audit(
     """
     start = time.monotonic()
     planned = plan.make(project, request.selectors, keep_going=True)
-    jobs = tuple(AuditedJob(name, tuple(some)) for name, some in _by_job(planned.cases).items())
+    jobs = tuple(AuditedJob(name, tuple(some)) for name, some in experiment.by_job(planned.cases).items())
     with storage.scratch() as scratch, StopSignal() as stop:
         end = start + request.budget_s
-        context = AuditContext(project, scratch, end, listen=listen, machinery=machinery)
+        context = AuditContext(project, scratch, end, listen=listen)
         context = replace(context, seed=request.seed, sample=request.sample, fresh=request.fresh)
         done = _with_wrong_jobs(project, planned.broken, _parts(context, jobs, parts, stop))
-    wrong = (replace(grades.of_job(one.name, done), why="the job is wrong") for one in planned.broken)
-    graded = (*wrong, *(grades.of_job(job.name, done) for job in jobs))
+    wrong = (replace(examination.grade_of(one.name, done), why="the job is wrong") for one in planned.broken)
+    graded = (*wrong, *(examination.grade_of(job.name, done) for job in jobs))
     seconds, is_cut = time.monotonic() - start, any(one.interrupted for one in done)
     return AuditReport(
-        VERSION, grades.lowest(graded), graded, tuple(done), request.budget_s, seconds, is_cut, planned.notes
+        VERSION, examination.lowest(graded), graded, tuple(done), request.budget_s, seconds, is_cut, planned.notes
     )
 
 
@@ -117,13 +154,6 @@ def _with_wrong_jobs(
         for one in broken
     ]
     return [replace(one, jobs=(*one.jobs, *(wrong if number == 0 else ()))) for number, one in enumerate(done)]
-
-
-def _by_job(planned: Sequence[Case]) -> dict[str, list[Case]]:
-    found: dict[str, list[Case]] = {}
-    for case in planned:
-        found.setdefault(case.job, []).append(case)
-    return found
 
 
 def _parts(
@@ -164,11 +194,11 @@ def _subjects(
 
 def _examined(part: AuditPart, context: AuditContext, jobs: Sequence[AuditedJob], *, is_stopped: bool) -> Examined:
     """Examine, unless there is no time or no job; a part that cannot run is not examined, and says why."""
-    known = kept.find(part, context, jobs) if part.is_kept else {}
+    known = find_kept(part, context, jobs) if part.is_kept else {}
     left = [job for job in jobs if job.name not in known]
     fresh = _examined_now(part, context, left, is_stopped=is_stopped)
     if part.is_kept:
-        kept.keep(part, context, fresh.jobs)
+        keep_examinations(part, context, fresh.jobs)
     of_job = {**known, **{one.job: one for one in fresh.jobs}}
     return replace(fresh, jobs=tuple(of_job[job.name] for job in jobs))
 

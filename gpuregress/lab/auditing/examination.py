@@ -1,7 +1,8 @@
-"""Examination of jobs by a part of an audit: the jobs, the time, the runs that it makes."""
+"""Examination of jobs by a part of an audit: the jobs, the time, the runs that it makes, the grades."""
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import zip_longest
@@ -11,15 +12,17 @@ from typing import Any
 from msgspec import field
 
 from gpuregress.foundation.errors import GpuregressError
+from gpuregress.foundation.escapes import first_names
 from gpuregress.foundation.records import Case, RunSummary, Verdict
-from gpuregress.foundation.records.audits import AuditEvidence, JobExamination
-from gpuregress.gpu.records import Record, replace
+from gpuregress.foundation.records.audits import AuditEvidence, JobExamination, JobGrade, PartResult
+from gpuregress.gpu.records import Record
 from gpuregress.jobs import plan
 from gpuregress.judge import verdict, write_coverage
+from gpuregress.lab import experiment
 from gpuregress.lab.mutating.subject import Subject
 from gpuregress.session import session
 from gpuregress.session.events import Listener, ignore
-from gpuregress.session.run_request import Machinery, RunRequest
+from gpuregress.session.run_request import RunRequest
 from gpuregress.store.project import Project
 
 NO_TIME = "the budget was spent before its turn"
@@ -55,16 +58,18 @@ class JobVerdicts(Record):
     examined: tuple[Verdict, ...] = ()
     left: tuple[Verdict, ...] = ()
 
+    def limited_to(self, examined: Sequence[Verdict]) -> JobVerdicts:
+        """Return the same where only some of the cases that ran count as examined."""
+        left = (verdict for verdict in self.examined if verdict not in examined)
+        return JobVerdicts(tuple(examined), (*self.left, *left))
+
     @property
     def why_left(self) -> str:
         """The reasons of those that did not run."""
         reasons: dict[str, list[str]] = {}
-        for one in self.left:
-            reasons.setdefault(one.reason, []).append(one.case)
-        return "; ".join(
-            f"{names[0]}{f' and {len(names) - 1} more' if len(names) > 1 else ''}: {reason}"
-            for reason, names in reasons.items()
-        )
+        for reached in self.left:
+            reasons.setdefault(reached.reason, []).append(reached.case)
+        return "; ".join(f"{first_names(names, 1)}: {reason}" for reason, names in reasons.items())
 
 
 class AuditContext(Record):
@@ -80,7 +85,6 @@ class AuditContext(Record):
         sample: the most mutants of a job; None: as many as the time allows.
         fresh: whether results of earlier audits are left alone.
         listen: receives the events of the runs.
-        machinery: for tests.
     """
 
     project: Project
@@ -92,7 +96,6 @@ class AuditContext(Record):
     sample: int | None = None
     fresh: bool = False
     listen: Listener = ignore
-    machinery: Machinery | None = None
 
     @property
     def left_s(self) -> float:
@@ -101,7 +104,7 @@ class AuditContext(Record):
 
     def usable(self, job: AuditedJob) -> tuple[Case, ...]:
         """The cases that ran as they are and did not fail; none where one failed, or wrote nothing."""
-        ran = {one.case: one.status for one in self._clean(job).examined}
+        ran = {reached.case: reached.status for reached in self._clean(job).examined}
         is_good = all(status in ("pass", "new", "skip") for status in ran.values()) and not self._idle(job)
         return tuple(case for case in job.cases if ran.get(case.name) in ("pass", "new")) if is_good else ()
 
@@ -118,15 +121,16 @@ class AuditContext(Record):
 
     def _idle(self, job: AuditedJob) -> list[Verdict]:
         """Those of its new cases that wrote nothing: other inputs and orders can prove nothing of them."""
-        return [one for one in self._clean(job).examined if one.status == "new" and write_coverage.wrote_nothing(one)]
+        new = [reached for reached in self._clean(job).examined if reached.status == "new"]
+        return [reached for reached in new if write_coverage.wrote_nothing(reached)]
 
     def _clean(self, job: AuditedJob) -> JobVerdicts:
         return self.clean.get(job.name, JobVerdicts())
 
     def clean_s(self, case: Case) -> float:
         """Seconds that a case took as it is; 0 where it has not run."""
-        found = (one for one in self.clean.get(case.job, JobVerdicts()).examined if one.case == case.name)
-        return next((one.seconds for one in found), 0.0)
+        found = (reached for reached in self.clean.get(case.job, JobVerdicts()).examined if reached.case == case.name)
+        return next((reached.seconds for reached in found), 0.0)
 
 
 class Examined(Record):
@@ -187,33 +191,31 @@ def run(context: AuditContext, cases: Sequence[Case], baselines: Path | None = N
         Interrupted: ^C.
         GpuregressError: the errors of `session.run`.
     """
-    machinery = replace(
-        context.machinery or Machinery(), planner=lambda *_arguments, **_options: plan.Plan(tuple(cases))
-    )
     request = RunRequest(device="cpu", others_go_on=True, until=context.until, deadline="the audit", **options)
-    where = context.project.with_runs(context.scratch / f"runs-{time.monotonic_ns()}")
-    if baselines is not None:
-        where = replace(where, baselines=baselines, dumps="")
-    return session.run(where, request, listen=context.listen, machinery=machinery)
+    runs = context.scratch / f"runs-{time.monotonic_ns()}"
+    where = experiment.scratch_project(context.project, runs, baselines)
+    return session.run(where, plan.Plan(tuple(cases)), request, listen=context.listen)
 
 
 def by_job(summary: RunSummary, jobs: Iterable[AuditedJob]) -> dict[str, JobVerdicts]:
     """Job → the verdicts of its cases, without those whose parameters are infeasible; all of them after ^C, too."""
     late = set(summary.unfinished)
-    told = {one.case for one in summary.verdicts}
+    told = {reached.case for reached in summary.verdicts}
     found: dict[str, JobVerdicts] = {}
     for job in jobs:
-        own = [one for one in summary.verdicts if one.job == job.name and not one.infeasible]
-        left = [one for one in own if one.case in late or _did_not_run(one)]
+        own = [reached for reached in summary.verdicts if reached.job == job.name and not reached.infeasible]
+        left = [reached for reached in own if reached.case in late or _did_not_run(reached)]
         cut = [verdict.skipped(case, INTERRUPTED) for case in job.cases if case.name in late - told]
-        found[job.name] = JobVerdicts(tuple(one for one in own if one not in left), (*left, *cut))
+        found[job.name] = JobVerdicts(tuple(reached for reached in own if reached not in left), (*left, *cut))
     return found
 
 
-def _did_not_run(one: Verdict) -> bool:
+def _did_not_run(reached: Verdict) -> bool:
     """Whether a case was skipped, or needs what the CPU device does not support."""
-    error = one.outcome.observations.error if one.outcome is not None else ""
-    return (one.status == "skip" and one.known is None) or (one.status == "error" and error == "UnsupportedError")
+    error = reached.outcome.observations.error if reached.outcome is not None else ""
+    if reached.status == "skip":
+        return reached.known is None
+    return reached.status == "error" and error == "UnsupportedError"
 
 
 def of_cases(
@@ -249,3 +251,75 @@ def of_share(job: str, verdicts: JobVerdicts, good: int, evidence: Sequence[Audi
 def does_not_apply(job: str, why: str) -> JobExamination:
     """Make the examination of a job that a part says nothing about: its points are not among those it can reach."""
     return JobExamination(job, None, why=why, applies=False)
+
+
+STEPS = (("A", 0.9), ("B", 0.8), ("C", 0.7), ("D", 0.6), ("F", 0.0))
+"""Grade → the least share of the points, the best first."""
+GRADES = tuple(letter for letter, _ in STEPS)
+_Z = 1.96
+"""The quantile of the normal distribution for an interval of 95 % confidence."""
+
+
+def letter(share: float) -> str:
+    """Return the grade of a share of points."""
+    return next(name for name, least in STEPS if share >= least - 1e-9)
+
+
+def interval(good: int, count: int) -> tuple[float, float]:
+    """Return the interval in which the share of all lies, with 95 % confidence, where `good` of a sample are.
+
+    Wilson, "Probable inference, the law of succession, and statistical inference", 1927.
+    """
+    share, square = good / count, _Z * _Z
+    middle = (share + square / (2 * count)) / (1 + square / count)
+    half = _Z / (1 + square / count) * math.sqrt(share * (1 - share) / count + square / (4 * count * count))
+    return max(0.0, middle - half), min(1.0, middle + half)
+
+
+def grade_of(job: str, parts: Sequence[PartResult]) -> JobGrade:
+    """Grade a job.
+
+    The points of what was examined give the grade. It is no better than the share of the points of all parts that
+    apply to the job which could be examined; there is none where that share is an F. Where a case fails, it is F.
+    """
+    own = [(part, result) for part in parts for result in part.jobs if result.job == job]
+    ran = [(part, result) for part, result in own if result.share is not None and part.points]
+    examined = sum(part.points * result.examined for part, result in ran)
+    possible = sum(part.points for part, result in own if result.applies)
+    if not examined:
+        reasons = dict.fromkeys(result.why for _, result in own if result.why)
+        return JobGrade(job, "", 0.0, 0.0, possible, "; ".join(reasons))
+    points = _points(ran, lambda result: result.share or 0.0)
+    if any(found.kind == "wrong" for _, result in own for found in result.evidence):
+        return JobGrade(job, GRADES[-1], points, examined, possible, "a case fails", GRADES[-1], GRADES[-1])
+    limit = letter(examined / possible)
+    too_little = f"only {examined:.0f} of {possible} points could be examined"
+    if limit == GRADES[-1]:
+        return JobGrade(job, "", points, examined, possible, too_little)
+    reached, low, high = (
+        letter(share / examined)
+        for share in (points, _points(ran, lambda share: _end(share, 0)), _points(ran, lambda share: _end(share, 1)))
+    )
+    why = too_little if limit > reached else ""
+    grades = (max(share, limit) for share in (reached, low, high))
+    grade, lowest_, highest = grades
+    return JobGrade(job, grade, points, examined, possible, why, lowest_, highest)
+
+
+def _points(ran: Sequence[tuple[PartResult, JobExamination]], share: Callable[[JobExamination], float]) -> float:
+    return sum(part.points * result.examined * share(result) for part, result in ran)
+
+
+def _end(result: JobExamination, at: int) -> float:
+    return result.interval[at] if result.interval is not None else result.share or 0.0
+
+
+def lowest(grades: Sequence[JobGrade]) -> str:
+    """Return the grade of several jobs: the lowest; "" where one of them has none."""
+    letters = [job_grade.grade for job_grade in grades]
+    return max(letters, default="") if all(letters) else ""
+
+
+def below(grades: Sequence[JobGrade], least: str) -> list[JobGrade]:
+    """Return the jobs whose grade is lower than `least`, and those that have none."""
+    return [job_grade for job_grade in grades if not job_grade.grade or job_grade.grade > least]

@@ -29,7 +29,7 @@ _SOURCES = Path(__file__).parent / "injection"
 _OPTIONS = ("-O2", "-std=gnu11", "-shared", "-fPIC", "-fvisibility=hidden", "-ftls-model=initial-exec", "-w")
 _COMPILERS = ("cc", "gcc", "clang")
 _SECONDS = 120
-_CUPTI_FOLDERS = ("extras/CUPTI/lib64", "lib64", "lib", "targets/x86_64-linux/lib", "targets/sbsa-linux/lib")
+CUPTI_FOLDERS = ("extras/CUPTI/lib64", "lib64", "lib", "targets/x86_64-linux/lib", "targets/sbsa-linux/lib")
 
 
 def build() -> Path:
@@ -114,7 +114,7 @@ def _cupti_folders() -> Iterator[Path]:
     roots += [Path(compiler).resolve().parent.parent] if compiler else []
     roots += [Path("/usr/local/cuda")]
     for root in roots:
-        yield from (root / folder for folder in _CUPTI_FOLDERS)
+        yield from (root / folder for folder in CUPTI_FOLDERS)
     spec = importlib.util.find_spec("nvidia")
     for place in (spec.submodule_search_locations or ()) if spec else ():
         yield from (Path(place) / folder for folder in ("cuda_cupti/lib", "cu13/lib", "cu12/lib"))

@@ -14,7 +14,7 @@ from gpuregress.foundation.errors import GpuregressError, Interrupted
 from gpuregress.foundation.records import Entry, Source
 from gpuregress.gpu import demangle
 from gpuregress.gpu.records import Record
-from gpuregress.session.compilation import sources
+from gpuregress.session import compilation
 from gpuregress.toolchain import ptx_declarations
 
 if TYPE_CHECKING:
@@ -147,7 +147,7 @@ def compiled(source: Path, kernel: str, include: Sequence[Path] = ()) -> Compile
     from gpuregress.virtual_gpu import buffer_accesses  # noqa: PLC0415 - loads LLVM's bindings
 
     try:
-        program = sources.compile_source(
+        program = compilation.compile_source(
             Source(str(source.absolute()), include=tuple(map(str, include)), kernels=(kernel,))
         )
         entry = program.entries.get(kernel)

@@ -10,7 +10,7 @@ from pathlib import Path
 from gpuregress.foundation import storage
 from gpuregress.foundation.errors import GpuregressError, Interrupted
 from gpuregress.foundation.records import FunctionArgument, Source, TypeLayout
-from gpuregress.session.compilation import sources
+from gpuregress.session import compilation
 from gpuregress.toolchain import cxx_declarations, layouts, programs
 from gpuregress.toolchain.cxx_types import dtype_of_type
 from gpuregress.toolchain.functions import harness, overloads
@@ -150,11 +150,11 @@ class _Writer:
         text = harness.kernel_text(self._instance, arguments, KernelSettings())
         compiled = Source(str(source.absolute()), kernels=(self._instance.name,), harness=text)
         try:
-            program = sources.compile_source(compiled)
+            program = compilation.compile_source(compiled)
             types = harness.signature(storage.read_bytes(Path(program.ptx)).decode(errors="replace"))
             self._types = types
             if any(one.kind not in (*_DTYPES, "void") for one in types or ()):
-                typed = sources.compile_source(programs.with_debug_types(compiled))
+                typed = compilation.compile_source(programs.with_debug_types(compiled))
                 self._layouts = typed.types.get(self._instance.name, ())
         except Interrupted:
             raise

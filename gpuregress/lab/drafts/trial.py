@@ -85,9 +85,9 @@ def late(summary: RunSummary) -> list[str]:
 
 
 def _run(project: Project, paths: list[Path], device: str) -> RunSummary | None:
-    request = RunRequest(selectors=tuple(map(str, paths)), device=device, timeout=_TRIAL_S, others_go_on=True)
+    request = RunRequest(device=device, timeout=_TRIAL_S, others_go_on=True)
     try:
-        summary = session.run(project, request)
+        summary = session.run(project, [str(path) for path in paths], request)
     except Interrupted:
         raise
     except GpuregressError:  # the run that is shown tells

@@ -14,7 +14,7 @@ from gpuregress.foundation.records import Source, TypeLayout
 from gpuregress.gpu.records import Record
 from gpuregress.lab.host_programs import structures
 from gpuregress.lab.host_programs.program import HostFiles
-from gpuregress.session.compilation import sources
+from gpuregress.session import compilation
 from gpuregress.toolchain import layouts, programs
 from gpuregress.toolchain.cxx_types import dtype_of_type
 from gpuregress.toolchain.layouts import DataMember
@@ -96,7 +96,7 @@ def of_kernel(source: Path, include: Sequence[Path], kernel: str) -> tuple[TypeL
     """
     asked = Source(str(source.absolute()), include=tuple(map(str, include)), kernels=(kernel,))
     try:
-        program = sources.compile_source(programs.with_debug_types(asked))
+        program = compilation.compile_source(programs.with_debug_types(asked))
     except Interrupted:
         raise
     except GpuregressError:
@@ -121,7 +121,9 @@ def _asked(source: Source, types: Mapping[str, Sequence[DataMember]]) -> dict[st
 
 def _compiled(source: Source, types: Mapping[str, Sequence[DataMember]]) -> dict[str, TypeLayout] | None:
     try:
-        program = sources.compile_source(Source(source.path, include=source.include, harness=layouts.question(types)))
+        program = compilation.compile_source(
+            Source(source.path, include=source.include, harness=layouts.question(types))
+        )
         return layouts.answer(storage.read_bytes(Path(program.ptx)).decode(errors="replace"), types)
     except Interrupted:
         raise

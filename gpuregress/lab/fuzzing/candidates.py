@@ -7,20 +7,64 @@ from __future__ import annotations
 
 import copy
 import itertools
+import math
 import random
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from gpuregress.foundation.records import Case
 from gpuregress.gpu.records import Record
-from gpuregress.lab.fuzzing import data, parameters
+from gpuregress.lab.fuzzing import data
 from gpuregress.lab.fuzzing.data import GRADES, EdgeContents, Grade
-from gpuregress.lab.fuzzing.parameters import Number
-from gpuregress.lab.shrinking import simplifications
-from gpuregress.lab.shrinking.numbers import Job
+from gpuregress.lab.shrinking import simpler_jobs
+from gpuregress.lab.shrinking.simpler_jobs import Job
 
-_DROPPED = ("agree", "timing", "resources", "known_failing", "tags", "variants", "revision", "cost", "fuzz")
-"""Keys of a job that judge other things than results, or need more than one case."""
+Number = int | float
+
+_FLOATS = (0.0, 1.0, -1.0)
+
+
+def parameter_edges(own: Sequence[Number], blocks: Iterable[int]) -> tuple[Number, ...]:
+    """Values at which kernels go wrong, without the job's own: the most telling first.
+
+    Args:
+        own: the values that the job names, all of one parameter.
+        blocks: threads of the job's blocks, along each axis and together.
+    """
+    if not all(isinstance(value, int) for value in own):
+        return tuple(value for value in _FLOATS if value not in own)
+    whole, sizes = [int(value) for value in own], sorted({size for size in blocks if size > 1})
+    low, high = least_value(whole), most_value(whole, sizes)
+    found = dict.fromkeys(_ordered(whole, sizes, high))
+    return tuple(value for value in found if low <= value <= high and value not in whole)
+
+
+def _ordered(own: Sequence[int], blocks: Sequence[int], high: int) -> Iterator[int]:
+    yield from (0, 1)
+    for value in own:
+        yield from (value - 1, value + 1)
+    for block in blocks:
+        yield from (block - 1, block + 1, block, block + block // 2 + 1, 2 * block - 1, 2 * block + 1, 2 * block)
+    yield from (2, 3, -1)
+    for exponent in range(high.bit_length() - 1, 1, -1):
+        yield from (2**exponent + 1, 2**exponent - 1, 2**exponent)
+
+
+def least_value(own: Iterable[int]) -> int:
+    """The smallest value that is tried: negative only where one of the job's own is."""
+    return min(0, *(value - 1 if value < 0 else 0 for value in own))
+
+
+def most_value(own: Iterable[int], blocks: Iterable[int]) -> int:
+    """The largest value that is tried, so that no case becomes far slower than the job's own."""
+    return max(2 * max(own, default=0), *(2 * block + 1 for block in blocks), 1)
+
+
+def block_sizes(case: Case) -> frozenset[int]:
+    """Threads of a case's blocks, along each axis and together."""
+    sizes = {size for launch in case.launches for size in (*launch.block, math.prod(launch.block))}
+    return frozenset(size for size in sizes if size > 1)
+
 
 _CHECKS_OF_DATA = {
     "own": None,
@@ -94,7 +138,7 @@ class Space:
         self._document = {**document, "schedules": schedules} if schedules > 1 else document
         keep = {*keep, *(document.get("fuzz") or {}).get("keep", ())}
         self.bases = _spread(cases, _BASES)
-        blocks = frozenset().union(*(parameters.blocks(case) for case in cases))
+        blocks = frozenset().union(*(block_sizes(case) for case in cases))
         self._own = {
             name: numbers
             for name in cases[0].parameters
@@ -102,7 +146,7 @@ class Space:
         }
         self._blocks = blocks
         self.parameters: dict[str, tuple[Number, ...]] = {
-            name: parameters.edges(own, blocks) for name, own in self._own.items()
+            name: parameter_edges(own, blocks) for name, own in self._own.items()
         }
         self.contents: list[dict[str, tuple[EdgeContents, ...]]] = [self._contents(case, keep) for case in self.bases]
 
@@ -155,14 +199,14 @@ class Space:
         if some and (chance.random() < _TWO or not all(isinstance(value, int) for value in own)):
             return candidate.with_parameter(name, chance.choice(some))
         whole = [int(value) for value in own]
-        value = chance.randint(parameters.least(whole), parameters.most(whole, self._blocks))
+        value = chance.randint(least_value(whole), most_value(whole, self._blocks))
         return candidate.with_parameter(name, value)
 
     def job(self, candidate: Candidate) -> Job:
         """The job of one case that a candidate is."""
         case = self.bases[candidate.base]
-        job = simplifications.of_one_case(self._document, case, f"{case.job}-fuzz")
-        for key in _DROPPED:
+        job = simpler_jobs.of_one_case(self._document, case, f"{case.job}-fuzz")
+        for key in simpler_jobs.NOT_OF_RESULTS:
             job.pop(key, None)
         for name, value in candidate.parameters:
             job["parameters"][name] = [value]

@@ -1,25 +1,157 @@
-"""Findings: failures of one kind, each made as small as possible and written as a job of its own."""
+"""Findings of fuzzing: trials of candidates, and their failures, made small and written as jobs."""
 
 from __future__ import annotations
 
+import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Literal
 
 from gpuregress.foundation import storage
 from gpuregress.foundation.document import yaml_writer
 from gpuregress.foundation.errors import GpuregressError, StorageError
 from gpuregress.foundation.escapes import one_line, visible
 from gpuregress.foundation.interrupts import StopSignal
+from gpuregress.foundation.records import Case, Verdict
+from gpuregress.foundation.records.audits import AuditEvidence
 from gpuregress.foundation.records.statuses import headline
+from gpuregress.gpu.instruments import Coverage
 from gpuregress.gpu.records import Record, replace
 from gpuregress.jobs.spec import load
-from gpuregress.lab.fuzzing.trials import Tried
-from gpuregress.lab.shrinking import shrink
-from gpuregress.lab.shrinking.failure import Failure
-from gpuregress.lab.shrinking.numbers import Job
+from gpuregress.lab.fuzzing.candidates import Candidate, Space
+from gpuregress.lab.shrinking import shrink, trials
 from gpuregress.lab.shrinking.reduction import Reduction
-from gpuregress.lab.shrinking.trials import JobFolder, Trial, Trials
+from gpuregress.lab.shrinking.simpler_jobs import Job
+from gpuregress.lab.shrinking.trials import Failure, JobFolder, Trial, Trials
+
+State = Literal["passed", "failed", "skipped", "not run"]
+
+
+class PlannedInput(Record):
+    """A candidate that is a valid job.
+
+    Attributes:
+        candidate: it.
+        job: the job that it is.
+        case: of that job.
+    """
+
+    candidate: Candidate
+    job: Job
+    case: Case
+
+
+class Tried(Record):
+    """A candidate that was run.
+
+    Attributes:
+        planned: the candidate and its job.
+        state: `skipped`: the compiler or the device refuses its sizes; `not run`: for another reason.
+        reason: of the verdict, one line.
+        failure: its kind, where it failed.
+        coverage: what it reached, where that was counted.
+    """
+
+    planned: PlannedInput
+    state: State
+    reason: str = ""
+    failure: Failure | None = None
+    coverage: Coverage | None = None
+
+
+class FuzzTrials:
+    """Runs of candidates.
+
+    Args:
+        space: of the job.
+        folder: where candidates are run; its runs are removed after each batch.
+    """
+
+    def __init__(self, space: Space, folder: JobFolder) -> None:
+        self._space, self._folder = space, folder
+        self._number = 0
+
+    def plan(self, candidate: Candidate) -> PlannedInput | None:
+        """Plan a candidate; None where the job's own constraints do not allow it."""
+        job = self._space.job(candidate)
+        case = self._folder.plan({**job, "job": f"{job['job']}-{self._number}"})
+        self._number += 1
+        return None if case is None or case.settings.refused else PlannedInput(candidate, job, case)
+
+    def run(self, batch: Sequence[PlannedInput]) -> list[Tried]:
+        """Run candidates; the results are in their order.
+
+        Raises:
+            Interrupted: the user asked to stop.
+            GpuregressError: the errors of `session.run`.
+        """
+        if not batch:
+            return []
+        try:
+            summary = self._folder.execute([one.case for one in batch], self._folder.runs.with_name("no-baselines"))
+        finally:
+            shutil.rmtree(self._folder.runs, ignore_errors=True)
+        verdicts = {one.case: one for one in summary.verdicts}
+        return [self.judged(one, verdicts.get(one.case.name)) for one in batch]
+
+    def judged(self, planned: PlannedInput, verdict: Verdict | None) -> Tried:
+        """Say what came of a candidate: its verdict, None where it was not run."""
+        if verdict is None:
+            return Tried(planned, "not run", "it was not run")
+        reason = one_line(verdict.reason)
+        coverage = verdict.outcome.observations.instruments.coverage if verdict.outcome is not None else None
+        if verdict.status in ("pass", "new"):
+            return Tried(planned, "passed", reason, coverage=coverage)
+        if verdict.status == "timeout" and self._space.is_larger(planned.candidate):
+            return Tried(planned, "not run", f"over its time limit with larger parameters than the job's: {reason}")
+        failed = trials.failure_of(planned.case, verdict)
+        if failed is not None and not _lacks_reference(verdict):
+            return Tried(planned, "failed", reason, failed, coverage)
+        return Tried(planned, "skipped" if verdict.status == "skip" else "not run", reason)
+
+
+def _lacks_reference(verdict: Verdict) -> bool:
+    """Whether all that failed is the computation of a reference, which may not be made for such inputs.
+
+    Where the reference, too, has nothing to write, as for a count of 0, nothing is judged either.
+    """
+    wrong = [one for buffer in verdict.buffers for one in buffer.comparisons if not one.same]
+    return bool(wrong) and all(
+        one.figures.nothing_written or (one.against == "reference" and not one.of and one.message) for one in wrong
+    )
+
+
+_NAME = "confirmed.yaml"
+
+
+class Confirmation:
+    """Runs of new jobs at the path that they will have.
+
+    Args:
+        folder: where candidates are run.
+        target: the folder of the new jobs.
+    """
+
+    def __init__(self, folder: JobFolder, target: Path) -> None:
+        self._folder = replace(folder, path=target.absolute() / _NAME, coverage=False)
+
+    def fails(self, job: Job, kind: Failure) -> bool:
+        """Run a job; tell whether it fails in this way.
+
+        Raises:
+            Interrupted: the user asked to stop.
+            GpuregressError: the errors of `session.run`.
+        """
+        case = self._folder.plan(job)
+        if case is None:
+            return False
+        try:
+            summary = self._folder.execute([case], self._folder.runs.with_name("no-baselines"))
+        finally:
+            shutil.rmtree(self._folder.runs, ignore_errors=True)
+        return any(kind.is_same(trials.failure_of(case, one)) for one in summary.verdicts)
+
 
 NOT_AGAIN = "it did not fail when it was run again"
 
@@ -185,3 +317,30 @@ def grouped(failures: list[Tried]) -> Iterator[tuple[Tried, int]]:
         kinds.setdefault(kind(tried), []).append(tried)
     for some in kinds.values():
         yield some[0], len(some) - 1
+
+
+def evidence(job: str, tried: list[Tried], schedules: int) -> Iterator[AuditEvidence]:
+    """Yield what the inputs of a job prove. Wrong numbers show only where something follows the inputs.
+
+    Args:
+        job: its name.
+        tried: the inputs, at least one.
+        schedules: the number of schedules that each ran under.
+    """
+    for failed, also in grouped([one for one in tried if one.state == "failed"]):
+        others = f" (and {also} other inputs)" if also else ""
+        text = f"with {failed.planned.candidate.words}{others}: {failed.reason}"
+        hint = f"`gpuregress fuzz {job}` makes it small and writes a job of it, where the job's own cases do not fail"
+        yield AuditEvidence("unnoticed", text, (hint,))
+    count = sum(one.state == "passed" for one in tried)
+    if not count:
+        return
+    case = tried[0].planned.case
+    words = f"{count} other inputs give" if count != 1 else "1 other input gives"
+    follows = any(name not in case.reference_files for name in case.references)
+    if follows or case.settings.twins:
+        yield AuditEvidence("proven", f"{words} no wrong result")
+        return
+    checks = ", no failed check" if case.checks else ""
+    result = f"one result under {schedules} schedules; no reference judges the numbers"
+    yield AuditEvidence("proven", f"{words} no fault{checks} and {result}")

@@ -1,4 +1,4 @@
-"""Fuzzing of a job: the search for failures, and its report.
+"""Fuzzing of a job: the search for failures, guided by coverage, and its report.
 
 What the job itself says of a correct result judges the inputs. The accepted baseline holds for the job's own inputs
 only, so it judges none of them. Nothing is written but jobs for failures.
@@ -18,19 +18,56 @@ from gpuregress.foundation import storage
 from gpuregress.foundation.errors import Interrupted, UsageError
 from gpuregress.foundation.interrupts import StopSignal
 from gpuregress.foundation.records import Case
+from gpuregress.gpu.instruments import Coverage
 from gpuregress.gpu.records import Record
 from gpuregress.jobs import plan
 from gpuregress.jobs.spec import load
-from gpuregress.lab.commits.commit_runs import RunOptions
+from gpuregress.lab.experiment import RunOptions
 from gpuregress.lab.fuzzing import findings
 from gpuregress.lab.fuzzing.candidates import Candidate, Space
-from gpuregress.lab.fuzzing.confirmation import Confirmation
-from gpuregress.lab.fuzzing.findings import FindingWriter, FuzzFinding
-from gpuregress.lab.fuzzing.guidance import Corpus
-from gpuregress.lab.fuzzing.trials import FuzzTrials, PlannedInput, Tried
+from gpuregress.lab.fuzzing.findings import Confirmation, FindingWriter, FuzzFinding, FuzzTrials, PlannedInput, Tried
 from gpuregress.lab.shrinking.trials import JobFolder
 from gpuregress.session.events import Advanced, Listener, ignore
 from gpuregress.store.project import Project
+
+Feature = tuple[object, ...]
+
+
+def features(coverage: Coverage) -> Iterator[Feature]:
+    """What was reached: lines, sides of branches, numbers of iterations, indices at their limits."""
+    for file in coverage.files:
+        for line, count in file.lines:
+            if count:
+                yield file.path, "line", line
+        for branch in file.branches:
+            for side, count in enumerate(branch.sides):
+                if count:
+                    yield file.path, "branch", branch.line, branch.column, branch.kind, branch.condition, side
+        for loop in file.loops:
+            for name, times in (("zero", loop.zero), ("once", loop.once), ("many", loop.many)):
+                if times:
+                    yield file.path, "loop", loop.line, loop.column, loop.number, name
+        for bound in file.bounds:
+            for at, (_, count) in enumerate(bound.edges):
+                if count:
+                    yield file.path, "bound", bound.line, bound.column, bound.index, bound.limit, at
+
+
+class Corpus:
+    """The inputs that reached something new, and all that was reached."""
+
+    def __init__(self) -> None:
+        self.inputs: list[Candidate] = []
+        self.reached: set[Feature] = set()
+
+    def add(self, candidate: Candidate, coverage: Coverage | None) -> bool:
+        """Keep a candidate if it reached something new, or is the first; tell whether it did."""
+        new = set(features(coverage)) - self.reached if coverage is not None else set()
+        if new or not self.inputs:
+            self.inputs.append(candidate)
+        self.reached |= new
+        return bool(new)
+
 
 LIMIT = 200
 """Inputs that are tried where neither a number nor a time is given."""
@@ -40,7 +77,7 @@ _GIVE_UP = 2_000
 """Candidates in a row that are not valid, or were tried before, after which there are no others."""
 
 _MOST_REASONS = 3
-_SHRINK_S = 60.0
+SHRINK_S = 60.0
 _LEAST_SHRINK_S = 1.0
 _SHRINK_SHARE = 0.4
 """Of the request's time, for shrinking, once there is a failure."""
@@ -134,7 +171,7 @@ def fuzz(
         found: list[FuzzFinding] = []
         kinds = list(findings.grouped(campaign.failures))
         for number, (tried, also) in enumerate(kinds):
-            limit_s = _SHRINK_S
+            limit_s = SHRINK_S
             if deadline is not None:
                 share_s = (deadline - time.monotonic()) / (len(kinds) - number)
                 limit_s = min(limit_s, max(_LEAST_SHRINK_S, share_s))

@@ -9,34 +9,29 @@ import os
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
 
-from gpuregress.execution.workers.compiler_pool import CompilerPool
-from gpuregress.execution.workers.pool import WorkerPool
 from gpuregress.foundation import storage
-from gpuregress.foundation.errors import GpuregressError, Interrupted, UsageError
+from gpuregress.foundation.errors import GpuregressError, Interrupted, JobErrors, UsageError
 from gpuregress.foundation.interrupts import StopSignal
 from gpuregress.foundation.records import Case, Outcome
+from gpuregress.foundation.records.audits import AuditEvidence
 from gpuregress.gpu.records import Record, replace
-from gpuregress.judge.user_code import UserCodeProcess
-from gpuregress.lab import calibrate
-from gpuregress.lab.mutating import states
+from gpuregress.jobs import plan
+from gpuregress.lab import calibrate, experiment
+from gpuregress.lab.mutating import mutants, trials
 from gpuregress.lab.mutating import subject as subjects
+from gpuregress.lab.mutating.mutants import Mutant
 from gpuregress.lab.mutating.programs import Variation
-from gpuregress.lab.mutating.race_checks import RACE, RaceChecks
+from gpuregress.lab.mutating.ptx_text import idle
 from gpuregress.lab.mutating.results import ResultCache
-from gpuregress.lab.mutating.states import Listed, Reason
 from gpuregress.lab.mutating.subject import NothingNoticed, Subject
-from gpuregress.lab.mutating.survivor_probes import SurvivorProbes
-from gpuregress.lab.mutating.trials import MutantTrials, TrialResult
-from gpuregress.lab.mutation import mutants
-from gpuregress.lab.mutation.mutants import Mutant
-from gpuregress.lab.mutation.ptx.text import idle
-from gpuregress.session import device_slots
-from gpuregress.session.compiler_crew import process_count
+from gpuregress.lab.mutating.survivors import RACE, RaceChecks, SurvivorProbes
+from gpuregress.lab.mutating.trials import EQUIVALENT, Listed, MutantTrials, Reason, TrialResult, opened_workers
 from gpuregress.session.events import Advanced, Listener, ignore
-from gpuregress.session.run_request import Machinery
+from gpuregress.session.planning import error_lines
 from gpuregress.store.project import Project
 from gpuregress.toolchain import cache
 
@@ -136,6 +131,42 @@ class MutationReport(Record):
     racing: int = 0
     score_with_races: float | None = None
 
+    @property
+    def noticed(self) -> int:
+        """The number of mutants that a case noticed."""
+        return len(self.killed) + len(self.timed_out)
+
+    @property
+    def alive(self) -> list[TriedMutant]:
+        """The mutants that no case noticed, without those that are the same program."""
+        return [mutant for mutant in self.survived if mutant.reason not in EQUIVALENT]
+
+
+def evidence(report: MutationReport, interval: tuple[float, float] | None = None) -> Iterator[AuditEvidence]:
+    """Yield what the mutants of a job prove.
+
+    Args:
+        report: of the job.
+        interval: of a sample, the shares between which that of all mutants lies.
+    """
+    alive = report.alive
+    text = f"{report.noticed} of {report.noticed + len(alive)} mutants are noticed"
+    if interval is not None:
+        low, high = interval
+        text = (
+            f"{report.noticed} of {report.noticed + len(alive)} sampled mutants are noticed; "
+            f"with 95 % confidence {low:.0%} to {high:.0%} of all {report.mutants}"
+        )
+    yield AuditEvidence("proven", text)
+    for mutant in alive:
+        text = f"{mutant.reason}: {mutant.operator} in {mutant.file}:{mutant.line}: {mutant.change}"
+        hint = (mutant.hint,) if mutant.hint else ()
+        yield AuditEvidence("unnoticed", text, (*mutant.diff.splitlines()[2:], *hint))
+    tolerated = sum(mutant.reason == "within the tolerance" for mutant in alive)
+    if 2 * tolerated > len(alive):
+        text = f"the tolerance lets {tolerated} of {len(alive)} survivors live; "
+        yield AuditEvidence("unnoticed", f"{text}`gpuregress mutate {report.job}` names the tightest one that holds")
+
 
 def mutate(
     project: Project,
@@ -143,7 +174,6 @@ def mutate(
     request: MutateRequest,
     *,
     listen: Listener = ignore,
-    machinery: Machinery | None = None,
 ) -> MutationReport:
     """Try the mutants of a job's kernels on the CPU device.
 
@@ -152,7 +182,6 @@ def mutate(
         cases: of one job.
         request: how many mutants.
         listen: receives the events.
-        machinery: for tests.
 
     Raises:
         UsageError: the unchanged kernel does not pass, or one that does nothing does.
@@ -161,7 +190,7 @@ def mutate(
     """
     start = time.monotonic()
     with storage.scratch() as scratch:
-        subject = subjects.prepare(project, cases, scratch, listen, machinery)
+        subject = subjects.prepare(project, cases, scratch, listen)
         found, texts = subjects.mutants(subject)
         chosen = mutants.sample(found, request.limit, request.seed)
         campaign = Campaign(subject, chosen, texts, listen)
@@ -191,16 +220,10 @@ class Campaign:
 
     def run(self, scratch: Path, stop: StopSignal, results: ResultCache, request: MutateRequest) -> None:
         """Try all mutants; ^C ends it with those that are done."""
-        slots = device_slots.select("cpu").slots
-        with (
-            cache.used_folder(scratch / "cache"),
-            UserCodeProcess(stop) as user,
-            CompilerPool(process_count(), stop) as crew,
-            WorkerPool(slots, scratch, stop=stop, tries_slow_code=False, keeps_faulted=True) as pool,
-        ):
-            trials = self.begin(MutantTrials(self._subject, crew, scratch, user), results, request)
+        with opened_workers(scratch, stop) as workers:
+            trials = self.begin(MutantTrials(self._subject, workers.crew, scratch, workers.user), results, request)
             try:
-                for event in pool.run((), trials):
+                for event in workers.pool.run((), trials):
                     if isinstance(event, Outcome):
                         trials.settle(event)
             except Interrupted:
@@ -231,7 +254,7 @@ class Campaign:
         """Begin with the mutants, once a kernel that does nothing has failed."""
         if result.state == "cut":
             return
-        if result.state in states.UNUSABLE or result.state == "timed out":
+        if result.state in trials.UNUSABLE or result.state == "timed out":
             raise UsageError(f"the kernels that do nothing cannot be run: {result.reason}")
         if result.state != "killed":
             raise NothingNoticed(
@@ -340,10 +363,10 @@ class Campaign:
         """Sum up."""
         lists: dict[Listed, list[TriedMutant]] = {}
         for number, result in sorted(self._results.items()):
-            lists.setdefault(states.LISTS[result.state], []).append(self._tried(number, result))
+            lists.setdefault(trials.LISTS[result.state], []).append(self._tried(number, result))
         counts = Counter(result.state for result in self._results.values())
-        noticed = sum(counts[state] for state in states.NOTICED)
-        counted = noticed + sum(counts[state] for state in states.ALIVE)
+        noticed = sum(counts[state] for state in trials.NOTICED)
+        counted = noticed + sum(counts[state] for state in trials.ALIVE)
         return MutationReport(
             1,
             self._subject.job,
@@ -356,7 +379,7 @@ class Campaign:
             tuple(lists.get("survived", ())),
             tuple(lists.get("timed out", ())),
             tuple(lists.get("not valid", ())),
-            sum(counts[state] for state in states.SAME),
+            sum(counts[state] for state in trials.SAME),
             self._cached,
             seconds,
             tolerance,
@@ -369,7 +392,7 @@ class Campaign:
     def _tried(self, number: int, result: TrialResult) -> TriedMutant:
         mutant = self._chosen[number]
         name = _shown(self._subject.project, mutant.file)
-        reason = self._why(number, result) if states.LISTS[result.state] == "survived" else result.reason
+        reason = self._why(number, result) if trials.LISTS[result.state] == "survived" else result.reason
         return TriedMutant(
             mutant.operator,
             name,
@@ -379,7 +402,7 @@ class Campaign:
             reason,
             result.case,
             result.status,
-            self._race_hints.get(number, "") if reason in ("no case noticed", states.ONLY_CHECKED) else "",
+            self._race_hints.get(number, "") if reason in ("no case noticed", trials.ONLY_CHECKED) else "",
         )
 
     def _why(self, number: int, result: TrialResult) -> Reason:
@@ -391,7 +414,7 @@ class Campaign:
         if result.state == "cut":
             return "time was over"
         if number in self._racing:
-            return states.ONLY_CHECKED
+            return trials.ONLY_CHECKED
         if result.changed:
             return "within the tolerance"
         return self._probes.reason(number)
@@ -430,3 +453,58 @@ _NOT_CHECKED = "a data race shows only with `--check races`, which no unchanged 
 
 def _shown(project: Project, file: str) -> str:
     return os.path.relpath(file, project.root) if Path(file).is_absolute() else file
+
+
+class RefusedJob(Record):
+    """A job whose mutants could not be tried.
+
+    Attributes:
+        job: its name.
+        why: it could not.
+        exit_code: of that error.
+    """
+
+    job: str
+    why: str
+    exit_code: int
+
+
+def mutate_each(
+    project: Project,
+    selectors: Sequence[str],
+    request: MutateRequest,
+    progress: Callable[[], AbstractContextManager[Listener]],
+) -> Iterator[MutationReport | RefusedJob]:
+    """Try the mutants of each selected job; an error of one leaves the others alone, ^C ends all.
+
+    Args:
+        project: whose.
+        selectors: jobs, cases of them, or globs.
+        request: for each job.
+        progress: shows the events of a job until its results are told.
+
+    Raises:
+        GpuregressError: the selectors mean nothing, or there is one job alone, and it cannot be tried.
+        Interrupted: ^C before the first mutant of a job.
+    """
+    planned = plan.make(project, selectors, keep_going=True)
+    jobs = experiment.by_job(planned.cases)
+    is_only = len(jobs) + len(planned.broken) == 1
+    for wrong in planned.broken:
+        if is_only:
+            raise JobErrors(wrong.errors)
+        yield RefusedJob(wrong.name, "\n".join(error_lines(project, wrong.errors)), JobErrors.exit_code)
+    for job, cases in jobs.items():
+        try:
+            with progress() as listen:
+                done = mutate(project, cases, request, listen=listen)
+        except Interrupted:
+            raise
+        except GpuregressError as error:
+            if is_only:
+                raise
+            yield RefusedJob(job, str(error), error.exit_code)
+            continue
+        yield done
+        if done.interrupted:
+            return

@@ -13,9 +13,9 @@ from gpuregress import toolchain
 from gpuregress.foundation.errors import GpuregressError
 from gpuregress.foundation.records import SM_90, Case, Program, Source
 from gpuregress.gpu.records import Record, replace
+from gpuregress.lab.mutating.ptx_text import code_of
 from gpuregress.lab.mutating.subject import Subject
-from gpuregress.lab.mutation.ptx.text import code_of
-from gpuregress.session.compilation.builder import source_key, sources_of
+from gpuregress.session.compilation import source_key, sources_of
 from gpuregress.toolchain import cache, nvrtc
 
 _ABSOLUTE = re.compile(rb'(^[ \t]*#[ \t]*include[ \t]*["<])(/[^">\n]+)', re.MULTILINE)

@@ -6,23 +6,22 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from gpuregress import toolchain
-from gpuregress.foundation.errors import Interrupted, UsageError
+from gpuregress.foundation.errors import UsageError
+from gpuregress.foundation.escapes import first_names
 from gpuregress.foundation.records import Case, Outcome, Program, Source, Verdict
-from gpuregress.gpu.records import Record, replace
+from gpuregress.gpu.records import Record
 from gpuregress.jobs import plan
-from gpuregress.lab.mutation import device_code
-from gpuregress.lab.mutation.cuda import source as cuda_source
-from gpuregress.lab.mutation.mutants import Mutant
-from gpuregress.lab.mutation.ptx import source as ptx_source
-from gpuregress.session import session
-from gpuregress.session.compilation.builder import CasePrograms, source_key, sources_of
+from gpuregress.lab import experiment
+from gpuregress.lab.experiment import RunOptions
+from gpuregress.lab.mutating import cuda_mutants as cuda_source
+from gpuregress.lab.mutating import device_code
+from gpuregress.lab.mutating import ptx_mutants as ptx_source
+from gpuregress.lab.mutating.mutants import Mutant
+from gpuregress.session.compilation import CasePrograms, source_key, sources_of
 from gpuregress.session.events import Listener
-from gpuregress.session.run_request import Machinery, RunRequest
 from gpuregress.store.project import Project
 from gpuregress.toolchain import cache
 from gpuregress.toolchain.include_scanner import SUFFIXES
-
-_MOST_NAMED = 3
 
 
 class NothingNoticed(UsageError):
@@ -75,9 +74,7 @@ _LEAST_LIMIT_S = 2.0
 _LIMIT_FACTOR = 10.0
 
 
-def prepare(
-    project: Project, planned: Sequence[Case], scratch: Path, listen: Listener, machinery: Machinery | None = None
-) -> Subject:
+def prepare(project: Project, planned: Sequence[Case], scratch: Path, listen: Listener) -> Subject:
     """Run the unchanged cases of a job on the CPU device.
 
     Args:
@@ -85,7 +82,6 @@ def prepare(
         planned: cases of the job.
         scratch: a folder for the run.
         listen: receives the events of the run.
-        machinery: for tests.
 
     Raises:
         NothingNoticed: no case compares its results with anything.
@@ -94,15 +90,8 @@ def prepare(
         GpuregressError: the errors of `session.run`.
     """
     cases = tuple(map(_untimed, planned))
-    machinery = replace(machinery or Machinery(), planner=lambda *_arguments, **_options: plan.Plan(cases))
-    summary = session.run(
-        project.with_runs(scratch / "clean"),
-        RunRequest(device="cpu"),
-        listen=listen,
-        machinery=machinery,
-    )
-    if summary.interrupted:
-        raise Interrupted("interrupted")
+    options = RunOptions("cpu", listen=listen)
+    summary = options.run(experiment.scratch_project(project, scratch / "clean"), plan.Plan(cases))
     return of_verdicts(project, cases[0].job, cases, {one.case: one for one in summary.verdicts})
 
 
@@ -125,7 +114,7 @@ def of_verdicts(project: Project, job: str, planned: Sequence[Case], verdicts: M
         first = verdicts[cases[0].name]
         raise UsageError(f"no case of {job} runs on the CPU device: {first.case}: {first.reason}")
     left = [case.name for case in cases if verdicts[case.name].status != "pass"]
-    notes = (f"{_named(left)}: skipped, so no mutant is run on it",) if left else ()
+    notes = (f"{first_names(left)}: skipped, so no mutant is run on it",) if left else ()
     sources = {source_key(source): source for case in usable for source in sources_of(case)}
     programs = {key: toolchain.find(source) or toolchain.compile(source) for key, source in sources.items()}
     built = {case.name: _built(case, programs) for case in usable}
@@ -136,14 +125,14 @@ def of_verdicts(project: Project, job: str, planned: Sequence[Case], verdicts: M
 
 def _untimed(case: Case) -> Case:
     """The case without its timing: times of mutants decide nothing."""
-    return replace(case, settings=replace(case.settings, timing=None))
+    return case.with_settings(timing=None)
 
 
 def _check_passes(verdicts: Sequence[Verdict]) -> None:
     failed = [one for one in verdicts if one.status not in ("pass", "skip")]
     if not failed:
         return
-    first, names = failed[0], _named([one.case for one in failed])
+    first, names = failed[0], first_names([one.case for one in failed])
     if all(one.status == "new" for one in failed):
         remedy = "run it and `gpuregress accept` it first, or give the job a reference"
         if any(one.status == "pass" for one in verdicts) or any(map(_compares, failed)):
@@ -159,11 +148,6 @@ def _check_passes(verdicts: Sequence[Verdict]) -> None:
 def _compares(verdict: Verdict) -> bool:
     """Whether a new case has a buffer that is compared with something."""
     return any(buffer.status != "new" for buffer in verdict.buffers)
-
-
-def _named(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
-    return f"{', '.join(names[:_MOST_NAMED])}{more}"
 
 
 def _built(case: Case, programs: Mapping[str, Program]) -> CasePrograms:
@@ -205,10 +189,10 @@ def mutants(subject: Subject) -> tuple[list[Mutant], dict[str, str]]:
                 {path: _text(path) for path in local_files(subject.project, source)}, _roots(subject, source)
             )
             texts |= {str(one.file): one.text for one in code}
-            found += cuda_source.find(code)
+            found += cuda_source.find_mutants(code)
     for name, key in ptx_names(subject).items():
         texts[name] = _text(Path(subject.programs[key].ptx))
-        found += ptx_source.find(texts[name], name, _entries(subject, key))
+        found += ptx_source.find_mutants(texts[name], name, _entries(subject, key))
     if not found:
         raise UsageError(f"{subject.job} has no device code that can be changed: it has no source, or only a cubin")
     return list({(one.file, one.operator, one.edits): one for one in found}.values()), texts

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import shutil
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Literal
 
-from gpuregress.execution.workers.pool import CaseNotCompiled
-from gpuregress.foundation.errors import GpuregressError
+from gpuregress.execution.workers.compiler_pool import CompilerPool, Crew, process_count
+from gpuregress.execution.workers.pool import CaseNotCompiled, WorkerPool
+from gpuregress.foundation.errors import CompileError, CompilerStopped, GpuregressError, LaunchRefused, UnsupportedError
 from gpuregress.foundation.escapes import one_line
+from gpuregress.foundation.interrupts import StopSignal
 from gpuregress.foundation.records import Case, Outcome, Program, Task, Verdict
 from gpuregress.gpu.instruments import CHECKS
 from gpuregress.gpu.records import Record, replace
@@ -20,12 +24,85 @@ from gpuregress.judge.accepted import AcceptedDumps
 from gpuregress.judge.agreement import GroupMember
 from gpuregress.judge.judge import Judge
 from gpuregress.judge.user_code import UserCodeProcess
-from gpuregress.lab.mutating import states
 from gpuregress.lab.mutating.programs import MutatedPrograms, Variation
-from gpuregress.lab.mutating.states import TrialState
 from gpuregress.lab.mutating.subject import Subject, built_of
-from gpuregress.session.compiler_crew import Crew
+from gpuregress.session import device_slots
 from gpuregress.store.baselines import BaselineStore
+from gpuregress.toolchain import cache
+
+TrialState = Literal["killed", "survived", "timed out", "equal", "equivalent", "not valid", "trouble", "cut"]
+"""`equal`: the same PTX; `equivalent`: the same optimised code; `not valid`: the compiler or the device refuses it;
+`trouble`: it could not be run for another reason, such as a full disk; `cut`: the time was over before all cases had
+run, and those that ran passed."""
+
+Listed = Literal["killed", "survived", "timed out", "not valid"]
+"""A list of the report."""
+
+LISTS: Mapping[TrialState, Listed] = {
+    "killed": "killed",
+    "survived": "survived",
+    "timed out": "timed out",
+    "equal": "survived",
+    "equivalent": "survived",
+    "not valid": "not valid",
+    "trouble": "not valid",
+    "cut": "survived",
+}
+"""State of a trial → the list of the report that has its mutant."""
+
+NOTICED: tuple[TrialState, ...] = ("killed", "timed out")
+"""The states of mutants that a case noticed."""
+
+ALIVE: tuple[TrialState, ...] = ("survived", "cut")
+"""The states of mutants that count, and that no case noticed."""
+
+SAME: tuple[TrialState, ...] = ("equal", "equivalent")
+"""The states of mutants that are the same program, and do not count."""
+
+UNUSABLE: tuple[TrialState, ...] = ("not valid", "trouble", "cut")
+"""The states of variations other than mutants that say nothing."""
+
+REPRODUCIBLE: tuple[TrialState, ...] = ("killed", "survived", "equal", "equivalent", "not valid")
+"""The states that the content alone decides: neither the load of the machine nor trouble with it."""
+
+Reason = Literal[
+    "never executed",
+    "equal PTX",
+    "equal optimised code",
+    "same value in every case",
+    "another value, same results",
+    "within the tolerance",
+    "only --check races notices it",
+    "no case noticed",
+    "time was over",
+]
+"""The reason why a mutant lives."""
+
+EQUIVALENT: tuple[Reason, ...] = ("equal PTX", "equal optimised code")
+"""The reasons of mutants that are the same program, and do not count."""
+
+ONLY_CHECKED: Reason = "only --check races notices it"
+"""The reason of a data race whose results are right: the job does not run the check, and so would not notice it."""
+
+_OF_ERROR: Mapping[str, TrialState] = {LaunchRefused.__name__: "killed", UnsupportedError.__name__: "not valid"}
+"""Error of a case → the state; others are trouble of the machine, the device or the job's functions."""
+
+
+def state_of_error(error: GpuregressError) -> TrialState:
+    """Return the state of a variation that has no program."""
+    is_refusal = isinstance(error, CompileError | UnsupportedError) and not isinstance(error, CompilerStopped)
+    return "not valid" if is_refusal else "trouble"
+
+
+def state_of_verdict(reached: Verdict, outcome: Outcome) -> TrialState:
+    """Return the state of a variation that did not pass a case."""
+    if outcome.state == "error":
+        return _OF_ERROR.get(outcome.observations.error, "trouble")
+    is_crash = outcome.fault is not None and outcome.fault.kind == "crash"  # lack of memory may be its cause
+    if reached.status == "error" or is_crash:  # a comparison fails where a dump cannot be read
+        return "trouble"
+    return "timed out" if reached.status == "timeout" else "killed"
+
 
 _CHECKED_FACTOR = 5.0
 """Times that a launch may take longer under dynamic checks."""
@@ -33,6 +110,28 @@ AHEAD = 2
 """Variations for each compiler that are compiled before a worker is free for them."""
 _GRACE_S = 5.0
 """Seconds behind the end of the time in which variations that have begun may go on to their next case."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class MutantWorkers:
+    """What trials share: the compilers, the process for the user's functions, the workers on the CPU device."""
+
+    crew: CompilerPool
+    user: UserCodeProcess
+    pool: WorkerPool
+
+
+@contextlib.contextmanager
+def opened_workers(scratch: Path, stop: StopSignal) -> Iterator[MutantWorkers]:
+    """Open what trials share; their programs go to a cache of their own, in the scratch folder."""
+    slots = device_slots.select("cpu").slots
+    with (
+        cache.used_folder(scratch / "cache"),
+        UserCodeProcess(stop) as user,
+        CompilerPool(process_count(), stop) as crew,
+        WorkerPool(slots, scratch, stop=stop, tries_slow_code=False, keeps_faulted=True) as pool,
+    ):
+        yield MutantWorkers(crew, user, pool)
 
 
 class TrialResult(Record):
@@ -59,7 +158,7 @@ class TrialResult(Record):
     @property
     def is_reproducible(self) -> bool:
         """Whether the content alone decides it: neither the load of the machine nor trouble with it."""
-        return self.state in states.REPRODUCIBLE
+        return self.state in REPRODUCIBLE
 
 
 @dataclasses.dataclass(slots=True)
@@ -250,7 +349,7 @@ class MutantTrials:
             if trial.error is not None:
                 folder = f"{self._scratch}/sources/{trial.variation.name}"
                 reason = one_line(str(trial.error).splitlines()[0].replace(folder, ""))
-                self._end(trial, TrialResult(states.of_error(trial.error), reason=reason))
+                self._end(trial, TrialResult(state_of_error(trial.error), reason=reason))
                 return
             if not trial.cases:
                 self._finish(trial)
@@ -350,7 +449,7 @@ class MutantTrials:
             self._user.unanswered > unanswered  # a function of the job was too slow, or its process died
             or (reached.status == "differ" and bool(without_kernel))  # a reference that no mutant decides
         )
-        state = "trouble" if is_lost else states.of_verdict(reached, outcome)
+        state = "trouble" if is_lost else state_of_verdict(reached, outcome)
         fault = outcome.fault.kind if outcome.fault is not None else ""
         return TrialResult(state, reached.case, reached.status, one_line(reached.reason), fault)
 
@@ -368,4 +467,4 @@ def _with_checks(case: Case, checks: Sequence[str]) -> Case:
     instruments = case.settings.instruments
     wanted = tuple(name for name in CHECKS if name in (*instruments.checks, *checks))
     instruments = replace(instruments, checks=wanted)
-    return replace(case, settings=replace(case.settings, instruments=instruments))
+    return case.with_settings(instruments=instruments)

@@ -7,24 +7,20 @@ import dataclasses
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from gpuregress.execution.workers.compiler_pool import CompilerPool
-from gpuregress.execution.workers.pool import CaseNotCompiled, WorkerPool
+from gpuregress.execution.workers.compiler_pool import Crew
+from gpuregress.execution.workers.pool import CaseNotCompiled
 from gpuregress.foundation.errors import GpuregressError, Interrupted
 from gpuregress.foundation.interrupts import StopSignal
 from gpuregress.foundation.records import Outcome, Program, Source, Task
 from gpuregress.gpu.records import replace
 from gpuregress.judge.user_code import UserCodeProcess
+from gpuregress.lab.mutating import mutants, trials
 from gpuregress.lab.mutating import subject as subjects
-from gpuregress.lab.mutating import trials
 from gpuregress.lab.mutating.mutate import Campaign, MutateRequest, MutationReport
 from gpuregress.lab.mutating.results import ResultCache
 from gpuregress.lab.mutating.subject import Subject
-from gpuregress.lab.mutating.trials import MutantTrials
-from gpuregress.lab.mutation import mutants
-from gpuregress.session import device_slots
-from gpuregress.session.compiler_crew import Crew, process_count
+from gpuregress.lab.mutating.trials import MutantTrials, opened_workers
 from gpuregress.session.events import Advanced, Listener
-from gpuregress.toolchain import cache
 
 SAMPLE = 10
 """Mutants of each job that are tried in equal turns; from then on the job that took the least time has its turn."""
@@ -82,20 +78,13 @@ def run(jobs: Sequence[JobTurns], until: float, scratch: Path, listen: Listener,
     Returns:
         Whether ^C ended it.
     """
-    slots = device_slots.select("cpu").slots
-    with (
-        StopSignal() as stop,
-        cache.used_folder(scratch / "cache"),
-        UserCodeProcess(stop) as user,
-        CompilerPool(process_count(), stop) as crew,
-        WorkerPool(slots, scratch, stop=stop, tries_slow_code=False, keeps_faulted=True) as pool,
-    ):
-        turns = Turns(jobs, crew, scratch, user, MutateRequest(until=until, fresh=fresh))
+    with StopSignal() as stop, opened_workers(scratch, stop) as workers:
+        turns = Turns(jobs, workers.crew, scratch, workers.user, MutateRequest(until=until, fresh=fresh))
         try:
-            for event in pool.run((), turns):
+            for event in workers.pool.run((), turns):
                 if isinstance(event, Outcome):
                     turns.settle(event)
-                    listen(Advanced(sum(len(one.campaign.results) for one in jobs), sum(one.total for one in jobs), ""))
+                    listen(Advanced(sum(len(job.campaign.results) for job in jobs), sum(job.total for job in jobs), ""))
         except Interrupted:
             return True
     return False
@@ -147,20 +136,20 @@ class Turns:
     def is_ready(self) -> bool:
         """Whether a task is ready, or all is over."""
         self._advance_all()
-        return any(one.trials.has_task for one in self.jobs if one.trials is not None) or self.is_over
+        return any(job.trials.has_task for job in self.jobs if job.trials is not None) or self.is_over
 
     def take(self, room: int) -> Iterator[Task | CaseNotCompiled]:
         """The tasks that are ready, at most `room`: one of each job, then of the next."""
         self._advance_all()
         count = len(self.jobs)
         for number in [(self._next_ready + step) % count for step in range(count)]:
-            one = self.jobs[number]
+            job = self.jobs[number]
             if room <= 0:
                 return
-            if one.trials is None or one.error is not None or not one.trials.has_task:
+            if job.trials is None or job.error is not None or not job.trials.has_task:
                 continue
-            with self._blamed(one):
-                for task in one.trials.take(1):
+            with self._blamed(job):
+                for task in job.trials.take(1):
                     assert isinstance(task, Task)
                     room, self._next_ready = room - 1, number + 1
                     yield replace(task, case=replace(task.case, name=f"{number}{_MARK}{task.case.name}"))
@@ -168,19 +157,19 @@ class Turns:
     def settle(self, outcome: Outcome) -> None:
         """Give an outcome to the job that it is of."""
         prefix, _, name = outcome.case.partition(_MARK)
-        one = self.jobs[int(prefix)]
-        one.spent_s += outcome.seconds
-        if one.trials is not None and one.error is None:
-            with self._blamed(one):
-                one.trials.settle(replace(outcome, case=name))
+        job = self.jobs[int(prefix)]
+        job.spent_s += outcome.seconds
+        if job.trials is not None and job.error is None:
+            with self._blamed(job):
+                job.trials.settle(replace(outcome, case=name))
 
     # --- turns --------------------------------------------------------------------------------------------------------
 
     def _is_going_on(self, number: int) -> bool:
-        one = self.jobs[number]
-        if one.error is not None:
+        job = self.jobs[number]
+        if job.error is not None:
             return False
-        return one.trials is None or not one.trials.is_over
+        return job.trials is None or not job.trials.is_over
 
     def _advance_all(self) -> None:
         """Take what was compiled, then let variations begin, one of a job and then one of another."""
@@ -195,59 +184,59 @@ class Turns:
             if not going_on:
                 return
             number = min(going_on, key=self._precedence)
-            one = self.jobs[number]
-            if one.trials is None:
+            job = self.jobs[number]
+            if job.trials is None:
                 self._begin(number)
-            self._turn, self._begun = number, one.trials.begun if one.trials is not None else 0
+            self._turn, self._begun = number, job.trials.begun if job.trials is not None else 0
             self._advance(number)
             self._turn = -1
-            if one.trials is None or one.trials.begun == self._begun:
+            if job.trials is None or job.trials.begun == self._begun:
                 waits.add(number)  # it has nothing that may begin now
 
     def _precedence(self, number: int) -> tuple[int, float, int]:
-        one = self.jobs[number]
-        begun = one.trials.begun if one.trials is not None else 0
-        return min(begun, SAMPLE), one.spent_s, begun
+        job = self.jobs[number]
+        begun = job.trials.begun if job.trials is not None else 0
+        return min(begun, SAMPLE), job.spent_s, begun
 
     def _begin(self, number: int) -> None:
         """Begin the campaign of a job at its first turn."""
-        one, folder = self.jobs[number], self._scratch / str(number)
-        with self._blamed(one):
+        job, folder = self.jobs[number], self._scratch / str(number)
+        with self._blamed(job):
             folder.mkdir(parents=True)
             given = MutantTrials(
-                one.subject,
+                job.subject,
                 self._views[number],
                 folder,
                 self._user,
                 self._request.until,
                 lambda: self._may_begin(number),
             )
-            one.trials = one.campaign.begin(given, ResultCache(one.subject), self._request)
+            job.trials = job.campaign.begin(given, ResultCache(job.subject), self._request)
 
     def _may_begin(self, number: int) -> bool:
-        one = self.jobs[number]
-        return self._turn == number and one.trials is not None and one.trials.begun == self._begun
+        job = self.jobs[number]
+        return self._turn == number and job.trials is not None and job.trials.begun == self._begun
 
     def _has_room(self) -> bool:
-        compiling = sum(one.trials.compiling for one in self.jobs if one.trials is not None and one.error is None)
+        compiling = sum(job.trials.compiling for job in self.jobs if job.trials is not None and job.error is None)
         return compiling < trials.AHEAD * self._crew.count
 
     def _advance(self, number: int) -> None:
-        one = self.jobs[number]
-        if one.trials is not None and one.error is None:
-            with self._blamed(one):
-                one.trials.advance()
+        job = self.jobs[number]
+        if job.trials is not None and job.error is None:
+            with self._blamed(job):
+                job.trials.advance()
 
     @staticmethod
     @contextlib.contextmanager
-    def _blamed(one: JobTurns) -> Iterator[None]:
+    def _blamed(job: JobTurns) -> Iterator[None]:
         """Keep the error of a job; the others go on."""
         try:
             yield
         except Interrupted:
             raise
         except GpuregressError as error:
-            one.error = error
+            job.error = error
 
 
 class _CrewView:

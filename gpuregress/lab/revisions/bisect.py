@@ -17,15 +17,16 @@ from gpuregress.foundation.interrupts import StopSignal
 from gpuregress.foundation.records import RunSummary, Verdict
 from gpuregress.gpu.records import Record, replace
 from gpuregress.jobs import plan
-from gpuregress.lab.commits import borrowed_job, commit_runs, repository
-from gpuregress.lab.commits.commit_runs import CommitRuns, CommitUnusable, RunOptions
-from gpuregress.lab.commits.repository import Commit, Repository
-from gpuregress.session.accepting import accept
+from gpuregress.lab.experiment import RunOptions
+from gpuregress.lab.revisions import commit_runs, repository
+from gpuregress.lab.revisions.commit_runs import CommitRuns, CommitUnusable
+from gpuregress.lab.revisions.repository import Commit, Repository
+from gpuregress.session import accepting
 from gpuregress.store.project import Project
 
 State = Literal["good", "bad", "skip"]
 _BAD = ("differ", "fault", "timeout")
-_TERMS = accept.Terms(why="bisect: the good commit", unwritten_ok="bisect")
+_TERMS = accepting.Terms(why="bisect: the good commit", unwritten_ok="bisect")
 _MOST_STEPS_ASIDE = 3
 
 
@@ -113,7 +114,7 @@ def bisect(
         search = _Search(runs, goal, stop, listen, tuple(case.name for case in cases), agree)
         jobs = {case.job for case in cases}
         if this_job or not search.have_cases(jobs):
-            runs.borrowed = borrowed_job.files(found, cases)
+            runs.borrowed = commit_runs.borrowed_files(found, cases)
             search.notes.append(_job_note(project, cases[0].path, this_job=this_job))
         return search.run()
 
@@ -265,7 +266,7 @@ def _accept(summary: RunSummary) -> Path:
     folder = runs.with_name("good-baselines")
     there = Project(runs.parent, runs.parent, folder, runs)
     if any(one.outcome is not None and one.outcome.dumps for one in summary.verdicts):
-        accept.accept(there, terms=_TERMS)
+        accepting.accept(there, terms=_TERMS)
     return folder
 
 

@@ -13,11 +13,10 @@ from gpuregress.gpu.records import Record, replace
 from gpuregress.jobs import plan
 from gpuregress.judge import diagnosis, verdict
 from gpuregress.judge.buffer_pairs import BufferPair
-from gpuregress.lab.commits import kept_dumps, sides
-from gpuregress.lab.commits.commit_runs import RunOptions
-from gpuregress.lab.commits.sides import Side, SidesRequest
-from gpuregress.lab.revisions import launch_history
+from gpuregress.lab.experiment import RunOptions
+from gpuregress.lab.revisions import launch_history, sides
 from gpuregress.lab.revisions.launch_history import CaseResults
+from gpuregress.lab.revisions.sides import Side, SidesRequest
 from gpuregress.session.events import Advanced
 from gpuregress.store.dumps import reader
 from gpuregress.store.project import Project
@@ -79,7 +78,7 @@ def compare_revisions(
             verdicts += [verdict] if verdict is not None else []
         notes = [*expected.notes, *actual.notes, *(note for case in cases for note in _lacking(case, expected, actual))]
     if not verdicts:
-        existing = sorted({revision for case in cases for revision in kept_dumps.revisions(project, case)})
+        existing = sorted({revision for case in cases for revision in sides.revisions(project, case)})
         others = dict.fromkeys(note for side in (expected, actual) for note in side.notes)
         raise NothingToDo(
             f"no case has dumps of both {before} and {after}; there are dumps of: {', '.join(existing) or 'none'}"

@@ -13,10 +13,9 @@ from dataclasses import dataclass, field
 
 from gpuregress.foundation.errors import Interrupted
 from gpuregress.foundation.records import Case
-from gpuregress.lab.shrinking import simplifications
-from gpuregress.lab.shrinking.failure import Failure
-from gpuregress.lab.shrinking.numbers import Job, JobNumber, between, numbers
-from gpuregress.lab.shrinking.trials import Runner, Trial
+from gpuregress.lab.shrinking import simpler_jobs
+from gpuregress.lab.shrinking.simpler_jobs import Job, JobNumber, between, numbers
+from gpuregress.lab.shrinking.trials import Failure, Runner, Trial
 
 _AT_ONCE = 8
 _MOST_ROUNDS = 8
@@ -76,7 +75,10 @@ class Reduction:
 
     def _drop_keys(self) -> None:
         needed = {self.failure.sides[0][0]} if self.failure.sides else set()
-        while candidates := list(simplifications.without_keys(self.job, needed)):
+        optional = list(simpler_jobs.OPTIONAL)
+        if self.failure.status == "timeout":  # without the job's own limit, each later candidate would hang for longer
+            optional.remove("limits")
+        while candidates := list(simpler_jobs.without_keys(self.job, needed, optional)):
             hit = self._first_failing([job for _, job in candidates])
             if hit is None:
                 return
@@ -88,7 +90,7 @@ class Reduction:
         if self.failure.sides and self.failure.sides[0][1] == "check":
             return
         for name in self.case.buffers:
-            plainer = dict(simplifications.plainer_fills(self.job, self.case)).get(name)
+            plainer = dict(simpler_jobs.plainer_fills(self.job, self.case)).get(name)
             hit = self._first_failing([job for _, job in plainer]) if plainer else None
             if plainer and hit is not None:
                 fill = self.case.buffers[name].fill

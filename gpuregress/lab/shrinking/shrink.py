@@ -23,16 +23,17 @@ from gpuregress.foundation.interrupts import StopSignal
 from gpuregress.foundation.records import Case, Verdict
 from gpuregress.gpu.records import Record, replace
 from gpuregress.jobs import plan
+from gpuregress.jobs.plan import Plan
 from gpuregress.jobs.spec import load, templates
 from gpuregress.jobs.spec.expressions import ExpressionError, Parameters
 from gpuregress.judge.accepted import AcceptedDumps
-from gpuregress.lab.commits import accepted_commit, commit_runs, repository
-from gpuregress.lab.commits.commit_runs import RunOptions
-from gpuregress.lab.shrinking import failure, simplifications
-from gpuregress.lab.shrinking.failure import Failure
-from gpuregress.lab.shrinking.numbers import Job
+from gpuregress.lab import experiment
+from gpuregress.lab.experiment import RunOptions
+from gpuregress.lab.revisions import commit_runs, repository
+from gpuregress.lab.shrinking import simpler_jobs, trials
 from gpuregress.lab.shrinking.reduction import Reduction
-from gpuregress.lab.shrinking.trials import JobFolder, Trial, Trials
+from gpuregress.lab.shrinking.simpler_jobs import Job
+from gpuregress.lab.shrinking.trials import Failure, JobFolder, Trial, Trials
 from gpuregress.store.baselines import BaselineStore
 from gpuregress.store.project import Project
 
@@ -107,7 +108,7 @@ def shrink(project: Project, request: ShrinkRequest, listen: Callable[[str], Non
         failed, kind = _failure(project, case, request.options, scratch)
         listen(f"{case.name} fails: {failed.message}")
         here = JobFolder(project, Path(case.path), request.options, scratch / "runs")
-        alone = simplifications.of_one_case(_document(Path(case.path)), case, f"{case.job}-shrunk")
+        alone = simpler_jobs.of_one_case(_document(Path(case.path)), case, f"{case.job}-shrunk")
         with _started(_Start(project, case, failed, kind, here, stop), alone) as (trials, first):
             _check_room(first, request.target)
             search = Reduction(trials, first, first.failure or failed, start + request.limit_s, listen)
@@ -143,10 +144,14 @@ def _document(path: Path) -> Job:
 
 
 def _failure(project: Project, case: Case, options: RunOptions, scratch: Path) -> tuple[Failure, str]:
-    """Run the case as it is; return the kind of its failure, and the kind of device, `cpu` or `cuda`."""
-    summary = options.run(project.with_runs(scratch / "first"), [case.name])
+    """Run the case as it is; return the kind of its failure, and the kind of device, `cpu` or `cuda`.
+
+    A failure that the job knows is one like any other here.
+    """
+    planned = Plan((experiment.limited(case.with_settings(known_failing=None), options.timeout),))
+    summary = options.run(experiment.scratch_project(project, scratch / "first"), planned)
     verdict: Verdict | None = next((one for one in summary.verdicts if one.case == case.name), None)
-    failed = failure.of(case, verdict)
+    failed = trials.failure_of(case, verdict)
     if failed is not None and (failed.sides or failed.status != "differ"):
         device = verdict.outcome.device if verdict is not None and verdict.outcome is not None else None
         return failed, "cuda" if device is not None and device.name.startswith("cuda") else "cpu"
@@ -204,7 +209,7 @@ def _trusted(start: _Start) -> Iterator[JobFolder | None]:
         yield None
         return
     with commit_runs.opened(found, project, here.options) as runs:
-        commit = accepted_commit.find(found, runs, case, accepted)
+        commit = commit_runs.find_accepted(found, runs, case, accepted)
         if commit is None:
             yield None
             return

@@ -4,30 +4,85 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 from msgspec import field
 
 from gpuregress.foundation.document import yaml_writer
-from gpuregress.foundation.errors import Interrupted, JobErrors
+from gpuregress.foundation.errors import JobErrors
 from gpuregress.foundation.interrupts import StopSignal
-from gpuregress.foundation.records import Case, RunSummary
-from gpuregress.gpu.records import Record, replace
+from gpuregress.foundation.records import Case, RunSummary, Verdict
+from gpuregress.gpu.records import Record
 from gpuregress.jobs.plan import CaseOverrides, Plan, case_planning
 from gpuregress.jobs.revision import Labels
 from gpuregress.jobs.spec import load
-from gpuregress.lab.commits import kept_dumps
-from gpuregress.lab.commits.commit_runs import RunOptions
-from gpuregress.lab.shrinking import failure
-from gpuregress.lab.shrinking.failure import Failure
-from gpuregress.lab.shrinking.numbers import Job
-from gpuregress.session import session
-from gpuregress.session.accepting import accept
-from gpuregress.session.run_request import RunRequest
+from gpuregress.lab import experiment
+from gpuregress.lab.experiment import RunOptions
+from gpuregress.lab.revisions import sides
+from gpuregress.lab.shrinking.simpler_jobs import Job
+from gpuregress.session import accepting
 from gpuregress.store.baselines import BaselineStore
 from gpuregress.store.project import Project
 
-_TERMS = accept.Terms(why="shrink: the accepted revision", unwritten_ok="shrink")
+LOST_SIDES = ("baseline", "first", "agree")
+"""Sides of a comparison that one smaller case does not have: accepted results, and other cases."""
+
+
+class Failure(Record):
+    """The kind of a failure.
+
+    Attributes:
+        status: `fault`, `timeout` or `differ`.
+        fault: the kind of fault, "" for a difference.
+        kernel: in which it happened, "" where it was in none.
+        buffers: that the fault's message names.
+        sides: buffer and what it was compared with, for each comparison that failed, the first one first.
+        message: a line for people.
+    """
+
+    status: str
+    fault: str = ""
+    kernel: str = ""
+    buffers: frozenset[str] = frozenset()
+    sides: tuple[tuple[str, str], ...] = ()
+    message: str = ""
+
+    def is_same(self, other: Failure | None) -> bool:
+        """Whether another failure is of this kind: the same fault in the same kernel, or the same comparison."""
+        if other is None or (other.status, other.fault, other.kernel) != (self.status, self.fault, self.kernel):
+            return False
+        if self.sides:
+            return self.sides[0] in other.sides
+        return self.buffers == other.buffers or bool(self.buffers & other.buffers)
+
+    def without_baseline(self) -> Failure | None:
+        """The same without comparisons that a smaller case does not have; None where nothing is left."""
+        if self.status != "differ":
+            return self
+        sides = tuple(side for side in self.sides if side[1] not in LOST_SIDES)
+        return Failure(self.status, sides=sides, message=self.message) if sides else None
+
+
+def failure_of(case: Case, verdict: Verdict | None) -> Failure | None:
+    """Return the kind of a case's failure; None for one that did not fail, or could not be run."""
+    if verdict is None or verdict.status not in ("fault", "timeout", "differ"):
+        return None
+    outcome = verdict.outcome
+    fault = outcome.fault if outcome is not None else None
+    if fault is not None:
+        kernel = case.launches[fault.position].kernel if fault.position is not None else ""
+        named = frozenset(name for name in case.buffers if f"{name}[" in fault.message)
+        return Failure(verdict.status, fault.kind, kernel, named, message=verdict.reason)
+    sides = tuple(
+        (buffer.name, compared.against)
+        for buffer in verdict.buffers
+        for compared in buffer.comparisons
+        if not compared.same
+    )
+    return Failure(verdict.status, sides=tuple(dict.fromkeys(sides)), message=verdict.reason)
+
+
+_TERMS = accepting.Terms(why="shrink: the accepted revision", unwritten_ok="shrink")
 
 
 class Trial(Record):
@@ -89,18 +144,9 @@ class JobFolder(Record):
             Interrupted: the user asked to stop.
             GpuregressError: the errors of `session.run`.
         """
-
-        def planner(*_arguments: Any, **_options: Any) -> Plan:
-            timeout = self.options.timeout
-            return Plan(tuple(cases if timeout is None else (_limited(case, timeout) for case in cases)))
-
-        where = replace(self.project, runs=self.runs, baselines=baselines, dumps="")
-        machinery = replace(self.options.machinery or session.Machinery(), planner=planner)
-        request = RunRequest(device=self.options.device, kind="nightly", coverage=self.coverage, checks=self.checks)
-        summary = session.run(where, request, machinery=machinery)
-        if summary.interrupted:
-            raise Interrupted("interrupted")
-        return summary
+        where = experiment.scratch_project(self.project, self.runs, baselines)
+        planned = Plan(tuple(experiment.limited(case, self.options.timeout) for case in cases))
+        return self.options.run(where, planned, kind="nightly", coverage=self.coverage, checks=self.checks)
 
 
 class Trials:
@@ -143,8 +189,8 @@ class Trials:
             else Trial(
                 job,
                 case,
-                failure.of(case, verdicts.get(case.name)),
-                kept_dumps.accepted(store, case.name),
+                failure_of(case, verdicts.get(case.name)),
+                sides.accepted(store, case.name),
             )
             for job, case in zip(jobs, planned, strict=True)
         ]
@@ -159,9 +205,5 @@ class Trials:
         summary = trusted.execute(cases, baselines)
         done = [one.case for one in summary.verdicts if one.status in ("new", "pass") and one.outcome]
         if done:
-            where = replace(trusted.project, runs=trusted.runs, baselines=baselines, dumps="")
-            accept.accept(where, done, _TERMS)
-
-
-def _limited(case: Case, timeout: float) -> Case:
-    return replace(case, limits=replace(case.limits, timeout=timeout))
+            where = experiment.scratch_project(trusted.project, trusted.runs, baselines)
+            accepting.accept(where, done, _TERMS)

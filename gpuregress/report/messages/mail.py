@@ -13,7 +13,7 @@ from gpuregress.report.messages import secret_values
 from gpuregress.report.messages.notice import Notice
 
 KEY = "notify.mail"
-_FOLDERS = ("/usr/sbin", "/usr/lib", "/usr/local/sbin")
+FOLDERS = ("/usr/sbin", "/usr/lib", "/usr/local/sbin")
 """Where sendmail is, beside PATH: cron's has none of them."""
 _SECONDS = 60
 _MOST_CHARACTERS = 200
@@ -37,10 +37,10 @@ def send(addresses: Sequence[str], notice: Notice) -> str:
         return str(error)
     if wrong := next((text for text in map(problem, to) if text), ""):
         return f"{KEY}: {wrong}"
-    folders = (*os.environ.get("PATH", os.defpath).split(os.pathsep), *_FOLDERS)
+    folders = (*os.environ.get("PATH", os.defpath).split(os.pathsep), *FOLDERS)
     program = shutil.which("sendmail", path=os.pathsep.join(folders))
     if program is None:
-        return f"{KEY}: there is no sendmail in PATH or {_FOLDERS[0]}; install a mail transfer agent, as msmtp-mta"
+        return f"{KEY}: there is no sendmail in PATH or {FOLDERS[0]}; install a mail transfer agent, as msmtp-mta"
     return _handed_over(program, _message(to, notice))
 
 

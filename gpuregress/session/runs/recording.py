@@ -1,4 +1,4 @@
-"""Recording of a run while it goes on.
+"""Recording of a run while it goes on, and the part of it that was done before it was cut short.
 
 A disk that refuses is reported at the end, and hides no verdict.
 """
@@ -6,26 +6,176 @@ A disk that refuses is reported at the end, and hides no verdict.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+import dataclasses
+import platform
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
+from msgspec import field
+
+from gpuregress import __version__, toolchain
 from gpuregress.foundation import storage
 from gpuregress.foundation.errors import StorageError
-from gpuregress.foundation.records import RunSummary, Verdict
-from gpuregress.gpu.records import replace
+from gpuregress.foundation.records import Case, Program, RunSummary, Verdict
+from gpuregress.gpu.records import Record, replace
+from gpuregress.session.device_slots import DeviceSelection
 from gpuregress.session.runs import journal, retention, run_folders
+from gpuregress.session.runs.journal import Journal, JournalEntry, launches_digest
+from gpuregress.store import launch_log
 from gpuregress.store.project import Project
 
 if TYPE_CHECKING:
     from gpuregress.foundation.records import Task
 
+
+_CARD_FACTS = ("name", "uuid", "driver", "temperature", "sm_clock", "memory_clock", "throttle")
+
+
+def log_header(cases: Sequence[Case], devices: DeviceSelection, programs: Iterable[Program]) -> dict[str, str]:
+    """Each fact's name and text, in order.
+
+    Args:
+        cases: those that run.
+        devices: where.
+        programs: of their sources.
+    """
+    compilers = dict.fromkeys(program.compiler for program in programs)
+    header = {
+        "gpuregress": __version__,
+        "host": f"{platform.node()}, {_system()}, Python {platform.python_version()}",
+        "device": devices.name,
+        "compiler": ", ".join(compilers) or toolchain.compiler_version(),
+    }
+    if devices.is_remote:
+        header["cluster"] = devices.why
+    elif devices.kind == "cuda":
+        header |= _cards(devices)
+    return header | _seeds(cases)
+
+
+def _system() -> str:
+    """The operating system, as `platform.platform()` names it, which starts a process to ask for the processor."""
+    if platform.system() != "Linux":
+        return platform.platform()
+    libc = "".join(platform.libc_ver())
+    return "-".join(("Linux", platform.release(), platform.machine(), *(("with", libc) if libc else ())))
+
+
+def _seeds(cases: Sequence[Case]) -> dict[str, str]:
+    """Every seed: `seed of JOB` and `seed of JOB.BUFFER`, by case where the cases of a job have different ones."""
+    seeds: dict[str, set[int]] = {}
+    for case in cases:
+        seeds.setdefault(case.job, set()).add(case.seed)
+    lines = {}
+    for case in cases:
+        name = case.job if len(seeds[case.job]) == 1 else case.name
+        lines[f"seed of {name}"] = str(case.seed)
+        for buffer in case.buffers.values():
+            if buffer.fill is not None:
+                lines[f"seed of {name}.{buffer.name}"] = str(buffer.fill.seed)
+        for seeded in case.seeds:
+            for filled, fill in seeded.fills.items():
+                lines[f"seed of {name}.{filled} under {seeded.seed}"] = str(fill.seed)
+    return lines
+
+
+def _cards(devices: DeviceSelection) -> dict[str, str]:
+    """What is known of each card that is used: `NVIDIA H200, GPU-…, driver 580.95, 34 C …`."""
+    return {
+        label: ", ".join(_card_fact(key, card[key]) for key in _CARD_FACTS if key in card)
+        for label, card in devices.cards.items()
+    }
+
+
+def _card_fact(key: str, value: str) -> str:
+    words = {"driver": "driver", "sm_clock": "SM", "memory_clock": "memory", "throttle": "clocks held back by"}
+    if key == "throttle" and value == "none":
+        return "clocks not held back"
+    return f"{words[key]} {value}" if key in words else value
+
+
+_OTHER_COMMIT = "this night was cut short, and continued at another commit: all of its cases were run again"
+
+
+class EarlierPart(Record):
+    """The part of a run that was done before it was cut short.
+
+    Attributes:
+        journal: of the run; None for a new run.
+        kept: case → its verdict, which stays.
+        cases: the kept cases, as they ran.
+        next_launch: the first number that its launch log does not have.
+        is_moved: whether another commit is checked out now; then no verdict is kept.
+    """
+
+    journal: Journal | None = None
+    kept: Mapping[str, Verdict] = field(default_factory=dict)
+    cases: tuple[Case, ...] = ()
+    next_launch: int = 1
+    is_moved: bool = False
+
+    @property
+    def note(self) -> str:
+        """A line for the user, "" for a new run."""
+        if self.journal is None:
+            return ""
+        if self.is_moved:
+            return _OTHER_COMMIT
+        count = len(self.kept)
+        had = f"{count} cases had their verdicts" if count != 1 else "1 case had its verdict"
+        return f"this night was cut short and continued: {had} before"
+
+
+NOTHING_BEFORE = EarlierPart()
+
+
+def earlier_part(folder: Path | None, cases: Sequence[Case], commit: str) -> EarlierPart:
+    """Read the verdicts of a run that is continued.
+
+    A case that has changed since is run again, and so is each group of cases that must agree and is not whole. At
+    another commit all are run again, so that every verdict is of the commit that the run has in its record.
+
+    Args:
+        folder: the run's; None for a new run.
+        cases: planned now.
+        commit: checked out now.
+
+    Raises:
+        StorageError: its journal or launch log was edited or cut short.
+    """
+    if folder is None:
+        return NOTHING_BEFORE
+    read = journal.read(folder)
+    is_moved = read.start.commit != commit
+    judged = {} if is_moved else read.judged
+    kept = {case.name: case for case in cases if case.name in judged and _is_same(case, judged[case.name])}
+    stopped = read.state == "interrupted"  # then groups were released without a comparison
+    open_groups = {case.agreement_group for case in cases if stopped or case.name not in kept} - {None}
+    stays = tuple(case for case in kept.values() if case.agreement_group not in open_groups)
+    verdicts = {case.name: judged[case.name].verdict for case in stays}
+    return EarlierPart(read, verdicts, stays, _next_launch(folder), is_moved)
+
+
+def _is_same(case: Case, entry: JournalEntry) -> bool:
+    """Whether a verdict is of the case as it is planned now; one that did not run is judged again."""
+    is_as_before = entry.case == replace(case, launches=())
+    return is_as_before and entry.launches == launches_digest(case)
+
+
+def _next_launch(folder: Path) -> int:
+    try:
+        log = launch_log.read(folder / run_folders.LAUNCH_LOG)
+    except StorageError:  # it was cut short before its first launch
+        return 1
+    return max((event.number for event in log.events), default=0) + 1
+
+
 _NOT_KEPT = "nothing of this run can be accepted: make room, then run it again"
 
 
-@dataclass(slots=True)
+@dataclasses.dataclass(slots=True)
 class Recording:
     """The folder and the journal of a run that goes on, as a context manager that holds the journal's lock.
 
@@ -47,8 +197,8 @@ class Recording:
     start: journal.JournalStart
     previous: Path | None
     link_error: StorageError | None = None
-    notes: list[str] = field(default_factory=list)
-    compilers: set[str] = field(default_factory=set)
+    notes: list[str] = dataclasses.field(default_factory=list)
+    compilers: set[str] = dataclasses.field(default_factory=set)
     is_resumed: bool = False
 
     @classmethod

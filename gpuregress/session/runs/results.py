@@ -6,13 +6,14 @@ The journal is for ourselves, `results.json` for other programs, `report.txt` fo
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from gpuregress.foundation import storage
 from gpuregress.foundation.errors import StorageError
 from gpuregress.foundation.escapes import json_text
-from gpuregress.foundation.records import Case, MadeOf, Outcome, Program, RunSummary, Verdict
+from gpuregress.foundation.records import Case, Dump, InputFile, MadeOf, Outcome, Program, RunSummary, Verdict
 from gpuregress.gpu.records import Record, replace
 from gpuregress.judge import parameter_spaces
 from gpuregress.judge.accepted import made_of
@@ -20,6 +21,7 @@ from gpuregress.report import coverage_report, json_report, morning, terminal
 from gpuregress.session.runs import journal, run_folders
 from gpuregress.session.runs.journal import Journal, JournalEnd, JournalEntry, JournalWriter
 from gpuregress.store import launch_log
+from gpuregress.store.dumps import integrity
 
 _ADVICE = f"remove it: all that it holds is in {journal.FILE}, too"
 
@@ -228,3 +230,46 @@ def _launches_in_flight(read: Journal) -> str:
     ]
     elsewhere = "while its cases ran on a cluster, whose hosts kept the logs of those that had not ended"
     return " and ".join(launches) or (elsewhere if "cluster" in log.header else "between launches")
+
+
+def verify_dump(path: Path, case: str, runs: Path) -> None:
+    """Refuse a dump of a run that was changed since; one that no journal knows is taken as it is.
+
+    Args:
+        path: of the dump, inside `runs`.
+        case: that wrote it.
+        runs: the folder of all runs.
+
+    Raises:
+        DumpError: it was cut short or edited.
+        StorageError: the journal of its run was.
+    """
+    run = runs / path.relative_to(runs).parts[0]
+    file = run / journal.FILE
+    if not file.is_file():
+        return
+    for dump in _written_dumps(run, file.stat().st_mtime_ns).get(case, ()):
+        if Path(dump.path).name == path.name:
+            integrity.verify(replace(dump, path=str(path)))
+
+
+def verify_inputs(case: Case, runs: Path) -> None:
+    """Refuse dumps of earlier runs that a case takes as inputs or references, if one was changed since.
+
+    Raises:
+        DumpError: one was cut short or edited.
+        StorageError: the journal of its run was.
+    """
+    fills = (buffer.fill.options for buffer in case.buffers.values() if buffer.fill is not None)
+    inputs = [fill.path for fill in fills if isinstance(fill, InputFile)]
+    for text in (*inputs, *case.reference_files.values()):
+        path = Path(text)
+        if path.is_relative_to(runs):
+            parts = path.relative_to(runs).parts  # RUN, dumps, the case's folders, BUFFER.REVISION
+            verify_dump(path, "/".join(parts[2:-1]), runs)
+
+
+@lru_cache(maxsize=8)
+def _written_dumps(run: Path, _changed: int) -> dict[str, tuple[Dump, ...]]:
+    """Case → the dumps that a run wrote."""
+    return {name: one.outcome.dumps for name, one in read_cases(run).items()}

@@ -10,7 +10,7 @@ import xxhash
 
 from gpuregress.foundation.dtypes import ElementType
 
-_PIECE = 1 << 20
+PIECE = 1 << 20
 
 
 class RawDigest:
@@ -30,8 +30,8 @@ class RawDigest:
         if sum(part.scalar.size for part in self._type.parts) == self._type.size:
             self._hash.update(flat.view(np.uint8).data)
             return
-        for start in range(0, flat.size, _PIECE):
-            self._hash.update(_zero_padding(flat[start : start + _PIECE]).view(np.uint8).data)
+        for start in range(0, flat.size, PIECE):
+            self._hash.update(_zero_padding(flat[start : start + PIECE]).view(np.uint8).data)
 
     def hexdigest(self) -> str:
         """32 hexadecimal digits."""

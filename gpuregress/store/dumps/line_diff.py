@@ -26,10 +26,10 @@ from gpuregress.store.dumps.reader import MappedDump, mapped, newlines, rest_lin
 DENSE = 0.015
 """Share of differing lines from which on parsing all lines is faster (measured; see benchmarks/dump.py)."""
 
-_ENOUGH = 200  # differences, before their share is judged
-_SMALL, _LARGE = 1 << 13, 1 << 17  # bytes compared at once: few after a difference, up to what a core's cache holds
-_RELEASE = 1 << 25  # bytes walked before their pages are dropped
-_MOST_LINES = 1 << 16  # differing lines held as text
+ENOUGH = 200  # differences, before their share is judged
+SMALL, LARGE = 1 << 13, 1 << 17  # bytes compared at once: few after a difference, up to what a core's cache holds
+RELEASE = 1 << 25  # bytes walked before their pages are dropped
+MOST_LINES = 1 << 16  # differing lines held as text
 _MOST_ROWS = 1 << 18  # rows of a piece that is cut out of arrays
 
 Rows = npt.NDArray[np.generic]
@@ -164,7 +164,7 @@ class _Lines:
     def is_dense(self, line: int) -> bool:
         """Whether parsing all lines is faster from this one on."""
         differing = self.parsed + len(self.numbers)
-        return differing >= _ENOUGH and differing >= DENSE * (line + 1)
+        return differing >= ENOUGH and differing >= DENSE * (line + 1)
 
     def take(self) -> Iterator[ElementPairs]:
         """Parse and drop the lines."""
@@ -180,10 +180,10 @@ def _walk(a: MappedDump, b: MappedDump) -> Generator[ElementPairs, None, tuple[i
     bytes_a, bytes_b = np.frombuffer(a.data, np.uint8), np.frombuffer(b.data, np.uint8)
     count, size_a, size_b = a.header.count, len(bytes_a), len(bytes_b)
     lines = _Lines(a, b)
-    unequal = np.empty(_LARGE, bool)
-    at_a, at_b, counted, line, block, clean = a.body, b.body, a.body, 0, _LARGE, True
+    unequal = np.empty(LARGE, bool)
+    at_a, at_b, counted, line, block, clean = a.body, b.body, a.body, 0, LARGE, True
     while (size := min(block, size_a - at_a, size_b - at_b)) > 0:
-        if at_a - counted > _RELEASE:
+        if at_a - counted > RELEASE:
             line, counted = line + newlines(bytes_a[counted:at_a]), at_a
             a.release(at_a)
             b.release(at_b)
@@ -191,7 +191,7 @@ def _walk(a: MappedDump, b: MappedDump) -> Generator[ElementPairs, None, tuple[i
         b.ensure(at_b + size)
         # After a block without a difference, two slices: they are compared as fast as memory is read.
         if clean and a.data[at_a : at_a + size] == b.data[at_b : at_b + size]:
-            at_a, at_b, block = at_a + size, at_b + size, min(2 * block, _LARGE)
+            at_a, at_b, block = at_a + size, at_b + size, min(2 * block, LARGE)
             continue
         now = unequal[:size]
         np.not_equal(bytes_a[at_a : at_a + size], bytes_b[at_b : at_b + size], out=now)
@@ -212,14 +212,14 @@ def _walk(a: MappedDump, b: MappedDump) -> Generator[ElementPairs, None, tuple[i
             lines.numbers.append(line)
             lines.in_a.append(a.data[start:end_a])
             lines.in_b.append(b.data[start_b:end_b])
-            if len(lines.numbers) >= _MOST_LINES:
+            if len(lines.numbers) >= MOST_LINES:
                 yield from lines.take()
             done = end_a - at_a
             if end_b - at_b != done:  # from here on the files run in step at another distance
-                at_a, at_b, done, block = end_a, end_b, 0, _SMALL // 2
+                at_a, at_b, done, block = end_a, end_b, 0, SMALL // 2
                 break
         at_a, at_b = at_a + done, at_b + done
-        block = min(2 * block, _LARGE)
+        block = min(2 * block, LARGE)
     line += newlines(bytes_a[counted:at_a])
     for file, rest in ((a, rest_lines(a, at_a)), (b, rest_lines(b, at_b))):
         if line + rest != count:

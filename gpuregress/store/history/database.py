@@ -11,7 +11,7 @@ from gpuregress.store.history.schema import TABLES, VERSION, execute, version_of
 
 BUSY_S = 10.0
 """The time that a writer waits for another one; 10,000 results take half a second."""
-_CHECKED_BYTES = 16 << 20
+CHECKED_BYTES = 16 << 20
 """Files up to this size are checked whole when they are opened; in others the digests of rows show damage."""
 
 
@@ -48,7 +48,7 @@ def _prepare(database: sqlite3.Connection, path: Path) -> None:
     database.execute("PRAGMA foreign_keys = ON")
     if version == 0:
         _make_tables(database)
-    is_small = path.stat().st_size <= _CHECKED_BYTES
+    is_small = path.stat().st_size <= CHECKED_BYTES
     if is_small and database.execute("PRAGMA integrity_check(1)").fetchone()[0] != "ok":
         raise sqlite3.DatabaseError("damaged")
 

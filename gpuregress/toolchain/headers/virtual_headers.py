@@ -12,8 +12,6 @@ from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
 
-from gpuregress.foundation import read_log
-
 PRELUDE = "gpuregress/prelude.h"
 """Included before every source: what nvcc defines without any `#include` on Linux."""
 
@@ -227,7 +225,6 @@ def breaks_headers(name: str, text: str) -> bool:
     """
     if name in _KEYWORDS and (not text or text.isidentifier()):
         return False
-    read_log.note(TABLE)
     return name in _names()
 
 

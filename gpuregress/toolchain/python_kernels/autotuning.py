@@ -24,7 +24,7 @@ from gpuregress.toolchain.include_scanner import SourceInputs
 from gpuregress.toolchain.python_kernels import compiler, source_inputs
 
 _FORM = "configurations 1"
-_TIMEOUT_SECONDS = 120.0
+TIMEOUT_SECONDS = 120.0
 _ALWAYS = ("num_warps", "num_stages")
 _DEFAULTS: Mapping[str, object] = {"num_ctas": 1, "maxnreg": None}
 """Settings of which a configuration without one of its own has this value; they are parameters only where set."""
@@ -118,9 +118,9 @@ def _read(path: Path, function: str, arch: str) -> list[dict[str, Any]]:
         ]
         try:
             kept = {name: text for name, text in os.environ.items() if not name.startswith(compiler.STEERING)}
-            done = subprocess.run(command, check=False, capture_output=True, env=kept, timeout=_TIMEOUT_SECONDS)
+            done = subprocess.run(command, check=False, capture_output=True, env=kept, timeout=TIMEOUT_SECONDS)
         except subprocess.TimeoutExpired:
-            raise CompileError(f"{shown}: its import took more than {_TIMEOUT_SECONDS:g} s") from None
+            raise CompileError(f"{shown}: its import took more than {TIMEOUT_SECONDS:g} s") from None
         if not result.exists():
             last = done.stderr.decode(errors="replace").strip().splitlines()[-1:]
             raise CompileError(f"{shown}: its import ended with {done.returncode}{': ' + last[0] if last else ''}")

@@ -232,16 +232,13 @@ class Probes:
         """The first counter of the stretch that holds a statement."""
         start = index
         block = self._flow.blocks[self._flow.block_at(index)]
-        while start > block.start and not self._may_leave(start - 1):
+        while start > block.start and not self._flow.may_leave(start - 1):
             start -= 1
         return self._run(start)
 
     def _end(self, start: int) -> int:
         block = self._flow.blocks[self._flow.block_at(start)]
-        return next((at_ + 1 for at_ in range(start, block.end) if self._may_leave(at_)), block.end)
-
-    def _may_leave(self, index: int) -> bool:
-        return index in self._flow.waits or isinstance(self._flow.statements[index], Call)
+        return next((at_ + 1 for at_ in range(start, block.end) if self._flow.may_leave(at_)), block.end)
 
     def _instructions(self, start: int) -> list[Instruction | Call]:
         return [item for _, item in self._numbered(start)]

@@ -191,8 +191,8 @@ def divergent_branches(taken: Words) -> tuple[int, int]:
     return int((some | other).sum()), int((some & other).sum())
 
 
-_FIRST_WORDS, _MOST_CHUNK_WORDS = 1 << 12, 1 << 21
-_FLUSH_WORDS, _MOST_WORDS = 1 << 23, 1 << 27
+FIRST_WORDS, _MOST_CHUNK_WORDS = 1 << 12, 1 << 21
+FLUSH_WORDS, MOST_WORDS = 1 << 23, 1 << 27
 """Words after which rows are combined at the next change of the warp; and those that one warp may need."""
 _SHIFT = np.uint64(REGION_SHIFT)
 _SHARED, _LOCAL = (np.uint64(window >> REGION_SHIFT) for window in (SHARED_WINDOW, LOCAL_WINDOW))
@@ -229,17 +229,17 @@ class WarpTrace:
         number = (head - self._heads.ctypes.data) // 16
         chunks, words = self._chunks[number], self._stretches[number].words
         last = len(chunks[-1]) if chunks else 0
-        if self._words > _MOST_WORDS and chunks:
+        if self._words > MOST_WORDS and chunks:
             self._lost = True  # the rows of the last chunk are written once more
             chunk = chunks[-1]
         else:
-            size = min(_MOST_CHUNK_WORDS, max(_FIRST_WORDS, 2 * last))
+            size = min(_MOST_CHUNK_WORDS, max(FIRST_WORDS, 2 * last))
             chunk = np.empty(max(size, words), np.uint64)
             chunks.append(chunk)
             self._words += len(chunk)
         rows = len(chunk) // words
         self._heads[number] = chunk.ctypes.data, chunk.ctypes.data + 8 * words * rows
-        if self._words > _FLUSH_WORDS:
+        if self._words > FLUSH_WORDS:
             self._machine.trace_flush = 1
 
     def flush(self) -> None:

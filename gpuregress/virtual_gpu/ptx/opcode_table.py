@@ -163,7 +163,7 @@ _MBARRIER = replace(_SHARED_UPDATE, observes_threads=True, crosses_blocks=True)
 _TENSOR_MAP = OpcodeInfo("memory.async_copy", _NONE, memory=MemoryEffect.UPDATE, crosses_blocks=True, since="sm_90")
 _MATRICES = OpcodeInfo("matrix.matrix_moves", _VARYING, wait=Wait.WARP, exchange=Exchange.MATRICES, is_aligned=True)
 _PRODUCT = replace(_MATRICES, operands_in_context=True, results_in_context=True)
-_ROWS: dict[str, OpcodeInfo] = {
+ROWS: dict[str, OpcodeInfo] = {
     # Arithmetic, by the instruction's type.
     "add": replace(_SUM, arithmetic=Arithmetic.ADD),
     "sub": replace(_SUM, arithmetic=Arithmetic.SUBTRACT),
@@ -277,7 +277,7 @@ _ROWS: dict[str, OpcodeInfo] = {
 
 def _by_opcode() -> dict[str, dict[frozenset[str], OpcodeInfo]]:
     opcodes: dict[str, dict[frozenset[str], OpcodeInfo]] = {}
-    for names, row in _ROWS.items():
+    for names, row in ROWS.items():
         for name in names.split():
             opcode, *modifiers = name.split(".")
             opcodes.setdefault(opcode, {})[frozenset(modifiers)] = row

@@ -47,11 +47,6 @@ CLASS_SHIFT, CELL_SHIFT = 7, 5
 CONTROL_BYTES = HEADER_BYTES + (HEAP_CLASSES << CLASS_SHIFT)
 
 
-def class_of(size: int) -> int:
-    """The class of an allocation of so many bytes, from 1."""
-    return max((size - 1).bit_length(), LEAST_SHIFT) - LEAST_SHIFT
-
-
 def host_shift(number: int) -> int:
     """Log2 of the bytes of memory that each cell of a class has."""
     return number + LEAST_SHIFT

@@ -47,15 +47,20 @@ def build_divergence_check(module: ir.Module, *, masked: bool = False) -> ir.Fun
         module: where it is built, once.
         masked: whether lanes that have left the kernel are told to Python; it takes `machine` then.
     """
-    name = f"{_NAME}.masked" if masked else _NAME
+    name = _NAME
+    types = [POINTER, POINTER, POINTER, I32, I32]
+    types_of_warp = [POINTER, POINTER, POINTER, I32, I32, I32]
+    if masked:
+        name = f"{_NAME}.masked"
+        types.append(POINTER)
+        types_of_warp.append(POINTER)
     declared: ir.Function | None = module.globals.get(name)
     if declared is not None:
         return declared
-    machine = [POINTER] if masked else []
-    function = ir.Function(module, ir.FunctionType(I32, (POINTER, POINTER, POINTER, I32, I32, *machine)), name)
-    of_warp = ir.FunctionType(I32, (POINTER, POINTER, POINTER, I32, I32, I32, *machine))
-    comparison = ir.Function(module, of_warp, f"{name}.warp")
-    function.linkage = comparison.linkage = "internal"
+    function = ir.Function(module, ir.FunctionType(I32, types), name)
+    comparison = ir.Function(module, ir.FunctionType(I32, types_of_warp), f"{name}.warp")
+    function.linkage = "internal"
+    comparison.linkage = "internal"
     function.attributes.add("noinline")
     # Seldom called, and not worth the time of LLVM's optimisation.
     for attribute in ("noinline", "optnone"):
@@ -106,9 +111,17 @@ class _Check:
             (self.machine,) = machine
         self.builder = open_function(function)
         b = self.builder
-        self.state, self.joined = Cell(b, i32(DONE)), Cell(b, i32(0))
-        self.elsewhere, self.wrong, self.exited = (Cell(b, i32(0)) for _ in range(3))
-        self.opens, self.counts, self.skipped = (Cell(b, ir.Constant(I1, 0)) for _ in range(3))
+        # Of the first lane that waits at an aligned barrier which opens: its state, its joins, and whether others may
+        # have gone past the barrier to a join (`counts`), or out of the kernel (`skipped`).
+        self.state = Cell(b, i32(DONE))
+        self.joined = Cell(b, i32(0))
+        self.counts = Cell(b, ir.Constant(I1, 0))
+        self.skipped = Cell(b, ir.Constant(I1, 0))
+        # Whether any lane is not at a barrier that opens, does not stand where the first one does, or has exited.
+        self.elsewhere = Cell(b, i32(0))
+        self.wrong = Cell(b, i32(0))
+        self.exited = Cell(b, i32(0))
+        self.opens = Cell(b, ir.Constant(I1, 0))
 
     def build(self) -> None:
         b = self.builder
@@ -168,10 +181,14 @@ class _Check:
                     with b.if_then(b.and_(is_first, is_aligned)):
                         self.state.set(state)
                         self.joined.set(self._load("joined", thread))
-                        for cell, wanted in ((self.counts, CONDITIONAL), (self.skipped, SKIPPED)):
-                            cell.set(b.icmp_unsigned("!=", b.and_(bits, ir.Constant(I8, wanted)), ir.Constant(I8, 0)))
+                        self.counts.set(self._has_bit(bits, CONDITIONAL))
+                        self.skipped.set(self._has_bit(bits, SKIPPED))
                 with no:
                     self.elsewhere.set(i32(1))
+
+    def _has_bit(self, bits: ir.Value, wanted: int) -> ir.Value:
+        b = self.builder
+        return b.icmp_unsigned("!=", b.and_(bits, ir.Constant(I8, wanted)), ir.Constant(I8, 0))
 
     def _opens(self, thread: ir.Value, kind: ir.Value) -> ir.Value:
         """Whether a thread waits at a barrier that opens, by the kind of its wait."""

@@ -69,6 +69,7 @@ from gpuregress.virtual_gpu.schedule.thread_scheduler import (
     DEADLOCK,
     DIVERGED,
     GO_ON,
+    SchedulerForm,
     build_scheduler,
 )
 
@@ -390,17 +391,26 @@ class Passes(BlockSchedule):
                 self._advance_tid(b, further)
 
     def _schedule(self, b: ir.IRBuilder, pass_head: ir.Block, after: ir.Block) -> None:
-        checked, masked = self._is_checked, self._is_masked
-        watched = self.unit.granules is not None
-        module, clustered = self.unit.module, self.body.clustered
-        if masked:
+        form = SchedulerForm(
+            clustered=self.body.clustered,
+            checked=self._is_checked,
+            watched=self.unit.granules is not None,
+            masked=self._is_masked,
+        )
+        arguments = {
+            "context": self.context,
+            "kinds": self._bytes("kinds", self.kinds),
+            "threads": self.count,
+            "ranks": self._ranks(),
+            "machine": self.view.machine,
+        }
+        if form.masked:
             self._record_block(b)
-        scheduler = build_scheduler(module, clustered=clustered, checked=checked, watched=watched, masked=masked)
-        tables = [self._bytes("aligned", self.aligned)] if checked else []
-        tables += [self.view.machine] if watched or masked else []
-        kinds = self._bytes("kinds", self.kinds)
-        answer = b.call(scheduler, (self.context, kinds, self.count, self._ranks(), *tables))
-        if checked:
+        if form.checked:
+            arguments["aligned"] = self._bytes("aligned", self.aligned)
+        scheduler = build_scheduler(self.unit.module, form)
+        answer = b.call(scheduler, [arguments[name] for name in form.parameters])
+        if form.checked:
             diverged = b.icmp_unsigned(">=", answer, i32(DIVERGED))
             self._fail_unless_meeting(b, diverged, b.sub(answer, i32(DIVERGED)))
         self.flip.set(i32(0), b)

@@ -18,6 +18,7 @@ It runs when no thread of the block is left to step. Rules (PTX ISA manual, 9.7.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from llvmlite import ir
 
@@ -58,46 +59,87 @@ GO_ON, DEADLOCK, ALL_DONE, BEHIND_CLUSTER, DIVERGED = range(5)
 greater one: that many warps further, the lanes do not meet at a barrier that opens."""
 
 
-def build_scheduler(
-    module: ir.Module, *, clustered: bool = False, checked: bool = False, watched: bool = False, masked: bool = False
-) -> ir.Function:
-    """Build the module's `schedule(context, kinds, threads, ranks) → GO_ON …`.
+@dataclass(frozen=True, slots=True)
+class SchedulerForm:
+    """What a kernel needs of its scheduler; each form is a function of the module.
 
-    `kinds` has a byte for each wait, and `ranks` an i32: its place in the order in which diverged lanes go on.
-
-    Args:
-        module: where it is built, once.
-        clustered: for the blocks of clusters.
-        checked: whether lanes have to meet at aligned barriers; it takes `aligned` then, a byte for each wait.
-        watched: whether the dynamic checks follow who has met; it takes `machine` then.
-        masked: whether they look for masks that name lanes which went another way; it takes `machine` then.
+    Attributes:
+        clustered: whether threads may wait at the barrier of a cluster.
+        checked: whether the lanes of a warp have to meet at aligned barriers.
+        watched: whether the dynamic checks follow which threads have met.
+        masked: whether the dynamic checks look for masks that name lanes which went another way.
     """
-    words = ("cluster" * clustered, "checked" * checked, "watched" * watched, "masked" * masked)
-    name = ".".join(("schedule", *filter(None, words)))
-    declared: ir.Function | None = module.globals.get(name)
+
+    clustered: bool = False
+    checked: bool = False
+    watched: bool = False
+    masked: bool = False
+
+    @property
+    def name(self) -> str:
+        """The name of the function."""
+        words = ["schedule"]
+        if self.clustered:
+            words.append("cluster")
+        if self.checked:
+            words.append("checked")
+        if self.watched:
+            words.append("watched")
+        if self.masked:
+            words.append("masked")
+        return ".".join(words)
+
+    @property
+    def parameters(self) -> dict[str, ir.Type]:
+        """Name → type of the function's parameters, in their order."""
+        parameters = {
+            "context": POINTER,  # the thread context of the block
+            "kinds": POINTER,  # a byte for each wait, from 1: its kind
+            "threads": I32,  # of the block
+            "ranks": POINTER,  # an i32 for each wait, from 1: its place in the order in which diverged lanes go on
+        }
+        if self.checked:
+            parameters["aligned"] = POINTER  # a byte for each wait, from 1: bits of `divergence_check`
+        if self.watched or self.masked:
+            parameters["machine"] = POINTER  # the machine record, with which Python is called
+        return parameters
+
+
+def build_scheduler(module: ir.Module, form: SchedulerForm) -> ir.Function:
+    """Build the module's scheduler of a form, once: a function of `form.parameters` that returns `GO_ON` …."""
+    declared: ir.Function | None = module.globals.get(form.name)
     if declared is not None:
         return declared
-    types = (POINTER, POINTER, I32, POINTER, *(POINTER,) * (checked + (watched or masked)))
-    function = ir.Function(module, ir.FunctionType(I32, types), name)
+    function = ir.Function(module, ir.FunctionType(I32, form.parameters.values()), form.name)
     function.linkage = "internal"
     function.attributes.add("noinline")
-    (_ClusterScheduler if clustered else _Scheduler)(function, watched=watched, masked=masked).build()
+    scheduler = _ClusterScheduler(function, form) if form.clustered else _Scheduler(function, form)
+    scheduler.build()
     return function
 
 
 class _Scheduler:
-    def __init__(self, function: ir.Function, *, watched: bool, masked: bool) -> None:
-        self.context, self.kinds, self.threads, self.ranks, *others = function.args
-        machine = others.pop() if watched or masked else None
-        self.machine, self.mask_machine = machine if watched else None, machine if masked else None
-        self.aligned = next(iter(others), None)
+    def __init__(self, function: ir.Function, form: SchedulerForm) -> None:
+        arguments = dict(zip(form.parameters, function.args, strict=True))
+        self.form = form
+        self.context, self.kinds = arguments["context"], arguments["kinds"]
+        self.threads, self.ranks = arguments["threads"], arguments["ranks"]
+        self.aligned: ir.Value | None = arguments.get("aligned")
+        self.machine: ir.Value | None = arguments.get("machine")
         self.builder = open_function(function)
-        self.runnable = Cell(self.builder, i32(0))
-        self.live_total = Cell(self.builder, i32(0))
-        self.live, self.running = Cell(self.builder, i32(0)), Cell(self.builder, i32(0))
-        self.in_warp, self.converging = Cell(self.builder, i32(0)), Cell(self.builder, i32(0))
-        self.at_barrier, self.in_step = Cell(self.builder, i32(0)), Cell(self.builder, i32(0))
-        self.spinning = Cell(self.builder, i32(0))
+        self.runnable = self._cell()
+        self.live_total = self._cell()
+        # Sets of lanes of the warp under way, a bit each.
+        self.live = self._cell()
+        self.running = self._cell()
+        self.in_warp = self._cell()
+        self.converging = self._cell()
+        self.at_barrier = self._cell()
+        self.in_step = self._cell()
+        self.spinning = self._cell()
+
+    def _cell(self) -> Cell:
+        return Cell(self.builder, i32(0))
 
     def build(self) -> None:
         b = self.builder
@@ -210,13 +252,13 @@ class _Scheduler:
             wanted = b.and_(b.trunc(key, I32), self.live.get())
             missing = b.and_(wanted, b.not_(match.get()))
             with b.if_then(b.icmp_unsigned("==", missing, i32(0))):
-                if self.machine is not None:
+                if self.form.watched:
                     operation = b.lshr(key, i64(32))
                     is_product = b.icmp_unsigned("==", operation, i64(PRODUCT))
                     with b.if_then(b.or_(b.icmp_unsigned("==", operation, i64(WARP_BARRIER)), is_product)):
                         self._tell(synchronization.lane_barrier, base, match.get(), self.live.get())
-                if self.mask_machine is not None:
-                    arguments = (self.mask_machine, self.context, self.threads, base, match.get(), key)
+                if self.form.masked:
+                    arguments = (self.machine, self.context, self.threads, base, match.get(), key)
                     b.call(absent_lanes(b.module), arguments)
                 self._complete_operation(base, lanes, match.get(), match.get())
             todo.set(b.and_(todo.get(), b.not_(match.get())))
@@ -273,7 +315,7 @@ class _Scheduler:
 
     def _tell(self, build: Callable[[ir.Module], ir.Function], *values: ir.Value) -> None:
         """Tell the dynamic checks what has happened, where there are any."""
-        if self.machine is not None:
+        if self.form.watched:
             self.builder.call(build(self.builder.module), (self.machine, *values))
 
     def _clear_barriers(self) -> None:
@@ -324,7 +366,7 @@ class _Scheduler:
 
         Where more warps came than its count, any of them may have met on a card: then it orders none.
         """
-        if self.machine is None:
+        if not self.form.watched:
             return
         b = self.builder
         has_count = b.icmp_unsigned("!=", expected, i32(0))
@@ -338,9 +380,11 @@ class _Scheduler:
         if self.aligned is None:
             return
         b = self.builder
-        check = build_divergence_check(b.module, masked=self.mask_machine is not None)
-        machine = () if self.mask_machine is None else (self.mask_machine,)
-        warp = b.call(check, (self.context, self.kinds, self.aligned, self.threads, opened, *machine))
+        check = build_divergence_check(b.module, masked=self.form.masked)
+        arguments = [self.context, self.kinds, self.aligned, self.threads, opened]
+        if self.form.masked:
+            arguments.append(self.machine)
+        warp = b.call(check, arguments)
         with b.if_then(b.icmp_unsigned("!=", warp, i32(0)), likely=False):
             b.ret(b.add(warp, i32(DIVERGED - 1)))
 
@@ -358,9 +402,9 @@ class _Scheduler:
 class _ClusterScheduler(_Scheduler):
     """As for any block; the threads behind a cluster's barrier that has opened go on."""
 
-    def __init__(self, function: ir.Function, *, watched: bool, masked: bool) -> None:
-        super().__init__(function, watched=watched, masked=masked)
-        self.at_cluster = Cell(self.builder, i32(0))
+    def __init__(self, function: ir.Function, form: SchedulerForm) -> None:
+        super().__init__(function, form)
+        self.at_cluster = self._cell()
 
     def _sort_waiting(self, thread: ir.Value, bit: ir.Value, kind: ir.Value) -> None:
         super()._sort_waiting(thread, bit, kind)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.checks.planted import detection, verdicts
+from tests.slow_cases import some_slow
 
 QUICK = {
     "lanes": ("lanes_write_write", "lanes_write_read", "lanes_of_two_branches"),
@@ -18,7 +19,10 @@ QUICK = {
 }
 
 
-@pytest.mark.parametrize("program", QUICK)
+SLOW = ("barriers", "blocks", "remote_copies", "warpgroups")
+
+
+@pytest.mark.parametrize("program", some_slow(QUICK, SLOW))
 @pytest.mark.parametrize("planted", [True, False], ids=["planted", "clean"])
 def test_planted_errors_are_found_and_clean_twins_are_not_reported(program: str, *, planted: bool) -> None:
     said = detection.run(program, planted=planted, names=QUICK[program])

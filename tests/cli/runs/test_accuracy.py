@@ -12,8 +12,8 @@ from gpuregress.cli.runs.accuracy import _buffer
 from gpuregress.foundation.records import BufferAccuracy, ResultAccuracy
 from gpuregress.gpu.instruments import Cancellation, InaccurateElement, LineError, Restart
 from gpuregress.gpu.records import replace
-from gpuregress.lab.instrumented import accuracy
-from gpuregress.lab.instrumented.accuracy import AccuracyResults, CaseAccuracy
+from gpuregress.lab import accuracy
+from gpuregress.lab.accuracy import AccuracyResults, CaseAccuracy
 from tests.workshop import Workshop
 
 ELEMENT = InaccurateElement((0, 3), "1.5", "1.25", 12.0, "y")

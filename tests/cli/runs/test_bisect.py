@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from tests.lab.commits.git_projects import factors
+from tests.lab.revisions.git_projects import factors
 from tests.workshop import Workshop
 
 ENDS = ("scale", "HEAD~3", "HEAD", "--device", "cpu")

@@ -99,7 +99,7 @@ def test_a_report_that_is_not_written_is_part_of_the_exit_code_that_is_pinged(
     def refuse(*_arguments: object) -> None:
         raise StorageError("no space")
 
-    monkeypatch.setattr("gpuregress.cli.report_files._write", refuse)
+    monkeypatch.setattr("gpuregress.cli.context.write_report", refuse)
     assert fake_shop.call(*NIGHT, "--junit", str(fake_shop.root / "j.xml")).exit_code == 4
     assert server.paths == ["/start", "/4"]
 

@@ -11,8 +11,8 @@ from click.testing import CliRunner
 
 from gpuregress.cli import main
 from gpuregress.gpu.records import replace
-from gpuregress.lab.profiling import profile
-from gpuregress.lab.profiling.profile import ProfileResult
+from gpuregress.lab import profile
+from gpuregress.lab.profile import ProfileResult
 from tests.report.samples import summary
 from tests.report.test_cost_report import costs
 

@@ -74,7 +74,7 @@ def test_a_store_that_others_may_write_is_refused(store: ContentStore) -> None:
 def test_the_store_is_bounded_and_a_placed_file_stays(
     store: ContentStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(content_store, "_PRUNE_AFTER_BYTES", 0)
+    monkeypatch.setattr(content_store, "PRUNE_AFTER_BYTES", 0)
     small = ContentStore(store.root, limit_bytes=250)
     files = []
     for number in range(4):

@@ -16,7 +16,7 @@ from gpuregress.toolchain import cache
 def worker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> types.SimpleNamespace:
     """The part of a Dask worker that its functions use."""
     monkeypatch.setenv("GPUREGRESS_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(host, "_AGENTS", {})
+    monkeypatch.setattr(host, "AGENTS", {})
     return types.SimpleNamespace(
         id="Worker-1",
         local_directory=str(tmp_path / "dask"),

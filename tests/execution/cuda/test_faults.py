@@ -60,7 +60,7 @@ def test_an_unknown_text_in_a_dead_context_is_kept() -> None:
 
 
 def test_every_kind_in_the_table_is_known() -> None:
-    assert {meaning.kind for meaning in faults._TABLE} <= {"", *FAULT_KINDS}
+    assert {meaning.kind for meaning in faults.TABLE} <= {"", *FAULT_KINDS}
 
 
 @pytest.mark.parametrize(("traps", "kind"), [(None, "trap"), (True, "trap"), (False, "illegal-access")])

@@ -58,7 +58,7 @@ def test_groups_without_errors_are_not_taken_apart() -> None:
 
 
 def test_groups_hold_every_line_once() -> None:
-    for count in (0, 1, line_errors._FEW, 33):
+    for count in (0, 1, line_errors.FEW, 33):
         groups = _split([("k.cu", line) for line in range(count)])
         assert [line for group in groups for _, line in group] == list(range(count))
-        assert len(groups) <= line_errors._FEW
+        assert len(groups) <= line_errors.FEW

@@ -17,7 +17,14 @@ def task(kernel: str, **changes: Any) -> Task:
 
 def test_a_saved_task_runs_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     saved = tmp_path / "a" / "task.json"
-    settings = CaseSettings(timing=TimingLoop(1, 1), sanitize="memcheck", resources=ResourceLimits(spills=0))
+    settings = CaseSettings(
+        timing=TimingLoop(1, 1),
+        sanitize="memcheck",
+        resources=ResourceLimits(spills=0),
+        twins=("cpu",),
+        schedules=("forward", "reversed"),
+        retries=2,
+    )
     alone.save(task("double", repeat=3, settings=settings), saved)
     assert json.loads(saved.read_text())["case"]["settings"] == {
         "resources": {"spills": 0},

@@ -21,15 +21,21 @@ def test_a_worker_sees_one_gpu_of_those_that_the_user_left_visible() -> None:
     assert chosen == {"CUDA_VISIBLE_DEVICES": "6", "CUDA_DEVICE_ORDER": "FASTEST_FIRST"}
 
 
+def without_pycuda(monkeypatch: pytest.MonkeyPatch) -> None:
+    folders = [folder for folder in sys.path if not Path(folder, "pycuda").is_dir()]
+    monkeypatch.setattr(sys, "path", folders)
+
+
 @pytest.fixture
 def no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(early_start, "_has_pycuda", lambda: False)
+    without_pycuda(monkeypatch)
     monkeypatch.delenv(cores.VARIABLE, raising=False)
 
 
 @pytest.fixture
-def gpu(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(early_start, "_has_pycuda", lambda: True)
+def gpu(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "pycuda").mkdir()
+    monkeypatch.setattr(sys, "path", [*sys.path, str(tmp_path)])
     monkeypatch.setattr(os.path, "exists", lambda path: path in ("/dev/nvidia0", "/dev/nvidia1"))
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
 
@@ -83,8 +89,8 @@ def waiting(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
         "import socket, sys\nprint('begun', flush=True)\n"
         "socket.socket(fileno=int(sys.argv[sys.argv.index('--channel') + 1])).recv(1)\n"
     )
-    monkeypatch.setattr(early_start, "_CPU_COMMAND", (sys.executable, "-S", str(tmp_path / "child.py")))
-    monkeypatch.setattr(early_start, "_has_pycuda", lambda: False)
+    monkeypatch.setattr(early_start, "CPU_COMMAND", (sys.executable, "-S", str(tmp_path / "child.py")))
+    without_pycuda(monkeypatch)
     early_start.begin(["run", "--device", "cpu", "-j", "1"])
     yield
     early_start.drop()
@@ -92,7 +98,7 @@ def waiting(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
 
 @pytest.mark.usefixtures("waiting")
 def test_a_worker_takes_the_process_that_was_started(tmp_path: Path) -> None:
-    ((started, _),) = early_start._WAITING
+    ((started, _),) = early_start.WAITING
     worker = Worker(DeviceSlot("cpu", "cpu", cores.share(1)), None, tmp_path / "worker.txt")
     assert worker.process is started.process
     assert not (tmp_path / "worker.txt").exists()
@@ -104,7 +110,7 @@ def test_a_worker_takes_the_process_that_was_started(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("waiting")
 def test_a_process_for_another_device_is_ended(tmp_path: Path) -> None:
-    ((started, _),) = early_start._WAITING
+    ((started, _),) = early_start.WAITING
     worker = Worker(DeviceSlot("cpu", "cpu", {"X": "1"}), None, tmp_path / "worker.txt")
     assert worker.process is not started.process
     assert started.process.returncode is not None
@@ -115,7 +121,7 @@ def test_a_process_for_another_device_is_ended(tmp_path: Path) -> None:
 def test_a_worker_with_a_command_of_its_own_takes_none(tmp_path: Path) -> None:
     command = (sys.executable, "-S", "-c", "pass")
     worker = Worker(DeviceSlot("cpu", "cpu", cores.share(1)), command, tmp_path / "worker.txt")
-    assert early_start._WAITING
+    assert early_start.WAITING
     assert worker.end()
 
 

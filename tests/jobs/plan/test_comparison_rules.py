@@ -8,7 +8,8 @@ from gpuregress.foundation.errors import JobErrors
 from gpuregress.foundation.records import Case
 from gpuregress.gpu.records import replace
 from gpuregress.jobs import plan
-from gpuregress.store.project import Project, Settings, Tolerance
+from gpuregress.store.project import Project
+from gpuregress.store.settings import Settings, Tolerance
 from tests.jobs.plan.projects import JOB, project
 
 

@@ -7,9 +7,7 @@ import pytest
 from gpuregress.foundation.errors import NothingToDo, UsageError
 from gpuregress.jobs import plan
 from gpuregress.jobs.plan import CaseFilter, CaseOverrides
-from gpuregress.store.project import find
 from tests.jobs.plan.projects import FULL, JOB, project
-from tests.workshop import Workshop
 
 
 @pytest.mark.parametrize(
@@ -70,12 +68,3 @@ def test_hidden_files_are_no_jobs(tmp_path: Path) -> None:
     example = project(tmp_path, reduce=JOB)
     (tmp_path / "configs" / ".old.yaml").write_text("nonsense: 1\n")
     assert len(plan.make(example, []).cases) == 4
-
-
-def test_cases_that_are_planned_already_are_taken_by_their_names(shop: Workshop) -> None:
-    found = find(shop.root)
-    shop.job(("n: [100]", "n: [100, 7]"))
-    (case,) = plan.make(found, ["scale/n=7"]).cases
-    planner = plan.of_cases([case])
-    assert planner(found, ("scale/n=7",), plan.CaseFilter(), keep_going=False).cases == (case,)
-    assert [one.name for one in planner(found, ["scale"]).cases] == ["scale/n=100", "scale/n=7"]

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from gpuregress.lab.mutating.states import EQUIVALENT, ONLY_CHECKED
+from gpuregress.lab.mutating.trials import EQUIVALENT, ONLY_CHECKED
 from tests.kernels.planted import ROOT as ROOT
 from tests.kernels.planted import planted_bugs
 

@@ -18,7 +18,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         plant(bugs.values(), Path(folder))
         selectors = tuple(bug.case for bug in bugs.values())
-        summary = session.run(project.find(Path(folder)), RunRequest(selectors, device="cpu"))
+        summary = session.run(project.find(Path(folder)), selectors, RunRequest(device="cpu"))
     verdicts = {one.case: one for one in summary.verdicts}
     for name, bug in bugs.items():
         one = verdicts[bug.case]

@@ -5,20 +5,23 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
-from gpuregress.foundation.errors import DeviceError, UsageError
+from gpuregress.foundation.errors import DeviceError, StorageError, UsageError
 from gpuregress.foundation.records.audits import AuditReport
 from gpuregress.gpu.records import replace
-from gpuregress.lab.auditing import audit, cases, examination, kept
+from gpuregress.lab.auditing import audit, case_parts, examination
 from gpuregress.lab.auditing.audit import AuditRequest
 from gpuregress.lab.auditing.examination import AuditContext, AuditedJob, AuditPart, Examined, JobVerdicts
 from gpuregress.lab.mutating import results
 from gpuregress.lab.mutating.subject import Subject
 from gpuregress.store import project
-from tests.lab.auditing.records import found
+from gpuregress.toolchain import cache
+from tests.lab.auditing.records import JOBS, SOON, found, verdict
 from tests.workshop import RUN, Workshop
 
 
@@ -80,7 +83,7 @@ def test_a_complete_examination_is_kept_until_the_job_changes(shop: Workshop, mo
     known, digests, asked = SimpleNamespace(cases=(SimpleNamespace(path=path),)), ["first"], list[str]()
     monkeypatch.setattr(audit, "_subjects", lambda *_arguments: {"scale": known})
     monkeypatch.setattr(results, "subject_digest", lambda one: digests[-1] if one is known else "")
-    monkeypatch.setattr(kept, "Subject", SimpleNamespace)
+    monkeypatch.setattr(audit, "Subject", SimpleNamespace)
 
     def examine(jobs: Sequence[AuditedJob]) -> Examined:
         asked.extend(job.name for job in jobs)
@@ -107,10 +110,61 @@ def test_the_subjects_are_the_jobs_whose_cases_pass(shop: Workshop) -> None:
         return Examined(tuple(found(job.name, 1.0) for job in jobs))
 
     assert shop.call(*RUN).exit_code == 1
-    audited(shop, cases.PART, AuditPart("look", 50, 1.0, "", look))
+    audited(shop, case_parts.CASES, AuditPart("look", 50, 1.0, "", look))
     assert "nothing would notice a mutant" in str(seen[0].subjects["scale"]), "it has no baseline yet"
     assert shop.call("accept").exit_code == 0
-    audited(shop, cases.PART, AuditPart("look", 50, 1.0, "", look))
+    audited(shop, case_parts.CASES, AuditPart("look", 50, 1.0, "", look))
     subject = seen[1].subjects["scale"]
     assert isinstance(subject, Subject)
     assert [case.name for case in subject.cases] == [one.case for one in seen[1].clean["scale"].examined]
+
+
+@pytest.fixture
+def stored(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """What was stored, by key; the subjects of both jobs are known."""
+    records: dict[str, Any] = {}
+    monkeypatch.setattr(audit, "Subject", SimpleNamespace)
+    monkeypatch.setattr(results, "subject_digest", lambda _one: "digest")
+    monkeypatch.setattr(cache, "store", lambda key, record, _files: records.__setitem__(key, record))
+    monkeypatch.setattr(cache, "load", records.get)
+    return records
+
+
+@pytest.fixture
+def context(tmp_path: Path) -> AuditContext:
+    subjects: Any = {}
+    for name in ("a", "b"):
+        path = tmp_path / f"{name}.yaml"
+        path.write_text("job: x")
+        subjects[name] = SimpleNamespace(cases=(SimpleNamespace(path=str(path)),))
+    return replace(SOON, subjects=subjects)
+
+
+def test_complete_examinations_alone_are_kept(stored: dict[str, Any], context: AuditContext, tmp_path: Path) -> None:
+    audit.keep_examinations(case_parts.CHECKS, context, (found("a", 0.5), found("b", 1.0, examined=0.5)))
+    audit.keep_examinations(
+        case_parts.CHECKS, context, (found("b", None, why="no time"), found("c", 1.0), found("b", 1.0, why="cut"))
+    )
+    assert len(stored) == 1
+    assert audit.find_kept(case_parts.CHECKS, context, JOBS) == {"a": found("a", 0.5)}
+    assert audit.find_kept(replace(case_parts.CHECKS, name="other"), context, JOBS) == {}
+    assert audit.find_kept(case_parts.CHECKS, replace(context, fresh=True), JOBS) == {}
+    (tmp_path / "a.yaml").write_text("fuzz: {keep: [x]}")
+    assert audit.find_kept(case_parts.CHECKS, context, JOBS) == {}, "the job has changed, and no case of it"
+    (tmp_path / "a.yaml").write_text("job: x")
+    late = replace(context, clean={"a": JobVerdicts((verdict("a/1"),), (verdict("a/2", "skip"),))})
+    assert audit.find_kept(case_parts.CHECKS, late, JOBS) == {}, "its digest knows nothing of the case without a turn"
+
+
+def test_damaged_records_and_a_full_disk(
+    stored: dict[str, Any], context: AuditContext, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    audit.keep_examinations(case_parts.CHECKS, context, (found("a", 0.5),))
+    stored[next(iter(stored))] = {"examination": {"share": "x"}}
+    assert audit.find_kept(case_parts.CHECKS, context, JOBS) == {}
+
+    def full(*_arguments: object) -> None:
+        raise StorageError("no space")
+
+    monkeypatch.setattr(cache, "store", full)
+    audit.keep_examinations(case_parts.CHECKS, context, (found("a", 0.5),))

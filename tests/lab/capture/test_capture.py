@@ -24,6 +24,7 @@ def _capture(
     return library.capture(project, command, choice or Choice(), seconds=seconds)
 
 
+@pytest.mark.slow
 def test_jobs_replay_the_launches_with_the_result_of_the_card(gpu: Path, shop: Workshop) -> None:
     done = _capture(shop.root, gpu, "saxpy", "packed", "wild", "saxpy")
     verdicts = {job.path.stem: job.verdict for job in done.jobs}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import importlib.util
 from pathlib import Path
 
 import pytest
@@ -43,6 +44,7 @@ def test_cupti_is_found_in_the_toolkit_or_told(monkeypatch: pytest.MonkeyPatch, 
     with pytest.raises(HarnessError, match=r"GPUREGRESS_CAPTURE_CUPTI names .*gone\.so"):
         library.find_cupti()
     monkeypatch.delenv("GPUREGRESS_CAPTURE_CUPTI")
-    monkeypatch.setattr(library, "_cupti_folders", lambda: iter([tmp_path]))
+    monkeypatch.setattr(library, "CUPTI_FOLDERS", ())
+    monkeypatch.setattr(importlib.util, "find_spec", lambda _name: None)
     with pytest.raises(HarnessError, match="pip install nvidia-cuda-cupti"):
         library.find_cupti()

@@ -10,7 +10,7 @@ from gpuregress.jobs import plan
 from gpuregress.lab.drafts import kernel, new
 from gpuregress.lab.drafts.compiled import CompiledKernel
 from gpuregress.lab.drafts.kernel import NO_LAUNCH
-from gpuregress.session.compilation import kernel_arguments, sources
+from gpuregress.session import checking, compilation
 from gpuregress.store.project import Project
 
 SOURCES = {
@@ -48,9 +48,9 @@ def test_the_job_that_is_written_passes_check(project: Project, what: str) -> No
     assert made.path == project.configs / "mine.yaml"
     cases = plan.make(project, (str(made.path),)).cases
     assert cases
-    compiled = sources.compile_cases(cases)
+    compiled = compilation.compile_cases(cases)
     assert not [built for built in compiled.values() if isinstance(built, GpuregressError)]
-    kernel_arguments.check(cases, compiled)
+    checking.check_arguments(cases, compiled)
 
 
 def test_pointers_to_const_are_inputs_and_the_others_outputs(project: Project) -> None:

@@ -7,7 +7,7 @@ import pytest
 from gpuregress.foundation.errors import GpuregressError, UsageError
 from gpuregress.jobs import plan
 from gpuregress.lab.drafts import new
-from gpuregress.session.compilation import kernel_arguments, sources
+from gpuregress.session import checking, compilation
 from gpuregress.store.project import Project
 
 SOURCE = """\
@@ -48,9 +48,9 @@ def test_the_jobs_of_all_functions_pass_check(project: Project) -> None:
     ]
     cases = plan.make(project, ()).cases
     assert len(cases) == len(drafts)
-    compiled = sources.compile_cases(cases)
+    compiled = compilation.compile_cases(cases)
     assert not [built for built in compiled.values() if isinstance(built, GpuregressError)]
-    kernel_arguments.check(cases, compiled)
+    checking.check_arguments(cases, compiled)
     found = {case.job: case for case in cases}
     assert found["half_of"].buffers["x"].dtype == "float64"
     assert found["make"].buffers["result"].dtype == "{lo:float32,n:int32}"
@@ -87,6 +87,6 @@ def test_without_a_compiler_an_unknown_type_is_said(project: Project, monkeypatc
     def fail(_source: object) -> None:
         raise GpuregressError("no compiler")
 
-    monkeypatch.setattr(sources, "compile_source", fail)
+    monkeypatch.setattr(compilation, "compile_source", fail)
     (made,) = new.draft_functions(project, header(project), "half_of")
     assert "# real is not known here: name its dtype or fields" in made.path.read_text()

@@ -3,19 +3,84 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from gpuregress.foundation.errors import Interrupted
 from gpuregress.foundation.interrupts import StopSignal
-from gpuregress.lab.commits.commit_runs import RunOptions
+from gpuregress.jobs import plan
+from gpuregress.jobs.spec import load
+from gpuregress.lab.experiment import RunOptions
 from gpuregress.lab.fuzzing import findings
-from gpuregress.lab.fuzzing.candidates import Candidate
+from gpuregress.lab.fuzzing.candidates import Candidate, Space
 from gpuregress.lab.fuzzing.data import EdgeContents
-from gpuregress.lab.fuzzing.findings import FindingWriter
-from gpuregress.lab.fuzzing.trials import PlannedInput, Tried
-from gpuregress.lab.shrinking.failure import Failure
-from gpuregress.lab.shrinking.trials import JobFolder
+from gpuregress.lab.fuzzing.findings import Confirmation, FindingWriter, FuzzTrials, PlannedInput, Tried
+from gpuregress.lab.shrinking.trials import Failure, JobFolder
+from gpuregress.store import project
 from gpuregress.store.project import find
 from tests import fakes
 from tests.workshop import Workshop
+
+
+@pytest.fixture
+def scratch(tmp_path_factory: Any) -> Path:
+    return Path(tmp_path_factory.mktemp("scratch"))
+
+
+def trials(shop: Workshop, scratch: Path, more: str) -> FuzzTrials:
+    path = shop.root / "configs/scale.yaml"
+    path.write_text(path.read_text() + more)
+    here = project.find(shop.root)
+    space = Space(load.load_file(path).document.data, plan.make(here, ["scale"]).cases)
+    return FuzzTrials(space, JobFolder(here, path, RunOptions("cpu"), scratch / "runs"))
+
+
+def test_candidates_are_judged_by_the_job_itself(fake_shop: Workshop, scratch: Path) -> None:
+    made = trials(fake_shop, scratch, "checks: {out: [{range: [0, 198]}]}\n")
+    own = Candidate(0)
+    assert made.plan(own.with_parameter("n", 0)) is None, "a buffer has one element at least"
+    planned = [made.plan(one) for one in (own, own.with_parameter("n", 33), own.with_parameter("n", 101))]
+    found = made.run([one for one in planned if one is not None])
+    assert [one.state for one in found] == ["passed", "passed", "failed"]
+    assert found[2].failure is not None
+    assert found[2].failure.sides == (("out", "check"),)
+    assert not (scratch / "runs").exists()
+    assert made.run([]) == []
+
+
+@pytest.mark.parametrize(
+    ("kernel", "result", "reason"),
+    [("scale", "inputs['x'][40:] * 0 + 1 / 0", "ZeroDivisionError"), ("idle", "inputs['x'] * float('nan')", "nothing")],
+)
+def test_a_reference_without_results_blames_no_kernel(
+    fake_shop: Workshop, scratch: Path, kernel: str, result: str, reason: str
+) -> None:
+    source = fake_shop.root / "kernels/scale.cu"
+    source.write_text(source.read_text().replace("void scale(", f"void {kernel}("))
+    fake_shop.job(("kernel: scale", f"kernel: {kernel}"))
+    fake_shop.write("configs/r.py", f"def f(inputs, case):\n    return {result}\n")
+    made = trials(fake_shop, scratch, "reference: {out: 'r.py:f'}\n")
+    planned = made.plan(Candidate(0))
+    assert planned is not None
+    (found,) = made.run([planned])
+    assert found.state == "not run"
+    assert reason in found.reason
+
+
+def test_only_the_same_kind_of_failure_confirms(fake_shop: Workshop, tmp_path_factory: Any) -> None:
+    path = fake_shop.job()
+    scratch = Path(tmp_path_factory.mktemp("scratch"))
+    folder = JobFolder(find(fake_shop.root), path, RunOptions("cpu"), scratch / "runs", coverage=True)
+    target = fake_shop.root / "configs/fuzz"
+    job = {**load.load_file(path).document.data, "job": "scale-fuzz-1", "source": "../../kernels/scale.cu"}
+    confirmation = Confirmation(folder, target)
+    kind = Failure("differ", sides=(("out", "check"),))
+    assert confirmation.fails({**job, "checks": {"out": [{"range": [0, 1]}]}}, kind)
+    assert not confirmation.fails({**job, "checks": {"out": [{"range": [0, 1]}]}}, Failure("fault", "trap"))
+    assert not confirmation.fails(job, kind)
+    assert not confirmation.fails({**job, "source": 3}, kind)
+    assert not target.exists()
+    assert not folder.runs.exists()
+
 
 NAN = EdgeContents("x", "all NaN", {"value": float("nan")}, "special")
 INFINITE = EdgeContents("x", "infinities", {"choice": [1.0, float("-inf")]}, "special")

@@ -8,12 +8,14 @@ from typing import Any
 import pytest
 
 from gpuregress.foundation.errors import Interrupted, JobErrors, UsageError
-from gpuregress.lab.commits.commit_runs import RunOptions
+from gpuregress.foundation.records import BoundCount, BranchCount, Coverage, FileCoverage, LoopCount
+from gpuregress.lab.experiment import RunOptions
 from gpuregress.lab.fuzzing import fuzz
-from gpuregress.lab.fuzzing.fuzz import FuzzReport, FuzzRequest
-from gpuregress.lab.fuzzing.trials import FuzzTrials
+from gpuregress.lab.fuzzing.candidates import Candidate
+from gpuregress.lab.fuzzing.findings import FuzzTrials
+from gpuregress.lab.fuzzing.fuzz import Corpus, FuzzReport, FuzzRequest, features
 from gpuregress.store import project
-from tests.lab.commits.git_projects import everything
+from tests.lab.revisions.git_projects import everything
 from tests.workshop import RUN, Workshop
 
 CHECK = "checks: {out: [{range: [0, 198]}]}\n"
@@ -29,7 +31,7 @@ def judged(shop: Workshop, more: str = CHECK, *changes: tuple[str, str]) -> None
 
 
 def test_a_failure_becomes_a_job(fake_shop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fuzz, "_SHRINK_S", 0.0)
+    monkeypatch.setattr(fuzz, "SHRINK_S", 0.0)
     judged(fake_shop)
     report = fuzzed(fake_shop, keep=("x",), limit=6)
     (found,) = report.failures
@@ -90,7 +92,7 @@ def test_what_the_job_keeps_stays(fake_shop: Workshop) -> None:
 
 def test_an_interruption_keeps_what_was_found(fake_shop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
     judged(fake_shop)
-    monkeypatch.setattr(fuzz, "_SHRINK_S", 0.0)
+    monkeypatch.setattr(fuzz, "SHRINK_S", 0.0)
     run, batches = FuzzTrials.run, []
 
     def interrupted(trials: FuzzTrials, batch: Any) -> Any:
@@ -103,3 +105,34 @@ def test_an_interruption_keeps_what_was_found(fake_shop: Workshop, monkeypatch: 
     report = fuzzed(fake_shop, keep=("x",))
     assert report.interrupted
     assert [Path(one.path).name for one in report.failures] == ["scale-1.yaml"]
+
+
+def coverage(*lines: tuple[int, int], taken: int = 0) -> Coverage:
+    branches = (BranchCount(3, 1, taken, 2),)
+    loops = (LoopCount(5, 1, None, 1, 0),)
+    return Coverage((FileCoverage("k.cu", lines, branches, loops, (BoundCount(6, 1, "lt", "i", "n", 1, 0, 9),)),))
+
+
+def test_features_of_what_was_reached() -> None:
+    assert set(features(coverage((1, 2), (2, 0)))) == {
+        ("k.cu", "line", 1),
+        ("k.cu", "branch", 3, 1, "branch", "", 1),
+        ("k.cu", "loop", 5, 1, 0, "once"),
+        ("k.cu", "bound", 6, 1, "i", "n", 0),
+    }
+
+
+def test_only_what_reaches_something_new_is_kept() -> None:
+    corpus, first, other = Corpus(), Candidate(0), Candidate(1)
+    assert corpus.add(first, coverage((1, 2)))
+    assert not corpus.add(other, coverage((1, 7)))
+    assert corpus.inputs == [first]
+    assert corpus.add(other, coverage((1, 1), taken=1))
+    assert corpus.inputs == [first, other]
+
+
+def test_without_coverage_the_first_is_kept() -> None:
+    corpus = Corpus()
+    assert not corpus.add(Candidate(0), None)
+    assert not corpus.add(Candidate(1), None)
+    assert corpus.inputs == [Candidate(0)]

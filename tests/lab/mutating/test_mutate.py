@@ -4,28 +4,31 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
+from contextlib import nullcontext
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from gpuregress.foundation.errors import GpuregressError, Interrupted, UsageError
+from gpuregress.foundation.records import Case
 from gpuregress.gpu.records import replace
 from gpuregress.jobs import plan
 from gpuregress.judge import verdict
 from gpuregress.lab import calibrate
 from gpuregress.lab.calibrate import Calibration, Proposal
 from gpuregress.lab.mutating import mutate
+from gpuregress.lab.mutating.mutants import Edit, Mutant
 from gpuregress.lab.mutating.mutate import Campaign, MutateRequest, MutationReport
 from gpuregress.lab.mutating.programs import Variation
-from gpuregress.lab.mutating.race_checks import RACE
-from gpuregress.lab.mutating.states import ONLY_CHECKED, TrialState
 from gpuregress.lab.mutating.subject import NothingNoticed
-from gpuregress.lab.mutating.trials import TrialResult
-from gpuregress.lab.mutation.mutants import Edit, Mutant
-from gpuregress.session.events import Advanced, Event
+from gpuregress.lab.mutating.survivors import RACE
+from gpuregress.lab.mutating.trials import ONLY_CHECKED, TrialResult, TrialState
+from gpuregress.session.events import Advanced, Event, ignore
 from gpuregress.store import project
 from gpuregress.store.project import Project
+from tests.cli.runs.test_mutate import REPORT
 from tests.lab.mutating.test_programs import subject_of
 from tests.workshop import RUN, Workshop
 
@@ -299,3 +302,21 @@ def test_results_are_not_lost_where_no_tolerance_can_be_told(
     campaign._on_result(0, TrialResult("survived", changed=("k",)))
     report = campaign.report(1, 0, 1.0, campaign.tolerance())
     assert (report.tolerance, report.interrupted, len(report.survived)) == (lines, is_interrupted, 1)
+
+
+def test_an_interrupted_job_is_the_last_one(shop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
+    shop.job(name="other")
+    where, told = project.find(shop.root), replace(REPORT, interrupted=True)
+    monkeypatch.setattr(mutate, "mutate", lambda *_arguments, **_more: told)
+    assert list(mutate.mutate_each(where, ["*"], MutateRequest(), lambda: nullcontext(ignore))) == [told]
+
+    def stopped(_project: Any, cases: Sequence[Case], _request: Any, **_more: Any) -> Any:
+        if cases[0].job == "scale":
+            raise Interrupted("interrupted")
+        return REPORT
+
+    monkeypatch.setattr(mutate, "mutate", stopped)
+    going = mutate.mutate_each(where, ["*"], MutateRequest(), lambda: nullcontext(ignore))
+    assert next(going) == REPORT
+    with pytest.raises(Interrupted):
+        next(going)

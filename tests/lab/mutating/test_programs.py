@@ -12,7 +12,7 @@ from gpuregress.foundation.records import Program, Source
 from gpuregress.gpu.records import replace
 from gpuregress.lab.mutating.programs import MutatedPrograms, Variation
 from gpuregress.lab.mutating.subject import Subject
-from gpuregress.session.compilation.builder import source_key
+from gpuregress.session.compilation import source_key
 from gpuregress.store.project import Project
 from gpuregress.virtual_gpu.compilation import object_cache
 from tests import fakes

@@ -28,8 +28,7 @@ from gpuregress.judge import verdict
 from gpuregress.judge.accepted import AcceptedDumps
 from gpuregress.lab.mutating.programs import Variation
 from gpuregress.lab.mutating.results import ResultCache, subject_digest
-from gpuregress.lab.mutating.states import REPRODUCIBLE, TrialState
-from gpuregress.lab.mutating.trials import TrialResult
+from gpuregress.lab.mutating.trials import REPRODUCIBLE, TrialResult, TrialState
 from gpuregress.toolchain import cache
 from tests.lab.mutating.test_programs import subject_of
 
@@ -174,7 +173,7 @@ def test_another_version_of_a_package_renews_them(tmp_path: Path, monkeypatch: p
     subject = replace(subject, cases=(case,))
     ResultCache(subject).keep(change, TrialResult("killed"))
     assert ResultCache(subject).find(change) == TrialResult("killed")
-    monkeypatch.setattr("gpuregress.toolchain.python_kernels.source_inputs._version", lambda _package: "0.0.1")
+    monkeypatch.setattr("importlib.metadata.version", lambda _package: "0.0.1")
     assert ResultCache(subject).find(change) is None
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import pytest
@@ -15,7 +14,6 @@ from gpuregress.judge import verdict
 from gpuregress.lab.mutating import subject as subjects
 from gpuregress.lab.mutating.subject import NothingNoticed
 from gpuregress.session.events import ignore
-from gpuregress.session.run_request import Machinery
 from gpuregress.store import project
 from gpuregress.store.project import Project
 from gpuregress.toolchain import cache
@@ -25,8 +23,7 @@ from tests.workshop import Workshop, accepted, change
 
 def prepare(shop: Workshop, selector: str, folder: Path) -> subjects.Subject:
     where = project.find(shop.root)
-    machinery = Machinery(command=(sys.executable, "-m", "tests.fake_worker"))
-    return subjects.prepare(where, plan.make(where, [selector]).cases, folder, ignore, machinery)
+    return subjects.prepare(where, plan.make(where, [selector]).cases, folder, ignore)
 
 
 def test_cases_that_pass_and_their_mutants(

@@ -5,10 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
-from gpuregress.foundation.errors import CompileError, GpuregressError
+from gpuregress.foundation.errors import CompileError, CompilerStopped, GpuregressError, HarnessError, UnsupportedError
 from gpuregress.foundation.interrupts import StopSignal
 from gpuregress.foundation.records import (
     Case,
@@ -33,11 +34,11 @@ from gpuregress.judge.accepted import AcceptedDumps
 from gpuregress.judge.agreement import GroupMember
 from gpuregress.judge.judge import Judge
 from gpuregress.judge.user_code import UserCodeProcess
+from gpuregress.lab.mutating import trials as states
 from gpuregress.lab.mutating.programs import MutatedPrograms, Variation
-from gpuregress.lab.mutating.states import TrialState
 from gpuregress.lab.mutating.subject import Subject
-from gpuregress.lab.mutating.trials import MutantTrials, TrialResult
-from gpuregress.session.compilation.builder import CasePrograms, source_key
+from gpuregress.lab.mutating.trials import MutantTrials, TrialResult, TrialState
+from gpuregress.session.compilation import CasePrograms, source_key
 from gpuregress.store.project import Project
 from gpuregress.toolchain import cache
 from tests import fakes
@@ -470,3 +471,39 @@ def test_what_has_begun_ends_soon_after_the_end_of_the_time(
     assert not taken(trials)
     assert results == [TrialResult("cut", seconds=1.0)]
     assert trials.is_over
+
+
+@pytest.mark.parametrize(
+    ("error", "state"),
+    [
+        (CompileError("k.cu(1): error"), "not valid"),
+        (UnsupportedError("no such form"), "not valid"),
+        (CompilerStopped("not compiled after 600 s"), "trouble"),
+        (HarnessError("the disk is full"), "trouble"),
+    ],
+)
+def test_a_program_that_is_not_there(error: GpuregressError, state: str) -> None:
+    assert states.state_of_error(error) == state
+
+
+@pytest.mark.parametrize(
+    ("status", "kind", "state"),
+    [
+        ("differ", "", "killed"),
+        ("fault", "trap", "killed"),
+        ("fault", "crash", "trouble"),
+        ("timeout", "timeout", "timed out"),
+        ("error", "", "trouble"),
+    ],
+)
+def test_a_case_that_does_not_pass(status: Status, kind: str, state: str) -> None:
+    case = fakes.case("double")
+    reached = replace(verdict.skipped(case, ""), status=status)
+    fault = Fault(kind, "") if kind else None
+    assert states.state_of_verdict(reached, Outcome(case.name, "done", fault)) == state
+
+
+def test_every_state_has_its_list() -> None:
+    assert set(states.LISTS) == set(get_args(TrialState))
+    assert set(states.LISTS.values()) == set(get_args(states.Listed))
+    assert set(states.NOTICED) | {*states.ALIVE, *states.SAME} | set(states.UNUSABLE) == set(get_args(TrialState))

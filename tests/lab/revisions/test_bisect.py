@@ -8,11 +8,11 @@ import pytest
 
 from gpuregress.foundation.errors import NothingToDo, UsageError
 from gpuregress.foundation.records import Status, Verdict
-from gpuregress.lab.commits.commit_runs import RunOptions
+from gpuregress.lab.experiment import RunOptions
 from gpuregress.lab.revisions import bisect
 from gpuregress.lab.revisions.bisect import Bisection
 from gpuregress.store import project
-from tests.lab.commits.git_projects import commit, everything, factors, faulting, git, start
+from tests.lab.revisions.git_projects import commit, everything, factors, faulting, git, start
 from tests.workshop import KERNEL, Workshop
 
 

@@ -7,13 +7,13 @@ import pytest
 from gpuregress.foundation.errors import NothingToDo
 from gpuregress.jobs import plan
 from gpuregress.jobs.plan import Plan
-from gpuregress.lab.commits.commit_runs import RunOptions
+from gpuregress.lab.experiment import RunOptions
 from gpuregress.lab.revisions import diff
 from gpuregress.lab.revisions.diff import Differences
-from gpuregress.session.accepting import accept
+from gpuregress.session import accepting
 from gpuregress.store import project
 from tests import fakes
-from tests.lab.commits.git_projects import commit, everything, factors, faulting
+from tests.lab.revisions.git_projects import commit, everything, factors, faulting
 from tests.session.bench import Bench
 from tests.workshop import Workshop
 
@@ -32,7 +32,7 @@ def test_revisions_are_found_in_baselines_and_runs(bench: Bench, monkeypatch: py
     case = fakes.case("count")
     monkeypatch.setattr(plan, "make", lambda *_arguments: Plan((case,)))
     bench.run(case)
-    accept.accept(bench.project)
+    accepting.accept(bench.project)
     bench.run(fakes.case("count", "count", name=case.name, revision="1.5"))
     actual = diff.compare_revisions(bench.project, "baseline", "1.5")
     assert (actual.verdicts[0].status, actual.exit_code) == ("differ", 1)

@@ -13,10 +13,9 @@ from hypothesis import strategies as st
 
 from gpuregress.foundation.errors import Interrupted
 from gpuregress.foundation.records import Buffer, Case, Fill, NoOptions
-from gpuregress.lab.shrinking.failure import Failure
-from gpuregress.lab.shrinking.numbers import Job
 from gpuregress.lab.shrinking.reduction import Reduction, elements
-from gpuregress.lab.shrinking.trials import Trial
+from gpuregress.lab.shrinking.simpler_jobs import Job
+from gpuregress.lab.shrinking.trials import Failure, Trial
 from tests import fakes
 
 KIND = Failure("differ", sides=(("out", "reference"),))
@@ -117,3 +116,18 @@ def test_the_best_so_far_is_kept(oracle: int, seconds: float, why: str) -> None:
 
 def test_elements_of_the_inputs() -> None:
     assert elements(fakes.case("double", count=8)) == 8
+
+
+@pytest.mark.parametrize(("status", "keys"), [("differ", set[str]()), ("timeout", {"limits"})])
+def test_the_limit_that_ends_a_hang_stays(status: str, keys: set[str]) -> None:
+    kind = Failure(status)
+    job: Job = {"job": "j", "parameters": {"n": [1]}, "buffers": {"x": {"fill": "zeros"}}}
+    first = Trial({**job, "limits": {"timeout": 1}, "retries": 3}, case_of(job), kind)
+
+    class Failing(Oracle):
+        def trial(self, job: Job) -> Trial:
+            return Trial(job, case_of(job), kind)
+
+    search = Reduction(Failing(lambda _numbers, _fill: True), first, kind, time.monotonic() + 60, lambda _line: None)
+    search.run()
+    assert set(search.job) - set(job) == keys

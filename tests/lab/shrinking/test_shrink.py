@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from gpuregress.foundation.errors import HarnessError, NothingToDo, UsageError
-from gpuregress.lab.commits.commit_runs import RunOptions
+from gpuregress.lab.experiment import RunOptions
 from gpuregress.lab.shrinking import shrink
 from gpuregress.lab.shrinking.shrink import ShrinkRequest, Shrunk
 from gpuregress.store import project
-from tests.lab.commits.git_projects import everything, faulting
+from tests.lab.revisions.git_projects import everything, faulting
 from tests.workshop import Workshop, accepted
 
 CPU = RunOptions("cpu")
@@ -39,6 +39,22 @@ def test_the_smallest_parameter_that_fails_a_check(fake_shop: Workshop) -> None:
     assert "\nparameters:\n  n: [52]\n" in done.text
     assert "# n: 1000 → 52\n" in done.text
     assert everything(fake_shop.root) == before
+
+
+def test_the_smallest_job_has_no_keys_that_do_not_matter(fake_shop: Workshop) -> None:
+    judged(
+        fake_shop,
+        f"{RANGE}retries: 2\nschedules: 2\nlimits: {{timeout: 20}}\nlaunch_digests: off\ntwins: [cpu, cuda]\n",
+    )
+    text = shrunk(fake_shop).text
+    keys = [line.partition(":")[0] for line in text.splitlines() if line[0] not in "# "]
+    assert keys == ["job", "source", "parameters", "buffers", "launches", "checks"]
+
+
+def test_a_failure_that_is_known_is_shrunk_like_any(fake_shop: Workshop) -> None:
+    judged(fake_shop, f"{RANGE}known_failing: {{until: 2099-01-01, why: a bug, status: differ}}\n")
+    done = shrunk(fake_shop)
+    assert (done.changes[0], "known_failing" in done.text) == ("n: 1000 → 52", False)
 
 
 def test_the_written_job_fails_where_it_stands(fake_shop: Workshop) -> None:

@@ -5,11 +5,68 @@ from typing import Any
 
 from gpuregress.foundation.document import reader
 from gpuregress.foundation.interrupts import StopSignal
-from gpuregress.lab.commits.commit_runs import RunOptions
-from gpuregress.lab.shrinking.trials import JobFolder, Trials
+from gpuregress.foundation.records import BufferVerdict, Comparison, Fault, Outcome, Verdict
+from gpuregress.gpu.records import replace
+from gpuregress.lab.experiment import RunOptions
+from gpuregress.lab.shrinking.trials import Failure, JobFolder, Trials, failure_of
 from gpuregress.store import project
-from tests.lab.commits.git_projects import everything
+from tests import fakes
+from tests.lab.revisions.git_projects import everything
 from tests.workshop import Workshop
+
+CASE = fakes.case("double", "fault")
+
+
+def faulted(kind: str, message: str, position: int | None = 1) -> Verdict:
+    outcome = Outcome(CASE.name, "fault", Fault(kind, message, position=position))
+    return Verdict("fake", CASE.name, "fault", f"{kind}: {message}", outcome=outcome)
+
+
+def compared(*failing: tuple[str, str]) -> Verdict:
+    buffers = tuple(
+        BufferVerdict(name, "differ", comparisons=(Comparison(name, against, "", same=False, identical=False, of=1),))
+        for name, against in failing
+    )
+    return Verdict("fake", CASE.name, "differ", "out: 1 of 1 differ", buffers=buffers)
+
+
+def test_what_is_no_failure() -> None:
+    assert failure_of(CASE, None) is None
+    for status in ("pass", "new", "error", "skip"):
+        assert failure_of(CASE, replace(compared(), status=status)) is None
+
+
+def test_a_fault_is_of_a_kind_in_a_kernel_at_a_buffer() -> None:
+    one = failure_of(CASE, faulted("out-of-bounds", "write to out[8]"))
+    assert one == Failure(
+        "fault", "out-of-bounds", "fault", frozenset({"out"}), message="out-of-bounds: write to out[8]"
+    )
+    assert one.is_same(failure_of(CASE, faulted("out-of-bounds", "write to out[3]")))
+    assert not one.is_same(failure_of(CASE, faulted("out-of-bounds", "write to x[3]")))
+    assert not one.is_same(failure_of(CASE, faulted("out-of-bounds", "write to out[3]", position=0)))
+    assert not one.is_same(failure_of(CASE, faulted("misaligned", "write to out[3]")))
+    assert not one.is_same(failure_of(CASE, compared(("out", "reference"))))
+    assert not one.is_same(None)
+    assert one.without_baseline() == one
+
+
+def test_a_difference_is_of_a_buffer_against_something() -> None:
+    one = failure_of(CASE, compared(("out", "reference"), ("x", "check")))
+    assert one is not None
+    assert one.is_same(failure_of(CASE, compared(("x", "check"), ("out", "reference"))))
+    assert not one.is_same(failure_of(CASE, compared(("x", "check"))))
+    assert not one.is_same(failure_of(CASE, compared(("out", "baseline"))))
+
+
+def test_without_the_baseline_the_other_comparisons_are_left() -> None:
+    one = failure_of(CASE, compared(("out", "baseline"), ("x", "check")))
+    assert one is not None
+    left = one.without_baseline()
+    assert left is not None
+    assert left.sides == (("x", "check"),)
+    only = failure_of(CASE, compared(("out", "baseline"), ("out", "first"), ("out", "agree")))
+    assert only is not None
+    assert only.without_baseline() is None
 
 
 def trials(shop: Workshop, scratch: Path) -> tuple[Trials, dict[str, Any]]:

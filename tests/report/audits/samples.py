@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gpuregress.foundation.records.audits import AuditEvidence, AuditReport, JobExamination, PartResult
-from gpuregress.lab.auditing import grades
+from gpuregress.lab.auditing import examination
 
 SURVIVOR = AuditEvidence("unnoticed", "no case noticed: boundary in k.cu:3: `i < n`", ("@@ -3 +3 @@", "-a", "+<b>"))
 CASES = PartResult(
@@ -28,5 +28,5 @@ MUTANTS = PartResult(
 
 def report() -> AuditReport:
     parts = (CASES, MUTANTS)
-    graded = tuple(grades.of_job(job, parts) for job in ("sum", "max"))
-    return AuditReport(1, grades.lowest(graded), graded, parts, 600.0, 12.5, notes=("a note",))
+    graded = tuple(examination.grade_of(job, parts) for job in ("sum", "max"))
+    return AuditReport(1, examination.lowest(graded), graded, parts, 600.0, 12.5, notes=("a note",))

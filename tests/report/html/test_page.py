@@ -8,6 +8,7 @@ import itertools
 import json
 import re
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -162,6 +163,7 @@ def test_where_all_is_well_the_grid_is_folded() -> None:
     assert "open" not in tree(page).first("section", aria_labelledby="parameters").first("details").attributes
 
 
+@pytest.mark.slow
 def test_ten_thousand_cases_of_which_nine_thousand_fail_are_small() -> None:
     run = samples.many(1000, 9000, jobs=40)
     page = html.render(run)

@@ -37,7 +37,7 @@ def test_a_sendmail_that_fails_is_said(tmp_path: Path, monkeypatch: pytest.Monke
 
 def test_a_host_without_sendmail_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setattr(mail, "_FOLDERS", (str(tmp_path),))
+    monkeypatch.setattr(mail, "FOLDERS", (str(tmp_path),))
     assert "there is no sendmail" in mail.send(("root",), NOTICE)
 
 

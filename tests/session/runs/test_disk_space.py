@@ -12,7 +12,8 @@ from gpuregress.foundation.errors import StorageError
 from gpuregress.foundation.records import Buffer, Case, CaseSettings, Launch, Rule, Source
 from gpuregress.session.runs import disk_space, run_folders
 from gpuregress.store.dumps import writer
-from gpuregress.store.project import Project, Settings
+from gpuregress.store.project import Project
+from gpuregress.store.settings import Settings
 from tests.session.runs.test_retention import made
 
 MEGABYTE = 1 << 20

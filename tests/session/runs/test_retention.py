@@ -13,7 +13,8 @@ from gpuregress.session import missing_cases
 from gpuregress.session.missing_cases import LastNight
 from gpuregress.session.runs import journal, retention, run_folders
 from gpuregress.store.history import History
-from gpuregress.store.project import Project, Settings
+from gpuregress.store.project import Project
+from gpuregress.store.settings import Settings
 
 MEGABYTE = 1 << 20
 

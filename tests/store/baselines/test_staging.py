@@ -225,7 +225,7 @@ def fetched(store: BaselineStore, which: str = "dumps") -> list[float]:
 
 @pytest.mark.parametrize("is_moved", [False, True])
 @pytest.mark.parametrize("step", REMOTE_STEPS)
-@pytest.mark.parametrize("nth", [1, 2])
+@pytest.mark.parametrize("nth", [1, pytest.param(2, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("when", ["before", "after"])
 def test_killed_at_each_step_with_remote_dumps(
     far: BaselineStore,

@@ -31,5 +31,5 @@ def test_padding_counts_as_zero(monkeypatch: pytest.MonkeyPatch) -> None:
     clean[:, 1:4] = 0
     expected = xxhash.xxh3_128(clean.tobytes()).hexdigest()
     assert digest.of_array(array, element) == expected
-    monkeypatch.setattr(digest, "_PIECE", 2)
+    monkeypatch.setattr(digest, "PIECE", 2)
     assert digest.of_array(array, element) == expected

@@ -34,7 +34,7 @@ def differences(first: Path, second: Path) -> line_diff.ElementPairs:
     pieces = list(line_diff.pairs(first, second))
     pieces = pieces or [line_diff.ElementPairs(np.zeros(0, np.int64), np.zeros(0, "<f4"), np.zeros(0, "<f4"))]
     return line_diff.ElementPairs(
-        *(np.concatenate([getattr(one, side) for one in pieces]) for side in line_diff.ElementPairs.__slots__)
+        *(np.concatenate([getattr(one, side) for one in pieces]) for side in line_diff.ElementPairs.__struct_fields__)
     )
 
 
@@ -70,12 +70,12 @@ def test_against_reading_both(
     """Whatever the lines, the block size, the way taken, and the sizes of compressed frames."""
     first, second = [a for a, _ in pairs], [b or a for a, b in pairs]
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(line_diff, "_LARGE", block)
-        patch.setattr(line_diff, "_SMALL", 2)
-        patch.setattr(line_diff, "_ENOUGH", 3)
+        patch.setattr(line_diff, "LARGE", block)
+        patch.setattr(line_diff, "SMALL", 2)
+        patch.setattr(line_diff, "ENOUGH", 3)
         patch.setattr(line_diff, "DENSE", dense)
-        patch.setattr(line_diff, "_RELEASE", piece)
-        patch.setattr(line_diff, "_MOST_LINES", 1 + piece // 20)
+        patch.setattr(line_diff, "RELEASE", piece)
+        patch.setattr(line_diff, "MOST_LINES", 1 + piece // 20)
         patch.setattr(reader, "PIECE_BYTES", piece)
         patch.setattr("gpuregress.foundation.storage.compressed.FRAME_BYTES", frame)
         a = write(Path(folder), "a.1", first, compress=forms[0])
@@ -96,7 +96,7 @@ def test_many_lines(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, share: float, forms: tuple[int | None, int | None]
 ) -> None:
     monkeypatch.setattr("gpuregress.foundation.storage.compressed.FRAME_BYTES", 10_000)
-    monkeypatch.setattr(line_diff, "_RELEASE", 50_000)
+    monkeypatch.setattr(line_diff, "RELEASE", 50_000)
     monkeypatch.setattr(reader, "PIECE_BYTES", 30_000)
     rng = np.random.default_rng(5)
     first = rng.standard_normal(100_000).astype("<f4")
@@ -164,7 +164,7 @@ def test_damage_is_an_error_not_a_difference(
     *,
     compress: bool,
 ) -> None:
-    monkeypatch.setattr(line_diff, "_ENOUGH", 0)
+    monkeypatch.setattr(line_diff, "ENOUGH", 0)
     monkeypatch.setattr("gpuregress.foundation.storage.compressed.FRAME_BYTES", 30)
     monkeypatch.setattr(line_diff, "DENSE", dense)
     good, bad = write(tmp_path, "a.1", ["1.0", "2.0", "3.0"]), tmp_path / "b.1"

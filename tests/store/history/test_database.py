@@ -26,7 +26,7 @@ def test_a_file_opened_for_reading_stays_as_it_is(tmp_path: Path) -> None:
 
 
 def test_damage_in_a_large_file_is_found_when_it_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(database, "_CHECKED_BYTES", 0)
+    monkeypatch.setattr(database, "CHECKED_BYTES", 0)
     path = tmp_path / "history.sqlite"
     with History(path) as history:
         history.add(night(1, {f"case{n}": "pass" for n in range(500)}))

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import pytest
+
 from gpuregress.toolchain import nvrtc
 from gpuregress.toolchain.headers import virtual_headers
 from tests.toolchain.conftest import Write
@@ -9,6 +11,7 @@ def _compile(write: Write, text: str, **settings: object) -> nvrtc.NvrtcResult:
     return nvrtc.compile_source(write(text, **settings), text)
 
 
+@pytest.mark.slow
 def test_ordinary_host_headers_are_there(write: Write) -> None:
     includes = "".join(f"#include <{name}>\n" for name in virtual_headers.HEADERS if "/" not in name)
     text = (

@@ -63,7 +63,7 @@ def source(bodies: dict[str, str]) -> str:
     return "\n".join(f"{head.format(name)} {body} }}" for name, body in bodies.items())
 
 
-@pytest.fixture(scope="module", params=[True, False], ids=["small", "optimised"])
+@pytest.fixture(scope="module", params=[True, pytest.param(False, marks=pytest.mark.slow)], ids=["small", "optimised"])
 def program(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Running:
     text = source({name: body for name, (body, _) in BODIES.items()})
     return Running(tmp_path_factory.mktemp("races"), text, is_small=request.param, checks=("races",))

@@ -33,6 +33,11 @@ KERNEL = """\
 """
 
 
+@pytest.fixture(scope="module")
+def llvm_passes() -> None:
+    """With them: they are what is tested."""
+
+
 def is_equivalent(before: str, after: str, kernel: str = KERNEL) -> bool:
     assert before in kernel
     return object_cache.is_equivalent(kernel, kernel.replace(before, after), ["k"])

@@ -60,8 +60,8 @@ def test_contention_is_the_most_updates_of_one_address() -> None:
 
 
 def test_many_rows_take_chunks_and_are_combined_on_the_way(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(exact_costs, "_FIRST_WORDS", 30)
-    monkeypatch.setattr(exact_costs, "_FLUSH_WORDS", 1000)
+    monkeypatch.setattr(exact_costs, "FIRST_WORDS", 30)
+    monkeypatch.setattr(exact_costs, "FLUSH_WORDS", 1000)
     rows = [(32 * way + lane, 0, GLOBAL + 4 * lane) for way in range(1, 60) for lane in range(32)]
     counts = _traced(_stretch("load.global", "load"), rows)
     # Here rows are combined in the middle of a warp's way, which compiled code never asks for.
@@ -70,8 +70,8 @@ def test_many_rows_take_chunks_and_are_combined_on_the_way(monkeypatch: pytest.M
 
 
 def test_a_warp_with_too_many_rows_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(exact_costs, "_FIRST_WORDS", 30)
-    monkeypatch.setattr(exact_costs, "_MOST_WORDS", 50)
+    monkeypatch.setattr(exact_costs, "FIRST_WORDS", 30)
+    monkeypatch.setattr(exact_costs, "MOST_WORDS", 50)
     machine = Machine()
     trace = exact_costs.WarpTrace(machine, [_stretch("load.global", "load")])
     for _ in range(4):

@@ -25,7 +25,7 @@ def _bits(kind: str) -> st.SearchStrategy[int]:
     return st.one_of(st.integers(0, top), near, st.sampled_from(edges(kind)))
 
 
-@settings(max_examples=500)
+@settings(max_examples=200)
 @given(st.data())
 def test_any_operands_give_what_the_oracle_says(data: st.DataObject) -> None:
     name, kernel, form = _CHOSEN[data.draw(st.integers(0, len(_CHOSEN) - 1))]

@@ -23,6 +23,7 @@ from gpuregress.store import project
 from gpuregress.store.baselines import BaselineStore
 from gpuregress.virtual_gpu.parallel import cores, partition
 from gpuregress.virtual_gpu.runtime.machine_layout import Machine
+from tests.slow_cases import some_slow
 
 ROOT = Path(__file__).parents[3]
 UNCUT = dict.fromkeys(("compact", "dot", "histogram", "langdon_counter", "nearest"), "atomics in global memory")
@@ -79,7 +80,10 @@ def run(case: Case, count: int) -> tuple[dict[str, str], list[int]]:
     return {dump.buffer: dump.digest for dump in outcome.dumps}, cut
 
 
-@pytest.mark.parametrize("job", sorted(JOBS))
+SLOW = {*UNCUT, "bitonic", "gp", "morton", "nbody"}
+
+
+@pytest.mark.parametrize("job", some_slow(sorted(JOBS), SLOW))
 def test_cut_with_the_same_bytes(job: str) -> None:
     several = [3] if job in UNCUT else [2, 3, 5]
     cases = [(JOBS[job][-1], several)] if len(JOBS[job]) == 1 else [(JOBS[job][0], [3]), (JOBS[job][-1], several)]

@@ -150,7 +150,7 @@ def footprints(draw: st.DrawFn) -> Footprint:
     return Footprint(tuple(make.nodes), loops, joins, tuple(accesses), bool(loops))
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(
     footprint=footprints(),
     grid=st.sampled_from([(4, 1, 1), (6, 1, 1), (2, 3, 1), (3, 2, 1), (8, 1, 1), (3, 3, 1), (2, 1, 3)]),

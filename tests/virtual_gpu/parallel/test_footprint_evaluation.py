@@ -17,7 +17,7 @@ from tests.virtual_gpu.parallel import enumerated
 from tests.virtual_gpu.parallel.test_dependence import footprints
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(
     footprint=footprints(),
     grid=st.sampled_from([(4, 1, 1), (2, 3, 1)]),

@@ -285,7 +285,7 @@ _INDEXES = st.sampled_from(
 )
 
 
-@settings(max_examples=20)
+@settings(max_examples=10)
 @given(
     written=_INDEXES,
     read=_INDEXES,

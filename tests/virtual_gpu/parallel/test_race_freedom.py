@@ -20,7 +20,7 @@ from tests.virtual_gpu.parallel import enumerated
 from tests.virtual_gpu.parallel.test_dependence import footprints
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(
     footprint=footprints(),
     grid=st.sampled_from([(4, 1, 1), (2, 3, 1), (8, 1, 1)]),

@@ -15,7 +15,7 @@ def _info(mnemonic: str) -> opcode_table.OpcodeInfo:
 
 
 def test_no_form_has_two_rows() -> None:
-    names = Counter(name for names in opcode_table._ROWS for name in names.split())
+    names = Counter(name for names in opcode_table.ROWS for name in names.split())
     assert [name for name, count in names.items() if count > 1] == []
 
 
@@ -36,9 +36,9 @@ def test_nothing_is_concluded_of_an_opcode_without_a_row() -> None:
     assert UNKNOWN.result is ResultKind.VARYING
 
 
-@pytest.mark.parametrize("names", opcode_table._ROWS)
+@pytest.mark.parametrize("names", opcode_table.ROWS)
 def test_the_properties_of_a_row_fit_each_other(names: str) -> None:
-    row = opcode_table._ROWS[names]
+    row = opcode_table.ROWS[names]
     assert not (row.result is ResultKind.PURE and row.memory is not MemoryEffect.NONE)
     assert not (row.is_cheap and row.result is not ResultKind.PURE)
     assert not (row.control is not Control.NEXT and row.result is not ResultKind.NONE)

@@ -23,6 +23,11 @@ extern "C" __global__ void scan(const float* in, float* out) {
 """
 
 
+@pytest.fixture(scope="module")
+def llvm_passes() -> None:
+    """With them: they are what is tested."""
+
+
 def _bits(folder: Path) -> bytes:
     run = Running(folder, SOURCE, is_small=False)
     data = run.put("in", np.linspace(-3, 3, 64, dtype=np.float32))

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from hypothesis import given
-from hypothesis import strategies as st
-
 from gpuregress.virtual_gpu.runtime import device_heap
 from gpuregress.virtual_gpu.runtime.machine_layout import (
     FIRST_REGION,
@@ -13,14 +10,6 @@ from gpuregress.virtual_gpu.runtime.machine_layout import (
     REGION_SHIFT,
     region_of,
 )
-
-
-@given(st.integers(1, 1 << 35))
-def test_the_class_of_a_size_is_the_smallest_that_holds_it(size: int) -> None:
-    number = device_heap.class_of(size)
-    assert 0 <= number < HEAP_CLASSES
-    assert size <= 1 << device_heap.host_shift(number)
-    assert number == 0 or size > 1 << device_heap.host_shift(number - 1)
 
 
 def test_a_cell_has_room_on_both_sides_of_its_allocation() -> None:

@@ -38,6 +38,11 @@ _LEAVES = re.compile(r"[xy]\[(i|i [+-] \w+|n - 1 - i|2 \* i)\]")
 """An index that a loop over all numbers takes out of the buffer."""
 
 
+@pytest.fixture(scope="module")
+def llvm_passes() -> None:
+    """With them: they act on what we tell LLVM about proven rows."""
+
+
 def _outcome(
     body: str,
     grid: Dim3,
@@ -139,11 +144,11 @@ def _same(case: Case, *, is_optimised: bool) -> None:
 
 @pytest.mark.parametrize(("number", "case"), list(enumerate(CASES)), ids=[case[0] for case in CASES])
 def test_interchange_changes_nothing(number: int, case: Case) -> None:
-    """Every other one with LLVM's optimisation, which takes most of the time."""
-    _same(case, is_optimised=number % 2 == 0)
+    """One of four with LLVM's optimisation, which takes most of the time."""
+    _same(case, is_optimised=number % 4 == 0)
 
 
-@settings(max_examples=8, phases=(Phase.generate,))
+@settings(max_examples=4, phases=(Phase.generate,))
 @given(
     body=_BODIES,
     grid=st.sampled_from([(1, 1, 1), (3, 1, 1), (2, 2, 1)]),

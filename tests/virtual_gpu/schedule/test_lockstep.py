@@ -96,7 +96,7 @@ _BODIES = st.lists(st.recursive(_LEAVES, _nested, max_leaves=4), min_size=1, max
 _BLOCKS = st.sampled_from([(64, 1, 1), (40, 1, 1), (7, 5, 1), (2, 3, 4), (1, 1, 1)])
 
 
-@settings(max_examples=8)
+@settings(max_examples=4)
 @given(body=_BODIES, block=_BLOCKS)
 def test_lockstep_changes_nothing(body: str, block: Dim3) -> None:
     text = HEAD + body + TAIL

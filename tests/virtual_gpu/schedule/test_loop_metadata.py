@@ -1,10 +1,16 @@
 from __future__ import annotations
 
+import pytest
 from llvmlite import ir
 
 from gpuregress.virtual_gpu.builder.structured import I32, I64, POINTER, element, entry_alloca, i32, i64, open_function
 from gpuregress.virtual_gpu.runtime import llvm_backend
 from gpuregress.virtual_gpu.schedule.interchange import ParallelLoop
+
+
+@pytest.fixture(scope="module")
+def llvm_passes() -> None:
+    """With them: they are what is tested."""
 
 
 def _optimised(*, parallel: bool) -> str:

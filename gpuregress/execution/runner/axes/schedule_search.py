@@ -14,7 +14,7 @@ from gpuregress.gpu.records import Record
 from gpuregress.gpu.schedule_names import NamedSchedule
 from gpuregress.gpu.schedules import Switch
 
-_MOST_TRIALS, _MOST_SECONDS = 200, 10.0
+MOST_TRIALS, _MOST_SECONDS = 200, 10.0
 """Runs of a case in search of fewer switches, and the time after which no other one begins."""
 _MOST_TOLD = 4
 
@@ -95,7 +95,7 @@ class ScheduleSearch:
 
     @property
     def _is_over(self) -> bool:
-        return self.trials >= _MOST_TRIALS or time.monotonic() >= self._ends
+        return self.trials >= MOST_TRIALS or time.monotonic() >= self._ends
 
     def _differs(self, name: str, buffer: str) -> bool | None:
         """Whether a buffer differs under a schedule; None where no other one is tried."""

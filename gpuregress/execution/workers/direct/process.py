@@ -37,7 +37,7 @@ from gpuregress.toolchain import cache
 
 Bytes = npt.NDArray[np.uint8]
 _COMMAND = (sys.executable, "-P", "-m", "gpuregress.execution.workers.direct.child")
-_KEPT_BYTES = 64 << 20
+KEPT_BYTES = 64 << 20
 """Shared memory that is kept from call to call."""
 
 
@@ -170,7 +170,7 @@ def _grown(child: _Child, size: int) -> Bytes:
 
 def _shrunk(child: _Child) -> None:
     """Give back the memory of a large call."""
-    if child.size > _KEPT_BYTES:
+    if child.size > KEPT_BYTES:
         child.memory, child.size = None, 0
         os.ftruncate(child.descriptor, 0)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from typing import Any
 
 from msgspec import field
 
@@ -13,6 +14,7 @@ from gpuregress.foundation.records.cases.settings import CaseSettings, Limits
 from gpuregress.foundation.records.fills import PythonFunction
 from gpuregress.foundation.records.programs import FunctionCall, Source
 from gpuregress.foundation.records.rules import Check, Rule
+from gpuregress.gpu.instruments import Instruments
 from gpuregress.gpu.records import Record, replace
 
 TRIALS = 3
@@ -195,6 +197,42 @@ class Case(Record):
         }
         launches = seeded.launches or self.launches
         return replace(self, seed=seeded.seed, buffers=buffers, launches=launches, seeds=(), repeat=1)
+
+    def with_settings(self, **changes: Any) -> Case:
+        """Return the case with other values of some of its optional settings."""
+        return replace(self, settings=replace(self.settings, **changes))
+
+    def alone(self) -> Case:
+        """Return the case as it runs once by itself, as under a debugger.
+
+        Left out are its further runs, all that judges its results by other runs, and what is watched, counted or kept
+        beside them.
+        """
+        case = self.with_settings(
+            timing=None,
+            poison=None,
+            sanitize=None,
+            agree=(),
+            launch_digests="off",
+            dump_every_launch=None,
+            twins=None,
+            known_failing=None,
+            retries=None,
+            instruments=Instruments(),
+            cost={},
+            schedules=(),
+        )
+        return replace(
+            case,
+            repeat=1,
+            reference={},
+            reference_files={},
+            reference_kernels={},
+            reference_rules={},
+            improves=(),
+            variants=None,
+            seeds=(),
+        )
 
     def writer_of(self, buffer: str) -> Launch | None:
         """Return the last launch that takes the buffer as an argument."""

@@ -11,8 +11,8 @@ import yaml
 
 from gpuregress.foundation.document.yaml_parser import parse_yaml
 from gpuregress.jobs.spec.documentation.examples import EXAMPLES, OTHER_EXAMPLES, SETTINGS_EXAMPLE
-from gpuregress.jobs.spec.documentation.json_schema import job_schema
-from gpuregress.store import project
+from gpuregress.jobs.spec.documentation.json_schema import job_schema, model_schema
+from gpuregress.store.settings import SettingsSpec
 
 _TABLE = ("| key | type | default | meaning | example |", "|---|---|---|---|---|")
 _LONGEST_EXAMPLE = 60
@@ -141,9 +141,25 @@ def _settings() -> str:
     lines = ["## Settings of a project", "", "`gpuregress.yaml` in the project's folder, or the table"]
     lines += ["`[tool.gpuregress]` of its pyproject.toml.", "", *_TABLE]
     settings = yaml.safe_load(SETTINGS_EXAMPLE)
-    for key, (takes, default, meaning) in project.KEYS.items():
+    for key, item in _settings_keys():
         table, _, setting = key.partition(".")
         holder = settings[table] if setting else settings
         example = _example(holder, setting.removeprefix("DTYPE.") or table)
-        lines.append(f"| `{key}` | {takes} | {default} | {meaning} | {example} |")
+        default = item.get("default_text") or _default(item.get("default"))
+        lines.append(f"| `{key}` | {_takes(item)} | {default} | {_meaning(item)} | {example} |")
     return "\n".join([*lines, "", "```yaml", SETTINGS_EXAMPLE.strip(), "```", ""])
+
+
+def _settings_keys() -> Iterator[tuple[str, dict[str, Any]]]:
+    """Every setting with its schema; those of one dtype stand for all."""
+    definitions: dict[str, Any] = {}
+    properties = model_schema(SettingsSpec, definitions)["properties"]
+    for name, item in properties.items():
+        if "$ref" not in item:
+            yield name, item
+            continue
+        section, place = definitions[_target(item)], name
+        if name == "compare":
+            section, place = definitions["float32"], "compare.DTYPE"
+        for key, inner in section["properties"].items():
+            yield f"{place}.{key}", inner

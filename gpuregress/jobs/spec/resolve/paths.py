@@ -7,7 +7,6 @@ import os
 from functools import lru_cache
 from pathlib import Path
 
-from gpuregress.foundation import read_log
 from gpuregress.foundation.document.problems import Problems, suggestion
 from gpuregress.foundation.document.reader import Key
 
@@ -66,10 +65,8 @@ def existing_function(problems: Problems, key: Key, text: str) -> str | None:
 
 
 def absolute(problems: Problems, text: str) -> Path:
-    """Resolve a path relative to the job file, which planning then depends on."""
-    path = Path(os.path.normpath(problems.document.path.absolute().parent / text))
-    read_log.note(path)
-    return path
+    """Resolve a path relative to the job file."""
+    return Path(os.path.normpath(problems.document.path.absolute().parent / text))
 
 
 def _near(path: Path) -> str:

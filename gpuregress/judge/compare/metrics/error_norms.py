@@ -17,10 +17,9 @@ import numpy as np
 from gpuregress.foundation.dtypes import ElementType
 from gpuregress.foundation.numeric import ordinals
 from gpuregress.foundation.numeric.ordinals import Array
+from gpuregress.foundation.records import METRICS
 from gpuregress.judge.compare.metrics.difference_statistics import ErrorSums, finite
 from gpuregress.judge.compare.rules import elementwise
-
-METRICS = ("max", "mean", "rms", "l2")
 
 
 @dataclass(slots=True)

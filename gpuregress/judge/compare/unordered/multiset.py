@@ -45,7 +45,7 @@ from gpuregress.judge.compare.rules.bound import Bound
 from gpuregress.judge.compare.rules.interval import interval
 
 Indices = npt.NDArray[np.signedinteger[Any]]
-_MOST, _BLOCK, _FEWEST = 1 << 18, 1 << 16, 1 << 10
+MOST, BLOCK, FEWEST = 1 << 18, 1 << 16, 1 << 10
 
 
 class _Side(Record):
@@ -154,8 +154,8 @@ class _RuleEvaluation:
         if self.left.count:
             return None
         use = tolerance_use.ToleranceUse(self.bound)
-        for start in range(0, 0 if self.bound.is_exact else len(self.expected.keys), _MOST):
-            block = slice(start, start + _MOST)
+        for start in range(0, 0 if self.bound.is_exact else len(self.expected.keys), MOST):
+            block = slice(start, start + MOST)
             rows = np.flatnonzero(self.expected.keys[block] != self.actual.keys[block]) + start
             e, a = self.expected.values(rows), self.actual.values(rows)
             absolute = elementwise.absolute(e, a, self.part.scalar)
@@ -176,8 +176,8 @@ class _RuleEvaluation:
     def _metric_problems(self) -> list[str]:
         """Evaluate the metrics of the sorted pairs; each NaN and infinity must have an equal partner."""
         norms, errors, misplaced = error_norms.ExpectedNorms(self.request.element_type), ErrorSums(), 0
-        for start in range(0, len(self.expected.keys), _MOST):
-            e, a = (side.values(slice(start, start + _MOST)) for side in (self.expected, self.actual))
+        for start in range(0, len(self.expected.keys), MOST):
+            e, a = (side.values(slice(start, start + MOST)) for side in (self.expected, self.actual))
             norms.add(e, a)
             absolute = elementwise.absolute(e, a, self.part.scalar)
             errors.add(absolute[~np.isnan(absolute)])
@@ -189,12 +189,8 @@ class _RuleEvaluation:
 
 def _count_changed(expected: Array, actual: Array, scalar: Scalar) -> int:
     return sum(
-        int(
-            np.count_nonzero(
-                elementwise.changed(expected[start : start + _MOST], actual[start : start + _MOST], scalar)
-            )
-        )
-        for start in range(0, len(expected), _MOST)
+        int(np.count_nonzero(elementwise.changed(expected[start : start + MOST], actual[start : start + MOST], scalar)))
+        for start in range(0, len(expected), MOST)
     )
 
 
@@ -209,8 +205,8 @@ def _sorted(column: Array, scalar: Scalar, bound: Bound) -> _Side:
     """Make and sort the keys of a column in place: one array as large as the column."""
     merge = bound.signed_zero == "equal"
     keys = np.empty(len(column), ordinals.keys(column[:0], scalar).dtype)
-    for start in range(0, len(column), _MOST):
-        block = slice(start, start + _MOST)
+    for start in range(0, len(column), MOST):
+        block = slice(start, start + MOST)
         keys[block] = ordinals.keys(column[block], scalar, merge_zeros=merge)
     keys.sort()
     return _Side(keys, scalar)
@@ -223,20 +219,20 @@ def _unmatched(expected: _Side, actual: _Side, scalar: Scalar, bound: Bound) -> 
     """
     left, free = np.ones(len(expected.keys), np.bool_), 0
     taken = np.zeros(len(actual.keys), np.bool_)
-    i, size, few = 0, _MOST, _FEWEST
+    i, size, few = 0, MOST, FEWEST
     while i < len(left):
         paired, count = _paired(expected, actual, scalar, bound, slice(i, i + size), free)
         left[i : i + paired] = False
         taken[free : free + paired] = True
-        i, free, size = i + paired, free + paired, min(2 * size, _MOST)
+        i, free, size = i + paired, free + paired, min(2 * size, MOST)
         if paired == count:
-            few = _FEWEST
+            few = FEWEST
             continue
         partners, end, after = _partners(expected.keys[i : i + few], actual.keys, scalar, bound, free)
         has_partner = partners < end
         left[i : i + few] = ~has_partner
         taken[partners[has_partner]] = True
-        i, free, size, few = i + len(partners), after, _FEWEST, min(2 * few, _BLOCK)
+        i, free, size, few = i + len(partners), after, FEWEST, min(2 * few, BLOCK)
     return Unmatched(_where(left), _where(~taken))
 
 
@@ -266,8 +262,8 @@ def _where(mask: Mask) -> Indices:
     """The indices of the set elements, in the smallest sufficient type."""
     indices: Indices = np.empty(np.count_nonzero(mask), np.dtype("i8" if len(mask) >> 31 else "i4"))
     done = 0
-    for start in range(0, len(mask), _MOST):
-        rows = np.flatnonzero(mask[start : start + _MOST])
+    for start in range(0, len(mask), MOST):
+        rows = np.flatnonzero(mask[start : start + MOST])
         indices[done : done + len(rows)] = rows + start
         done += len(rows)
     return indices
@@ -313,8 +309,8 @@ def _worst(
 ) -> Element | None:
     """The worst pair of unmatched elements, paired in sorted order."""
     worst: tuple[float, int, DifferingPart] | None = None
-    for start in range(0, min(left.counts), _MOST):
-        count = min(_MOST, min(left.counts) - start)
+    for start in range(0, min(left.counts), MOST):
+        count = min(MOST, min(left.counts) - start)
         rows = left.expected[start : start + count]
         e, a = expected.values(rows), actual.values(left.actual[start : start + count])
         absolute = elementwise.absolute(e, a, part.scalar)
@@ -345,8 +341,8 @@ def _original_index(original: Array, scalar: Scalar, keys: Array, row: int, boun
     """The index in the buffer of an element in sorted order; equal elements keep their order."""
     key = keys[row]
     nth = row - int(np.searchsorted(keys, key, side="left"))
-    for start in range(0, len(original), _MOST):
-        block = ordinals.keys(original[start : start + _MOST], scalar, merge_zeros=bound.signed_zero == "equal")
+    for start in range(0, len(original), MOST):
+        block = ordinals.keys(original[start : start + MOST], scalar, merge_zeros=bound.signed_zero == "equal")
         equal = np.flatnonzero(block == key)
         if nth < len(equal):
             return start + int(equal[nth])

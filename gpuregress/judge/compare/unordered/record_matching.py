@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from gpuregress.foundation import dtypes
 from gpuregress.foundation.dtypes import ElementType
 from gpuregress.foundation.numeric import row_hash
 from gpuregress.foundation.numeric.decimals import word
@@ -32,26 +33,6 @@ from gpuregress.judge.compare.unordered.candidates import Indices, MatchCriterio
 _FREE = -1
 
 
-def key_parts(element_type: ElementType, key: tuple[str, ...]) -> tuple[int, ...]:
-    """The positions of a rule's key columns among the parts; `pos` stands for `pos.x`, `pos.y` and so on.
-
-    Raises:
-        ValueError: an unknown column; the message has the known ones.
-    """
-    positions: list[int] = []
-    for name in key:
-        columns = [
-            position
-            for position, part in enumerate(element_type.parts)
-            if part.name == name or part.name.startswith(f"{name}.")
-        ]
-        if not columns:
-            names = ", ".join(part.name for part in element_type.parts if part.name) or "none"
-            raise ValueError(f"{element_type.name} has no column {name!r}; it has {names}")
-        positions += columns
-    return tuple(positions)
-
-
 def compare_any(request: ComparisonRequest, expected: Array, actual: Array) -> Comparison:
     """Compare rows in any order by a maximum matching.
 
@@ -74,7 +55,7 @@ def compare_keyed(request: ComparisonRequest, expected: Array, actual: Array) ->
     """
     kind = request.element_type
     try:
-        keys = key_parts(kind, request.rule.key)
+        keys = dtypes.key_parts(kind, request.rule.key)
     except ValueError as wrong:
         return request.result(
             same=False,

@@ -15,7 +15,7 @@ from gpuregress.virtual_gpu.runtime.memory import Region
 _Words = npt.NDArray[np.uint64]
 _CELL_WORDS = 2
 _TURNS = 1 << 20
-_NODES = 1 << 22
+NODES = 1 << 22
 """Nodes of lists of accesses: 64 MiB, of which a launch takes what it uses."""
 _ORDERS = 1 << 20
 """Entries of the log of strong accesses and fences, and its rows: 128 MiB, of which a launch takes what it uses."""
@@ -87,7 +87,7 @@ class ShadowMemory:
         self._heap_table = np.zeros((HEAP_CLASSES, 2), np.uint64)
         self._heap: dict[int, tuple[int, int, _Words]] = {}
         self._turns = np.zeros(0, np.uint64)
-        self.nodes = reserve(_NODES << layout.NODE_SHIFT).view(np.uint64).reshape(-1, 2)
+        self.nodes = reserve(NODES << layout.NODE_SHIFT).view(np.uint64).reshape(-1, 2)
         self._released: list[_Words] = []
         self._orders = reserve(_ORDERS << layout.ORDER_SHIFT).view(np.uint64).reshape(-1, len(layout.ORDER_WORDS))
         rows = _ORDERS >> layout.ORDERS_PER_ROW_SHIFT
@@ -97,7 +97,7 @@ class ShadowMemory:
         self._set("order_rows", self._order_rows.ctypes.data)
         self._set("order_row_count", 1)
         self._set("nodes", self.nodes.ctypes.data)
-        self._set("node_capacity", _NODES)
+        self._set("node_capacity", NODES)
         self._set("heap", self._heap_table.ctypes.data)
         self._set("now", 1)
         self._set("shadow", self._table.ctypes.data)
@@ -235,7 +235,7 @@ class ShadowMemory:
                 self._released.append(last[left:])
             left -= len(parts[-1])
         first = self.word("node_count")
-        if first + left > _NODES:
+        if first + left > NODES:
             self._set("lost_accesses", 1)
             self._released += parts
             return parts[0]

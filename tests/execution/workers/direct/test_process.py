@@ -60,7 +60,7 @@ def test_one_process_runs_many_launches_also_larger_ones(fake: LaunchProcess) ->
     assert call(fake) == RESULT
     first = pid(fake)
     assert call(fake, memory=1 << 20) == RESULT
-    assert call(fake, memory=process._KEPT_BYTES + 1) == RESULT
+    assert call(fake, memory=process.KEPT_BYTES + 1) == RESULT
     assert call(fake) == RESULT
     assert pid(fake) == first
 

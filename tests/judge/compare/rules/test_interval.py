@@ -43,7 +43,7 @@ def edges(dtype: str) -> list[int]:
 
 
 @pytest.mark.parametrize("dtype", BITS)
-@settings(max_examples=60)
+@settings(max_examples=25)
 @given(data=st.data())
 def test_the_ends_are_near_and_the_keys_beyond_them_are_not(dtype: str, data: st.DataObject) -> None:
     scalar = dtypes.parse(dtype).parts[0].scalar

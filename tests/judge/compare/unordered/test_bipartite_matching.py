@@ -36,7 +36,7 @@ RULES = (
 
 @pytest.mark.parametrize("rule", RULES, ids=str)
 @pytest.mark.parametrize("dtype", VALUES)
-@settings(max_examples=30)
+@settings(max_examples=10)
 @given(data=st.data())
 def test_the_matching_is_as_large_as_brute_force(dtype: str, rule: Rule, data: st.DataObject) -> None:
     size = data.draw(st.integers(1, 9))

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from gpuregress.foundation.errors import UsageError
 from gpuregress.gpu.records import replace
 from gpuregress.report.messages.installation import night_command
-from gpuregress.store.project import Project, Settings
+from gpuregress.store.project import Project
+from gpuregress.store.settings import Settings
 from tests.report.messages.installation.nights import NIGHT
 
 

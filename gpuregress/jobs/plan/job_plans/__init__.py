@@ -1,1 +1,0 @@
-"""Plans of single jobs before their cases carry revisions."""

@@ -1,1 +1,0 @@
-"""Plans of jobs, kept between runs."""

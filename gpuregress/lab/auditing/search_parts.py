@@ -1,0 +1,233 @@
+"""Parts of an audit that try other programs, inputs and precisions: mutants, edges, accuracy."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from itertools import islice, zip_longest
+from pathlib import Path
+
+from gpuregress.foundation import storage
+from gpuregress.foundation.errors import GpuregressError
+from gpuregress.foundation.records import RunSummary
+from gpuregress.foundation.records.audits import AuditEvidence, JobExamination
+from gpuregress.gpu.records import Record
+from gpuregress.jobs.spec import load
+from gpuregress.lab import accuracy
+from gpuregress.lab.auditing import examination
+from gpuregress.lab.auditing.examination import (
+    EXPECTS_FAULT,
+    INTERRUPTED,
+    NO_TIME,
+    AuditContext,
+    AuditedJob,
+    AuditPart,
+    Examined,
+    JobVerdicts,
+)
+from gpuregress.lab.experiment import RunOptions
+from gpuregress.lab.fuzzing import findings
+from gpuregress.lab.fuzzing.candidates import Space
+from gpuregress.lab.fuzzing.findings import FuzzTrials, PlannedInput
+from gpuregress.lab.mutating import mutate, turns
+from gpuregress.lab.mutating.mutate import MutationReport
+from gpuregress.lab.mutating.subject import NothingNoticed, Subject
+from gpuregress.lab.mutating.turns import JobTurns
+from gpuregress.lab.shrinking.trials import JobFolder
+
+
+def examine_mutants(context: AuditContext, jobs: Sequence[AuditedJob]) -> Examined:
+    """Try mutants of all jobs in turns; the points are the mutation score."""
+    done: dict[str, JobExamination] = {}
+    tried: dict[str, JobTurns] = {}
+    for job in jobs:
+        try:
+            tried[job.name] = turns.of_subject(_subject(context, job), context.seed, context.listen, context.sample)
+        except GpuregressError as error:
+            done[job.name] = _refused(job.name, error)
+    with storage.scratch() as scratch:
+        is_cut = turns.run([*tried.values()], context.until, scratch, context.listen, fresh=context.fresh)
+    for name, one in tried.items():
+        done[name] = _examine_turns(name, one, context.seed, interrupted=is_cut)
+    return Examined(tuple(done[job.name] for job in jobs), is_cut)
+
+
+def _subject(context: AuditContext, job: AuditedJob) -> Subject:
+    subject = context.subjects.get(job.name, NotRun(context.why_not_run(job)))
+    if isinstance(subject, Subject):
+        return subject
+    raise subject
+
+
+class NotRun(GpuregressError):
+    """The cases of a job have not run as they are."""
+
+
+def _examine_turns(job: str, one: JobTurns, seed: int, *, interrupted: bool) -> JobExamination:
+    if one.error is not None:
+        return _refused(job, one.error)
+    return judge_mutants(job, turns.report(one, seed, interrupted=interrupted))
+
+
+def _refused(job: str, error: GpuregressError) -> JobExamination:
+    """Examine a job whose mutants cannot be tried; where nothing can notice one, it has no points."""
+    if isinstance(error, NothingNoticed):
+        return JobExamination(job, 0.0, evidence=(AuditEvidence("unnoticed", str(error)),))
+    return JobExamination(job, None, why=str(error))
+
+
+def judge_mutants(job: str, report: MutationReport) -> JobExamination:
+    """Examine a job by the report of its mutants: a sample is judged as a sample."""
+    text = f"{report.tried} of {report.mutants} mutants tried"
+    is_sample = report.tried < report.mutants
+    why = "interrupted" if is_sample and report.interrupted else NO_TIME if not report.tried else ""
+    counted = report.noticed + len(report.alive)
+    if not counted:
+        why = why or "no mutant counts: all that were tried are the same program, or not valid"
+        return JobExamination(job, None, done=text, why=why, applies=is_sample)
+    interval, examined = None, 1.0
+    if is_sample:
+        left = report.mutants - report.tried
+        examined = min(1.0, counted / min(turns.SAMPLE, counted + left))
+        interval = examination.interval(report.noticed, counted)
+    return JobExamination(
+        job=job,
+        share=report.noticed / counted,
+        examined=examined,
+        done=text,
+        why=why,
+        evidence=tuple(mutate.evidence(report, interval)),
+        interval=interval,
+    )
+
+
+MUTANTS = AuditPart(
+    "mutants",
+    points=25,
+    time_share=0.7,
+    proves=(
+        "The job notices these mistakes of one place each, as the operators of docs/mutation.md make them. "
+        "Other mistakes may go unnoticed. Of a sample the first mutants are those that tell most."
+    ),
+    examine=examine_mutants,
+)
+
+
+_INPUTS = 12
+"""Inputs of a job."""
+_SCHEDULES = 2
+
+
+class _JobInputs(Record):
+    """The inputs of a job that are tried, and what judges them."""
+
+    trials: FuzzTrials
+    planned: tuple[PlannedInput, ...]
+
+
+def examine_fuzz(context: AuditContext, jobs: Sequence[AuditedJob]) -> Examined:
+    """Run edges of each job, one of each in turn; the points are all, or none where an input fails."""
+    done: dict[str, JobExamination] = {}
+    inputs: dict[str, _JobInputs] = {}
+    for job in jobs:
+        found = _inputs(context, job)
+        if isinstance(found, JobExamination):
+            done[job.name] = found
+        else:
+            inputs[job.name] = found
+    turns = zip_longest(*(one.planned for one in inputs.values()))
+    planned = [one.case for turn in turns for one in turn if one is not None]
+    summary = examination.run(context, planned, baselines=context.scratch / "none") if planned else None
+    for name, one in inputs.items():
+        done[name] = _examine_inputs(name, one, summary)
+    return Examined(tuple(done[job.name] for job in jobs), summary is not None and summary.interrupted)
+
+
+def _inputs(context: AuditContext, job: AuditedJob) -> _JobInputs | JobExamination:
+    """Plan the edges of a job; else why there are none."""
+    cases = context.usable(job)
+    if job.expects_fault:
+        return examination.does_not_apply(job.name, EXPECTS_FAULT)
+    if not cases:
+        return JobExamination(job.name, None, why=context.why_unusable(job))
+    if not context.left_s:
+        return JobExamination(job.name, None, why=NO_TIME)
+    folder = JobFolder(context.project, Path(job.cases[0].path), RunOptions("cpu"), context.scratch / "fuzz")
+    try:
+        space = Space(load.load_file(folder.path).document.data, cases, schedules=_SCHEDULES)
+    except GpuregressError as error:
+        return JobExamination(job.name, None, why=str(error))
+    trials = FuzzTrials(space, folder)
+    planned = (trials.plan(candidate) for candidate in space.edges())
+    some = tuple(islice((one for one in planned if one is not None), _INPUTS))
+    if not some:
+        return examination.does_not_apply(job.name, "it has no inputs that may be others")
+    return _JobInputs(trials, some)
+
+
+def _examine_inputs(job: str, inputs: _JobInputs, summary: RunSummary | None) -> JobExamination:
+    assert summary is not None
+    late = set(summary.unfinished)
+    verdicts = {one.case: one for one in summary.verdicts if one.case not in late}
+    tried = [inputs.trials.judged(one, verdicts.get(one.case.name)) for one in inputs.planned]
+    states = Counter(one.state for one in tried)
+    ran = states["passed"] + states["failed"]
+    left = sum(one.case.name in late for one in inputs.planned)
+    why = (INTERRUPTED if summary.interrupted else NO_TIME) if left else ""
+    if not ran:
+        return JobExamination(job, None, why=why or "no input could be run")
+    evidence = tuple(findings.evidence(job, tried, _SCHEDULES))
+    done = f"{ran} of {ran + left} inputs" if left else f"{ran} inputs"
+    if states["failed"]:
+        return JobExamination(job, 0.0, 1.0, done, why, evidence)
+    return JobExamination(job, 1.0, ran / (ran + left), done, why, evidence)
+
+
+FUZZ = AuditPart(
+    "fuzz",
+    points=10,
+    time_share=0.7,
+    proves=(
+        "These inputs at the edges, which the cases do not have, give no wrong result under two schedules. "
+        "Where the job has no reference, faults, checks and schedules tell a wrong result."
+    ),
+    examine=examine_fuzz,
+    is_kept=True,
+)
+
+
+def examine_accuracy(context: AuditContext, jobs: Sequence[AuditedJob]) -> Examined:
+    """Run the fastest case of each job in higher precision; there are no points for it."""
+    usable = [some for job in jobs if not job.expects_fault and (some := context.usable(job))]
+    cases = sorted((min(some, key=context.clean_s) for some in usable), key=context.clean_s)
+    summary = examination.run(context, [accuracy.watched(case) for case in cases]) if cases else None
+    ran = examination.by_job(summary, jobs) if summary is not None else {}
+
+    def examined(job: AuditedJob) -> JobExamination:
+        if job.expects_fault:
+            return examination.does_not_apply(job.name, EXPECTS_FAULT)
+        if not context.usable(job):
+            return JobExamination(job.name, None, why=context.why_unusable(job))
+        return _judge_accuracy(context, job.name, ran.get(job.name, JobVerdicts()))
+
+    return Examined(tuple(map(examined, jobs)), summary is not None and summary.interrupted)
+
+
+def _judge_accuracy(context: AuditContext, job: str, verdicts: JobVerdicts) -> JobExamination:
+    one = next(iter(verdicts.examined), None)
+    if one is None or one.outcome is None or one.outcome.state != "done":
+        return JobExamination(job, None, why=verdicts.why_left or (one.headline if one is not None else NO_TIME))
+    found = accuracy.of(one)
+    if found is None or not any(buffer.tracked for buffer in found.buffers):
+        return examination.does_not_apply(job, "it has no floating-point result that can be followed")
+    return JobExamination(job, 1.0, 1.0, one.case, "", tuple(accuracy.evidence([one], context.project.root)))
+
+
+ACCURACY = AuditPart(
+    "accuracy",
+    points=0,
+    time_share=1.0,
+    proves="The errors of the fastest case of each job by rounding. It has no points: a job says which errors matter.",
+    examine=examine_accuracy,
+    is_kept=True,
+)

@@ -1,1 +1,0 @@
-"""Commits of a git repository: their names, their files, and runs of their kernels."""

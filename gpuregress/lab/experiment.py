@@ -1,0 +1,84 @@
+"""Runs of an experiment: cases that a command runs to learn something, and keeps nothing of.
+
+`mutate`, `fuzz`, `shrink`, `bisect`, `diff`, `audit`, `accuracy` and `calibrate` run cases here. The results go to a
+scratch folder, so that the project's runs and baselines stay as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from gpuregress.foundation.errors import Interrupted
+from gpuregress.foundation.records import Case, RunSummary
+from gpuregress.gpu.records import Record, replace
+from gpuregress.jobs.plan import Plan
+from gpuregress.session import session
+from gpuregress.session.events import Listener, ignore
+from gpuregress.session.run_request import RunRequest
+from gpuregress.store.project import Project
+
+
+class RunOptions(Record):
+    """How the runs of an experiment are made.
+
+    Attributes:
+        device: `auto`, `cpu`, `cuda` or `cuda:N`.
+        timeout: seconds for a case, in place of the jobs' own limit.
+        listen: receives the events of the runs.
+    """
+
+    device: str = "auto"
+    timeout: float | None = None
+    listen: Listener = ignore
+
+    def run(self, project: Project, cases: Plan | Sequence[str], **options: Any) -> RunSummary:
+        """Run cases to their end.
+
+        Args:
+            project: with a scratch folder for its runs; see `scratch_project`.
+            cases: planned already, or selectors.
+            options: further fields of the request.
+
+        Raises:
+            Interrupted: the user asked to stop.
+            GpuregressError: the errors of `session.run`.
+        """
+        request = RunRequest(device=self.device, timeout=self.timeout, **options)
+        summary = session.run(project, cases, request, listen=self.listen)
+        if summary.interrupted:
+            raise Interrupted("interrupted")
+        return summary
+
+
+CPU = RunOptions("cpu")
+
+
+def scratch_project(project: Project, runs: Path, baselines: Path | None = None) -> Project:
+    """Return a project whose runs go to a scratch folder.
+
+    Args:
+        project: whose jobs and kernels.
+        runs: the scratch folder.
+        baselines: a folder in place of the project's baselines; None: results are compared with the project's.
+    """
+    scratch = project.with_runs(runs)
+    if baselines is None:
+        return scratch
+    return replace(scratch, baselines=baselines, dumps="")
+
+
+def limited(case: Case, timeout: float | None) -> Case:
+    """Return a planned case with another time limit; None: its own."""
+    if timeout is None:
+        return case
+    return replace(case, limits=replace(case.limits, timeout=timeout))
+
+
+def by_job(cases: Iterable[Case]) -> dict[str, list[Case]]:
+    """Group planned cases by the names of their jobs."""
+    jobs: dict[str, list[Case]] = {}
+    for case in cases:
+        jobs.setdefault(case.job, []).append(case)
+    return jobs

@@ -1,1 +1,0 @@
-"""Operations on runs that are watched while they execute."""

@@ -1,1 +1,0 @@
-"""Mutation operators for PTX, on its instructions."""

@@ -1,0 +1,58 @@
+"""Profile of cases: the exact costs of each source line, counted in one run on the CPU device."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from gpuregress.foundation.records import Costs, RunSummary, to_json
+from gpuregress.gpu.instruments import by_line, total
+from gpuregress.gpu.records import Record
+from gpuregress.session import session
+from gpuregress.session.events import Listener, ignore
+from gpuregress.session.run_request import RunRequest
+from gpuregress.store.project import Project
+
+
+class ProfileResult(Record):
+    """The profile of some cases.
+
+    Attributes:
+        summary: of their run.
+        costs: case → its costs; without the cases of which nothing was counted.
+    """
+
+    summary: RunSummary
+    costs: dict[str, Costs]
+
+    def document(self) -> dict[str, Any]:
+        """All of it as plain JSON values."""
+        return {
+            "run": self.summary.run,
+            "cases": {name: _document(one) for name, one in self.costs.items()},
+        }
+
+
+def profile(project: Project, cases: Sequence[str], listen: Listener = ignore) -> ProfileResult:
+    """Run cases and count their costs.
+
+    Args:
+        project: the project.
+        cases: their names, those of jobs, or globs.
+        listen: is told of the progress.
+
+    Raises:
+        NothingToDo: there is no such case.
+    """
+    summary = session.run(project, cases, RunRequest(device="cpu", costs=True), listen=listen)
+    found = {
+        verdict.case: verdict.outcome.observations.instruments.costs
+        for verdict in summary.verdicts
+        if verdict.outcome is not None and verdict.outcome.observations.instruments.costs is not None
+    }
+    return ProfileResult(summary, {name: costs for name, costs in found.items() if costs is not None})
+
+
+def _document(costs: Costs) -> dict[str, Any]:
+    lines = [{"path": path, "line": line, "counts": counts} for (path, line), counts in by_line(costs).items()]
+    return {"totals": total(costs.instructions), "lines": lines, **to_json(costs)}

@@ -1,1 +1,0 @@
-"""Exact costs of cases, for `profile`."""

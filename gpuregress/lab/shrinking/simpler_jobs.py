@@ -1,0 +1,199 @@
+"""Simpler jobs: smaller numbers, fewer keys, plain inputs.
+
+A constant is replaced wherever a launch or a shape has it, so that a buffer of 1000 elements and the argument
+`{int32: 1000}` stay together.
+"""
+
+from __future__ import annotations
+
+import copy
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any
+
+from gpuregress.foundation import dtypes
+from gpuregress.foundation.records import Case, Fill, Values
+from gpuregress.gpu.records import Record
+
+_INTEGER = re.compile(r"(?<![\w.])\d+(?![\w.])")
+_OF_LAUNCH = ("kernel", "grid", "block", "shared", "args")
+
+_FEW = 32
+"""Up to this value all smaller ones are tried."""
+
+Job = dict[str, Any]
+
+
+class JobNumber(Record):
+    """A number of a job.
+
+    Attributes:
+        name: of the parameter; of a constant its value in the original job.
+        value: as it is now.
+        is_parameter: whether it is a parameter, not a constant.
+    """
+
+    name: str
+    value: int | float
+    is_parameter: bool
+
+    def put(self, job: Job, value: float) -> Job:
+        """Return a copy of the job with another value."""
+        changed = copy.deepcopy(job)
+        if self.is_parameter:
+            changed["parameters"][self.name] = [value]
+            return changed
+        for owner, key in _places(changed):
+            owner[key] = _replaced(owner[key], int(self.value), int(value))
+        return changed
+
+    def smaller(self) -> tuple[int | float, ...]:
+        """Values nearer to zero, the smallest first: powers of two, and one less and one more."""
+        if isinstance(self.value, float):
+            values = {0.0, 1.0, float(round(self.value))}
+            return tuple(sorted(one for one in values if abs(one) < abs(self.value)))
+        size, sign = abs(self.value), -1 if self.value < 0 else 1
+        values_ = {0, 1, size // 2, size - 1, *(range(size) if size <= _FEW else ())}
+        for exponent in range(1, size.bit_length()):
+            values_ |= {2**exponent - 1, 2**exponent, 2**exponent + 1}
+        least = 0 if self.is_parameter else 1
+        return tuple(sign * one for one in sorted(values_) if least <= one < size)
+
+
+def between(low: int, high: int, count: int) -> tuple[int, ...]:
+    """At most `count` integers strictly between two others, evenly apart."""
+    step = (high - low) / (count + 1)
+    points = {round(low + step * number) for number in range(1, count + 1)}
+    return tuple(sorted(point for point in points if low < point < high))
+
+
+def numbers(job: Job, case: Case) -> tuple[JobNumber, ...]:
+    """Return the numbers of a job, parameters first.
+
+    Args:
+        job: with one value for each parameter.
+        case: its case.
+    """
+    parameters = [
+        JobNumber(name, value, is_parameter=True)
+        for name, value in case.parameters.items()
+        if isinstance(value, int | float) and not isinstance(value, bool)
+    ]
+    constants = [JobNumber(str(value), value, is_parameter=False) for value in sorted(_constants(job), reverse=True)]
+    return (*parameters, *constants)
+
+
+def _constants(job: Job) -> set[int]:
+    """Extents above 1 of shapes and blocks; a number beside a parameter (`3 * n`) is a coefficient, and stays."""
+    extents: list[Any] = []
+    for buffer in _mappings(job.get("buffers")):
+        extents += _list(buffer.get("shape"))
+    for launch in _list(job.get("launches")):
+        extents += _list(launch.get("block")) if isinstance(launch, dict) else []
+    return {one for one in extents if isinstance(one, int) and not isinstance(one, bool) and one > 1}
+
+
+def _places(job: Job) -> Iterator[tuple[dict[str, Any], str]]:
+    """The parts of a job in which a constant stands: shapes, and launches with those of references."""
+    for buffer in _mappings(job.get("buffers")):
+        if "shape" in buffer:
+            yield buffer, "shape"
+    launches = list(_list(job.get("launches")))
+    for reference in _mappings(job.get("reference")):
+        launches += _list(reference.get("launches"))
+    for launch in launches:
+        if isinstance(launch, dict):
+            yield from ((launch, key) for key in _OF_LAUNCH if key in launch)
+
+
+def _replaced(value: Any, old: int, new: int) -> Any:
+    if isinstance(value, list):
+        return [_replaced(item, old, new) for item in value]
+    if isinstance(value, dict):
+        return {key: _replaced(item, old, new) for key, item in value.items()}
+    if isinstance(value, str):
+        return _INTEGER.sub(lambda found: str(new) if int(found[0]) == old else found[0], value)
+    return new if isinstance(value, int) and not isinstance(value, bool) and value == old else value
+
+
+def _mappings(value: Any) -> list[dict[str, Any]]:
+    return [item for item in value.values() if isinstance(item, dict)] if isinstance(value, Mapping) else []
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+NOT_OF_RESULTS = (
+    *("agree", "timing", "resources", "known_failing", "tags"),
+    *("variants", "revision", "cost", "retries", "fuzz"),
+)
+"""Keys of a job that judge other things than the results of one case, or need more than one."""
+OPTIONAL = (*NOT_OF_RESULTS, "repeat", "schedules", "twins", "inputs", "infeasible", "launch_digests", "limits")
+"""Keys of a job that a failure may not need."""
+_JUDGING = ("compare", "checks", "reference", "verify")
+_PLAIN = ("zeros", "ones", "arange")
+_RANDOM = ("uniform", "normal", "choice", "park_miller", "file", "python")
+"""Fills whose values mean nothing by themselves; a permutation and integers may be indices."""
+
+
+def of_one_case(job: Job, case: Case, name: str) -> Job:
+    """Return a job that has one case of another job; that its failure is known excuses none of the new job's.
+
+    Args:
+        job: the whole job.
+        case: one of its cases.
+        name: of the new job.
+    """
+    alone: Job = {"job": name, **copy.deepcopy({key: value for key, value in job.items() if key != "job"})}
+    alone.pop("known_failing", None)
+    if case.parameters:
+        alone["parameters"] = {key: [value] for key, value in case.parameters.items()}
+    return alone
+
+
+def without_keys(job: Job, needed: Collection[str], optional: Sequence[str] = OPTIONAL) -> Iterator[tuple[str, Job]]:
+    """Each job without one key that may not matter, with the key's name.
+
+    Args:
+        job: the job.
+        needed: buffers whose judgement must stay.
+        optional: keys that may not matter.
+    """
+    for key in optional:
+        if key in job:
+            yield key, {name: value for name, value in job.items() if name != key}
+    for key in _JUDGING:
+        for buffer in list(job.get(key, ())) if isinstance(job.get(key), dict) and needed else ():
+            if buffer not in needed:
+                rest = {name: value for name, value in job[key].items() if name != buffer}
+                yield f"{key}.{buffer}", _with(job, key, rest)
+
+
+def _with(job: Job, key: str, value: dict[str, Any]) -> Job:
+    changed = {**job, key: value}
+    if not value:
+        del changed[key]
+    return changed
+
+
+def plainer_fills(job: Job, case: Case) -> Iterator[tuple[str, list[tuple[str, Job]]]]:
+    """For each buffer of random or stored floats: its name, and the jobs with a plain fill, the plainest first."""
+    for name, buffer in case.buffers.items():
+        fill = buffer.fill
+        is_float = all(part.scalar.is_float for part in dtypes.parse(buffer.dtype).parts)
+        if fill is None or fill.kind not in _RANDOM or not is_float or name not in job["buffers"]:
+            continue
+        changed = []
+        for words, plain in (*((word, word) for word in _PLAIN), *_single_values(fill)):
+            plainer = copy.deepcopy(job)
+            plainer["buffers"][name]["fill"] = plain
+            changed.append((words, plainer))
+        yield name, changed
+
+
+def _single_values(fill: Fill) -> Iterator[tuple[str, Any]]:
+    """Each value of a choice everywhere: the last first, which may be the special one."""
+    if fill.kind == "choice" and isinstance(fill.options, Values):
+        for value in dict.fromkeys(reversed(fill.options.values)):
+            yield f"{value} everywhere", {"value": value}

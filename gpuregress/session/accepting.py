@@ -1,0 +1,470 @@
+"""Acceptance, review and rejection of the results of a run."""
+
+from __future__ import annotations
+
+import getpass
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from gpuregress.foundation.errors import BaselineError, Interrupted, NothingToDo, StorageError, UsageError
+from gpuregress.foundation.escapes import first_names
+from gpuregress.foundation.records import Verdict
+from gpuregress.gpu.records import Record
+from gpuregress.judge import drift_and_determinism, rejections, write_coverage
+from gpuregress.judge.accepted import nearest
+from gpuregress.judge.rejections import Rejection
+from gpuregress.session import missing_cases
+from gpuregress.session.runs import cut_short, results, run_folders
+from gpuregress.session.runs.results import FinishedCase
+from gpuregress.store.baselines import AcceptBatch, Acceptor, BaselineStore
+from gpuregress.store.project import Project
+
+_MOST_NAMED = 8
+
+
+def select_cases(
+    verdicts: Sequence[Verdict], finished: Mapping[str, FinishedCase], selectors: Sequence[str]
+) -> tuple[Verdict, ...]:
+    """The verdicts of the selected cases; all where there are no selectors.
+
+    Args:
+        verdicts: of the run.
+        finished: its cases that ran, by name.
+        selectors: job names, case names, job files or globs.
+
+    Raises:
+        UsageError: a selector that no case of the run matches.
+    """
+    if not selectors:
+        return tuple(verdicts)
+    selected: dict[str, Verdict] = {}
+    for selector in selectors:
+        matching = {
+            verdict.case: verdict for verdict in verdicts if _matches(verdict, finished.get(verdict.case), selector)
+        }
+        if not matching:
+            names = ", ".join(verdict.case for verdict in verdicts[:_MOST_NAMED]) or "none"
+            raise UsageError(f"no case of that run is called {selector!r}; it ran: {names}")
+        selected |= matching
+    return tuple(selected.values())
+
+
+def _matches(verdict: Verdict, finished: FinishedCase | None, selector: str) -> bool:
+    if selector in (verdict.case, verdict.job) or fnmatchcase(verdict.case, selector):
+        return True
+    return finished is not None and Path(selector).absolute() == Path(finished.case.path)
+
+
+COMMON = "common"
+"""Accept for every architecture and device."""
+
+BATCH = 256
+"""Cases that reach the disk together."""
+
+_OTHER_SCHEDULE = "it ran with --schedule {}: a baseline has the results of the usual order; run it without the option"
+_UNDO = "`gpuregress reject --undo CASE` takes that back"
+
+
+class AcceptedCase(Record):
+    """A case whose dumps became the baseline.
+
+    Attributes:
+        case: its name.
+        revision: now accepted.
+        before: that of the baseline before, "" if there was none.
+        buffers: what was accepted.
+        kind: the architecture or device whose baseline it is, "" for the common one.
+        remarks: elements that were never written or are NaN, one line each.
+    """
+
+    case: str
+    revision: str
+    before: str
+    buffers: tuple[str, ...]
+    kind: str = ""
+    remarks: tuple[str, ...] = ()
+
+
+class RefusedCase(Record):
+    """A case that was not accepted, and why."""
+
+    case: str
+    reason: str
+
+
+class AcceptResult(Record):
+    """The result of an accept.
+
+    Attributes:
+        run: the run's name.
+        accepted: the new baselines.
+        refused: the cases that cannot be accepted.
+        left: the cases that were rejected before and not named now.
+    """
+
+    run: str
+    accepted: tuple[AcceptedCase, ...]
+    refused: tuple[RefusedCase, ...]
+    left: tuple[RefusedCase, ...] = ()
+
+
+class Terms(Record):
+    """The terms of an accept.
+
+    Attributes:
+        why: recorded with it.
+        kind: an architecture or device to accept for, or `common`; None: the baseline that the run was compared with.
+        unwritten_ok: why an output of which nothing was written is right; "" refuses one.
+    """
+
+    why: str = ""
+    kind: str | None = None
+    unwritten_ok: str = ""
+
+
+DEFAULT_TERMS = Terms()
+
+
+class _Candidates(Record):
+    """The selected cases of a run: acceptable, refused, or rejected before."""
+
+    acceptable: tuple[FinishedCase, ...]
+    refused: tuple[RefusedCase, ...]
+    left: tuple[RefusedCase, ...]
+
+
+def accept(
+    project: Project,
+    selectors: Sequence[str] = (),
+    terms: Terms = DEFAULT_TERMS,
+    *,
+    run: str | None = None,
+    new_only: bool = False,
+    confirm: Callable[[Sequence[FinishedCase]], None] = lambda _differing: None,
+    listen: Callable[[int, int], None] = lambda _done, _of: None,
+) -> AcceptResult:
+    """Make a run's dumps the baselines.
+
+    Args:
+        project: whose.
+        selectors: job names, case names, job files or globs; none: every case that differs or has no baseline.
+        terms: why, for whom, and what is tolerated.
+        run: the run's name; the last one where not given.
+        new_only: only cases without a baseline.
+        confirm: receives the cases that differ, where nobody named them; raises where they are not to be accepted.
+        listen: receives the number of cases that are done, and of all.
+
+    Raises:
+        NothingToDo: nothing differs and nothing is new.
+        BaselineError: all selected cases are refused.
+        UsageError: a selector that no case of the run matches.
+        StorageError: no space, no permission.
+        RunLocked: another process is accepting.
+        Interrupted: ^C, after some of the cases were accepted; the message has their number.
+    """
+    folder = cut_short.decidable_run(project.runs, run)
+    candidates = _candidates(project, folder, selectors, new_only=new_only)
+    differing = [candidate for candidate in candidates.acceptable if candidate.verdict.status == "differ"]
+    if differing and not selectors and not new_only:
+        confirm(differing)
+    acceptance = _Acceptance(project, folder.name, terms)
+    acceptance.accept_all(candidates.acceptable, listen)
+    refused = (*candidates.refused, *acceptance.refused)
+    is_of_use = bool(acceptance.accepted) or not (refused or candidates.left)
+    is_listed = is_of_use and _expect(project, folder, [accepted_case.case for accepted_case in acceptance.accepted])
+    if not acceptance.accepted:
+        _nothing_accepted(folder, refused, candidates.left, is_listed=is_listed)
+    return AcceptResult(folder.name, tuple(acceptance.accepted), refused, candidates.left)
+
+
+def _expect(project: Project, folder: Path, accepted: Collection[str]) -> bool:
+    """Let nights expect the accepted cases, and of the newest run all that ran; tell whether that is new."""
+    is_newest = folder == run_folders.latest(project.runs)
+    ran = [
+        candidate.case
+        for name, candidate in results.read_cases(folder).items()
+        if not candidate.verdict.infeasible and (is_newest or name in accepted)
+    ]
+    if not ran:
+        return False
+    return missing_cases.accept(project, BaselineStore.of(project, project.runs / run_folders.ACCEPTING), ran)
+
+
+def _candidates(project: Project, folder: Path, selectors: Sequence[str], *, new_only: bool) -> _Candidates:
+    finished = results.read_cases(folder)
+    acceptable: list[FinishedCase] = []
+    refused: list[RefusedCase] = []
+    rejected: list[RefusedCase] = []
+    known = rejections.known(project.runs)
+    for verdict in select_cases(results.read_verdicts(folder), finished, selectors):
+        candidate = finished.get(verdict.case)
+        if candidate is None or not candidate.has_dumps:
+            if verdict.status not in ("pass", "skip"):  # neither meant to fail, nor left out
+                refused.append(RefusedCase(verdict.case, f"it ended with {verdict.headline}"))
+        elif verdict.known is not None and not selectors:
+            rejected.append(RefusedCase(verdict.case, f"is {verdict.reason}; name it to accept it"))
+        elif _is_candidate(verdict, named=bool(selectors), new_only=new_only):
+            if rejection := rejection_of(candidate, known):
+                rejected.append(RefusedCase(verdict.case, f"it was {rejection}; {_UNDO}"))
+            elif schedule := candidate.outcome.observations.schedule:
+                refused.append(RefusedCase(verdict.case, _OTHER_SCHEDULE.format(schedule)))
+            else:
+                acceptable.append(candidate)
+    if selectors:
+        return _Candidates(tuple(acceptable), (*refused, *rejected), ())
+    return _Candidates(tuple(acceptable), tuple(refused), tuple(rejected))
+
+
+def _is_candidate(verdict: Verdict, *, named: bool, new_only: bool) -> bool:
+    if new_only:
+        return not verdict.baseline_revision
+    return named or verdict.status != "pass" or not verdict.baseline_revision
+
+
+def rejection_of(candidate: FinishedCase, rejected: Mapping[tuple[str, str, str], str]) -> str:
+    """Who rejected a case's results, when and why, in words; "" where nobody did."""
+    texts = (rejected.get((candidate.case.name, dump.buffer, dump.digest), "") for dump in candidate.outcome.dumps)
+    return next((text for text in texts if text), "")
+
+
+class _Acceptance:
+    """The accepting of a run's cases; those of a batch reach the disk together."""
+
+    def __init__(self, project: Project, run: str, terms: Terms) -> None:
+        self._store = BaselineStore.of(project, project.runs / run_folders.ACCEPTING)
+        self._run, self._terms = run, terms
+        self._uncommitted: list[AcceptedCase] = []
+        self.accepted: list[AcceptedCase] = []
+        self.refused: list[RefusedCase] = []
+
+    def accept_all(self, cases: Sequence[FinishedCase], listen: Callable[[int, int], None]) -> None:
+        try:
+            with self._store.accepting() as batch:
+                for number, candidate in enumerate(cases, 1):
+                    try:
+                        self._uncommitted.append(self._stage(batch, candidate))
+                    except BaselineError as error:
+                        self.refused.append(RefusedCase(candidate.case.name, str(error)))
+                    if len(batch) >= BATCH or number == len(cases):
+                        batch.commit()
+                        self.accepted += self._uncommitted
+                        self._uncommitted.clear()
+                        listen(number, len(cases))
+        except StorageError as error:
+            if done := self._progress(len(cases)):
+                raise StorageError(f"{error}; {done}") from error
+            raise
+        except KeyboardInterrupt:
+            if done := self._progress(len(cases)):
+                raise Interrupted(f"interrupted; {done}") from None
+            raise
+
+    def _progress(self, count: int) -> str:
+        """The cases that are accepted although the others failed, in words; "" where there are none."""
+        accepted = (*self.accepted, *filter(self._is_committed, self._uncommitted))
+        names = [accepted_case.case for accepted_case in accepted]
+        if not names:
+            return ""
+        done = f"{len(names)} of {count} cases"
+        return f"{first_names(names, 1)} had been accepted before that ({done}), the rest is as it was"
+
+    def _is_committed(self, accepted_case: AcceptedCase) -> bool:
+        """Whether a case of a batch that was cut off has its new baseline."""
+        try:
+            history = self._store.histories(accepted_case.case).get(accepted_case.kind, ())
+        except BaselineError:
+            return False
+        return bool(history) and history[-1].run == self._run
+
+    def _stage(self, batch: AcceptBatch, candidate: FinishedCase) -> AcceptedCase:
+        empty = write_coverage.empty(candidate.case, candidate.outcome)
+        if empty and not self._terms.unwritten_ok:
+            raise BaselineError(
+                f"nothing of {', '.join(empty)} was written: it still holds the poison that outputs are filled with; "
+                "where that is right, say why: --unwritten-ok REASON"
+            )
+        watched = [name for name, rule in candidate.case.compare.items() if drift_and_determinism.has_tolerance(rule)]
+        kind = self._kind(candidate)
+        batch.add(
+            candidate.case,
+            candidate.outcome,
+            candidate.made_of,
+            Acceptor(user_name(), self._terms.why, self._run, self._terms.unwritten_ok if empty else ""),
+            drift=watched,
+            anew=[name for name in _buffers_that_differ(candidate.verdict) if name in watched],
+            arch=kind,
+        )
+        return AcceptedCase(
+            candidate.case.name,
+            candidate.case.revision,
+            candidate.verdict.baseline_revision,
+            tuple(dump.buffer for dump in candidate.outcome.dumps),
+            kind,
+            write_coverage.remarks(candidate.case, candidate.outcome),
+        )
+
+    def _kind(self, candidate: FinishedCase) -> str:
+        """The architecture or device whose baseline changes: the named one, else the nearest one that exists."""
+        own, wanted = nearest(candidate.case, candidate.device_kind), self._terms.kind
+        if wanted == COMMON:
+            return ""
+        if wanted is None:
+            existing = self._store.kinds(candidate.case.name)
+            return next((kind for kind in own if kind in existing), "")
+        if wanted not in own:
+            device = candidate.device_kind or "no device"
+            raise BaselineError(f"it ran on {device}, compiled for {own[-1]}: it says nothing of {wanted}")
+        return wanted
+
+
+def _buffers_that_differ(verdict: Verdict) -> Iterator[str]:
+    """The buffers that differ from their baseline, as the user saw: accepting them is a new beginning."""
+    for buffer in verdict.buffers:
+        if any(compared.against in ("baseline", "first") and not compared.same for compared in buffer.comparisons):
+            yield buffer.name
+
+
+def _nothing_accepted(
+    folder: Path, refused: Sequence[RefusedCase], left: Sequence[RefusedCase], *, is_listed: bool
+) -> None:
+    if not refused and left:
+        but = "what was rejected or is known to fail"
+        raise NothingToDo(f"run {folder.name} left nothing to accept but {but}: {left[0].case} {left[0].reason}")
+    if not refused:
+        listed = "; nightly runs expect its cases from now on (baselines/cases.yaml)" if is_listed else ""
+        raise NothingToDo(f"run {folder.name} left nothing to accept: every case it ran is as its baseline{listed}")
+    first = refused[0]
+    if len(refused) == 1:
+        raise BaselineError(f"{first.case} is not accepted: {first.reason}")
+    raise BaselineError(f"none of {len(refused)} cases is accepted; {first.case}: {first.reason}")
+
+
+def obsolete(project: Project, present: Sequence[str]) -> tuple[str, ...]:
+    """The baselines whose case is gone.
+
+    Args:
+        project: whose.
+        present: every case of every job.
+    """
+    return tuple(name for name in BaselineStore.of(project).case_names() if name not in set(present))
+
+
+def user_name() -> str:
+    """The user's name, "" where the system does not know it."""
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError, ImportError):
+        return ""
+
+
+class Pending(Record):
+    """The undecided cases of a run: the verdicts that differ or are new, in the run's order."""
+
+    run: str
+    verdicts: tuple[Verdict, ...]
+
+
+def pending(project: Project, selectors: Sequence[str] = (), *, run: str | None = None) -> Pending:
+    """Find the cases of a run that differ or are new and that nobody has accepted or rejected since.
+
+    Args:
+        project: whose.
+        selectors: job names, case names, job files or globs; none: all.
+        run: the run's name; the last one where not given.
+
+    Raises:
+        NothingToDo: there is nothing to decide.
+        UsageError: a selector that no case of the run matches.
+        StorageError: the run did not end, or its files were edited.
+    """
+    folder = cut_short.decidable_run(project.runs, run)
+    finished = results.read_cases(folder)
+    selected = select_cases(results.read_verdicts(folder), finished, selectors)
+    rejected, store = rejections.known(project.runs), BaselineStore.of(project)
+    undecided = tuple(
+        verdict
+        for verdict in selected
+        if verdict.status in ("differ", "new")
+        and (candidate := finished.get(verdict.case)) is not None
+        and candidate.has_dumps
+        and not rejection_of(candidate, rejected)
+        and not _is_accepted(store, candidate)
+    )
+    if not undecided:
+        raise NothingToDo(f"run {folder.name} left nothing to decide")
+    return Pending(folder.name, undecided)
+
+
+def reject(
+    project: Project, selectors: Sequence[str], *, run: str | None = None, why: str = ""
+) -> tuple[Rejection, ...]:
+    """Reject results of a run: the baselines stay, and these bytes are not accepted any more.
+
+    Args:
+        project: whose.
+        selectors: job names, case names, job files or globs.
+        run: the run's name; the last one where not given.
+        why: recorded with it.
+
+    Returns:
+        One for each buffer.
+
+    Raises:
+        UsageError: a selector that no case of the run matches.
+        BaselineError: no case that is meant has results that differ or are new.
+        StorageError: no space, no permission.
+    """
+    folder = cut_short.decidable_run(project.runs, run)
+    finished = results.read_cases(folder)
+    selected = select_cases(results.read_verdicts(folder), finished, selectors)
+    cases = [finished[verdict.case] for verdict in selected if verdict.case in finished]
+    new = [rejection for case in cases if case.has_dumps for rejection in _rejections(case, folder.name, why)]
+    if not new:
+        states = "; ".join(f"{verdict.case}: {verdict.status}" for verdict in selected[:4])
+        raise BaselineError(
+            f"there is nothing to reject: no such case of run {folder.name} differs or is new ({states})"
+        )
+    rejections.add(project.runs, new)
+    return tuple(new)
+
+
+def take_back(project: Project, selectors: Sequence[str]) -> tuple[Rejection, ...]:
+    """Take rejections back.
+
+    Args:
+        project: whose.
+        selectors: case or job names.
+
+    Raises:
+        UsageError: no rejection of such a case.
+        StorageError: no space, no permission.
+    """
+    rejected = dict.fromkeys(rejection.case for rejection in rejections.load(project.runs))
+    selected: set[str] = set()
+    for selector in selectors:
+        cases = [case for case in rejected if selector in (case, case.partition("/")[0])]
+        if not cases:
+            raise UsageError(f"{selector} is not rejected; these are: {', '.join(rejected) or 'none'}")
+        selected.update(cases)
+    return rejections.forget(project.runs, selected)
+
+
+def _rejections(candidate: FinishedCase, run: str, why: str) -> Iterator[Rejection]:
+    digests = {dump.buffer: dump.digest for dump in candidate.outcome.dumps}
+    when, who = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}", user_name()
+    for buffer in candidate.verdict.buffers:
+        if buffer.status in ("differ", "new") and buffer.name in digests:
+            case, digest = candidate.case, digests[buffer.name]
+            yield Rejection(case.name, buffer.name, digest, case.revision, run, when, who, why)
+
+
+def _is_accepted(store: BaselineStore, candidate: FinishedCase) -> bool:
+    """Whether a baseline with these very bytes exists by now."""
+    try:
+        accepted = store.load(candidate.case.name, nearest(candidate.case, candidate.device_kind))
+    except BaselineError:
+        return False
+    held = {name: dump.digest for name, dump in accepted.dumps.items()} if accepted else {}
+    return all(held.get(dump.buffer) == dump.digest for dump in candidate.outcome.dumps)

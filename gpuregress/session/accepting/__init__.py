@@ -1,1 +1,0 @@
-"""Acceptance and rejection of the results of a run."""

@@ -1,0 +1,173 @@
+"""Remarks on a case: exchanges between lanes, poison, timing, resources, compute-sanitizer, tolerances."""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from gpuregress.foundation.errors import StorageError
+from gpuregress.foundation.records import Case, CostComparison, Outcome, PastResult, TimingComparison, Verdict
+from gpuregress.judge import write_coverage
+from gpuregress.report.tolerance_text import NEAR, percentage
+from gpuregress.store.history import Reader
+
+_MOST_FINDINGS = 5
+_NOTABLE = 2.0
+"""The ratio of instructions from which on a case is told to be slower although nobody asked for its time."""
+
+
+def of_measurements(
+    case: Case, outcome: Outcome, timing: TimingComparison | None = None, costs: Sequence[CostComparison] = ()
+) -> tuple[str, ...]:
+    """The remarks on a case, one line each.
+
+    Args:
+        case: what was run.
+        outcome: its result on the worker.
+        timing: its times compared with the accepted ones.
+        costs: its costs compared with the accepted ones.
+    """
+    return (
+        *outcome.observations.instruments.exchanges,
+        *outcome.observations.instruments.unwatched,
+        *_poison(outcome),
+        *_timing(outcome, timing),
+        *(one.message for one in costs if not one.fails and (not one.measure or one.actual != one.expected)),
+        *_resources(case, outcome),
+        *_sanitizer(case, outcome),
+    )
+
+
+def _poison(outcome: Outcome) -> Iterator[str]:
+    for name, compared in outcome.observations.poisons.items():
+        unwritten, shows = compared.unwritten, compared.shows
+        if unwritten:
+            count = f"{unwritten.elements} of {unwritten.of}"
+            yield f"{name}: {count} elements were never written: {write_coverage.ranges_text(unwritten)}"
+        if shows:
+            yield (
+                f"{name}: {shows.elements} of {shows.of} elements changed with what was there before, "
+                f"the first at [{shows.first}]: they are read before they are written, or written in part, or not "
+                "deterministic (--repeat 2 tells)"
+            )
+        if not unwritten and not shows:
+            yield f"{name}: every element was written"
+
+
+def _timing(outcome: Outcome, compared: TimingComparison | None) -> Iterator[str]:
+    """The times, and how they compare with the accepted ones: where that fails it is the case's reason, or a note."""
+    parts = []
+    timing = outcome.observations.timing
+    if timing is not None:
+        samples = timing.samples_ms
+        spread = f"{min(samples):.4g} to {max(samples):.4g} ms"
+        clock = f", SM clock {timing.sm_clock}" if timing.sm_clock else ""
+        parts.append(
+            f"{timing.median_ms:.4g} ms: the median of {len(samples)} samples, {spread}, {timing.clock}{clock}"
+        )
+    is_large = compared is not None and compared.ratio is not None and compared.ratio >= _NOTABLE
+    if compared is not None and not compared.fails and (timing is not None or is_large):
+        is_changed_count = compared.measure == "instructions" and compared.status in ("faster", "slower")
+        parts.append(f"{compared.status}: {compared.message}" if is_changed_count else compared.message)
+    if parts:
+        yield "; ".join(parts)
+
+
+def _resources(case: Case, outcome: Outcome) -> Iterator[str]:
+    counted = any(used.get("registers") for used in outcome.resources.values())
+    if case.settings.resources and outcome.state == "done" and not counted:
+        yield "resources: not judged, for this device counts no registers"
+
+
+def _sanitizer(case: Case, outcome: Outcome) -> Iterator[str]:
+    tool = case.settings.sanitize
+    if tool is None:
+        return
+    report = outcome.observations.sanitizer
+    if report is None:
+        yield f"{tool}: not run, for the case did not come to its end"
+        return
+    if report.problem:
+        yield f"{tool}: {report.problem}"
+    elif not report.findings:
+        yield f"{tool}: nothing found"
+    yield from (f"{tool}: {finding.text}" for finding in report.findings[:_MOST_FINDINGS])
+    if len(report.findings) > _MOST_FINDINGS:
+        yield f"{tool}: {len(report.findings) - _MOST_FINDINGS} more findings are in results.json"
+
+
+_FEWEST = 0.1
+_NOISE = 0.05
+"""A smaller share counts as this one."""
+_LAST = 100
+
+
+class ToleranceRemarks:
+    """Remarks on the cases of one run, from the history as it was before, which is opened where it is needed.
+
+    Args:
+        path: the history's file.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._reader: Reader | None = None
+
+    def close(self) -> None:
+        """Close the history."""
+        if self._reader is not None:
+            self._reader.close()
+
+    def remarks(self, verdict: Verdict) -> tuple[str, ...]:
+        """Return the remarks on a case that passes, one line each."""
+        share = verdict.tolerance_share
+        if verdict.status not in ("pass", "new") or share is None or share < _FEWEST:
+            return ()
+        line = doubled(verdict, self._past(verdict))
+        if line or share > NEAR:
+            return (f"{percentage(share)} of its tolerance used{_buffer(verdict)}{line}",)
+        return ()
+
+    def _past(self, verdict: Verdict) -> tuple[PastResult, ...]:
+        device = verdict.outcome.device if verdict.outcome is not None else None
+        with contextlib.suppress(StorageError, sqlite3.Error):  # a damaged history is reported at the end of the run
+            if self._reader is None and self._path.is_file():
+                self._reader = Reader.open(self._path)
+            if self._reader is not None:
+                kind = device.name if device is not None else ""
+                return self._reader.trend(verdict.case, _LAST, kind, is_own=True)
+        return ()
+
+
+def doubled(verdict: Verdict, newest_first: Sequence[PastResult]) -> str:
+    """Compare the use of a tolerance with earlier ones.
+
+    Args:
+        verdict: of this run.
+        newest_first: earlier results of the case.
+
+    Returns:
+        `; 30 % in the previous run, 20261120T020000Z-3f2a`; "" where it has not doubled.
+    """
+    share = verdict.tolerance_share or 0.0
+    passed = [one for one in newest_first if one.verdict in ("pass", "new") and one.tolerance_share is not None]
+    accepted = [one for one in passed if verdict.baseline_revision and one.revision == verdict.baseline_revision]
+    for name, past in (("previous run", passed[:1]), ("last run of the accepted revision", accepted[:1])):
+        for one in past:
+            before = one.tolerance_share or 0.0
+            if share >= 2 * max(before, _NOISE) and share >= _FEWEST:
+                return f"; {percentage(before)} in the {name}, {one.run}"
+    return ""
+
+
+def _buffer(verdict: Verdict) -> str:
+    """Name the buffer that uses most, where there are several."""
+    if len(verdict.buffers) < 2:
+        return ""
+    shares = {
+        buffer.name: max((one.tolerance_share or 0.0 for one in buffer.comparisons), default=0.0)
+        for buffer in verdict.buffers
+    }
+    return f" by {max(shares, key=lambda name: shares[name])}"

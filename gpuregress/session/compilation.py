@@ -1,0 +1,337 @@
+"""Compilation of cases: each distinct source once, from the cache or by a crew of compilers.
+
+A source that does not compile is the error of its own cases only.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import json
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+from msgspec import field
+
+from gpuregress import toolchain
+from gpuregress.execution.workers.compiler_pool import CompilerPool, Crew, Result, process_count
+from gpuregress.foundation.errors import CompileError, GpuregressError, InfeasibleSource, UnknownNames, UsageError
+from gpuregress.foundation.interrupts import StopSignal
+from gpuregress.foundation.records import Case, Program, Source, to_json
+from gpuregress.gpu import architectures
+from gpuregress.gpu.records import Record, replace
+from gpuregress.jobs import plan
+from gpuregress.session.events import Advanced, Compiling, Listener, ignore
+from gpuregress.session.run_context import RunContext
+from gpuregress.store.project import Project
+from gpuregress.toolchain import cache
+
+
+class CasePrograms(Record):
+    """The programs of one case.
+
+    Attributes:
+        programs: of its own sources, in their order.
+        references: buffer → that of its gold standard.
+        variants: name of a variant → those of its sources, in their order.
+        untyped: the sources whose structures the compiler was asked for and did not tell.
+    """
+
+    programs: tuple[Program, ...]
+    references: Mapping[str, Program]
+    variants: Mapping[str, tuple[Program, ...]] = field(default_factory=dict)
+    untyped: tuple[str, ...] = ()
+
+
+Built = CasePrograms | GpuregressError
+"""What came of compiling a case: its programs, or the error of the first source that does not compile."""
+
+
+class ProgramBuilder:
+    """The programs of a run's sources.
+
+    Args:
+        crew: compiles sources that are not in the cache.
+        listen: receives an event for each source.
+        find: a source → its program where it was compiled before; None: every source goes to the crew.
+    """
+
+    def __init__(self, crew: Crew, listen: Listener, find: Callable[[Source], Program | None] | None = None) -> None:
+        self.crew = crew
+        self._listen = listen
+        self._find = find
+        self._results: dict[str, Result] = {}
+        self._requested: set[str] = set()
+        self._keys: dict[str, tuple[str, ...]] = {}
+        self._type_keys: dict[str, dict[int, str]] = {}
+
+    def compile(self, cases: Sequence[Case], until: float | None = None, listen: Listener = ignore) -> dict[str, Built]:
+        """Compile every distinct source of some cases, and wait for that.
+
+        Args:
+            cases: whose.
+            until: seconds of time.monotonic at which it stops waiting; cases that are not ready have no entry.
+            listen: told of each case whose programs are ready.
+
+        Returns:
+            Case → its programs, or why there are none.
+
+        Raises:
+            Interrupted: the user asked to stop.
+        """
+        compiled: dict[str, Built] = {}
+        for case in cases:
+            self.request(case)
+        for number, case in enumerate(cases, 1):
+            while (built := self.built(case)) is None and (until is None or time.monotonic() < until):
+                self.crew.wait(until)
+                self.collect()
+            if built is not None:
+                compiled[case.name] = built
+                listen(Advanced(number, len(cases), f"compiling {case.name}"))
+        return compiled
+
+    def request(self, case: Case) -> None:
+        """Start the compilation of a case's sources; `built` tells when it is over."""
+        if case.name in self._keys:
+            return
+        sources = sources_of(case)
+        keys = tuple(source_key(source) for source in sources)
+        typed = plan.type_sources(case)
+        self._keys[case.name] = keys
+        self._type_keys[case.name] = {number: source_key(source) for number, source in typed.items()}
+        all_keys = (*keys, *self._type_keys[case.name].values())
+        for key, source in zip(all_keys, (*sources, *typed.values()), strict=True):
+            if key not in self._requested:
+                self._requested.add(key)
+                self._start(key, source)
+
+    def _start(self, key: str, source: Source) -> None:
+        self._listen(Compiling(Path(source.path).name, len(self._requested)))
+        result = find_or_submit(self.crew, key, source, self._find or (lambda _source: None))
+        if result is not None:
+            self._results[key] = result
+
+    def collect(self) -> None:
+        """Take the results of the crew."""
+        self._results.update(self.crew.collect())
+
+    def built(self, case: Case) -> Built | None:
+        """What came of a case that was requested; None: not all of its sources are compiled yet."""
+        results = [self._results.get(key) for key in self._keys[case.name]]
+        own, names = len(case.sources), _variant_names(case)
+        for at, (source, result) in enumerate(zip(sources_of(case), results, strict=True)):
+            if isinstance(result, GpuregressError) and at in names:
+                return CompileError(f"variant {names[at]}: {result}")
+            if isinstance(result, InfeasibleSource) and at >= own:
+                return CompileError(str(result))  # a reference that does not compile says nothing of the case
+            if isinstance(result, UnknownNames):
+                return UnknownNames(result.messages, source.path)
+            if isinstance(result, GpuregressError):
+                return result
+        types = {number: self._results.get(key) for number, key in self._type_keys[case.name].items()}
+        programs = [
+            _with_types(result, types.get(number))
+            for number, result in enumerate(results)
+            if isinstance(result, Program)
+        ]
+        if len(programs) < len(results) or None in types.values():
+            return None
+        count, own = len(case.reference_kernels), len(case.sources)
+        others = programs[own:]
+        references = dict(zip(case.reference_kernels, others[:count], strict=True))
+        varied = (tuple(others[at : at + own]) for at in range(count, len(others), own))
+        variants = dict(zip(case.variants.sources if case.variants else (), varied, strict=True))
+        sources = sources_of(case)
+        untyped = [sources[at].name for at, typed in types.items() if not isinstance(typed, Program) or not typed.types]
+        return CasePrograms(tuple(programs[:own]), references, variants, tuple(dict.fromkeys(untyped)))
+
+
+def _with_types(program: Program, typed: Result | None) -> Program:
+    """Return a program with the types of the one with debug information; without them where that does not compile."""
+    return replace(program, types=typed.types) if isinstance(typed, Program) else program
+
+
+@contextlib.contextmanager
+def open_builder(context: RunContext) -> Iterator[ProgramBuilder]:
+    """The builder of a run: compiler processes, or the crew of a test.
+
+    Raises:
+        StorageError: others may write the cache.
+    """
+    if context.machinery.crew is not None:
+        yield ProgramBuilder(context.machinery.crew(context.stop), context.listen)
+        return
+    toolchain.check_folder()
+    with CompilerPool(process_count(), context.stop) as crew:
+        yield ProgramBuilder(crew, context.listen, toolchain.find)
+
+
+def find_or_submit(crew: Crew, key: str, source: Source, find: Callable[[Source], Program | None]) -> Result | None:
+    """A source's program where it was compiled before, or the error of looking; None: the crew compiles it."""
+    try:
+        program = find(source)
+    except GpuregressError as error:
+        return error
+    if program is None:
+        crew.submit(key, source)
+    return program
+
+
+def sources_of(case: Case) -> tuple[Source, ...]:
+    """The case's own sources, then those of its gold standards and of its variants."""
+    varied = itertools.chain.from_iterable(case.variants.sources.values() if case.variants else ())
+    return (*case.sources, *(kernel.source for kernel in case.reference_kernels.values()), *varied)
+
+
+def _variant_names(case: Case) -> dict[int, str]:
+    """Position in `sources_of` → the variant whose source that is."""
+    names = [name for name, sources in case.variants.sources.items() for _ in sources] if case.variants else []
+    return dict(enumerate(names, len(sources_of(case)) - len(names)))
+
+
+def source_key(source: Source) -> str:
+    """A text that is equal for equal sources."""
+    return json.dumps(to_json(source), sort_keys=True)
+
+
+def compile_cases(cases: Sequence[Case], listen: Listener = ignore) -> dict[str, Built]:
+    """Compile every distinct source of the cases.
+
+    Args:
+        cases: whose.
+        listen: told of each case whose programs are ready.
+
+    Returns:
+        Case → its programs, or why there are none.
+
+    Raises:
+        Interrupted: the user asked to stop.
+    """
+    with StopSignal() as stop, CompilerPool(process_count(), stop) as crew:
+        return ProgramBuilder(crew, ignore, toolchain.find).compile(cases, listen=listen)
+
+
+def compile_source(source: Source) -> Program:
+    """Compile one source.
+
+    Raises:
+        GpuregressError: it cannot be compiled, or the user asked to stop.
+    """
+    (result,) = compile_sources([source])
+    if isinstance(result, GpuregressError):
+        raise result
+    return result
+
+
+def compile_sources(sources: Sequence[Source], *, cubins: bool = False, listen: Listener = ignore) -> list[Result]:
+    """Compile sources that are not in the cache.
+
+    Args:
+        sources: what is compiled.
+        cubins: link to machine code, too.
+        listen: told of the sources that are ready.
+
+    Returns:
+        For each source its program, or why there is none.
+
+    Raises:
+        Interrupted: the user asked to stop.
+        StorageError: others may write the cache.
+    """
+    toolchain.check_folder()
+
+    def find(source: Source) -> Program | None:
+        program = toolchain.find(source)
+        return program if program is None or program.cubin or not cubins else None
+
+    results: dict[str, Result] = {}
+    with StopSignal() as stop, CompilerPool(process_count(), stop, cubins=cubins) as crew:
+        for number, source in enumerate(sources):
+            listen(Advanced(len(results), len(sources), "looking into the cache"))
+            result = find_or_submit(crew, str(number), source, find)
+            if result is not None:
+                results[str(number)] = result
+        while crew.under_way:
+            listen(Advanced(len(results), len(sources), "compiling"))
+            crew.wait()
+            results.update(crew.collect())
+    return [results[str(number)] for number in range(len(sources))]
+
+
+class BuildResult(Record):
+    """The folder of the programs, their number, the errors of the others, and the exit code.
+
+    `infeasible` counts sources that refuse their combination, where the job skips those.
+    """
+
+    folder: Path
+    programs: int
+    errors: tuple[str, ...]
+    exit_code: int
+    infeasible: int = 0
+
+
+def build(
+    project: Project,
+    selectors: Sequence[str],
+    *,
+    arch: str | None = None,
+    cubins: bool = True,
+    listen: Listener = ignore,
+) -> BuildResult:
+    """Compile every distinct source of the cases.
+
+    Args:
+        project: whose jobs.
+        selectors: of the cases; none: all.
+        arch: in place of the jobs' own.
+        cubins: link to machine code, too.
+        listen: told of the sources that are ready.
+
+    Raises:
+        JobErrors: a job is wrong.
+        NothingToDo: no job.
+        UsageError: there is no such architecture.
+        Interrupted: the user asked to stop.
+        StorageError: others may write the cache.
+    """
+    wrong = architectures.problem(arch) if arch is not None else None
+    if wrong:
+        raise UsageError(f"--arch: {wrong}")
+    distinct: dict[str, Source] = {}
+    typed: dict[str, Source] = {}
+    skipping: set[str] = set()
+    for case in plan.make(project, selectors).cases:
+        if case.settings.refused is not None:
+            continue
+        varied = itertools.chain.from_iterable(case.variants.sources.values() if case.variants else ())
+        for one in (*case.sources, *varied):
+            source = replace(one, arch=architectures.named(one.arch, arch)) if arch else one
+            key = source_key(source)
+            distinct[key] = source
+            skipping |= {key} if case.settings.infeasible else set()
+        for one in plan.type_sources(case).values():
+            source = replace(one, arch=architectures.named(one.arch, arch)) if arch else one
+            typed[source_key(source)] = source
+    results = compile_sources(list(distinct.values()), cubins=cubins, listen=listen)
+    if typed:  # one that does not compile is not compared, which ends no run
+        compile_sources(list(typed.values()))
+    errors = {key: one for key, one in zip(distinct, results, strict=True) if isinstance(one, GpuregressError)}
+    failures = [one for key, one in errors.items() if not (key in skipping and isinstance(one, InfeasibleSource))]
+    code = max((error.exit_code for error in failures), default=0)
+    return BuildResult(
+        cache.folder(),
+        len(results) - len(errors),
+        tuple(_counted(failures)),
+        code,
+        len(errors) - len(failures),
+    )
+
+
+def _counted(failures: Sequence[GpuregressError]) -> Iterator[str]:
+    """The errors, each once: what is wrong with this host is wrong with every program."""
+    for text, count in Counter(map(str, failures)).items():
+        yield f"{count} programs: {text}" if count > 1 else text

@@ -1,0 +1,477 @@
+"""Third step of a run: cases go to the workers as they are compiled, and are judged as they come back."""
+
+from __future__ import annotations
+
+import contextlib
+import shlex
+import sys
+import time
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gpuregress.execution.workers.pool import CaseNotCompiled, CaseStarted
+from gpuregress.foundation import clock
+from gpuregress.foundation.errors import (
+    DeviceError,
+    GpuregressError,
+    HarnessError,
+    InfeasibleSource,
+    Interrupted,
+    JobErrors,
+    MissingCompiler,
+    StorageError,
+)
+from gpuregress.foundation.escapes import first_names, one_line
+from gpuregress.foundation.records import Case, Outcome, RunKind, Task, Verdict
+from gpuregress.gpu.records import Record, replace
+from gpuregress.judge import verdict
+from gpuregress.judge.accepted import AcceptedDumps
+from gpuregress.judge.nights import cause_of, extent_of
+from gpuregress.report import accuracy_text, variant_lines
+from gpuregress.session import case_remarks
+from gpuregress.session.case_remarks import ToleranceRemarks
+from gpuregress.session.checking import CheckedRun
+from gpuregress.session.compilation import ProgramBuilder
+from gpuregress.session.earlier_nights import night_order
+from gpuregress.session.events import Compiled, Judged, Started
+from gpuregress.session.planning import error_lines, error_location, wrong_job_code
+from gpuregress.session.run_context import RunContext
+from gpuregress.session.runs import history_entry, run_folders
+from gpuregress.session.runs.recording import NOTHING_BEFORE, EarlierPart, Recording, log_header
+from gpuregress.session.tasks import TaskFactory, TaskStream
+from gpuregress.store.baselines import BaselineStore
+from gpuregress.store.launch_log import LaunchLog
+from gpuregress.toolchain import cache
+
+if TYPE_CHECKING:
+    from gpuregress.judge.judge import Judge
+
+
+Settled = tuple[Verdict, Task | None]
+"""A verdict that is final, with the task that it is of; None where nothing ran."""
+GroupJudge = Callable[[Sequence[Task], Sequence[Verdict], int], Sequence[Verdict]]
+"""Tasks in the order of the plan, their own verdicts and the number of planned cases → the verdicts with the agreement.
+The order in which cases end does not show in the verdicts."""
+
+
+@dataclass(slots=True)
+class _Group:
+    """A group; infeasible cases do not count among the planned ones, for nobody waits for them."""
+
+    planned: int
+    open: set[str]
+    held: list[tuple[Verdict, Task]] = field(default_factory=list)
+
+
+class AgreementGroups:
+    """The groups of a run.
+
+    Args:
+        cases: of the run.
+        judge: judges the cases of one group against each other.
+    """
+
+    def __init__(self, cases: Iterable[Case], judge: GroupJudge) -> None:
+        self._judge = judge
+        self._groups: dict[tuple[str, ...], _Group] = {}
+        self._of_case: dict[str, tuple[str, ...]] = {}
+        self._positions: dict[str, int] = {}
+        for position, case in enumerate(cases):
+            self._positions[case.name] = position
+            key = case.agreement_group
+            if key is not None:
+                self._of_case[case.name] = key
+                self._groups.setdefault(key, _Group(0, set())).open.add(case.name)
+        sizes = Counter(self._of_case.values())
+        for key, group in self._groups.items():
+            group.planned = sizes[key]
+
+    def settle(self, reached: Verdict, task: Task | None) -> list[Settled]:
+        """Take a verdict, and return those that are final now.
+
+        Args:
+            reached: the verdict on one case by itself.
+            task: what ran; None where nothing did.
+        """
+        key = self._of_case.get(reached.case)
+        if key is None:
+            return [(reached, task)]
+        group, settled = self._groups[key], list[Settled]()
+        group.open.discard(reached.case)
+        group.planned -= reached.infeasible
+        if task is not None and reached.status in ("pass", "new"):
+            group.held.append((reached, task))
+        else:
+            settled.append((reached, task))
+        return settled if group.open else [*settled, *self._judged(group)]
+
+    def close(self, *, judged: bool) -> list[Settled]:
+        """Return the verdicts that are still held, for the run ends before their groups are whole.
+
+        Args:
+            judged: whether they are compared with each other; else they are as they were reached.
+        """
+        groups = [group for group in self._groups.values() if group.held]
+        if judged:
+            return [settled for group in groups for settled in self._judged(group)]
+        held = [settled for group in groups for settled in group.held]
+        for group in groups:
+            group.held = []
+        return [*held]
+
+    def _judged(self, group: _Group) -> list[Settled]:
+        held, group.held = sorted(group.held, key=lambda one: self._positions[one[0].case]), []
+        tasks = [task for _, task in held]
+        verdicts = self._judge(tasks, [reached for reached, _ in held], group.planned) if held else ()
+        return list(zip(verdicts, tasks, strict=True))
+
+
+AT_NIGHT = 3
+"""Timeouts of one kernel at night, where neither job nor project say."""
+
+_Kernel = tuple[str, str]
+
+
+class RepeatedTimeouts:
+    """The kernels that timed out in a run.
+
+    Args:
+        kind: of the run: an attended run has no limit of its own.
+    """
+
+    def __init__(self, kind: RunKind) -> None:
+        self._default = AT_NIGHT if kind == "nightly" else 0
+        self._cases: defaultdict[_Kernel, list[str]] = defaultdict(list)
+
+    def note(self, case: Case, outcome: Outcome | None) -> None:
+        """Count the timeout of a case.
+
+        Args:
+            case: that timed out.
+            outcome: names the launch. Where it is none of the case's own, a case of one kernel counts for that.
+        """
+        position = outcome.fault.position if outcome is not None and outcome.fault is not None else None
+        kernels = list(dict.fromkeys(_kernels(case)))
+        if position is not None and position < len(case.launches):
+            kernels = [list(_kernels(case))[position]]
+        if len(kernels) == 1:
+            self._cases[kernels[0]].append(case.name)
+
+    def reason(self, case: Case) -> str:
+        """Say why a case should not run; "" where it should."""
+        limit = case.limits.timeouts or self._default
+        for source, kernel in dict.fromkeys(_kernels(case)) if limit else ():
+            cases = self._cases.get((source, kernel), [])
+            if len(cases) >= limit:
+                times = f"{len(cases)} times, in {first_names(cases)}"
+                return f"not run: {kernel} timed out {times} (limits: {{timeouts: {limit}}})"
+        return ""
+
+
+def _kernels(case: Case) -> list[_Kernel]:
+    """The kernel of each launch, with its source."""
+    return [(case.sources[launch.source].path, launch.kernel) for launch in case.launches]
+
+
+ALONE = "alone"
+
+
+def debugger_command(task: Task, run: Path, environment: Mapping[str, str]) -> str:
+    """Save the case and name the command that debugs it; "" where it cannot be saved.
+
+    Args:
+        task: of the run, whose kernel failed.
+        run: the run's folder.
+        environment: what the worker was given, which card it sees.
+    """
+    from gpuregress.execution.workers import alone  # noqa: PLC0415 - for faults on a GPU only
+
+    path = run / ALONE / f"{task.case.name}.json"
+    try:
+        alone.save(task, path)
+    except StorageError:
+        return ""
+    settings = [f"{name}={value}" for name, value in environment.items()]
+    program = ["cuda-gdb", "--args", sys.executable, "-m", "gpuregress.execution.workers.alone", str(path)]
+    return "to debug this case alone: " + shlex.join(["env", *settings, *program])
+
+
+_TROUBLE = (DeviceError.__name__, HarnessError.__name__)
+"""What a worker, or the watch over it, calls trouble that is not the kernel's."""
+
+
+class ExecutedRun(Record):
+    """The verdicts that a run reached.
+
+    Attributes:
+        verdicts: case, or broken job → its verdict, in the order in which they were reached.
+        remarks: what is worth knowing of cases that passed.
+        interrupted: the user asked to stop.
+        no_turn: cases that the deadline left without a verdict.
+        held_back: cases that were skipped after timeouts of their kernel.
+        notes: what the user must be told.
+        unknown: why the nights before this one are not known.
+    """
+
+    verdicts: Mapping[str, Verdict]
+    remarks: tuple[str, ...]
+    interrupted: bool
+    no_turn: tuple[str, ...] = ()
+    held_back: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    unknown: str = ""
+
+
+def execute_cases(
+    context: RunContext,
+    checked: CheckedRun,
+    builder: ProgramBuilder,
+    recording: Recording,
+    part: EarlierPart = NOTHING_BEFORE,
+) -> ExecutedRun:
+    """Run and judge the cases; those that cannot run get their verdicts first.
+
+    Args:
+        context: the run's.
+        checked: the cases.
+        builder: compiles the programs that are missing.
+        recording: keeps each verdict as it is reached.
+        part: of the run that was done before it was cut short.
+    """
+    running = _Execution(context, checked, recording, part)
+    try:
+        with contextlib.closing(LaunchLog(recording.folder / run_folders.LAUNCH_LOG)) as log:
+            log.write_header(log_header(checked.plan.runnable, context.devices, checked.programs))
+        running.settle_unrunnable()
+        running.run_tasks(builder)
+    except Interrupted:
+        running.release_groups()
+        return running.result(interrupted=True)
+    return running.result(interrupted=False)
+
+
+class _Execution:
+    """The state of this step: the verdicts so far, and the slot of each case that started."""
+
+    def __init__(self, context: RunContext, checked: CheckedRun, recording: Recording, part: EarlierPart) -> None:
+        self._context, self._checked, self._recording = context, checked, recording
+        self._accepted = AcceptedDumps(BaselineStore.of(context.project), context.devices.kind)
+        self._part = part
+        self._timeouts = RepeatedTimeouts(context.request.kind)
+        self._verdicts: dict[str, Verdict] = dict(part.kept)
+        self._remarks: dict[str, None] = {}
+        self._slots: dict[str, str] = {}
+        self._has_failed = False
+        self._judge: Judge | None = None
+        self._cases = {case.name: case for case in checked.plan.cases}
+        self._retried: dict[str, tuple[str, ...]] = {}
+        self._timed: set[str] = set()
+        self._began = time.time() - (time.perf_counter() - context.start_s)
+        self._is_late = False
+        self._unknown = ""
+        self._held_back: list[str] = []
+        self._notes: list[str] = []
+        self._tolerances: ToleranceRemarks | None = None
+        pending = [case for case in checked.plan.cases if case.name not in part.kept]
+        self._groups = AgreementGroups(pending, self._agreement)
+        for case in part.cases:
+            if part.kept[case.name].status == "timeout":
+                self._timeouts.note(case, part.kept[case.name].outcome)
+
+    def result(self, *, interrupted: bool) -> ExecutedRun:
+        late = [case.name for case in self._checked.plan.runnable if case.name not in self._verdicts]
+        return ExecutedRun(
+            self._verdicts,
+            tuple(self._remarks),
+            interrupted,
+            tuple(late) if self._is_late and not interrupted else (),
+            tuple(self._held_back),
+            tuple(self._notes),
+            self._unknown,
+        )
+
+    def settle_unrunnable(self) -> None:
+        """Report broken jobs, and skip the cases of other devices."""
+        for broken in self._checked.plan.broken:
+            self._add(broken)
+        for case in self._checked.plan.cases:
+            if lack := self._context.devices.lack(case):
+                self._add(verdict.skipped(case, lack))
+            elif case.settings.refused is not None:
+                self._add(self._infeasible(case, case.settings.refused))
+
+    def run_tasks(self, builder: ProgramBuilder) -> None:
+        pending = tuple(case for case in self._checked.plan.runnable if case.name not in self._part.kept)
+        cases, self._unknown = night_order(self._context, pending, self._recording.folder.name)
+        project = self._context.project
+        first = self._part.next_launch
+        factory = TaskFactory(project, self._recording.folder, cases, self._accepted, self._remark, first)
+        stream = TaskStream(builder, cases, factory)
+        if self._is_stopped():
+            return
+        self._hold_back(stream)
+        with contextlib.ExitStack() as held:
+            for event in self._context.pool.run((), stream, self._context.request.until):
+                judge = self._judge = self._judge or self._load_judge(held)
+                if isinstance(event, CaseStarted):
+                    self._slots[event.case] = event.slot
+                    self._context.listen(Started(event.case, event.slot))
+                elif isinstance(event, CaseNotCompiled):
+                    self._add(self._unbuilt(event.case, event.error))
+                else:
+                    self._on_outcome(judge, stream, event)
+                if self._is_stopped():
+                    break
+            until = self._context.request.until
+            self._is_late = until is not None and time.monotonic() >= until
+            for settled in self._groups.close(judged=True):
+                self._keep(*settled)
+
+    def _on_outcome(self, judge: Judge, stream: TaskStream, outcome: Outcome) -> None:
+        """Judge an outcome, unless its case is run again; skip other cases of a kernel that timed out too often."""
+        task = stream.tasks[outcome.case]
+        if self._is_run_again(task, outcome):
+            return
+        del stream.tasks[outcome.case]
+        judged = self._judged(judge, task, outcome)
+        self._add(judged, task)
+        if judged.status == "timeout":
+            self._timeouts.note(task.case, outcome)
+            self._hold_back(stream)
+
+    def _is_run_again(self, task: Task, outcome: Outcome) -> bool:
+        """Run a case again after trouble with its device or worker, if its job says so."""
+        before = self._retried.get(task.case.name, ())
+        is_trouble = outcome.state == "error" and outcome.observations.error in _TROUBLE
+        if not is_trouble or len(before) >= (task.case.settings.retries or 0):
+            return False
+        why = one_line(outcome.message or "the device or the worker failed")
+        self._retried[task.case.name] = (*before, why)
+        self._notes.append(f"{task.case.name} was run again: {why}")
+        self._context.pool.again(task, why)
+        return True
+
+    def _hold_back(self, stream: TaskStream) -> None:
+        """Skip the waiting cases of kernels that timed out too often."""
+        waiting = [task.case for task in self._context.pool.withdraw(lambda case: bool(self._timeouts.reason(case)))]
+        for case in (*waiting, *stream.withdraw(lambda case: bool(self._timeouts.reason(case)))):
+            stream.tasks.pop(case.name, None)
+            self._held_back.append(case.name)
+            self._add(verdict.skipped(case, self._timeouts.reason(case)))
+
+    def release_groups(self) -> None:
+        """Report the cases whose group is not whole, without a comparison: the user asked to stop."""
+        text = "interrupted: not compared with the cases that it must agree with"
+        for reached, task in self._groups.close(judged=False):
+            self._keep(replace(reached, notes=(*reached.notes, text)), task)
+
+    def _agreement(self, tasks: Sequence[Task], reached: Sequence[Verdict], planned: int) -> Sequence[Verdict]:
+        from gpuregress.judge import agreement  # noqa: PLC0415 - few jobs need it
+
+        pairs = zip(tasks, reached, strict=True)
+        members = [agreement.GroupMember(task.case, one.outcome, one) for task, one in pairs if one.outcome is not None]
+        return agreement.verdicts(members, planned, self._judge.user if self._judge is not None else None)
+
+    def _is_stopped(self) -> bool:
+        return self._context.request.fail_fast and self._has_failed
+
+    def _load_judge(self, held: contextlib.ExitStack) -> Judge:
+        """Load the judge, and all that the end of the run needs, while the first case runs."""
+        from gpuregress.foundation.records import prepare  # noqa: PLC0415 - as above
+        from gpuregress.judge.judge import Judge  # noqa: PLC0415 - see above
+        from gpuregress.judge.user_code import UserCodeProcess  # noqa: PLC0415 - as above
+        from gpuregress.session import source_locations  # noqa: PLC0415, F401 - as above
+        from gpuregress.session.runs import cut_short, results  # noqa: PLC0415, F401 - as above
+
+        prepare(Outcome)
+        path = self._context.project.runs / history_entry.FILE
+        self._tolerances = held.enter_context(contextlib.closing(ToleranceRemarks(path)))
+        user = held.enter_context(UserCodeProcess(self._context.stop))
+        timed = sum(case.settings.timing is not None for case in self._checked.plan.runnable)
+        return Judge(self._accepted, self._checked.rejected, user, timed)
+
+    def _judged(self, judge: Judge, task: Task, outcome: Outcome) -> Verdict:
+        """Judge an outcome; a fault on a GPU gets the command of a debugger."""
+        judged = judge.verdict(task.case, task.programs, outcome)
+        remarks = (
+            *case_remarks.of_measurements(task.case, outcome, judged.timing, judged.costs),
+            *accuracy_text.remarks(task.case, judged),
+            *variant_lines.lines(judged),
+            *(self._tolerances.remarks(judged) if self._tolerances is not None else ()),
+            *_lost_hosts(outcome),
+        )
+        if judged.status in ("pass", "new"):  # their details are not shown
+            changes = judged.changes if judged.status == "pass" else ()
+            for remark in (*remarks, *(f"changed since the baseline: {change}" for change in changes)):
+                self._remark(f"{judged.case}: {remark}")
+        if self._context.devices.kind == "cuda" and judged.status in ("fault", "timeout"):
+            slot = self._context.devices.slot(self._slots[task.case.name])
+            hint = debugger_command(task, self._recording.folder, slot.environment)
+            remarks += (hint,) if hint else ()
+        return replace(judged, notes=(*judged.notes, *remarks))
+
+    def _unbuilt(self, case: Case, error: GpuregressError) -> Verdict:
+        """The verdict on a case that cannot run; others of its job may."""
+        if case.settings.infeasible and isinstance(error, MissingCompiler):
+            return verdict.skipped(case, str(error))
+        if case.settings.infeasible and isinstance(error, InfeasibleSource):
+            return self._infeasible(case, str(error))
+        if not isinstance(error, JobErrors):
+            return verdict.failed(case, error)
+        code = wrong_job_code(self._context.request)
+        lines, location = error_lines(self._context.project, error.errors), error_location(error.errors)
+        return verdict.broken(case.job, lines, case, exit_code=code, location=location)
+
+    def _infeasible(self, case: Case, reason: str) -> Verdict:
+        try:
+            return verdict.infeasible(case, reason, self._accepted.baseline(case))
+        except GpuregressError as error:  # its baseline is damaged
+            return verdict.failed(case, error)
+
+    def _add(self, reached: Verdict, task: Task | None = None) -> None:
+        """Report a verdict; one that waits for the cases with which it must agree is reported with them."""
+        for settled in self._groups.settle(reached, task):
+            self._keep(*settled)
+
+    def _keep(self, reached: Verdict, task: Task | None) -> None:
+        if reached.status not in ("pass", "skip") and reached.case in self._cases:
+            from gpuregress.session import source_locations  # noqa: PLC0415 - for failures only
+
+            reached = source_locations.located(reached, self._cases[reached.case])
+        case = task.case if task is not None else self._cases.get(reached.case)
+        if case is not None and case.settings.known_failing is not None:
+            known = case.settings.known_failing
+            reached = verdict.with_known_failure(reached, known, clock.today(), case)
+        retried = self._retried.get(reached.case, ())
+        cause, extent = cause_of(reached, case), extent_of(reached)
+        reached = replace(reached, cause=cause, extent=extent, retried=retried)
+        self._verdicts[reached.case] = reached
+        self._accepted.forget(reached.case)
+        self._has_failed |= reached.exit_code != 0
+        self._tell_compilation(task)
+        self._context.listen(Judged(reached, len(self._verdicts)))
+        self._recording.add(reached, task)
+
+    def _tell_compilation(self, task: Task | None) -> None:
+        """Tell the times of the programs that were compiled for a case, each once."""
+        sources = zip(task.case.sources, task.programs, strict=True) if task is not None else ()
+        for source, program in sources:
+            if program.key not in self._timed:
+                self._timed.add(program.key)
+                seconds = cache.stages_since(program.key, self._began)
+                if seconds:
+                    self._context.listen(Compiled(Path(source.path).name, seconds))
+
+    def _remark(self, text: str) -> None:
+        self._remarks[text] = None
+
+
+def _lost_hosts(outcome: Outcome) -> tuple[str, ...]:
+    """The remark on a case that ran again because the host of a cluster was lost."""
+    observed = outcome.observations
+    if not (observed.lost_hosts and observed.host):
+        return ()
+    return (f"ran again on {observed.host}: {', '.join(observed.lost_hosts)} was lost",)

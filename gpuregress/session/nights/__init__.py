@@ -1,1 +1,0 @@
-"""A night on every device, its parts, and the watch over its deadline."""

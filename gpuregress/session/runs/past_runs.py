@@ -1,0 +1,326 @@
+"""Past runs in a project's history: the import of runs of other hosts, the queries, steps in the times of cases."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import UTC, datetime
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from gpuregress.foundation.errors import GpuregressError, NothingToDo, StorageError, UsageError
+from gpuregress.foundation.records import PastResult, PastRun, RunKind, RunSummary, ShortResult, TimingStep
+from gpuregress.gpu.records import Record, replace
+from gpuregress.jobs import plan
+from gpuregress.judge.timing import comparison, false_alarms
+from gpuregress.report import morning
+from gpuregress.session.runs import history_entry, journal, results, run_folders
+from gpuregress.store.history import FAILING, History, natural_order, periods, steps
+from gpuregress.store.history.series import device_kind
+from gpuregress.store.project import Project
+
+
+class ImportedRun(Record):
+    """The import of one run.
+
+    Attributes:
+        folder: the run's.
+        summary: the run; None where it could not be read.
+        kind: `run` or `nightly`.
+        is_new: False where the history had it.
+        problem: why it could not be imported, "" if it could.
+    """
+
+    folder: Path
+    summary: RunSummary | None = None
+    kind: RunKind = "run"
+    is_new: bool = False
+    problem: str = ""
+
+
+def import_runs(project: Project, folders: Sequence[Path]) -> Iterator[ImportedRun]:
+    """Add runs to a project's history; one that is in it stays as it is.
+
+    Args:
+        project: whose history.
+        folders: of runs, or folders of such folders.
+
+    Raises:
+        UsageError: a folder is no run and holds none.
+        StorageError: the history cannot be written.
+    """
+    runs = [run for folder in folders for run in _runs_of(folder)]
+    with History(project.runs / history_entry.FILE) as history:
+        if history.note:
+            raise StorageError(history.note)
+        for folder in dict.fromkeys(runs):
+            yield _imported(project, history, folder)
+        history.forget(history_entry.KEPT)
+
+
+def _runs_of(folder: Path) -> list[Path]:
+    if (folder / journal.FILE).exists():
+        return [folder.absolute()]
+    if (folder / run_folders.RESULTS).exists():
+        raise UsageError(
+            f"{folder} has no {journal.FILE}, whose digests show that nothing was changed: "
+            "copy the whole folder of the run"
+        )
+    found = [run.absolute() for run in run_folders.every(folder) if (run / journal.FILE).exists()]
+    if not found:
+        raise UsageError(f"{folder} is no folder of a run ({journal.FILE} is missing), and holds none")
+    return found
+
+
+def _imported(project: Project, history: History, folder: Path) -> ImportedRun:
+    try:
+        read = journal.read(folder)
+        if read.end is None:
+            raise StorageError(f"{folder}: the run goes on, or was cut short: the next run there gives it its end")
+        results.document(folder)
+        summary, kind = results.summary_of(read), read.start.kind
+        is_own = folder.resolve().parent == project.runs.resolve()
+        is_new = history.add_new(summary, kind, is_imported=not is_own)
+    except GpuregressError as error:
+        return ImportedRun(folder, problem=str(error))
+    return ImportedRun(folder, summary, kind, is_new)
+
+
+class HistoryQuery(Record):
+    """A query.
+
+    Attributes:
+        selectors: case names, job names or globs; none: every case.
+        since: the beginning of the period, as `history.periods` reads it; "" for all.
+        last: the number of runs, or of results of a case; None: all.
+        removed: with cases that no job has any more.
+    """
+
+    selectors: Sequence[str] = ()
+    since: str = ""
+    last: int | None = None
+    removed: bool = False
+
+
+class CaseTrend(Record):
+    """One case on one kind of device, of one source, through a period.
+
+    Attributes:
+        case: its name.
+        device: `cpu` or `cuda`.
+        source: the host whose runs were imported; "" for the project's own.
+        results: position of a run in the period → the result in it.
+    """
+
+    case: str
+    device: str
+    source: str
+    results: dict[int, ShortResult]
+
+
+class FailingCase(Record):
+    """A case whose last result in a period is a failure.
+
+    Attributes:
+        newest: that result.
+        since: the run in which the present unbroken series of failures began.
+        failures: their number.
+    """
+
+    newest: PastResult
+    since: PastRun
+    failures: int
+
+
+class Overview(Record):
+    """The runs of a period and the cases in them.
+
+    Attributes:
+        runs: the newest first, with the numbers of their results.
+        trends: of the cases, in natural order.
+    """
+
+    runs: tuple[PastRun, ...]
+    trends: tuple[CaseTrend, ...]
+
+
+class WantedCases:
+    """The cases that a query is for.
+
+    Args:
+        project: whose jobs have the cases that are not removed.
+        query: the query.
+        names: of all cases in the history.
+
+    Raises:
+        NothingToDo: no case of the history is selected, or all of them are removed ones.
+    """
+
+    def __init__(self, project: Project, query: HistoryQuery, names: Sequence[str]) -> None:
+        for selector in query.selectors:
+            if not any(_matches(name, selector) for name in names):
+                raise NothingToDo(f"no run in the history has a case {selector!r}")
+        selected = [name for name in names if not query.selectors or _is_selected(name, query.selectors)]
+        is_present = (lambda _case: True) if query.removed else _present(project)
+        self.names = frozenset(name for name in selected if name in query.selectors or is_present(name))
+        self.hidden = len(selected) - len(self.names)
+        if selected and not self.names:
+            raise NothingToDo("no job has these cases any more; --removed shows them")
+
+
+def period(history: History, query: HistoryQuery) -> tuple[PastRun, ...]:
+    """Return the runs of a period, the newest first.
+
+    Raises:
+        UsageError: its beginning means nothing.
+        NothingToDo: there is none.
+    """
+    runs = history.all_runs()
+    if query.since:
+        moments = history.moments()
+        dated = [replace(run, started=moment) for run, moment in zip(runs, moments, strict=True)]
+        first = periods.beginning(query.since, dated, datetime.now(UTC))
+        runs = tuple(run for run, moment in zip(runs, moments, strict=True) if moment >= first)
+    if not runs:
+        since = f" since {query.since}" if query.since else ""
+        raise NothingToDo(f"no run in {history.path.parent} has ended{since or ' yet'}")
+    return runs[: query.last]
+
+
+def overview(history: History, runs: Sequence[PastRun], wanted: WantedCases) -> Overview:
+    """Read the runs of a period and the results of each case in them."""
+    found: dict[tuple[str, str, str], dict[int, ShortResult]] = {}
+    counted, source_of = [], _sources(history.all_runs())
+    for position, run in enumerate(runs):
+        results_ = history.short_results(run)
+        counted.append(replace(run, counts=Counter(result.verdict for result in results_)))
+        for result in results_:
+            if result.case in wanted.names:
+                key = result.case, device_kind(result.device), source_of(run)
+                found.setdefault(key, {})[position] = result
+    ordered = sorted(found, key=lambda one: (natural_order.key(one[0]), *one[1:]))
+    return Overview(tuple(counted), tuple(CaseTrend(*one, found[one]) for one in ordered))
+
+
+def failing(history: History, runs: Sequence[PastRun], wanted: WantedCases) -> tuple[FailingCase, ...]:
+    """Return the cases that fail at the end of some runs, in natural order; their series may begin before these runs.
+
+    Imported runs are series of their own, one for each host: a pass on one host ends no series of another.
+
+    Args:
+        history: all runs.
+        runs: the period, the newest first.
+        wanted: the cases.
+    """
+    open_series: dict[tuple[str, str, str], list[PastRun]] = {}
+    closed: set[tuple[str, str, str]] = set()
+    all_runs = history.all_runs()
+    source_of = _sources(all_runs)
+    first, last = all_runs.index(runs[0]), all_runs.index(runs[-1])
+    for place, run in enumerate(all_runs[first:], first):
+        is_inside = place <= last
+        if not is_inside and not open_series.keys() - closed:
+            break
+        for result in history.short_results(run):
+            key = result.case, device_kind(result.device), source_of(run)
+            if result.case not in wanted.names or key in closed or not (is_inside or key in open_series):
+                continue
+            if result.verdict in FAILING:
+                open_series.setdefault(key, []).append(run)
+            elif result.verdict == "pass":
+                closed.add(key)
+    ordered = sorted(open_series, key=lambda one: (natural_order.key(one[0]), *one[1:]))
+    return tuple(_failing_case(history, *key[:2], open_series[key]) for key in ordered)
+
+
+def _sources(runs: Sequence[PastRun]) -> Callable[[PastRun], str]:
+    """Return a function that gives the host of a run that another host's project ran, and "" for this one's."""
+    own = {run.host for run in runs if not run.imported}
+    return lambda run: run.host if run.imported and run.host not in own else ""
+
+
+def _failing_case(history: History, case: str, device: str, series: Sequence[PastRun]) -> FailingCase:
+    newest = history.result(series[0], case, device)
+    return FailingCase(newest, series[-1], len(series))
+
+
+def all_results(history: History, runs: Sequence[PastRun], names: frozenset[str]) -> Iterator[PastResult]:
+    """Yield all results of some cases, the oldest run first, in natural order within a run.
+
+    Args:
+        history: all runs.
+        runs: the newest first.
+        names: of the cases.
+    """
+    for run in reversed(runs):
+        found = [result for result in history.results_of(run) if result.case in names]
+        yield from sorted(found, key=lambda one: (natural_order.key(one.case), one.device))
+
+
+def case_results(
+    history: History, runs: Sequence[PastRun], last: int | None, names: frozenset[str]
+) -> Iterator[PastResult]:
+    """Yield the last results of some cases in some runs, case by case in natural order, the oldest first."""
+    inside = {(run.run, run.host) for run in runs}
+    for name in sorted(names, key=natural_order.key):
+        found = [one for one in history.trend(name, None) if (one.run, one.host) in inside]
+        yield from reversed(found[:last])
+
+
+def _present(project: Project) -> Callable[[str], bool]:
+    """Return a function that tells whether a job has a case; the cases of a wrong job are not known."""
+    try:
+        planned = plan.make(project, (), keep_going=True)
+    except GpuregressError:
+        return lambda _case: True
+    cases = {case.name for case in planned.cases}
+    wrong = {broken.name for broken in planned.broken}
+    return lambda case: case in cases or case.partition("/")[0] in wrong
+
+
+def _is_selected(case: str, selectors: Sequence[str]) -> bool:
+    return any(_matches(case, selector) for selector in selectors)
+
+
+def _matches(case: str, selector: str) -> bool:
+    return case == selector or case.startswith(f"{selector}/") or fnmatchcase(case, selector)
+
+
+_MOST_STEPS = 5
+
+
+def timing_steps(
+    results: Iterable[PastResult], is_gone: Callable[[str], bool] = lambda _commit: False
+) -> Iterator[str]:
+    """The last steps of each case on each kind of device, and one line on the false alarms of all runs.
+
+    Args:
+        results: of any cases, those of a case the newest first.
+        is_gone: tells of the hash of a commit whether the repository has it no more.
+    """
+    by_case: dict[tuple[str, str], list[PastResult]] = {}
+    for result in results:
+        by_case.setdefault((result.case, device_kind(result.device)), []).append(result)
+    for (case, kind), past in sorted(by_case.items()):
+        for step in steps.find(past)[-_MOST_STEPS:]:
+            yield f"{case} on {kind}: {_step_text(step, past[0].started, is_gone)}"
+    gpu = (one for (_, kind), past in by_case.items() if kind != "cpu" for one in past)
+    measured = false_alarms.of_samples((one.case, one.samples) for one in gpu if one.samples)
+    if measured is not None:
+        yield false_alarms.text(measured, "run")
+
+
+def _step_text(step: TimingStep, newest: str, is_gone: Callable[[str], bool]) -> str:
+    """`983 times as many instructions since 20 Nov, 8eb0c1f (29.7 k → 29.2 M)`."""
+    since = f"since {morning.day(step.first.started, newest)}, {step.first.short_commit or step.first.run}"
+    if step.first.commit and is_gone(step.first.commit):
+        since += ", gone from git"
+    if step.measure == "instructions":
+        levels = f"{comparison.count_text(int(step.before))} → {comparison.count_text(int(step.after))}"
+        return f"{_ratio(step.ratio)} times as many instructions {since} ({levels})"
+    word, ratio = ("slower", step.ratio) if step.ratio > 1 else ("faster", 1 / step.ratio)
+    return f"{_ratio(ratio)} times {word} {since} ({step.before:.4g} → {step.after:.4g} ms)"
+
+
+def _ratio(ratio: float) -> str:
+    return f"{ratio:,.0f}" if ratio >= 100 else f"{ratio:.3g}"

@@ -1,1 +1,0 @@
-"""Steps of a run: planning, checking, execution, summary; each takes and returns frozen records."""

@@ -1,0 +1,108 @@
+"""Last step of a run: the summary of its verdicts, with the cases that are missing and the exit code."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+
+from gpuregress.foundation.errors import Interrupted
+from gpuregress.foundation.records import Case, RunSummary, Verdict
+from gpuregress.jobs import plan
+from gpuregress.judge import parameter_spaces, verdict
+from gpuregress.judge.timing import false_alarms
+from gpuregress.session import missing_cases
+from gpuregress.session.checking import CheckedRun
+from gpuregress.session.execution import ExecutedRun
+from gpuregress.session.planning import PlannedRun
+from gpuregress.session.run_context import RunContext
+from gpuregress.store.baselines import BaselineStore
+
+
+def summarize(context: RunContext, checked: CheckedRun, executed: ExecutedRun, folder: Path) -> RunSummary:
+    """Summarize a run: verdicts in the order of the plan, broken jobs first.
+
+    Args:
+        context: the run's.
+        checked: the cases.
+        executed: their verdicts; a case without one was interrupted, or left out by `--fail-fast`.
+        folder: the run's.
+    """
+    planned = checked.plan
+    unfinished = [case for case in planned.cases if case.name not in executed.verdicts]
+    verdicts, notes = dict(executed.verdicts), [*planned.notes, *context.pool.notes]
+    if executed.interrupted and unfinished:
+        notes.append(f"interrupted: {len(unfinished)} of {len(planned.cases)} cases did not run to their end")
+    elif executed.no_turn:
+        late = f"the deadline of {context.request.deadline or 'this run'} came first"
+        notes.append(
+            f"{late}: {len(executed.no_turn)} of {len(planned.cases)} cases had no turn, or were stopped in it"
+        )
+        verdicts |= {case.name: verdict.skipped(case, f"no turn: {late}") for case in unfinished}
+    elif unfinished:
+        reason = "not run: an earlier case failed (--fail-fast)"
+        verdicts |= {case.name: verdict.skipped(case, reason) for case in unfinished}
+    names = (*(broken.case for broken in planned.broken), *(case.name for case in planned.cases))
+    ordered = tuple(verdicts[name] for name in names if name in verdicts)
+    infeasible = {name for name, reached in verdicts.items() if reached.infeasible}
+    orphans = _orphans(context, planned) if context.request.is_first else []
+    absent = missing_cases.find(
+        context.request,
+        (*planned.cases, *planned.others),
+        [one.case for one in planned.broken],
+        orphans,
+        infeasible,
+    )
+    measured = false_alarms.measure(ordered)
+    measured_text = [false_alarms.text(measured)] if measured is not None and measured.cases else []
+    return RunSummary(
+        run=folder.name,
+        folder=str(folder),
+        device=context.devices.name,
+        started=context.started_text,
+        seconds=time.perf_counter() - context.start_s,
+        verdicts=ordered,
+        notes=(*notes, *executed.notes, *_infeasible_jobs(planned.cases, verdicts), *absent.notes),
+        state="interrupted" if executed.interrupted else "finished",
+        exit_code=Interrupted.exit_code
+        if executed.interrupted
+        else verdict.exit_code(
+            ordered,
+            vanished=bool(absent.missing or executed.no_turn or executed.held_back),
+            has_lost_device=context.request.lost,
+        ),
+        remarks=tuple(dict.fromkeys((*planned.remarks, *executed.remarks, *measured_text))),
+        missing=absent.missing,
+        unfinished=tuple(case.name for case in unfinished),
+        spaces=parameter_spaces.summarize(ordered),
+        false_alarms=measured,
+    )
+
+
+def _infeasible_jobs(cases: Sequence[Case], verdicts: Mapping[str, Verdict]) -> list[str]:
+    """A note on each job of which every case was skipped as infeasible."""
+    feasible = {case.job for case in cases if case.name not in verdicts or not verdicts[case.name].infeasible}
+    count = Counter(case.job for case in cases if case.job not in feasible)
+    return [f"{job}: all of its {number} cases are infeasible: nothing of it was run" for job, number in count.items()]
+
+
+def _orphans(context: RunContext, planned: PlannedRun) -> list[str]:
+    """The baselines whose case is gone; a broken job may have theirs."""
+    cases = (*planned.cases, *planned.others)
+    here, jobs = {case.name for case in cases}, {case.job for case in cases}
+    broken = [one.job for one in planned.broken]
+    names = BaselineStore.of(context.project).case_names()
+    gone = [name for name in names if name not in here and not missing_cases.is_of(name, broken)]
+    if context.request.takes_all:
+        return gone
+    gone = [name for name in gone if missing_cases.is_of(name, jobs)]
+    return _not_planned(context, jobs, gone) if gone else []
+
+
+def _not_planned(context: RunContext, jobs: Collection[str], names: Collection[str]) -> list[str]:
+    """The names that are no case of these jobs, whatever part of them was selected."""
+    keep_going = context.request.planned is not None  # then files of the jobs may have changed since
+    planned = plan.make(context.project, sorted(jobs), keep_going=keep_going)
+    there = {case.name for case in planned.cases}
+    return [name for name in names if name not in there]
