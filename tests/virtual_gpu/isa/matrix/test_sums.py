@@ -1,9 +1,4 @@
-"""Fused sums against an H100's: two warps of each distribution of operands, for every form of mma.
-
-`tensor_core.npz` has arrays `FORM/a|b|c|d` of [warp][lane][register], uint32: the operands, and what the card gave. The
-distributions are small, wide, narrow, sparse (60 % zeros), all bit patterns, big exponents, and special numbers.
-`sparse.npz` has the same of an H200 for `mma.sp`, with the metadata in `e`.
-"""
+"""Sums of products as tensor cores compute them."""
 
 from __future__ import annotations
 
@@ -125,3 +120,26 @@ def test_sm_80_refuses_products_of_which_nothing_is_known(form: str, tmp_path: P
 
 def test_every_form_that_was_measured_is_there() -> None:
     assert (len(FORMS), len(SPARSE_FORMS)) == (14, 12)
+
+
+def test_sums_stop_at_the_range_only_where_the_instruction_says_so(tmp_path: Path) -> None:
+    for word, expected in (("satfinite.", 2**31 - 1), ("", -(2**31) + 16 * 127 * 127 - 1)):
+        name = f"mma.sync.aligned.m8n8k16.row.col.{word}s32.s8.s8.s32"
+        running = Running(tmp_path, mma_kernel(name, (1, 1, 2), ("b32", "b32", "s32")), "k")
+        ones = running.put("a", np.full(32, 0x7F7F7F7F, np.uint32))
+        start = running.put("c", np.full(64, 2**31 - 1, np.int32))
+        out = running.put("d", np.zeros(64, np.int32))
+        running.launch("k", 1, 32, ones, ones, start, out)
+        assert set(out.read().view(np.int32)) == {expected}
+
+
+@pytest.mark.parametrize(("limit", "result"), [(".satfinite", 0x7FFF_FFFF), ("", 0x7FFF_FFF0 + 16 * 255 * 255)])
+def test_a_sum_that_does_not_fit_is_cut_off_only_where_that_is_asked_for(
+    limit: str, result: int, tmp_path: Path
+) -> None:
+    name = f"mma.sync.aligned.m8n8k16.row.col{limit}.s32.u8.u8.s32"
+    running = Running(tmp_path, mma_kernel(name, (1, 1, 2), ("b32", "b32", "b32")), "k")
+    a, b = (running.put(name, np.full(32, 0xFFFF_FFFF, np.uint32)) for name in "ab")
+    c, d = (running.put(name, np.full(64, 0x7FFF_FFF0, np.uint32)) for name in "cd")
+    running.launch("k", 1, 32, a, b, c, d)
+    assert (d.read().view(np.uint32) == result).all()
