@@ -6,7 +6,7 @@ scratch folder, so that the project's runs and baselines stay as they are.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,8 @@ from gpuregress.session import session
 from gpuregress.session.events import Listener, ignore
 from gpuregress.session.run_request import RunRequest
 from gpuregress.store.project import Project
+
+_LONGEST_PATH = 4096
 
 
 class RunOptions(Record):
@@ -82,3 +84,19 @@ def by_job(cases: Iterable[Case]) -> dict[str, list[Case]]:
     for case in cases:
         jobs.setdefault(case.job, []).append(case)
     return jobs
+
+
+def named_files(record: Any) -> Iterator[Path]:
+    """Yield the files that the JSON form of a case names by absolute paths: functions, inputs, references, sources.
+
+    A Python function is `/abs/module.py:function`, an array of a file `/abs/x.npz:name`.
+    """
+    if isinstance(record, dict):
+        record = list(record.values())
+    if isinstance(record, list):
+        for item in record:
+            yield from named_files(item)
+    elif isinstance(record, str) and record.startswith("/") and len(record) <= _LONGEST_PATH:
+        for text in (record, record.rpartition(":")[0]):
+            if text and Path(text).is_file():
+                yield Path(text)

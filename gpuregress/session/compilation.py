@@ -323,11 +323,11 @@ def build(
     failures = [one for key, one in errors.items() if not (key in skipping and isinstance(one, InfeasibleSource))]
     code = max((error.exit_code for error in failures), default=0)
     return BuildResult(
-        cache.folder(),
-        len(results) - len(errors),
-        tuple(_counted(failures)),
-        code,
-        len(errors) - len(failures),
+        folder=cache.folder(),
+        programs=len(results) - len(errors),
+        errors=tuple(_counted(failures)),
+        exit_code=code,
+        infeasible=len(errors) - len(failures),
     )
 
 

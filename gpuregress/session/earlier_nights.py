@@ -123,15 +123,15 @@ def _nights(history: History, kind: str, run: str) -> Iterator[PastRun]:
 
 def _earlier(result: PastResult) -> EarlierVerdict:
     return EarlierVerdict(
-        result.run,
-        result.started,
-        result.verdict,
-        result.cause,
-        result.tolerance_share,
-        result.commit,
-        result.revision,
-        result.dirty,
-        result.extent,
+        run=result.run,
+        started=result.started,
+        verdict=result.verdict,
+        cause=result.cause,
+        tolerance_share=result.tolerance_share,
+        commit=result.commit,
+        revision=result.revision,
+        dirty=result.dirty,
+        extent=result.extent,
     )
 
 

@@ -284,13 +284,13 @@ class _Execution:
     def result(self, *, interrupted: bool) -> ExecutedRun:
         late = [case.name for case in self._checked.plan.runnable if case.name not in self._verdicts]
         return ExecutedRun(
-            self._verdicts,
-            tuple(self._remarks),
-            interrupted,
-            tuple(late) if self._is_late and not interrupted else (),
-            tuple(self._held_back),
-            tuple(self._notes),
-            self._unknown,
+            verdicts=self._verdicts,
+            remarks=tuple(self._remarks),
+            interrupted=interrupted,
+            no_turn=tuple(late) if self._is_late and not interrupted else (),
+            held_back=tuple(self._held_back),
+            notes=tuple(self._notes),
+            unknown=self._unknown,
         )
 
     def settle_unrunnable(self) -> None:

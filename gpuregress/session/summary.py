@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from gpuregress.foundation.errors import Interrupted
 from gpuregress.foundation.records import Case, RunSummary, Verdict
 from gpuregress.jobs import plan
 from gpuregress.judge import parameter_spaces, verdict
-from gpuregress.judge.timing import false_alarms
+from gpuregress.judge.timing import comparison
 from gpuregress.session import missing_cases
 from gpuregress.session.checking import CheckedRun
 from gpuregress.session.execution import ExecutedRun
@@ -54,8 +54,12 @@ def summarize(context: RunContext, checked: CheckedRun, executed: ExecutedRun, f
         orphans,
         infeasible,
     )
-    measured = false_alarms.measure(ordered)
-    measured_text = [false_alarms.text(measured)] if measured is not None and measured.cases else []
+    vanished = bool(absent.missing or executed.no_turn or executed.held_back)
+    exit_code = verdict.exit_code(ordered, vanished=vanished, has_lost_device=context.request.lost)
+    if executed.interrupted:
+        exit_code = Interrupted.exit_code
+    measured = comparison.false_alarms_of(ordered)
+    measured_text = [comparison.text(measured)] if measured is not None and measured.cases else []
     return RunSummary(
         run=folder.name,
         folder=str(folder),
@@ -65,13 +69,7 @@ def summarize(context: RunContext, checked: CheckedRun, executed: ExecutedRun, f
         verdicts=ordered,
         notes=(*notes, *executed.notes, *_infeasible_jobs(planned.cases, verdicts), *absent.notes),
         state="interrupted" if executed.interrupted else "finished",
-        exit_code=Interrupted.exit_code
-        if executed.interrupted
-        else verdict.exit_code(
-            ordered,
-            vanished=bool(absent.missing or executed.no_turn or executed.held_back),
-            has_lost_device=context.request.lost,
-        ),
+        exit_code=exit_code,
         remarks=tuple(dict.fromkeys((*planned.remarks, *executed.remarks, *measured_text))),
         missing=absent.missing,
         unfinished=tuple(case.name for case in unfinished),
@@ -97,12 +95,9 @@ def _orphans(context: RunContext, planned: PlannedRun) -> list[str]:
     if context.request.takes_all:
         return gone
     gone = [name for name in gone if missing_cases.is_of(name, jobs)]
-    return _not_planned(context, jobs, gone) if gone else []
-
-
-def _not_planned(context: RunContext, jobs: Collection[str], names: Collection[str]) -> list[str]:
-    """The names that are no case of these jobs, whatever part of them was selected."""
+    if not gone:
+        return []
+    # Only a part of these jobs may have been selected: what else they have is not gone.
     keep_going = context.request.planned is not None  # then files of the jobs may have changed since
-    planned = plan.make(context.project, sorted(jobs), keep_going=keep_going)
-    there = {case.name for case in planned.cases}
-    return [name for name in names if name not in there]
+    there = {case.name for case in plan.make(context.project, sorted(jobs), keep_going=keep_going).cases}
+    return [name for name in gone if name not in there]

@@ -69,12 +69,12 @@ class TaskFactory:
         log, dumps = str(self._folder / run_folders.LAUNCH_LOG), str(self._folder / "dumps")
         program, *others = built.programs
         return Task(
-            case,
-            program,
-            log,
-            self._first_launch[case.name],
-            dumps,
-            known,
+            case=case,
+            program=program,
+            log=log,
+            first_launch=self._first_launch[case.name],
+            dumps=dumps,
+            known=known,
             references=built.references,
             shared=str(self._folder / run_folders.SHARED),
             variants=built.variants,

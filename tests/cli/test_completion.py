@@ -12,6 +12,8 @@ import click
 import pytest
 
 from gpuregress.cli import COMPLETION, completion, main
+from gpuregress.session.runs import case_names
+from gpuregress.store import project
 from tests import workshop
 from tests.workshop import Workshop
 
@@ -31,6 +33,8 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Workshop:
     program = folder / "gpuregress"
     program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m gpuregress "$@"\n')
     program.chmod(0o755)
+    # A completion gives up after two seconds of planning, which are not enough on a busy machine.
+    case_names.names(project.find(root), seconds=600.0)
     return made
 
 

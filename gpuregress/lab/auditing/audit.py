@@ -45,13 +45,13 @@ def find_kept(part: AuditPart, context: AuditContext, jobs: Sequence[AuditedJob]
 
 def keep_examinations(part: AuditPart, context: AuditContext, examined: Iterable[JobExamination]) -> None:
     """Keep the complete examinations; a cache that cannot be written costs the next audit time and nothing else."""
-    for one in examined:
-        is_complete = one.share is not None and one.examined == 1.0 and not one.why
-        key = _key(part, context, one.job) if is_complete else ""
+    for result in examined:
+        is_complete = result.share is not None and result.examined == 1.0 and not result.why
+        key = _key(part, context, result.job) if is_complete else ""
         if not key:
             continue
         try:
-            cache.store(key, {"examination": to_json(one)}, {})
+            cache.store(key, {"examination": to_json(result)}, {})
         except StorageError:
             return
 
@@ -133,11 +133,18 @@ def audit(
         context = AuditContext(project, scratch, end, listen=listen)
         context = replace(context, seed=request.seed, sample=request.sample, fresh=request.fresh)
         done = _with_wrong_jobs(project, planned.broken, _parts(context, jobs, parts, stop))
-    wrong = (replace(examination.grade_of(one.name, done), why="the job is wrong") for one in planned.broken)
-    graded = (*wrong, *(examination.grade_of(job.name, done) for job in jobs))
-    seconds, is_cut = time.monotonic() - start, any(one.interrupted for one in done)
+    graded = [replace(examination.grade_of(job.name, done), why="the job is wrong") for job in planned.broken]
+    graded += [examination.grade_of(job.name, done) for job in jobs]
+    seconds, is_cut = time.monotonic() - start, any(part_result.interrupted for part_result in done)
     return AuditReport(
-        VERSION, examination.lowest(graded), graded, tuple(done), request.budget_s, seconds, is_cut, planned.notes
+        version=VERSION,
+        grade=examination.lowest(graded),
+        grades=tuple(graded),
+        parts=tuple(done),
+        budget_s=request.budget_s,
+        seconds=seconds,
+        interrupted=is_cut,
+        notes=planned.notes,
     )
 
 
@@ -145,15 +152,14 @@ def _with_wrong_jobs(
     project: Project, broken: Iterable[plan.BrokenJob], done: Sequence[PartResult]
 ) -> list[PartResult]:
     """Add the jobs that have no cases to the first part, with their errors."""
-    wrong = [
-        JobExamination(
-            one.name,
-            0.0,
-            evidence=tuple(AuditEvidence("wrong", line) for line in error_lines(project, one.errors)),
-        )
-        for one in broken
-    ]
-    return [replace(one, jobs=(*one.jobs, *(wrong if number == 0 else ()))) for number, one in enumerate(done)]
+    if not done:
+        return []
+    wrong = []
+    for job in broken:
+        evidence = (AuditEvidence("wrong", line) for line in error_lines(project, job.errors))
+        wrong.append(JobExamination(job.name, 0.0, evidence=tuple(evidence)))
+    first, *others = done
+    return [replace(first, jobs=(*first.jobs, *wrong)), *others]
 
 
 def _parts(
@@ -165,12 +171,14 @@ def _parts(
     for part in parts:
         begun = time.monotonic()
         context = replace(context, until=begun + part.time_share * max(0.0, end - begun))
-        one = _examined(part, context, jobs, is_stopped=is_stopped)
-        if one.clean:
-            context = replace(context, clean=one.clean, subjects=_subjects(context.project, jobs, one.clean, end))
-        is_stopped = is_stopped or one.interrupted or stop.is_set
+        examined = _examined(part, context, jobs, is_stopped=is_stopped)
+        if examined.clean:
+            context = replace(
+                context, clean=examined.clean, subjects=_subjects(context.project, jobs, examined.clean, end)
+            )
+        is_stopped = is_stopped or examined.interrupted or stop.is_set
         seconds = time.monotonic() - begun
-        done.append(PartResult(part.name, part.points, part.proves, one.jobs, seconds, is_stopped))
+        done.append(PartResult(part.name, part.points, part.proves, examined.jobs, seconds, is_stopped))
     return done
 
 
@@ -181,7 +189,7 @@ def _subjects(
     found: dict[str, Subject | GpuregressError] = {}
     for job in jobs:
         own = clean[job.name]
-        verdicts = {one.case: one for one in (*own.examined, *own.left)}
+        verdicts = {verdict.case: verdict for verdict in (*own.examined, *own.left)}
         if time.monotonic() >= end or not own.examined:
             continue
         try:
@@ -199,7 +207,7 @@ def _examined(part: AuditPart, context: AuditContext, jobs: Sequence[AuditedJob]
     fresh = _examined_now(part, context, left, is_stopped=is_stopped)
     if part.is_kept:
         keep_examinations(part, context, fresh.jobs)
-    of_job = {**known, **{one.job: one for one in fresh.jobs}}
+    of_job = {**known, **{result.job: result for result in fresh.jobs}}
     return replace(fresh, jobs=tuple(of_job[job.name] for job in jobs))
 
 

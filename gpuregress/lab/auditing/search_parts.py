@@ -47,8 +47,8 @@ def examine_mutants(context: AuditContext, jobs: Sequence[AuditedJob]) -> Examin
             done[job.name] = _refused(job.name, error)
     with storage.scratch() as scratch:
         is_cut = turns.run([*tried.values()], context.until, scratch, context.listen, fresh=context.fresh)
-    for name, one in tried.items():
-        done[name] = _examine_turns(name, one, context.seed, interrupted=is_cut)
+    for name, job_turns in tried.items():
+        done[name] = _examine_turns(name, job_turns, context.seed, interrupted=is_cut)
     return Examined(tuple(done[job.name] for job in jobs), is_cut)
 
 
@@ -63,10 +63,10 @@ class NotRun(GpuregressError):
     """The cases of a job have not run as they are."""
 
 
-def _examine_turns(job: str, one: JobTurns, seed: int, *, interrupted: bool) -> JobExamination:
-    if one.error is not None:
-        return _refused(job, one.error)
-    return judge_mutants(job, turns.report(one, seed, interrupted=interrupted))
+def _examine_turns(job: str, job_turns: JobTurns, seed: int, *, interrupted: bool) -> JobExamination:
+    if job_turns.error is not None:
+        return _refused(job, job_turns.error)
+    return judge_mutants(job, turns.report(job_turns, seed, interrupted=interrupted))
 
 
 def _refused(job: str, error: GpuregressError) -> JobExamination:
@@ -135,11 +135,11 @@ def examine_fuzz(context: AuditContext, jobs: Sequence[AuditedJob]) -> Examined:
             done[job.name] = found
         else:
             inputs[job.name] = found
-    turns = zip_longest(*(one.planned for one in inputs.values()))
-    planned = [one.case for turn in turns for one in turn if one is not None]
+    turns = zip_longest(*(job_inputs.planned for job_inputs in inputs.values()))
+    planned = [planned_input.case for turn in turns for planned_input in turn if planned_input is not None]
     summary = examination.run(context, planned, baselines=context.scratch / "none") if planned else None
-    for name, one in inputs.items():
-        done[name] = _examine_inputs(name, one, summary)
+    for name, job_inputs in inputs.items():
+        done[name] = _examine_inputs(name, job_inputs, summary)
     return Examined(tuple(done[job.name] for job in jobs), summary is not None and summary.interrupted)
 
 
@@ -159,7 +159,7 @@ def _inputs(context: AuditContext, job: AuditedJob) -> _JobInputs | JobExaminati
         return JobExamination(job.name, None, why=str(error))
     trials = FuzzTrials(space, folder)
     planned = (trials.plan(candidate) for candidate in space.edges())
-    some = tuple(islice((one for one in planned if one is not None), _INPUTS))
+    some = tuple(islice((planned_input for planned_input in planned if planned_input is not None), _INPUTS))
     if not some:
         return examination.does_not_apply(job.name, "it has no inputs that may be others")
     return _JobInputs(trials, some)
@@ -168,11 +168,13 @@ def _inputs(context: AuditContext, job: AuditedJob) -> _JobInputs | JobExaminati
 def _examine_inputs(job: str, inputs: _JobInputs, summary: RunSummary | None) -> JobExamination:
     assert summary is not None
     late = set(summary.unfinished)
-    verdicts = {one.case: one for one in summary.verdicts if one.case not in late}
-    tried = [inputs.trials.judged(one, verdicts.get(one.case.name)) for one in inputs.planned]
-    states = Counter(one.state for one in tried)
+    verdicts = {verdict.case: verdict for verdict in summary.verdicts if verdict.case not in late}
+    tried = [
+        inputs.trials.judged(planned_input, verdicts.get(planned_input.case.name)) for planned_input in inputs.planned
+    ]
+    states = Counter(trial.state for trial in tried)
     ran = states["passed"] + states["failed"]
-    left = sum(one.case.name in late for one in inputs.planned)
+    left = sum(planned_input.case.name in late for planned_input in inputs.planned)
     why = (INTERRUPTED if summary.interrupted else NO_TIME) if left else ""
     if not ran:
         return JobExamination(job, None, why=why or "no input could be run")
@@ -214,13 +216,15 @@ def examine_accuracy(context: AuditContext, jobs: Sequence[AuditedJob]) -> Exami
 
 
 def _judge_accuracy(context: AuditContext, job: str, verdicts: JobVerdicts) -> JobExamination:
-    one = next(iter(verdicts.examined), None)
-    if one is None or one.outcome is None or one.outcome.state != "done":
-        return JobExamination(job, None, why=verdicts.why_left or (one.headline if one is not None else NO_TIME))
-    found = accuracy.of(one)
+    verdict = next(iter(verdicts.examined), None)
+    if verdict is None or verdict.outcome is None or verdict.outcome.state != "done":
+        return JobExamination(
+            job, None, why=verdicts.why_left or (verdict.headline if verdict is not None else NO_TIME)
+        )
+    found = accuracy.of(verdict)
     if found is None or not any(buffer.tracked for buffer in found.buffers):
         return examination.does_not_apply(job, "it has no floating-point result that can be followed")
-    return JobExamination(job, 1.0, 1.0, one.case, "", tuple(accuracy.evidence([one], context.project.root)))
+    return JobExamination(job, 1.0, 1.0, verdict.case, "", tuple(accuracy.evidence([verdict], context.project.root)))
 
 
 ACCURACY = AuditPart(

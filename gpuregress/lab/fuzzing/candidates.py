@@ -95,23 +95,23 @@ class Candidate(Record):
     @property
     def grade(self) -> Grade:
         """The grade of its data farthest from the job's own."""
-        return max((one.grade for one in self.contents), key=GRADES.index, default="own")
+        return max((edge.grade for edge in self.contents), key=GRADES.index, default="own")
 
     @property
     def hardest(self) -> tuple[Grade, str]:
         """The grade of its data, and what is hard in data of this grade."""
-        return self.grade, max((one.hardest for one in self.contents if one.grade == self.grade), default="")
+        return self.grade, max((edge.hardest for edge in self.contents if edge.grade == self.grade), default="")
 
     @property
     def words(self) -> str:
         """`n=33; x: all NaN`."""
         changed = ", ".join(f"{name}={value}" for name, value in self.parameters)
-        return "; ".join(filter(None, (changed, *(f"{one.buffer}: {one.words}" for one in self.contents))))
+        return "; ".join(filter(None, (changed, *(f"{edge.buffer}: {edge.words}" for edge in self.contents))))
 
     @property
     def key(self) -> tuple[object, ...]:
         """What makes it another candidate; a NaN equals itself here."""
-        return self.base, self.parameters, tuple((one.buffer, one.words) for one in self.contents)
+        return self.base, self.parameters, tuple((edge.buffer, edge.words) for edge in self.contents)
 
     def with_parameter(self, name: str, value: Number) -> Candidate:
         """The same with another value of a parameter."""
@@ -120,7 +120,7 @@ class Candidate(Record):
 
     def with_contents(self, contents: EdgeContents) -> Candidate:
         """The same with other data in a buffer."""
-        changed = {**{one.buffer: one for one in self.contents}, contents.buffer: contents}
+        changed = {**{edge.buffer: edge for edge in self.contents}, contents.buffer: contents}
         return Candidate(self.base, self.parameters, tuple(changed[name] for name in sorted(changed)))
 
 
@@ -176,9 +176,9 @@ class Space:
         for base, contents in enumerate(self.contents):
             start = Candidate(base)
             axes += [[start.with_parameter(name, value) for value in some] for name, some in self.parameters.items()]
-            axes += [[start.with_contents(one) for one in some] for some in contents.values()]
+            axes += [[start.with_contents(edge) for edge in some] for some in contents.values()]
         for turn in itertools.zip_longest(*axes):
-            yield from (one for one in turn if one is not None)
+            yield from (candidate for candidate in turn if candidate is not None)
 
     def mutated(self, candidate: Candidate, chance: random.Random) -> Candidate:
         """One or two random changes of a candidate."""
@@ -210,8 +210,8 @@ class Space:
             job.pop(key, None)
         for name, value in candidate.parameters:
             job["parameters"][name] = [value]
-        for one in candidate.contents:
-            job["buffers"][one.buffer] = {**job["buffers"][one.buffer], "fill": copy.deepcopy(one.fill)}
+        for edge in candidate.contents:
+            job["buffers"][edge.buffer] = {**job["buffers"][edge.buffer], "fill": copy.deepcopy(edge.fill)}
         if candidate.parameters or candidate.contents:
             _without(job, "reference", set(case.reference_files))
         _keep_checks(job, candidate.grade)
@@ -243,7 +243,7 @@ def _keep_checks(job: Job, grade: Grade) -> None:
         return
     left: dict[str, Any] = {}
     for buffer, items in job["checks"].items():
-        some = [one for one in items if (one if isinstance(one, str) else next(iter(one), "")) in kept]
+        some = [check for check in items if (check if isinstance(check, str) else next(iter(check), "")) in kept]
         left |= {buffer: some} if some else {}
     job.pop("checks")
     job.update({"checks": left} if left else {})

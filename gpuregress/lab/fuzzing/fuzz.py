@@ -315,19 +315,19 @@ class _Campaign:
         judges = tuple(self._judges())
         more = len(self._corpus.reached) - self._reached
         return FuzzReport(
-            1,
-            self._cases[0].job,
-            self._request.seed,
-            self._tried,
-            self._infeasible,
-            self._not_run,
-            self._reached,
-            more,
-            found,
-            judges,
-            tuple(self._notes()),
-            seconds,
-            interrupted,
+            version=1,
+            job=self._cases[0].job,
+            seed=self._request.seed,
+            tried=self._tried,
+            infeasible=self._infeasible,
+            not_run=self._not_run,
+            reached=self._reached,
+            more_reached=more,
+            failures=found,
+            judged_by=judges,
+            notes=tuple(self._notes()),
+            seconds=seconds,
+            interrupted=interrupted,
         )
 
     def _judges(self) -> Iterator[str]:

@@ -75,10 +75,10 @@ class Code(Record):
 
 def _statement(node: Node) -> Node | None:
     """The statement that a node is in, where another one can stand before it."""
-    one: Node | None = node
-    while one is not None and one.parent is not None:
-        is_statement = one.type.endswith("_statement") or one.type in _DECLARATIONS
-        if is_statement and one.parent.type in (
+    current: Node | None = node
+    while current is not None and current.parent is not None:
+        is_statement = current.type.endswith("_statement") or current.type in _DECLARATIONS
+        if is_statement and current.parent.type in (
             "compound_statement",
             "if_statement",
             "else_clause",
@@ -86,10 +86,10 @@ def _statement(node: Node) -> Node | None:
             "while_statement",
             "do_statement",
         ):
-            is_head = one.parent.type == "for_statement" and one.type in _DECLARATIONS
+            is_head = current.parent.type == "for_statement" and current.type in _DECLARATIONS
             if not is_head:
-                return one
-        one = one.parent
+                return current
+        current = current.parent
     return None
 
 
@@ -243,11 +243,11 @@ def constant(code: Code, node: Node) -> Iterator[Change]:
 
 def _is_extent(node: Node) -> bool:
     """Tell whether a node is a part of the extent of an array's declaration."""
-    one: Node | None = node
-    while one is not None and not one.type.endswith(("declaration", "statement")):
-        if one.type == "array_declarator":
+    current: Node | None = node
+    while current is not None and not current.type.endswith(("declaration", "statement")):
+        if current.type == "array_declarator":
             return True
-        one = one.parent
+        current = current.parent
     return False
 
 
@@ -282,7 +282,7 @@ def atomic_plain(code: Code, node: Node) -> Iterator[Change]:
     called = node.child_by_field_name("function") if node.type == "call_expression" else None
     given = node.child_by_field_name("arguments") if called is not None else None
     if called is not None and given is not None:
-        text = plain(code.of(called), [code.of(one) for one in given.named_children])
+        text = plain(code.of(called), [code.of(argument) for argument in given.named_children])
         if text:
             yield Change((code.replaced(node, text),), node)
 
@@ -313,19 +313,19 @@ def _connected(code: Code, node: Node) -> tuple[str, list[Node]]:
     """The operator of a binary expression, with its two sides; "" and none of another node."""
     if node.type != "binary_expression":
         return "", []
-    sign, *sides = [one for name in ("operator", "left", "right") if (one := node.child_by_field_name(name))]
+    sign, *sides = [part for name in ("operator", "left", "right") if (part := node.child_by_field_name(name))]
     return code.of(sign), sides
 
 
 def _is_condition(node: Node) -> bool:
     """Tell whether a node is a condition, or a part of one that others are connected with."""
-    one, above = node, node.parent
+    current, above = node, node.parent
     while above is not None and above.type in ("binary_expression", "parenthesized_expression", "condition_clause"):
-        one, above = above, above.parent
+        current, above = above, above.parent
     if above is None or above.type not in _CONDITIONS:
         return False
     condition = above.child_by_field_name("condition")
-    return condition is not None and condition.start_byte == one.start_byte
+    return condition is not None and condition.start_byte == current.start_byte
 
 
 def _compares(node: Node) -> bool:
@@ -343,13 +343,13 @@ def shared_array_small(code: Code, node: Node) -> Iterator[Change]:
     if node.type != "declaration" or "__shared__" not in code.text[code.start_of(node) : node.end_byte]:
         return
     for declarator in node.children_by_field_name("declarator"):
-        one = declarator
-        while one.type == "array_declarator":
-            inner = one.child_by_field_name("declarator")
+        current = declarator
+        while current.type == "array_declarator":
+            inner = current.child_by_field_name("declarator")
             if inner is None or inner.type != "array_declarator":
                 break
-            one = inner
-        size = one.child_by_field_name("size") if one.type == "array_declarator" else None
+            current = inner
+        size = current.child_by_field_name("size") if current.type == "array_declarator" else None
         if size is not None:
             yield Change((code.replaced(size, f"{_bracketed(code, size)} - 1"),), node)
 
@@ -384,7 +384,7 @@ def transposed(code: Code, node: Node) -> Iterator[Change]:
             edits = (code.replaced(row, _bracketed(code, column)), code.replaced(column, _bracketed(code, row)))
             yield Change(edits, index)
     held = node.child_by_field_name("argument") if node.type == "subscript_expression" else None
-    outer, inner = (_indices(one) if one is not None else [] for one in (node, held))
+    outer, inner = (_indices(access) if access is not None else [] for access in (node, held))
     if len(outer) == 1 and len(inner) == 1 and code.of(outer[0]) != code.of(inner[0]):
         edits = (code.replaced(inner[0], code.of(outer[0])), code.replaced(outer[0], code.of(inner[0])))
         yield Change(edits, node)
@@ -447,14 +447,14 @@ TABLE: Mapping[str, Operator] = by_name(
 
 def find_mutants(reached: Sequence[ReachedCode]) -> list[Mutant]:
     """List the mutants of some device code, in the order of files and lines; each once, however often it is viewed."""
-    found = {(one.file, one.edits): one for code in reached for one in _of_view(code)}
+    found = {(mutant.file, mutant.edits): mutant for code in reached for mutant in _of_view(code)}
     order = list(dict.fromkeys(str(code.file) for code in reached))
-    return sorted(found.values(), key=lambda one: (order.index(one.file), one.edits[0].start, one.operator))
+    return sorted(found.values(), key=lambda mutant: (order.index(mutant.file), mutant.edits[0].start, mutant.operator))
 
 
 def _of_view(reached: ReachedCode) -> Iterator[Mutant]:
     code = Code(reached.text, reached.end)
-    assertions = [one.byte_range for one in grammar.everywhere(reached.tree, "static_assert_declaration")]
+    assertions = [assertion.byte_range for assertion in grammar.everywhere(reached.tree, "static_assert_declaration")]
     for node in grammar.everywhere(reached.tree, *_KINDS):
         if not _is_within(node, reached.bodies) or _is_within(node, assertions):
             continue

@@ -55,36 +55,39 @@ def reached(files: Mapping[Path, str], roots: Iterable[str]) -> tuple[ReachedCod
         for file, view in parsed
         for text in [texts[file].text]
     ]
-    return (*found, *(one for file, text in texts.items() for one in _macros(file, text, wanted)))
+    return (*found, *(code for file, text in texts.items() for code in _macros(file, text, wanted)))
 
 
 def _macros(file: Path, text: CxxText, wanted: frozenset[str]) -> Iterator[ReachedCode]:
     """The bodies of macros that are expressions or statements, parsed as those of functions."""
     bare = without_strings(text.text)
-    for one in text.definitions:
-        if one.name in wanted and one.start >= len(_FUNCTION) and one.start < one.end:
-            body = bare[one.start : one.end].replace("\\", " ")
-            tree = grammar.root(f"{' ' * (one.start - len(_FUNCTION))}{_FUNCTION}{body};}}")
+    for definition in text.definitions:
+        if definition.name in wanted and definition.start >= len(_FUNCTION) and definition.start < definition.end:
+            body = bare[definition.start : definition.end].replace("\\", " ")
+            tree = grammar.root(f"{' ' * (definition.start - len(_FUNCTION))}{_FUNCTION}{body};}}")
             if not tree.has_error:
-                yield ReachedCode(file, text.text, tree, ((one.start, one.end + 1),), one.end)
+                yield ReachedCode(file, text.text, tree, ((definition.start, definition.end + 1),), definition.end)
 
 
 def _functions(declared: Sequence[Declared]) -> Iterator[Declared]:
     """The declarations with the members of classes."""
-    for one in declared:
-        if one.kind == "class":
-            yield from _functions(one.members)
+    for declaration in declared:
+        if declaration.kind == "class":
+            yield from _functions(declaration.members)
         else:
-            yield one
+            yield declaration
 
 
 def _closure(views: Sequence[View], macros: Macros, roots: Sequence[str]) -> frozenset[str]:
     """The words that the roots lead to, through declarations and macros."""
     texts: defaultdict[str, list[str]] = defaultdict(list)
     for view in views:
-        for one in view.declarations:
-            for name in {*one.names, *(name for member in _functions(one.members) for name in member.names)}:
-                texts[name].append(view.bare[one.start : one.end])
+        for declaration in view.declarations:
+            for name in {
+                *declaration.names,
+                *(name for member in _functions(declaration.members) for name in member.names),
+            }:
+                texts[name].append(view.bare[declaration.start : declaration.end])
     found: set[str] = set()
     pending = list(roots)
     while pending:
@@ -100,9 +103,11 @@ def _closure(views: Sequence[View], macros: Macros, roots: Sequence[str]) -> fro
 
 
 def _bodies(declared: Iterable[Declared], wanted: frozenset[str]) -> Iterator[tuple[int, int]]:
-    for one in declared:
-        if not wanted.isdisjoint(one.names) or "operator" in one.head:
-            if one.kind == "function" and one.is_body:
-                yield one.head_end, one.end
-            elif one.kind == "alias" or (one.kind == "variable" and one.head_end == one.end and "=" in one.head):
-                yield one.start, one.end
+    for declaration in declared:
+        if not wanted.isdisjoint(declaration.names) or "operator" in declaration.head:
+            if declaration.kind == "function" and declaration.is_body:
+                yield declaration.head_end, declaration.end
+            elif declaration.kind == "alias" or (
+                declaration.kind == "variable" and declaration.head_end == declaration.end and "=" in declaration.head
+            ):
+                yield declaration.start, declaration.end

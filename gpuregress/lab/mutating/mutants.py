@@ -151,7 +151,7 @@ def diff(text: str, mutant: Mutant, name: str, context: int = 2) -> str:
         name: of the file, in the diff.
         context: unchanged lines around the change.
     """
-    old, new = (_shown(one).split("\n") for one in (text, apply(text, mutant.edits)))
+    old, new = (_shown(version).split("\n") for version in (text, apply(text, mutant.edits)))
     lines = difflib.unified_diff(old, new, f"a/{name}", f"b/{name}", n=context, lineterm="")
     return "".join(f"{line.rstrip(chr(13))}\n" for line in lines)
 
@@ -179,23 +179,25 @@ def spread(mutants: Sequence[Mutant], seed: int) -> list[Mutant]:
     shuffled = random.Random(seed).sample(mutants, len(mutants))  # noqa: S311 - no secret
     at_line: Counter[tuple[str, str, int]] = Counter()
     by_operator: dict[str, list[tuple[int, Mutant]]] = {}
-    for one in shuffled:
-        place = (one.operator, one.file, one.line)
-        by_operator.setdefault(one.operator, []).append((at_line[place], one))
+    for mutant in shuffled:
+        place = (mutant.operator, mutant.file, mutant.line)
+        by_operator.setdefault(mutant.operator, []).append((at_line[place], mutant))
         at_line[place] += 1
     names = sorted(by_operator, key=lambda name: (name in RACING, list(OPERATORS).index(name)))
-    turns = [[one for _, one in sorted(by_operator[name], key=itemgetter(0))] for name in names]
-    return [one for turn in zip_longest(*turns) for one in turn if one is not None]
+    turns = [[mutant for _, mutant in sorted(by_operator[name], key=itemgetter(0))] for name in names]
+    return [mutant for turn in zip_longest(*turns) for mutant in turn if mutant is not None]
 
 
 def together(copies: Sequence[Mutant]) -> Mutant:
     """Return the mutant that makes the changes of several ones of a file at once; it is shown as the first one."""
-    first, probes = copies[0], tuple(zip(*(one.probes for one in copies), strict=True))
+    first, probes = copies[0], tuple(zip(*(instance.probes for instance in copies), strict=True))
     return replace(
         first,
-        edits=tuple(edit for one in copies for edit in one.edits),
+        edits=tuple(edit for instance in copies for edit in instance.edits),
         probes=tuple(tuple(edit for part in parts for edit in part) for parts in probes),
-        infection=tuple(e for one in copies for e in one.infection) if all(one.infection for one in copies) else (),
+        infection=tuple(e for instance in copies for e in instance.infection)
+        if all(instance.infection for instance in copies)
+        else (),
         copies=len(copies),
     )
 
@@ -218,11 +220,11 @@ def of_edits(
         probes: edits that make a trap of the place.
         shown: a span around the edits that shows more of the change; it is taken where it is short.
     """
-    first, last = min(one.start for one in edits), max(one.end for one in edits)
+    first, last = min(edit.start for edit in edits), max(edit.end for edit in edits)
     start, end = (first, last) if shown is None else (min(first, shown[0]), max(last, shown[1]))
     if len(" ".join(text[start:end].split())) > _MOST_SHOWN or re.search(r"//|/\*|#", text[start:end]):
         start, end = first, last
-    moved = [Edit(one.start - start, one.end - start, one.text) for one in edits]
+    moved = [Edit(edit.start - start, edit.end - start, edit.text) for edit in edits]
     line = text.count("\n", 0, first) + 1
     before, after = text[start:end], apply(text[start:end], moved)
-    return Mutant(operator, file, line, before, after, tuple(edits), tuple(tuple(one) for one in probes))
+    return Mutant(operator, file, line, before, after, tuple(edits), tuple(tuple(probe) for probe in probes))

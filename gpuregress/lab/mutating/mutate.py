@@ -368,25 +368,25 @@ class Campaign:
         noticed = sum(counts[state] for state in trials.NOTICED)
         counted = noticed + sum(counts[state] for state in trials.ALIVE)
         return MutationReport(
-            1,
-            self._subject.job,
-            len(self._subject.cases),
-            noticed / counted if counted else None,
-            total,
-            len(self._results),
-            seed,
-            tuple(lists.get("killed", ())),
-            tuple(lists.get("survived", ())),
-            tuple(lists.get("timed out", ())),
-            tuple(lists.get("not valid", ())),
-            sum(counts[state] for state in trials.SAME),
-            self._cached,
-            seconds,
-            tolerance,
-            self._subject.notes,
-            self.interrupted,
-            len(self._racing),
-            (noticed + len(self._racing)) / counted if counted else None,
+            version=1,
+            job=self._subject.job,
+            cases=len(self._subject.cases),
+            score=noticed / counted if counted else None,
+            mutants=total,
+            tried=len(self._results),
+            seed=seed,
+            killed=tuple(lists.get("killed", ())),
+            survived=tuple(lists.get("survived", ())),
+            timed_out=tuple(lists.get("timed out", ())),
+            not_valid=tuple(lists.get("not valid", ())),
+            equivalent=sum(counts[state] for state in trials.SAME),
+            cached=self._cached,
+            seconds=seconds,
+            tolerance=tolerance,
+            notes=self._subject.notes,
+            interrupted=self.interrupted,
+            racing=len(self._racing),
+            score_with_races=(noticed + len(self._racing)) / counted if counted else None,
         )
 
     def _tried(self, number: int, result: TrialResult) -> TriedMutant:
@@ -394,15 +394,15 @@ class Campaign:
         name = _shown(self._subject.project, mutant.file)
         reason = self._why(number, result) if trials.LISTS[result.state] == "survived" else result.reason
         return TriedMutant(
-            mutant.operator,
-            name,
-            mutant.line,
-            mutant.what,
-            mutants.diff(self._texts[mutant.file], mutant, name),
-            reason,
-            result.case,
-            result.status,
-            self._race_hints.get(number, "") if reason in ("no case noticed", trials.ONLY_CHECKED) else "",
+            operator=mutant.operator,
+            file=name,
+            line=mutant.line,
+            change=mutant.what,
+            diff=mutants.diff(self._texts[mutant.file], mutant, name),
+            reason=reason,
+            case=result.case,
+            status=result.status,
+            hint=self._race_hints.get(number, "") if reason in ("no case noticed", trials.ONLY_CHECKED) else "",
         )
 
     def _why(self, number: int, result: TrialResult) -> Reason:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from gpuregress.foundation.errors import GpuregressError, StorageError
 from gpuregress.foundation.records import Baseline, Verdict, from_json, to_json
 from gpuregress.gpu.records import replace
 from gpuregress.judge.accepted import AcceptedDumps
+from gpuregress.lab import experiment
 from gpuregress.lab.mutating.programs import Variation
 from gpuregress.lab.mutating.subject import Subject
 from gpuregress.lab.mutating.trials import TrialResult
@@ -21,7 +19,6 @@ from gpuregress.toolchain.python_kernels import source_inputs
 
 FORMAT = 6
 """Counts up whenever a result's meaning changes; old results are then never found again."""
-_FILE = re.compile(r"(/.*?)(?::[\w.]+)?")
 
 
 class ResultCache:
@@ -72,7 +69,7 @@ def subject_digest(subject: Subject) -> str:
             parts.append(json.dumps(record, sort_keys=True))
             parts += _accepted(accepted.baseline(case))
             parts += _computed(subject.verdicts.get(case.name))
-            for path in dict.fromkeys(_files(record)):
+            for path in dict.fromkeys(experiment.named_files(record)):
                 parts += _contents(path)
     except (OSError, GpuregressError, _UnknownContent):
         return ""
@@ -104,21 +101,6 @@ def _computed(verdict: Verdict | None) -> list[str]:
 
 class _UnknownContent(Exception):
     """A Python file depends on what its text does not tell."""
-
-
-def _files(value: Any) -> Iterator[Path]:
-    """The files that a case names: functions of the user, inputs, references."""
-    if isinstance(value, dict):
-        for item in value.values():
-            yield from _files(item)
-    elif isinstance(value, list):
-        for item in value:
-            yield from _files(item)
-    elif isinstance(value, str) and value.startswith("/"):
-        match = _FILE.fullmatch(value)
-        for text in dict.fromkeys((value, match[1] if match else value)):
-            if Path(text).is_file():
-                yield Path(text)
 
 
 def _contents(path: Path) -> list[str | bytes]:

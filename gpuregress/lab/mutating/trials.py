@@ -382,12 +382,12 @@ class MutantTrials:
         first, self._launch = self._launch, self._launch + case.launch_numbers
         program, *others = built.programs
         return Task(
-            replace(_with_checks(case, checks), name=f"{trial.variation.name}:{case.name}"),
-            program,
-            str(self._scratch / "launches.log"),
-            first,
-            str(self._scratch / "dumps" / trial.variation.name),
-            self._accepted.known(case),
+            case=replace(_with_checks(case, checks), name=f"{trial.variation.name}:{case.name}"),
+            program=program,
+            log=str(self._scratch / "launches.log"),
+            first_launch=first,
+            dumps=str(self._scratch / "dumps" / trial.variation.name),
+            known=self._accepted.known(case),
             references=built.references,
             shared=str(self._scratch / "shared"),
             variants=built.variants,

@@ -155,20 +155,20 @@ class _Search:
         if bad.state != "bad":
             _refuse_bad_end(bad, self.goal)
         if not self.agree:  # cases that must agree with others are not judged without them
-            self.names = tuple(one.case for one in bad.verdicts if one.status in _BAD)
+            self.names = tuple(verdict.case for verdict in bad.verdicts if verdict.status in _BAD)
         goods = self._start()
         first, possible = self._halve(goods)
-        tested = next(one for one in self.tested if one.commit.hash == first)
+        tested = next(entry for entry in self.tested if entry.commit.hash == first)
         return Bisection(
-            self.names,
-            self.goal.good,
-            self.goal.bad,
-            tested.commit,
-            tuple(map(self.goal.repository.commit, possible)),
-            self.goal.repository.changed_files(first),
-            tuple(one for one in tested.verdicts if one.status in _BAD),
-            tuple(self.tested),
-            (*self.notes, *self.runs.notes),
+            cases=self.names,
+            good=self.goal.good,
+            bad=self.goal.bad,
+            first_bad=tested.commit,
+            possible=tuple(map(self.goal.repository.commit, possible)),
+            changed=self.goal.repository.changed_files(first),
+            verdicts=tuple(verdict for verdict in tested.verdicts if verdict.status in _BAD),
+            tested=tuple(self.tested),
+            notes=(*self.notes, *self.runs.notes),
         )
 
     def _accept_good(self) -> None:
@@ -181,7 +181,7 @@ class _Search:
         state, reason = _judged(summary.verdicts)
         if state != "good":
             raise UsageError(f"the good commit {commit} is not good: {self.runs.readable(reason)}")
-        self.names = tuple(one.case for one in summary.verdicts if one.status != "skip")
+        self.names = tuple(verdict.case for verdict in summary.verdicts if verdict.status != "skip")
         self.accepted = _accept(summary)
         self._add(TestedCommit(commit, "good", "", time.perf_counter() - start, summary.verdicts))
 
@@ -208,9 +208,9 @@ class _Search:
         first, skips = self.goal.bad.hash, 0
         while True:
             rest = self.goal.repository.between(goods, first)
-            untested = [one for one in rest if one != first and self._state(one) is None]
+            untested = [commit for commit in rest if commit != first and self._state(commit) is None]
             if not untested:
-                return first, tuple(one for one in rest if self._state(one) == "skip")
+                return first, tuple(commit for commit in rest if self._state(commit) == "skip")
             # After a commit that cannot be judged, one further away: its neighbours seldom compile either.
             position = len(untested) * min(skips, _MOST_STEPS_ASIDE) // (_MOST_STEPS_ASIDE + 2)
             tested = self._test(untested[position])
@@ -221,7 +221,7 @@ class _Search:
                 goods.append(tested.commit.hash)
 
     def _state(self, commit: str) -> State | None:
-        return next((one.state for one in self.tested if one.commit.hash == commit), None)
+        return next((entry.state for entry in self.tested if entry.commit.hash == commit), None)
 
     def _test(self, name: str) -> TestedCommit:
         """Run a commit, once."""
@@ -251,12 +251,12 @@ class _Search:
 
 def _judged(verdicts: Sequence[Verdict]) -> tuple[State, str]:
     """The state of a commit: bad if one case is; it cannot be judged if one is an error, or all were skipped."""
-    bad = [one for one in verdicts if one.status in _BAD]
-    unknown = [one for one in verdicts if one.status == "error"]
-    if all(one.status == "skip" for one in verdicts):
+    bad = [verdict for verdict in verdicts if verdict.status in _BAD]
+    unknown = [verdict for verdict in verdicts if verdict.status == "error"]
+    if all(verdict.status == "skip" for verdict in verdicts):
         unknown += verdicts
-    for one in (*bad, *unknown):
-        return "bad" if bad else "skip", f"{one.status} {one.case}: {one.reason}"
+    for verdict in (*bad, *unknown):
+        return "bad" if bad else "skip", f"{verdict.status} {verdict.case}: {verdict.reason}"
     return "good", ""
 
 
@@ -265,7 +265,7 @@ def _accept(summary: RunSummary) -> Path:
     runs = Path(summary.folder).parent
     folder = runs.with_name("good-baselines")
     there = Project(runs.parent, runs.parent, folder, runs)
-    if any(one.outcome is not None and one.outcome.dumps for one in summary.verdicts):
+    if any(verdict.outcome is not None and verdict.outcome.dumps for verdict in summary.verdicts):
         accepting.accept(there, terms=_TERMS)
     return folder
 

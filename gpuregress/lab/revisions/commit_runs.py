@@ -12,7 +12,6 @@ import os
 import shutil
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
-from typing import Any
 
 from gpuregress.foundation import git, storage
 from gpuregress.foundation.errors import HarnessError, JobErrors, NothingToDo, UsageError
@@ -24,6 +23,7 @@ from gpuregress.jobs import plan
 from gpuregress.jobs.plan import selection
 from gpuregress.jobs.plan.source_files import SUFFIXES
 from gpuregress.jobs.spec import job_files
+from gpuregress.lab import experiment
 from gpuregress.lab.experiment import RunOptions
 from gpuregress.lab.revisions.repository import Repository, TreeEntry
 from gpuregress.store import project
@@ -203,32 +203,11 @@ def borrowed_files(repository: Repository, cases: Sequence[Case]) -> dict[str, P
     for case in cases:
         document = to_json(case)
         trusted = document.pop("reference_kernels", {})
-        named |= set(_existing(_texts([document, trusted])))
-        own |= {path for path in _existing(_texts(document)) if path.suffix in SUFFIXES}
+        named |= {path.resolve() for path in experiment.named_files([document, trusted])}
+        sources = (path for path in experiment.named_files(document) if path.suffix in SUFFIXES)
+        own |= {path.resolve() for path in sources}
     inside = (path for path in sorted(named - own) if path.is_relative_to(repository.root))
     return {str(path.relative_to(repository.root)): path for path in inside}
-
-
-def _texts(value: Any) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict):
-        for item in value.values():
-            yield from _texts(item)
-    elif isinstance(value, list):
-        for item in value:
-            yield from _texts(item)
-
-
-def _existing(texts: Iterable[str]) -> Iterator[Path]:
-    """The files among absolute paths; a Python function is `/abs/module.py:function`."""
-    for text in texts:
-        if not text.startswith("/") or len(text) > 4096:
-            continue
-        for candidate in (text, text.rpartition(":")[0]):
-            if candidate and Path(candidate).is_file():
-                yield Path(candidate).resolve()
-                break
 
 
 class CommitUnusable(Exception):

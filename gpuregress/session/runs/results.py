@@ -82,17 +82,17 @@ def end_of(summary: RunSummary, text: bytes) -> JournalEnd:
         text: its `results.json`.
     """
     return JournalEnd(
-        summary.state,
-        summary.seconds,
-        summary.exit_code,
-        summary.notes,
-        storage.digest_text(text),
-        summary.cut,
-        summary.remarks,
-        summary.missing,
-        log_digest(Path(summary.folder)),
-        summary.changes,
-        summary.false_alarms,
+        state=summary.state,
+        seconds=summary.seconds,
+        exit_code=summary.exit_code,
+        notes=summary.notes,
+        results=storage.digest_text(text),
+        cut=summary.cut,
+        remarks=summary.remarks,
+        missing=summary.missing,
+        log=log_digest(Path(summary.folder)),
+        changes=summary.changes,
+        false_alarms=summary.false_alarms,
     )
 
 

@@ -1,10 +1,6 @@
 """Control-flow graph of a function: basic blocks, the waits in them, and loops that may spin.
 
 A spin loop repeats until another thread writes something; its back edge lets the other threads run.
-
-Dominators and natural loops of a control-flow graph, and the predicates on its edges.
-
-Dominators are computed by iteration to a fixed point, as bits of an integer: bit n of a block's set stands for block n.
 """
 
 from __future__ import annotations
@@ -374,6 +370,13 @@ def single_definitions(statements: tuple[Statement, ...]) -> dict[str, Instructi
         for name, instruction in definitions.items()
         if count[name] == 1 and isinstance(instruction.operands[0], Register)
     }
+
+
+# --- dominance --------------------------------------------------------------------------------------------------------
+# Dominators and natural loops of a control-flow graph, and the predicates on its edges.
+#
+# Dominators are computed by iteration to a fixed point, as bits of an integer: bit n of a block's set stands for block
+# n.
 
 
 class Loop(Record):

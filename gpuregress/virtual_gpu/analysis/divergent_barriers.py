@@ -7,18 +7,6 @@ the postdominator without a wait went past the barrier.
 Where the lanes of a branch would meet only to leave the kernel, PTX does not tell `if (even) { __syncthreads(); … }`
 from the early return of the odd lanes, which is allowed. But a lane whose side of the branch has an effect on memory,
 and stands behind the barrier in the source, is on the `else` side of the barrier: it went past it, too.
-
-Warp operations whose mask a card does not look at, since the whole warp executes them in any case.
-
-`shfl.sync` and its like are undefined for a lane that their mask leaves out. ptxas makes them an instruction that
-checks the mask (`WARPSYNC`) only where lanes may have diverged, or may have different masks. Elsewhere it drops the
-mask: the operation is that of all lanes of the warp that have not exited. The rules below were measured on an H200,
-with ptxas of CUDA 13.0 and its default optimisation: without it (`-O0`, `-G`) each such operation of a lane that is
-left out is an illegal instruction.
-
-Guarded barriers as branches: `@%p1 bar.sync 0` becomes a branch around `bar.sync 0`.
-
-So the analysis of divergent barriers sees the lanes that skip it.
 """
 
 from __future__ import annotations
@@ -175,6 +163,15 @@ def only_leaves(flow: ControlFlowGraph, number: int) -> bool:
     return all(isinstance(item, Instruction) and info(item).control is Control.LEAVE for item in statements)
 
 
+# --- whole warp operations --------------------------------------------------------------------------------------------
+# Warp operations whose mask a card does not look at, since the whole warp executes them in any case.
+#
+# `shfl.sync` and its like are undefined for a lane that their mask leaves out. ptxas makes them an instruction that
+# checks the mask (`WARPSYNC`) only where lanes may have diverged, or may have different masks. Elsewhere it drops the
+# mask: the operation is that of all lanes of the warp that have not exited. The rules below were measured on an H200,
+# with ptxas of CUDA 13.0 and its default optimisation: without it (`-O0`, `-G`) each such operation of a lane that is
+# left out is an illegal instruction.
+
 _ALL_LANES = 0xFFFF_FFFF
 
 
@@ -268,6 +265,12 @@ class _WarpUniformity(Uniformity):
         if definition is not None and info(definition).arithmetic is Arithmetic.COPY:
             clamp = definition.operands[1]
         return isinstance(clamp, Integer) and clamp.value >> 8 == 0
+
+
+# --- guarded barriers -------------------------------------------------------------------------------------------------
+# Guarded barriers as branches: `@%p1 bar.sync 0` becomes a branch around `bar.sync 0`.
+#
+# So the analysis of divergent barriers sees the lanes that skip it.
 
 
 def with_branches_around_barriers(function: Function) -> Function:

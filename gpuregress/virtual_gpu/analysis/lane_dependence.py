@@ -8,13 +8,6 @@ with the earlier one. Before the later one of such a pair the lanes of the warp 
 It is assumed that two pointers among a kernel's parameters do not point into the same buffer, but for those that are
 known to be the same (they have the same first byte here), that a parameter that
 multiplies a row's number is a pitch that no column exceeds, and that what `malloc` returns is the lane's own.
-
-Stores by which several lanes of a warp may write one address, and what keeps their lanes in order.
-
-CUDA leaves open which lane's value stays. An H200 kept the same one in every run. A warp stores 128 bytes at a time: 8
-bytes by one half after the other, 16 bytes by one quarter after the other. The lowest lane of the last part stays. It
-is so for every width and vector, in global and shared memory. A schedule that runs the lanes in the groups of
-`ContestedStores`, each from its last lane to its first, keeps the same ones.
 """
 
 from __future__ import annotations
@@ -54,6 +47,14 @@ from gpuregress.virtual_gpu.ptx.tree import (
     Statement,
     Vector,
 )
+
+# --- contested --------------------------------------------------------------------------------------------------------
+# Stores by which several lanes of a warp may write one address, and what keeps their lanes in order.
+#
+# CUDA leaves open which lane's value stays. An H200 kept the same one in every run. A warp stores 128 bytes at a time:
+# 8 bytes by one half after the other, 16 bytes by one quarter after the other. The lowest lane of the last part stays.
+# It is so for every width and vector, in global and shared memory. A schedule that runs the lanes in the groups of
+# `ContestedStores`, each from its last lane to its first, keeps the same ones.
 
 _COMMUTING = frozenset(["add", "min", "max", "and", "or", "xor"])
 _OF_THREAD = ("%tid", "%laneid")
@@ -175,6 +176,8 @@ class Slices:
                     pending += new
         return found
 
+
+# --- dependence -------------------------------------------------------------------------------------------------------
 
 _MOST_BLOCKS = 600
 _MOST_TESTS = 20_000

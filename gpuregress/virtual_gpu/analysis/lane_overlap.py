@@ -1,9 +1,4 @@
-"""Overlap test of two accesses in a warp: the address of each lane, and which lanes are active.
-
-Distances of two addresses, for each two lanes: bounds, and rules that exclude 0.
-
-Accesses of a kernel to memory that other lanes of the warp may reach.
-"""
+"""Overlap test of two accesses in a warp: the address of each lane, and which lanes are active."""
 
 from __future__ import annotations
 
@@ -38,6 +33,9 @@ from gpuregress.virtual_gpu.ptx.modifiers import is_synchronizing, lanes, size, 
 from gpuregress.virtual_gpu.ptx.opcode_table import MemoryEffect, info
 from gpuregress.virtual_gpu.ptx.tree import Address, Call, Instruction, Register, Symbol
 from gpuregress.virtual_gpu.runtime.footprint_ir import COMPARISONS, Operation
+
+# --- distances --------------------------------------------------------------------------------------------------------
+# Distances of two addresses, for each two lanes: bounds, and rules that exclude 0.
 
 Pairs: TypeAlias = npt.NDArray[np.bool_]
 """For each lane (row) of the earlier access and each lane (column) of the later one, something about both."""
@@ -168,6 +166,9 @@ def _in_other_rows(others: list[tuple[tuple[Atom, ...], Bounds]], constants: Bou
     return apart if are_columns else np.zeros_like(apart)
 
 
+# --- accesses ---------------------------------------------------------------------------------------------------------
+# Accesses of a kernel to memory that other lanes of the warp may reach.
+
 _OPCODES = frozenset(["ld", "ldu", "st", "atom", "red"])
 _COMMUTING = frozenset(["add", "min", "max", "and", "or", "xor"])
 
@@ -278,6 +279,8 @@ def are_apart(accesses: dict[int, LaneAccess]) -> bool:
     pointers = {(item.writes, item.objects) for item in everything if item.objects is not None}
     return any(writes and mine.isdisjoint(theirs) for writes, mine in pointers for _, theirs in pointers)
 
+
+# --- overlap ----------------------------------------------------------------------------------------------------------
 
 _OPPOSITE = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 

@@ -1,9 +1,4 @@
-"""Symbols and special registers that a function refers to.
-
-Cluster dimensions that a kernel's directives demand.
-
-PTX ISA manual, 11.7 "Cluster Dimension Directives".
-"""
+"""Symbols and special registers that a function refers to."""
 
 from __future__ import annotations
 
@@ -49,6 +44,12 @@ def _names(operand: Operand) -> set[str]:
     if isinstance(operand, Vector):
         return {name for item in operand.elements for name in _names(item)}
     return set()
+
+
+# --- cluster size -----------------------------------------------------------------------------------------------------
+# Cluster dimensions that a kernel's directives demand.
+#
+# PTX ISA manual, 11.7 "Cluster Dimension Directives".
 
 
 def cluster_size(function: Function) -> Dim3:

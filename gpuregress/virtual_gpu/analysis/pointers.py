@@ -2,11 +2,6 @@
 
 Its bounds are then looked up once and not at every access. This is a guess, unlike `points_to`: an access outside the
 guessed region is looked up among all regions.
-
-Points-to analysis of addresses: the buffers and variables that an address may point into.
-
-The set holds each pointer that the address may be computed from, whatever the offset. It is sound: an address of
-unknown provenance has no set.
 """
 
 from __future__ import annotations
@@ -114,6 +109,13 @@ def _first_of(candidates: list[Provenance | None]) -> Provenance | None:
     if not known:
         return None
     return known[0] if len(set(known)) == 1 else replace(known[0], certain=False)
+
+
+# --- points to --------------------------------------------------------------------------------------------------------
+# Points-to analysis of addresses: the buffers and variables that an address may point into.
+#
+# The set holds each pointer that the address may be computed from, whatever the offset. It is sound: an address of
+# unknown provenance has no set.
 
 
 class PointsTo:

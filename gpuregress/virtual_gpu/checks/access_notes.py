@@ -1,7 +1,4 @@
-"""Notes of a thread's accesses to memory, which the dynamic checks examine.
-
-Flags of the regions that a kernel's pointers lead to, loaded once before its threads run.
-"""
+"""Notes of a thread's accesses to memory, which the dynamic checks examine."""
 
 from __future__ import annotations
 
@@ -22,6 +19,9 @@ from gpuregress.virtual_gpu.ptx.opcode_table import info
 from gpuregress.virtual_gpu.ptx.tree import Address, Instruction
 from gpuregress.virtual_gpu.runtime.checks import layout
 from gpuregress.virtual_gpu.runtime.machine_layout import REGION_SHIFT, SHARED_WINDOW
+
+# --- region flags -----------------------------------------------------------------------------------------------------
+# Flags of the regions that a kernel's pointers lead to, loaded once before its threads run.
 
 
 class RegionFlags(Record):
@@ -100,6 +100,8 @@ def is_quiet_address(b: ir.IRBuilder, flags: RegionFlags, address: ir.Value) -> 
     assert address.type == I64
     return b.icmp_unsigned("==", b.lshr(address, i64(REGION_SHIFT)), flags.quiet_slot)
 
+
+# --- access notes -----------------------------------------------------------------------------------------------------
 
 UNSHARED = ("local", "const", "param")
 """State spaces in which no thread sees another one's writes."""

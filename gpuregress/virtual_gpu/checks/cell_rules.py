@@ -5,11 +5,6 @@ the last write and, while reads are concurrent, a vector of readers. In programs
 that order some threads and leave others, a cell has lists of all concurrent accesses (`access_lists`). Elsewhere two
 readers stand for the vector: those of different blocks rather than of different warps, those of different warps rather
 than of different lanes. Whatever thread writes next, one of the two is as far from it as any reader.
-
-Rules of races between two accesses of a shadow cell, and the report, as subroutines of the module.
-
-Two accesses race that overlap, one of them a write, if causality does not order them and they are not morally strong
-(PTX ISA manual, 8 "Memory Consistency Model").
 """
 
 from __future__ import annotations
@@ -34,6 +29,12 @@ from gpuregress.virtual_gpu.checks.shadow_cells import (
 )
 from gpuregress.virtual_gpu.runtime.checks import layout
 from gpuregress.virtual_gpu.runtime.machine_layout import CHECK_REPORT
+
+# --- conflict rules ---------------------------------------------------------------------------------------------------
+# Rules of races between two accesses of a shadow cell, and the report, as subroutines of the module.
+#
+# Two accesses race that overlap, one of them a write, if causality does not order them and they are not morally strong
+# (PTX ISA manual, 8 "Memory Consistency Model").
 
 
 class ConflictRules:
@@ -134,6 +135,8 @@ class ConflictRules:
             inner.ret_void()
         b.call(function, (where.machine, kind, where.address, where.epoch, other))
 
+
+# --- cell rules -------------------------------------------------------------------------------------------------------
 
 _CELL = (POINTER, POINTER, I64, I64, I64, I1)
 """Parameters of the check of one cell: the machine, the cell, the distance of the second plane, the address, the epoch,

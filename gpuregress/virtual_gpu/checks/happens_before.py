@@ -3,11 +3,6 @@
 Barriers of the block, of some warps and of some lanes are looked up in what its threads know of each other
 (`synchronization`), barriers of the cluster in its blocks' arrivals (`cluster_order`). Fences, releases and acquires
 are left to Python (`runtime.checks.causality`), which is asked of the pairs that remain.
-
-Order between the threads of a cluster's blocks by the barrier of the cluster.
-
-An arrival that releases, or has a fence before it, publishes what its thread did; a thread that has waited knows what
-all threads published up to the barrier that opened. PTX ISA manual, 9.7.13.4 "barrier.cluster".
 """
 
 from __future__ import annotations
@@ -32,6 +27,12 @@ from gpuregress.virtual_gpu.builder.structured import (
 from gpuregress.virtual_gpu.builder.translation_unit import Unit
 from gpuregress.virtual_gpu.checks.shadow_cells import CLUSTER, ShadowPlace, load_word, subroutine
 from gpuregress.virtual_gpu.runtime.checks import layout
+
+# --- cluster order ----------------------------------------------------------------------------------------------------
+# Order between the threads of a cluster's blocks by the barrier of the cluster.
+#
+# An arrival that releases, or has a fence before it, publishes what its thread did; a thread that has waited knows what
+# all threads published up to the barrier that opened. PTX ISA manual, 9.7.13.4 "barrier.cluster".
 
 
 def _stamp(b: ir.IRBuilder, machine: ir.Value) -> ir.Value:
@@ -160,6 +161,9 @@ def is_known(module: ir.Module) -> ir.Function:
 def _is_open(b: ir.IRBuilder, word: ir.Value, passed: ir.Value) -> ir.Value:
     """Whether a thread that has waited `passed` times knows of an arrival."""
     return b.icmp_unsigned("<=", b.lshr(word, i64(32)), passed)
+
+
+# --- happens before ---------------------------------------------------------------------------------------------------
 
 
 class HappensBefore:

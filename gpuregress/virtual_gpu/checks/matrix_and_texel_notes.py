@@ -2,11 +2,6 @@
 
 A row is checked where the product is issued. `runtime.checks.matrix_and_texel_reads` is told of the rows, the
 groups and the waits: it finds what is written before the wait.
-
-Checks of the texels that a texture fetch reads, as a subroutine of the module.
-
-The subroutines that sample a texture are shared by all of its fetches. So the thread that reads is told to them in
-memory, behind the place where they leave the texel's channels.
 """
 
 from __future__ import annotations
@@ -130,6 +125,12 @@ def _check_proxies(b: ir.IRBuilder, made: RaceRules, machine: ir.Value, address:
         with b.if_then(b.and_(is_own, is_late), likely=False):
             made.cells.report(b, where.at_address(place), i64(layout.UNFENCED), write)
 
+
+# --- texel reads ------------------------------------------------------------------------------------------------------
+# Checks of the texels that a texture fetch reads, as a subroutine of the module.
+#
+# The subroutines that sample a texture are shared by all of its fetches. So the thread that reads is told to them in
+# memory, behind the place where they leave the texel's channels.
 
 READER = ir.LiteralStructType([POINTER, I64])
 """The thread that reads: the launch's machine, and the epoch of the access."""

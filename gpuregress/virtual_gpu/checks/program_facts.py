@@ -1,27 +1,4 @@
-"""Granules of shadow memory: the bytes of a cell, as few as the smallest access of a program has.
-
-Memory accesses of a kernel that the dynamic checks cannot watch.
-
-Points-to analysis of a kernel's writes to global memory: the buffers that it may write.
-
-Barrier intervals that only read shared memory: code between two barriers of the whole block.
-
-No thread races there: all earlier writes are ordered by the barrier before, all later ones by the barrier behind.
-
-Effects on memory behind which a thread does not wait any more.
-
-They are called departures.
-A lane that has executed one went another way than the lanes of its warp that wait later. A lane that returns early, and
-does nothing more, executes none.
-
-Shared variables that are volatile and hold data, not flags.
-
-To PTX a volatile access is strong, so that two of them are no data race. That suits flags: a thread polls them, or
-atomic operations change them, too. Elsewhere `volatile` was written for lanes of one warp that wait for nothing, and a
-missing barrier between warps is an error: these accesses are checked as plain ones.
-
-Commuting atomic operations: on integers, of one kind, with results that nobody reads.
-"""
+"""Granules of shadow memory: the bytes of a cell, as few as the smallest access of a program has."""
 
 from __future__ import annotations
 
@@ -141,6 +118,10 @@ def meets_in_part(instruction: Instruction) -> bool:
     return "arrive" in words or len(operands) > 1
 
 
+# --- unwatched --------------------------------------------------------------------------------------------------------
+# Memory accesses of a kernel that the dynamic checks cannot watch.
+
+
 def unwatched(functions: Iterable[Function]) -> tuple[str, ...]:
     """What a kernel accesses unwatched, in words.
 
@@ -155,6 +136,9 @@ def _depends_on_schedule(instruction: Instruction) -> bool:
     reads = effects.reads(instruction)
     return instruction.opcode == "activemask" or any("clock" in name or "timer" in name for name in reads)
 
+
+# --- written buffers --------------------------------------------------------------------------------------------------
+# Points-to analysis of a kernel's writes to global memory: the buffers that it may write.
 
 _OTHER_SPACES = frozenset(["shared", "local", "param", "const"])
 
@@ -206,6 +190,11 @@ def _address(statement: Statement) -> Address | TextureAddress | None:
     return next((item for item in statement.operands if isinstance(item, Address | TextureAddress)), None)
 
 
+# --- barrier intervals ------------------------------------------------------------------------------------------------
+# Barrier intervals that only read shared memory: code between two barriers of the whole block.
+#
+# No thread races there: all earlier writes are ordered by the barrier before, all later ones by the barrier behind.
+
 _OTHER_BARRIERS = frozenset(["warp", "step", "cluster"])
 _OTHER_THAN_SHARED = frozenset(["global", "local", "param", "const"])
 
@@ -253,6 +242,12 @@ def _only_reads(instruction: Instruction) -> bool:
     is_plain = facts.memory in (MemoryEffect.WRITE, MemoryEffect.UPDATE) and "async" not in instruction.modifiers
     return is_plain and (facts.space or space_of(instruction)) in _OTHER_THAN_SHARED
 
+
+# --- departures -------------------------------------------------------------------------------------------------------
+# Effects on memory behind which a thread does not wait any more.
+#
+# They are called departures. A lane that has executed one went another way than the lanes of its warp that wait later.
+# A lane that returns early, and does nothing more, executes none.
 
 _EFFECTS = (MemoryEffect.WRITE, MemoryEffect.UPDATE, MemoryEffect.COPY)
 
@@ -305,6 +300,14 @@ def _reaching(flow: ControlFlowGraph, targets: set[int]) -> set[int]:
     return found
 
 
+# --- volatile data ----------------------------------------------------------------------------------------------------
+# Shared variables that are volatile and hold data, not flags.
+#
+# To PTX a volatile access is strong, so that two of them are no data race. That suits flags: a thread polls them, or
+# atomic operations change them, too. Elsewhere `volatile` was written for lanes of one warp that wait for nothing, and
+# a missing barrier between warps is an error: these accesses are checked as plain ones.
+
+
 def volatile_data(functions: Iterable[Function], variables: Iterable[str]) -> frozenset[str]:
     """Return the names of the shared variables whose volatile accesses are to be checked as plain ones.
 
@@ -345,6 +348,9 @@ def is_volatile_shared(item: Statement) -> bool:
     """Whether a statement is a volatile access to shared memory."""
     return isinstance(item, Instruction) and "volatile" in item.modifiers and space_of(item) == "shared"
 
+
+# --- commuting atomics ------------------------------------------------------------------------------------------------
+# Commuting atomic operations: on integers, of one kind, with results that nobody reads.
 
 _COMMUTATIVE = frozenset(["add", "min", "max", "and", "or", "xor"])
 _PLAIN_ATOMIC = _COMMUTATIVE.union(["relaxed", "gpu", "cta", "sys", "global", "shared"])

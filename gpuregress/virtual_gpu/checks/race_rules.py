@@ -1,12 +1,6 @@
 """Check of an access: which shadow cells it touches, as subroutines of the module.
 
 What is checked of a cell is in `cell_rules`.
-
-Happens-before check of a row of threads, as subroutines of the module.
-
-The threads access memory with a stride. A loop examines the cells of all of them before it changes any. If the quick
-way of `cell_rules` does not suffice for each, nothing is changed, and the threads run one by one in the code that
-checks each access.
 """
 
 from __future__ import annotations
@@ -244,6 +238,13 @@ class RaceRules:
         for cell, address in self.each_cell(b, access, where):
             self.cells.check(b, access, cell, where, address, filled)
 
+
+# --- row rules --------------------------------------------------------------------------------------------------------
+# Happens-before check of a row of threads, as subroutines of the module.
+#
+# The threads access memory with a stride. A loop examines the cells of all of them before it changes any. If the quick
+# way of `cell_rules` does not suffice for each, nothing is changed, and the threads run one by one in the code that
+# checks each access.
 
 CellTest: TypeAlias = Callable[[ir.IRBuilder, ir.Value, ShadowPlace], ir.Value]
 """(builder, cell, place) → whether a test holds."""

@@ -1,9 +1,4 @@
-"""A shadow cell as the check of an access sees it, and where cells are.
-
-An access to memory as its check is built.
-
-Private functions of a module that the dynamic checks call.
-"""
+"""A shadow cell as the check of an access sees it, and where cells are."""
 
 from __future__ import annotations
 
@@ -128,6 +123,9 @@ def load_word(b: ir.IRBuilder, base: ir.Value, offset: int) -> ir.Value:
     return b.load(at(b, base, offset), typ=I64)
 
 
+# --- cell access ------------------------------------------------------------------------------------------------------
+# An access to memory as its check is built.
+
 READ, WRITE = "read", "write"
 
 
@@ -153,6 +151,10 @@ class CellAccess(Record):
         words = [self.action, space or "generic", str(self.count)]
         flags = (("strong", self.is_strong), ("reading", self.reads), ("incoherent", self.is_incoherent))
         return ".".join(["check", *words, *(flag for flag, holds in flags if holds)])
+
+
+# --- subroutines ------------------------------------------------------------------------------------------------------
+# Private functions of a module that the dynamic checks call.
 
 
 def subroutine(

@@ -3,13 +3,6 @@
 A wait that orders memory raises what its threads know of each other to the stamp of the moment, and begins a new one.
 `bar.warp.sync` and the barriers of a block order memory (PTX ISA manual, 9.7.13); `shfl.sync`, `vote.sync` and
 `match.sync` do not ("CUDA C++ programming guide", warp vote and shuffle functions).
-
-Check of warp operations for masks that name absent lanes.
-
-A lane is absent if it went another way and never arrives.
-
-All threads that a mask names and that have not exited must execute the operation ("CUDA C++ programming guide", warp
-vote, shuffle and `__syncwarp`). Whether a lane has exited in time is luck, unless it returned without a further effect.
 """
 
 from __future__ import annotations
@@ -385,6 +378,16 @@ def _has(b: ir.IRBuilder, mask: ir.Value, bit: ir.Value) -> ir.Value:
 
 def _later(b: ir.IRBuilder, one: ir.Value, other: ir.Value) -> ir.Value:
     return b.select(b.icmp_unsigned(">", one, other), one, other)
+
+
+# --- warp masks -------------------------------------------------------------------------------------------------------
+# Check of warp operations for masks that name absent lanes.
+#
+# A lane is absent if it went another way and never arrives.
+#
+# All threads that a mask names and that have not exited must execute the operation ("CUDA C++ programming guide", warp
+# vote, shuffle and `__syncwarp`). Whether a lane has exited in time is luck, unless it returned without a further
+# effect.
 
 
 def absent_lanes(module: ir.Module) -> ir.Function:

@@ -3,17 +3,6 @@
 A compiler gives all conditions of a line one column: those of `a && b`, and those of a macro. It also copies one
 condition, as in an unrolled loop, and reverses it. Copies have the same kind of comparison, of values with the same
 origins. Constants are no part of an integer comparison: those of an unrolled loop differ.
-
-Comparisons of an index with its limit: `if (i < n)`.
-
-An index is a value that a thread's or a block's number is part of. Comparisons that decide about a loop are left out:
-its iterations are counted.
-
-Origins of values: thread and block numbers, and parameters, that a register is computed from.
-
-A data-flow analysis that ignores the order of statements: a register has the origins of all its definitions.
-
-Natural loops of a function as coverage sees them: their form, and the branches that skip them.
 """
 
 from __future__ import annotations
@@ -38,6 +27,11 @@ from gpuregress.virtual_gpu.ptx.tree import (
     Statement,
     Symbol,
 )
+
+# --- origins ----------------------------------------------------------------------------------------------------------
+# Origins of values: thread and block numbers, and parameters, that a register is computed from.
+#
+# A data-flow analysis that ignores the order of statements: a register has the origins of all its definitions.
 
 Origins = frozenset[str]
 NONE: Origins = frozenset()
@@ -97,6 +91,12 @@ def find_origins(
                     found[name], changed = found.get(name, NONE) | sources, True
     return found
 
+
+# --- bounds -----------------------------------------------------------------------------------------------------------
+# Comparisons of an index with its limit: `if (i < n)`.
+#
+# An index is a value that a thread's or a block's number is part of. Comparisons that decide about a loop are left out:
+# its iterations are counted.
 
 _BOUND_ORDERS = {"lt": "lt", "le": "le", "gt": "gt", "ge": "ge", "lo": "lt", "ls": "le", "hi": "gt", "hs": "ge"}
 _MIRRORED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
@@ -192,6 +192,9 @@ def _guards(flow: ControlFlowGraph, deciding: set[int]) -> set[str]:
                 guards.update(effects.reads(statement))
     return guards
 
+
+# --- loop plan --------------------------------------------------------------------------------------------------------
+# Natural loops of a function as coverage sees them: their form, and the branches that skip them.
 
 _MOST_BLOCKS_ABOVE = 4
 Edge = tuple[int, int]
@@ -311,6 +314,8 @@ def _skips(
             block, child = above[0], block
     return found
 
+
+# --- conditions -------------------------------------------------------------------------------------------------------
 
 _ORDERS = {
     "eq": ("eq", False, False),

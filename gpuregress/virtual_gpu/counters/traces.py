@@ -1,7 +1,4 @@
-"""Traces of one function: code that writes a row for each execution of a stretch by a lane.
-
-Classes of PTX instructions by the unit that executes them.
-"""
+"""Traces of one function: code that writes a row for each execution of a stretch by a lane."""
 
 from __future__ import annotations
 
@@ -21,6 +18,9 @@ from gpuregress.virtual_gpu.ptx.opcode_table import Control, MemoryEffect, Wait,
 from gpuregress.virtual_gpu.ptx.tree import Address, Call, Instruction, Integer, Register
 from gpuregress.virtual_gpu.runtime.machine_layout import CLUSTER_SHIFT, SHARED_WINDOW, TRACE_FLUSH, TRACE_FULL
 from gpuregress.virtual_gpu.runtime.probe_sites import OTHER_BLOCK, Access, Stretch, TracedAccess, TracedInstruction
+
+# --- instruction classes ----------------------------------------------------------------------------------------------
+# Classes of PTX instructions by the unit that executes them.
 
 _SPECIAL = frozenset(["sin", "cos", "ex2", "lg2", "rcp", "rsqrt", "sqrt", "tanh"])
 _MOVES = frozenset(["mov", "cvta", "selp", "prmt", "mapa"])
@@ -87,6 +87,8 @@ def _arithmetic(statement: Instruction) -> str:
         return "float"
     return "integer" if type_name[:1] in ("u", "s", "b") else "other"
 
+
+# --- traces -----------------------------------------------------------------------------------------------------------
 
 _KINDS: dict[MemoryEffect, Access] = {
     MemoryEffect.READ: "load",

@@ -1,11 +1,4 @@
-"""Device functions that are called, not inlined: recursive, long, or reached through a pointer.
-
-Functions of the device runtime library, libcudadevrt, in PTX: the barrier of a whole grid.
-
-nvcc compiles `grid.sync()` from the headers of cooperative groups. Numba calls the library instead. The barrier here is
-that of `cooperative_groups::details::sync_grids`: the first block adds what brings the sign bit to change once all
-blocks have arrived.
-"""
+"""Device functions that are called, not inlined: recursive, long, or reached through a pointer."""
 
 from __future__ import annotations
 
@@ -148,6 +141,13 @@ def _enter(emitter: FunctionEmitter, b: ir.IRBuilder) -> None:
         set_field(b, machine, "fault_site", i64(emitter.unit.site(first)))
         b.ret(i32(FAULTED))
 
+
+# --- device runtime ---------------------------------------------------------------------------------------------------
+# Functions of the device runtime library, libcudadevrt, in PTX: the barrier of a whole grid.
+#
+# nvcc compiles `grid.sync()` from the headers of cooperative groups. Numba calls the library instead. The barrier here
+# is that of `cooperative_groups::details::sync_grids`: the first block adds what brings the sign bit to change once all
+# blocks have arrived.
 
 _LIBRARY = """
 .version 8.0

@@ -1,7 +1,4 @@
-"""Lowering of one function: registers, guards, basic blocks, waits.
-
-Counter of executed instructions, in a register of each LLVM function until it returns.
-"""
+"""Lowering of one function: registers, guards, basic blocks, waits."""
 
 from __future__ import annotations
 
@@ -48,6 +45,9 @@ from gpuregress.virtual_gpu.ptx.tree import (
     Symbol,
 )
 from gpuregress.virtual_gpu.runtime.machine_layout import DEPARTED, FAULT_LOOP
+
+# --- instruction counter ----------------------------------------------------------------------------------------------
+# Counter of executed instructions, in a register of each LLVM function until it returns.
 
 
 class InstructionCounter:
@@ -100,6 +100,9 @@ class InstructionCounter:
             machine = self._view.machine
             set_field(b, machine, "instructions", b.add(field(b, machine, "instructions"), self._cell.get(b)))
             self._cell.set(i64(0), b)
+
+
+# --- function lowering ------------------------------------------------------------------------------------------------
 
 
 class FunctionEmitter:

@@ -1,7 +1,4 @@
-"""Known values of registers: store-to-load forwarding within the straight-line code of a function.
-
-Registers whose values never leave a stretch of straight-line code between two waits.
-"""
+"""Known values of registers: store-to-load forwarding within the straight-line code of a function."""
 
 from __future__ import annotations
 
@@ -105,6 +102,10 @@ class RegisterValues:
         """Return to a point where these values were known."""
         self._known = known
         self._start = block
+
+
+# --- local registers --------------------------------------------------------------------------------------------------
+# Registers whose values never leave a stretch of straight-line code between two waits.
 
 
 def local_registers(flow: ControlFlowGraph) -> frozenset[str]:

@@ -1,7 +1,4 @@
-"""Coverage of a launch, from the counters of its module's probes.
-
-Coverage of a launch, from the counters of its program's probes.
-"""
+"""Coverage of a launch, from the counters of its program's probes."""
 
 from __future__ import annotations
 
@@ -84,6 +81,10 @@ def _one(site: ProbeSite, counts: list[int], whole: int, copies: int) -> FileCov
         taken, other = other, taken
     branch = BranchCount(line, column, taken, other, "branch", site.note, is_inside=site.is_inside)
     return FileCoverage(path, branches=(branch,))
+
+
+# --- coverage counts --------------------------------------------------------------------------------------------------
+# Coverage of a launch, from the counters of its module's probes.
 
 
 class CoverageCounts(LaunchInstrument):

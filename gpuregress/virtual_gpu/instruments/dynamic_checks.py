@@ -1,7 +1,4 @@
-"""Dynamic checks of a launch: data races, unwritten reads, masks of warps, memory that is not freed.
-
-Findings of masks that name lanes which never arrive, and notes of lanes that exit before a barrier.
-"""
+"""Dynamic checks of a launch: data races, unwritten reads, masks of warps, memory that is not freed."""
 
 from __future__ import annotations
 
@@ -36,6 +33,9 @@ from gpuregress.virtual_gpu.runtime.machine_layout import (
 )
 from gpuregress.virtual_gpu.runtime.memory import Region
 from gpuregress.virtual_gpu.runtime.program import Site
+
+# --- absent lanes -----------------------------------------------------------------------------------------------------
+# Findings of masks that name lanes which never arrive, and notes of lanes that exit before a barrier.
 
 
 class AbsentLanes:
@@ -136,6 +136,9 @@ class EarlyExits:
             f"{'; '.join(describe_warp(scene, first))}; an early return is allowed, but a barrier inside of a "
             "condition is an error: all lanes of a warp must execute it"
         )
+
+
+# --- dynamic checks ---------------------------------------------------------------------------------------------------
 
 
 class DynamicChecks(LaunchInstrument):

@@ -1,12 +1,4 @@
-"""Traces of one launch: rows that compiled code writes, and the costs that come of them.
-
-Combination of the traces of lanes into requests of converged warps: sectors, bank bank_conflicts.
-
-A row of a trace is one execution of a stretch of instructions by one lane. Rows of a warp that belong to the same part
-of its way between two waits, and to the same iterations of the loops around, are one execution by the warp.
-
-Exact costs of a launch, from the traces of its warps.
-"""
+"""Traces of one launch: rows that compiled code writes, and the costs that come of them."""
 
 from __future__ import annotations
 
@@ -30,6 +22,12 @@ from gpuregress.virtual_gpu.runtime.machine_layout import (
     Machine,
 )
 from gpuregress.virtual_gpu.runtime.probe_sites import OTHER_BLOCK, Stretch, TracedAccess, TracedInstruction
+
+# --- warp requests ----------------------------------------------------------------------------------------------------
+# Combination of the traces of lanes into requests of converged warps: sectors, bank conflicts.
+#
+# A row of a trace is one execution of a stretch of instructions by one lane. Rows of a warp that belong to the same
+# part of its way between two waits, and to the same iterations of the loops around, are one execution by the warp.
 
 Words = npt.NDArray[np.uint64]
 Indices = npt.NDArray[np.int64]
@@ -130,7 +128,7 @@ def _distinct(rows: Words) -> int:
 
 
 def bank_conflicts(addresses: Words, size: int, *, merges: bool = False, shares: bool = True) -> tuple[int, int]:
-    """Passes over shared memory, and those of them that bank bank_conflicts cause.
+    """Passes over shared memory, and those of them that bank conflicts cause.
 
     A request of 8 bytes a lane is made in two halves of the warp, one of 16 bytes in four quarters. In each of them a
     bank delivers one word of 4 bytes in a pass; lanes that want the same word share it. Two parts of a load are one
@@ -189,6 +187,9 @@ def divergent_branches(taken: Words) -> tuple[int, int]:
     """
     some, other = (taken == 1).any(axis=1), (taken == 0).any(axis=1)
     return int((some | other).sum()), int((some & other).sum())
+
+
+# --- warp trace -------------------------------------------------------------------------------------------------------
 
 
 FIRST_WORDS, _MOST_CHUNK_WORDS = 1 << 12, 1 << 21
@@ -363,6 +364,10 @@ def _local_sectors(addresses: Words, size: int) -> int:
     offsets = (addresses & np.uint64((1 << REGION_SHIFT) - 1)) >> np.uint64(2)
     placed = np.where(addresses == INACTIVE, INACTIVE, (offsets << np.uint64(7)) | lanes)
     return max(1, size // 4) * sectors(placed, 4)
+
+
+# --- exact costs ------------------------------------------------------------------------------------------------------
+# Exact costs of a launch, from the traces of its warps.
 
 
 class ExactCosts(LaunchInstrument):

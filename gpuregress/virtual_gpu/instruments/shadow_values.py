@@ -1,9 +1,4 @@
-"""Values of higher precision beside those of a launch, and the instructions at which digits are lost.
-
-Counts of the instructions of a launch that cancelled digits or lost a shadow.
-
-Hash table of the shadow values of memory, which compiled code fills.
-"""
+"""Values of higher precision beside those of a launch, and the instructions at which digits are lost."""
 
 from __future__ import annotations
 
@@ -19,6 +14,9 @@ from gpuregress.virtual_gpu.instruments.launch_instrument import InstrumentedLau
 from gpuregress.virtual_gpu.runtime.machine_layout import SHADOW_SIZE_SHIFT
 from gpuregress.virtual_gpu.runtime.memory import Bytes, Region
 from gpuregress.virtual_gpu.runtime.probe_sites import COUNTERS, ProbeSite
+
+# --- rounding sites ---------------------------------------------------------------------------------------------------
+# Counts of the instructions of a launch that cancelled digits or lost a shadow.
 
 
 def take(sites: Sequence[ProbeSite], counters: npt.NDArray[np.uint64]) -> tuple[RoundingSite, ...]:
@@ -42,6 +40,9 @@ def take(sites: Sequence[ProbeSite], counters: npt.NDArray[np.uint64]) -> tuple[
         found[key] = RoundingSite(kind, place, count, bits, site.note)  # type: ignore[arg-type]
     return tuple(found.values())
 
+
+# --- shadow table -----------------------------------------------------------------------------------------------------
+# Hash table of the shadow values of memory, which compiled code fills.
 
 _LEAST, _MOST = 1 << 18, 1 << 26
 _WORDS = np.dtype([("key", "<u8"), ("bits", "<u8"), ("high", "<f8"), ("low", "<f8")])
@@ -81,6 +82,9 @@ class ShadowTable:
         numbers, rows = numbers[valid], rows[valid]
         high[numbers], low[numbers], known[numbers] = rows["high"], rows["low"], True
         return high, low, known
+
+
+# --- shadow values ----------------------------------------------------------------------------------------------------
 
 
 class ShadowValues(LaunchInstrument):

@@ -1,14 +1,6 @@
 """Integer instructions on affine expressions: 32- and 64-bit arithmetic that wraps around.
 
 Quotients, masks and exclusive-ors become further variables, with constraints on their values.
-
-Affine expressions over integer variables.
-
-The variables are a launch's coordinates, the iterations of loops, and the results of operations that are not affine.
-
-Systems of affine constraints: a range for each variable, and affine expressions that are at most 0.
-
-One launch as records: the input of the partition.
 """
 
 from __future__ import annotations
@@ -25,6 +17,11 @@ from gpuregress.virtual_gpu.runtime.footprint_ir import Operation
 from gpuregress.virtual_gpu.runtime.memory import AddressSpace
 from gpuregress.virtual_gpu.runtime.program import StoredFootprint
 from gpuregress.virtual_gpu.runtime.textures import Textures
+
+# --- affine expressions -----------------------------------------------------------------------------------------------
+# Affine expressions over integer variables.
+#
+# The variables are a launch's coordinates, the iterations of loops, and the results of operations that are not affine.
 
 
 class NotAffineError(Exception):
@@ -91,6 +88,9 @@ class Affine(Record):
 ZERO = Affine(0)
 
 
+# --- launch -----------------------------------------------------------------------------------------------------------
+# One launch as records: the input of the partition.
+
 Range = tuple[int, int]
 """Least and greatest value, both included."""
 Box = Mapping[str, Range]
@@ -144,6 +144,9 @@ class KernelLaunch(Record):
             ranges[f"nctaid.{name}"] = self.grid[axis], self.grid[axis]
         return ranges
 
+
+# --- constraints ------------------------------------------------------------------------------------------------------
+# Systems of affine constraints: a range for each variable, and affine expressions that are at most 0.
 
 UNBOUNDED = 1 << 200
 """An upper bound that stands for none."""
@@ -295,6 +298,9 @@ def iteration_limit(item: Affine, iteration: str, system: ConstraintSystem) -> i
     """Return the most iterations of a loop in which a growing expression is at most 0, save in the last one."""
     least = system.lower_bound(item.substituted(iteration, ZERO))
     return UNBOUNDED if least <= -UNBOUNDED else max(0, -least // item.coefficients[iteration] + 1)
+
+
+# --- affine operations ------------------------------------------------------------------------------------------------
 
 
 class AffineOperations(ABC):

@@ -4,12 +4,6 @@ Two parts conflict if both may touch a byte and one of them writes it. The bytes
 between a least and a greatest address. Where these intervals overlap because all parts go through a buffer in strides
 (a grid-stride loop, a transposition), they are compared modulo the stride: two accesses whose addresses differ by a
 multiple of it other than 0, and by less than it besides, are disjoint.
-
-Proof that no two threads of a launch race in a buffer.
-
-No thread of the launch writes it, or each thread has elements of its own. The latter holds where all accesses have one
-affine address, up to constants, whose coefficients are those of a mixed-radix number system: sorted by size, each one
-is at least the distance that all smaller ones reach together.
 """
 
 from __future__ import annotations
@@ -261,6 +255,13 @@ def _modulo(item: Affine, stride: int) -> Affine:
     constant = (item.constant + stride // 2) % stride - stride // 2
     return Affine(constant, {name: number for name, number in item.coefficients.items() if number % stride})
 
+
+# --- race freedom -----------------------------------------------------------------------------------------------------
+# Proof that no two threads of a launch race in a buffer.
+#
+# No thread of the launch writes it, or each thread has elements of its own. The latter holds where all accesses have
+# one affine address, up to constants, whose coefficients are those of a mixed-radix number system: sorted by size, each
+# one is at least the distance that all smaller ones reach together.
 
 FEWEST_THREADS = 1 << 12
 """Threads of a launch from which on the dependence test, some 0.5 ms, costs less than it saves."""

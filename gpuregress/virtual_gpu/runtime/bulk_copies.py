@@ -3,8 +3,6 @@
 A copy to shared memory reads its source when it is issued, and arrives when a thread looks at its mbarrier. A copy to
 global memory reads its source when its thread waits for the read, and arrives when its thread waits for the write, or
 when the block ends. So a missing wait shows old data.
-
-Rules of tensor copies, the breach of which is an illegal instruction on an H200.
 """
 
 from __future__ import annotations
@@ -25,6 +23,9 @@ from gpuregress.virtual_gpu.runtime.machine_layout import CLUSTER_SHIFT, SHARED_
 from gpuregress.virtual_gpu.runtime.memory import AddressSpace, Region, offset_in
 from gpuregress.virtual_gpu.runtime.program import SharedVariable
 from gpuregress.virtual_gpu.runtime.tensor_tiles import CHUNK, Bytes, row_bytes, spatial_axes
+
+# --- rules ------------------------------------------------------------------------------------------------------------
+# Rules of tensor copies, the breach of which is an illegal instruction on an H200.
 
 _BITS = "and or xor"
 _REDUCTIONS = {
@@ -83,6 +84,8 @@ def _wrong_pixel(given: TensorMap, start: tuple[int, ...]) -> str:
             return f"coordinate {axis} is {first}: the bounding box is {low} to {last} there"
     return ""
 
+
+# --- copies -----------------------------------------------------------------------------------------------------------
 
 _TILE_ALIGNMENT = 128
 """Of a tensor copy's address in shared memory."""

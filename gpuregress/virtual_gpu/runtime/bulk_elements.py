@@ -1,11 +1,4 @@
-"""Bulk copies that have been issued and have not arrived.
-
-Reductions of bulk copies: an operation on each element of the target.
-
-Conversion of the elements that a tensor copy loads, and the fill for those outside the tensor.
-
-Measured on an H200.
-"""
+"""Bulk copies that have been issued and have not arrived, and what they make of the elements."""
 
 from __future__ import annotations
 
@@ -20,6 +13,9 @@ import numpy.typing as npt
 from gpuregress.gpu.descriptors import TensorMap
 from gpuregress.virtual_gpu.runtime.memory import Region
 from gpuregress.virtual_gpu.runtime.tensor_tiles import CHUNK, Bytes
+
+# --- reductions -------------------------------------------------------------------------------------------------------
+# Reductions of bulk copies: an operation on each element of the target.
 
 Array = npt.NDArray[Any]
 _NUMPY = {
@@ -106,6 +102,9 @@ def _narrowed(values: Array) -> Bytes:
     rounded = (bits + np.uint32(0x7FFF) + (bits >> np.uint32(16) & np.uint32(1))) >> np.uint32(16)
     result = np.where(np.isnan(values), np.uint32(0x7FFF), rounded).astype(np.uint16)
     return result.view(np.uint8)
+
+
+# --- pending copies ---------------------------------------------------------------------------------------------------
 
 
 @dataclass(slots=True, eq=False)
@@ -209,6 +208,9 @@ class StoreGroups:
     committed: list[list[PendingStore]] = field(default_factory=list)
     current: list[PendingStore] = field(default_factory=list)
 
+
+# --- conversions ------------------------------------------------------------------------------------------------------
+# Conversion of the elements that a tensor copy loads, and the fill for those outside the tensor. Measured on an H200.
 
 _ROUNDED = ("tfloat32", "tfloat32_ftz")
 _DROPPED = 13

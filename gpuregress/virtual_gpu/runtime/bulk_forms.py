@@ -1,16 +1,6 @@
 """Forms of bulk copies: their modifiers and operands.
 
 PTX ISA manual, 9.7.9.25.5 "Non-tensor copy instructions" and 9.7.9.27 "Tensor copy".
-
-Bits of an mbarrier object, which the PTX manual does not define.
-
-Bits 0-19: pending arrivals of this phase; 20-39: expected arrivals of each phase; 40-62: pending bytes of this phase;
-63: the phase's parity. Code for the instructions is in `isa.memory.mbarrier`.
-
-Memory in which the copies of `cp.async` wait to arrive: a list for each thread of a block.
-
-`isa.memory.copy_queue` has the code. A header is followed by a row for each thread and by the entries, which are
-numbered from 1. An entry is a copy, or an arrival at an mbarrier behind copies.
 """
 
 from __future__ import annotations
@@ -140,6 +130,12 @@ def _copy(words: list[str], axes: int, *, reduces: bool) -> BulkForm | None:
     return None if rest else BulkForm("copy", plain[0], plain[1], axes, im2col, multicast, reduction, type_)
 
 
+# --- mbarrier bits ----------------------------------------------------------------------------------------------------
+# Bits of an mbarrier object, which the PTX manual does not define.
+#
+# Bits 0-19: pending arrivals of this phase; 20-39: expected arrivals of each phase; 40-62: pending bytes of this phase;
+# 63: the phase's parity. Code for the instructions is in `isa.memory.mbarrier`.
+
 COUNT = (1 << 20) - 1
 BYTES = (1 << 23) - 1
 EXPECTED_SHIFT, BYTES_SHIFT, PARITY_SHIFT = 20, 40, 63
@@ -159,6 +155,12 @@ def with_bytes_done(value: int, count: int) -> int:
     expected = value >> EXPECTED_SHIFT & COUNT
     return (value ^ 1 << PARITY_SHIFT) & ~COUNT | expected
 
+
+# --- queue layout -----------------------------------------------------------------------------------------------------
+# Memory in which the copies of `cp.async` wait to arrive: a list for each thread of a block.
+#
+# `isa.memory.copy_queue` has the code. A header is followed by a row for each thread and by the entries, which are
+# numbered from 1. An entry is a copy, or an arrival at an mbarrier behind copies.
 
 USED, FREE, ARRIVALS, MACHINE = 0, 8, 16, 24
 """Words of the header: entries that have been in use, the first that is free again, arrivals that are pending, and,

@@ -2,12 +2,6 @@
 
 Compiled code allocates and frees by itself (`builder.heap`). It asks Python for a class's memory once. That
 is reserved for as many cells as the limit allows, takes no memory before it is touched, and never moves.
-
-Size classes of the heap of kernels, and the layout of its records.
-
-Each class has a slot of the address space, divided into cells of one power of two; an allocation starts a quarter into
-its cell. So an address names its allocation by a shift (low-fat pointers: Duck and Yap, CC 2016), and what follows or
-precedes an allocation belongs to no other one. The host's memory has no such gaps.
 """
 
 from __future__ import annotations
@@ -22,6 +16,13 @@ import numpy.typing as npt
 from gpuregress.gpu.architectures import DEFAULT_HEAP
 from gpuregress.gpu.records import Record
 from gpuregress.virtual_gpu.runtime.machine_layout import HEAP_CLASSES, HEAP_FIRST, REGION_SHIFT, region_of, slot_of
+
+# --- size classes -----------------------------------------------------------------------------------------------------
+# Size classes of the heap of kernels, and the layout of its records.
+#
+# Each class has a slot of the address space, divided into cells of one power of two; an allocation starts a quarter
+# into its cell. So an address names its allocation by a shift (low-fat pointers: Duck and Yap, CC 2016), and what
+# follows or precedes an allocation belongs to no other one. The host's memory has no such gaps.
 
 GRANULE = 16
 """Bytes to which the size of an allocation is rounded up when it is counted, and the smallest class."""
@@ -61,6 +62,8 @@ def base(number: int) -> int:
     """The address of a class's first cell."""
     return slot_of(HEAP_FIRST + number) << REGION_SHIFT
 
+
+# --- device heap ------------------------------------------------------------------------------------------------------
 
 _FEWEST_CELLS = 8
 _RESERVE_ONLY = getattr(mmap, "MAP_NORESERVE", 0x4000)

@@ -1,7 +1,4 @@
-"""Notes of values that lanes exchange with no wait between, and of masks that leave out lanes.
-
-Names of barriers in CUDA C++, Numba and Triton, for messages.
-"""
+"""Notes of values that lanes exchange with no wait between, and of masks that leave out lanes."""
 
 from __future__ import annotations
 
@@ -9,6 +6,9 @@ from gpuregress.gpu.records import Record
 from gpuregress.virtual_gpu.runtime.faults import FaultContext, plain
 from gpuregress.virtual_gpu.runtime.machine_layout import Machine
 from gpuregress.virtual_gpu.runtime.program import Site
+
+# --- kernel languages -------------------------------------------------------------------------------------------------
+# Names of barriers in CUDA C++, Numba and Triton, for messages.
 
 
 class KernelLanguage(Record):
@@ -41,6 +41,8 @@ def language_of(scene: FaultContext, site: Site) -> KernelLanguage:
         return CUDA
     return NUMBA if scene.name.startswith("_Z") else TRITON
 
+
+# --- lane exchanges ---------------------------------------------------------------------------------------------------
 
 AT_LEAST = "at least "
 ADVICE = "; --check races tells whether other warps are concerned"

@@ -4,8 +4,6 @@ An address is 64 bits: a slot from bit 40 up, and an offset that starts at `MIDD
 its own region's slot. Regions are scattered over 2^22 slots by multiplicative hashing (Knuth, The Art of Computer
 Programming, 6.4), so that an index of terabytes reaches no other buffer. The windows, which every thread sees
 differently, are slots like any other.
-
-Layout of a block's thread context: rows with one element for each thread.
 """
 
 from __future__ import annotations
@@ -201,6 +199,9 @@ def local_stride(local_bytes: int) -> int:
     """Bytes from one thread's local memory to the next one's."""
     return -(-local_bytes // 64) * 64 + LOCAL_START
 
+
+# --- thread context ---------------------------------------------------------------------------------------------------
+# Layout of a block's thread context: rows with one element for each thread.
 
 DONE = 1 << 30
 """The state of a thread that has exited. A state >= 0 is the number of a wait to resume, one below 0 its complement."""

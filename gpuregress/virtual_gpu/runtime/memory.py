@@ -1,7 +1,4 @@
-"""Regions of device memory, and the table in which compiled code finds them.
-
-Memory of a loaded module's variables: a region each, with its initial contents.
-"""
+"""Regions of device memory, and the table in which compiled code finds them."""
 
 from __future__ import annotations
 
@@ -156,6 +153,10 @@ class AddressSpace:
 def offset_in(region: Region, address: int) -> int:
     """An address's distance from the region's first byte, as a signed 64-bit number; negative before it."""
     return ((address - region.address + (1 << 63)) & (1 << 64) - 1) - (1 << 63)
+
+
+# --- variables --------------------------------------------------------------------------------------------------------
+# Memory of a loaded module's variables: a region each, with its initial contents.
 
 
 def allocate_variables(facts: ModuleFacts, space: AddressSpace) -> dict[str, Region]:

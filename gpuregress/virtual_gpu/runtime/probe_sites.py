@@ -1,7 +1,4 @@
-"""Sites of probes: what each counter of an instrumented module counts.
-
-Stretches of instructions whose executions are traced, and the addresses in a row.
-"""
+"""Sites of probes: what each counter of an instrumented module counts."""
 
 from __future__ import annotations
 
@@ -63,6 +60,9 @@ class ProbeSite(Record):
     is_inside: bool = False
     number: int = 0
 
+
+# --- stretches --------------------------------------------------------------------------------------------------------
+# Stretches of instructions whose executions are traced, and the addresses in a row.
 
 OTHER_BLOCK = 1 << 63
 """Bit of an address in a row: it is in the shared memory of another block of the cluster."""

@@ -1,17 +1,4 @@
-"""Co-resident blocks of a cooperative grid or a cluster: all are in memory at once, and take turns.
-
-Resident blocks of a kernel that spins: when one waits for another, the next one begins.
-
-A card holds as many blocks at once as its multiprocessors have room for, and starts another one when one ends. So do
-these: a block that can change nothing before another one has run is suspended, with its memory, and the next block
-begins. Blocks that are suspended get a turn whenever their number has grown by a quarter, and before the launch is
-given up. It is given up where no block can change anything, or where all of them only repeat what they did before.
-
-Detection of a grid in which all blocks wait for each other, by its state.
-
-The virtual GPU is deterministic: where a whole round of turns leaves threads and memory as they were some rounds
-before, they will be so for ever. The state is compared only after a launch has run for a while, and ever more rarely.
-"""
+"""Co-resident blocks of a cooperative grid or a cluster: all are in memory at once, and take turns."""
 
 from __future__ import annotations
 
@@ -31,6 +18,12 @@ from gpuregress.virtual_gpu.runtime.faults import ClusterBlock
 from gpuregress.virtual_gpu.runtime.machine_layout import DONE, ROW, ROWS, Machine
 from gpuregress.virtual_gpu.runtime.memory import AddressSpace
 from gpuregress.virtual_gpu.runtime.program import KernelFacts
+
+# --- standstill -------------------------------------------------------------------------------------------------------
+# Detection of a grid in which all blocks wait for each other, by its state.
+#
+# The virtual GPU is deterministic: where a whole round of turns leaves threads and memory as they were some rounds
+# before, they will be so for ever. The state is compared only after a launch has run for a while, and ever more rarely.
 
 FIRST_LOOK_S = 1.0
 """Time after which the state is looked at."""
@@ -97,6 +90,8 @@ def _context(context: npt.NDArray[np.uint8]) -> list[npt.NDArray[np.uint8]]:
         start = first + size
     return [*parts, context[start:]]
 
+
+# --- co resident blocks -----------------------------------------------------------------------------------------------
 
 PASSES_PER_TURN = 64
 """Passes of a block over its threads before the next block has its turn."""
@@ -304,6 +299,15 @@ def _linear_number(first: Dim3, own: Dim3, grid: Dim3) -> int:
     """The linear number, in the grid, of a block of a cluster."""
     x, y, z = (a + b for a, b in zip(first, own, strict=True))
     return x + grid[0] * (y + grid[1] * z)
+
+
+# --- resident blocks --------------------------------------------------------------------------------------------------
+# Resident blocks of a kernel that spins: when one waits for another, the next one begins.
+#
+# A card holds as many blocks at once as its multiprocessors have room for, and starts another one when one ends. So do
+# these: a block that can change nothing before another one has run is suspended, with its memory, and the next block
+# begins. Blocks that are suspended get a turn whenever their number has grown by a quarter, and before the launch is
+# given up. It is given up where no block can change anything, or where all of them only repeat what they did before.
 
 
 class _Suspended(Record):

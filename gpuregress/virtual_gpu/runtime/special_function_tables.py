@@ -3,16 +3,6 @@
 The package holds them packed (`table_packing.py`, 1.6 MB); in memory one is up to 32 MiB. An unpacked or cached table
 must have its digest, so that neither damaged data nor a file that a power cut left half empty is ever used. The file is
 written atomically, but not flushed: to compute its digest takes 2 ms, to flush it 50.
-
-Compression of the special-function tables that the package contains.
-
-Neighbouring entries differ by little, and the same few runs of differences come again and again. A packed table is one
-zlib stream: the number of distinct runs (u32), what each run adds up to at each of its 16 entries (i32), then for each
-16 entries which run they are (u16). All little-endian.
-
-    python -m gpuregress.virtual_gpu.runtime.special_function_tables tests/virtual_gpu/measured/sm_90
-
-packs the tables as they were measured (xz of first differences) into the package.
 """
 
 from __future__ import annotations
@@ -30,6 +20,17 @@ import xxhash
 from gpuregress.gpu.architectures import ARCHITECTURES
 from gpuregress.gpu.errors import DeviceError
 from gpuregress.virtual_gpu.cache import Cache
+
+# --- table packing ----------------------------------------------------------------------------------------------------
+# Compression of the special-function tables that the package contains.
+#
+# Neighbouring entries differ by little, and the same few runs of differences come again and again. A packed table is
+# one zlib stream: the number of distinct runs (u32), what each run adds up to at each of its 16 entries (i32), then for
+# each 16 entries which run they are (u16). All little-endian.
+#
+#     python -m gpuregress.virtual_gpu.runtime.special_function_tables tests/virtual_gpu/measured/sm_90
+#
+# packs the tables as they were measured (xz of first differences) into the package.
 
 DATA = Path(__file__).parent.parent / "data" / ARCHITECTURES[0].measured
 SUFFIX = ".runs"
@@ -92,6 +93,8 @@ def main(folder: Path) -> None:
     for path in sorted(folder.glob("*.xz")):
         (DATA / path.stem).with_suffix(SUFFIX).write_bytes(pack(measured(path)))
 
+
+# --- special function tables ------------------------------------------------------------------------------------------
 
 # The xxh3-64 of each table's bytes, taken when their sha256 was that of the measurement (tests: test_tables.py).
 DIGESTS = {

@@ -1,11 +1,4 @@
-"""System calls and bulk copies of kernels, called from compiled code.
-
-CUDA's printf, from a format string and packed arguments to text.
-
-As there, a precision is digits and never `*`: a card prints such a conversion as it stands, and so does this. (The
-sizes C has beyond h, l and ll are not in the guide either, and what a card prints for them is no number of the
-caller's; here they mean what they mean in C.)
-"""
+"""System calls and bulk copies of kernels, called from compiled code."""
 
 from __future__ import annotations
 
@@ -32,6 +25,13 @@ from gpuregress.virtual_gpu.runtime.machine_layout import (
     Machine,
 )
 from gpuregress.virtual_gpu.runtime.memory import AddressSpace, offset_in
+
+# --- printf -----------------------------------------------------------------------------------------------------------
+# CUDA's printf, from a format string and packed arguments to text.
+#
+# As there, a precision is digits and never `*`: a card prints such a conversion as it stands, and so does this. (The
+# sizes C has beyond h, l and ll are not in the guide either, and what a card prints for them is no number of the
+# caller's; here they mean what they mean in C.)
 
 _SPECIFIER = re.compile(rb"%([-+ #0]*)(\*|\d+)?(?:\.(\*|\d*))?(hh|h|ll|l|L|z|j|t|q)?([diouxXcsfFeEgGaAp%n])")
 _LONG = (b"l", b"ll", b"j", b"t", b"z", b"q", b"L")
@@ -147,6 +147,8 @@ def _hexadecimal(value: float, field: bytes) -> bytes:
     size = int(width.group(1) or 0) if width else 0
     return text.ljust(size) if b"-" in field else text.rjust(size)
 
+
+# --- syscalls ---------------------------------------------------------------------------------------------------------
 
 OUTPUT_LIMIT = 1 << 20
 """Bytes of printf output kept of a launch, the size of CUDA's own buffer."""

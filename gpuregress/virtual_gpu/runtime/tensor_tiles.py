@@ -1,10 +1,6 @@
 """Geometry of tensor copies: elements of a box or of im2col pixels, and their place in shared memory.
 
 PTX ISA manual, 5.5 "Tensors". Measured on an H200: slices of channels, gaps and whole chunks.
-
-Encoding of a tensor map in the 128 bytes that kernels pass on, copy and hand to instructions.
-
-The format of a CUtensorMap is not documented; this one is the virtual GPU's own.
 """
 
 from __future__ import annotations
@@ -178,6 +174,11 @@ def chunk_places(given: TensorMap, size: int, address: int) -> tuple[npt.NDArray
     row = row_bytes(given) // CHUNK if given.interleave == "none" else 0
     return shared_places(size // CHUNK, row, address % _PATTERN, given.swizzle)
 
+
+# --- map bytes --------------------------------------------------------------------------------------------------------
+# Encoding of a tensor map in the 128 bytes that kernels pass on, copy and hand to instructions.
+#
+# The format of a CUtensorMap is not documented; this one is the virtual GPU's own.
 
 MAGIC = int.from_bytes(b"tensor\0m", "little")
 """The first 8 bytes of a map."""

@@ -4,10 +4,6 @@ The plain code runs thread by thread. Where a thread enters a loop that may be i
 are kept in memory, and the next thread runs. If all threads of the row are parked at the same loop, its iterations run
 without checks, with the loop over the threads inside, which LLVM vectorises. What must hold is checked before each
 iteration; when it does not, the threads go on one by one in the plain code, at the loop's head.
-
-LLVM metadata of parallel loops: their iterations access memory independently of each other.
-
-LLVM language reference, "llvm.loop.parallel_accesses" and "llvm.access.group".
 """
 
 from __future__ import annotations
@@ -30,6 +26,11 @@ from gpuregress.virtual_gpu.schedule.idle_threads import does_nothing
 from gpuregress.virtual_gpu.schedule.interchange_plan import LoopPlan, RegionPlan, Variable
 from gpuregress.virtual_gpu.schedule.rematerialize import Rematerializer
 from gpuregress.virtual_gpu.schedule.vectorised_rows import SHORTEST_ROW, ProvenRow
+
+# --- loop metadata ----------------------------------------------------------------------------------------------------
+# LLVM metadata of parallel loops: their iterations access memory independently of each other.
+#
+# LLVM language reference, "llvm.loop.parallel_accesses" and "llvm.access.group".
 
 
 class _Distinct(ir.MDValue):  # type: ignore[misc]  # llvmlite has no types
@@ -86,6 +87,8 @@ def keep_scalar(module: ir.Module, branch: ir.Instruction) -> None:
     disabled = module.add_metadata(["llvm.loop.vectorize.enable", ir.Constant(ir.IntType(1), 0)])
     branch.set_metadata("llvm.loop", _Distinct(module, (disabled,), names_itself=True))
 
+
+# --- interchange ------------------------------------------------------------------------------------------------------
 
 _GONE = -1
 _MOST_CREDIT = 4

@@ -3,10 +3,6 @@
 What lies between two waits is a plain loop over the block's threads, thread 0 first or last. Code that follows several
 waits is built once for each of them, so that no thread's position is stored. Registers that vary from
 thread to thread are kept in rows of the block's context while the threads wait; the others are kept once for the block.
-
-Ballots of all warps of a block, taken once its threads have met.
-
-Groups of lanes that run from last to first, where stores of a warp may be to one address.
 """
 
 from __future__ import annotations
@@ -53,6 +49,9 @@ from gpuregress.virtual_gpu.schedule.schedule_base import BlockSchedule
 from gpuregress.virtual_gpu.schedule.vectorised_rows import ProvenRow, Rows, plan
 from gpuregress.virtual_gpu.schedule.watched_rows import SharedKey, WatchedRow, settled, shared_key
 
+# --- ballots ----------------------------------------------------------------------------------------------------------
+# Ballots of all warps of a block, taken once its threads have met.
+
 
 def ballots(module: ir.Module) -> ir.Function:
     """The module's `ballots(context, threads)`: stores which lanes of each warp posted nonzero, for each lane."""
@@ -76,6 +75,10 @@ def ballots(module: ir.Module) -> ir.Function:
             b.store(ballot.get(b), row(b, context, "ballot", b.add(base, lane)))
     b.ret_void()
     return function
+
+
+# --- lane groups ------------------------------------------------------------------------------------------------------
+# Groups of lanes that run from last to first, where stores of a warp may be to one address.
 
 
 def lane_groups(emitter: Services, rematerializer: Rematerializer, contested: ContestedStores, start: int) -> int:
@@ -106,6 +109,8 @@ def _is_spread(emitter: Services, contested: ContestedStores, index: int, stride
     stride = strides.of(address.base) if isinstance(address, Address) else None
     return stride is not None and abs(stride.step) >= lanes(statement) * size(type_of(statement))
 
+
+# --- lockstep ---------------------------------------------------------------------------------------------------------
 
 _UNCONTESTED = ContestedStores()
 _COUNTED_TOGETHER = 4

@@ -2,13 +2,6 @@
 
 In each pass every thread goes on from where it stands to its next wait. When all of them stand at a barrier for the
 whole block, the next pass begins at once; otherwise the scheduler decides which threads continue.
-
-Detection of blocks in which nothing can change before another block has run.
-
-Choice of the warp that runs next: the first one in the launch's order of which a lane can go on.
-
-Schedules other than the usual one run a warp up to a barrier before the next warp begins, so that no warp operation
-orders the accesses of two warps.
 """
 
 from __future__ import annotations
@@ -72,6 +65,9 @@ from gpuregress.virtual_gpu.schedule.thread_scheduler import (
     SchedulerForm,
     build_scheduler,
 )
+
+# --- stall detection --------------------------------------------------------------------------------------------------
+# Detection of blocks in which nothing can change before another block has run.
 
 UNCHANGED_PASSES = 8
 """Passes without a change after which a block is stalled; an asynchronous copy may take a few to arrive."""
@@ -165,6 +161,12 @@ class StallDetector:
         return b.zext(self._advanced.get(b), I64)
 
 
+# --- warp choice ------------------------------------------------------------------------------------------------------
+# Choice of the warp that runs next: the first one in the launch's order of which a lane can go on.
+#
+# Schedules other than the usual one run a warp up to a barrier before the next warp begins, so that no warp operation
+# orders the accesses of two warps.
+
 _NAME = "schedule.warp"
 
 
@@ -191,6 +193,8 @@ def build_warp_choice(module: ir.Module) -> ir.Function:
     b.ret(i32(0))
     return function
 
+
+# --- passes -----------------------------------------------------------------------------------------------------------
 
 _NONE = DivergentBarriers()
 _UNCONTESTED = ContestedStores()

@@ -1,10 +1,4 @@
-"""Rematerialization of registers behind a wait: values that are cheaper to compute than to save.
-
-Reaching definitions: the instructions whose value a use of a register may see.
-
-Compilers give a loop's variable the register of its first value. So a register that is set twice may still have one
-known value where it is read before the loop.
-"""
+"""Rematerialization of registers behind a wait: values that are cheaper to compute than to save."""
 
 from __future__ import annotations
 
@@ -17,6 +11,12 @@ from gpuregress.virtual_gpu.builder.services import Services
 from gpuregress.virtual_gpu.isa.lowering_table import lowering
 from gpuregress.virtual_gpu.ptx.opcode_table import Arithmetic, MemoryEffect, info
 from gpuregress.virtual_gpu.ptx.tree import Address, Instruction, Integer, Operand, Register, Symbol
+
+# --- reaching definitions ---------------------------------------------------------------------------------------------
+# Reaching definitions: the instructions whose value a use of a register may see.
+#
+# Compilers give a loop's variable the register of its first value. So a register that is set twice may still have one
+# known value where it is read before the loop.
 
 
 class ReachingDefinitions:
@@ -77,6 +77,8 @@ class ReachingDefinitions:
                 only = found
         return only
 
+
+# --- rematerialize ----------------------------------------------------------------------------------------------------
 
 _VARYING = ("%tid.", "%laneid", "%lanemask")
 _MOST_VARYING = 3

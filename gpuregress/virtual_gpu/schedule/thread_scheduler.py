@@ -18,10 +18,10 @@ It runs when no thread of the block is left to step. Rules (PTX ISA manual, 9.7.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from llvmlite import ir
 
+from gpuregress.gpu.records import Record
 from gpuregress.virtual_gpu.builder.structured import (
     I1,
     I8,
@@ -59,8 +59,7 @@ GO_ON, DEADLOCK, ALL_DONE, BEHIND_CLUSTER, DIVERGED = range(5)
 greater one: that many warps further, the lanes do not meet at a barrier that opens."""
 
 
-@dataclass(frozen=True, slots=True)
-class SchedulerForm:
+class SchedulerForm(Record):
     """What a kernel needs of its scheduler; each form is a function of the module.
 
     Attributes:

@@ -109,7 +109,7 @@ def test_programs_are_equivalent_where_all_that_changed_have_equal_code(
 ) -> None:
     asked: list[tuple[str, str]] = []
 
-    def is_equivalent(first: str, second: str, kernels: tuple[str, ...], card: str) -> bool:
+    def is_equivalent(first: str, second: str, kernels: tuple[str, ...], card: str, _cache: object) -> bool:
         asked.append((first, second))
         assert (kernels[0], card) == ("double", "sm_90")
         if "error" in second:
@@ -169,7 +169,7 @@ def test_the_kernels_that_are_compared_are_the_mangled_ones_that_a_case_loads(
 ) -> None:
     asked: list[tuple[str, ...]] = []
 
-    def is_equivalent(_first: str, _second: str, kernels: tuple[str, ...], _card: str) -> bool:
+    def is_equivalent(_first: str, _second: str, kernels: tuple[str, ...], _card: str, _cache: object) -> bool:
         asked.append(kernels)
         return True
 

@@ -2,21 +2,6 @@
 
 A copy's write is in flight from its issue to its arrival; `deliveries` knows who comes behind that. A copy's read lasts
 until its thread has waited for it. The rules of global memory are in `global_copies`.
-
-Race checks of the global memory that bulk copies read and write.
-
-A copy to shared memory reads its source from its issue to its arrival. A copy to global memory writes its target, or
-reduces into it, from its issue to the wait of its thread for the write; a wait for the read (`.read`) frees the source
-alone. The reductions of a copy are relaxed ones at the scope of the GPU, so that two of them do not race.
-
-PTX ISA manual, 9.7.9.25.5.2 "cp.async.bulk" and 9.7.9.25.5.3 "cp.reduce.async.bulk".
-
-Bulk copies that have arrived, and the threads that know of it.
-
-A thread knows of the arrival if it has waited at an mbarrier since, or comes behind the wait of another thread. At
-which mbarrier it waited is not asked. What a copy has read counts like what it has written.
-
-PTX ISA manual, 9.7.13.15.16 "mbarrier.test_wait/mbarrier.try_wait".
 """
 
 from __future__ import annotations
@@ -46,6 +31,14 @@ from gpuregress.virtual_gpu.runtime.checks.running_block import (
     replace_newest,
 )
 from gpuregress.virtual_gpu.runtime.memory import Region
+
+# --- deliveries -------------------------------------------------------------------------------------------------------
+# Bulk copies that have arrived, and the threads that know of it.
+#
+# A thread knows of the arrival if it has waited at an mbarrier since, or comes behind the wait of another thread. At
+# which mbarrier it waited is not asked. What a copy has read counts like what it has written.
+#
+# PTX ISA manual, 9.7.13.15.16 "mbarrier.test_wait/mbarrier.try_wait".
 
 
 class _Arrival(Record):
@@ -118,6 +111,15 @@ class Deliveries:
             known.value = max(known.value, arrival.stamp)
         return True
 
+
+# --- global copies ----------------------------------------------------------------------------------------------------
+# Race checks of the global memory that bulk copies read and write.
+#
+# A copy to shared memory reads its source from its issue to its arrival. A copy to global memory writes its target, or
+# reduces into it, from its issue to the wait of its thread for the write; a wait for the read (`.read`) frees the
+# source alone. The reductions of a copy are relaxed ones at the scope of the GPU, so that two of them do not race.
+#
+# PTX ISA manual, 9.7.9.25.5.2 "cp.async.bulk" and 9.7.9.25.5.3 "cp.reduce.async.bulk".
 
 Places: TypeAlias = "slice | npt.NDArray[np.int64]"
 """Bytes of a region: from one to another, or the offset of each."""
@@ -304,6 +306,9 @@ class GlobalCopies:
         recent = (others >> STAMP_SHIFT > layout.epoch_stamp(cells.epoch)) & (others >= self._shadow.word("oldest"))
         for at in distinct(others, np.flatnonzero(recent)):
             self._report(layout.UNARRIVED, cells.address(int(numbers[at])), int(others[at]), cells.epoch)
+
+
+# --- bulk notes -------------------------------------------------------------------------------------------------------
 
 
 class _Stretch(Record):

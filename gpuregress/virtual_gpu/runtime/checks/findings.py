@@ -1,13 +1,4 @@
-"""Findings of the dynamic checks in words: which element, which threads, which source lines.
-
-Conflicting accesses of a launch: those that only the order of its blocks, warps and lanes orders.
-
-Accesses of other blocks to the shared memory of a block of a cluster, when that block ends.
-
-The end of a block is like a write to all of its shared memory: each access of another block has to come before it.
-Threads end in any order, so that it suffices if one thread of the block knows of the access when it exits.
-CUDA C++ programming guide, "Distributed shared memory".
-"""
+"""Findings of the dynamic checks in words: which element, which threads, which source lines."""
 
 from __future__ import annotations
 
@@ -48,6 +39,9 @@ from gpuregress.virtual_gpu.runtime.machine_layout import (
     SHARED_WINDOW,
 )
 from gpuregress.virtual_gpu.runtime.program import ModuleFacts, Site
+
+# --- conflicts --------------------------------------------------------------------------------------------------------
+# Conflicting accesses of a launch: those that only the order of its blocks, warps and lanes orders.
 
 MOST_PAIRS = 4_096
 """Of blocks, warps or threads at a buffer or variable: those behind are not kept."""
@@ -109,6 +103,14 @@ class ConflictLog:
         return (WARPS, *warps) if warps[0] != warps[1] else (THREADS, *threads)
 
 
+# --- block end --------------------------------------------------------------------------------------------------------
+# Accesses of other blocks to the shared memory of a block of a cluster, when that block ends.
+#
+# The end of a block is like a write to all of its shared memory: each access of another block has to come before it.
+# Threads end in any order, so that it suffices if one thread of the block knows of the access when it exits.
+# CUDA C++ programming guide, "Distributed shared memory".
+
+
 class BlockEnd:
     """The ends of the blocks of one launch.
 
@@ -147,6 +149,8 @@ class BlockEnd:
         whose = self._block.shadow.block_at(layout.epoch_stamp(epoch))
         return self._block.has_met(whose, epoch) or self._is_released(epoch)
 
+
+# --- findings ---------------------------------------------------------------------------------------------------------
 
 _PLACES = re.compile(r"[^\s()]+:\d+(?:" + re.escape(CALLED_AT) + r"[^\s()]+:\d+)*(?= →|\))")
 _OF_TRITON = "global_smem"

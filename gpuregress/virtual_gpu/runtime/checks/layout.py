@@ -2,8 +2,6 @@
 
 An epoch is a word of 64 bits: when (a stamp), which thread of the block, at which site, and flags. A stamp tells the
 block, too, because each turn of a block begins a new one. Every number here is shared by compiled code and Python.
-
-Note of what a launch accessed that the dynamic checks could not watch.
 """
 
 from __future__ import annotations
@@ -192,6 +190,9 @@ def epoch_site(epoch: int) -> int:
     """The number of the site."""
     return (epoch & SITE_MASK) >> SITE_SHIFT
 
+
+# --- unwatched --------------------------------------------------------------------------------------------------------
+# Note of what a launch accessed that the dynamic checks could not watch.
 
 HEAP = "memory from malloc"
 LATE_TURNS = "blocks after a million changes between blocks"

@@ -6,8 +6,6 @@ operations are counted: those of the same number are one. A write races with a r
 of any thread of the warpgroup.
 
 PTX ISA manual, 9.7.15.7 "Asynchronous Multiply-and-Accumulate Operation using wgmma.mma_async Instruction".
-
-Accesses of textures and surfaces, and places of texels, in words.
 """
 
 from __future__ import annotations
@@ -189,6 +187,9 @@ def _key(epoch: int) -> int:
     """Stamp, thread and site of an epoch."""
     return epoch >> layout.SITE_SHIFT
 
+
+# --- texels -----------------------------------------------------------------------------------------------------------
+# Accesses of textures and surfaces, and places of texels, in words.
 
 FETCH, SURFACE_READ, SURFACE_WRITE = "texture fetch", "surface read", "surface write"
 """Actions of sites."""

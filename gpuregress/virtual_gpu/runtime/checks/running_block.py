@@ -1,9 +1,4 @@
-"""Clocks and cells of the running block, as the checks in Python see them.
-
-Lists of the concurrent accesses of many cells at once, as the checks in Python see them.
-
-Compiled code has them in `checks.access_lists`.
-"""
+"""Clocks and cells of the running block, as the checks in Python see them."""
 
 from __future__ import annotations
 
@@ -17,6 +12,11 @@ from gpuregress.gpu.records import Record
 from gpuregress.virtual_gpu.runtime.checks import layout
 from gpuregress.virtual_gpu.runtime.checks.shadow_memory import ShadowMemory
 from gpuregress.virtual_gpu.runtime.machine_layout import CLUSTER_SHIFT, MAX_THREADS, SHARED_WINDOW, Machine
+
+# --- access lists -----------------------------------------------------------------------------------------------------
+# Lists of the concurrent accesses of many cells at once, as the checks in Python see them.
+#
+# Compiled code has them in `checks.access_lists`.
 
 Words = npt.NDArray[np.uint64]
 Numbers = npt.NDArray[np.intp]
@@ -147,6 +147,8 @@ def _distinct(cells: Numbers, epochs: Words, masks: Words) -> tuple[Numbers, Wor
     _, first = np.unique(np.stack([epochs, masks], axis=1), axis=0, return_index=True)
     return cells[first], epochs[first], masks[first]
 
+
+# --- running block ----------------------------------------------------------------------------------------------------
 
 Report = Callable[[int, int, int, int], None]
 """Takes a finding: kind, address, epoch of the access, epoch of the earlier one."""
