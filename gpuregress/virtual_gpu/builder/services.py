@@ -1,4 +1,7 @@
-"""The Services protocol, for lowerings that need memory, control flow, waits or faults; calls into Python; symbols."""
+"""The Services protocol, for lowerings that need memory, control flow, waits or faults.
+
+Calls into Python and the addresses of symbols, which need no more than this protocol, are here, too.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""LLVM module that is built from a PTX module, the facts of its variables, and the frames of functions."""
+"""LLVM module that is built from a PTX module, with its variables and the frames of functions."""
 
 from __future__ import annotations
 
