@@ -11,7 +11,7 @@ import numpy as np
 from benchmarks.rows import Row
 from gpuregress import toolchain
 from gpuregress.foundation.records import CHECKS, Dim3, Instruments, LaunchShape, Program, Source, Texture
-from gpuregress.gpu.textures import TextureDescription
+from gpuregress.gpu.descriptors import TextureDescription
 from gpuregress.toolchain import cache
 from gpuregress.virtual_gpu.device import CpuDevice
 

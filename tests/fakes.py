@@ -35,8 +35,8 @@ from gpuregress.foundation.records import (
     TensorMap,
 )
 from gpuregress.gpu.base import Bytes, Device, DeviceModule, KernelInfo, LaunchReport, Memory
+from gpuregress.gpu.descriptors import TextureDescription
 from gpuregress.gpu.schedules import BY_WARP, FORWARD, LOCKSTEP, REVERSE, SHUFFLED
-from gpuregress.gpu.textures import TextureDescription
 from tests.waiting import wait_until
 
 _POINTER = Parameter(8, 8, "pointer")

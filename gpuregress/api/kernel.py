@@ -27,7 +27,7 @@ from gpuregress.execution.workers.direct_process import LaunchProcess
 from gpuregress.foundation.errors import UsageError
 from gpuregress.foundation.numeric import float_environment
 from gpuregress.foundation.records import DEFAULT_HEAP, SM_90, Argument, Dim3, LaunchShape, Program, Source
-from gpuregress.gpu import architecture_names as architectures
+from gpuregress.gpu import architectures
 from gpuregress.gpu.records import replace
 from gpuregress.session import device_slots
 from gpuregress.session.device_slots import DeviceSelection

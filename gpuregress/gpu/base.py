@@ -16,15 +16,12 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import field
 
-from gpuregress.gpu.accuracy import Place, RoundingSite
-from gpuregress.gpu.costs import Costs
-from gpuregress.gpu.coverage import Coverage
-from gpuregress.gpu.instruments import CheckFinding, Instruments
+from gpuregress.gpu.descriptors import TensorMap, TextureDescription
+from gpuregress.gpu.errors import DeviceError
+from gpuregress.gpu.instruments import CheckFinding, Costs, Coverage, Instruments, Place, RoundingSite
 from gpuregress.gpu.programs import DeviceInfo, Dim3, LaunchShape, Program
 from gpuregress.gpu.records import Record
 from gpuregress.gpu.schedules import Conflict
-from gpuregress.gpu.tensor_maps import TensorMap
-from gpuregress.gpu.textures import TextureDescription
 
 Bytes = npt.NDArray[np.uint8]
 
@@ -301,3 +298,13 @@ class Device(Protocol):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """Release the device, after errors, too."""
+
+
+def check_size(memory: Memory, given: TensorMap) -> None:
+    """Check that a buffer holds its tensor.
+
+    Raises:
+        DeviceError: it does not.
+    """
+    if given.size > memory.size:
+        raise DeviceError(f"{memory.name} has {memory.size} bytes; its tensor map has {given.size}")

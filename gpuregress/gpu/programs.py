@@ -1,12 +1,13 @@
-"""Records of compiled programs, of their launches, and of devices."""
+"""Records of compiled programs, of their launches and arguments, and of devices."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from msgspec import field
 
+from gpuregress.gpu.errors import DeviceError
 from gpuregress.gpu.records import Record, Sparse
 
 Dim3 = tuple[int, int, int]
@@ -222,3 +223,28 @@ class DeviceInfo(Record):
     memory: int
     limits: Mapping[str, int] = field(default_factory=dict)
     card: CardFacts = field(default=CardFacts(), name="extra")
+
+
+# --- arguments of a launch --------------------------------------------------------------------------------------------
+# Parameter space of a kernel: its arguments as one block of bytes.
+
+
+def pack(entry: Entry, args: Sequence[bytes]) -> bytes:
+    """All arguments behind each other, each at its parameter's alignment (PTX ISA, "Kernel Function Parameters").
+
+    Args:
+        entry: the kernel.
+        args: each argument's bytes, in order.
+
+    Raises:
+        DeviceError: their number or a size is not the kernel's.
+    """
+    if len(args) != len(entry.parameters):
+        raise DeviceError(f"{entry.mangled} takes {len(entry.parameters)} arguments; {len(args)} were given")
+    packed = bytearray()
+    for position, (parameter, data) in enumerate(zip(entry.parameters, args, strict=True)):
+        if len(data) != parameter.size:
+            name = parameter.name or f"number {position + 1}"
+            raise DeviceError(f"{entry.mangled}: argument {name} has {parameter.size} bytes; {len(data)} were given")
+        packed += bytes(-len(packed) % parameter.alignment) + data
+    return bytes(packed)

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from gpuregress.foundation.records import Baseline, Case, CostComparison, InstructionCost, LineCost, Outcome
-from gpuregress.gpu.costs import total
+from gpuregress.gpu.instruments import total
 from gpuregress.gpu.schedules import FORWARD
 from gpuregress.store.baselines import accepted_timings
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from gpuregress.foundation.records import Costs, RunSummary, to_json
-from gpuregress.gpu.costs import by_line, total
+from gpuregress.gpu.instruments import by_line, total
 from gpuregress.gpu.records import Record
 from gpuregress.session import session
 from gpuregress.session.events import Listener, ignore

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from gpuregress.foundation.escapes import one_line
 from gpuregress.foundation.records import Costs, InstructionCost
-from gpuregress.gpu.costs import by_line, total
+from gpuregress.gpu.instruments import by_line, total
 from gpuregress.gpu.records import Record
 from gpuregress.report.coverage_report import source_lines
 

@@ -11,7 +11,7 @@ from typing import Any
 from gpuregress.foundation.escapes import one_line
 from gpuregress.foundation.records import Coverage, FileCoverage, LoopCount, RunSummary
 from gpuregress.foundation.records.json_form import to_json
-from gpuregress.gpu.coverage import merged
+from gpuregress.gpu.instruments import merged_coverage
 from gpuregress.gpu.records import Record
 
 FILE = "coverage.json"
@@ -57,7 +57,7 @@ class Total(Record):
 def of_run(summary: RunSummary) -> Coverage | None:
     """The coverage of all cases of a run; None where none was counted."""
     found = [coverage for _, coverage in _of_cases(summary)]
-    return merged(found) if found else None
+    return merged_coverage(found) if found else None
 
 
 def of_jobs(summary: RunSummary) -> dict[str, Coverage]:
@@ -65,7 +65,7 @@ def of_jobs(summary: RunSummary) -> dict[str, Coverage]:
     found: dict[str, list[Coverage]] = {}
     for job, coverage in _of_cases(summary):
         found.setdefault(job, []).append(coverage)
-    return {job: merged(parts) for job, parts in found.items()}
+    return {job: merged_coverage(parts) for job, parts in found.items()}
 
 
 def _of_cases(summary: RunSummary) -> Iterator[tuple[str, Coverage]]:

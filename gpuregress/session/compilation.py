@@ -20,7 +20,7 @@ from gpuregress.execution.workers.compiler_pool import CompilerPool, Crew, Resul
 from gpuregress.foundation.errors import CompileError, GpuregressError, InfeasibleSource, UnknownNames, UsageError
 from gpuregress.foundation.interrupts import StopSignal
 from gpuregress.foundation.records import Case, Program, Source, to_json
-from gpuregress.gpu import architecture_names as architectures
+from gpuregress.gpu import architectures
 from gpuregress.gpu.records import Record, replace
 from gpuregress.jobs import plan
 from gpuregress.session.events import Advanced, Compiling, Listener, ignore

@@ -20,7 +20,7 @@ from gpuregress.foundation.records import (
     from_json,
     to_json,
 )
-from gpuregress.gpu import architecture_names as architectures
+from gpuregress.gpu import architectures
 from gpuregress.gpu.demangle import demangle
 from gpuregress.gpu.records import replace
 from gpuregress.toolchain import (

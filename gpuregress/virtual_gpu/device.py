@@ -14,19 +14,16 @@ from typing import Self
 
 import numpy as np
 
-from gpuregress.gpu import base, occupancy, schedules
-from gpuregress.gpu.accuracy import Place
+from gpuregress.gpu import base, limits, schedules
 from gpuregress.gpu.architectures import SM_90
-from gpuregress.gpu.base import LaunchReport
+from gpuregress.gpu.base import LaunchReport, check_size
+from gpuregress.gpu.descriptors import TensorMap, TextureDescription
 from gpuregress.gpu.errors import DeviceError, LaunchStopped
-from gpuregress.gpu.instruments import Instruments
+from gpuregress.gpu.instruments import Instruments, Place
 from gpuregress.gpu.limits import check_cooperative, check_launch, of_architecture
 from gpuregress.gpu.programs import DeviceInfo, Dim3, LaunchShape, Program
 from gpuregress.gpu.records import replace
 from gpuregress.gpu.schedule_names import NamedSchedule
-from gpuregress.gpu.tensor_map_sizes import check_size
-from gpuregress.gpu.tensor_maps import TensorMap
-from gpuregress.gpu.textures import TextureDescription
 from gpuregress.virtual_gpu.cache import Cache
 from gpuregress.virtual_gpu.instruments.coverage_counts import CoverageCounts
 from gpuregress.virtual_gpu.instruments.dynamic_checks import DynamicChecks
@@ -251,7 +248,7 @@ class CpuDevice(base.Device):
         module = self._for_launch(module, kernel, block, module.pack(kernel, args))
         facts, info = module.facts(kernel), module.kernel(kernel)
         is_resident = facts.cooperative or facts.may_spin
-        resident = occupancy.of_launch(self.info.limits, info, block, shared) if is_resident else None
+        resident = limits.of_launch(self.info.limits, info, block, shared) if is_resident else None
         if resident is not None and facts.cooperative:
             check_cooperative(self.info, info, grid, resident.blocks)
         addresses = AddressMap(self._space, self._textures, module.addresses)

@@ -12,8 +12,7 @@ from gpuregress.gpu import base
 from gpuregress.gpu.architectures import SM_90
 from gpuregress.gpu.base import KernelInfo
 from gpuregress.gpu.errors import DeviceError, UnsupportedError
-from gpuregress.gpu.parameters import pack
-from gpuregress.gpu.programs import Dim3, LineEdit, Program
+from gpuregress.gpu.programs import Dim3, LineEdit, Program, pack
 from gpuregress.virtual_gpu.cache import Cache
 from gpuregress.virtual_gpu.compilation.object_cache import compiled
 from gpuregress.virtual_gpu.runtime import llvm_backend

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from gpuregress.virtual_gpu.ptx.types import BITS
+from gpuregress.virtual_gpu.ptx.modifiers import BITS
 from tests.conformance.catalog import machine
 from tests.conformance.catalog.computing import FAMILIES, forms
 from tests.conformance.catalog.form import Form

@@ -1,4 +1,4 @@
-"""Linear filtering as an H200 does it, in numpy: the rule of `isa/texture/filtering.py`, written a second time.
+"""Linear filtering as an H200 does it, in numpy: the rule of `isa/texture_filtering.py`, written a second time.
 
 Arrays have a sample in each row and a texel in each column: the corners of a cell, along x first, then y, then z.
 """

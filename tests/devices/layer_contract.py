@@ -11,7 +11,7 @@ import pytest
 
 from gpuregress.foundation.records import Texture
 from gpuregress.gpu.base import Device
-from gpuregress.gpu.textures import TextureDescription
+from gpuregress.gpu.descriptors import TextureDescription
 from tests.devices import texture_oracle as oracle
 from tests.devices.bench import Bench, read
 from tests.devices.texture_contract import COUNT, MODES, coordinates, values

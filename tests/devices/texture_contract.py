@@ -12,7 +12,7 @@ import pytest
 
 from gpuregress.foundation.records import Texture
 from gpuregress.gpu.base import Device, Memory
-from gpuregress.gpu.textures import TextureDescription
+from gpuregress.gpu.descriptors import TextureDescription
 from tests.devices import texture_oracle as oracle
 from tests.devices.bench import Bench, as_bytes, read
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gpuregress.gpu.textures import TextureDescription
+from gpuregress.gpu.descriptors import TextureDescription
 from tests.devices import filter_oracle
 
 Array = npt.NDArray[Any]

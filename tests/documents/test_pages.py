@@ -184,7 +184,7 @@ def test_the_readme_fits_on_120_lines() -> None:
 @pytest.mark.parametrize("document", PAGES)
 def test_source_files_that_a_page_names_exist(document: str) -> None:
     names = re.findall(r"`([\w/]+/\w+\.py)`", (ROOT / document).read_text())
-    roots = [ROOT, ROOT / "gpuregress", ROOT / "gpuregress" / "devices" / "cpu"]
+    roots = [ROOT, ROOT / "gpuregress", ROOT / "gpuregress" / "virtual_gpu"]
     assert [name for name in names if not any((root / name).exists() for root in roots)] == []
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gpuregress.foundation.records import Costs, InstructionCost, from_json, to_json
-from gpuregress.gpu.costs import by_line, merged, total
+from gpuregress.gpu.instruments import by_line, merged_costs, total
 
 ONE = InstructionCost("k", "/p/k.cu", 3, 9, "ld.global.f32", "load.global", {"instructions": 2, "sectors": 8})
 OTHER = InstructionCost("k", "/p/k.cu", 3, 10, "add.f32", "float", {"instructions": 2})
@@ -11,7 +11,7 @@ LIBRARY = InstructionCost("k", "", 0, 11, "ret", "control", {"instructions": 2})
 
 
 def test_equal_instructions_are_summed() -> None:
-    whole = merged((Costs((ONE, OTHER), {"k": 3}), Costs((ONE,), {"k": 5}, "lost")))
+    whole = merged_costs((Costs((ONE, OTHER), {"k": 3}), Costs((ONE,), {"k": 5}, "lost")))
     assert [dict(item.counts) for item in whole.instructions] == [
         {"instructions": 4, "sectors": 16},
         {"instructions": 2},

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gpuregress.foundation.errors import UsageError
-from gpuregress.foundation.records import CHECKS, CheckFinding, Instruments, checks_named
-from gpuregress.foundation.records.json_form import from_json, to_json
+from gpuregress.foundation.records import CHECKS, CheckFinding, Instruments, checks_named, from_json, to_json
 
 
 @pytest.mark.parametrize("some", [{"checks": ("races",)}, {"costs": True}, {"coverage": True}])

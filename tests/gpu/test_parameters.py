@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from gpuregress.foundation.errors import DeviceError
 from gpuregress.foundation.records import Entry, Parameter
-from gpuregress.gpu.parameters import pack
+from gpuregress.gpu.programs import pack
 
 
 def test_each_argument_is_at_its_alignment() -> None:

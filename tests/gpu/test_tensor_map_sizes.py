@@ -9,8 +9,7 @@ import pytest
 from gpuregress.execution import device_registry as registry
 from gpuregress.foundation.errors import DeviceError
 from gpuregress.foundation.records import TensorMap
-from gpuregress.gpu.base import Device
-from gpuregress.gpu.tensor_map_sizes import check_size
+from gpuregress.gpu.base import Device, check_size
 from tests.devices.tensor_map_contract import TensorMapContract
 from tests.fakes import FakeMemory
 

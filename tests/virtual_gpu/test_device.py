@@ -11,8 +11,8 @@ import pytest
 
 from gpuregress.foundation.errors import DeviceError
 from gpuregress.foundation.records import LaunchShape, Texture
+from gpuregress.gpu.descriptors import TextureDescription
 from gpuregress.gpu.records import replace
-from gpuregress.gpu.textures import TextureDescription
 from gpuregress.toolchain import cache
 from gpuregress.virtual_gpu import device
 from gpuregress.virtual_gpu.device import CpuDevice

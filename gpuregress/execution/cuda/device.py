@@ -22,11 +22,10 @@ from gpuregress.execution.cuda.module import CudaModule, load_module
 from gpuregress.execution.cuda.textures import CudaTexture, encode_tensor_map
 from gpuregress.foundation.errors import DeviceError, GpuregressError, KernelFault
 from gpuregress.foundation.records import DeviceInfo, Dim3, LaunchShape, Program, TensorMap
-from gpuregress.gpu import limits, parameters
-from gpuregress.gpu.base import Device, DeviceModule, LaunchReport, Memory
+from gpuregress.gpu import limits, programs
+from gpuregress.gpu.base import Device, DeviceModule, LaunchReport, Memory, check_size
+from gpuregress.gpu.descriptors import TextureDescription
 from gpuregress.gpu.records import replace
-from gpuregress.gpu.tensor_map_sizes import check_size
-from gpuregress.gpu.textures import TextureDescription
 
 _Starter = Callable[[Dim3, Dim3, bytes, int], None]
 _FIRST_WITH_MAPS = 90
@@ -35,7 +34,7 @@ _SPARE_BYTES = 64 << 20
 
 
 class CudaDevice(Device):
-    """A GPU through pycuda; see `devices.base.Device`.
+    """A GPU through pycuda; see `gpu.base.Device`.
 
     Args:
         index: counted from 0, as CUDA counts (and `CUDA_VISIBLE_DEVICES` narrows).
@@ -103,7 +102,7 @@ class CudaDevice(Device):
             context.detach()
 
     def vary(self, run: int) -> str:  # noqa: ARG002 - the protocol's
-        """Nothing: the hardware's scheduler decides; see `devices.base.Device.vary`."""
+        """Nothing: the hardware's scheduler decides; see `gpu.base.Device.vary`."""
         return ""
 
     def load(
@@ -128,7 +127,7 @@ class CudaDevice(Device):
         return module
 
     def limit_heap(self, size: int) -> None:
-        """Set the size of the kernels' heap; see `devices.base.Device.limit_heap`."""
+        """Set the size of the kernels' heap; see `gpu.base.Device.limit_heap`."""
         self._heap.wanted = size
 
     def _prepare_heap(self) -> None:
@@ -180,7 +179,7 @@ class CudaDevice(Device):
         return CudaMemory(name, size, address, itemsize, zoned, self._api, self.guard, self._pinned)
 
     def texture(self, memory: Memory, description: TextureDescription) -> int:
-        """A texture or surface object on a buffer; see `devices.base.Device.texture`.
+        """A texture or surface object on a buffer; see `gpu.base.Device.texture`.
 
         Raises:
             DeviceError: the memory is not this card's, or the card refuses.
@@ -194,7 +193,7 @@ class CudaDevice(Device):
         return made.handle
 
     def tensor_map(self, memory: Memory, given: TensorMap) -> bytes:
-        """Encode a tensor map on a buffer; see `devices.base.Device.tensor_map`.
+        """Encode a tensor map on a buffer; see `gpu.base.Device.tensor_map`.
 
         Raises:
             DeviceError: the memory is too small, the card has no tensor maps, or the driver refuses this one.
@@ -240,7 +239,7 @@ class CudaDevice(Device):
             raise DeviceError(f"the program was not loaded onto {self._info.name}")
         function, info = module.function(kernel)
         limits.check_launch(self._info, info, shape.grid, shape.block, shape.shared)
-        packed = parameters.pack(module.entry(kernel), args)
+        packed = programs.pack(module.entry(kernel), args)
         name = module.shown(kernel)
         with self.guard(f"preparing {name}"):
             if shape.shared > limits.SHARED_WITHOUT_OPT_IN - info.shared:

@@ -177,7 +177,7 @@ class Staging:
 
 @dataclasses.dataclass(slots=True)
 class CudaMemory:
-    """A buffer, or a module's variable; follows `devices.base.Memory`.
+    """A buffer, or a module's variable; follows `gpu.base.Memory`.
 
     Attributes:
         name: in messages.

@@ -13,7 +13,7 @@ from gpuregress.execution.cuda import cooperative
 from gpuregress.execution.cuda.memory import CudaMemory
 from gpuregress.foundation.errors import DeviceError, HarnessError
 from gpuregress.foundation.records import TENSOR_MAP_ALIGNMENT, DeviceInfo, Dim3, Entry, Program
-from gpuregress.gpu import occupancy
+from gpuregress.gpu import limits
 from gpuregress.gpu.base import DeviceModule, KernelInfo
 
 _ENTRY = re.compile(r"\.entry\s+(?P<name>[\w$]+)\s*(?:\([^)]*\))?(?P<directives>[^{;]*)\{")
@@ -72,7 +72,7 @@ def load_module(device: Card, api: Any, program: Program) -> CudaModule:
 
 
 class CudaModule(DeviceModule):
-    """A program on the card; see `devices.base.DeviceModule`.
+    """A program on the card; see `gpu.base.DeviceModule`.
 
     Args:
         device: where it was loaded.
@@ -129,9 +129,9 @@ class CudaModule(DeviceModule):
         """Whether the program has a trap instruction; None where its PTX is not there."""
         return bool(_TRAP.search(self._ptx)) if self._ptx else None
 
-    def occupancy(self, name: str, block: Dim3, shared: int) -> dict[str, int]:
-        """Return `occupancy` in percent and `blocks`; see `devices.base.DeviceModule.occupancy`."""
-        result = occupancy.of_launch(self._device.info.limits, self.kernel(name), block, shared)
+    def limits(self, name: str, block: Dim3, shared: int) -> dict[str, int]:
+        """Return `occupancy` in percent and `blocks`; see `gpu.base.DeviceModule.occupancy`."""
+        result = limits.of_launch(self._device.info.limits, self.kernel(name), block, shared)
         return {} if result is None else {"occupancy": result.percent, "blocks": result.blocks}
 
     def function(self, name: str) -> tuple[Any, KernelInfo]:

@@ -14,8 +14,7 @@ from typing import Any
 from gpuregress.execution.cuda import cooperative
 from gpuregress.execution.cuda.memory import CudaMemory
 from gpuregress.foundation.records import TENSOR_MAP_ALIGNMENT, TENSOR_MAP_BYTES, TensorMap
-from gpuregress.gpu.tensor_maps import ELEMENT_SIZES, INTERLEAVES, OOB_FILLS, PROMOTIONS, SPANS
-from gpuregress.gpu.textures import TextureDescription
+from gpuregress.gpu.descriptors import ELEMENT_SIZES, INTERLEAVES, OOB_FILLS, PROMOTIONS, SPANS, TextureDescription
 
 _FORMATS = {
     "uint8": 0x01,

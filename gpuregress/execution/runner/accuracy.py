@@ -19,8 +19,8 @@ from gpuregress.foundation import dtypes
 from gpuregress.foundation.dtypes import ElementType, Part, Scalar
 from gpuregress.foundation.numeric.ordinals import spacing
 from gpuregress.foundation.records import BufferAccuracy, Case, ResultAccuracy
-from gpuregress.gpu.accuracy import Cancellation, InaccurateElement, LineError, Place, Restart, RoundingSite
 from gpuregress.gpu.base import Bytes, Device, LaunchReport, Shadow
+from gpuregress.gpu.instruments import Cancellation, InaccurateElement, LineError, Place, Restart, RoundingSite
 from gpuregress.gpu.records import Record
 
 Doubles = npt.NDArray[np.float64]

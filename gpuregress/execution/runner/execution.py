@@ -297,7 +297,7 @@ class _CaseRun:
         """Run the case's launches, record the buffers after each, and dump the results.
 
         Args:
-            threads: of all launches, where few are worth no optimisation; see `devices.base.Device.load`.
+            threads: of all launches, where few are worth no optimisation; see `gpu.base.Device.load`.
             report: is given each launch that has ended.
             take: is given each dumped buffer.
 

@@ -19,8 +19,8 @@ from gpuregress.foundation.records import (
     LaunchTime,
     Source,
 )
-from gpuregress.gpu import costs as cost_records
-from gpuregress.gpu import coverage as coverage_records
+from gpuregress.gpu import instruments as cost_records
+from gpuregress.gpu import instruments as coverage_records
 from gpuregress.gpu.base import LaunchReport
 from gpuregress.gpu.records import replace
 
@@ -134,12 +134,12 @@ class LaunchReports:
         if report.coverage is not None and self._case.settings.instruments.coverage:
             coverage = located(report.coverage, source)
             if seen.coverage is not None:
-                coverage = coverage_records.merged((seen.coverage, coverage))
+                coverage = coverage_records.merged_coverage((seen.coverage, coverage))
             seen = replace(seen, coverage=coverage)
         if report.costs is not None:
             costs = located_costs(report.costs, label, source)
             if seen.costs is not None:
-                costs = cost_records.merged((seen.costs, costs))
+                costs = cost_records.merged_costs((seen.costs, costs))
             seen = replace(seen, costs=costs)
         self.instruments = seen
 
@@ -156,7 +156,7 @@ def located(coverage: Coverage, source: Source) -> Coverage:
     """
     paths = {one.path: path_of(one.path, source) for one in coverage.files}
     files = [replace(file, path=paths[file.path]) for file in coverage.files if paths[file.path]]
-    return coverage_records.merged(Coverage((file,)) for file in files)
+    return coverage_records.merged_coverage(Coverage((file,)) for file in files)
 
 
 def located_costs(costs: Costs, kernel: str, source: Source) -> Costs:
@@ -171,7 +171,7 @@ def located_costs(costs: Costs, kernel: str, source: Source) -> Costs:
     paths = {name: path_of(name, source) for name in names}
     items = tuple(_placed(item, kernel, paths) for item in costs.instructions)
     contention = dict.fromkeys([kernel] * bool(costs.contention), max(costs.contention.values(), default=0))
-    return cost_records.merged((Costs(items, contention, costs.uncounted, costs.left_out),))
+    return cost_records.merged_costs((Costs(items, contention, costs.uncounted, costs.left_out),))
 
 
 def _placed(item: InstructionCost, kernel: str, paths: dict[str, str]) -> InstructionCost:

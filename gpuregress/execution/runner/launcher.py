@@ -167,7 +167,7 @@ class Launcher:
         """Load the case's own sources.
 
         Args:
-            threads: of all launches, where few are worth no optimisation; see `devices.base.Device.load`.
+            threads: of all launches, where few are worth no optimisation; see `gpu.base.Device.load`.
         """
         return self.load_programs(zip(self.case.sources, self.task.programs, strict=True), threads)
 

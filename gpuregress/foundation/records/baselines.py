@@ -8,7 +8,7 @@ from msgspec import field
 
 from gpuregress.foundation.records.dumps import Dump
 from gpuregress.foundation.records.launch_digests import LaunchDigests
-from gpuregress.gpu.costs import LineCost
+from gpuregress.gpu.instruments import LineCost
 from gpuregress.gpu.records import Record, Sparse
 
 

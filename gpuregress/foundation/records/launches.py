@@ -7,10 +7,9 @@ from typing import Literal
 
 from gpuregress.foundation import dtypes
 from gpuregress.foundation.records.json_form import OneOf
+from gpuregress.gpu.descriptors import TensorMap, Texture, TextureDescription
 from gpuregress.gpu.programs import Dim3, LaunchShape
 from gpuregress.gpu.records import Record, Sparse
-from gpuregress.gpu.tensor_maps import TensorMap
-from gpuregress.gpu.textures import Texture, TextureDescription
 
 
 class Argument(Record):

@@ -19,10 +19,7 @@ from gpuregress.foundation.records.further_runs import (
     UnwrittenElements,
 )
 from gpuregress.foundation.records.launch_digests import LaunchDigests
-from gpuregress.gpu.accuracy import ResultAccuracy
-from gpuregress.gpu.costs import Costs
-from gpuregress.gpu.coverage import Coverage
-from gpuregress.gpu.instruments import CheckFinding
+from gpuregress.gpu.instruments import CheckFinding, Costs, Coverage, ResultAccuracy
 from gpuregress.gpu.records import Record, Sparse
 from gpuregress.gpu.schedules import ConflictSurvey
 

@@ -16,7 +16,7 @@ from gpuregress.foundation.records.outcomes import Outcome
 from gpuregress.foundation.records.parameter_spaces import ParameterSpace
 from gpuregress.foundation.records.statuses import Status, headline
 from gpuregress.foundation.records.trends.nights import Extent, NightChanges
-from gpuregress.gpu.costs import CostComparison
+from gpuregress.gpu.instruments import CostComparison
 from gpuregress.gpu.records import Record, Sparse
 
 State = Literal["running", "finished", "interrupted", "cut short"]

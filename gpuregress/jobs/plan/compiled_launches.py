@@ -12,8 +12,8 @@ from pathlib import Path
 from gpuregress.foundation import dtypes, records, storage
 from gpuregress.foundation.errors import CompileError
 from gpuregress.foundation.records import Argument, Buffer, Case, CompiledDescriptor, Launch, Program
+from gpuregress.gpu.descriptors import TensorMap
 from gpuregress.gpu.records import replace
-from gpuregress.gpu.tensor_maps import TensorMap
 from gpuregress.jobs import revision
 from gpuregress.jobs.spec.resolve import launches, tensor_maps
 from gpuregress.jobs.spec.resolve.launches import pack

@@ -16,7 +16,7 @@ from gpuregress.foundation.interrupts import StopSignal
 from gpuregress.foundation.records import Case, Verdict
 from gpuregress.foundation.records.audits import AuditEvidence
 from gpuregress.foundation.records.statuses import headline
-from gpuregress.gpu.coverage import Coverage
+from gpuregress.gpu.instruments import Coverage
 from gpuregress.gpu.records import Record, replace
 from gpuregress.jobs.spec import load
 from gpuregress.lab.fuzzing.candidates import Candidate, Space

@@ -18,7 +18,7 @@ from gpuregress.foundation import storage
 from gpuregress.foundation.errors import Interrupted, UsageError
 from gpuregress.foundation.interrupts import StopSignal
 from gpuregress.foundation.records import Case
-from gpuregress.gpu.coverage import Coverage
+from gpuregress.gpu.instruments import Coverage
 from gpuregress.gpu.records import Record
 from gpuregress.jobs import plan
 from gpuregress.jobs.spec import load

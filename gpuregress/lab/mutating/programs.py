@@ -91,7 +91,7 @@ class MutatedPrograms:
 
     def are_equivalent(self, variation: Variation, compiled: Mapping[str, Program]) -> bool:
         """Tell whether every changed program is proven to be equivalent, by its optimised code."""
-        from gpuregress.virtual_gpu.compilation import code_equality  # noqa: PLC0415 - loads LLVM's bindings
+        from gpuregress.virtual_gpu.compilation import object_cache  # noqa: PLC0415 - loads LLVM's bindings
 
         changed = {key: self._of_ptx(variation, key) for key in variation.ptx} | dict(compiled)
         for key, program in changed.items():
@@ -101,7 +101,7 @@ class MutatedPrograms:
             texts = (_text(unchanged), _text(program))
             card = unchanged.card or SM_90.name
             try:
-                if not code_equality.is_equivalent(*texts, self._kernels(key), card, cache):
+                if not object_cache.is_equivalent(*texts, self._kernels(key), card, cache):
                     return False
             except GpuregressError:
                 return False  # it is not known

@@ -11,7 +11,7 @@ from typing import Any
 from markupsafe import Markup
 
 from gpuregress.foundation.records import STATUSES, Costs, Coverage, FileCoverage, from_json
-from gpuregress.gpu.coverage import merged
+from gpuregress.gpu.instruments import merged_coverage
 from gpuregress.report import cost_report, coverage_report
 from gpuregress.report.html import trend
 from gpuregress.report.html.cards import RunFacts
@@ -164,7 +164,7 @@ def coverage(cases: Sequence[Mapping[str, Any]]) -> Markup:
     if not counted:
         return Markup()
     files = []
-    for file in merged(counted).files:
+    for file in merged_coverage(counted).files:
         totals = [f"{total} {name}" for name, total in coverage_report.totals([file]).items() if total.of]
         files.append({"name": Path(file.path).name, "totals": ", ".join(totals), "lines": _covered_lines(file)})
     return fragment("sections.html", "coverage", len(counted), files)

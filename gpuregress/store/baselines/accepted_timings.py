@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from gpuregress.foundation.records import AcceptedTiming, Case, Costs, DeviceInfo, LineCost, MadeOf, Outcome
-from gpuregress.gpu.costs import MEASURES, by_line, total
+from gpuregress.gpu.instruments import MEASURES, by_line, total
 
 CPU = "cpu"
 _LONGEST_TEXT = 120

@@ -1,4 +1,4 @@
-"""Recognition of library files among those that PTX names: CUDA's and CCCL's headers, Triton's functions."""
+"""Recognition of library files among those that PTX names: headers of CUDA, functions of Triton."""
 
 from __future__ import annotations
 

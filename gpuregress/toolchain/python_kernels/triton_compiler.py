@@ -16,7 +16,7 @@ from typing import Any
 from gpuregress.foundation.document.problems import suggestion
 from gpuregress.foundation.errors import CompileError
 from gpuregress.foundation.records import CompiledDescriptor, CompiledLaunch, PythonKernel
-from gpuregress.gpu.tensor_maps import SPANS
+from gpuregress.gpu.descriptors import SPANS
 from gpuregress.toolchain.python_kernels import autotuning
 
 PACKAGE = "triton"

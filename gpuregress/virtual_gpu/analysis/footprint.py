@@ -14,10 +14,9 @@ from gpuregress.virtual_gpu.analysis import effects
 from gpuregress.virtual_gpu.analysis.control_flow_graph import ControlFlowGraph, Dominance, Loop
 from gpuregress.virtual_gpu.analysis.pointers import PointsTo
 from gpuregress.virtual_gpu.analysis.value_graph import UNKNOWN, ValueGraph
-from gpuregress.virtual_gpu.ptx.modifiers import is_ordered, lanes, space_of, type_of
+from gpuregress.virtual_gpu.ptx.modifiers import is_ordered, lanes, size, space_of, type_of
 from gpuregress.virtual_gpu.ptx.opcode_table import MemoryEffect, info
 from gpuregress.virtual_gpu.ptx.tree import Address, Instruction, Label, Statement, TextureAddress, elements
-from gpuregress.virtual_gpu.ptx.types import size
 from gpuregress.virtual_gpu.runtime.footprint_ir import (
     Access,
     Condition,

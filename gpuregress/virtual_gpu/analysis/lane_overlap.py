@@ -29,10 +29,9 @@ from gpuregress.virtual_gpu.analysis.lane_values import (
     substituted,
 )
 from gpuregress.virtual_gpu.analysis.pointers import PointsTo
-from gpuregress.virtual_gpu.ptx.modifiers import is_synchronizing, lanes, space_of, type_of
+from gpuregress.virtual_gpu.ptx.modifiers import is_synchronizing, lanes, size, space_of, type_of
 from gpuregress.virtual_gpu.ptx.opcode_table import MemoryEffect, info
 from gpuregress.virtual_gpu.ptx.tree import Address, Call, Instruction, Register, Symbol
-from gpuregress.virtual_gpu.ptx.types import size
 from gpuregress.virtual_gpu.runtime.footprint_ir import COMPARISONS, Operation
 
 # --- distances --------------------------------------------------------------------------------------------------------

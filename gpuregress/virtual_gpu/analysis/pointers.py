@@ -11,9 +11,9 @@ from typing import Literal
 from gpuregress.gpu.records import Record, replace
 from gpuregress.virtual_gpu.analysis import effects
 from gpuregress.virtual_gpu.analysis.value_graph import COORDINATES, parameter_byte
+from gpuregress.virtual_gpu.ptx.modifiers import INDEX_BITS
 from gpuregress.virtual_gpu.ptx.opcode_table import Arithmetic, MemoryEffect, info
 from gpuregress.virtual_gpu.ptx.tree import Address, Instruction, Integer, Operand, Register, Statement, Symbol
-from gpuregress.virtual_gpu.ptx.types import INDEX_BITS
 
 
 class Provenance(Record):

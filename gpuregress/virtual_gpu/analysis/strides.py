@@ -12,9 +12,9 @@ from operator import add, neg, pos, sub
 from typing import ClassVar
 
 from gpuregress.gpu.records import Record
+from gpuregress.virtual_gpu.ptx.modifiers import INDEX_BITS
 from gpuregress.virtual_gpu.ptx.opcode_table import Arithmetic, MemoryEffect, info
 from gpuregress.virtual_gpu.ptx.tree import Instruction, Integer, Operand, Register, Symbol
-from gpuregress.virtual_gpu.ptx.types import INDEX_BITS
 
 _UNIFORM = ("%ntid.", "%ctaid.", "%nctaid.", "%tid.y", "%tid.z")
 

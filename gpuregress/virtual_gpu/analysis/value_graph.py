@@ -11,10 +11,9 @@ from typing import ClassVar
 
 from gpuregress.virtual_gpu.analysis import effects
 from gpuregress.virtual_gpu.analysis.control_flow_graph import Dominance, Loop
-from gpuregress.virtual_gpu.ptx.modifiers import type_of
+from gpuregress.virtual_gpu.ptx.modifiers import INDEX_BITS, size, type_of
 from gpuregress.virtual_gpu.ptx.opcode_table import Arithmetic, MemoryEffect, info
 from gpuregress.virtual_gpu.ptx.tree import Address, Instruction, Integer, Operand, Register, Symbol, elements
-from gpuregress.virtual_gpu.ptx.types import INDEX_BITS, size
 from gpuregress.virtual_gpu.runtime.footprint_ir import (
     Constant,
     Coordinate,

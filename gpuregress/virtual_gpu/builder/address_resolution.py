@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from llvmlite import ir
 
-from gpuregress.virtual_gpu.builder.heap.records import held_memory
-from gpuregress.virtual_gpu.builder.structured import Cell, at, counted, i64
-from gpuregress.virtual_gpu.builder.types import I1, I64, POINTER
+from gpuregress.virtual_gpu.builder.heap import held_memory
+from gpuregress.virtual_gpu.builder.structured import I1, I64, POINTER, Cell, at, counted, i64
 from gpuregress.virtual_gpu.runtime.machine_layout import (
     CLUSTER_SHIFT,
     FAULT_ACCESS,

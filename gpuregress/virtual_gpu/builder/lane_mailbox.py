@@ -5,11 +5,9 @@ from __future__ import annotations
 from llvmlite import ir
 
 from gpuregress.virtual_gpu.builder.address_resolution import field, set_field
-from gpuregress.virtual_gpu.builder.python_calls import raw_call
-from gpuregress.virtual_gpu.builder.services import Services
-from gpuregress.virtual_gpu.builder.structured import element, entry_alloca, i32, i64
+from gpuregress.virtual_gpu.builder.services import Services, raw_call
+from gpuregress.virtual_gpu.builder.structured import I64, element, entry_alloca, i32, i64
 from gpuregress.virtual_gpu.builder.threads import COORDINATES, lane
-from gpuregress.virtual_gpu.builder.types import I64
 from gpuregress.virtual_gpu.runtime.machine_layout import CHECK_LEFT_OUT, FAULT_MASK
 
 

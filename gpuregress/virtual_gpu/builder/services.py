@@ -1,4 +1,7 @@
-"""The Services protocol, for lowerings that need memory, control flow, waits or faults."""
+"""The Services protocol, for lowerings that need memory, control flow, waits or faults.
+
+Calls into Python and the addresses of symbols, which need no more than this protocol, are here, too.
+"""
 
 from __future__ import annotations
 
@@ -15,12 +18,15 @@ from gpuregress.gpu.records import Record
 from gpuregress.virtual_gpu.analysis.control_flow_graph import ControlFlowGraph
 from gpuregress.virtual_gpu.analysis.liveness import AtWait
 from gpuregress.virtual_gpu.analysis.pointers import PointerProvenance
+from gpuregress.virtual_gpu.builder.address_resolution import field
 from gpuregress.virtual_gpu.builder.emit import Emit
-from gpuregress.virtual_gpu.builder.frame import Frame
 from gpuregress.virtual_gpu.builder.region_bounds import MachineView, RegionBounds
+from gpuregress.virtual_gpu.builder.structured import I64, POINTER, i64
 from gpuregress.virtual_gpu.builder.threads import Thread
-from gpuregress.virtual_gpu.builder.translation_unit import Unit
-from gpuregress.virtual_gpu.ptx.tree import Address, Call, Function, Instruction, Register
+from gpuregress.virtual_gpu.builder.translation_unit import Frame, Unit
+from gpuregress.virtual_gpu.ptx.modifiers import unsupported
+from gpuregress.virtual_gpu.ptx.tree import Address, Call, Function, Instruction, Register, Symbol
+from gpuregress.virtual_gpu.runtime.machine_layout import PARAM_WINDOW
 
 
 class Exits(Protocol):
@@ -93,7 +99,7 @@ class Proven:
 
 
 class Watched(Record):
-    """The statements at which exchanges between lanes are looked for; see `isa.memory.lane_exchange`.
+    """The statements at which exchanges between lanes are looked for; see `isa.memory.load_store`.
 
     Attributes:
         writes: statement → the bit of its class: writes that the same reads may see.
@@ -251,3 +257,60 @@ def subroutine_body(emitter: Services, builder: ir.IRBuilder) -> Iterator[None]:
     caller, emitter.builder = emitter.builder, builder
     yield
     emitter.builder = caller
+
+
+# --- calls into Python ------------------------------------------------------------------------------------------------
+# Calls from compiled code into Python: system calls and bulk copies.
+
+
+def call_python(emitter: Services, number: int, arguments: ir.Value) -> ir.Value:
+    """Call Python and leave with its fault, if there is one; returns the answer, i64.
+
+    Args:
+        emitter: the function's; a site that a fault can name has been stored in the machine.
+        number: of the system call.
+        arguments: pointer to them, eight bytes each.
+    """
+    b = emitter.builder
+    answer = raw_call(b, emitter.view.machine, number, arguments, emitter.thread.local)
+    fine = b.icmp_unsigned("==", field(b, emitter.view.machine, "fault_kind"), i64(0))
+    after = b.append_basic_block("answered")
+    b.cbranch(fine, after, emitter.fault_block)
+    emitter.builder = ir.IRBuilder(after)
+    emitter.forget_pointers()
+    return answer
+
+
+def raw_call(b: ir.IRBuilder, machine: ir.Value, number: int, arguments: ir.Value, local: ir.Value) -> ir.Value:
+    """Call Python without a look at faults; returns the answer, i64."""
+    # llvmlite asks the callee's pointer for the function's type, and writes `ptr` all the same.
+    type_ = ir.FunctionType(I64, (I64, POINTER, POINTER)).as_pointer()
+    function = b.inttoptr(field(b, machine, "syscall"), type_)
+    return b.call(function, (i64(number), arguments, local))
+
+
+# --- addresses of variables and functions -----------------------------------------------------------------------------
+# Addresses of named variables and functions, in their own state space.
+
+
+def symbol_value(emitter: Services, symbol: Symbol) -> ir.Value:
+    """The address, i64: within the window for shared and local variables, generic for all else.
+
+    Raises:
+        UnsupportedError: the name stands for something that has no address here.
+    """
+    unit, frame, name = emitter.unit, emitter.frame, symbol.name
+    shared = unit.shared_key(emitter.function.name, name)
+    if shared is not None:
+        start = i64(unit.shared_starts[shared] + symbol.offset)
+        return emitter.builder.add(emitter.view.field("shared_base"), start) if emitter.view.clustered else start
+    if name in frame.local_offsets:
+        return emitter.builder.add(emitter.thread.stack, i64(frame.local_offsets[name] + symbol.offset))
+    if name in unit.symbol_numbers:
+        return emitter.builder.add(emitter.view.symbol(name)[0], i64(symbol.offset))
+    if name in frame.parameter_offsets and emitter.function.is_entry:
+        return i64(PARAM_WINDOW + frame.parameter_offsets[name] + symbol.offset)
+    if name in unit.functions:
+        unit.device_function(name)
+        return i64(unit.function_address(name))
+    raise unsupported(emitter.current(), f"the address of {name} is not known")

@@ -1,7 +1,9 @@
-"""Translation unit: the LLVM module for one PTX module, and the tables that its functions share."""
+"""LLVM module that is built from a PTX module, with its variables and the frames of functions."""
 
 from __future__ import annotations
 
+import re
+import struct
 from collections import Counter
 from collections.abc import Sequence
 from functools import cached_property
@@ -14,10 +16,13 @@ from gpuregress.virtual_gpu.analysis.effects import waits
 from gpuregress.virtual_gpu.analysis.module_facts import is_clustered, uses_reserved_shared
 from gpuregress.virtual_gpu.builder.address_resolution import build_resolve, build_resolve_in, build_resolve_own
 from gpuregress.virtual_gpu.builder.emit import Build
-from gpuregress.virtual_gpu.builder.types import I1, I8, I32, I64, POINTER
+from gpuregress.virtual_gpu.builder.structured import I1, I8, I32, I64, POINTER, entry_alloca
+from gpuregress.virtual_gpu.ptx.modifiers import size as type_size
 from gpuregress.virtual_gpu.ptx.tree import (
     Call,
+    Float,
     Function,
+    Initializer,
     Instruction,
     Integer,
     MaskedSymbol,
@@ -26,10 +31,15 @@ from gpuregress.virtual_gpu.ptx.tree import (
     Variable,
     chain_text,
 )
-from gpuregress.virtual_gpu.ptx.types import size as type_size
-from gpuregress.virtual_gpu.runtime.machine_layout import FUNCTION_STEP, FUNCTION_WINDOW, SHARED_START, lay_out_shared
+from gpuregress.virtual_gpu.runtime.machine_layout import (
+    FUNCTION_STEP,
+    FUNCTION_WINDOW,
+    LOCAL_GAP,
+    SHARED_START,
+    lay_out_shared,
+)
 from gpuregress.virtual_gpu.runtime.probe_sites import COUNTERS, Lines, ProbeKind, ProbeSite, Stretch
-from gpuregress.virtual_gpu.runtime.program import Schedule, Site
+from gpuregress.virtual_gpu.runtime.program import Relocation, Schedule, Site, VariableFacts
 
 ProbeKey = tuple[str, str, int]
 
@@ -294,3 +304,110 @@ class Unit:
 def where(statement: Instruction | Call) -> str:
     """`saxpy.cu:12`, or the PTX line where the compiler left no source line."""
     return str(statement.source) if statement.source else f"PTX line {statement.ptx_line}"
+
+
+# --- initial values of variables --------------------------------------------------------------------------------------
+# Initial contents of module variables: numbers at once, addresses as relocations for the loader.
+
+
+def variable_facts(variable: Variable) -> VariableFacts:
+    """Return a variable's initial bytes and relocations."""
+    step = type_size(variable.type)
+    data = bytearray(step * len(variable.initializer))
+    relocations: list[Relocation] = []
+    for index, item in enumerate(variable.initializer):
+        offset = index * step
+        if isinstance(item, Integer | Float):
+            data[offset : offset + step] = _bytes(item, variable.type, step)
+        else:
+            relocations.append(_relocation(item, offset, step))
+    return VariableFacts(variable.name, byte_size(variable), step, data.rstrip(b"\0").hex(), tuple(relocations))
+
+
+def _bytes(item: Integer | Float, type_name: str, step: int) -> bytes:
+    if isinstance(item, Integer):
+        # `.f32 x = 1` is the number one; in an integer's place it is the bits.
+        if type_name not in ("f32", "f64"):
+            return (item.value & (1 << 8 * step) - 1).to_bytes(step, "little")
+        item = Float(_double_bits(float(item.value)), 64)
+    if 8 * step == item.width or type_name not in ("f32", "f64"):
+        return (item.bits & (1 << 8 * step) - 1).to_bytes(step, "little")
+    return _other_width(item, type_name).to_bytes(step, "little")
+
+
+def _double_bits(value: float) -> int:
+    return int.from_bytes(struct.pack("<d", value), "little")
+
+
+def _other_width(item: Float, type_name: str) -> int:
+    source = "<d" if item.width == 64 else "<f"
+    value = struct.unpack(source, item.bits.to_bytes(item.width // 8, "little"))[0]
+    return int.from_bytes(struct.pack("<f" if type_name == "f32" else "<d", value), "little")
+
+
+def _relocation(item: Initializer, offset: int, size: int) -> Relocation:
+    if isinstance(item, MaskedSymbol):
+        shift = (item.mask & -item.mask).bit_length() - 1
+        return Relocation(offset, size, item.symbol.name, item.symbol.offset, shift)
+    assert not isinstance(item, Integer | Float)
+    return Relocation(offset, size, item.name, item.offset, 0)
+
+
+# --- frames of functions ----------------------------------------------------------------------------------------------
+# Frame of a function: the layout of its `.param` and `.local` variables.
+
+
+_PART = re.compile(r"__local_depot\d+\$")
+"""In the name of a local array that is a part of the function's depot (`toolchain.local_arrays`)."""
+
+
+class Frame:
+    """The frame of one function.
+
+    Args:
+        function: its syntax tree.
+        llvm: the LLVM function that holds the stack slots.
+        memory: results and parameters of a device function, by name; None for a kernel.
+    """
+
+    def __init__(self, function: Function, llvm: ir.Function, memory: dict[str, ir.Value] | None) -> None:
+        self._llvm = llvm
+        self._memory = dict(memory or {})
+        self._variables = {item.name: item for item in function.variables}
+        self.parameters = {item.name: item for item in function.parameters}
+        self.parameter_offsets, self.parameter_bytes = lay_out(function.parameters)
+        locals_ = tuple(item for item in function.variables if item.space == "local")
+        self.local_offsets, size = lay_out(locals_, LOCAL_GAP if has_local_gaps(function) else 0)
+        self.local_bytes = -(-size // 16) * 16
+        _, declared = lay_out(tuple(item for item in locals_ if not _PART.search(item.name)))
+        self.declared_local_bytes = -(-declared // 16) * 16
+
+    def param_memory(self, name: str) -> ir.Value | None:
+        """A pointer to a `.param` variable of the body, or to a device function's own; None for a kernel's."""
+        if name not in self._memory and name in self._variables and self._variables[name].space == "param":
+            type_ = ir.ArrayType(I8, max(1, byte_size(self._variables[name])))
+            self._memory[name] = entry_alloca(self._llvm, type_, align=16)
+        return self._memory.get(name)
+
+    def variable(self, name: str) -> Variable | None:
+        """A variable declared in the body."""
+        return self._variables.get(name)
+
+
+def lay_out(variables: tuple[Variable, ...], gap: int = 0) -> tuple[dict[str, int], int]:
+    """Lay variables out one behind the other, each aligned.
+
+    Args:
+        variables: in their order.
+        gap: bytes between two of them.
+
+    Returns:
+        name → first byte, and the bytes of all.
+    """
+    offsets: dict[str, int] = {}
+    position = 0
+    for item in variables:
+        position = -(-position // item.alignment) * item.alignment
+        offsets[item.name] = position
+        position += byte_size(item) + gap
+    return offsets, position - gap if variables else 0

@@ -18,9 +18,19 @@ from llvmlite import ir
 
 from gpuregress.gpu.records import Record
 from gpuregress.virtual_gpu.builder.address_resolution import field
-from gpuregress.virtual_gpu.builder.structured import Cell, at, i32, i64, open_function, while_nonzero
+from gpuregress.virtual_gpu.builder.structured import (
+    I1,
+    I32,
+    I64,
+    POINTER,
+    Cell,
+    at,
+    i32,
+    i64,
+    open_function,
+    while_nonzero,
+)
 from gpuregress.virtual_gpu.builder.translation_unit import Unit
-from gpuregress.virtual_gpu.builder.types import I1, I32, I64, POINTER
 from gpuregress.virtual_gpu.checks.happens_before import HappensBefore
 from gpuregress.virtual_gpu.checks.shadow_cells import ShadowPlace, load_word, shadow_place, subroutine
 from gpuregress.virtual_gpu.runtime.checks import layout

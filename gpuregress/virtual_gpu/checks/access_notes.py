@@ -10,9 +10,8 @@ from llvmlite import ir
 from gpuregress.gpu.records import Record
 from gpuregress.virtual_gpu.builder.address_resolution import field
 from gpuregress.virtual_gpu.builder.services import Services
-from gpuregress.virtual_gpu.builder.structured import i64
+from gpuregress.virtual_gpu.builder.structured import I1, I32, I64, POINTER, i64
 from gpuregress.virtual_gpu.builder.threads import linear_thread
-from gpuregress.virtual_gpu.builder.types import I1, I32, I64, POINTER
 from gpuregress.virtual_gpu.checks import happens_before, synchronization
 from gpuregress.virtual_gpu.checks.race_rules import RaceRules
 from gpuregress.virtual_gpu.checks.shadow_cells import READ, WRITE, CellAccess, has_flags, load_word, region_row

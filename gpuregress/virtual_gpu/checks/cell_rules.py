@@ -13,10 +13,9 @@ from llvmlite import ir
 
 from gpuregress.gpu.records import replace
 from gpuregress.virtual_gpu.builder.address_resolution import field
-from gpuregress.virtual_gpu.builder.python_calls import raw_call
-from gpuregress.virtual_gpu.builder.structured import Cell, at, i32, i64, open_function
+from gpuregress.virtual_gpu.builder.services import raw_call
+from gpuregress.virtual_gpu.builder.structured import I1, I64, POINTER, Cell, at, i32, i64, open_function
 from gpuregress.virtual_gpu.builder.translation_unit import Unit
-from gpuregress.virtual_gpu.builder.types import I1, I64, POINTER
 from gpuregress.virtual_gpu.checks.access_lists import AccessLists, each_lane, opened
 from gpuregress.virtual_gpu.checks.happens_before import HappensBefore
 from gpuregress.virtual_gpu.checks.shadow_cells import (

@@ -10,9 +10,21 @@ from __future__ import annotations
 from llvmlite import ir
 
 from gpuregress.virtual_gpu.builder.address_resolution import field
-from gpuregress.virtual_gpu.builder.structured import Cell, at, counted, element, i32, i64, open_function, while_nonzero
+from gpuregress.virtual_gpu.builder.structured import (
+    I1,
+    I32,
+    I64,
+    POINTER,
+    Cell,
+    at,
+    counted,
+    element,
+    i32,
+    i64,
+    open_function,
+    while_nonzero,
+)
 from gpuregress.virtual_gpu.builder.translation_unit import Unit
-from gpuregress.virtual_gpu.builder.types import I1, I32, I64, POINTER
 from gpuregress.virtual_gpu.checks.shadow_cells import CLUSTER, ShadowPlace, load_word, subroutine
 from gpuregress.virtual_gpu.runtime.checks import layout
 

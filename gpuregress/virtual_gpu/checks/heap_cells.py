@@ -9,10 +9,9 @@ from __future__ import annotations
 from llvmlite import ir
 
 from gpuregress.virtual_gpu.builder.address_resolution import field
-from gpuregress.virtual_gpu.builder.heap.records import Record, place
-from gpuregress.virtual_gpu.builder.structured import at, i64, open_function
+from gpuregress.virtual_gpu.builder.heap import Record, place
+from gpuregress.virtual_gpu.builder.structured import I64, POINTER, at, i64, open_function
 from gpuregress.virtual_gpu.builder.translation_unit import Unit
-from gpuregress.virtual_gpu.builder.types import I64, POINTER
 from gpuregress.virtual_gpu.checks.shadow_cells import subroutine
 from gpuregress.virtual_gpu.ptx.tree import Call, Function, Symbol
 from gpuregress.virtual_gpu.runtime.checks import layout

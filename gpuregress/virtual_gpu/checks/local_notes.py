@@ -12,8 +12,7 @@ from collections.abc import Iterable
 from llvmlite import ir
 
 from gpuregress.virtual_gpu.builder.services import Services
-from gpuregress.virtual_gpu.builder.structured import at, i64, open_function
-from gpuregress.virtual_gpu.builder.types import I1, I64, POINTER
+from gpuregress.virtual_gpu.builder.structured import I1, I64, POINTER, at, i64, open_function
 from gpuregress.virtual_gpu.checks.access_notes import AccessNote, epoch_of, rules
 from gpuregress.virtual_gpu.checks.shadow_cells import ShadowPlace
 from gpuregress.virtual_gpu.ptx.tree import Function

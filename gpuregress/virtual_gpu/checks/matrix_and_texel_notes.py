@@ -9,11 +9,19 @@ from __future__ import annotations
 from llvmlite import ir
 
 from gpuregress.virtual_gpu.builder.address_resolution import field
-from gpuregress.virtual_gpu.builder.python_calls import raw_call
-from gpuregress.virtual_gpu.builder.services import Services
-from gpuregress.virtual_gpu.builder.structured import at, counted, element, entry_alloca, i64, open_function
+from gpuregress.virtual_gpu.builder.services import Services, raw_call
+from gpuregress.virtual_gpu.builder.structured import (
+    I32,
+    I64,
+    POINTER,
+    at,
+    counted,
+    element,
+    entry_alloca,
+    i64,
+    open_function,
+)
 from gpuregress.virtual_gpu.builder.threads import linear_thread
-from gpuregress.virtual_gpu.builder.types import I32, I64, POINTER
 from gpuregress.virtual_gpu.checks.access_notes import AccessNote, begin_epoch, epoch_of, rules
 from gpuregress.virtual_gpu.checks.race_rules import RaceRules
 from gpuregress.virtual_gpu.checks.shadow_cells import READ, CellAccess, load_word

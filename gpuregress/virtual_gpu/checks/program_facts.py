@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from gpuregress.virtual_gpu.analysis import effects
 from gpuregress.virtual_gpu.analysis.control_flow_graph import ControlFlowGraph
 from gpuregress.virtual_gpu.analysis.pointers import PointerProvenance, PointsTo
-from gpuregress.virtual_gpu.ptx.modifiers import is_synchronizing, lanes, space_of, type_of
+from gpuregress.virtual_gpu.ptx.modifiers import INDEX_BITS, is_synchronizing, lanes, size, space_of, type_of
 from gpuregress.virtual_gpu.ptx.opcode_table import MemoryEffect, Wait, info
 from gpuregress.virtual_gpu.ptx.tree import (
     Address,
@@ -21,7 +21,6 @@ from gpuregress.virtual_gpu.ptx.tree import (
     Symbol,
     TextureAddress,
 )
-from gpuregress.virtual_gpu.ptx.types import INDEX_BITS, size
 from gpuregress.virtual_gpu.runtime.bulk_forms import form_of
 from gpuregress.virtual_gpu.runtime.checks.layout import CLOCKS
 from gpuregress.virtual_gpu.runtime.machine_layout import SYSTEM_CALLS

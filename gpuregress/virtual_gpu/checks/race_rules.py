@@ -12,9 +12,8 @@ from llvmlite import ir
 
 from gpuregress.gpu.records import Record, replace
 from gpuregress.virtual_gpu.builder.address_resolution import field
-from gpuregress.virtual_gpu.builder.structured import Cell, at, counted, i64, open_function
+from gpuregress.virtual_gpu.builder.structured import I1, I64, POINTER, Cell, at, counted, i64, open_function
 from gpuregress.virtual_gpu.builder.translation_unit import Unit
-from gpuregress.virtual_gpu.builder.types import I1, I64, POINTER
 from gpuregress.virtual_gpu.checks import heap_cells
 from gpuregress.virtual_gpu.checks.cell_rules import CellRules
 from gpuregress.virtual_gpu.checks.shadow_cells import (

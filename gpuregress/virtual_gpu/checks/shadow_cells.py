@@ -6,8 +6,7 @@ from llvmlite import ir
 
 from gpuregress.gpu.records import Record, replace
 from gpuregress.virtual_gpu.builder.address_resolution import field
-from gpuregress.virtual_gpu.builder.structured import at, element, i64
-from gpuregress.virtual_gpu.builder.types import I64, POINTER
+from gpuregress.virtual_gpu.builder.structured import I64, POINTER, at, element, i64
 from gpuregress.virtual_gpu.runtime.checks import layout
 from gpuregress.virtual_gpu.runtime.machine_layout import CLUSTER_SHIFT, GATHER, REGION_SHIFT, SLOT_BITS
 

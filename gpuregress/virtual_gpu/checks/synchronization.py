@@ -10,11 +10,22 @@ from __future__ import annotations
 from llvmlite import ir
 
 from gpuregress.virtual_gpu.builder.address_resolution import field
-from gpuregress.virtual_gpu.builder.python_calls import raw_call
-from gpuregress.virtual_gpu.builder.structured import Cell, at, counted, element, i32, i64, open_function
-from gpuregress.virtual_gpu.builder.thread_context import row
+from gpuregress.virtual_gpu.builder.services import raw_call
+from gpuregress.virtual_gpu.builder.structured import (
+    I1,
+    I32,
+    I64,
+    POINTER,
+    Cell,
+    at,
+    counted,
+    element,
+    i32,
+    i64,
+    open_function,
+)
+from gpuregress.virtual_gpu.builder.threads import row
 from gpuregress.virtual_gpu.builder.translation_unit import Unit
-from gpuregress.virtual_gpu.builder.types import I1, I32, I64, POINTER
 from gpuregress.virtual_gpu.checks.shadow_cells import subroutine
 from gpuregress.virtual_gpu.runtime.checks import layout
 from gpuregress.virtual_gpu.runtime.machine_layout import BARRIERS, CHECK_MASK, CHECK_ORDER, DEPARTED, DONE

@@ -1,23 +1,50 @@
-"""Checks of the PTX assembler: sizes, targets and operands that ptxas refuses.
-
-A kernel that no GPU can load does not run here either. `ptx.targets` states which architecture an instruction needs.
-"""
+"""Checks that an assembler makes of PTX: forms, architectures, memory."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
-from gpuregress.gpu.architecture_names import number
-from gpuregress.gpu.architectures import SM_90
+from gpuregress.gpu.architectures import ARCHITECTURES, SM_90, number
 from gpuregress.gpu.demangle import demangle
 from gpuregress.gpu.errors import CompileError, InfeasibleSource
 from gpuregress.virtual_gpu.analysis.effects import reads
 from gpuregress.virtual_gpu.analysis.module_facts import names_used
-from gpuregress.virtual_gpu.builder.frame import lay_out
-from gpuregress.virtual_gpu.builder.translation_unit import byte_size, where
+from gpuregress.virtual_gpu.builder.translation_unit import byte_size, lay_out, where
 from gpuregress.virtual_gpu.ptx.opcode_table import MemoryEffect, Wait, info
-from gpuregress.virtual_gpu.ptx.targets import needed_target, supports
 from gpuregress.virtual_gpu.ptx.tree import Function, Instruction, Integer, MaskedSymbol, Module, Symbol, Variable
+
+# --- architectures that a form needs ----------------------------------------------------------------------------------
+
+
+_FORMS = {row.name: re.compile(row.forms) for row in ARCHITECTURES if row.forms}
+_REGISTERS = {row.name: re.compile(row.special_registers) for row in ARCHITECTURES if row.special_registers}
+
+
+def supports(target: str, needed: str) -> bool:
+    """Whether code for `target` may use what `needed` introduced; `sm_90a` stands for itself alone."""
+    return target == needed if needed[-1].isalpha() else number(target) >= number(needed)
+
+
+def needed_target(instruction: Instruction, registers: tuple[str, ...]) -> str:
+    """The first architecture that has an instruction; "" where all have it.
+
+    Args:
+        instruction: any.
+        registers: the names of the registers that it reads.
+    """
+    mnemonic = instruction.mnemonic
+    needed = [info(instruction).since]
+    needed += [target for target, pattern in _FORMS.items() if pattern.search(mnemonic)]
+    needed += [target for target, pattern in _REGISTERS.items() if any(map(pattern.match, registers))]
+    return max(needed, key=number)
+
+
+# --- checks -----------------------------------------------------------------------------------------------------------
+# Checks of the PTX assembler: sizes, targets and operands that ptxas refuses.
+#
+# A kernel that no GPU can load does not run here either.
+
 
 _MOST_TOLD = 5
 _CLUSTER_DIRECTIVES = frozenset(["reqnctapercluster", "explicitcluster", "maxclusterrank"])

@@ -1,13 +1,10 @@
-"""Compilation of one kernel to `i32 kernel(machine)`, which runs its blocks and their threads.
-
-Where threads never wait for each other, or always all at the same instruction, `lockstep` builds plain loops over the
-block's threads. Otherwise `passes` keeps track of the position of each thread.
-"""
+"""Builder of a kernel: the function that runs a launch's blocks."""
 
 from __future__ import annotations
 
 import json
 import math
+import platform
 
 from llvmlite import ir
 
@@ -28,13 +25,10 @@ from gpuregress.virtual_gpu.analysis.module_facts import (
 )
 from gpuregress.virtual_gpu.analysis.uniformity import Uniformity
 from gpuregress.virtual_gpu.builder.address_resolution import field, is_stopped, set_field
-from gpuregress.virtual_gpu.builder.floating_point_environment import wrap
-from gpuregress.virtual_gpu.builder.python_calls import raw_call
-from gpuregress.virtual_gpu.builder.services import Watched
-from gpuregress.virtual_gpu.builder.structured import Cell, at, counted, i32, i64
+from gpuregress.virtual_gpu.builder.services import Watched, raw_call
+from gpuregress.virtual_gpu.builder.structured import I32, I64, POINTER, Cell, at, counted, i32, i64
 from gpuregress.virtual_gpu.builder.threads import dimension
 from gpuregress.virtual_gpu.builder.translation_unit import Unit, byte_size, has_local_gaps, where
-from gpuregress.virtual_gpu.builder.types import I32, I64
 from gpuregress.virtual_gpu.checks.program_facts import meets_in_part, unwatched, written_buffers
 from gpuregress.virtual_gpu.checks.synchronization import begin_turn
 from gpuregress.virtual_gpu.functions.kernel_body import Body
@@ -55,6 +49,69 @@ from gpuregress.virtual_gpu.schedule.lockstep import Lockstep
 from gpuregress.virtual_gpu.schedule.passes import Passes
 from gpuregress.virtual_gpu.schedule.schedule_base import BlockSchedule
 from gpuregress.virtual_gpu.schedule.warp_steps import with_warp_steps
+
+# --- floating-point environment ---------------------------------------------------------------------------------------
+
+
+_X86 = ("x86_64", "AMD64", "i386", "i686")
+_ARM = ("aarch64", "arm64")
+_MXCSR_DEFAULT = 0x1F80
+"""All exceptions masked, round to nearest, no FTZ, no DAZ (Intel SDM volume 1, 10.2.3)."""
+
+
+def wrap(module: ir.Module, body: ir.Function, symbol: str) -> ir.Function:
+    """Build `i32 symbol(machine)`, which calls `body(machine)` under the default settings."""
+    body.linkage = "internal"
+    body.attributes.add("noinline")
+    function = ir.Function(module, body.function_type, symbol)
+    b = ir.IRBuilder(function.append_basic_block("entry"))
+    machine = platform.machine()
+    if machine in _X86:
+        status = _under_mxcsr(module, b, body, function)
+    elif machine in _ARM:
+        status = _under_fpcr(module, b, body, function)
+    else:
+        status = b.call(body, function.args)
+    b.ret(status)
+    return function
+
+
+def _declared(module: ir.Module, name: str, type_: ir.FunctionType) -> ir.Function:
+    declared = module.globals.get(name)
+    return declared if declared is not None else ir.Function(module, type_, name)
+
+
+def _under_mxcsr(module: ir.Module, b: ir.IRBuilder, body: ir.Function, function: ir.Function) -> ir.Value:
+    type_ = ir.FunctionType(ir.VoidType(), (POINTER,))
+    store = _declared(module, "llvm.x86.sse.stmxcsr", type_)
+    load = _declared(module, "llvm.x86.sse.ldmxcsr", type_)
+    slots = [b.alloca(I32) for _ in range(2)]
+    for slot in slots:
+        slot.type = POINTER
+    b.call(store, (slots[0],))
+    b.store(i32(_MXCSR_DEFAULT), slots[1])
+    b.call(load, (slots[1],))
+    status = b.call(body, function.args)
+    b.call(load, (slots[0],))
+    return status
+
+
+def _under_fpcr(module: ir.Module, b: ir.IRBuilder, body: ir.Function, function: ir.Function) -> ir.Value:
+    get = _declared(module, "llvm.aarch64.get.fpcr", ir.FunctionType(I64, ()))
+    put = _declared(module, "llvm.aarch64.set.fpcr", ir.FunctionType(ir.VoidType(), (I64,)))
+    before = b.call(get, ())
+    b.call(put, (i64(0),))
+    status = b.call(body, function.args)
+    b.call(put, (before,))
+    return status
+
+
+# --- kernels ----------------------------------------------------------------------------------------------------------
+# Compilation of one kernel to `i32 kernel(machine)`, which runs its blocks and their threads.
+#
+# Where threads never wait for each other, or always all at the same instruction, `lockstep` builds plain loops over the
+# block's threads. Otherwise `passes` keeps track of the position of each thread.
+
 
 LOCKSTEP = True
 """Whether kernels that are proven to be in lockstep are built so; tests compare them with the other way."""

@@ -9,8 +9,7 @@ from itertools import pairwise
 from gpuregress.gpu.errors import DeviceError, UnsupportedError
 from gpuregress.gpu.records import replace
 from gpuregress.virtual_gpu.analysis.module_facts import check_cluster
-from gpuregress.virtual_gpu.builder.initializers import variable_facts
-from gpuregress.virtual_gpu.builder.translation_unit import Unit, byte_size
+from gpuregress.virtual_gpu.builder.translation_unit import Unit, byte_size, variable_facts
 from gpuregress.virtual_gpu.checks import local_notes
 from gpuregress.virtual_gpu.checks.dead_loads import with_guarded_loads
 from gpuregress.virtual_gpu.checks.heap_cells import allocates
@@ -26,14 +25,13 @@ from gpuregress.virtual_gpu.compilation.assembler_checks import check, constant_
 from gpuregress.virtual_gpu.compilation.kernel import build_kernel
 from gpuregress.virtual_gpu.functions.device_function import build_device_function, with_device_runtime
 from gpuregress.virtual_gpu.functions.inlining import inlined
-from gpuregress.virtual_gpu.isa.arithmetic.constant_divisors import with_constant_divisors
-from gpuregress.virtual_gpu.isa.matrix.mma_batches import with_batches
+from gpuregress.virtual_gpu.isa.arithmetic.integer import with_constant_divisors
+from gpuregress.virtual_gpu.isa.matrix.mma import with_batches
 from gpuregress.virtual_gpu.isa.matrix.wgmma_results import with_results
-from gpuregress.virtual_gpu.isa.memory.dynamic_stack import with_stack
-from gpuregress.virtual_gpu.isa.memory.variadic_arguments import with_addresses
-from gpuregress.virtual_gpu.isa.shadow.shadow_pass import with_shadows
-from gpuregress.virtual_gpu.isa.warp.aligned_barriers import with_warp_barriers
-from gpuregress.virtual_gpu.ptx.errors import NOT_UNDERSTOOD, not_understood
+from gpuregress.virtual_gpu.isa.memory.stack import with_addresses, with_stack
+from gpuregress.virtual_gpu.isa.shadow_pass import with_shadows
+from gpuregress.virtual_gpu.isa.warp_barriers import with_warp_barriers
+from gpuregress.virtual_gpu.ptx.modifiers import NOT_UNDERSTOOD, not_understood
 from gpuregress.virtual_gpu.ptx.parser import parse
 from gpuregress.virtual_gpu.ptx.tree import Module
 from gpuregress.virtual_gpu.runtime import llvm_backend

@@ -9,10 +9,9 @@ from llvmlite import ir
 from gpuregress.virtual_gpu.analysis.control_flow_graph import ControlFlowGraph
 from gpuregress.virtual_gpu.builder.region_bounds import MachineView
 from gpuregress.virtual_gpu.builder.services import Services
-from gpuregress.virtual_gpu.builder.structured import Cell, at, i32, i64
+from gpuregress.virtual_gpu.builder.structured import I32, I64, Cell, at, convert, i32, i64
 from gpuregress.virtual_gpu.builder.threads import Thread, linear_thread
 from gpuregress.virtual_gpu.builder.translation_unit import Unit
-from gpuregress.virtual_gpu.builder.types import I32, I64, convert
 from gpuregress.virtual_gpu.counters.conditions import (
     BranchCondition,
     CountedLoop,
@@ -24,9 +23,9 @@ from gpuregress.virtual_gpu.counters.conditions import (
     plan_loops,
 )
 from gpuregress.virtual_gpu.counters.traces import Traces, source_places
+from gpuregress.virtual_gpu.ptx.modifiers import is_signed
 from gpuregress.virtual_gpu.ptx.opcode_table import Control, Wait, info
 from gpuregress.virtual_gpu.ptx.tree import Call, Instruction, Label
-from gpuregress.virtual_gpu.ptx.types import is_signed
 from gpuregress.virtual_gpu.runtime.probe_sites import Lines, ProbeKind
 
 

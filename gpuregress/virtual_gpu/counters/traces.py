@@ -6,19 +6,16 @@ from llvmlite import ir
 
 from gpuregress.virtual_gpu.analysis.control_flow_graph import ControlFlowGraph
 from gpuregress.virtual_gpu.builder.address_resolution import field, in_space, set_field
-from gpuregress.virtual_gpu.builder.python_calls import raw_call
 from gpuregress.virtual_gpu.builder.region_bounds import MachineView
-from gpuregress.virtual_gpu.builder.services import Services
-from gpuregress.virtual_gpu.builder.structured import Cell, at, i64
+from gpuregress.virtual_gpu.builder.services import Services, raw_call
+from gpuregress.virtual_gpu.builder.structured import I64, POINTER, Cell, at, i64
 from gpuregress.virtual_gpu.builder.translation_unit import Unit
-from gpuregress.virtual_gpu.builder.types import I64, POINTER
 from gpuregress.virtual_gpu.counters.conditions import CountedLoop
-from gpuregress.virtual_gpu.isa.matrix.mma_batches import instruction_count
+from gpuregress.virtual_gpu.isa.matrix.mma import instruction_count
 from gpuregress.virtual_gpu.isa.memory.load_store import generic_address
-from gpuregress.virtual_gpu.ptx.modifiers import lanes, space_of, type_of
+from gpuregress.virtual_gpu.ptx.modifiers import lanes, size, space_of, type_of
 from gpuregress.virtual_gpu.ptx.opcode_table import Control, MemoryEffect, Wait, info
 from gpuregress.virtual_gpu.ptx.tree import Address, Call, Instruction, Integer, Register
-from gpuregress.virtual_gpu.ptx.types import size
 from gpuregress.virtual_gpu.runtime.machine_layout import CLUSTER_SHIFT, SHARED_WINDOW, TRACE_FLUSH, TRACE_FULL
 from gpuregress.virtual_gpu.runtime.probe_sites import OTHER_BLOCK, Access, Stretch, TracedAccess, TracedInstruction
 
@@ -42,13 +39,13 @@ def instruction_class(statement: Instruction | Call) -> str:
     if facts.family.startswith("matrix."):
         is_product = "mma" in (opcode, *statement.modifiers[:1]) or "mma_async" in statement.modifiers
         return "tensor" if is_product else "barrier" if opcode == "wgmma" else _memory(statement)
-    if facts.family.startswith("texture."):
+    if facts.family.startswith("texture"):
         return "texture"
     if opcode == "bar" and statement.modifiers[:1] == ("warp",):
         return "warp"
     if opcode in ("bar", "barrier", "mbarrier", "fence", "membar") or facts.wait in (Wait.BLOCK, Wait.CLUSTER):
         return "barrier"
-    if facts.family.startswith("warp."):
+    if facts.family.startswith("warp_"):
         return "warp"
     if facts.memory is not MemoryEffect.NONE:
         return _memory(statement)
@@ -270,7 +267,7 @@ def _uncounted(item: Instruction | Call) -> str:
     if not isinstance(item, Instruction):
         return ""
     words, family = (item.opcode, *item.modifiers), info(item).family
-    if family.startswith("texture.") and info(item).memory is not MemoryEffect.NONE:
+    if family.startswith("texture") and info(item).memory is not MemoryEffect.NONE:
         return "accesses of textures and surfaces"
     if words[:2] == ("wgmma", "mma_async"):
         return "matrices that wgmma reads from shared memory"

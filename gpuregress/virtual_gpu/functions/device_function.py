@@ -13,13 +13,12 @@ from gpuregress.virtual_gpu.analysis.liveness import AtWait
 from gpuregress.virtual_gpu.builder.address_resolution import set_field
 from gpuregress.virtual_gpu.builder.region_bounds import MachineView
 from gpuregress.virtual_gpu.builder.services import Services
-from gpuregress.virtual_gpu.builder.structured import at, i32, i64, open_function
+from gpuregress.virtual_gpu.builder.structured import I64, at, i32, i64, open_function
 from gpuregress.virtual_gpu.builder.threads import THREAD_FIELDS, CalledThread
 from gpuregress.virtual_gpu.builder.translation_unit import Unit
-from gpuregress.virtual_gpu.builder.types import I64
 from gpuregress.virtual_gpu.checks.access_notes import begin_epoch
 from gpuregress.virtual_gpu.functions.function_lowering import FunctionEmitter
-from gpuregress.virtual_gpu.isa.control.calls import EXITED, FAULTED, MOST_CALLS, RETURNED
+from gpuregress.virtual_gpu.isa.branches import EXITED, FAULTED, MOST_CALLS, RETURNED
 from gpuregress.virtual_gpu.ptx.parser import parse
 from gpuregress.virtual_gpu.ptx.tree import Function, Label, Module
 from gpuregress.virtual_gpu.runtime.machine_layout import FAULT_STACK, LOCAL_START

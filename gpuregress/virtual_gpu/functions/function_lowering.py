@@ -11,29 +11,23 @@ from gpuregress.virtual_gpu.analysis.control_flow_graph import ControlFlowGraph
 from gpuregress.virtual_gpu.analysis.effects import CARRY
 from gpuregress.virtual_gpu.analysis.liveness import AtWait
 from gpuregress.virtual_gpu.analysis.pointers import PointerProvenance
-from gpuregress.virtual_gpu.builder import types
+from gpuregress.virtual_gpu.builder import structured
 from gpuregress.virtual_gpu.builder.address_resolution import field, is_stopped, set_field
 from gpuregress.virtual_gpu.builder.emit import Build
-from gpuregress.virtual_gpu.builder.frame import Frame
 from gpuregress.virtual_gpu.builder.region_bounds import MachineView, RegionBounds
-from gpuregress.virtual_gpu.builder.services import Exits, Proven, Watched
-from gpuregress.virtual_gpu.builder.structured import Cell, at, entry_alloca, i64
-from gpuregress.virtual_gpu.builder.symbols import symbol_value
-from gpuregress.virtual_gpu.builder.thread_context import YIELD
-from gpuregress.virtual_gpu.builder.threads import Thread
-from gpuregress.virtual_gpu.builder.translation_unit import Unit
-from gpuregress.virtual_gpu.builder.types import I1, POINTER, convert, llvm_type
+from gpuregress.virtual_gpu.builder.services import Exits, Proven, Watched, symbol_value
+from gpuregress.virtual_gpu.builder.structured import I1, POINTER, Cell, at, convert, entry_alloca, i64, llvm_type
+from gpuregress.virtual_gpu.builder.threads import YIELD, Thread
+from gpuregress.virtual_gpu.builder.translation_unit import Frame, Unit
 from gpuregress.virtual_gpu.checks import local_notes
 from gpuregress.virtual_gpu.counters.probes import Probes
 from gpuregress.virtual_gpu.functions.register_values import Known, RegisterValues, local_registers
-from gpuregress.virtual_gpu.isa.control.calls import lower_call
-from gpuregress.virtual_gpu.isa.control.special_registers import special_register
+from gpuregress.virtual_gpu.isa.branches import lower_call
 from gpuregress.virtual_gpu.isa.lowering_table import lowering
-from gpuregress.virtual_gpu.isa.matrix.mma_batches import instruction_count
-from gpuregress.virtual_gpu.isa.memory.lane_exchange import watch
-from gpuregress.virtual_gpu.isa.memory.load_store import MemoryAccess, access_site
-from gpuregress.virtual_gpu.ptx.errors import unsupported
-from gpuregress.virtual_gpu.ptx.modifiers import space_of
+from gpuregress.virtual_gpu.isa.matrix.mma import instruction_count
+from gpuregress.virtual_gpu.isa.memory.load_store import MemoryAccess, access_site, watch
+from gpuregress.virtual_gpu.isa.special_registers import special_register
+from gpuregress.virtual_gpu.ptx.modifiers import is_signed, space_of, unsupported
 from gpuregress.virtual_gpu.ptx.opcode_table import Control, Wait, info
 from gpuregress.virtual_gpu.ptx.tree import (
     Address,
@@ -50,7 +44,6 @@ from gpuregress.virtual_gpu.ptx.tree import (
     Statement,
     Symbol,
 )
-from gpuregress.virtual_gpu.ptx.types import is_signed
 from gpuregress.virtual_gpu.runtime.machine_layout import DEPARTED, FAULT_LOOP
 
 # --- instruction counter ----------------------------------------------------------------------------------------------
@@ -165,7 +158,7 @@ class FunctionEmitter:
         self.detours: dict[tuple[int, int], Callable[[ir.Block], ir.Block]] = {}
         self.watched = Watched()
         self.whole_warp: frozenset[int] = frozenset()
-        self.epoch = None if unit.granules is None else entry_alloca(view.entry.function, types.I64)
+        self.epoch = None if unit.granules is None else entry_alloca(view.entry.function, structured.I64)
         self._blocks: dict[int, ir.Block] = {}
         self._pending: list[int] = []
         self._fault_block: ir.Block | None = None
@@ -224,7 +217,7 @@ class FunctionEmitter:
         if isinstance(operand, Register):
             return convert(self.builder, self._register(operand.name), type_, signed=is_signed(type_name))
         if isinstance(operand, Integer | Float):
-            return types.constant(operand, type_)
+            return structured.constant(operand, type_)
         if isinstance(operand, Negated):
             return self.builder.not_(self._register(operand.operand.name))
         if isinstance(operand, Symbol):

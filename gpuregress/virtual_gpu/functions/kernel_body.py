@@ -7,11 +7,9 @@ from llvmlite import ir
 from gpuregress.virtual_gpu.analysis.module_facts import is_clustered, uses_grid_barrier
 from gpuregress.virtual_gpu.builder.address_resolution import set_field
 from gpuregress.virtual_gpu.builder.region_bounds import MachineView
-from gpuregress.virtual_gpu.builder.structured import Cell, at, entry_alloca, i64, open_function
-from gpuregress.virtual_gpu.builder.thread_context import Slots
-from gpuregress.virtual_gpu.builder.threads import COORDINATES, THREAD_TYPE, LoopThread
+from gpuregress.virtual_gpu.builder.structured import I32, I64, POINTER, Cell, at, entry_alloca, i64, open_function
+from gpuregress.virtual_gpu.builder.threads import COORDINATES, THREAD_TYPE, LoopThread, Slots
 from gpuregress.virtual_gpu.builder.translation_unit import Unit, has_local_gaps
-from gpuregress.virtual_gpu.builder.types import I32, I64, POINTER
 from gpuregress.virtual_gpu.checks.access_notes import begin_epoch
 from gpuregress.virtual_gpu.functions.function_lowering import FunctionEmitter
 from gpuregress.virtual_gpu.ptx.modifiers import space_of

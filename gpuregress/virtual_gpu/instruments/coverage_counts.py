@@ -9,8 +9,15 @@ import numpy as np
 import numpy.typing as npt
 
 from gpuregress.gpu.base import LaunchReport
-from gpuregress.gpu.coverage import BoundCount, BranchCount, Coverage, FileCoverage, LoopCount, merged
-from gpuregress.gpu.instruments import Instruments
+from gpuregress.gpu.instruments import (
+    BoundCount,
+    BranchCount,
+    Coverage,
+    FileCoverage,
+    Instruments,
+    LoopCount,
+    merged_coverage,
+)
 from gpuregress.gpu.records import replace
 from gpuregress.virtual_gpu.instruments.launch_instrument import InstrumentedLaunch, LaunchInstrument
 from gpuregress.virtual_gpu.runtime.probe_sites import COUNTERS, ProbeSite
@@ -43,7 +50,7 @@ def take(sites: Sequence[ProbeSite], counters: Values) -> Coverage | None:
             parts.append(Coverage((_one(site, counts, whole, copies[_loop(site)]),)))
     for (path, line), count in lines.items():
         parts.append(Coverage((FileCoverage(path, ((line, count),)),)))
-    return merged(parts)
+    return merged_coverage(parts)
 
 
 def _place(site: ProbeSite) -> tuple[str, int, int]:

@@ -10,8 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gpuregress.gpu.base import LaunchReport
-from gpuregress.gpu.costs import Costs, InstructionCost
-from gpuregress.gpu.instruments import Instruments
+from gpuregress.gpu.instruments import Costs, InstructionCost, Instruments
 from gpuregress.gpu.records import Record, replace
 from gpuregress.virtual_gpu.instruments.launch_instrument import InstrumentedLaunch, LaunchInstrument
 from gpuregress.virtual_gpu.runtime.machine_layout import (

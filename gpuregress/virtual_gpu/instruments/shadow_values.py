@@ -7,9 +7,8 @@ from collections.abc import Collection, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from gpuregress.gpu.accuracy import Place, RoundingSite
 from gpuregress.gpu.base import LaunchReport, Shadow
-from gpuregress.gpu.instruments import Instruments
+from gpuregress.gpu.instruments import Instruments, Place, RoundingSite
 from gpuregress.gpu.records import replace
 from gpuregress.virtual_gpu.instruments.launch_instrument import InstrumentedLaunch, LaunchInstrument
 from gpuregress.virtual_gpu.runtime.machine_layout import SHADOW_SIZE_SHIFT

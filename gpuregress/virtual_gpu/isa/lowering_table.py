@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import Any
 
 from gpuregress.virtual_gpu.ptx import opcode_table
-from gpuregress.virtual_gpu.ptx.errors import unsupported
+from gpuregress.virtual_gpu.ptx.modifiers import unsupported
 from gpuregress.virtual_gpu.ptx.tree import Instruction
 
 Lowering = Callable[[Any, Instruction], None]

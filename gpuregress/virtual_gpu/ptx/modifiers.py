@@ -1,10 +1,82 @@
-"""Modifiers of an instruction: type, state space, vector width, rounding, memory ordering."""
+"""Modifiers of an instruction, the sizes of PTX types, and the errors about forms that are not there."""
 
 from __future__ import annotations
 
-from gpuregress.virtual_gpu.ptx.errors import unsupported
-from gpuregress.virtual_gpu.ptx.tree import Instruction
-from gpuregress.virtual_gpu.ptx.types import is_type
+import traceback
+
+from gpuregress.gpu.errors import UnsupportedError
+from gpuregress.virtual_gpu.ptx.tree import Call, Instruction
+
+# --- types ------------------------------------------------------------------------------------------------------------
+
+
+BITS = {
+    "pred": 1,
+    **dict.fromkeys(("s4", "u4"), 4),
+    **dict.fromkeys(("b8", "s8", "u8", "e4m3", "e5m2"), 8),
+    **dict.fromkeys(("b16", "s16", "u16", "f16", "bf16", "e4m3x2", "e5m2x2"), 16),
+    **dict.fromkeys(("b32", "s32", "u32", "f32", "f16x2", "bf16x2", "s16x2", "u16x2", "tf32"), 32),
+    **dict.fromkeys(("b64", "s64", "u64", "f64", "f32x2"), 64),
+    **dict.fromkeys(("texref", "samplerref", "surfref"), 64),
+    "b128": 128,
+}
+"""Type → bits of a register that holds it."""
+INDEX_BITS = {name: bits for name, bits in BITS.items() if name[0] in "bsu" and name[1:] in {"32", "64"}}
+"""The types of addresses and indices, which the analyses follow → bits."""
+HALVES = frozenset(["f16", "f16x2", "bf16", "bf16x2"])
+FLOATS = HALVES | {"f32", "f64"}
+
+
+def is_type(name: str) -> bool:
+    """Whether a modifier names a type."""
+    return name in BITS
+
+
+def size(name: str) -> int:
+    """The bytes of a type in memory.
+
+    Raises:
+        KeyError: no such type.
+    """
+    return max(1, BITS[name] // 8)
+
+
+def is_signed(name: str) -> bool:
+    """Whether a type is a signed integer, or a pair of them: widening copies its sign."""
+    return name.startswith("s")
+
+
+# --- errors -----------------------------------------------------------------------------------------------------------
+# Errors about PTX that the CPU device cannot translate.
+
+
+NOT_UNDERSTOOD = (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError, RecursionError)
+"""What a pass raises for operands that it does not expect. Only the assembler knows all forms of every instruction."""
+
+
+def unsupported(instruction: Instruction, why: str = "") -> UnsupportedError:
+    """The error for an unsupported instruction, or form of one."""
+    where = str(instruction.source) if instruction.source else f"PTX line {instruction.ptx_line}"
+    reason = f": {why}" if why else ""
+    return UnsupportedError(f"{instruction.mnemonic} at {where} is not supported by the cpu device{reason}")
+
+
+def not_understood(error: BaseException) -> UnsupportedError:
+    """The error for the statement that a pass had in hand when it raised one of `NOT_UNDERSTOOD`."""
+    held: Instruction | Call | None = None
+    for frame, _ in traceback.walk_tb(error.__traceback__):
+        statements = (value for value in frame.f_locals.values() if isinstance(value, Instruction | Call))
+        held = next(statements, held)
+    if held is None:
+        return UnsupportedError(f"this PTX is not understood by the cpu device: {type(error).__name__}: {error}")
+    if isinstance(held, Call):
+        held = Instruction("call", (), (), None, held.ptx_line, held.source)
+    return unsupported(held, f"its form is not understood ({type(error).__name__}: {error})")
+
+
+# --- modifiers --------------------------------------------------------------------------------------------------------
+# Modifiers of an instruction: type, state space, vector width, rounding, memory ordering.
+
 
 SPACES = ("global", "shared", "local", "const", "param")
 ROUNDINGS = ("rn", "rz", "rm", "rp")

@@ -152,19 +152,15 @@ UNKNOWN = OpcodeInfo("", ResultKind.VARYING, memory=MemoryEffect.UPDATE, crosses
 """An opcode without a row."""
 
 _NONE, _PURE, _VARYING = ResultKind.NONE, ResultKind.PURE, ResultKind.VARYING
-_MOVE = OpcodeInfo(
-    "control.special_registers", _PURE, Arithmetic.COPY, pointer_operands=(1,), is_cheap=True, vectorizes=True
-)
+_MOVE = OpcodeInfo("special_registers", _PURE, Arithmetic.COPY, pointer_operands=(1,), is_cheap=True, vectorizes=True)
 _BY_TYPE = OpcodeInfo("arithmetic.by_type", _PURE, vectorizes=True)
 _SUM = replace(_BY_TYPE, pointer_operands=(1, 2), is_cheap=True)
-_LOGIC = OpcodeInfo("arithmetic.logic", _PURE, is_cheap=True, vectorizes=True)
-_FIELD = OpcodeInfo("arithmetic.bitfield", _PURE, vectorizes=True)
-_RANK = OpcodeInfo("warp.clusters", _VARYING, crosses_blocks=True, since="sm_90")
+_LOGIC = OpcodeInfo("arithmetic.bits", _PURE, is_cheap=True, vectorizes=True)
+_FIELD = OpcodeInfo("arithmetic.bits", _PURE, vectorizes=True)
+_RANK = OpcodeInfo("warp_barriers", _VARYING, crosses_blocks=True, since="sm_90")
 _SHARED_UPDATE = OpcodeInfo("memory.mbarrier", _NONE, memory=MemoryEffect.UPDATE, space="shared", since="sm_80")
 _MBARRIER = replace(_SHARED_UPDATE, observes_threads=True, crosses_blocks=True)
-_TENSOR_MAP = OpcodeInfo(
-    "memory.tensor_map_fields", _NONE, memory=MemoryEffect.UPDATE, crosses_blocks=True, since="sm_90"
-)
+_TENSOR_MAP = OpcodeInfo("memory.async_copy", _NONE, memory=MemoryEffect.UPDATE, crosses_blocks=True, since="sm_90")
 _MATRICES = OpcodeInfo("matrix.matrix_moves", _VARYING, wait=Wait.WARP, exchange=Exchange.MATRICES, is_aligned=True)
 _PRODUCT = replace(_MATRICES, operands_in_context=True, results_in_context=True)
 ROWS: dict[str, OpcodeInfo] = {
@@ -180,7 +176,7 @@ ROWS: dict[str, OpcodeInfo] = {
     "rem": replace(_BY_TYPE, arithmetic=Arithmetic.REMAINDER, pointer_operands=(), vectorizes=False),
     "abs fma rcp sqrt": _BY_TYPE,
     "copysign cos dp2a dp4a ex2 lg2 mad24 mul24 rsqrt sad sin tanh testp": OpcodeInfo("arithmetic.by_type", _PURE),
-    "addc subc madc": OpcodeInfo("arithmetic.carry", _PURE, reads_carry=True),
+    "addc subc madc": OpcodeInfo("arithmetic.by_type", _PURE, reads_carry=True),
     # Logic, bit fields, comparison, conversion, video.
     "and": replace(_LOGIC, arithmetic=Arithmetic.AND, pointer_operands=(1, 2)),
     "or": replace(_LOGIC, arithmetic=Arithmetic.OR, pointer_operands=(1, 2)),
@@ -188,33 +184,33 @@ ROWS: dict[str, OpcodeInfo] = {
     "not": replace(_LOGIC, arithmetic=Arithmetic.NOT),
     "shl": replace(_LOGIC, arithmetic=Arithmetic.SHIFT_LEFT, pointer_operands=()),
     "shr": replace(_LOGIC, arithmetic=Arithmetic.SHIFT_RIGHT, pointer_operands=()),
-    "lop3": OpcodeInfo("arithmetic.logic", _PURE, vectorizes=True),
-    "cnot prmt shf": OpcodeInfo("arithmetic.logic", _PURE),
+    "lop3": OpcodeInfo("arithmetic.bits", _PURE, vectorizes=True),
+    "cnot prmt shf": OpcodeInfo("arithmetic.bits", _PURE),
     "bfe": replace(_FIELD, arithmetic=Arithmetic.EXTRACT),
     "bfi": replace(_FIELD, arithmetic=Arithmetic.INSERT),
-    "bfind bmsk brev clz fns popc szext": OpcodeInfo("arithmetic.bitfield", _PURE),
+    "bfind bmsk brev clz fns popc szext": OpcodeInfo("arithmetic.bits", _PURE),
     "setp": OpcodeInfo("arithmetic.compare", _PURE, Arithmetic.COMPARE, vectorizes=True),
     "selp": OpcodeInfo("arithmetic.compare", _PURE, Arithmetic.SELECT, pointer_operands=(1, 2), vectorizes=True),
     "set slct": OpcodeInfo("arithmetic.compare", _PURE),
     "cvt": replace(_MOVE, family="arithmetic.convert", arithmetic=Arithmetic.CONVERT),
     "vabsdiff2 vadd2 vavrg2 vmax2 vmin2 vset2 vsub2": OpcodeInfo("arithmetic.video", _PURE),
     "vabsdiff4 vadd4 vavrg4 vmax4 vmin4 vset4 vsub4": OpcodeInfo("arithmetic.video", _PURE),
-    "vabsdiff vadd vmad vmax vmin vset vshl vshr vsub": OpcodeInfo("arithmetic.video_scalar", _PURE),
+    "vabsdiff vadd vmad vmax vmin vset vshl vshr vsub": OpcodeInfo("arithmetic.video", _PURE),
     # Moves and addresses.
     "mov": _MOVE,
     "cvta": replace(_MOVE, makes_address=True),
-    "isspacep": OpcodeInfo("control.special_registers", _PURE),
-    "createpolicy": OpcodeInfo("control.special_registers", _PURE, since="sm_80"),
+    "isspacep": OpcodeInfo("special_registers", _PURE),
+    "createpolicy": OpcodeInfo("special_registers", _PURE, since="sm_80"),
     "mapa": replace(_RANK, pointer_operands=(1,), makes_address=True),
     "getctarank": _RANK,
     # Control flow.
-    "bra": OpcodeInfo("control.branches", _NONE, control=Control.BRANCH, vectorizes=True),
-    "brx": OpcodeInfo("control.branches", _NONE, control=Control.BRANCH_TABLE),
-    "ret exit": OpcodeInfo("control.branches", _NONE, control=Control.LEAVE, vectorizes=True),
-    "trap": OpcodeInfo("control.branches", _NONE, control=Control.TRAP),
-    "brkpt pmevent": OpcodeInfo("control.branches", _NONE),
-    "setmaxnreg": OpcodeInfo("control.branches", _NONE, since="sm_90a"),
-    "griddepcontrol": OpcodeInfo("control.branches", _NONE, crosses_blocks=True, since="sm_90"),
+    "bra": OpcodeInfo("branches", _NONE, control=Control.BRANCH, vectorizes=True),
+    "brx": OpcodeInfo("branches", _NONE, control=Control.BRANCH_TABLE),
+    "ret exit": OpcodeInfo("branches", _NONE, control=Control.LEAVE, vectorizes=True),
+    "trap": OpcodeInfo("branches", _NONE, control=Control.TRAP),
+    "brkpt pmevent": OpcodeInfo("branches", _NONE),
+    "setmaxnreg": OpcodeInfo("branches", _NONE, since="sm_90a"),
+    "griddepcontrol": OpcodeInfo("branches", _NONE, crosses_blocks=True, since="sm_90"),
     # Memory.
     "ld": OpcodeInfo("memory.load_store", _VARYING, memory=MemoryEffect.READ, vectorizes=True),
     "ldu": OpcodeInfo("memory.load_store", _VARYING, memory=MemoryEffect.READ),
@@ -229,7 +225,7 @@ ROWS: dict[str, OpcodeInfo] = {
     "tensormap": _TENSOR_MAP,
     "tensormap.replace": replace(_TENSOR_MAP, since="sm_90a"),
     "discard": OpcodeInfo("memory.async_copy", _NONE, since="sm_80"),
-    "alloca": OpcodeInfo("memory.dynamic_stack", _VARYING),
+    "alloca": OpcodeInfo("memory.stack", _VARYING),
     "stacksave": OpcodeInfo("", _VARYING),
     "stackrestore": OpcodeInfo("", _NONE),
     "multimem": OpcodeInfo("", _VARYING, memory=MemoryEffect.UPDATE, crosses_blocks=True, since="sm_90"),
@@ -238,27 +234,25 @@ ROWS: dict[str, OpcodeInfo] = {
         _MBARRIER, result=_VARYING
     ),
     # Textures and surfaces.
-    "tex tld4 suld": OpcodeInfo(
-        "texture.textures", _VARYING, memory=MemoryEffect.READ, space="global", is_incoherent=True
-    ),
-    "sust": OpcodeInfo("texture.textures", _NONE, memory=MemoryEffect.WRITE, space="global"),
+    "tex tld4 suld": OpcodeInfo("textures", _VARYING, memory=MemoryEffect.READ, space="global", is_incoherent=True),
+    "sust": OpcodeInfo("textures", _NONE, memory=MemoryEffect.WRITE, space="global"),
     "sured": OpcodeInfo("", _NONE, memory=MemoryEffect.UPDATE, space="global"),
-    "txq suq": OpcodeInfo("texture.textures", _VARYING),
+    "txq suq": OpcodeInfo("textures", _VARYING),
     # Threads that meet.
-    "bar barrier": OpcodeInfo("warp.barriers", _NONE, wait=Wait.BLOCK, vectorizes=True),
-    "bar.red barrier.red": OpcodeInfo("warp.barriers", ResultKind.UNIFORM, wait=Wait.BLOCK, vectorizes=True),
-    "bar.warp": OpcodeInfo("warp.barriers", _NONE, wait=Wait.MASK, vectorizes=True),
-    "bar.warp.implied": OpcodeInfo("warp.barriers", _NONE, vectorizes=True),
-    "bar.warp.step": OpcodeInfo("warp.barriers", _NONE, wait=Wait.STEP, vectorizes=True),
-    "barrier.cluster": OpcodeInfo("warp.barriers", _NONE, wait=Wait.CLUSTER, vectorizes=True),
-    "barrier.cluster.arrive": OpcodeInfo("warp.barriers", _NONE, vectorizes=True),
-    "vote": OpcodeInfo("warp.shuffle_vote", _VARYING, wait=Wait.MASK, exchange=Exchange.BALLOT),
-    "shfl": OpcodeInfo("warp.shuffle_vote", _VARYING, wait=Wait.MASK, exchange=Exchange.VALUES, pointer_operands=(1,)),
-    "match": OpcodeInfo("warp.shuffle_vote", _VARYING, wait=Wait.MASK, exchange=Exchange.VALUES),
-    "redux": OpcodeInfo("warp.shuffle_vote", _VARYING, wait=Wait.MASK, exchange=Exchange.VALUES, since="sm_80"),
-    "elect": OpcodeInfo("warp.shuffle_vote", _VARYING, wait=Wait.MASK, since="sm_90"),
-    "activemask": OpcodeInfo("warp.shuffle_vote", _VARYING, wait=Wait.CONVERGED),
-    "nanosleep": OpcodeInfo("warp.shuffle_vote", _NONE, wait=Wait.YIELD, crosses_blocks=True),
+    "bar barrier": OpcodeInfo("warp_barriers", _NONE, wait=Wait.BLOCK, vectorizes=True),
+    "bar.red barrier.red": OpcodeInfo("warp_barriers", ResultKind.UNIFORM, wait=Wait.BLOCK, vectorizes=True),
+    "bar.warp": OpcodeInfo("warp_barriers", _NONE, wait=Wait.MASK, vectorizes=True),
+    "bar.warp.implied": OpcodeInfo("warp_barriers", _NONE, vectorizes=True),
+    "bar.warp.step": OpcodeInfo("warp_barriers", _NONE, wait=Wait.STEP, vectorizes=True),
+    "barrier.cluster": OpcodeInfo("warp_barriers", _NONE, wait=Wait.CLUSTER, vectorizes=True),
+    "barrier.cluster.arrive": OpcodeInfo("warp_barriers", _NONE, vectorizes=True),
+    "vote": OpcodeInfo("warp_shuffles", _VARYING, wait=Wait.MASK, exchange=Exchange.BALLOT),
+    "shfl": OpcodeInfo("warp_shuffles", _VARYING, wait=Wait.MASK, exchange=Exchange.VALUES, pointer_operands=(1,)),
+    "match": OpcodeInfo("warp_shuffles", _VARYING, wait=Wait.MASK, exchange=Exchange.VALUES),
+    "redux": OpcodeInfo("warp_shuffles", _VARYING, wait=Wait.MASK, exchange=Exchange.VALUES, since="sm_80"),
+    "elect": OpcodeInfo("warp_shuffles", _VARYING, wait=Wait.MASK, since="sm_90"),
+    "activemask": OpcodeInfo("warp_shuffles", _VARYING, wait=Wait.CONVERGED),
+    "nanosleep": OpcodeInfo("warp_shuffles", _NONE, wait=Wait.YIELD, crosses_blocks=True),
     # Matrices.
     "mma": replace(_PRODUCT, family="matrix.mma"),
     "mma.f64 mma.s32 mma.m8n8k4": replace(_MATRICES, family="matrix.mma"),
@@ -274,9 +268,9 @@ ROWS: dict[str, OpcodeInfo] = {
     "wgmma": OpcodeInfo("matrix.wgmma", _NONE, since="sm_90a"),
     "wgmma.mma_async": replace(_MATRICES, family="matrix.wgmma", since="sm_90a"),
     # Shadow values, which an instrumented build inserts; no PTX text can name them.
-    "%shadow": OpcodeInfo("shadow.shadow_arithmetic", _PURE),
-    "%shadow.ld": OpcodeInfo("shadow.shadow_memory", _VARYING),
-    "%shadow.st": OpcodeInfo("shadow.shadow_memory", _NONE),
+    "%shadow": OpcodeInfo("shadow_arithmetic", _PURE),
+    "%shadow.ld": OpcodeInfo("shadow_memory", _VARYING),
+    "%shadow.st": OpcodeInfo("shadow_memory", _NONE),
     "tcgen05": OpcodeInfo("", _VARYING),
 }
 

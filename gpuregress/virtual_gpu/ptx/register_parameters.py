@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 
 from gpuregress.gpu.records import Record, replace
 from gpuregress.virtual_gpu.ptx.lexer import PtxError
-from gpuregress.virtual_gpu.ptx.scopes import ELEMENTS
+from gpuregress.virtual_gpu.ptx.modifiers import BITS, size
+from gpuregress.virtual_gpu.ptx.operands import ELEMENTS
 from gpuregress.virtual_gpu.ptx.tree import (
     Address,
     Call,
@@ -31,7 +32,6 @@ from gpuregress.virtual_gpu.ptx.tree import (
     Variable,
     elements,
 )
-from gpuregress.virtual_gpu.ptx.types import BITS, size
 
 
 def with_parameters_in_memory(functions: Sequence[Function]) -> tuple[Function, ...]:

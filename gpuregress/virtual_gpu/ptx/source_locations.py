@@ -10,7 +10,7 @@ from collections.abc import Collection, Sequence
 from pathlib import PurePath
 
 from gpuregress.gpu.programs import HARNESS_FILE
-from gpuregress.virtual_gpu.ptx.cursor import Cursor
+from gpuregress.virtual_gpu.ptx.lexer import Cursor
 from gpuregress.virtual_gpu.ptx.tree import SourceLine
 
 _FILE = re.compile(r'^[ \t]*\.file[ \t]+(\d+)[ \t]+"((?:[^"\\]|\\.)*)"', re.MULTILINE)

@@ -9,11 +9,10 @@ import re
 
 from gpuregress.gpu.records import replace
 from gpuregress.virtual_gpu.ptx import declarations
-from gpuregress.virtual_gpu.ptx.cursor import Cursor
-from gpuregress.virtual_gpu.ptx.lexer import PtxError, Token
+from gpuregress.virtual_gpu.ptx.lexer import Cursor, PtxError, Token
+from gpuregress.virtual_gpu.ptx.modifiers import BITS
 from gpuregress.virtual_gpu.ptx.opcode_table import Control, info
-from gpuregress.virtual_gpu.ptx.operands import OperandParser
-from gpuregress.virtual_gpu.ptx.scopes import Scopes
+from gpuregress.virtual_gpu.ptx.operands import OperandParser, Scopes
 from gpuregress.virtual_gpu.ptx.source_locations import Locations
 from gpuregress.virtual_gpu.ptx.tree import (
     UNDEFINED,
@@ -33,7 +32,6 @@ from gpuregress.virtual_gpu.ptx.tree import (
     Vector,
     elements,
 )
-from gpuregress.virtual_gpu.ptx.types import BITS
 
 _USED_BYTES = re.compile(r'"used_bytes_mask (0[xX][0-9a-fA-F]+|[0-9]+)U?"')
 """PTX ISA manual, "Pragma Strings": a mask for the load that follows, 1 bit for each byte."""

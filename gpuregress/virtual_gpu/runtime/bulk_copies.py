@@ -14,8 +14,8 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
+from gpuregress.gpu.descriptors import TENSOR_MAP_ALIGNMENT, TENSOR_MAP_BYTES, TensorMap
 from gpuregress.gpu.errors import KernelFault
-from gpuregress.gpu.tensor_maps import TENSOR_MAP_ALIGNMENT, TENSOR_MAP_BYTES, TensorMap
 from gpuregress.virtual_gpu.runtime import bulk_elements, machine_layout, tensor_tiles
 from gpuregress.virtual_gpu.runtime.bulk_elements import PendingLoad, PendingStore, StoreGroups
 from gpuregress.virtual_gpu.runtime.bulk_forms import BulkForm, form_of, with_bytes_done

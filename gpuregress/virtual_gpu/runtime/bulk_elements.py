@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gpuregress.gpu.tensor_maps import TensorMap
+from gpuregress.gpu.descriptors import TensorMap
 from gpuregress.virtual_gpu.runtime.memory import Region
 from gpuregress.virtual_gpu.runtime.tensor_tiles import CHUNK, Bytes
 

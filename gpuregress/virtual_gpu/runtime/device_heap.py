@@ -1,6 +1,6 @@
 """Memory of the kernels' heap: size classes made on demand, and the allocation of an address.
 
-Compiled code allocates and frees by itself (`builder.heap.functions`). It asks Python for a class's memory once. That
+Compiled code allocates and frees by itself (`builder.heap`). It asks Python for a class's memory once. That
 is reserved for as many cells as the limit allows, takes no memory before it is touched, and never moves.
 """
 

@@ -11,8 +11,7 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from gpuregress.gpu.records import replace
-from gpuregress.gpu.tensor_maps import (
+from gpuregress.gpu.descriptors import (
     ELEMENT_SIZES,
     INTERLEAVES,
     OOB_FILLS,
@@ -22,6 +21,7 @@ from gpuregress.gpu.tensor_maps import (
     Im2col,
     TensorMap,
 )
+from gpuregress.gpu.records import replace
 
 Bytes = npt.NDArray[np.uint8]
 Offsets = npt.NDArray[np.int64]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from gpuregress.gpu.descriptors import FORMATS, TextureDescription
 from gpuregress.gpu.records import Record
-from gpuregress.gpu.textures import FORMATS, TextureDescription
 from gpuregress.virtual_gpu.runtime.machine_layout import TEXTURE_WINDOW, TEXTURE_WORDS
 from gpuregress.virtual_gpu.runtime.memory import Region
 

@@ -13,10 +13,22 @@ from __future__ import annotations
 from llvmlite import ir
 
 from gpuregress.virtual_gpu.builder.address_resolution import field, set_field
-from gpuregress.virtual_gpu.builder.python_calls import raw_call
-from gpuregress.virtual_gpu.builder.structured import Cell, at, counted, element, i32, i64, open_function
-from gpuregress.virtual_gpu.builder.thread_context import BARRIER, LAYOUT, PLAIN_BARRIER, row
-from gpuregress.virtual_gpu.builder.types import I1, I8, I32, I64, POINTER
+from gpuregress.virtual_gpu.builder.services import raw_call
+from gpuregress.virtual_gpu.builder.structured import (
+    I1,
+    I8,
+    I32,
+    I64,
+    POINTER,
+    Cell,
+    at,
+    counted,
+    element,
+    i32,
+    i64,
+    open_function,
+)
+from gpuregress.virtual_gpu.builder.threads import BARRIER, LAYOUT, PLAIN_BARRIER, row
 from gpuregress.virtual_gpu.runtime.machine_layout import CHECK_EXITS, DONE, PASSED
 
 _NAME = "lanes_meet"

@@ -18,10 +18,8 @@ from llvmlite import ir
 
 from gpuregress.gpu.records import Record
 from gpuregress.virtual_gpu.builder.services import Proven
-from gpuregress.virtual_gpu.builder.structured import Cell, i32, i64
-from gpuregress.virtual_gpu.builder.thread_context import ThreadElements, row
-from gpuregress.virtual_gpu.builder.threads import dimension
-from gpuregress.virtual_gpu.builder.types import I1, I32, I64
+from gpuregress.virtual_gpu.builder.structured import I1, I32, I64, Cell, i32, i64
+from gpuregress.virtual_gpu.builder.threads import ThreadElements, dimension, row
 from gpuregress.virtual_gpu.functions.kernel_body import Body
 from gpuregress.virtual_gpu.ptx.tree import Register
 from gpuregress.virtual_gpu.schedule.idle_threads import does_nothing

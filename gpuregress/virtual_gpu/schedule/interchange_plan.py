@@ -19,13 +19,12 @@ from gpuregress.virtual_gpu.analysis.liveness import Liveness
 from gpuregress.virtual_gpu.analysis.pointers import PointsTo
 from gpuregress.virtual_gpu.analysis.strides import Stride, Strides
 from gpuregress.virtual_gpu.builder.services import Services
-from gpuregress.virtual_gpu.builder.types import I32, I64
+from gpuregress.virtual_gpu.builder.structured import I32, I64
 from gpuregress.virtual_gpu.checks.program_facts import commuting_kind, registers_read
 from gpuregress.virtual_gpu.functions.kernel_body import Body
-from gpuregress.virtual_gpu.ptx.modifiers import is_ordered, lanes, space_of, type_of
+from gpuregress.virtual_gpu.ptx.modifiers import is_ordered, lanes, size, space_of, type_of
 from gpuregress.virtual_gpu.ptx.opcode_table import Arithmetic, Control, MemoryEffect, ResultKind, info
 from gpuregress.virtual_gpu.ptx.tree import Address, Instruction, Label, Register
-from gpuregress.virtual_gpu.ptx.types import size
 from gpuregress.virtual_gpu.schedule.rematerialize import Rematerializer
 from gpuregress.virtual_gpu.schedule.vectorised_rows import Access, Rows
 

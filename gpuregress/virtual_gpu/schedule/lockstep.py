@@ -18,20 +18,28 @@ from gpuregress.virtual_gpu.analysis.liveness import AtWait
 from gpuregress.virtual_gpu.analysis.strides import Strides
 from gpuregress.virtual_gpu.analysis.uniformity import Uniformity
 from gpuregress.virtual_gpu.builder.services import Proven, Services
-from gpuregress.virtual_gpu.builder.structured import Cell, counted, entry_alloca, i32, i64, open_function
-from gpuregress.virtual_gpu.builder.thread_context import BARRIER, PLAIN_BARRIER, STEP, WARP, row
-from gpuregress.virtual_gpu.builder.threads import dimension
+from gpuregress.virtual_gpu.builder.structured import (
+    I1,
+    I32,
+    I64,
+    POINTER,
+    Cell,
+    counted,
+    entry_alloca,
+    i32,
+    i64,
+    open_function,
+)
+from gpuregress.virtual_gpu.builder.threads import BARRIER, PLAIN_BARRIER, STEP, WARP, dimension, row
 from gpuregress.virtual_gpu.builder.translation_unit import byte_size
-from gpuregress.virtual_gpu.builder.types import I1, I32, I64, POINTER
 from gpuregress.virtual_gpu.checks import synchronization
 from gpuregress.virtual_gpu.checks.access_notes import rules
 from gpuregress.virtual_gpu.checks.program_facts import shared_reads
 from gpuregress.virtual_gpu.checks.race_rules import RowRules
 from gpuregress.virtual_gpu.functions.kernel_body import Body
-from gpuregress.virtual_gpu.ptx.modifiers import lanes, type_of
+from gpuregress.virtual_gpu.ptx.modifiers import lanes, size, type_of
 from gpuregress.virtual_gpu.ptx.opcode_table import Exchange, info
 from gpuregress.virtual_gpu.ptx.tree import Address, Instruction
-from gpuregress.virtual_gpu.ptx.types import size
 from gpuregress.virtual_gpu.runtime.checks import layout
 from gpuregress.virtual_gpu.schedule import interchange_plan
 from gpuregress.virtual_gpu.schedule.idle_threads import idle_edges

@@ -16,18 +16,30 @@ from gpuregress.virtual_gpu.analysis.lane_dependence import ContestedStores
 from gpuregress.virtual_gpu.analysis.liveness import AtWait
 from gpuregress.virtual_gpu.builder.address_resolution import is_stopped, set_field
 from gpuregress.virtual_gpu.builder.services import Services
-from gpuregress.virtual_gpu.builder.structured import Cell, at, counted, element, i32, i64, open_function
-from gpuregress.virtual_gpu.builder.thread_context import (
+from gpuregress.virtual_gpu.builder.structured import (
+    I8,
+    I32,
+    I64,
+    POINTER,
+    Cell,
+    at,
+    counted,
+    element,
+    i32,
+    i64,
+    open_function,
+    width,
+)
+from gpuregress.virtual_gpu.builder.threads import (
     LAYOUT,
     PLAIN_BARRIER,
     STEP,
     YIELD,
     ThreadElements,
+    dimension,
     new_meetings,
     row,
 )
-from gpuregress.virtual_gpu.builder.threads import dimension
-from gpuregress.virtual_gpu.builder.types import I8, I32, I64, POINTER, width
 from gpuregress.virtual_gpu.checks import synchronization
 from gpuregress.virtual_gpu.checks.program_facts import departures
 from gpuregress.virtual_gpu.functions.kernel_body import Body

@@ -8,10 +8,8 @@ from llvmlite import ir
 
 from gpuregress.virtual_gpu.analysis.liveness import AtWait
 from gpuregress.virtual_gpu.builder.services import Services
-from gpuregress.virtual_gpu.builder.structured import element, i32
-from gpuregress.virtual_gpu.builder.thread_context import LAYOUT, ThreadElements, row
-from gpuregress.virtual_gpu.builder.threads import dimension
-from gpuregress.virtual_gpu.builder.types import I32, I64
+from gpuregress.virtual_gpu.builder.structured import I32, I64, element, i32
+from gpuregress.virtual_gpu.builder.threads import LAYOUT, ThreadElements, dimension, row
 from gpuregress.virtual_gpu.functions.kernel_body import Body
 from gpuregress.virtual_gpu.schedule.rematerialize import Rematerializer
 

@@ -22,8 +22,21 @@ from collections.abc import Callable
 from llvmlite import ir
 
 from gpuregress.gpu.records import Record
-from gpuregress.virtual_gpu.builder.structured import Cell, counted, element, i32, i64, open_function, while_nonzero
-from gpuregress.virtual_gpu.builder.thread_context import (
+from gpuregress.virtual_gpu.builder.structured import (
+    I1,
+    I8,
+    I32,
+    I64,
+    POINTER,
+    Cell,
+    counted,
+    element,
+    i32,
+    i64,
+    open_function,
+    while_nonzero,
+)
+from gpuregress.virtual_gpu.builder.threads import (
     ARRIVE,
     BARRIER,
     CLUSTER,
@@ -34,11 +47,10 @@ from gpuregress.virtual_gpu.builder.thread_context import (
     new_meetings,
     row,
 )
-from gpuregress.virtual_gpu.builder.types import I1, I8, I32, I64, POINTER
 from gpuregress.virtual_gpu.checks import synchronization
 from gpuregress.virtual_gpu.checks.synchronization import absent_lanes
-from gpuregress.virtual_gpu.isa.matrix.warp_area import PRODUCT
-from gpuregress.virtual_gpu.isa.warp.barriers import WARP_BARRIER
+from gpuregress.virtual_gpu.isa.matrix.operand_layout import PRODUCT
+from gpuregress.virtual_gpu.isa.warp_barriers import WARP_BARRIER
 from gpuregress.virtual_gpu.runtime.machine_layout import BARRIERS, DONE
 from gpuregress.virtual_gpu.schedule.divergence_check import build_divergence_check
 

@@ -17,14 +17,12 @@ from llvmlite import ir
 from gpuregress.gpu.records import Record
 from gpuregress.virtual_gpu.analysis.strides import Stride, Strides
 from gpuregress.virtual_gpu.builder.services import Proven, Services
-from gpuregress.virtual_gpu.builder.structured import at, i32, i64
+from gpuregress.virtual_gpu.builder.structured import I1, I32, I64, at, i32, i64
 from gpuregress.virtual_gpu.builder.threads import dimension
-from gpuregress.virtual_gpu.builder.types import I1, I32, I64
 from gpuregress.virtual_gpu.isa.memory.load_store import address_value, guessed_region
-from gpuregress.virtual_gpu.ptx.modifiers import SPACES, lanes, space_of, type_of
+from gpuregress.virtual_gpu.ptx.modifiers import INDEX_BITS, SPACES, is_signed, lanes, size, space_of, type_of
 from gpuregress.virtual_gpu.ptx.opcode_table import Arithmetic, Control, MemoryEffect, info
 from gpuregress.virtual_gpu.ptx.tree import Address, Instruction, Label, Register, Statement, Symbol
-from gpuregress.virtual_gpu.ptx.types import INDEX_BITS, is_signed, size
 from gpuregress.virtual_gpu.schedule.rematerialize import Rematerializer
 
 SHORTEST_ROW = 16

@@ -13,18 +13,16 @@ from itertools import combinations
 from llvmlite import ir
 
 from gpuregress.virtual_gpu.builder.services import Services
-from gpuregress.virtual_gpu.builder.structured import Cell, counted, i64
+from gpuregress.virtual_gpu.builder.structured import I1, I32, I64, Cell, counted, i64
 from gpuregress.virtual_gpu.builder.threads import dimension
-from gpuregress.virtual_gpu.builder.types import I1, I32, I64
 from gpuregress.virtual_gpu.checks import synchronization
 from gpuregress.virtual_gpu.checks.access_notes import UNSHARED, AccessNote, RegionFlags, flags_of, rules
 from gpuregress.virtual_gpu.checks.race_rules import RowAccess, RowRules
 from gpuregress.virtual_gpu.checks.shadow_cells import READ, CellAccess
 from gpuregress.virtual_gpu.isa.memory.load_store import MemoryAccess, access_site
-from gpuregress.virtual_gpu.ptx.modifiers import lanes, space_of, type_of
+from gpuregress.virtual_gpu.ptx.modifiers import lanes, size, space_of, type_of
 from gpuregress.virtual_gpu.ptx.opcode_table import MemoryEffect, info
 from gpuregress.virtual_gpu.ptx.tree import Address, Instruction, Statement
-from gpuregress.virtual_gpu.ptx.types import size
 from gpuregress.virtual_gpu.runtime.checks import layout
 from gpuregress.virtual_gpu.schedule.vectorised_rows import Access, Rows
 

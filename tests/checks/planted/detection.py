@@ -14,7 +14,7 @@ from gpuregress.execution.device_registry import open_device
 from gpuregress.foundation.errors import GpuregressError, KernelFault
 from gpuregress.foundation.records import CHECKS, DEFAULT_HEAP, Instruments, LaunchShape
 from gpuregress.gpu.base import Bytes, Device, DeviceModule, Memory
-from gpuregress.gpu.textures import TextureDescription
+from gpuregress.gpu.descriptors import TextureDescription
 from tests.checks.planted import pairs
 from tests.checks.planted.pairs import Pair, Parameter
 

@@ -10,7 +10,7 @@ import pytest
 
 from gpuregress.cli.measure import _buffer
 from gpuregress.foundation.records import BufferAccuracy, ResultAccuracy
-from gpuregress.gpu.accuracy import Cancellation, InaccurateElement, LineError, Restart
+from gpuregress.gpu.instruments import Cancellation, InaccurateElement, LineError, Restart
 from gpuregress.gpu.records import replace
 from gpuregress.lab import accuracy
 from gpuregress.lab.accuracy import AccuracyResults, CaseAccuracy

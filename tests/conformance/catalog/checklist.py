@@ -10,7 +10,7 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-from gpuregress.virtual_gpu.isa.memory import dynamic_stack
+from gpuregress.virtual_gpu.isa.memory import stack
 from gpuregress.virtual_gpu.ptx.opcode_table import OPCODES
 from tests.conformance.catalog import computing, machine
 
@@ -80,7 +80,7 @@ def lowered() -> set[str]:
 
 def states() -> dict[str, str]:
     """Every instruction → `done` or `not`."""
-    there = {*lowered(), *dynamic_stack.OPCODES, "call"}
+    there = {*lowered(), *stack.OPCODES, "call"}
     return {opcode: "done" if opcode in there else "not" for words in SECTIONS.values() for opcode in words.split()}
 
 

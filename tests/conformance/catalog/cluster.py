@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from itertools import product
 
 from gpuregress.gpu.records import replace
-from gpuregress.virtual_gpu.ptx.types import BITS
+from gpuregress.virtual_gpu.ptx.modifiers import BITS
 from tests.conformance.catalog.form import Form
 
 _REGISTERS = ("cluster_ctaid", "cluster_nctaid", "clusterid", "nclusterid")

@@ -11,7 +11,7 @@ import itertools
 from collections.abc import Iterator
 from itertools import product
 
-from gpuregress.virtual_gpu.ptx.types import BITS
+from gpuregress.virtual_gpu.ptx.modifiers import BITS
 from tests.conformance.catalog.cluster import cluster
 from tests.conformance.catalog.form import Form
 from tests.conformance.catalog.warpgroups import warpgroups

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
 
-from gpuregress.virtual_gpu.ptx.types import BITS
+from gpuregress.virtual_gpu.ptx.modifiers import BITS
 from tests.conformance.catalog.form import Form
 
 _FINITE = {"f16": 0xBFFF, "bf16": 0xBFFF, "tf32": 0xBFFFFFFF, "e4m3": 0xBF, "e5m2": 0xBF}

@@ -16,10 +16,10 @@ from gpuregress import toolchain
 from gpuregress.execution.runner import run_case
 from gpuregress.foundation.errors import INFEASIBLE, GpuregressError, HarnessError
 from gpuregress.foundation.records import Case, LaunchShape, Program, Source, Task
-from gpuregress.gpu.architecture_names import named
+from gpuregress.gpu.architectures import named
 from gpuregress.gpu.base import Device, DeviceModule, Memory
+from gpuregress.gpu.descriptors import TextureDescription
 from gpuregress.gpu.records import replace
-from gpuregress.gpu.textures import TextureDescription
 from gpuregress.jobs import plan
 from gpuregress.store import project
 from gpuregress.toolchain.python_kernels import compiler as python_compiler

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gpuregress.foundation.records import Texture
-from gpuregress.gpu.textures import TextureDescription
+from gpuregress.gpu.descriptors import TextureDescription
 
 Image = npt.NDArray[Any]
 _ENTRY = re.compile(r"(?P<dtype>\w+)\*(?P<channels>[124]) (?P<extents>\d+(?:x\d+)*)(?P<words>(?: \S+)*)")

@@ -18,8 +18,8 @@ import numpy as np
 import numpy.typing as npt
 
 from gpuregress.foundation.records import Dim3, Source
+from gpuregress.gpu.descriptors import TextureDescription
 from gpuregress.gpu.records import replace
-from gpuregress.gpu.textures import TextureDescription
 from tests.conformance.kernels import images
 
 FOLDER = Path(__file__).with_name("cuda")

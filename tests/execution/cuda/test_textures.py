@@ -13,7 +13,7 @@ from gpuregress.execution.cuda import textures
 from gpuregress.execution.cuda.memory import CudaMemory
 from gpuregress.execution.cuda.textures import CudaTexture
 from gpuregress.foundation.records import Texture
-from gpuregress.gpu.textures import TextureDescription
+from gpuregress.gpu.descriptors import TextureDescription
 from tests.execution.cuda.fake_api import FakeApi
 
 ARRAY, OBJECT = 0x1000, 0x77

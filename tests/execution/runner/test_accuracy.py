@@ -23,8 +23,8 @@ from gpuregress.execution.runner.accuracy import (
 )
 from gpuregress.execution.runner.dumps import BufferReader
 from gpuregress.foundation import dtypes
-from gpuregress.gpu.accuracy import LineError, Place
 from gpuregress.gpu.base import Device, Shadow
+from gpuregress.gpu.instruments import LineError, Place
 from tests.execution.runner.buffers import reader
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from gpuregress.foundation.errors import GpuregressError, UsageError
 from gpuregress.foundation.records import BufferAccuracy, Case, ResultAccuracy, RunSummary
-from gpuregress.gpu.accuracy import Cancellation
+from gpuregress.gpu.instruments import Cancellation
 from gpuregress.gpu.records import replace
 from gpuregress.jobs.spec import load
 from gpuregress.lab.auditing import examination, search_parts

@@ -14,7 +14,7 @@ from gpuregress.lab.mutating.programs import MutatedPrograms, Variation
 from gpuregress.lab.mutating.subject import Subject
 from gpuregress.session.compilation import source_key
 from gpuregress.store.project import Project
-from gpuregress.virtual_gpu.compilation import code_equality
+from gpuregress.virtual_gpu.compilation import object_cache
 from tests import fakes
 
 
@@ -116,7 +116,7 @@ def test_programs_are_equivalent_where_all_that_changed_have_equal_code(
             raise CompileError("no")
         return ", 2" not in second
 
-    monkeypatch.setattr(code_equality, "is_equivalent", is_equivalent)
+    monkeypatch.setattr(object_cache, "is_equivalent", is_equivalent)
     subject = subject_of(tmp_path)
     (key,) = subject.programs
     programs = MutatedPrograms(subject, tmp_path / "scratch")
@@ -173,7 +173,7 @@ def test_the_kernels_that_are_compared_are_the_mangled_ones_that_a_case_loads(
         asked.append(kernels)
         return True
 
-    monkeypatch.setattr(code_equality, "is_equivalent", is_equivalent)
+    monkeypatch.setattr(object_cache, "is_equivalent", is_equivalent)
     subject = subject_of(tmp_path)
     ((key, program),) = subject.programs.items()
     entry = next(iter(program.entries.values()))

@@ -7,8 +7,7 @@ from collections.abc import Callable
 
 from llvmlite import ir
 
-from gpuregress.virtual_gpu.builder.structured import open_function
-from gpuregress.virtual_gpu.builder.types import I64
+from gpuregress.virtual_gpu.builder.structured import I64, open_function
 from gpuregress.virtual_gpu.runtime import llvm_backend
 
 

@@ -4,8 +4,7 @@ import pytest
 from llvmlite import ir
 
 from gpuregress.virtual_gpu.builder.address_resolution import in_space, region_row
-from gpuregress.virtual_gpu.builder.structured import i64
-from gpuregress.virtual_gpu.builder.types import I64, POINTER
+from gpuregress.virtual_gpu.builder.structured import I64, POINTER, i64
 from gpuregress.virtual_gpu.runtime.machine_layout import (
     LOCAL_WINDOW,
     PARAM_WINDOW,

@@ -3,9 +3,8 @@ from __future__ import annotations
 from llvmlite import ir
 
 from gpuregress.virtual_gpu.builder.region_bounds import MachineView, RegionBounds, local_region
-from gpuregress.virtual_gpu.builder.structured import i64, open_function
+from gpuregress.virtual_gpu.builder.structured import I32, I64, POINTER, i64, open_function
 from gpuregress.virtual_gpu.builder.translation_unit import Unit
-from gpuregress.virtual_gpu.builder.types import I32, I64, POINTER
 from gpuregress.virtual_gpu.ptx.parser import parse
 from gpuregress.virtual_gpu.runtime.machine_layout import LOCAL_WINDOW
 

@@ -1,4 +1,4 @@
-"""Groups of several warps: cooperative_groups keeps their barriers in the shared memory that belongs to the system."""
+"""Units: their variables, initial values, and frames of functions."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from pathlib import Path
 import numpy as np
 from llvmlite import ir
 
-from gpuregress.virtual_gpu.builder.translation_unit import Unit
-from gpuregress.virtual_gpu.builder.types import I32
+from gpuregress.virtual_gpu.builder.structured import I32
+from gpuregress.virtual_gpu.builder.translation_unit import Unit, lay_out, variable_facts
 from gpuregress.virtual_gpu.ptx.parser import parse
 from gpuregress.virtual_gpu.ptx.tree import Instruction
+from gpuregress.virtual_gpu.runtime.program import Relocation
 from tests.virtual_gpu.running import Running, ints
 
 SOURCE = """
@@ -85,3 +86,39 @@ def test_a_large_subroutine_is_not_inlined_where_many_places_call_it() -> None:
     unit.subroutine("large", I32, (I32,), build)
     assert "noinline" in large[0].attributes
     assert "noinline" not in small[0].attributes
+
+
+FRAME_PTX = """.version 8.0
+.target sm_90
+.address_size 64
+.visible .entry k(.param .u8 a, .param .u64 b, .param .align 16 .b8 c[20], .param .u16 d) { ret; }
+"""
+
+
+def test_each_variable_is_aligned_behind_the_one_before() -> None:
+    (function,) = parse(FRAME_PTX).functions
+    offsets, size = lay_out(function.parameters)
+    assert offsets == {"a": 0, "b": 8, "c": 16, "d": 36}
+    assert size == 38
+    assert lay_out(()) == ({}, 0)
+
+
+INITIALIZERS_PTX = """.version 8.0
+.target sm_90
+.address_size 64
+.global .align 4 .u32 numbers[4] = {1, 0x01020304, 0, 0};
+.global .align 8 .f64 taps[2] = {0d3FF8000000000000, 2};
+.global .align 8 .u64 pointers[3] = {0, numbers, numbers+8};
+.global .align 1 .b8 bytes[2] = {0xFF(numbers), 0xFF00(numbers)};
+"""
+
+
+def test_numbers_are_bytes_and_addresses_are_relocations() -> None:
+    facts = {item.name: variable_facts(item) for item in parse(INITIALIZERS_PTX).variables}
+    assert (facts["numbers"].data, facts["numbers"].size, facts["numbers"].itemsize) == ("0100000004030201", 16, 4)
+    assert facts["taps"].data == "000000000000f83f" + "0000000000000040"
+    assert facts["pointers"].relocations == (
+        Relocation(8, 8, "numbers", 0, 0),
+        Relocation(16, 8, "numbers", 8, 0),
+    )
+    assert facts["bytes"].relocations == (Relocation(0, 1, "numbers", 0, 0), Relocation(1, 1, "numbers", 0, 8))

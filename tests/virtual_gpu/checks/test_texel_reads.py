@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from gpuregress.foundation.records import Texture
-from gpuregress.gpu.textures import TextureDescription
+from gpuregress.gpu.descriptors import TextureDescription
 from tests.virtual_gpu.running import Running
 
 FETCHES = {

@@ -1,4 +1,4 @@
-"""The cache of compiled modules: what comes back is what was compiled; damage is compiled again."""
+"""The cache of compiled modules, and the proof of equal code."""
 
 from __future__ import annotations
 
@@ -79,3 +79,84 @@ def test_a_module_with_too_much_memory_is_refused_once(tmp_path: Path, monkeypat
         with pytest.raises(InfeasibleSource, match="57024 bytes of static shared memory"):
             object_cache.compiled(large, ("k",), cache=cache)
         monkeypatch.setattr(translate, "compile_module", None)
+
+
+BLOCK = ".reqntid 128"
+KERNEL = """\
+.version 8.0
+.target sm_90
+.address_size 64
+.visible .entry k(.param .u64 k_param_0, .param .u32 k_param_1)
+.reqntid 128
+{
+	.reg .pred %p<3>;
+	.reg .b32 %r<9>;
+	.reg .b64 %rd<9>;
+	.shared .align 4 .b8 box[64];
+	ld.param.u64 %rd1, [k_param_0];
+	ld.param.u32 %r1, [k_param_1];
+	mov.u32 %r2, %tid.x;
+	shr.u32 %r3, %r2, 3;
+	setp.lt.s32 %p1, %r2, %r1;
+	@%p1 fence.acq_rel.gpu;
+	mul.wide.u32 %rd2, %r2, 4;
+	add.s64 %rd3, %rd1, %rd2;
+	and.b32 %r4, %r3, 31;
+	st.global.u32 [%rd3], %r4;
+	ret;
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def llvm_passes() -> None:
+    """With them: they are what is tested."""
+
+
+def is_equivalent(before: str, after: str, kernel: str = KERNEL) -> bool:
+    assert before in kernel
+    return object_cache.is_equivalent(kernel, kernel.replace(before, after), ["k"])
+
+
+def test_a_bit_that_is_never_set_does_not_count() -> None:
+    assert is_equivalent("and.b32 %r4, %r3, 31", "and.b32 %r4, %r3, 15"), "128 threads have indices below 16 * 8"
+    assert not is_equivalent("and.b32 %r4, %r3, 31", "and.b32 %r4, %r3, 7")
+    assert is_equivalent("mul.wide.u32 %rd2", "mul.wide.s32 %rd2")
+
+
+def test_without_a_required_block_an_index_is_below_the_largest() -> None:
+    kernel = KERNEL.replace(BLOCK, "")
+    assert not is_equivalent("and.b32 %r4, %r3, 31", "and.b32 %r4, %r3, 15", kernel)
+    assert is_equivalent("%r3, 255", "%r3, 127", kernel.replace("%r3, 31", "%r3, 255"))
+    assert is_equivalent("mul.wide.u32 %rd2", "mul.wide.s32 %rd2", kernel)
+
+
+def test_a_fence_under_another_condition_is_another_program() -> None:
+    """It has no code on this device: without a mark, nothing would differ."""
+    assert not is_equivalent("setp.lt.s32 %p1", "setp.le.s32 %p1")
+    assert is_equivalent("setp.lt.s32 %p1", "setp.le.s32 %p1", KERNEL.replace("@%p1 fence.acq_rel.gpu;", ""))
+
+
+def test_another_mask_is_another_program() -> None:
+    shuffle = "mov.u32 %r6, -1; shfl.sync.bfly.b32 %r7, %r2, 1, 31, %r6; st.global.u32 [%rd3+512], %r7;"
+    kernel = KERNEL.replace("	ret;", f"	{shuffle}\n	ret;")
+    assert not is_equivalent("mov.u32 %r6, -1", "mov.u32 %r6, 65535", kernel)
+    assert is_equivalent("and.b32 %r4, %r3, 31", "and.b32 %r4, %r3, 15", kernel)
+
+
+def test_line_information_does_not_count() -> None:
+    assert is_equivalent("	ret;", "	// the end\n	ret;")
+
+
+def test_shared_memory_counts_though_the_code_is_the_same() -> None:
+    kernel = KERNEL.replace("mul.wide.u32", "mov.u32 %r5, box; st.shared.u32 [%r5], %r2;\n	mul.wide.u32")
+    assert not is_equivalent("box[64]", "box[68]", kernel)
+
+
+def test_a_large_program_is_not_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(object_cache, "MOST_CHARACTERS", 100)
+    assert not is_equivalent("	ret;", "	ret; // the end")
+
+
+def test_what_a_launch_needs_counts_though_the_code_is_the_same() -> None:
+    assert not is_equivalent(".maxntid 128", ".maxntid 256", KERNEL.replace(BLOCK, ".maxntid 128"))

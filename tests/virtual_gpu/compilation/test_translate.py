@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from gpuregress.foundation.errors import CompileError, DeviceError, UnsupportedError
 from gpuregress.virtual_gpu.compilation.translate import check_ptx
-from tests.virtual_gpu.isa.control.test_calls import BY_HAND
+from tests.virtual_gpu.isa.test_branches import BY_HAND
 from tests.virtual_gpu.running import Running, ints
 
 SOURCE = """

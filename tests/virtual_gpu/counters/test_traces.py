@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from gpuregress.foundation.records import Costs, Instruments, LaunchShape
-from gpuregress.gpu.costs import total
+from gpuregress.gpu.instruments import total
 from gpuregress.toolchain import cache
 from gpuregress.virtual_gpu.counters import traces
 from gpuregress.virtual_gpu.device import CpuDevice

@@ -18,8 +18,9 @@ import numpy.typing as npt
 from llvmlite import ir
 
 from gpuregress.toolchain import cache as object_cache
-from gpuregress.virtual_gpu.builder.types import F32, F64, I1, I8, I32, I64
+from gpuregress.virtual_gpu.builder.structured import F32, F64, I1, I8, I32, I64
 from gpuregress.virtual_gpu.isa.lowering_table import lowering
+from gpuregress.virtual_gpu.ptx.modifiers import BITS, is_signed
 from gpuregress.virtual_gpu.ptx.tree import (
     Float,
     Instruction,
@@ -32,7 +33,6 @@ from gpuregress.virtual_gpu.ptx.tree import (
     Selected,
     Sink,
 )
-from gpuregress.virtual_gpu.ptx.types import BITS, is_signed
 from gpuregress.virtual_gpu.runtime import llvm_backend
 from gpuregress.virtual_gpu.runtime.special_function_tables import table
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gpuregress.virtual_gpu.ptx.types import BITS
+from gpuregress.virtual_gpu.ptx.modifiers import BITS
 from tests.conformance.catalog.form import Form
 
 Array = npt.NDArray[Any]

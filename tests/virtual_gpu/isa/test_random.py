@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpuregress.virtual_gpu.ptx.types import BITS
+from gpuregress.virtual_gpu.ptx.modifiers import BITS
 from tests.conformance.lanes import BATCHES, compiled, family_of
 from tests.virtual_gpu.isa.oracle import Oracle, mask
 from tests.virtual_gpu.isa.samples import edges

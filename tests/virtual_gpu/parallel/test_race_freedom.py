@@ -9,7 +9,7 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from gpuregress.foundation.records import Dim3, Texture
-from gpuregress.gpu.textures import TextureDescription
+from gpuregress.gpu.descriptors import TextureDescription
 from gpuregress.virtual_gpu.parallel.affine import AddressMap, Affine, KernelLaunch, NotAffineError
 from gpuregress.virtual_gpu.parallel.dependence import DependenceTest, RaceFreedom, is_injective
 from gpuregress.virtual_gpu.runtime.footprint_ir import Footprint, Write

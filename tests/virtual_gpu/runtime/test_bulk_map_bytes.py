@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpuregress.foundation.records import Im2col, TensorMap
-from gpuregress.gpu.tensor_maps import ELEMENT_SIZES, INTERLEAVES, OOB_FILLS, PROMOTIONS, SPANS
+from gpuregress.gpu.descriptors import ELEMENT_SIZES, INTERLEAVES, OOB_FILLS, PROMOTIONS, SPANS
 from gpuregress.virtual_gpu.runtime.tensor_tiles import pack, unpack
 
 ADDRESSES = st.integers(0, 2**62 // 16).map(lambda number: 16 * number)

@@ -5,7 +5,7 @@ from typing import Literal
 import pytest
 
 from gpuregress.foundation.records import Texture
-from gpuregress.gpu.textures import FORMATS, TextureDescription
+from gpuregress.gpu.descriptors import FORMATS, TextureDescription
 from gpuregress.virtual_gpu.runtime.memory import AddressSpace
 from gpuregress.virtual_gpu.runtime.textures import WORDS, Textures, fraction_bits, key
 

@@ -3,8 +3,7 @@ from __future__ import annotations
 import pytest
 from llvmlite import ir
 
-from gpuregress.virtual_gpu.builder.structured import element, entry_alloca, i32, i64, open_function
-from gpuregress.virtual_gpu.builder.types import I32, I64, POINTER
+from gpuregress.virtual_gpu.builder.structured import I32, I64, POINTER, element, entry_alloca, i32, i64, open_function
 from gpuregress.virtual_gpu.runtime import llvm_backend
 from gpuregress.virtual_gpu.schedule.interchange import ParallelLoop
 

@@ -6,8 +6,7 @@ import ctypes
 
 from llvmlite import ir
 
-from gpuregress.virtual_gpu.builder.structured import Cell, i32, open_function
-from gpuregress.virtual_gpu.builder.types import I32
+from gpuregress.virtual_gpu.builder.structured import I32, Cell, i32, open_function
 from gpuregress.virtual_gpu.runtime.llvm_backend import LoadedCode, compile_object
 from gpuregress.virtual_gpu.schedule.passes import SPINNING_PASSES, UNCHANGED_PASSES, StallDetector
 

@@ -8,7 +8,7 @@ from msgspec import Meta
 
 from gpuregress.foundation.document.forms import Reads, Spec, doc, plain_text
 from gpuregress.foundation.document.problems import show
-from gpuregress.gpu import architecture_names as architectures
+from gpuregress.gpu import architectures
 from gpuregress.jobs.spec import templates
 from gpuregress.jobs.spec.expressions import parse
 from gpuregress.jobs.spec.models.values import NAME_SCHEMA, TEXT_MAPPING_SCHEMA, Name, PlainTextSpec, Text

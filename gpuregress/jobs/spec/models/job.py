@@ -15,7 +15,7 @@ from msgspec import Meta
 from gpuregress.foundation.document.forms import Reads, Spec, choice, doc, one_of
 from gpuregress.foundation.document.problems import show
 from gpuregress.foundation.records import FAULT_KINDS
-from gpuregress.gpu.architecture_names import CARDS
+from gpuregress.gpu.architectures import CARDS
 from gpuregress.jobs.spec import expressions
 from gpuregress.jobs.spec.models.buffer import BufferSpec
 from gpuregress.jobs.spec.models.compilation import CompileSpec, VariantsSpec

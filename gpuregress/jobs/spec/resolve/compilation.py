@@ -10,7 +10,7 @@ from typing import Literal
 from gpuregress.foundation import records
 from gpuregress.foundation.document.problems import suggestion
 from gpuregress.foundation.document.reader import Key
-from gpuregress.gpu import architecture_names as architectures
+from gpuregress.gpu import architectures
 from gpuregress.gpu.records import Record, replace
 from gpuregress.jobs.spec import templates
 from gpuregress.jobs.spec.expressions import Value

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from gpuregress.foundation import dtypes, records
 from gpuregress.foundation.document.reader import Key
-from gpuregress.gpu.tensor_maps import ELEMENT_SIZES, INTERLEAVES, SPANS, Im2col, TensorMap
+from gpuregress.gpu.descriptors import ELEMENT_SIZES, INTERLEAVES, SPANS, Im2col, TensorMap
 from gpuregress.jobs.spec.models.buffer import Im2colSpec, TensorMapSpec
 from gpuregress.jobs.spec.models.values import Expr
 from gpuregress.jobs.spec.resolve.scope import Scope

@@ -6,11 +6,9 @@
 from __future__ import annotations
 
 from gpuregress.virtual_gpu.builder.emit import Emit, Lowering
-from gpuregress.virtual_gpu.isa.arithmetic import carry, floating, half, integer
-from gpuregress.virtual_gpu.ptx.errors import unsupported
-from gpuregress.virtual_gpu.ptx.modifiers import type_of
+from gpuregress.virtual_gpu.isa.arithmetic import floating, half, integer
+from gpuregress.virtual_gpu.ptx.modifiers import FLOATS, HALVES, type_of, unsupported
 from gpuregress.virtual_gpu.ptx.tree import Instruction
-from gpuregress.virtual_gpu.ptx.types import FLOATS, HALVES
 
 _INTEGER = ("u16", "s16", "u32", "s32", "u64", "s64", "u16x2", "s16x2")
 
@@ -28,7 +26,7 @@ def _family(instruction: Instruction) -> dict[str, Lowering]:
     """
     type_name = type_of(instruction)
     if "cc" in instruction.modifiers:
-        family = carry.TABLE
+        family = integer.CARRY_TABLE
     elif type_name in ("f32", "f64"):
         family = floating.TABLE
     elif type_name in HALVES:
@@ -47,4 +45,8 @@ def _family(instruction: Instruction) -> dict[str, Lowering]:
     return family
 
 
-TABLE: dict[str, Lowering] = dict.fromkeys({*integer.TABLE, *floating.TABLE, *half.TABLE}, _by_type)
+# The sums that only read the carry flag (`addc`) have whole numbers alone.
+TABLE: dict[str, Lowering] = {
+    **integer.CARRY_TABLE,
+    **dict.fromkeys({*integer.TABLE, *floating.TABLE, *half.TABLE}, _by_type),
+}

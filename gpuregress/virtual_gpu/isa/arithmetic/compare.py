@@ -4,17 +4,13 @@ from __future__ import annotations
 
 from llvmlite import ir
 
-from gpuregress.virtual_gpu.builder.emit import Emit, Lowering
-from gpuregress.virtual_gpu.builder.scalar import halves, integer, pack
-from gpuregress.virtual_gpu.builder.types import F32, I16
+from gpuregress.virtual_gpu.builder.emit import Emit, Lowering, halves, integer, pack
+from gpuregress.virtual_gpu.builder.structured import F32, I16
+from gpuregress.virtual_gpu.isa.arithmetic.bits import combine
 from gpuregress.virtual_gpu.isa.arithmetic.half import format_of
-from gpuregress.virtual_gpu.isa.arithmetic.ieee754 import flush
-from gpuregress.virtual_gpu.isa.arithmetic.logic import combine
-from gpuregress.virtual_gpu.isa.arithmetic.narrow_floats import flush_bits, widen
-from gpuregress.virtual_gpu.ptx.errors import unsupported
-from gpuregress.virtual_gpu.ptx.modifiers import type_of
+from gpuregress.virtual_gpu.isa.arithmetic.ieee754 import flush, flush_bits, widen
+from gpuregress.virtual_gpu.ptx.modifiers import BITS, HALVES, is_signed, type_of, unsupported
 from gpuregress.virtual_gpu.ptx.tree import Instruction, Operand, Pair
-from gpuregress.virtual_gpu.ptx.types import BITS, HALVES, is_signed
 
 _SIGNS = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
 _UNSIGNED = {"lo": "<", "ls": "<=", "hi": ">", "hs": ">="}

@@ -9,11 +9,16 @@ from __future__ import annotations
 
 from llvmlite import ir
 
-from gpuregress.virtual_gpu.builder.emit import Emit, Lowering
-from gpuregress.virtual_gpu.builder.scalar import extend, halves, larger, pack, resize, smaller
-from gpuregress.virtual_gpu.builder.types import F32, F64, I8, I16, I32, I64
-from gpuregress.virtual_gpu.isa.arithmetic.directed_rounding import directed
+from gpuregress.virtual_gpu.builder.emit import Emit, Lowering, extend, halves, larger, pack, resize, smaller
+from gpuregress.virtual_gpu.builder.structured import F32, F64, I8, I16, I32, I64
+from gpuregress.virtual_gpu.isa.arithmetic.floating import directed
 from gpuregress.virtual_gpu.isa.arithmetic.ieee754 import (
+    BF16,
+    E4M3,
+    E5M2,
+    F16,
+    TF32,
+    Format,
     canonical,
     flush,
     flush_by,
@@ -21,23 +26,13 @@ from gpuregress.virtual_gpu.isa.arithmetic.ieee754 import (
     magnitude,
     narrow,
     propagate,
-    saturate,
-)
-from gpuregress.virtual_gpu.isa.arithmetic.narrow_floats import (
-    BF16,
-    E4M3,
-    E5M2,
-    F16,
-    TF32,
-    Format,
     round_to,
+    saturate,
     sticky_double,
     widen,
 )
-from gpuregress.virtual_gpu.ptx.errors import unsupported
-from gpuregress.virtual_gpu.ptx.modifiers import rounding_of
+from gpuregress.virtual_gpu.ptx.modifiers import BITS, is_signed, rounding_of, unsupported
 from gpuregress.virtual_gpu.ptx.tree import Instruction
-from gpuregress.virtual_gpu.ptx.types import BITS, is_signed
 
 _FLOATS = ("f16", "bf16", "f32", "f64")
 _SMALL = {"f16": F16, "bf16": BF16}

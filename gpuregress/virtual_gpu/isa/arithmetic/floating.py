@@ -1,8 +1,4 @@
-"""Arithmetic of f32 and f64: add sub mul fma mad div rcp sqrt abs neg min max copysign testp.
-
-Division, reciprocal and square root are IEEE operations (with a rounding modifier); `.approx` and `.full` are in
-special_function_unit.py.
-"""
+"""Lowering of floating-point arithmetic."""
 
 from __future__ import annotations
 
@@ -11,11 +7,9 @@ from functools import partial
 
 from llvmlite import ir
 
-from gpuregress.virtual_gpu.builder.emit import Emit, Lowering
-from gpuregress.virtual_gpu.builder.scalar import read_all
-from gpuregress.virtual_gpu.builder.types import F32, F64
+from gpuregress.virtual_gpu.builder.emit import Emit, Lowering, read_all
+from gpuregress.virtual_gpu.builder.structured import F32, F64, I32
 from gpuregress.virtual_gpu.isa.arithmetic import special_function_unit
-from gpuregress.virtual_gpu.isa.arithmetic.directed_rounding import directed
 from gpuregress.virtual_gpu.isa.arithmetic.ieee754 import (
     NAN_F32,
     NAN_F64,
@@ -36,9 +30,56 @@ from gpuregress.virtual_gpu.isa.arithmetic.ieee754 import (
     sign_bit,
     zero_of_sum,
 )
-from gpuregress.virtual_gpu.ptx.errors import unsupported
-from gpuregress.virtual_gpu.ptx.modifiers import rounding_of, type_of
+from gpuregress.virtual_gpu.ptx.modifiers import rounding_of, type_of, unsupported
 from gpuregress.virtual_gpu.ptx.tree import Instruction
+
+# --- directed rounding ------------------------------------------------------------------------------------------------
+
+
+# Rounding modes as llvm.set.rounding numbers them, and as constrained intrinsics call them.
+_MODES = {"rz": (0, "round.towardzero"), "rp": (2, "round.upward"), "rm": (3, "round.downward")}
+_NEAREST = 1
+
+
+def directed(emit: Emit, operation: str, rounding: str, *operands: ir.Value) -> ir.Value:
+    """The f64 result of `fadd`, `fsub`, `fmul`, `fdiv`, `fma` or `sqrt` under `rz`, `rm` or `rp`."""
+    function = emit.subroutine(
+        f"gpuregress.{operation}.{rounding}.f64",
+        F64,
+        (F64,) * len(operands),
+        lambda builder, arguments: _build(builder, arguments, operation, rounding),
+    )
+    function.attributes.add("noinline")
+    return emit.builder.call(function, operands)
+
+
+def _build(builder: ir.IRBuilder, arguments: tuple[ir.Value, ...], operation: str, rounding: str) -> ir.Value:
+    module, metadata = builder.module, ir.MetaDataType()
+    number, name = _MODES[rounding]
+    set_rounding = _declared(module, "llvm.set.rounding", ir.FunctionType(ir.VoidType(), [I32]))
+    constrained = _declared(
+        module,
+        f"llvm.experimental.constrained.{operation}.f64",
+        ir.FunctionType(F64, [F64] * len(arguments) + [metadata, metadata]),
+    )
+    builder.call(set_rounding, [I32(number)])
+    words = [ir.MetaDataString(module, word) for word in (name, "fpexcept.strict")]
+    result = builder.call(constrained, [*arguments, *words])
+    builder.call(set_rounding, [I32(_NEAREST)])
+    return result
+
+
+def _declared(module: ir.Module, name: str, kind: ir.FunctionType) -> ir.Function:
+    known = module.globals.get(name)
+    return known if known is not None else ir.Function(module, kind, name)
+
+
+# --- f32 and f64 ------------------------------------------------------------------------------------------------------
+# Arithmetic of f32 and f64: add sub mul fma mad div rcp sqrt abs neg min max copysign testp.
+#
+# Division, reciprocal and square root are IEEE operations (with a rounding modifier); `.approx` and `.full` are in
+# special_function_unit.py.
+
 
 # The operation in f64 on exactly widened f32 operands: exact, rounded to odd, or close enough to round right from.
 _Exact = Callable[[Emit, list[ir.Value]], ir.Value]

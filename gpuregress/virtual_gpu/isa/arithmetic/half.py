@@ -10,22 +10,23 @@ from collections.abc import Callable
 
 from llvmlite import ir
 
-from gpuregress.virtual_gpu.builder.emit import Emit, Lowering
-from gpuregress.virtual_gpu.builder.scalar import by_halves, read_all
-from gpuregress.virtual_gpu.builder.types import F32, I16
+from gpuregress.virtual_gpu.builder.emit import Emit, Lowering, by_halves, read_all
+from gpuregress.virtual_gpu.builder.structured import F32, I16
 from gpuregress.virtual_gpu.isa.arithmetic import special_function_unit
-from gpuregress.virtual_gpu.isa.arithmetic.ieee754 import flush, is_tiny, round_to_odd_sum, saturate
-from gpuregress.virtual_gpu.isa.arithmetic.narrow_floats import (
+from gpuregress.virtual_gpu.isa.arithmetic.ieee754 import (
     BF16,
     F16,
     Format,
+    flush,
     flush_bits,
+    is_tiny,
     round_to,
+    round_to_odd_sum,
+    saturate,
     widen,
     widen_to_double,
 )
-from gpuregress.virtual_gpu.ptx.errors import unsupported
-from gpuregress.virtual_gpu.ptx.modifiers import type_of
+from gpuregress.virtual_gpu.ptx.modifiers import type_of, unsupported
 from gpuregress.virtual_gpu.ptx.tree import Instruction
 
 # One 16-bit operation: operands' bits in, the result's bits out.

@@ -1,20 +1,15 @@
-"""IEEE 754 building blocks for f32 and f64: NaNs, signed zeros, flushing, and directed rounding.
-
-NaNs are those of an H200. Each f32 result that is a NaN is 0x7fffffff. An f64 NaN operand is propagated and made quiet:
-the second of two; of fma's three the second, else the third; of a division's the first. A new NaN is
-0xfff8000000000000.
-
-Directed rounding of f32 goes through f64: the exact result or, where f64 cannot hold it, the f64 neighbour with an odd
-last bit (round to odd). It lies on the same side of every f32 number, and of every midpoint of two, as the exact
-result (S. Boldo, G. Melquiond, "Emulation of FMA and correctly rounded sums", IEEE TC 57, 2008).
-"""
+"""Formats of IEEE 754 and the narrower ones in IR: their bits, rounding and conversion."""
 
 from __future__ import annotations
 
 from llvmlite import ir
 
+from gpuregress.gpu.records import Record
 from gpuregress.virtual_gpu.builder.emit import Emit
-from gpuregress.virtual_gpu.builder.types import F32, F64, I32, I64
+from gpuregress.virtual_gpu.builder.structured import F32, F64, I32, I64
+
+# --- bits of a format -------------------------------------------------------------------------------------------------
+
 
 NAN_F32 = 0x7FFFFFFF
 NAN_F64 = 0xFFF8000000000000
@@ -171,3 +166,165 @@ def zero_of_sum(emit: Emit, total: ir.Value, a: ir.Value, b: ir.Value, rounding:
     sign = builder.and_(builder.or_(bits_of(emit, a), bits_of(emit, b)), sign_bit(kind))
     zero = builder.fcmp_ordered("==", total, total.type(0.0))
     return builder.select(zero, float_of(emit, sign), total)
+
+
+# --- narrow formats ---------------------------------------------------------------------------------------------------
+# Rounding to, and widening from, the formats narrower than f32: f16, bf16, tf32, e4m3, e5m2.
+#
+# All by integer arithmetic: LLVM's own conversions of `half` and `bfloat` call library functions where the processor
+# has no instruction for them, and no loaded library is sure to have those functions.
+
+
+class Format(Record):
+    """A binary floating-point format.
+
+    Attributes:
+        width: bits.
+        mantissa: bits of the fraction.
+        bias: of the exponent.
+        largest: the bits of the largest finite number.
+        infinity: the bits of +infinity, None for a format without one.
+        nan: the bits that every NaN result has.
+    """
+
+    width: int
+    mantissa: int
+    bias: int
+    largest: int
+    infinity: int | None
+    nan: int
+
+    @property
+    def smallest_normal(self) -> float:
+        """The smallest normal number."""
+        return float(2.0 ** (1 - self.bias))
+
+
+F16 = Format(16, 10, 15, 0x7BFF, 0x7C00, 0x7FFF)
+BF16 = Format(16, 7, 127, 0x7F7F, 0x7F80, 0x7FFF)
+TF32 = Format(19, 10, 127, 0x3FBFF, 0x3FC00, 0x3FFFF)
+E4M3 = Format(8, 3, 7, 0x7E, None, 0x7F)
+E5M2 = Format(8, 2, 15, 0x7B, 0x7C, 0x7F)
+
+
+def round_to(emit: Emit, value: ir.Value, form: Format, rounding: str, *, finite: bool = False) -> ir.Value:
+    """A float or double in a narrower format, as an integer of the format's width.
+
+    Args:
+        emit: the builder's services.
+        value: f32 or f64; rounded to odd where it replaces a longer number.
+        form: the target.
+        rounding: `rn`, `rz`, `rm`, `rp`, or `rna` (nearest, ties away from zero).
+        finite: what overflows, infinities too, becomes the largest finite number (`.satfinite`).
+    """
+    builder = emit.builder
+    bits = bits_of(emit, value)
+    kind = bits.type
+    source_mantissa, source_bias = (52, 1023) if value.type == F64 else (23, 127)
+    negative = builder.icmp_signed("<", bits, kind(0))
+    size = builder.and_(bits, kind((1 << (kind.width - 1)) - 1))
+    field = builder.lshr(size, kind(source_mantissa))
+    subnormal = builder.icmp_unsigned("==", field, kind(0))
+    fraction = builder.and_(size, kind((1 << source_mantissa) - 1))
+    implicit = builder.select(subnormal, kind(0), kind(1 << source_mantissa))
+    significand = builder.or_(fraction, implicit)
+    # The exponent above the target's lowest: below it the significand moves further right, as a subnormal.
+    raised = builder.add(builder.select(subnormal, kind(1), field), kind(form.bias - 1 - source_bias))
+    under = builder.icmp_signed("<", raised, kind(0))
+    base = builder.shl(builder.select(under, kind(0), raised), kind(form.mantissa))
+    drop = source_mantissa - form.mantissa
+    furthest = kind(source_mantissa + 2)
+    further = builder.sub(kind(drop), builder.select(under, raised, kind(0)))
+    shift = builder.select(builder.icmp_signed(">", further, furthest), furthest, further)
+    kept = builder.lshr(significand, shift)
+    rest = builder.sub(significand, builder.shl(kept, shift))
+    half = builder.shl(kind(1), builder.sub(shift, kind(1)))
+    up = _rounds_up(builder, rounding, negative, kept, rest, half)
+    code = builder.add(base, builder.add(kept, builder.zext(up, kind)))
+    code = _overflowed(builder, code, form, rounding, negative, finite=finite)
+    infinite = kind(((2 * source_bias) + 1) << source_mantissa)
+    if form.infinity is not None and not finite:
+        code = builder.select(builder.icmp_unsigned("==", size, infinite), kind(form.infinity), code)
+    sign = builder.select(negative, kind(1 << (form.width - 1)), kind(0))
+    signed = builder.or_(code, sign)
+    result = builder.select(builder.icmp_unsigned(">", size, infinite), kind(form.nan), signed)
+    return builder.trunc(result, ir.IntType(form.width))
+
+
+def _rounds_up(
+    builder: ir.IRBuilder, rounding: str, negative: ir.Value, kept: ir.Value, rest: ir.Value, half: ir.Value
+) -> ir.Value:
+    """Whether the magnitude `kept` is rounded up, given the dropped bits `rest`."""
+    kind = kept.type
+    inexact = builder.icmp_unsigned("!=", rest, kind(0))
+    if rounding == "rn":
+        odd = builder.icmp_unsigned("!=", builder.and_(kept, kind(1)), kind(0))
+        tie = builder.and_(builder.icmp_unsigned("==", rest, half), odd)
+        return builder.or_(builder.icmp_unsigned(">", rest, half), tie)
+    if rounding == "rna":
+        return builder.icmp_unsigned(">=", rest, half)
+    if rounding == "rp":
+        return builder.and_(inexact, builder.not_(negative))
+    if rounding == "rm":
+        return builder.and_(inexact, negative)
+    return ir.IntType(1)(0)
+
+
+def _overflowed(
+    builder: ir.IRBuilder, code: ir.Value, form: Format, rounding: str, negative: ir.Value, *, finite: bool
+) -> ir.Value:
+    """The result of an overflow: infinity, or the largest finite number when rounding toward zero."""
+    kind = code.type
+    over = builder.icmp_unsigned(">", code, kind(form.largest))
+    largest = kind(form.largest)
+    if finite or form.infinity is None or rounding == "rz":
+        limit: ir.Value = largest
+    elif rounding in ("rn", "rna"):
+        limit = kind(form.infinity)
+    else:
+        outward = negative if rounding == "rm" else builder.not_(negative)
+        limit = builder.select(outward, kind(form.infinity), largest)
+    return builder.select(over, limit, code)
+
+
+def widen(emit: Emit, bits: ir.Value, form: Format) -> ir.Value:
+    """A number of f16, bf16, e4m3 or e5m2, given by its bits, as an f32: exact; every NaN is 0x7fffffff."""
+    builder = emit.builder
+    size = builder.and_(builder.zext(bits, I32), I32((1 << (form.width - 1)) - 1))
+    sign = builder.shl(builder.zext(builder.lshr(bits, bits.type(form.width - 1)), I32), I32(31))
+    # As an f32 the moved bits are the number times 2^(bias - 127), subnormals included: one exact product undoes that.
+    moved = float_of(emit, builder.shl(size, I32(23 - form.mantissa)))
+    scaled = bits_of(emit, builder.fmul(moved, F32(2.0 ** (127 - form.bias))) if form.bias != 127 else moved)
+    if form.infinity is not None and form.bias != 127:
+        scaled = builder.select(builder.icmp_unsigned("==", size, I32(form.infinity)), I32(0x7F800000), scaled)
+    nan = builder.icmp_unsigned(">", size, I32(form.largest if form.infinity is None else form.infinity))
+    return float_of(emit, builder.select(nan, I32(NAN_F32), builder.or_(scaled, sign)))
+
+
+def widen_to_double(emit: Emit, bits: ir.Value, form: Format) -> ir.Value:
+    """A number in a narrow format, given by its bits, as an f64; the payload of a NaN is unspecified."""
+    return emit.builder.fpext(widen(emit, bits, form), F64)
+
+
+def flush_bits(emit: Emit, bits: ir.Value, form: Format) -> ir.Value:
+    """A number's bits with subnormals made zero, the sign kept."""
+    builder, kind = emit.builder, bits.type
+    exponent = builder.and_(bits, kind((1 << (form.width - 1)) - (1 << form.mantissa)))
+    subnormal = builder.icmp_unsigned("==", exponent, kind(0))
+    return builder.select(subnormal, builder.and_(bits, kind(1 << (form.width - 1))), bits)
+
+
+def sticky_double(emit: Emit, value: ir.Value, *, signed: bool) -> ir.Value:
+    """An i64 as an f64, rounded to odd so that a second rounding to a narrower format is correct."""
+    builder = emit.builder
+    if signed:
+        negative = builder.icmp_signed("<", value, I64(0))
+        size = builder.select(negative, builder.neg(value), value)
+    else:
+        negative, size = ir.IntType(1)(0), value
+    low = builder.and_(size, I64(0x7FF))
+    lost = builder.zext(builder.icmp_unsigned("!=", low, I64(0)), I64)
+    coarse = builder.shl(builder.or_(builder.lshr(size, I64(11)), lost), I64(11))
+    long = builder.icmp_unsigned(">=", size, I64(1 << 53))
+    double = builder.uitofp(builder.select(long, coarse, size), F64)
+    return builder.select(negative, builder.fneg(double), double)

@@ -1,8 +1,4 @@
-"""Integer arithmetic: add sub mul mad mul24 mad24 sad div rem abs neg min max dp4a dp2a.
-
-Division by zero does not trap: quotient and remainder have all bits set (measured for 32 bits on an H200; the 16-bit
-routine ends the same way). INT_MIN / -1 does not trap either: it is INT_MIN, remainder 0.
-"""
+"""Lowering of integer arithmetic, with carry and with constant divisors."""
 
 from __future__ import annotations
 
@@ -11,13 +7,14 @@ from functools import partial
 
 from llvmlite import ir
 
-from gpuregress.virtual_gpu.builder.emit import Emit, Lowering
-from gpuregress.virtual_gpu.builder.scalar import by_halves, extend, larger, read_all, smaller
-from gpuregress.virtual_gpu.builder.types import I32
-from gpuregress.virtual_gpu.ptx.errors import unsupported
-from gpuregress.virtual_gpu.ptx.modifiers import type_of
-from gpuregress.virtual_gpu.ptx.tree import Instruction
-from gpuregress.virtual_gpu.ptx.types import BITS, is_signed
+from gpuregress.gpu.records import replace
+from gpuregress.virtual_gpu.analysis.control_flow_graph import single_definitions
+from gpuregress.virtual_gpu.builder.emit import Emit, Lowering, by_halves, extend, larger, read_all, smaller
+from gpuregress.virtual_gpu.builder.structured import I1, I32
+from gpuregress.virtual_gpu.ptx.modifiers import BITS, is_signed, type_of, unsupported
+from gpuregress.virtual_gpu.ptx.tree import Float, Function, Instruction, Integer, Module, Operand, Register, Statement
+
+# --- whole numbers ----------------------------------------------------------------------------------------------------
 
 
 def _sum(emit: Emit, instruction: Instruction, operation: str) -> None:
@@ -189,3 +186,117 @@ TABLE: dict[str, Lowering] = {
     "dp4a": _dp4a,
     "dp2a": _dp2a,
 }
+
+
+# --- sums with carry --------------------------------------------------------------------------------------------------
+# Extended-precision arithmetic through the thread's carry flag: add.cc addc sub.cc subc mad.cc madc.
+#
+# The flag is the carry out of the adder, also after a subtraction, which adds the complement: set where nothing was
+# borrowed. The PTX manual calls it a borrow, which is the same within a chain of subtractions; an `addc` after a
+# `sub.cc`, as in NVRTC's 128-bit division, shows the difference.
+
+
+def _finish(emit: Emit, instruction: Instruction, wide: ir.Value, *, borrows: bool = False) -> None:
+    """Write the low bits of a sum or difference computed one bit wider, and with `.cc` the carry flag."""
+    builder, type_name = emit.builder, type_of(instruction)
+    narrow = ir.IntType(wide.type.width - 1)
+    if "cc" in instruction.modifiers:
+        above = builder.trunc(builder.lshr(wide, wide.type(narrow.width)), I1)
+        emit.write_carry(builder.not_(above) if borrows else above)
+    emit.write(instruction.operands[0], builder.trunc(wide, narrow), type_name)
+
+
+def _wide(emit: Emit, values: list[ir.Value]) -> list[ir.Value]:
+    to = ir.IntType(values[0].type.width + 1)
+    return [emit.builder.zext(value, to) for value in values]
+
+
+def _add_with_carry(emit: Emit, instruction: Instruction, *, carry_in: bool = False) -> None:
+    a, b = _wide(emit, read_all(emit, instruction, type_of(instruction)))
+    total = emit.builder.add(a, b)
+    if carry_in:
+        total = emit.builder.add(total, emit.builder.zext(emit.read_carry(), total.type))
+    _finish(emit, instruction, total)
+
+
+def _subtract_with_borrow(emit: Emit, instruction: Instruction, *, borrow_in: bool = False) -> None:
+    a, b = _wide(emit, read_all(emit, instruction, type_of(instruction)))
+    difference = emit.builder.sub(a, b)
+    if borrow_in:
+        borrow = emit.builder.not_(emit.read_carry())
+        difference = emit.builder.sub(difference, emit.builder.zext(borrow, difference.type))
+    _finish(emit, instruction, difference, borrows=True)
+
+
+def _mad_with_carry(emit: Emit, instruction: Instruction, *, carry_in: bool = False) -> None:
+    builder, type_name = emit.builder, type_of(instruction)
+    a, b, c = read_all(emit, instruction, type_name)
+    bits, signed = a.type.width, is_signed(type_name)
+    double = ir.IntType(2 * bits)
+    product = builder.mul(extend(emit, a, double, signed=signed), extend(emit, b, double, signed=signed))
+    if "hi" in instruction.modifiers:
+        product = builder.lshr(product, double(bits))
+    part, addend = _wide(emit, [builder.trunc(product, a.type), c])
+    total = builder.add(part, addend)
+    if carry_in:
+        total = builder.add(total, builder.zext(emit.read_carry(), total.type))
+    _finish(emit, instruction, total)
+
+
+CARRY_TABLE: dict[str, Lowering] = {
+    "add": _add_with_carry,
+    "addc": partial(_add_with_carry, carry_in=True),
+    "sub": _subtract_with_borrow,
+    "subc": partial(_subtract_with_borrow, borrow_in=True),
+    "mad": _mad_with_carry,
+    "madc": partial(_mad_with_carry, carry_in=True),
+}
+
+
+# --- constant divisors ------------------------------------------------------------------------------------------------
+# Constant propagation into the divisors of approximate divisions.
+#
+# ptxas multiplies by the correctly rounded reciprocal of a divisor that it knows, in place of the special-function
+# unit's. So the divisor has to be a constant of the instruction before it is lowered.
+
+
+_DIVISOR = {"div": 2, "rcp": 1}
+
+
+def with_constant_divisors(tree: Module) -> Module:
+    """The module with registers that hold one constant replaced by it where they are divisors."""
+    return replace(tree, functions=tuple(map(_propagated, tree.functions)))
+
+
+def _propagated(function: Function) -> Function:
+    body = function.body or ()
+    if not any(_is_approximate(item) for item in body):
+        return function
+    definitions = single_definitions(body)
+    return replace(function, body=tuple(_with_constant(item, definitions) for item in body))
+
+
+def _is_approximate(item: Statement) -> bool:
+    if not isinstance(item, Instruction) or item.opcode not in _DIVISOR or type_of(item) != "f32":
+        return False
+    return not {"approx", "full"}.isdisjoint(item.modifiers)
+
+
+def _with_constant(item: Statement, definitions: dict[str, Instruction]) -> Statement:
+    if not isinstance(item, Instruction) or not _is_approximate(item):
+        return item
+    place = _DIVISOR[item.opcode]
+    found = _constant(item.operands[place], definitions)
+    return replace(item, operands=(*item.operands[:place], found, *item.operands[place + 1 :])) if found else item
+
+
+def _constant(operand: Operand, definitions: dict[str, Instruction]) -> Float | None:
+    """The constant that a register holds."""
+    for _ in definitions:
+        made = definitions.get(operand.name) if isinstance(operand, Register) else None
+        if made is None or made.opcode != "mov":
+            break
+        operand = made.operands[1]
+        if isinstance(operand, Integer) and type_of(made) in ("b32", "s32", "u32"):
+            return Float(operand.value & 0xFFFFFFFF, 32)
+    return operand if isinstance(operand, Float) else None

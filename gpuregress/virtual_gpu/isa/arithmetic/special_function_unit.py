@@ -11,9 +11,8 @@ from functools import partial
 
 from llvmlite import ir
 
-from gpuregress.virtual_gpu.builder.emit import Emit
-from gpuregress.virtual_gpu.builder.scalar import read_all
-from gpuregress.virtual_gpu.builder.types import F32, F64, I32, I64
+from gpuregress.virtual_gpu.builder.emit import Emit, read_all
+from gpuregress.virtual_gpu.builder.structured import F32, F64, I32, I64
 from gpuregress.virtual_gpu.isa.arithmetic.ieee754 import (
     NAN_F32,
     SMALLEST_NORMAL_F32,
@@ -26,8 +25,7 @@ from gpuregress.virtual_gpu.isa.arithmetic.ieee754 import (
     magnitude,
     narrow,
 )
-from gpuregress.virtual_gpu.ptx.errors import unsupported
-from gpuregress.virtual_gpu.ptx.modifiers import type_of
+from gpuregress.virtual_gpu.ptx.modifiers import type_of, unsupported
 from gpuregress.virtual_gpu.ptx.tree import Float, Instruction
 
 _INFINITY = 0x7F800000

@@ -1,21 +1,177 @@
-"""SIMD video instructions on halves or bytes: vadd vsub vavrg vabsdiff vmin vmax vset.
-
-CUDA's `__vabsdiffu4`, `__vsadu4` and similar functions compile to these. Masks and lane selectors are refused: the
-third operand is used by `.add` only.
-"""
+"""Lowering of video instructions."""
 
 from __future__ import annotations
 
 from llvmlite import ir
 
-from gpuregress.virtual_gpu.builder.emit import Emit, Lowering
-from gpuregress.virtual_gpu.builder.scalar import extend, larger, read_all, smaller
-from gpuregress.virtual_gpu.builder.types import I32
-from gpuregress.virtual_gpu.ptx.errors import unsupported
-from gpuregress.virtual_gpu.ptx.tree import Instruction
-from gpuregress.virtual_gpu.ptx.types import is_signed
+from gpuregress.virtual_gpu.builder.emit import Emit, Lowering, extend, larger, read_all, smaller
+from gpuregress.virtual_gpu.builder.structured import I32
+from gpuregress.virtual_gpu.ptx.modifiers import is_signed, unsupported
+from gpuregress.virtual_gpu.ptx.tree import Instruction, Minus, Operand, Selected
 
+# --- scalar video instructions ----------------------------------------------------------------------------------------
+
+
+_WIDE = ir.IntType(64)
+"""What every intermediate result is kept in; a number shifted left by 32 bits loses its top bit."""
+_SHIFTED_BITS = 34
+"""What saturation looks at of a shifted number."""
 _ORDERS = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
+_SECOND = ("add", "min", "max")
+_PARTS = {"b0": (0, 8), "b1": (8, 8), "b2": (16, 8), "b3": (24, 8), "h0": (0, 16), "h1": (16, 16)}
+"""A selector's first bit and its bits."""
+
+
+def _part(instruction: Instruction, operand: Operand) -> tuple[int, int]:
+    if not isinstance(operand, Selected):
+        return 0, 32
+    if operand.part not in _PARTS:
+        raise unsupported(instruction, f"it selects no .{operand.part}")
+    return _PARTS[operand.part]
+
+
+def _read(emit: Emit, instruction: Instruction, index: int, kind: str) -> ir.Value:
+    """The selected part of a source operand, widened by its type; the caller negates."""
+    operand = instruction.operands[index]
+    if isinstance(operand, Minus):
+        operand = operand.operand
+    first, bits = _part(instruction, operand)
+    value = emit.read(operand.register if isinstance(operand, Selected) else operand, "b32")
+    cut = emit.builder.trunc(emit.builder.lshr(value, I32(first)), ir.IntType(bits)) if bits < 32 else value
+    return extend(emit, cut, _WIDE, signed=is_signed(kind))
+
+
+def _clamped(emit: Emit, value: ir.Value, *, signed: bool) -> ir.Value:
+    """The number clamped to the range of 32 bits."""
+    lowest, highest = (-(1 << 31), (1 << 31) - 1) if signed else (0, (1 << 32) - 1)
+    return smaller(emit, larger(emit, value, _WIDE(lowest), signed=True), _WIDE(highest), signed=True)
+
+
+def _saturated(emit: Emit, value: ir.Value, bits: int, *, signed: bool) -> ir.Value:
+    """A result saturated to `bits` bits with `.sat`."""
+    if bits < 32:
+        # Compared as if it were unsigned: what lies below the lowest number becomes the highest.
+        return smaller(emit, value, _WIDE((1 << (bits - signed)) - 1), signed=False)
+    # An unsigned one is only kept from falling below 0: what exceeds 32 bits is cut off.
+    return _clamped(emit, value, signed=True) if signed else larger(emit, value, _WIDE(0), signed=True)
+
+
+def _sign_extended(emit: Emit, value: ir.Value, bits: int) -> ir.Value:
+    return extend(emit, emit.builder.trunc(value, ir.IntType(bits)), _WIDE, signed=True)
+
+
+def _finish(emit: Emit, instruction: Instruction, value: ir.Value, *, signed: bool) -> None:
+    """Combines with the third operand: by `.add`, `.min`, `.max`, or where the target selects a part of it."""
+    builder, target = emit.builder, instruction.operands[0]
+    second = next((word for word in instruction.modifiers if word in _SECOND), "")
+    if second:
+        other = extend(emit, emit.read(instruction.operands[3], "b32"), _WIDE, signed=signed)
+        value = _combined(emit, second, value, other, signed=signed)
+    result = builder.trunc(value, I32)
+    if isinstance(target, Selected):
+        first, bits = _part(instruction, target)
+        mask = ((1 << bits) - 1) << first
+        # Into the upper half goes the result's upper half, not its lower one.
+        shifted = result if target.part == "h1" else builder.shl(result, I32(first))
+        rest = builder.and_(emit.read(instruction.operands[3], "b32"), I32(0xFFFFFFFF ^ mask))
+        result, target = builder.or_(builder.and_(shifted, I32(mask)), rest), target.register
+    emit.write(target, result, "b32")
+
+
+def _combined(emit: Emit, operation: str, a: ir.Value, b: ir.Value, *, signed: bool = True) -> ir.Value:
+    builder = emit.builder
+    if operation in ("min", "vmin"):
+        return smaller(emit, a, b, signed=signed)
+    if operation in ("max", "vmax"):
+        return larger(emit, a, b, signed=signed)
+    if operation in ("add", "vadd"):
+        return builder.add(a, b)
+    difference = builder.sub(a, b)
+    if operation == "vsub":
+        return difference
+    return emit.intrinsic("llvm.abs.i64", _WIDE, difference, ir.IntType(1)(0))
+
+
+def _arithmetic(emit: Emit, instruction: Instruction) -> None:
+    target, a_type, b_type = instruction.modifiers[:3]
+    a, b = _read(emit, instruction, 1, a_type), _read(emit, instruction, 2, b_type)
+    value, signed = _combined(emit, instruction.opcode, a, b), is_signed(target)
+    if "sat" in instruction.modifiers:
+        _, bits = _part(instruction, instruction.operands[0])
+        value = _saturated(emit, value, bits, signed=signed)
+    if instruction.opcode in ("vadd", "vsub"):
+        # `.min` and `.max` see 32 bits of these with their sign, of the others all bits.
+        value = _sign_extended(emit, value, 32)
+    _finish(emit, instruction, value, signed=signed)
+
+
+def _shift(emit: Emit, instruction: Instruction) -> None:
+    target, a_type, b_type = instruction.modifiers[:3]
+    a, count = _read(emit, instruction, 1, a_type), _read(emit, instruction, 2, b_type)
+    if "wrap" in instruction.modifiers:
+        count = emit.builder.and_(count, _WIDE(31))
+    elif "clamp" in instruction.modifiers:
+        count = smaller(emit, count, _WIDE(32), signed=False)
+    else:
+        raise unsupported(instruction, "it needs .clamp or .wrap")
+    shift = emit.builder.shl if instruction.opcode == "vshl" else emit.builder.ashr
+    value, signed = shift(a, count), is_signed(target)
+    if "sat" in instruction.modifiers:
+        # To 32 bits, even if the target is a part of a register.
+        value = _clamped(emit, _sign_extended(emit, value, _SHIFTED_BITS), signed=signed)
+        value = _sign_extended(emit, value, 32)
+    _finish(emit, instruction, value, signed=signed)
+
+
+def _set(emit: Emit, instruction: Instruction) -> None:
+    a_type, b_type, order = instruction.modifiers[:3]
+    if order not in _ORDERS:
+        raise unsupported(instruction, f"it knows no .{order}")
+    a, b = _read(emit, instruction, 1, a_type), _read(emit, instruction, 2, b_type)
+    holds = emit.builder.icmp_signed(_ORDERS[order], a, b)
+    _finish(emit, instruction, emit.builder.zext(holds, _WIDE), signed=is_signed(a_type))
+
+
+def _multiply_add(emit: Emit, instruction: Instruction) -> None:
+    """(a · b) + c, one of the two negated, plus one under `.po`; scaled down, then saturated."""
+    builder = emit.builder
+    _, a_type, b_type = instruction.modifiers[:3]
+    minus = [isinstance(operand, Minus) for operand in instruction.operands]
+    product_negated = minus[1] != minus[2]
+    signed = is_signed(a_type) or is_signed(b_type) or product_negated or minus[3]
+    # Factors and sum are taken with their sign whatever their types; these only decide how it is shifted and saturated.
+    factors = (
+        _sign_extended(emit, _read(emit, instruction, index, instruction.modifiers[index]), 32) for index in (1, 2)
+    )
+    product, addend = builder.mul(*factors), _read(emit, instruction, 3, "s32")
+    if product_negated:
+        product = builder.neg(product)
+    if minus[3]:
+        addend = builder.neg(addend)
+    value = builder.add(product, addend)
+    if "po" in instruction.modifiers:
+        value = builder.add(value, _WIDE(1))
+    scale = next((int(word[3:]) for word in instruction.modifiers if word in ("shr7", "shr15")), 0)
+    value = (builder.ashr if signed else builder.lshr)(value, _WIDE(scale))
+    if "sat" in instruction.modifiers:
+        value = _clamped(emit, value, signed=signed)
+    emit.write(instruction.operands[0], builder.trunc(value, I32), "b32")
+
+
+_SCALAR: dict[str, Lowering] = {
+    **dict.fromkeys(("vadd", "vsub", "vabsdiff", "vmin", "vmax"), _arithmetic),
+    "vshl": _shift,
+    "vshr": _shift,
+    "vset": _set,
+    "vmad": _multiply_add,
+}
+
+
+# --- SIMD video instructions ------------------------------------------------------------------------------------------
+# SIMD video instructions on halves or bytes: vadd vsub vavrg vabsdiff vmin vmax vset.
+#
+# CUDA's `__vabsdiffu4`, `__vsadu4` and similar functions compile to these. Masks and lane selectors are refused: the
+# third operand is used by `.add` only.
 
 
 def _lanes(emit: Emit, value: ir.Value, bits: int, *, signed: bool) -> list[ir.Value]:
@@ -25,7 +181,7 @@ def _lanes(emit: Emit, value: ir.Value, bits: int, *, signed: bool) -> list[ir.V
     return [extend(emit, field, I32, signed=signed) for field in fields]
 
 
-def _combined(emit: Emit, operation: str, a: ir.Value, b: ir.Value) -> ir.Value:
+def _combined_lane(emit: Emit, operation: str, a: ir.Value, b: ir.Value) -> ir.Value:
     """One lane's result before saturation or truncation; both operands fit in an i32 without overflow."""
     builder = emit.builder
     if operation == "vadd":
@@ -43,7 +199,7 @@ def _combined(emit: Emit, operation: str, a: ir.Value, b: ir.Value) -> ir.Value:
     return builder.sub(larger(emit, a, b, signed=True), smaller(emit, a, b, signed=True))
 
 
-def _arithmetic(emit: Emit, instruction: Instruction) -> None:
+def _lane_arithmetic(emit: Emit, instruction: Instruction) -> None:
     target, a_type, b_type = instruction.modifiers[:3]
     operation, bits = instruction.opcode[:-1], 32 // int(instruction.opcode[-1])
     a, b, _ = read_all(emit, instruction, "b32")
@@ -51,16 +207,16 @@ def _arithmetic(emit: Emit, instruction: Instruction) -> None:
     pairs = zip(
         _lanes(emit, a, bits, signed=is_signed(a_type)), _lanes(emit, b, bits, signed=is_signed(b_type)), strict=True
     )
-    results = [_combined(emit, operation, x, y) for x, y in pairs]
+    results = [_combined_lane(emit, operation, x, y) for x, y in pairs]
     if "sat" in instruction.modifiers:
         lowest, highest = (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) if signed else (0, (1 << bits) - 1)
         results = [
             smaller(emit, larger(emit, lane, I32(lowest), signed=True), I32(highest), signed=True) for lane in results
         ]
-    _store(emit, instruction, results, bits)
+    _store_lanes(emit, instruction, results, bits)
 
 
-def _set(emit: Emit, instruction: Instruction) -> None:
+def _lane_set(emit: Emit, instruction: Instruction) -> None:
     a_type, b_type, order = instruction.modifiers[:3]
     if order not in _ORDERS:
         raise unsupported(instruction, f"it knows no .{order}")
@@ -71,10 +227,10 @@ def _set(emit: Emit, instruction: Instruction) -> None:
     )
     builder = emit.builder
     results = [builder.zext(builder.icmp_signed(_ORDERS[order], x, y), I32) for x, y in pairs]
-    _store(emit, instruction, results, bits)
+    _store_lanes(emit, instruction, results, bits)
 
 
-def _store(emit: Emit, instruction: Instruction, lanes: list[ir.Value], bits: int) -> None:
+def _store_lanes(emit: Emit, instruction: Instruction, lanes: list[ir.Value], bits: int) -> None:
     """Write the lanes side by side, or with `.add` the sum of the lanes and the third operand."""
     builder, kind = emit.builder, ir.IntType(bits)
     if "add" in instruction.modifiers:
@@ -90,12 +246,13 @@ def _store(emit: Emit, instruction: Instruction, lanes: list[ir.Value], bits: in
     emit.write(instruction.operands[0], result, "b32")
 
 
-TABLE: dict[str, Lowering] = {
+_SIMD: dict[str, Lowering] = {
     **{
-        f"{name}{lanes}": _arithmetic
+        f"{name}{lanes}": _lane_arithmetic
         for name in ("vadd", "vsub", "vavrg", "vabsdiff", "vmin", "vmax")
         for lanes in (2, 4)
     },
-    "vset2": _set,
-    "vset4": _set,
+    "vset2": _lane_set,
+    "vset4": _lane_set,
 }
+TABLE: dict[str, Lowering] = {**_SCALAR, **_SIMD}

@@ -9,11 +9,10 @@ from llvmlite import ir
 
 from gpuregress.virtual_gpu.builder.emit import Build
 from gpuregress.virtual_gpu.builder.services import Services
-from gpuregress.virtual_gpu.builder.structured import at, counted, element, i32, i64
-from gpuregress.virtual_gpu.builder.thread_context import row as context_row
+from gpuregress.virtual_gpu.builder.structured import I1, I32, I64, POINTER, at, counted, element, i32, i64
 from gpuregress.virtual_gpu.builder.threads import linear_thread
-from gpuregress.virtual_gpu.builder.types import I1, I32, I64, POINTER
-from gpuregress.virtual_gpu.isa.matrix.warp_area import (
+from gpuregress.virtual_gpu.builder.threads import row as context_row
+from gpuregress.virtual_gpu.isa.matrix.operand_layout import (
     LOAD,
     MOVE,
     STORE,
@@ -31,8 +30,7 @@ from gpuregress.virtual_gpu.isa.memory.load_store import (
     host_pointer,
     slow_resolve,
 )
-from gpuregress.virtual_gpu.ptx.errors import unsupported
-from gpuregress.virtual_gpu.ptx.modifiers import space_of
+from gpuregress.virtual_gpu.ptx.modifiers import space_of, unsupported
 from gpuregress.virtual_gpu.ptx.tree import Address, Instruction, Operand, elements
 
 

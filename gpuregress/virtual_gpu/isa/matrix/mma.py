@@ -1,37 +1,151 @@
-"""Products of fragments with a fixed layout: mma, dense and sparse.
-
-Of integers and f64, each lane writes its registers to the warp's area and computes its part of the result. Of other
-floats, the lane that comes first computes the results of all from the registers that they keep in the thread context.
-
-PTX ISA manual, 9.7.14.5 and 9.7.14.6.
-"""
+"""Lowering of mma."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from itertools import chain
 
 from llvmlite import ir
 
-from gpuregress.gpu.records import Record
-from gpuregress.virtual_gpu.builder.services import Services
-from gpuregress.virtual_gpu.builder.structured import i32, i64
-from gpuregress.virtual_gpu.isa.matrix import half_precision_m8n8k4
-from gpuregress.virtual_gpu.isa.matrix.dot_product import DotProduct, Term
-from gpuregress.virtual_gpu.isa.matrix.fused_sum import NARROW_MMA, ORDINARY, Tile
-from gpuregress.virtual_gpu.isa.matrix.matrix_element import MatrixElement, element_of
-from gpuregress.virtual_gpu.isa.matrix.mma_batches import members
-from gpuregress.virtual_gpu.isa.matrix.mma_forms import mma_error, selector_error
-from gpuregress.virtual_gpu.isa.matrix.operand_layout import Fragment, Place, Sparsity
-from gpuregress.virtual_gpu.isa.matrix.warp_area import (
+from gpuregress.gpu.records import Record, replace
+from gpuregress.virtual_gpu.analysis.effects import reads, sets
+from gpuregress.virtual_gpu.builder.emit import Emit
+from gpuregress.virtual_gpu.builder.services import Services, subroutine_body
+from gpuregress.virtual_gpu.builder.structured import F32, I32, at, element, i32, i64
+from gpuregress.virtual_gpu.isa.arithmetic.ieee754 import F16, canonical, round_to, widen
+from gpuregress.virtual_gpu.isa.matrix.operand_layout import (
+    MULTIPLY,
     PRODUCT,
+    Fragment,
+    MatrixElement,
+    Place,
+    Sparsity,
+    area,
     context_rows,
+    element_of,
     load_results,
     meet,
+    mma_error,
     own_lane,
+    selector_error,
+    show,
     show_factors,
 )
-from gpuregress.virtual_gpu.ptx.errors import unsupported
-from gpuregress.virtual_gpu.ptx.tree import Instruction, Integer, Operand, elements
+from gpuregress.virtual_gpu.isa.matrix.sums import NARROW_MMA, ORDINARY, DotProduct, Term, Tile
+from gpuregress.virtual_gpu.ptx.modifiers import unsupported
+from gpuregress.virtual_gpu.ptx.opcode_table import Control, MemoryEffect, ResultKind, Wait, info
+from gpuregress.virtual_gpu.ptx.tree import Function, Instruction, Integer, Module, Operand, Statement, Vector, elements
+
+# --- m8n8k4 -----------------------------------------------------------------------------------------------------------
+
+
+_HALF = element_of("f16")
+_COUNT = 8
+"""Elements of C and D that a lane holds."""
+
+
+def lower(emitter: Services, instruction: Instruction) -> None:
+    """Lower `mma.m8n8k4` of f16."""
+    target, left, right, addend = instruction.operands
+    words = instruction.modifiers
+    orders = [word for word in words if word in ("row", "col")]
+    types = [word for word in words if word in ("f16", "f32")]
+    result, accumulator = types[0], types[3]
+    starts, end = [], 0
+    for operand in (left, right, addend):
+        starts.append(end)
+        end = show(emitter, end, [emitter.read(item, "b32") for item in elements(operand)])
+    meet(emitter, MULTIPLY)
+    b, everything, lane = emitter.builder, area(emitter), own_lane(emitter)
+    shown = [at(b, everything, start) for start in starts]
+
+    def build(builder: ir.IRBuilder, given: tuple[ir.Value, ...]) -> ir.Value:
+        with subroutine_body(emitter, builder):
+            return _element(emitter, (result, accumulator), orders, given)
+
+    parameters = (*(value.type for value in shown), I32, I32)
+    name = f"mma.m8n8k4.{orders[0]}.{orders[1]}.{result}.{accumulator}"
+    compute = emitter.subroutine(name, F32, parameters, build)
+    numbers = [_number(b, result, lane, index) for index in range(_COUNT)]
+    _write(emitter, result, target, [b.call(compute, (*shown, lane, number)) for number in numbers])
+
+
+def _element(emit: Emit, types: tuple[str, str], orders: list[str], given: tuple[ir.Value, ...]) -> ir.Value:
+    """An element of D, whose row and column are the upper and the lower three bits of its number."""
+    b = emit.builder
+    left, right, addend, lane, number = given
+    first = b.and_(lane, i32(12))  # of the four lanes
+    row, column = b.lshr(number, i32(3)), b.and_(number, i32(7))
+    factors = []
+    for step in range(4):
+        x = _factor(emit, left, first, row, step, holds_depth=orders[0] == "row")
+        y = _factor(emit, right, first, column, step, holds_depth=orders[1] == "col")
+        factors.append((x, y))
+    total = _addend(emit, types[1], addend, first, row, column)
+    for summands in [factors] if types[0] == "f32" else [factors[:2], factors[2:]]:
+        part: ir.Value = F32(0.0)
+        for x, y in summands:
+            part = emit.intrinsic("llvm.fma.f32", F32, x, y, part)
+        total = b.fadd(total, part)
+    return total
+
+
+def _addend(emit: Emit, kind: str, shown: ir.Value, first: ir.Value, row: ir.Value, column: ir.Value) -> ir.Value:
+    """An element of C as f32, wherever it is held."""
+    b = emit.builder
+    owner = b.or_(first, b.shl(b.lshr(row, i32(2)), i32(4)))
+    if kind == "f16":
+        owner = b.or_(owner, b.and_(row, i32(3)))
+        return widen(emit, _HALF.load_bits(emit, shown, b.or_(b.shl(owner, i32(3)), column)), F16)
+    owner = b.or_(owner, b.or_(b.and_(row, i32(1)), b.and_(column, i32(2))))
+    index = b.or_(b.and_(row, i32(2)), b.and_(column, i32(5)))
+    return b.load(element(b, shown, b.or_(b.shl(owner, i32(3)), index), F32), typ=F32, align=4)
+
+
+def _factor(
+    emit: Emit, shown: ir.Value, first: ir.Value, position: ir.Value, step: int, *, holds_depth: bool
+) -> ir.Value:
+    """An element of A or B as f32: its row or column `position`, and its place `step` along the depth.
+
+    A lane holds four elements along the depth, or four neighbours across it.
+    """
+    b = emit.builder
+    low, far = b.and_(position, i32(3)), b.shl(b.lshr(position, i32(2)), i32(4))
+    inner, index = (low, i32(step)) if holds_depth else (i32(step), low)
+    owner = b.or_(b.or_(first, far), inner)
+    return widen(emit, _HALF.load_bits(emit, shown, b.or_(b.shl(owner, i32(2)), index)), F16)
+
+
+def _number(b: ir.IRBuilder, kind: str, lane: ir.Value, index: int) -> ir.Value:
+    """The row-major number (i32) of a lane's element of D."""
+    below = b.lshr(b.and_(lane, i32(16)), i32(2))
+    if kind == "f16":
+        row, column = b.or_(b.and_(lane, i32(3)), below), i32(index)
+    else:
+        row = b.or_(b.or_(b.and_(lane, i32(1)), i32(index & 2)), below)
+        column = b.or_(b.and_(lane, i32(2)), i32(index & 5))
+    return b.or_(b.shl(row, i32(3)), column)
+
+
+def _write(emitter: Services, kind: str, operand: Operand, values: list[ir.Value]) -> None:
+    b, registers = emitter.builder, elements(operand)
+    if kind == "f32":
+        for register, value in zip(registers, values, strict=True):
+            emitter.write(register, canonical(emitter, value), "f32")
+        return
+    halves = [b.zext(round_to(emitter, value, F16, "rn"), I32) for value in values]
+    for number, register in enumerate(registers):
+        emitter.write(register, b.or_(halves[2 * number], b.shl(halves[2 * number + 1], i32(16))), "b32")
+
+
+# --- mma --------------------------------------------------------------------------------------------------------------
+# Products of fragments with a fixed layout: mma, dense and sparse.
+#
+# Of integers and f64, each lane writes its registers to the warp's area and computes its part of the result. Of other
+# floats, the lane that comes first computes the results of all from the registers that they keep in the thread context.
+#
+# PTX ISA manual, 9.7.14.5 and 9.7.14.6.
 
 
 class _Form(Record):
@@ -90,7 +204,7 @@ _PER_LANE = ("f64", "s32")
 
 def _mma(emitter: Services, instruction: Instruction) -> None:
     if "m8n8k4" in instruction.modifiers and "f64" not in instruction.modifiers:
-        half_precision_m8n8k4.lower(emitter, instruction)
+        lower(emitter, instruction)
         return
     form = _form(instruction)
     name = f"mma.m{form.rows}n8k{form.depth}.{form.a.name}.{form.b.name}"
@@ -200,3 +314,202 @@ def _of_b(emitter: Services, form: _Form, shown: ir.Value, step: ir.Value, colum
 
 
 TABLE = {"mma": _mma}
+
+
+# --- batches ----------------------------------------------------------------------------------------------------------
+# Batches of matrix products, each of which waits once for the lanes of a warp.
+#
+# Unrolled kernels hold thousands of mma, sixteen or more of them in a row. LLVM's time grows with the number of waits.
+# A batch has the operands of its members one behind the other, and a further one that names for each member the earlier
+# one whose result it adds to, or itself:
+#
+#     mma D0, A0, B0, C0;  mma D1, A1, B1, D0;   →   mma {D0, D1}, {A0, A1}, {B0, B1}, {C0}, {0, 0};
+
+
+MOST = 64
+"""Members of a batch."""
+
+_RESULTS = ("f16", "f32")
+"""Types of results that one lane computes for all: those of other types are quick alone."""
+
+
+class Member(Record):
+    """One product of a batch.
+
+    Attributes:
+        d, a, b: its registers.
+        c: its registers; none where it adds to an earlier result.
+        source: the member whose result it adds to; its own number: none.
+    """
+
+    d: tuple[Operand, ...]
+    a: tuple[Operand, ...]
+    b: tuple[Operand, ...]
+    c: tuple[Operand, ...]
+    source: int
+
+
+def members(instruction: Instruction) -> list[Member]:
+    """The products of an mma, which may be a batch."""
+    d, a, b, c, *rest = (elements(operand) for operand in instruction.operands)
+    if not is_batch(instruction):
+        return [Member(d, a, b, c, 0)]
+    sources = [item.value for item in rest[0] if isinstance(item, Integer)]
+    count, own = len(sources), [number for number, source in enumerate(sources) if source == number]
+    parts = [
+        [operand[at * len(operand) // count :][: len(operand) // count] for at in range(count)] for operand in (d, a, b)
+    ]
+    starts = {number: c[at * len(c) // len(own) :][: len(c) // len(own)] for at, number in enumerate(own)}
+    return [
+        Member(parts[0][number], parts[1][number], parts[2][number], starts.get(number, ()), source)
+        for number, source in enumerate(sources)
+    ]
+
+
+def is_batch(instruction: Instruction) -> bool:
+    """Whether an mma is a batch."""
+    return len(instruction.operands) > 4 and isinstance(instruction.operands[4], Vector)
+
+
+def instruction_count(statement: Statement) -> int:
+    """The instructions that a statement counts as: a product of matrices as two, in which its lanes meet twice."""
+    if not isinstance(statement, Instruction) or not info(statement).operands_in_context:
+        return 1
+    return 2 * len(elements(statement.operands[4])) if is_batch(statement) else 2
+
+
+def with_batches(tree: Module) -> Module:
+    """The module with a batch in place of each run of mma that can be one."""
+    return replace(tree, functions=tuple(_function(item) for item in tree.functions))
+
+
+def _function(function: Function) -> Function:
+    body = function.body or ()
+    if sum(_is_candidate(item) for item in body) < 2:
+        return function
+    result: list[Statement] = []
+    at = 0
+    while at < len(body):
+        first = body[at]
+        if isinstance(first, Instruction) and _is_candidate(first):
+            run = _Run(first)
+            end = run.extend(body, at + 1)
+            result += [*run.before, run.statement()]
+            at = end
+        else:
+            result.append(first)
+            at += 1
+    return replace(function, body=tuple(result))
+
+
+def _is_pure(statement: Statement) -> bool:
+    """Whether a statement only computes registers from others."""
+    if not isinstance(statement, Instruction) or statement.guard is not None:
+        return False
+    facts = info(statement)
+    return (
+        facts.result is ResultKind.PURE
+        and facts.memory is MemoryEffect.NONE
+        and facts.control is Control.NEXT
+        and facts.wait is Wait.NONE
+    )
+
+
+def _is_candidate(statement: Statement) -> bool:
+    if not isinstance(statement, Instruction) or statement.opcode != "mma" or statement.guard is not None:
+        return False
+    words = statement.modifiers
+    is_plain = len(statement.operands) == 4 and "m8n8k4" not in words and not words[0].startswith("sp")
+    return is_plain and words[0] == "sync" and next((word in _RESULTS for word in _types(words)), False)
+
+
+def _types(words: Sequence[str]) -> list[str]:
+    """The types of D, A, B and C: the words behind shape and layouts."""
+    return [word for word in words if word[0] in "fbestu" and any(letter.isdigit() for letter in word)]
+
+
+@dataclass(slots=True)
+class _Run:
+    """Products that may become a batch, and the statements between them, which are done before."""
+
+    first: Instruction
+    products: list[Instruction] = field(default_factory=list)
+    sources: list[int] = field(default_factory=list)
+    before: list[Statement] = field(default_factory=list)
+    _writers: dict[str, int] = field(default_factory=dict)
+    _used: set[str] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self._add(self.first, 0)
+
+    def extend(self, body: Sequence[Statement], at: int) -> int:
+        """Add the products that follow; return where the run ends."""
+        end, between = at, list[Statement]()
+        while at < len(body) and len(self.products) < MOST:
+            statement = body[at]
+            at += 1
+            source = self._source(statement)
+            if source is not None and isinstance(statement, Instruction):
+                self._add(statement, source)
+                self.before += between
+                end, between = at, []
+            elif self._can_be_done_before(statement):
+                between.append(statement)
+            else:
+                break
+        return end
+
+    def statement(self) -> Instruction:
+        """The batch, or the only product."""
+        if len(self.products) == 1:
+            return self.first
+        d, a, b, _ = (Vector(_concatenated(self.products, operand)) for operand in range(4))
+        starts = [item for number, item in enumerate(self.products) if self.sources[number] == number]
+        sources = Vector(tuple(map(Integer, self.sources)))
+        return replace(self.first, operands=(d, a, b, Vector(_concatenated(starts, 3)), sources))
+
+    def _source(self, statement: Statement) -> int | None:
+        """The member whose result a product adds to, or the number that it would have; None: it cannot join."""
+        if not _is_candidate(statement) or not isinstance(statement, Instruction):
+            return None
+        same = statement.modifiers == self.first.modifiers and all(
+            len(elements(one)) == len(elements(other))
+            for one, other in zip(statement.operands, self.first.operands, strict=True)
+        )
+        d, a, b, c = statement.operands
+        factors = replace(statement, operands=(d, a, b))
+        if not same or not self._writers.keys().isdisjoint(reads(factors)):
+            return None
+        added = _names(statement, c)
+        if self._writers.keys().isdisjoint(added):
+            return len(self.products)
+        writers = {self._writers.get(name, -1) for name in added}
+        number = min(writers)
+        types = _types(statement.modifiers)
+        is_whole = len(writers) == 1 and number >= 0 and elements(self.products[number].operands[0]) == elements(c)
+        return number if is_whole and types[0] == types[-1] else None
+
+    def _add(self, product: Instruction, source: int) -> None:
+        number = len(self.products)
+        self.products.append(product)
+        self.sources.append(source)
+        self._used |= set(reads(product))
+        self._writers |= dict.fromkeys(sets(product), number)
+
+    def _can_be_done_before(self, statement: Statement) -> bool:
+        """Whether a statement computes a register from others, and neither they nor it are those of the products."""
+        results = self._writers.keys()
+        return (
+            _is_pure(statement)
+            and results.isdisjoint(reads(statement))
+            and results.isdisjoint(sets(statement))
+            and self._used.isdisjoint(sets(statement))
+        )
+
+
+def _concatenated(products: Sequence[Instruction], operand: int) -> tuple[Operand, ...]:
+    return tuple(item for product in products for item in elements(product.operands[operand]))
+
+
+def _names(product: Instruction, operand: Operand) -> tuple[str, ...]:
+    return reads(replace(product, operands=(Vector(()), operand)))

@@ -1,17 +1,172 @@
-"""Operand layouts of a tensor core: fragments, rows in memory, metadata of sparse rows."""
+"""Layout of matrix operands: forms, elements, fragments of lanes, and the area of a warp."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import TypeAlias
 
 from llvmlite import ir
 
 from gpuregress.gpu.records import Record
-from gpuregress.virtual_gpu.builder.structured import counted, element, entry_alloca, i32
-from gpuregress.virtual_gpu.builder.types import I32
-from gpuregress.virtual_gpu.isa.matrix.matrix_element import MatrixElement
+from gpuregress.virtual_gpu.builder.emit import Emit
+from gpuregress.virtual_gpu.builder.lane_mailbox import post
+from gpuregress.virtual_gpu.builder.services import Services
+from gpuregress.virtual_gpu.builder.structured import (
+    F32,
+    F64,
+    I8,
+    I32,
+    I64,
+    at,
+    counted,
+    element,
+    entry_alloca,
+    i32,
+    i64,
+    width,
+)
+from gpuregress.virtual_gpu.builder.threads import LAYOUT, WARP, lane, warp
+from gpuregress.virtual_gpu.isa.arithmetic.ieee754 import BF16, E4M3, E5M2, F16, widen_to_double
+from gpuregress.virtual_gpu.ptx.modifiers import BITS, unsupported
+from gpuregress.virtual_gpu.ptx.tree import Instruction, Operand, Register, Sink, elements
+from gpuregress.virtual_gpu.runtime.machine_layout import AREA
+
+# --- elements ---------------------------------------------------------------------------------------------------------
+
+
+_NARROW = {"f16": F16, "bf16": BF16, "e4m3": E4M3, "e5m2": E5M2}
+
+
+class MatrixElement(Record):
+    """Element type of a matrix.
+
+    Attributes:
+        name: `f16`, `s8` …
+        bits: of an element.
+        register: bits of the registers that hold them.
+    """
+
+    name: str
+    bits: int
+    register: int
+
+    @property
+    def parts(self) -> int:
+        """Elements of a register."""
+        return self.register // self.bits
+
+    def load(self, emit: Emit, shown: ir.Value, register: ir.Value, part: ir.Value) -> ir.Value:
+        """Load part `part` (i32) of register `register` (i32) from an array of registers: f64 or i64."""
+        b = emit.builder
+        index = b.add(b.mul(register, i32(self.parts)), part)
+        return self.widened(emit, self.load_bits(emit, shown, index))
+
+    def load_bits(self, emit: Emit, shown: ir.Value, index: ir.Value) -> ir.Value:
+        """Load the bits of element `index` (i32) of an array."""
+        b = emit.builder
+        offset = b.lshr(b.mul(b.zext(index, I64), i64(self.bits)), i64(3))
+        type_ = ir.IntType(max(8, self.bits))
+        bits = b.load(at(b, shown, offset), typ=type_, align=type_.width // 8)
+        if self.bits >= 8:
+            return bits
+        high = b.trunc(b.and_(index, i32(1)), ir.IntType(1))
+        return b.trunc(b.select(high, b.lshr(bits, ir.Constant(I8, 4)), bits), ir.IntType(4))
+
+    def widened(self, emit: Emit, bits: ir.Value) -> ir.Value:
+        """An element's bits as a number: f64 or i64."""
+        b = emit.builder
+        if self.name in _NARROW:
+            return widen_to_double(emit, bits, _NARROW[self.name])
+        if self.name == "tf32":
+            bits = b.and_(bits, i32(0xFFFF_E000))
+        if self.name in ("tf32", "f32"):
+            return b.fpext(b.bitcast(bits, F32), F64)
+        if self.name == "f64":
+            return b.bitcast(bits, F64)
+        return b.sext(bits, I64) if self.name[0] == "s" else b.zext(bits, I64)
+
+
+def element_of(name: str) -> MatrixElement:
+    """The element type with a PTX name."""
+    bits = BITS[name]
+    return MatrixElement(name, bits, max(32, bits))
+
+
+# --- forms ------------------------------------------------------------------------------------------------------------
+# Forms of mma and wgmma that PTX has: shapes, types and constants.
+#
+# Compilers pass inline PTX on as it is, and only a card's assembler refuses what is not there.
+# PTX ISA manual, 9.7.14.5, 9.7.14.6 and 9.7.15.
+
+
+_HALF, _EIGHT, _FOUR = ("f16", "bf16"), ("e4m3", "e5m2"), ("s4", "u4")
+_DENSE = {
+    **dict.fromkeys(_HALF, "m16n8k8 m16n8k16"), **dict.fromkeys(_EIGHT, "m16n8k16 m16n8k32"),
+    **dict.fromkeys(("s8", "u8"), "m8n8k16 m16n8k16 m16n8k32"), **dict.fromkeys(_FOUR, "m8n8k32 m16n8k32 m16n8k64"),
+    "tf32": "m16n8k4 m16n8k8", "f64": "m8n8k4 m16n8k4 m16n8k8 m16n8k16",
+}  # fmt: skip
+_SPARSE = {
+    **dict.fromkeys(_HALF, "m16n8k16 m16n8k32"), **dict.fromkeys(_EIGHT, "m16n8k64"), "tf32": "m16n8k8 m16n8k16",
+}  # fmt: skip
+_RESULTS = {
+    "f16": "f16 f32", "bf16": "f32", "tf32": "f32", "e4m3": "f16 f32", "e5m2": "f16 f32", "f64": "f64",
+    "s8": "s32", "u8": "s32", "s4": "s32", "u4": "s32", "b1": "s32",
+}  # fmt: skip
+"""Type of A → those of D."""
+_MIXED = (_EIGHT, ("s8", "u8"), _FOUR)
+"""Types that A and B may have at once."""
+_METADATA = 16
+"""Chunks of a row of A whose metadata the four lanes, or pairs of lanes, hold."""
+
+
+def types_error(result: str, a: str, b: str) -> str:
+    """Return what is wrong with the types of a product; "" if nothing is."""
+    known = _RESULTS.get(a, "").split()
+    if a != b and not any(a in mixed and b in mixed for mixed in _MIXED):
+        return f"there is no product of {a} and {b}"
+    return "" if result in known else f"a product of {a} has a result of {' or '.join(known) or 'no type'}"
+
+
+def mma_error(words: Sequence[str], shape: str, types: Sequence[str], counts: Sequence[int]) -> str:
+    """Return what is wrong with an mma; "" if nothing is.
+
+    Args:
+        words: the modifiers.
+        shape: `m16n8k16`, …
+        types: of D, A, B and C.
+        counts: registers of D, A, B and C.
+    """
+    d, a, b, c = types
+    is_sparse = words[0].startswith("sp")
+    if shape not in (_SPARSE if is_sparse else _DENSE).get(a, "").split():
+        return "this shape is not there"
+    if wrong := types_error(d, a, b):
+        return wrong
+    if c != d:
+        return f"C is {c}, and D {d}"
+    if [word for word in words if word in ("row", "col")] != ["row", "col"]:
+        return "A is row and B col in this shape"
+    if "satfinite" in words and d != "s32":
+        return "satfinite is for integers"
+    rows, depth = (int(number) for number in shape[1:].split("n8k"))
+    bits = 64 if a == "f64" else 32 if a == "tf32" else 16 if a in _HALF else 4 if a in _FOUR else 8
+    register = max(32, bits)
+    sums = rows // 8 if d == "f16" else rows // 4
+    held = depth // 2 if is_sparse else depth
+    wanted = [sums, rows * held * bits // (32 * register), 8 * depth * bits // (32 * register), sums]
+    return "" if [*counts] == wanted else "the vectors of registers have other sizes"
+
+
+def selector_error(selector: int, chunks: int) -> str:
+    """Return what is wrong with the sparsity selector; "" if nothing is."""
+    most = _METADATA // chunks - 1
+    return "" if 0 <= selector <= most else f"the sparsity selector is {selector}, and at most {most} here"
+
+
+# --- operands ---------------------------------------------------------------------------------------------------------
+# Operand layouts of a tensor core: fragments, rows in memory, metadata of sparse rows.
+
 
 Place: TypeAlias = Callable[[ir.IRBuilder, ir.Value, int], ir.Value]
 """The row-major number (i32) of element `index` that a lane (i32) holds of a matrix."""
@@ -149,3 +304,81 @@ class Sparsity(Record):
                     own = b.add(b.mul(row, i32(depth)), i32(len(held) * chunk + number))
                     b.store(b.add(place, i32(self.elements * chunk)), element(b, places, own, I32))
         return places
+
+
+# --- the area of a warp -----------------------------------------------------------------------------------------------
+# Area of a warp, in which its lanes show each other the parts of matrices that they hold.
+#
+# Each lane writes its registers to the area in the block's context, and waits for the others. The barriers of
+# `aligned_barriers` keep the area until all lanes have read it. Frequent instructions do without: they read the rows in
+# which the context has the lanes' registers, and leave their results in such rows.
+
+
+_ALL_LANES = 0xFFFF_FFFF
+LOAD, STORE, MOVE, MULTIPLY, PRODUCT = range(96, 176, 16)
+"""The operations' numbers in a warp operation's key: see `lane_mailbox`."""
+
+
+def area(emitter: Services) -> ir.Value:
+    """A pointer to the area of the thread's warp."""
+    b = emitter.builder
+    distance = b.mul(b.zext(warp(b, emitter.view, emitter.thread), I64), i64(AREA))
+    return at(b, at(b, emitter.view.pointer("context"), LAYOUT["area"][0]), distance)
+
+
+def own_lane(emitter: Services) -> ir.Value:
+    """The thread's lane, i32."""
+    return lane(emitter.builder, emitter.view, emitter.thread)
+
+
+def show(emitter: Services, start: int, values: list[ir.Value]) -> int:
+    """Write values (of one integer type) to the warp's area, lane by lane from byte `start`; return where they end."""
+    b = emitter.builder
+    step: int = values[0].type.width // 8
+    stride = step * len(values)
+    offset = b.add(b.mul(b.zext(own_lane(emitter), I64), i64(stride)), i64(start))
+    own = at(b, area(emitter), offset)
+    for number, value in enumerate(values):
+        b.store(value, at(b, own, step * number), align=step)
+    return start + 32 * stride
+
+
+def meet(emitter: Services, operation: int, value: ir.Value | None = None) -> None:
+    """Wait until all lanes of the warp have written their registers to the area; `value` (i64) is posted."""
+    post(emitter, operation, i32(_ALL_LANES), i64(0) if value is None else value)
+    emitter.wait(WARP)
+
+
+def show_factors(emitter: Services, kind: MatrixElement, left: Operand, right: Operand) -> tuple[ir.Value, ir.Value]:
+    """Write this lane's A and B to the area, and wait for the other lanes; return where all of A and of B are."""
+    type_name = f"b{kind.register}"
+    middle = show(emitter, 0, [emitter.read(item, type_name) for item in elements(left)])
+    show(emitter, middle, [emitter.read(item, type_name) for item in elements(right)])
+    meet(emitter, MULTIPLY)
+    shown = area(emitter)
+    return shown, at(emitter.builder, shown, middle)
+
+
+def context_rows(emitter: Services, operands: Iterable[Operand]) -> list[int]:
+    """The first bytes of the rows of the thread context that have the operands' values, of 32 bits each."""
+    return [_row(emitter, operand, number) for number, operand in enumerate(operands)]
+
+
+def _row(emitter: Services, operand: Operand, number: int) -> int:
+    if not isinstance(operand, Register):
+        name = f"operand.{number}"
+        emitter.exits.keep(emitter, name, i32(0) if isinstance(operand, Sink) else emitter.read(operand, "b32"))
+        return emitter.exits.row_of(emitter, name)
+    if width(emitter.declared(operand.name)) != 32:
+        raise unsupported(emitter.current(), f"register {operand.name} does not have 32 bits")
+    return emitter.exits.row_of(emitter, operand.name)
+
+
+def load_results(emitter: Services, instruction: Instruction, operands: Iterable[Operand]) -> None:
+    """Load the results that the warp's first lane has left in the context, where they are read before the next wait."""
+    liveness = emitter.flow.liveness
+    assert liveness is not None
+    needed = liveness.needed_results[emitter.index] if instruction.guard is None else None
+    for register in dict.fromkeys(item for item in operands if isinstance(item, Register)):
+        if needed is None or register.name in needed:
+            emitter.write(register, emitter.exits.load_kept(emitter, register.name), "b32")

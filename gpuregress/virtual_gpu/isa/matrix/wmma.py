@@ -13,16 +13,31 @@ from llvmlite import ir
 from gpuregress.gpu.records import Record
 from gpuregress.virtual_gpu.builder.emit import Build
 from gpuregress.virtual_gpu.builder.services import Services
-from gpuregress.virtual_gpu.builder.structured import at, counted, entry_alloca, i32, i64
-from gpuregress.virtual_gpu.builder.types import I1, I8, I16, I64, POINTER, convert
+from gpuregress.virtual_gpu.builder.structured import (
+    I1,
+    I8,
+    I16,
+    I64,
+    POINTER,
+    at,
+    convert,
+    counted,
+    entry_alloca,
+    i32,
+    i64,
+)
 from gpuregress.virtual_gpu.checks.access_notes import AccessNote, epoch_of, rules
 from gpuregress.virtual_gpu.checks.shadow_cells import READ, CellAccess
-from gpuregress.virtual_gpu.isa.matrix.dot_product import DotProduct, Term
-from gpuregress.virtual_gpu.isa.matrix.fused_sum import Tile
-from gpuregress.virtual_gpu.isa.matrix.matrix_element import MatrixElement, element_of
 from gpuregress.virtual_gpu.isa.matrix.mma import multiply, read_sums, write_sums
-from gpuregress.virtual_gpu.isa.matrix.operand_layout import Fragment, Place
-from gpuregress.virtual_gpu.isa.matrix.warp_area import own_lane, show_factors
+from gpuregress.virtual_gpu.isa.matrix.operand_layout import (
+    Fragment,
+    MatrixElement,
+    Place,
+    element_of,
+    own_lane,
+    show_factors,
+)
+from gpuregress.virtual_gpu.isa.matrix.sums import DotProduct, Term, Tile
 from gpuregress.virtual_gpu.isa.memory.load_store import (
     MemoryAccess,
     access_site,
@@ -31,8 +46,7 @@ from gpuregress.virtual_gpu.isa.memory.load_store import (
     host_pointer,
     slow_resolve,
 )
-from gpuregress.virtual_gpu.ptx.errors import unsupported
-from gpuregress.virtual_gpu.ptx.modifiers import space_of
+from gpuregress.virtual_gpu.ptx.modifiers import space_of, unsupported
 from gpuregress.virtual_gpu.ptx.tree import Address, Instruction, Operand, elements
 
 _TYPES = ("f16", "bf16", "tf32", "f32", "f64", "s8", "u8", "s32")

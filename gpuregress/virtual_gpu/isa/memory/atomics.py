@@ -11,16 +11,13 @@ from llvmlite import ir
 
 from gpuregress.gpu.records import replace
 from gpuregress.virtual_gpu.builder.services import Services
-from gpuregress.virtual_gpu.builder.structured import at, i64
-from gpuregress.virtual_gpu.builder.types import llvm_type
+from gpuregress.virtual_gpu.builder.structured import at, i64, llvm_type
 from gpuregress.virtual_gpu.isa.arithmetic.ieee754 import canonical, flush, is_nan, propagate
 from gpuregress.virtual_gpu.isa.lowering_table import lowering
 from gpuregress.virtual_gpu.isa.memory.load_store import MemoryAccess, generic_address, host_pointer
-from gpuregress.virtual_gpu.isa.warp.clusters import own_rank, rank_of
-from gpuregress.virtual_gpu.ptx.errors import unsupported
-from gpuregress.virtual_gpu.ptx.modifiers import lanes, space_of, type_of
+from gpuregress.virtual_gpu.isa.warp_barriers import own_rank, rank_of
+from gpuregress.virtual_gpu.ptx.modifiers import HALVES, is_signed, lanes, size, space_of, type_of, unsupported
 from gpuregress.virtual_gpu.ptx.tree import Address, Instruction, Operand, elements
-from gpuregress.virtual_gpu.ptx.types import HALVES, is_signed, size
 from gpuregress.virtual_gpu.runtime.machine_layout import REGION_SHIFT, SHARED_WINDOW
 
 _PAIRS = ("f16x2", "bf16x2")

@@ -11,10 +11,9 @@ from llvmlite import ir
 
 from gpuregress.virtual_gpu.builder.address_resolution import field
 from gpuregress.virtual_gpu.builder.services import Services
-from gpuregress.virtual_gpu.builder.structured import Cell, at, counted, i32, i64, while_nonzero
+from gpuregress.virtual_gpu.builder.structured import I32, I64, POINTER, Cell, at, counted, i32, i64, while_nonzero
 from gpuregress.virtual_gpu.builder.threads import linear_thread
 from gpuregress.virtual_gpu.builder.translation_unit import Unit
-from gpuregress.virtual_gpu.builder.types import I32, I64, POINTER
 from gpuregress.virtual_gpu.checks.synchronization import copy_arrival
 from gpuregress.virtual_gpu.runtime.bulk_forms import (
     ARRIVALS,

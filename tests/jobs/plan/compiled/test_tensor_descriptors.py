@@ -4,8 +4,8 @@ import pytest
 
 from gpuregress.foundation.errors import CompileError
 from gpuregress.foundation.records import Argument, Buffer, CompiledDescriptor
+from gpuregress.gpu.descriptors import TensorMap
 from gpuregress.gpu.records import replace
-from gpuregress.gpu.tensor_maps import TensorMap
 from gpuregress.jobs.plan.compiled_launches import descriptor_fields
 
 X = Argument("buffer", buffer="x")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gpuregress.virtual_gpu.isa.arithmetic.constant_divisors import with_constant_divisors
+from gpuregress.virtual_gpu.isa.arithmetic.integer import with_constant_divisors
 from gpuregress.virtual_gpu.ptx.parser import parse
 from gpuregress.virtual_gpu.ptx.tree import Float, Instruction, Register
 

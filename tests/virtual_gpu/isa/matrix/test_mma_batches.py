@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from gpuregress.virtual_gpu.compilation import translate
-from gpuregress.virtual_gpu.isa.matrix import mma_batches
-from gpuregress.virtual_gpu.isa.matrix.mma_batches import instruction_count, is_batch, members, with_batches
+from gpuregress.virtual_gpu.isa.matrix import mma
+from gpuregress.virtual_gpu.isa.matrix.mma import instruction_count, is_batch, members, with_batches
 from gpuregress.virtual_gpu.ptx.parser import parse
 from gpuregress.virtual_gpu.ptx.tree import Instruction, Module, Register
 from tests.virtual_gpu.running import Running
@@ -107,7 +107,7 @@ def test_batches_compute_the_bits_of_single_products(tmp_path: Path, monkeypatch
     monkeypatch.setenv("GPUREGRESS_CACHE", str(tmp_path / "batches"))
     batched = run()
     monkeypatch.setenv("GPUREGRESS_CACHE", str(tmp_path / "single"))
-    monkeypatch.setattr(mma_batches, "MOST", 1)
+    monkeypatch.setattr(mma, "MOST", 1)
     assert len(_batches(with_batches(parse(text)))) > len(CASES)
     assert run() == batched
     assert np.frombuffer(batched[0], np.float32).any()

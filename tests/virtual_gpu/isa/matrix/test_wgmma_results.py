@@ -9,7 +9,7 @@ import pytest
 
 from gpuregress.foundation.errors import KernelFault
 from gpuregress.virtual_gpu.isa.matrix.wgmma_results import with_results
-from gpuregress.virtual_gpu.isa.shadow.shadow_pass import with_shadows
+from gpuregress.virtual_gpu.isa.shadow_pass import with_shadows
 from gpuregress.virtual_gpu.ptx.parser import parse
 from gpuregress.virtual_gpu.ptx.tree import Instruction
 from tests.virtual_gpu.isa.matrix.warpgroups import descriptor, run, wgmma_kernel

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gpuregress.foundation.records import Texture
-from gpuregress.gpu.textures import TextureDescription
+from gpuregress.gpu.descriptors import TextureDescription
 from tests.virtual_gpu.running import Running
 
 Array = npt.NDArray[Any]

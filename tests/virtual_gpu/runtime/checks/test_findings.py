@@ -10,7 +10,7 @@ import pytest
 
 from gpuregress.foundation.errors import KernelFault
 from gpuregress.foundation.records import Texture
-from gpuregress.gpu.textures import TextureDescription
+from gpuregress.gpu.descriptors import TextureDescription
 from tests.virtual_gpu.running import Running
 
 SOURCE = """extern "C" __device__ int g[8];

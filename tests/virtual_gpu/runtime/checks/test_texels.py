@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from gpuregress.foundation.records import Dim3, Texture
-from gpuregress.gpu.textures import TextureDescription
+from gpuregress.gpu.descriptors import TextureDescription
 from gpuregress.virtual_gpu.runtime.checks.matrix_and_texel_reads import place
 from gpuregress.virtual_gpu.runtime.memory import AddressSpace
 from gpuregress.virtual_gpu.runtime.textures import Textures

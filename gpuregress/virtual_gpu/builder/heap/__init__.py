@@ -1,1 +1,0 @@
-"""IR of the kernels' heap."""

@@ -1,1 +1,0 @@
-"""Branches, calls, moves and special registers."""

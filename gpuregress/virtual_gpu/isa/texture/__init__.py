@@ -1,1 +1,0 @@
-"""Texture and surface instructions."""

@@ -1,1 +1,0 @@
-"""Communication in a warp, a block or a cluster: shuffles, votes, barriers."""
