@@ -1,4 +1,4 @@
-"""Schedules of a case: the order of blocks, warps and lanes, and the accesses that only a schedule orders."""
+"""Schedules of a case: the order of blocks, warps and lanes, and accesses that only it orders."""
 
 from __future__ import annotations
 

@@ -2,14 +2,116 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+from gpuregress.foundation import dtypes
 from gpuregress.foundation.records import Baseline, Case, Check, Comparison, Dump, Outcome, Rule
+from gpuregress.foundation.storage import split_name
 from gpuregress.gpu.records import Record, replace
-from gpuregress.judge import buffer_checks, compare, drift_and_determinism, further_runs, user_code
+from gpuregress.judge import accuracy, compare, further_runs, user_code
 from gpuregress.judge.buffer_pairs import BufferPair
 from gpuregress.judge.further_runs import JudgedBuffer
-from gpuregress.judge.precision import accuracy
 from gpuregress.judge.user_code import UserCodeProcess
 from gpuregress.store.dumps import integrity
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    from gpuregress.foundation.records import Determinism
+
+
+def check(case: Case, actual: Dump, wanted: Check) -> Comparison:
+    """Check a dump.
+
+    Args:
+        case: the case that ran.
+        actual: the buffer's dump.
+        wanted: the check.
+
+    Raises:
+        DumpError: it does not hold what its header says.
+        StorageError: it cannot be read.
+    """
+    from gpuregress.judge.compare import checks  # noqa: PLC0415 - loads numpy, which many runs do without
+    from gpuregress.store.dumps import reader  # noqa: PLC0415 - as above
+
+    integrity.verify(actual)
+    array, element = reader.read(Path(actual.path)).array, dtypes.parse(actual.dtype)
+    return checks.run(wanted, array, element, _Inputs(case), buffer=actual.buffer, shape=actual.shape, case=case)
+
+
+class _Inputs(Mapping[str, "npt.NDArray[np.generic]"]):
+    """A case's filled buffers as they were before the first launch, each made when a check asks for it."""
+
+    def __init__(self, case: Case) -> None:
+        self._buffers = {name: buffer for name, buffer in case.buffers.items() if buffer.fill is not None}
+
+    def __getitem__(self, name: str) -> npt.NDArray[np.generic]:
+        from gpuregress.jobs import inputs  # noqa: PLC0415 - as above
+        from gpuregress.store.dumps import reader  # noqa: PLC0415 - as above
+
+        return inputs.fill(self._buffers[name], read_dump=reader.read)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._buffers)
+
+    def __len__(self) -> int:
+        return len(self._buffers)
+
+
+def has_tolerance(rule: Rule) -> bool:
+    """Whether a rule tolerates differences, so that a buffer can drift by a little with each accept."""
+    tolerances = (rule.rtol, rule.atol, rule.ulp, rule.outliers)
+    return bool(rule.metric) or any(tolerance is not None for tolerance in tolerances)
+
+
+def drift(case: Case, actual: Dump, accepted: Baseline) -> list[Comparison]:
+    """Compare a buffer with the first baseline ever accepted; [] where that is the current one.
+
+    Args:
+        case: the case that ran.
+        actual: the buffer's dump.
+        accepted: the baseline.
+
+    Raises:
+        DumpError: a dump does not hold what its header says.
+        StorageError: one cannot be read.
+    """
+    first, last = accepted.first.get(actual.buffer), accepted.dumps.get(actual.buffer)
+    rule = case.compare.get(actual.buffer, Rule())
+    if first is None or last is None or first.digest == last.digest or not has_tolerance(rule):
+        return []
+    compared = BufferPair(case, "first", first, actual).compare()
+    if compared.same:
+        return [compared]
+    named = split_name(Path(first.path).name)
+    revision = named[1] if named else Path(first.path).name
+    message = f"{compared.difference} from the first one accepted, revision {revision}: small changes have added up"
+    return [replace(compared, message=message)]
+
+
+def determinism_of(case: Case, actual: Dump, accepted: Baseline, outcome: Outcome) -> list[Comparison]:
+    """Compare the agreement of the case's repeats with the recorded one; [] where either is unknown.
+
+    Args:
+        case: the case that ran, more than once.
+        actual: the buffer's dump.
+        accepted: the baseline.
+        outcome: of the runs.
+    """
+    before = accepted.made_of.determinism.get(actual.buffer)
+    after = outcome.observations.determinism.get(actual.buffer)
+    if before is None or after is None:
+        return []
+    from gpuregress.foundation.numeric import determinism  # noqa: PLC0415 - loads numpy, and few cases are run again
+
+    expected = determinism.ObservedDeterminism(cast("Determinism", before), accepted.made_of.orders)
+    observed = determinism.ObservedDeterminism(after, outcome.observations.orders)
+    return [determinism.compare(actual.buffer, expected, observed, case.repeat, math.prod(actual.shape))]
 
 
 class CaseComparisons(Record):
@@ -44,8 +146,8 @@ class CaseComparisons(Record):
         if self.accepted is not None and baseline is not None:
             rule = further_runs.rule_for_seeds(self.case, actual.buffer)
             comparisons.append(self._compare(BufferPair(self.case, "baseline", baseline, actual, rule)))
-            comparisons += drift_and_determinism.drift(self.case, actual, self.accepted)
-            comparisons += drift_and_determinism.determinism_of(self.case, actual, self.accepted, self.outcome)
+            comparisons += drift(self.case, actual, self.accepted)
+            comparisons += determinism_of(self.case, actual, self.accepted, self.outcome)
         comparisons += self._with_reference(actual, baseline, comparisons[0] if comparisons else None)
         judged = JudgedBuffer(self.case, self.outcome, actual, baseline, self._compare, self._check)
         for compare_runs in further_runs.BEFORE_CHECKS:
@@ -124,7 +226,7 @@ class CaseComparisons(Record):
     def _check(self, wanted: Check, case: Case, actual: Dump) -> Comparison:
         if self.user is not None and user_code.needs(case, wanted):
             return self.user.check(wanted, case, actual)
-        return buffer_checks.check(case, actual, wanted)
+        return check(case, actual, wanted)
 
 
 def _is_equal(one: Dump, other: Dump) -> bool:

@@ -1,6 +1,6 @@
-"""Judgement of a case's further runs: by which rule each is compared, and how that is told. `AXES` has a row for each.
+"""Judgement of a case's further runs: by which rule each is compared, and how that is told.
 
-References have a module of their own, as a reference may be of another precision; see `case_comparisons`.
+References are compared in `case_comparisons`, as one may be of another precision.
 """
 
 from __future__ import annotations

@@ -10,10 +10,9 @@ from gpuregress.foundation.errors import GpuregressError, HarnessError, Interrup
 from gpuregress.foundation.numeric import float_environment
 from gpuregress.foundation.records import Case, Outcome, Program, Verdict
 from gpuregress.gpu.records import replace
-from gpuregress.judge import further_runs, overwritten_inputs, verdict, write_coverage
+from gpuregress.judge import first_wrong, further_runs, overwritten_inputs, verdict, write_coverage
 from gpuregress.judge.accepted import AcceptedDumps, made_of
 from gpuregress.judge.case_comparisons import CaseComparisons
-from gpuregress.judge.launches import first_wrong
 from gpuregress.judge.timing import comparison, costs
 from gpuregress.judge.user_code import UserCodeProcess
 

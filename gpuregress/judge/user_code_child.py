@@ -19,7 +19,7 @@ from gpuregress.foundation import process_state
 from gpuregress.foundation.errors import GpuregressError
 from gpuregress.foundation.numeric import float_environment
 from gpuregress.foundation.records import Comparison, from_json
-from gpuregress.judge import buffer_checks
+from gpuregress.judge import case_comparisons
 from gpuregress.judge.buffer_pairs import BufferPair
 from gpuregress.judge.user_code import UserCodeRequest
 
@@ -69,7 +69,7 @@ def _reply(message: Message) -> dict[str, Any]:
 @float_environment.default()
 def _result(call: UserCodeRequest) -> Comparison:
     if call.check is not None:
-        return buffer_checks.check(call.case, call.actual, call.check)
+        return case_comparisons.check(call.case, call.actual, call.check)
     assert call.expected is not None, "a comparison has two dumps"
     return BufferPair(call.case, call.against, call.expected, call.actual, call.rule).compare()
 

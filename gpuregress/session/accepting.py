@@ -12,7 +12,7 @@ from gpuregress.foundation.errors import BaselineError, Interrupted, NothingToDo
 from gpuregress.foundation.escapes import first_names
 from gpuregress.foundation.records import Verdict
 from gpuregress.gpu.records import Record
-from gpuregress.judge import drift_and_determinism, rejections, write_coverage
+from gpuregress.judge import case_comparisons, rejections, write_coverage
 from gpuregress.judge.accepted import nearest
 from gpuregress.judge.rejections import Rejection
 from gpuregress.session import missing_cases
@@ -285,7 +285,7 @@ class _Acceptance:
                 f"nothing of {', '.join(empty)} was written: it still holds the poison that outputs are filled with; "
                 "where that is right, say why: --unwritten-ok REASON"
             )
-        watched = [name for name, rule in candidate.case.compare.items() if drift_and_determinism.has_tolerance(rule)]
+        watched = [name for name, rule in candidate.case.compare.items() if case_comparisons.has_tolerance(rule)]
         kind = self._kind(candidate)
         batch.add(
             candidate.case,

@@ -11,7 +11,7 @@ from gpuregress.foundation.errors import Interrupted
 from gpuregress.foundation.records import Case, RunSummary, Verdict
 from gpuregress.jobs import plan
 from gpuregress.judge import parameter_spaces, verdict
-from gpuregress.judge.timing import false_alarms
+from gpuregress.judge.timing import comparison
 from gpuregress.session import missing_cases
 from gpuregress.session.checking import CheckedRun
 from gpuregress.session.execution import ExecutedRun
@@ -58,8 +58,8 @@ def summarize(context: RunContext, checked: CheckedRun, executed: ExecutedRun, f
     exit_code = verdict.exit_code(ordered, vanished=vanished, has_lost_device=context.request.lost)
     if executed.interrupted:
         exit_code = Interrupted.exit_code
-    measured = false_alarms.measure(ordered)
-    measured_text = [false_alarms.text(measured)] if measured is not None and measured.cases else []
+    measured = comparison.false_alarms_of(ordered)
+    measured_text = [comparison.text(measured)] if measured is not None and measured.cases else []
     return RunSummary(
         run=folder.name,
         folder=str(folder),

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests import preloaded
+from tests.slow_cases import some_slow
 from tests.workshop import KERNEL, RUN, Workshop, accepted, change, make
 
 
@@ -76,7 +77,7 @@ def terminal_shop(tmp_path_factory: pytest.TempPathFactory) -> Workshop:
     return accepted(shop)
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("name", some_slow(COMMANDS, ["calibrate"]))
 def test_a_long_command_shows_a_bar_on_a_terminal_alone(terminal_shop: Workshop, name: str) -> None:
     if name == "accept":
         change(terminal_shop)

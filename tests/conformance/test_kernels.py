@@ -31,18 +31,7 @@ SLOW_TO_OPTIMISE = ("cub_block", "library", "math_double", "random")
 """Programs that run here as those of launches of few threads do: without the seconds of LLVM's optimisation."""
 
 
-QUICK = (
-    "bfloat",
-    "filtering",
-    "half",
-    "integers",
-    "language",
-    "matrices",
-    "matrix_moves",
-    "narrow",
-    "printing",
-    "warps",
-)
+QUICK = ("filtering", "language", "matrices", "matrix_moves", "warps")
 """Programs whose tests are not slow."""
 
 

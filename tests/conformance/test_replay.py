@@ -72,7 +72,7 @@ def test_the_cpu_device_stores_what_the_card_stored(name: str) -> None:
     assert not _wrong(actual)
 
 
-SLOW = ("machine-cluster", "machine-matrix", "machine-warpgroup")
+SLOW = ("machine-atomic", "machine-cluster", "machine-matrix", "machine-warpgroup")
 
 
 @pytest.mark.parametrize("name", some_slow(_MACHINE, SLOW))

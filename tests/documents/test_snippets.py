@@ -22,6 +22,13 @@ JOB = {
 
 
 SLOW = [
+    "docs/costs.md",
+    "docs/coverage.md",
+    "docs/launches.md",
+    "docs/pytest.md",
+    "docs/references.md",
+    "docs/timing.md",
+    "docs/variants.md",
     "docs/audit.md",
     "docs/best-practices.md",
     "docs/commits.md",

@@ -164,6 +164,7 @@ SWAPPED = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("first", "second", "command"), SWAPPED)
 def test_swapped_files_are_detected_or_made_again(
     damaged: Damaged, first: str, second: str, command: tuple[str, ...]

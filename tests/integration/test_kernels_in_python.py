@@ -118,6 +118,7 @@ m.version = version
 """Of the Python that starts with it: Triton is not installed."""
 
 
+@pytest.mark.slow
 def test_a_case_is_skipped_where_triton_is_not_installed(shop: Workshop) -> None:
     shop.write("hidden/sitecustomize.py", HIDE)
     shop.write("kernels/twice.py", TRITON)
@@ -133,6 +134,7 @@ def test_a_case_is_skipped_where_triton_is_not_installed(shop: Workshop) -> None
     assert subprocess.run(command, env=environment, check=False, capture_output=True).returncode == 3
 
 
+@pytest.mark.slow
 def test_a_numba_kernel_gets_the_fields_of_its_arrays(shop: Workshop) -> None:
     pytest.importorskip("numba_cuda", reason="numba-cuda is not installed: pip install 'gpuregress[numba]'")
     shop.write("kernels/rows.py", NUMBA)

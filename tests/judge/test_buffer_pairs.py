@@ -11,10 +11,10 @@ import pytest
 
 from gpuregress.foundation import dtypes
 from gpuregress.foundation.records import Comparison, Dump, Outcome, Rule
-from gpuregress.judge import diagnosis, error_map
+from gpuregress.judge import diagnosis
 from gpuregress.judge.buffer_pairs import BufferPair
 from gpuregress.judge.compare import in_order
-from gpuregress.judge.diagnose import difference_sample
+from gpuregress.judge.diagnose import evidence
 from gpuregress.store.dumps import reader, writer
 from tests import fakes
 
@@ -77,9 +77,9 @@ def test_memory_does_not_grow_with_what_differs(
     monkeypatch.setattr(reader, "PIECE_BYTES", 1 << 16)
     monkeypatch.setattr(in_order, "MOST_CHANGED_KEPT", 1000)
     monkeypatch.setattr(diagnosis, "WHOLE", 1000)
-    monkeypatch.setattr(error_map, "MOST_VALUES", 1000)
-    monkeypatch.setattr(difference_sample, "MOST", 2000)
-    monkeypatch.setattr(difference_sample, "SIZE", 1000)
+    monkeypatch.setattr(diagnosis, "MOST_VALUES", 1000)
+    monkeypatch.setattr(evidence, "MOST", 2000)
+    monkeypatch.setattr(evidence, "SIZE", 1000)
     few, many = (peak(tmp_path, dtype, count, rule) for count in (FEW, MANY))
     assert many < 1.25 * few + (100 << 10)
 
@@ -113,8 +113,8 @@ def test_counts_and_the_worst_are_of_all_where_the_findings_are_of_a_sample(
 ) -> None:
     whole = compared(tmp_path)
     monkeypatch.setattr(reader, "PIECE_BYTES", 1 << 12)
-    monkeypatch.setattr(difference_sample, "MOST", 2000)
-    monkeypatch.setattr(difference_sample, "SIZE", 1000)
+    monkeypatch.setattr(evidence, "MOST", 2000)
+    monkeypatch.setattr(evidence, "SIZE", 1000)
     pieces = compared(tmp_path)
     assert pieces.findings[0].message.endswith(", seen on a sample of 1,000 of 5,000 differing elements")
     assert pieces.findings[0].pattern == whole.findings[0].pattern == "offset"

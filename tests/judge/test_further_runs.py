@@ -32,7 +32,7 @@ from gpuregress.foundation.records import (
     Variants,
 )
 from gpuregress.gpu.records import replace
-from gpuregress.judge import buffer_checks, further_runs
+from gpuregress.judge import case_comparisons, further_runs
 from gpuregress.judge.buffer_pairs import BufferPair
 from gpuregress.judge.further_runs import JudgedBuffer
 from tests import fakes
@@ -40,7 +40,7 @@ from tests.judge.dumps import dump
 
 
 def check(check: Check, case: Case, actual: Dump) -> Comparison:
-    return buffer_checks.check(case, actual, check)
+    return case_comparisons.check(case, actual, check)
 
 
 def judged(case: Case, outcome: Outcome, own: Dump, baseline: Dump | None = None) -> JudgedBuffer:

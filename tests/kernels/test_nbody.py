@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from tests.kernels.recorded import HALF_ULP_32, Array, Recorded, assert_sees_changes, each_case, load
 
@@ -44,6 +45,7 @@ def test_baseline_is_right(name: str) -> None:
     check(load(name))
 
 
+@pytest.mark.slow
 @each_case("nbody")
 def test_oracle_sees_a_wrong_element(name: str) -> None:
     assert_sees_changes(check, load(name))

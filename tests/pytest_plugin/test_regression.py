@@ -158,6 +158,7 @@ class TestClass:
 TABLE = ",x y,few,on,z\n0,0.10000000149011612,2.0,True,1j\n1,,3.0,False,2j\n2,inf,,True,(0+3j)\n"
 
 
+@pytest.mark.slow
 def test_baselines_of_pytest_regressions_are_the_first_ones(
     tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:

@@ -7,8 +7,7 @@ import pytest
 from gpuregress.foundation.records import LackingDevice, NightChanges, NightRemark, RunSummary, Since
 from gpuregress.gpu.records import replace
 from gpuregress.judge import parameter_spaces
-from gpuregress.judge.nights import EarlierNights, LeftOut, compare_nights
-from gpuregress.judge.nights.changes import NOTHING_LEFT_OUT
+from gpuregress.judge.nights import NOTHING_LEFT_OUT, EarlierNights, LeftOut, compare_nights
 from gpuregress.report import morning
 from tests.judge.nights.nights import case, earlier, night, past
 

@@ -19,11 +19,11 @@ from typing import Any
 
 from msgspec import field
 
-from gpuregress.execution.cluster import host, messages, packing, versions
-from gpuregress.execution.cluster.host_agent import case_folder
+from gpuregress.execution.cluster import host, members, messages, replies
+from gpuregress.execution.cluster.host import case_folder
 from gpuregress.execution.cluster.members import ClusterMember, member_of
 from gpuregress.execution.cluster.messages import CaseReply, CaseRequest, DumpFile, HostFacts, SentFile
-from gpuregress.execution.cluster.unpacking import ReplyFiles
+from gpuregress.execution.cluster.replies import ReplyFiles
 from gpuregress.foundation import storage
 from gpuregress.foundation.errors import DeviceError, GpuregressError, StorageError
 from gpuregress.foundation.records import from_json
@@ -259,12 +259,12 @@ class ClusterLink:
     async def _greet(self, address: str, info: Mapping[str, Any]) -> ClusterMember | str:
         """Ask a new Dask worker what it is; the reason where it cannot be used, "" where it did not answer yet."""
         try:
-            told = await self._ask(address, eval, versions.QUESTION)
-            problem = versions.problem(told)
+            told = await self._ask(address, eval, members.QUESTION)
+            problem = members.version_problem(told)
             if problem:
                 return problem
             facts = from_json(HostFacts, await self._ask(address, host.hello))
-            return versions.code_problem(facts.code) or member_of(address, info, facts)
+            return members.code_problem(facts.code) or member_of(address, info, facts)
         except DeviceError as error:
             return str(error)
         except (OSError, TimeoutError):
@@ -397,7 +397,7 @@ class ClusterLink:
         name, offset = f"{case_folder(request.case)}/{file.path}", 0
         with storage.disk_errors(target), target.open("wb") as sink:
             while offset < file.size:
-                data = packing.expanded(await self._ask(member.address, host.piece, self._run, name, offset))
+                data = replies.expanded(await self._ask(member.address, host.piece, self._run, name, offset))
                 if not data:
                     raise StorageError(f"{file.path} was cut short on {member.name}")
                 sink.write(data)

@@ -22,8 +22,8 @@ from gpuregress.execution.cluster import task_files
 from gpuregress.execution.cluster.link import CaseLost, CaseReplied, ClusterLink, ClusterLost, MembersChanged
 from gpuregress.execution.cluster.members import ClusterMember, Devices, select
 from gpuregress.execution.cluster.messages import CaseRequest
+from gpuregress.execution.cluster.replies import Unpacker
 from gpuregress.execution.cluster.task_files import TaskFiles
-from gpuregress.execution.cluster.unpacking import Unpacker
 from gpuregress.execution.workers import unfinished_cases
 from gpuregress.execution.workers.pool import CaseNotCompiled, CaseStarted, TaskFeed
 from gpuregress.foundation import storage

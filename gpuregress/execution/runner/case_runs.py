@@ -1,4 +1,6 @@
-"""Runs of one case: each is the case's own, but for what its plan says. The axes plan the further ones.
+"""Runs of one case: each is the case's own, but for what its plan says.
+
+The axes plan the further runs.
 
 A run fills the buffers, loads the programs and launches the kernels; its results are then read where they lie.
 """
@@ -8,19 +10,28 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from dataclasses import field as dataclass_field
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 from msgspec import field
 
-from gpuregress.execution.runner.buffer_reader import BufferReader
-from gpuregress.execution.runner.dumps import DumpFolder, digest_of
+from gpuregress.execution.runner.dumps import BufferReader, DumpFolder, digest_of
 from gpuregress.execution.runner.launcher import Launcher, RunLabel, thread_count
 from gpuregress.execution.runner.poison import POISON
-from gpuregress.execution.runner.status_check import check_status
 from gpuregress.foundation.errors import GpuregressError, KernelFault
-from gpuregress.foundation.records import Buffer, Case, Dump, FurtherRun, Launch, Program, RunFacts, Source
+from gpuregress.foundation.records import (
+    Buffer,
+    Case,
+    Conflict,
+    ConflictSurvey,
+    Dump,
+    FurtherRun,
+    Launch,
+    Program,
+    RunFacts,
+    Source,
+)
 from gpuregress.foundation.records.further_runs import Axis
 from gpuregress.gpu import schedules
 from gpuregress.gpu.base import LaunchReport, Memory
@@ -28,8 +39,39 @@ from gpuregress.gpu.records import Record, replace
 from gpuregress.jobs import inputs
 from gpuregress.store.dumps import reader
 
-if TYPE_CHECKING:
-    from gpuregress.execution.runner.axes.schedules import Adversary
+_MOST_CODES = 20
+
+
+def check_status(memory: Memory, buffer: Buffer, names: Mapping[str, str] | None = None) -> None:
+    """Refuse a status buffer that is not all zero.
+
+    Args:
+        memory: of the buffer, after the last launch.
+        buffer: of integers.
+        names: code in decimal → its name.
+
+    Raises:
+        KernelFault: names the first code and its index.
+    """
+    reader = BufferReader(memory, buffer)
+    codes = reader.array().reshape(-1)
+    raised = np.flatnonzero(np.logical_or.reduce([column != 0 for column in reader.element.columns(codes)]))
+    if not raised.size:
+        return
+    lines = [f"{buffer.name}[{index}] = {_code(codes[index], names or {})}" for index in raised[:_MOST_CODES]]
+    others = f" and {raised.size - 1} more of {codes.size} are not zero" if raised.size > 1 else ""
+    raise KernelFault("status", lines[0] + others, details=tuple(lines))
+
+
+def _code(value: np.generic, names: Mapping[str, str]) -> str:
+    """A status code as `35 (0x23): table full`; negative ones have the two's complement of their width."""
+    if isinstance(value, np.void):  # a vector or record
+        return f"({', '.join(_code(value[name], names) for name in value.dtype.names or ())})"
+    named = f": {names[str(value)]}" if str(value) in names else ""
+    if isinstance(value, np.integer) and value:
+        return f"{value} ({int(value) % (1 << 8 * value.itemsize):#x}){named}"
+    return f"{value}{named}"
+
 
 Array = npt.NDArray[np.generic]
 
@@ -66,6 +108,20 @@ class RunObserver(Protocol):
 
     def ended(self, prepared: Mapping[str, Memory]) -> None:
         """The last launch has ended; buffers by their names before any were exchanged."""
+
+
+class Adversary(Record):
+    """The adversarial schedule of a case.
+
+    Attributes:
+        name: of the schedule that exchanges all conflicting accesses.
+        conflicts: those.
+        survey: what is told of them.
+    """
+
+    name: str
+    conflicts: tuple[Conflict, ...]
+    survey: ConflictSurvey
 
 
 @dataclass(slots=True)
@@ -113,6 +169,11 @@ class CaseRuns:
         """The label of the case's own runs."""
         is_usual = self.schedule == schedules.FORWARD
         return RunLabel(schedule="" if is_usual else self.case.settings.main_schedule)
+
+    def vary(self, number: int) -> str:
+        """Choose the order of a repeat, from 0; all are the same under a schedule other than the usual one."""
+        chosen = self.launcher.device.vary(number)
+        return chosen if self.schedule == schedules.FORWARD else self.case.settings.main_schedule
 
     def fill(self, buffer: Buffer) -> Array:
         """Compute the contents of a buffer; a function of the user has its own time limit."""

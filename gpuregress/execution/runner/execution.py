@@ -5,6 +5,8 @@ The first run fills, launches, reads and dumps. Timing follows, then the further
 
 from __future__ import annotations
 
+import math
+import statistics
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -12,30 +14,40 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from gpuregress.execution.runner import feasibility, timing
-from gpuregress.execution.runner.axes import AXES, repeats, schedules
-from gpuregress.execution.runner.buffer_reader import BufferReader, changes
-from gpuregress.execution.runner.case_runs import CaseRuns, FurtherRuns, RunPlan
-from gpuregress.execution.runner.dumps import DumpFolder, digest_of
+from gpuregress import toolchain
+from gpuregress.execution.runner.axes import AXES
+from gpuregress.execution.runner.case_runs import CaseRuns, FurtherRuns, RunPlan, check_status
+from gpuregress.execution.runner.dumps import BufferReader, DumpFolder, changes, digest_of
 from gpuregress.execution.runner.launch_reports import LaunchReports
 from gpuregress.execution.runner.launcher import Launcher, LoadedSource, thread_count
 from gpuregress.execution.runner.poison import POISON, survey
 from gpuregress.execution.runner.recorder import LaunchRecorder
-from gpuregress.execution.runner.status_check import check_status
 from gpuregress.foundation import dtypes, storage
-from gpuregress.foundation.errors import INFEASIBLE, GpuregressError, KernelFault, public_name
+from gpuregress.foundation.errors import (
+    INFEASIBLE,
+    CompileError,
+    GpuregressError,
+    HarnessError,
+    InfeasibleSource,
+    KernelFault,
+    public_name,
+)
 from gpuregress.foundation.numeric import float_environment
 from gpuregress.foundation.records import (
     Case,
+    DeviceInfo,
     Fault,
     Instruments,
     Launch,
     Observations,
     Outcome,
+    Program,
     Task,
+    Timing,
     WriteSurvey,
 )
-from gpuregress.gpu.base import Device, LaunchReport, Memory
+from gpuregress.gpu import limits
+from gpuregress.gpu.base import Device, KernelInfo, LaunchReport, Memory
 from gpuregress.gpu.records import replace
 from gpuregress.gpu.schedules import ADVERSARIAL, FORWARD
 from gpuregress.jobs import inputs
@@ -44,6 +56,86 @@ from gpuregress.store.dumps.contents import DumpContents
 from gpuregress.store.launch_log import LaunchLog
 
 Array = npt.NDArray[np.generic]
+
+
+def sample(
+    launcher: Launcher,
+    loaded: Sequence[LoadedSource],
+    prepared: Mapping[str, Memory],
+    contents: Mapping[str, Array],
+    run: int,
+) -> tuple[Timing, dict[str, Memory]]:
+    """Time the launches of a case.
+
+    Args:
+        launcher: of the case.
+        loaded: its sources.
+        prepared: buffer → its memory before the first launch.
+        contents: buffer → what it holds then.
+        run: the number of the loop's last run among the case's runs, counted from 1.
+
+    Returns:
+        The samples, and the memory of each buffer after the last run: launches may exchange them.
+    """
+    case, loop, samples, kernels = launcher.case, launcher.case.settings.timing, list[float](), dict[str, list[float]]()
+    assert loop is not None
+    memory, labels = dict(prepared), case.kernel_labels
+    for number in range(loop.warmup + loop.samples):
+        for name, buffer in case.buffers.items():
+            BufferReader(prepared[name], buffer).initialise(contents.get(name))
+        memory = dict(prepared)
+        taken = [
+            (labels[launch.source, launch.kernel], report.elapsed_ms)
+            for launch, report in launcher.run(case.launches, loaded, memory)
+        ]
+        if number >= loop.warmup:
+            samples.append(sum(elapsed for _, elapsed in taken))
+            for kernel in dict.fromkeys(name for name, _ in taken):
+                kernels.setdefault(kernel, []).append(sum(elapsed for name, elapsed in taken if name == kernel))
+    is_gpu = launcher.device.info.name.startswith("cuda")
+    timing = Timing(
+        clock="events on the GPU" if is_gpu else "wall time of the launches",
+        warmup=loop.warmup,
+        samples_ms=tuple(samples),
+        median_ms=statistics.median(samples),
+        kernels_ms={kernel: tuple(times) for kernel, times in kernels.items()},
+        run=run,
+        **launcher.device.clocks(),
+    )
+    return timing, memory
+
+
+# Registers of a case's kernels, where the device does not count them and an assembler does.
+# A GPU refuses a launch whose threads need more registers than a block has. The CPU device has no registers.
+_ALWAYS_LAUNCHED = 256
+"""Threads that a block may have whatever registers they use: a thread has at most 255."""
+
+
+def check_registers(device: DeviceInfo, case: Case, programs: Sequence[Program]) -> None:
+    """Refuse launches that a GPU refuses for their registers; without an assembler, nothing is checked.
+
+    Args:
+        device: that runs the case.
+        case: with `infeasible: skip`; others are not checked.
+        programs: its compiled sources.
+
+    Raises:
+        LaunchRefused: names the registers and the limit.
+        InfeasibleSource: the assembler refuses the kernels for their memory.
+    """
+    large = [launch for launch in case.launches if math.prod(launch.block) > _ALWAYS_LAUNCHED]
+    if not large or case.settings.infeasible is None or device.name != "cpu":
+        return
+    try:
+        used = [toolchain.resources(toolchain.build_cubin(program)) for program in programs]
+    except InfeasibleSource:
+        raise
+    except (CompileError, HarnessError):
+        return
+    for launch in large:
+        mangled = programs[launch.source].entries[launch.kernel].mangled
+        registers = used[launch.source].get(mangled, {}).get("registers", 0)
+        limits.check_launch(device, KernelInfo(mangled, registers), launch.grid, launch.block, 0)
 
 
 @float_environment.default()
@@ -164,17 +256,18 @@ class _CaseRun:
     def execute(self) -> None:
         """Run the case once and dump it, time it, then make its further runs."""
         case, runs = self._case, self.runs
-        feasibility.check_registers(self._device.info, case, self._launcher.task.programs)
+        check_registers(self._device.info, case, self._launcher.task.programs)
         runs.filled = self._filled()
         runs.inputs = {name: self._digest(name, array) for name, array in runs.filled.items()}
-        if self._device.follow(case.settings.main_schedule):
+        if case.settings.main_schedule != FORWARD and self._device.follow(case.settings.main_schedule):
+            from gpuregress.execution.runner.axes import schedules  # noqa: PLC0415 - few cases have another schedule
+
             runs.schedule = schedules.spelled(runs, case.settings.main_schedule)
-            if runs.schedule != FORWARD:
-                self.observed = replace(self.observed, schedule=case.settings.main_schedule)
+            self.observed = replace(self.observed, schedule=case.settings.main_schedule)
         self._device.free_all()
         self._device.follow(runs.schedule)
         self._launcher.label = runs.label
-        order = repeats.order_of(runs, 0)
+        order = runs.vary(0)
         if case.repeat > 1:
             self.observed = replace(self.observed, order=order)
         self._device.instrument(case.settings.instruments)
@@ -189,8 +282,9 @@ class _CaseRun:
         if case.settings.timing is not None and self.observed.timing is None:
             self._time_apart()
         runs.elapsed_s = sum(launch.elapsed_ms for launch in self.reports.times[: len(case.launches)]) / 1e3
-        for axis in AXES:
-            self.further.along(axis)
+        for row in AXES:
+            if row.is_asked_for(case):
+                self.further.along(row.axis())
 
     # --- the first run ------------------------------------------------------------------------------------------------
 
@@ -293,9 +387,11 @@ class _CaseRun:
         self, loaded: Sequence[LoadedSource], prepared: Mapping[str, Memory], contents: Mapping[str, Array]
     ) -> None:
         """Time the launches; the last run of the loop is compared as a repeat is."""
+        from gpuregress.execution.runner.axes import repeats  # noqa: PLC0415 - few cases are timed or repeated
+
         number = 2 if self._case.dump else 0
         with self._device.timed_exactly():
-            timed, memory = timing.sample(self._launcher, loaded, prepared, contents, number)
+            timed, memory = sample(self._launcher, loaded, prepared, contents, number)
         self.observed = replace(self.observed, timing=timed)
         self._launcher.entering("saving")
         if number:

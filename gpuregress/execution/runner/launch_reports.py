@@ -1,4 +1,4 @@
-"""Reports of the launches of a case: times, output, resources, counts, and findings of the dynamic checks."""
+"""Reports of the launches of a case: times, output, resources, counts, findings of checks."""
 
 from __future__ import annotations
 

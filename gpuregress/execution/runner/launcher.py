@@ -13,17 +13,73 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from gpuregress.execution.runner.arguments import EncodedMap, pack
-from gpuregress.execution.runner.buffer_reader import BufferReader
+from gpuregress.execution.runner.dumps import BufferReader
 from gpuregress.execution.runner.poison import POISON
 from gpuregress.foundation import dtypes
 from gpuregress.foundation.errors import DeviceError, GpuregressError
-from gpuregress.foundation.records import Buffer, Case, Launch, Program, Source, Task, TensorMap
+from gpuregress.foundation.records import (
+    TENSOR_MAP_ALIGNMENT,
+    Argument,
+    Buffer,
+    Case,
+    Launch,
+    Program,
+    Source,
+    Task,
+    TensorMap,
+)
 from gpuregress.gpu.base import Device, DeviceModule, LaunchReport, Memory
 from gpuregress.gpu.records import Record, replace
 from gpuregress.store import launch_log
 from gpuregress.store.launch_log import LaunchLog
 from gpuregress.toolchain import compiler_messages
+
+
+class EncodedMap(Record):
+    """A tensor map as kernels are given it.
+
+    Attributes:
+        data: the 128 bytes.
+        address: of a copy in global memory, 0 where no kernel takes one.
+    """
+
+    data: bytes
+    address: int = 0
+
+
+def pack(
+    argument: Argument,
+    memory: Mapping[str, Memory],
+    handles: Mapping[int, int] | None = None,
+    maps: Mapping[int, EncodedMap] | None = None,
+) -> tuple[bytes, int]:
+    """Encode an argument, and return its bytes and alignment.
+
+    Args:
+        argument: what the case passes.
+        memory: buffer → where it is now.
+        handles: address → the texture or surface object that kernels are given in its place.
+        maps: address → the tensor map that kernels are given in its place.
+    """
+    if argument.kind == "buffer":
+        address = memory[argument.buffer].address
+        if argument.as_map:
+            encoded = (maps or {})[address]
+            if argument.in_memory:
+                return encoded.address.to_bytes(8, "little"), 8
+            return encoded.data, TENSOR_MAP_ALIGNMENT
+        return ((handles or {}).get(address, address) + argument.offset).to_bytes(8, "little"), 8
+    if argument.kind == "null":
+        return bytes(8), 8
+    if argument.kind == "scalar":
+        return bytes.fromhex(argument.data), dtypes.parse(argument.dtype).alignment
+    packed, largest = bytearray(), 1
+    for member in argument.fields:
+        data, alignment = pack(member, memory, handles, maps)
+        packed += bytes(-len(packed) % alignment) + data
+        largest = max(largest, alignment)
+    return bytes(packed) + bytes(-len(packed) % largest), largest
+
 
 WATCHING = "watching"
 """Phase of launches whose accesses are all watched, which take long."""

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from gpuregress.execution.runner.buffer_reader import BufferReader
-from gpuregress.execution.runner.dumps import DumpFolder, digest_of
+from gpuregress.execution.runner.dumps import BufferReader, DumpFolder, digest_of
 from gpuregress.foundation.records import Buffer, Case, Launch, LaunchDigests, Program
 from gpuregress.foundation.records.launch_digests import DIGITS
 from gpuregress.gpu.base import Memory

@@ -1,4 +1,6 @@
-"""Stand-alone run of one case: `python -m gpuregress.execution.workers.alone --device cuda:0 TASK.json`.
+"""Stand-alone run of one case.
+
+    python -m gpuregress.execution.workers.alone --device cuda:0 TASK.json
 
 It is the target of a debugger or of compute-sanitizer: no worker, no red zones, one run, and no dumps are kept.
 """

@@ -1,4 +1,6 @@
-"""Main program of a worker process: `python -m gpuregress.execution.workers.child --channel FD DEVICE`.
+"""Main program of a worker process.
+
+    python -m gpuregress.execution.workers.child --channel FD DEVICE
 
 It opens its device once, runs the cases it is sent, and ends when the channel closes: a worker never outlives its
 parent. A GPU's worker comes here from `start`.

@@ -1,4 +1,6 @@
-"""Main program of a compiler process: `python -m gpuregress.execution.workers.compile_child --channel FD`.
+"""Main program of a compiler process.
+
+    python -m gpuregress.execution.workers.compile_child --channel FD
 
 Parent to child: `{"do": "compile", "source": Source, "cubin": bool}`. Child to parent:
 

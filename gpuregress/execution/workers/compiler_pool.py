@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Protocol, Self
 
-from gpuregress.execution.workers import exit_cause
+from gpuregress.execution.workers import worker_process
 from gpuregress.execution.workers.channel import Channel, Message
 from gpuregress.execution.workers.watchdog import Phase
 from gpuregress.execution.workers.worker_process import death_of
@@ -300,7 +300,7 @@ def _death(one: _Compiler, source: Source) -> GpuregressError:
     one.captured.seek(0)
     printed = one.captured.read()[-_TAIL_BYTES:].decode(errors="replace").splitlines()
     is_limited = resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY
-    why = exit_cause.find(code, printed, Phase.PREPARING, is_limited=is_limited).why
+    why = worker_process.cause_of_exit(code, printed, Phase.PREPARING, is_limited=is_limited).why
     last = next((line.strip() for line in reversed(printed) if line.strip()), "")
     details = "".join(f": {text}" for text in (why, last) if text)
     what = f"{Path(source.path).name}: the compiler's process {death_of(code)}{details}"

@@ -14,9 +14,9 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol, Self
+from typing import TYPE_CHECKING, Protocol, Self
 
-from gpuregress.execution.workers import launch_limits, unfinished_cases
+from gpuregress.execution.workers import unfinished_cases
 from gpuregress.execution.workers.channel import Message
 from gpuregress.execution.workers.watchdog import LAUNCHES, Phase, Step
 from gpuregress.execution.workers.worker_process import DeviceSlot, Worker
@@ -24,7 +24,52 @@ from gpuregress.foundation.errors import GpuregressError, HarnessError
 from gpuregress.foundation.interrupts import StopSignal
 from gpuregress.foundation.records import Case, DeviceInfo, Outcome, Task, from_json
 from gpuregress.gpu.records import Record, replace
+from gpuregress.gpu.schedules import WATCHED_SLOWDOWN
 from gpuregress.toolchain import cache
+
+if TYPE_CHECKING:
+    from gpuregress.execution.workers.worker_process import Worker
+    from gpuregress.foundation.records import Task
+
+# Time limits of launches: seconds of the clock, or CPU time where a task has a limit of its own.
+# Such a limit is a multiple of what the launches took before. A busy machine gives them less CPU time than then,
+# and would let one that is well seem to hang.
+_OWN = (Phase.LAUNCHING, Phase.TRYING, Phase.WATCHING)
+_LEAST_SHARE = 0.5
+"""Of its limit, the CPU time that a launch must have had before it is ended."""
+_LEAST_S = 0.05
+"""Seconds between two looks at the CPU time."""
+
+
+def limit_s(task: Task, phase: Phase) -> float:
+    """Return the limit of a phase: the case's, but for launches that have one of their own.
+
+    It is longer where all accesses are watched.
+    """
+    limit = task.launch_limit_s if _has_own(task, phase) else task.case.limits.timeout
+    return WATCHED_SLOWDOWN * limit if phase is Phase.WATCHING else limit
+
+
+def put_off(worker: Worker, now: float) -> None:
+    """Put off the end of launches with a limit of their own that had too little CPU time, up to the case's limit.
+
+    Args:
+        worker: whose phase may be over.
+        now: seconds on the clock of its watch.
+    """
+    watch, task = worker.watch, worker.task
+    if task is None or not watch.is_over(now) or not _has_own(task, watch.phase):
+        return
+    most_s = task.case.limits.timeout * watch.limit / task.launch_limit_s
+    left_s = watch.began + most_s - now
+    lacking_s = _LEAST_SHARE * watch.limit - (worker.cpu_s() - worker.cpu_before_s)
+    if left_s > 0 and lacking_s > 0:
+        watch.deadline = now + min(left_s, max(lacking_s, _LEAST_S))
+
+
+def _has_own(task: Task, phase: Phase) -> bool:
+    return phase in _OWN and task.launch_limit_s > 0
+
 
 _FAILED_STARTS = 2
 _CHECKED = ("out-of-bounds", "misaligned", "assert", "trap", "status")
@@ -310,7 +355,7 @@ class WorkerPool:
             phase = Phase(message["phase"])
             if phase is Phase.TRYING and (not self._tries_slow_code or worker.task.case.name in self._tried):
                 phase = Phase.LAUNCHING
-            worker.watch.enter(phase, now, launch_limits.limit_s(worker.task, phase))
+            worker.watch.enter(phase, now, limit_s(worker.task, phase))
             worker.cpu_before_s = worker.cpu_s()
         elif message["say"] == "interim" and worker.watch.late is None:
             worker.interim = message
@@ -392,7 +437,7 @@ class WorkerPool:
         worker = state.worker
         if worker is None:
             return
-        launch_limits.put_off(worker, now)
+        put_off(worker, now)
         step = worker.watch.step(now)
         if step is Step.TERMINATE:
             worker.signal(signal.SIGTERM)

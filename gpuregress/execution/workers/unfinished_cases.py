@@ -10,7 +10,7 @@ import resource
 import time
 from pathlib import Path
 
-from gpuregress.execution.workers import exit_cause
+from gpuregress.execution.workers import worker_process
 from gpuregress.execution.workers.channel import Message
 from gpuregress.execution.workers.watchdog import LAUNCHES, Phase
 from gpuregress.execution.workers.worker_process import Worker
@@ -47,7 +47,7 @@ def crashed(worker: Worker, task: Task) -> Outcome:
     """Return the outcome of a case whose worker died: a fault of its kernel only if that is the cause."""
     seconds, phase, tail = time.monotonic() - worker.began, worker.watch.phase, worker.tail()
     is_limited = resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY
-    cause = exit_cause.find(worker.process.returncode, worker.output(), phase, is_limited=is_limited)
+    cause = worker_process.cause_of_exit(worker.process.returncode, worker.output(), phase, is_limited=is_limited)
     number, call = _unfinished_launch(task)
     where = f"in launch {number}, {call}" if number is not None else f"while {phase} the case"
     if phase is Phase.COMPUTING:

@@ -11,17 +11,70 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from msgspec import field
 
-from gpuregress.execution.workers import early_start, exit_cause, watchdog
+from gpuregress.execution.workers import early_start, watchdog
 from gpuregress.execution.workers.channel import Channel, Message
-from gpuregress.execution.workers.watchdog import KILL_GRACE_S, Phase, Watch
+from gpuregress.execution.workers.watchdog import KILL_GRACE_S, LAUNCHES, Phase, Watch
+from gpuregress.foundation.interrupts import FROM_OUTSIDE
 from gpuregress.gpu.records import Record
 
 if TYPE_CHECKING:
     from gpuregress.foundation.records import DeviceInfo, Task  # records, which the first worker is started without
+
+_MEMORY_WORDS = (
+    "out of memory",  # LLVM ERROR, OpenBLAS
+    "std::bad_alloc",
+    "memory allocation of",  # Rust, so polars
+    "Cannot allocate memory",
+    "cannot allocate memory",
+    "failed to map segment",
+    "MemoryError",
+    "Unable to allocate",  # numpy
+    "pthread_create failed",
+    "can't start new thread",
+)
+_OF_KERNELS = (signal.SIGSEGV, signal.SIGBUS, signal.SIGILL, signal.SIGFPE, signal.SIGTRAP, signal.SIGABRT)
+"""The signals that executing code gets for what it does; every other one is sent."""
+_NO_MEMORY = "memory ran out, or is limited (see `ulimit -v`): no fault of the kernel"
+
+
+class Cause(Record):
+    """The party to blame for a worker's death, and an explanation for the user; "" if nothing is known."""
+
+    whose: Literal["kernel", "user", "none"]
+    why: str = ""
+
+
+def cause_of_exit(code: int | None, words: Sequence[str], phase: Phase, *, is_limited: bool) -> Cause:
+    """Find the cause of a worker's death.
+
+    Args:
+        code: the process's return code, negative for a signal.
+        words: the lines that it wrote; a traceback of many frames may follow the decisive one.
+        phase: its phase at the end.
+        is_limited: its address space has a limit, so that any allocation may fail.
+    """
+    number = -code if code is not None and code < 0 else 0
+    if number in FROM_OUTSIDE:
+        return Cause("none", FROM_OUTSIDE[number])
+    gave_up = number == signal.SIGABRT or (code is not None and code > 0)  # no kernel calls abort or exit
+    no_memory = _NO_MEMORY if gave_up and (memory_line(words) or (is_limited and number)) else ""
+    if phase is Phase.COMPUTING:
+        return Cause("user", no_memory)
+    if number and number not in _OF_KERNELS:
+        return Cause("none", "it was ended from outside")
+    if phase not in LAUNCHES or no_memory:
+        return Cause("none", no_memory)
+    return Cause("kernel")
+
+
+def memory_line(words: Sequence[str]) -> str:
+    """Return the first line that says that memory ran out; "" if none does."""
+    return next((line for line in words if any(word in line for word in _MEMORY_WORDS)), "")
+
 
 _TAIL_BYTES = 16_384
 _TAIL_LINES = 20
@@ -149,7 +202,7 @@ class Worker:
     def tail(self) -> tuple[str, ...]:
         """Return the last lines of its output, as many as a report shows, with the line that tells of no memory."""
         lines = self.output()
-        decisive = exit_cause.memory_line(lines[:-_TAIL_LINES])
+        decisive = memory_line(lines[:-_TAIL_LINES])
         return (decisive, *lines[1 - _TAIL_LINES :]) if decisive else lines[-_TAIL_LINES:]
 
     def output(self) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Further runs of a case beside its first one: repeats, other seeds, builds, devices and schedules, references."""
+"""Further runs of a case: repeats, other seeds, builds, devices and schedules, references."""
 
 from __future__ import annotations
 

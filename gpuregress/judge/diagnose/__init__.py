@@ -1,11 +1,9 @@
 """Diagnosis of differences: known bug patterns, in words with their evidence. It changes no verdict."""
 
+from gpuregress.judge.diagnose.buffer_image import ErrorBins, heat_map, image, strip
 from gpuregress.judge.diagnose.buffer_image import bins as image_bins
-from gpuregress.judge.diagnose.buffer_image import image
 from gpuregress.judge.diagnose.buffer_image import value_layers as image_values
-from gpuregress.judge.diagnose.difference_sample import DifferenceSample
-from gpuregress.judge.diagnose.error_bins import ErrorBins, heat_map, strip
-from gpuregress.judge.diagnose.evidence import Evidence
+from gpuregress.judge.diagnose.evidence import DifferenceSample, Evidence
 from gpuregress.judge.diagnose.pattern_table import diagnose, thread_label
 
 __all__ = [

@@ -6,9 +6,8 @@ import numpy as np
 
 from gpuregress.foundation.records import Finding, Launch
 from gpuregress.gpu.records import replace
-from gpuregress.judge.diagnose.evidence import Evidence, Pattern, per_part
+from gpuregress.judge.diagnose.evidence import Evidence, Pattern, fitting_mapping, per_part
 from gpuregress.judge.diagnose.patterns import bits, permutations, positions, summation, unwritten, values
-from gpuregress.judge.diagnose.thread_mapping import fitting_mapping
 
 PATTERNS: dict[str, Pattern] = {
     "never written": unwritten.never_written,

@@ -6,14 +6,73 @@ On the CPU device the executed instructions are compared, which are exact, and n
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from gpuregress.foundation.records import AcceptedTiming, Baseline, Case, MadeOf, Outcome, Timing, TimingComparison
+from gpuregress.foundation.records import (
+    AcceptedTiming,
+    Baseline,
+    Case,
+    FalseAlarms,
+    MadeOf,
+    Outcome,
+    Timing,
+    TimingComparison,
+    Verdict,
+)
 from gpuregress.store.baselines import accepted_timings
 
 if TYPE_CHECKING:
-    from gpuregress.judge.timing.ratio_interval import RatioInterval
+    from gpuregress.judge.timing.sample_tests import RatioInterval
+
+
+def false_alarms_of(verdicts: Iterable[Verdict]) -> FalseAlarms | None:
+    """Compare the first half of each timed case's samples with the second; None where no case has samples enough.
+
+    The order is that of time, so a card that warms up meanwhile shows. Times of the CPU device are compared with
+    nothing, so they raise no alarms.
+
+    Args:
+        verdicts: of a run.
+    """
+    timed = ((verdict.case, _compared_times(verdict.outcome)) for verdict in verdicts)
+    return false_alarms_among((case, timing.samples_ms) for case, timing in timed if timing is not None)
+
+
+def false_alarms_among(samples: Iterable[tuple[str, Sequence[float]]]) -> FalseAlarms | None:
+    """Compare the halves of some samples; None where there are none long enough.
+
+    Args:
+        samples: the name of a case, and its samples in the order of time.
+    """
+    compared, alarms = 0, []
+    for case, times in samples:
+        differ = halves_differ(times)
+        if differ is not None:
+            compared += 1
+            alarms += [case] if differ else []
+    return FalseAlarms(compared, tuple(alarms)) if compared else None
+
+
+def _compared_times(outcome: Outcome | None) -> Timing | None:
+    if outcome is None or outcome.device is None or accepted_timings.key_of(outcome.device) == accepted_timings.CPU:
+        return None
+    return outcome.observations.timing
+
+
+def text(measured: FalseAlarms, what: str = "timed case") -> str:
+    """One line: `A/A: 2 of 40 timed cases differ from themselves, …: 5 % false alarms`.
+
+    Args:
+        measured: the rate.
+        what: one of the things that were compared.
+    """
+    differ = f"{what} differs from itself" if measured.compared == 1 else f"{what}s differ from themselves"
+    return (
+        f"A/A: {len(measured.cases)} of {measured.compared} {differ}, the first half of the samples against the "
+        f"second: {100 * measured.rate:.3g} % false alarms"
+    )
+
 
 LEVEL = 0.05
 """Probability of an alarm without cause, of all timed cases of a run together."""
@@ -84,7 +143,7 @@ def of_samples(
         limit: the job's.
         tests: the number of such comparisons in the run.
     """
-    from gpuregress.judge.timing import rank_test  # noqa: PLC0415 - numpy, which few runs need here
+    from gpuregress.judge.timing import sample_tests  # noqa: PLC0415 - numpy, which few runs need here
 
     expected, actual = before.samples_ms, timing.samples_ms
     needed = _samples_needed(tests)
@@ -95,7 +154,7 @@ def of_samples(
     if min(*expected, *actual) <= 0:
         return TimingComparison("unclear", "time", "unclear: a sample is 0 ms", limit=limit, revision=before.revision)
     interval = _interval(expected, actual)
-    tested = rank_test.compare(expected, actual)
+    tested = sample_tests.compare(expected, actual)
     status = judged(interval, tested.p, limit, level=LEVEL / tests)
     fails = status == "slower" and limit is not None and interval.low > limit
     same_code = before.code == facts.code if before.code and facts.code else None
@@ -137,28 +196,28 @@ def judged(interval: RatioInterval, p: float, limit: float | None, *, level: flo
 
 def halves_differ(samples: Sequence[float]) -> bool | None:
     """Whether the first half of some samples is called faster or slower than the second; None where there are few."""
-    from gpuregress.judge.timing import rank_test  # noqa: PLC0415 - numpy, which few runs need here
+    from gpuregress.judge.timing import sample_tests  # noqa: PLC0415 - numpy, which few runs need here
 
     middle = len(samples) // 2
     first, second = samples[:middle], samples[middle:]
     if min(len(first), len(second)) < FEWEST or min(samples) <= 0:
         return None
-    p = rank_test.compare(first, second).p
+    p = sample_tests.compare(first, second).p
     return p < LEVEL and judged(_interval(first, second), p, None) in ("faster", "slower")
 
 
 def _interval(expected: Sequence[float], actual: Sequence[float]) -> RatioInterval:
-    from gpuregress.judge.timing import ratio_interval  # noqa: PLC0415 - as above
+    from gpuregress.judge.timing import sample_tests  # noqa: PLC0415 - as above
 
-    return ratio_interval.of_medians(expected, actual)
+    return sample_tests.of_medians(expected, actual)
 
 
 def _samples_needed(tests: int) -> int:
     """The samples on each side without which no difference could be significant."""
-    from gpuregress.judge.timing import rank_test  # noqa: PLC0415 - as above
+    from gpuregress.judge.timing import sample_tests  # noqa: PLC0415 - as above
 
     needed = FEWEST
-    while rank_test.smallest_p(needed, needed) >= LEVEL / tests:
+    while sample_tests.smallest_p(needed, needed) >= LEVEL / tests:
         needed += 1
     return needed
 

@@ -6,10 +6,16 @@ from collections.abc import Mapping
 
 from gpuregress.foundation.records import BufferVerdict, Case, Comparison, KnownFailing, Verdict
 from gpuregress.gpu.records import replace
-from gpuregress.judge.verdict.buffer_verdicts import buffer_status, expected_sides, joint_status, tolerance_share
-from gpuregress.judge.verdict.decision import is_fault_kind, over_limits
-from gpuregress.judge.verdict.exit_codes import EXIT_CODES
-from gpuregress.judge.verdict.reasons import first_line
+from gpuregress.judge.verdict.decision import (
+    EXIT_CODES,
+    buffer_status,
+    expected_sides,
+    first_line,
+    is_fault_kind,
+    joint_status,
+    over_limits,
+    tolerance_share,
+)
 
 
 def with_agreement(decided: Verdict, comparisons: Mapping[str, Comparison], absent: int) -> Verdict:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from gpuregress.foundation import errors
 from gpuregress.foundation.errors import INFEASIBLE, CompileError, GpuregressError, KernelTimeout, public_name
 from gpuregress.foundation.records import (
     Baseline,
@@ -12,6 +13,8 @@ from gpuregress.foundation.records import (
     Case,
     Comparison,
     CostComparison,
+    Dump,
+    Fault,
     Launch,
     MadeOf,
     Outcome,
@@ -20,18 +23,147 @@ from gpuregress.foundation.records import (
     Status,
     TimingComparison,
     Verdict,
+    side_text,
 )
 from gpuregress.gpu.records import Record, replace
-from gpuregress.judge.verdict.buffer_verdicts import (
-    buffer_verdicts,
-    expected_sides,
-    is_of_old_results,
-    joint_status,
-    tolerance_share,
-)
-from gpuregress.judge.verdict.exit_codes import EXIT_CODES, exit_code_of
 from gpuregress.judge.verdict.provenance import changed_inputs, changed_resources, changes, without_reference_inputs
-from gpuregress.judge.verdict.reasons import fault_line, first_line, headline
+
+EXIT_CODES: dict[Status, int] = {"pass": 0, "differ": 1, "new": 1, "fault": 3, "timeout": 3, "error": 4, "skip": 0}
+_USERS = errors.CompileError.exit_code
+EXIT_PRECEDENCE = (4, 3, 2, 1, 5, 0)
+"""Exit codes, the most severe first."""
+
+
+def exit_code(verdicts: Iterable[Verdict], *, vanished: bool = False, has_lost_device: bool = False) -> int:
+    """The run's exit code: the most severe of its cases'; 5 where nothing was run.
+
+    Args:
+        verdicts: on its cases.
+        vanished: whether a case is missing, had no turn or was held back, which counts as 1.
+        has_lost_device: whether a device is gone, which counts as 4.
+    """
+    ran = [verdict for verdict in verdicts if verdict.status != "skip" or verdict.known is not None]
+    codes = {verdict.exit_code for verdict in ran} or {5}
+    codes |= {1} if vanished else set()
+    codes |= {EXIT_CODES["error"]} if has_lost_device else set()
+    return next((code for code in EXIT_PRECEDENCE if code in codes), max(codes))
+
+
+def exit_code_of(status: Status, outcome: Outcome) -> int:
+    """The status's; 3 where the user's own code could not be run, as for a kernel that the device cannot compile."""
+    kind = getattr(errors, outcome.observations.error, None) if status == "error" else None
+    is_users = kind is not None and issubclass(kind, errors.GpuregressError) and kind.exit_code == _USERS
+    return _USERS if is_users else EXIT_CODES[status]
+
+
+def fault_line(outcome: Outcome) -> str:
+    """Describe the fault that ended a case, with the number of its launch."""
+    fault = outcome.fault or Fault(outcome.state, outcome.message or "no more is known")
+    where = "" if fault.launch is None else f" (launch {fault.launch})"
+    return f"{fault.kind}: {fault.message}{where}"
+
+
+def headline(text: str) -> list[str]:
+    """The lines of a message; a first one that ends with a colon is joined with the second one."""
+    first, *more = text.splitlines() or [""]
+    return [f"{first} {more[0].strip()}", *more[1:]] if more and first.endswith(":") else [first, *more]
+
+
+def first_line(text: str) -> str:
+    """Return the first line of a text, "" if it is empty."""
+    return text.splitlines()[0] if text else ""
+
+
+_EXPECTED_SIDES = ("baseline", "reference", "twin", "verify", "agree")
+
+
+def buffer_verdicts(
+    case: Case, outcome: Outcome, baseline: Baseline | None, comparisons: Mapping[str, Sequence[Comparison]]
+) -> tuple[BufferVerdict, ...]:
+    """Return the verdicts on all buffers that the job dumps, compares or has accepted.
+
+    Args:
+        case: the case.
+        outcome: as its worker reports it.
+        baseline: the accepted dumps, None without any.
+        comparisons: buffer → its comparisons.
+    """
+    dumps = {dump.buffer: dump.path for dump in outcome.dumps}
+    accepted = {name: dump.path for name, dump in baseline.dumps.items()} if baseline else {}
+    names = dict.fromkeys((*case.dump, *comparisons))
+    gone = tuple(_gone(dump) for name, dump in baseline.dumps.items() if name not in names) if baseline else ()
+    return gone + tuple(
+        BufferVerdict(
+            name,
+            buffer_status(comparisons.get(name, ())),
+            dumps.get(name, ""),
+            accepted.get(name, ""),
+            tuple(comparisons.get(name, ())),
+        )
+        for name in names
+    )
+
+
+def _gone(accepted: Dump) -> BufferVerdict:
+    """The verdict on an accepted buffer that the job no longer dumps."""
+    message = "its baseline is there, and the job no longer dumps it"
+    of = accepted.count
+    compared = Comparison(accepted.buffer, "baseline", "", same=False, identical=False, of=of, message=message)
+    return BufferVerdict(accepted.buffer, "differ", "", accepted.path, (compared,))
+
+
+def buffer_status(comparisons: Sequence[Comparison]) -> Status:
+    """The status of a buffer; `new` if only checks and repeats were compared."""
+    if any(not comparison.same for comparison in comparisons):
+        return "differ"
+    return "pass" if any(comparison.against in _EXPECTED_SIDES for comparison in comparisons) else "new"
+
+
+def joint_status(buffers: Sequence[BufferVerdict], *, has_baseline: bool) -> tuple[Status, str]:
+    """Return the status that buffers give their case, and its reason, "" for a pass."""
+    differing = [buffer for buffer in buffers if buffer.status == "differ"]
+    if differing:
+        more = f"; and {len(differing) - 1} more" if len(differing) > 1 else ""
+        return "differ", f"{differing[0].name}: {_what(differing[0])}{more}"
+    new = [buffer.name for buffer in buffers if buffer.status == "new"]
+    if new:
+        passed = [buffer for buffer in buffers if buffer.status == "pass"]
+        named = f"{', '.join(new)}: " if has_baseline or passed else ""
+        return "new", "; ".join((f"{named}no baseline yet", *(f"{one.name}: {_as(one)}" for one in passed)))
+    if not buffers:
+        return "new", "nothing is dumped, so nothing can be compared"
+    return "pass", ""
+
+
+def _as(buffer: BufferVerdict) -> str:
+    """`as its baseline and its reference`."""
+    return "as " + " and ".join(side_text(name) for name in expected_sides([buffer]))
+
+
+def _what(buffer: BufferVerdict) -> str:
+    failing = next(comparison for comparison in buffer.comparisons if not comparison.same)
+    named = {"baseline": "", "first": "drift: "}
+    against = named.get(failing.against, f"{failing.against}: ")
+    return against + failing.difference
+
+
+def is_of_old_results(buffers: Sequence[BufferVerdict]) -> bool:
+    """Whether all failures are differences from accepted results, which changed inputs explain."""
+    failing = [(one, comparison) for one in buffers for comparison in one.comparisons if not comparison.same]
+    return all(one.dump and comparison.against in ("baseline", "first") for one, comparison in failing)
+
+
+def tolerance_share(buffers: Sequence[BufferVerdict]) -> float | None:
+    """The largest use of a tolerance by any buffer."""
+    shares = (comparison.tolerance_share for buffer in buffers for comparison in buffer.comparisons)
+    return max((share for share in shares if share is not None), default=None)
+
+
+def expected_sides(buffers: Sequence[BufferVerdict]) -> tuple[str, ...]:
+    """The expected sides of all comparisons, of baseline, reference and verify."""
+    sides = {comparison.against for buffer in buffers for comparison in buffer.comparisons}
+    return tuple(name for name in _EXPECTED_SIDES if name in sides)
+
 
 # A GPU's names of faults that the CPU device determines more exactly.
 _GPU_NAMES = {

@@ -12,9 +12,9 @@ from pathlib import Path
 from gpuregress.foundation.errors import GpuregressError
 from gpuregress.foundation.records import BufferVerdict, Case, Dump, Outcome, Rule
 from gpuregress.gpu.records import Record, replace
-from gpuregress.judge.launches import first_wrong
-from gpuregress.judge.launches.first_wrong import DescribedEvidence, DigestEvidence, RecordedSide
-from gpuregress.judge.launches.launch_slice import Origin, Timeline, UnknownState
+from gpuregress.judge import first_wrong
+from gpuregress.judge.first_wrong import DescribedEvidence, DigestEvidence, RecordedSide
+from gpuregress.judge.launch_slice import Origin, Timeline, UnknownState
 from gpuregress.session.runs import results
 from gpuregress.session.runs.results import FinishedCase
 from gpuregress.store import launch_log

@@ -12,7 +12,7 @@ from gpuregress.foundation.errors import GpuregressError, NothingToDo, StorageEr
 from gpuregress.foundation.records import PastResult, PastRun, RunKind, RunSummary, ShortResult, TimingStep
 from gpuregress.gpu.records import Record, replace
 from gpuregress.jobs import plan
-from gpuregress.judge.timing import comparison, false_alarms
+from gpuregress.judge.timing import comparison
 from gpuregress.report import morning
 from gpuregress.session.runs import history_entry, journal, results, run_folders
 from gpuregress.store.history import FAILING, History, natural_order, periods, steps
@@ -305,9 +305,9 @@ def timing_steps(
         for step in steps.find(past)[-_MOST_STEPS:]:
             yield f"{case} on {kind}: {_step_text(step, past[0].started, is_gone)}"
     gpu = (one for (_, kind), past in by_case.items() if kind != "cpu" for one in past)
-    measured = false_alarms.of_samples((one.case, one.samples) for one in gpu if one.samples)
+    measured = comparison.false_alarms_among((one.case, one.samples) for one in gpu if one.samples)
     if measured is not None:
-        yield false_alarms.text(measured, "run")
+        yield comparison.text(measured, "run")
 
 
 def _step_text(step: TimingStep, newest: str, is_gone: Callable[[str], bool]) -> str:

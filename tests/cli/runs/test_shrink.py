@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from tests.workshop import Workshop
 
 
@@ -24,6 +26,7 @@ def test_the_job_is_on_stdout_and_its_making_on_stderr(fake_shop: Workshop) -> N
     assert fake_shop.call("run", "--device", "cpu", str(small)).exit_code == 1
 
 
+@pytest.mark.slow
 def test_a_file_and_json(fake_shop: Workshop) -> None:
     failing(fake_shop)
     target = fake_shop.root / "configs/small.yaml"

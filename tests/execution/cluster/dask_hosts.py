@@ -156,16 +156,16 @@ async def _scheduler(told: int) -> None:
 async def _worker(request: dict[str, Any], told: int) -> None:
     from distributed import Worker  # noqa: PLC0415 - as above
 
-    from gpuregress.execution.cluster import host, messages, packing, versions  # noqa: PLC0415 - as above
+    from gpuregress.execution.cluster import host, members, messages, replies  # noqa: PLC0415 - as above
 
     os.environ["GPUREGRESS_CACHE"] = request["cache"]
-    packing.INLINE_BYTES, messages.PIECE = INLINE_BYTES, PIECE
+    replies.INLINE_BYTES, messages.PIECE = INLINE_BYTES, PIECE
     if "host" in request:
         socket.gethostname = lambda: str(request["host"])
     if "version" in request:
         vars(importlib.import_module("gpuregress"))["__version__"] = request["version"]
     if "code" in request:
-        vars(versions)["code_digest"] = vars(host)["code_digest"] = lambda: request["code"]
+        vars(members)["code_digest"] = vars(host)["code_digest"] = lambda: request["code"]
     shutil.rmtree(request["folder"], ignore_errors=True)
     Path(request["folder"]).mkdir(parents=True)
     async with Worker(

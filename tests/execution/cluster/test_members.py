@@ -1,14 +1,19 @@
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import Any
 
 import pytest
 
+from gpuregress import __version__
+from gpuregress.execution.cluster import members
 from gpuregress.execution.cluster.members import ClusterMember, Devices, member_of, select
 from gpuregress.execution.cluster.messages import HostFacts
 from gpuregress.foundation.errors import DeviceError, UsageError
 from gpuregress.foundation.records import CaseSettings
 from gpuregress.gpu.records import replace
+from gpuregress.toolchain import cache
 from tests import fakes
 
 
@@ -88,3 +93,35 @@ def test_a_job_that_names_its_architecture_runs_on_such_gpus() -> None:
     accepted = [[devices.accept(one, case) for one in (old, new, member())] for case in (plain, for_old, for_none)]
     assert accepted == [[False, True, False], [True, False, False], [False, True, False]]
     assert Devices("cpu").accept(member(), plain)
+
+
+HERE = {"python": f"{sys.version_info.major}.{sys.version_info.minor}", "gpuregress": __version__}
+
+
+def test_the_question_is_answered_by_a_plain_python() -> None:
+    code = f"print(eval({members.QUESTION!r}))"
+    answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert answer.strip() == str(HERE)
+    bare = subprocess.run([sys.executable, "-I", "-S", "-c", code], capture_output=True, text=True, check=True).stdout
+    assert "'gpuregress': ''" in bare
+
+
+def test_equal_versions_are_no_problem() -> None:
+    assert members.version_problem(HERE) == ""
+    assert members.code_problem(cache.code_digest()) == ""
+
+
+@pytest.mark.parametrize(
+    ("told", "problem"),
+    [
+        ({"python": "2.7"}, "it has Python 2.7, and this is Python 3"),
+        ({"gpuregress": ""}, "gpuregress is not installed there: pip install 'gpuregress[cluster]'"),
+        ({"gpuregress": "0.0.1"}, "it has gpuregress 0.0.1, and this is"),
+    ],
+)
+def test_other_versions_are_named(told: dict[str, str], problem: str) -> None:
+    assert problem in members.version_problem({**HERE, **told})
+
+
+def test_other_code_of_one_version_is_named() -> None:
+    assert "has other code (0123)" in members.code_problem("0123")

@@ -15,7 +15,7 @@ from gpuregress.execution.cluster.link import CaseLost, CaseReplied, ClusterLost
 from gpuregress.execution.cluster.members import ClusterMember
 from gpuregress.execution.cluster.messages import CaseReply, CaseRequest, HostFacts
 from gpuregress.execution.cluster.pool import ClusterPool, PoolOptions
-from gpuregress.execution.cluster.unpacking import ReplyFiles
+from gpuregress.execution.cluster.replies import ReplyFiles
 from gpuregress.execution.workers.pool import CaseStarted
 from gpuregress.foundation.errors import DeviceError, Interrupted
 from gpuregress.foundation.interrupts import StopSignal

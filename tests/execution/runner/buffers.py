@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gpuregress.execution.runner.buffer_reader import BufferReader
+from gpuregress.execution.runner.dumps import BufferReader
 from gpuregress.foundation.records import Buffer
 
 

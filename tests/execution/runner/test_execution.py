@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gpuregress.execution.runner import buffer_reader, run_case
+from gpuregress.execution.runner import dumps, run_case
 from gpuregress.foundation.errors import FaultLocation, KernelFault, UnsupportedError
 from gpuregress.foundation.records import (
     Argument,
@@ -403,9 +403,9 @@ def test_no_poison_where_a_tool_looks_for_reads_of_what_was_never_written(tmp_pa
 
 def test_a_large_buffer_is_dumped_in_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = run(fakes.case("double", count=1000), tmp_path / "a")
-    monkeypatch.setattr(buffer_reader, "LARGE", 100)
-    monkeypatch.setattr(buffer_reader, "PIECE", 128)
-    monkeypatch.setattr(buffer_reader.BufferReader, "array", lambda _self: pytest.fail("read whole"))
+    monkeypatch.setattr(dumps, "LARGE", 100)
+    monkeypatch.setattr(dumps, "PIECE", 128)
+    monkeypatch.setattr(dumps.BufferReader, "array", lambda _self: pytest.fail("read whole"))
     pieces = run(fakes.case("double", count=1000), tmp_path / "b")
     assert Path(pieces.dumps[0].path).read_bytes() == Path(whole.dumps[0].path).read_bytes()
     assert pieces.dumps[0].digest == whole.dumps[0].digest

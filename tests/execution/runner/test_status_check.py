@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gpuregress.execution.runner.status_check import check_status
+from gpuregress.execution.runner.case_runs import check_status
 from gpuregress.foundation.errors import KernelFault
 from gpuregress.foundation.records import Buffer
 from tests import fakes

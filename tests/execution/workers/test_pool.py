@@ -7,18 +7,23 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from gpuregress.execution.workers import watchdog
 from gpuregress.execution.workers.channel import Channel
-from gpuregress.execution.workers.pool import CaseStarted, WorkerPool
+from gpuregress.execution.workers.pool import CaseStarted, WorkerPool, limit_s, put_off
+from gpuregress.execution.workers.watchdog import Phase, Step, Watch
 from gpuregress.execution.workers.worker_process import DeviceSlot, Worker
 from gpuregress.foundation.errors import Interrupted
 from gpuregress.foundation.interrupts import StopSignal
-from gpuregress.foundation.records import Outcome, ReferenceKernel
+from gpuregress.foundation.records import Outcome, ReferenceKernel, Task
 from gpuregress.gpu.records import replace
+from gpuregress.gpu.schedules import WATCHED_SLOWDOWN
 from gpuregress.store import launch_log
 from gpuregress.toolchain import cache
 from tests import fakes
@@ -336,3 +341,61 @@ def test_a_damaged_message_is_an_error_of_its_case_alone(tmp_path: Path, monkeyp
     found = outcomes(tmp_path, fakes.case("double"), fakes.case("twice"))
     assert (found["fake/double"].state, found["fake/twice"].state) == ("error", "done")
     assert found["fake/double"].message.startswith("a message between gpuregress and its worker was damaged")
+
+
+def task_of(tmp_path: Path, limit_s: float) -> Task:
+    made = Task(fakes.case("double", timeout=10.0), fakes.program(), str(tmp_path / "log"), 1, str(tmp_path))
+    return replace(made, launch_limit_s=limit_s)
+
+
+@pytest.fixture
+def launching(tmp_path: Path) -> Callable[..., Any]:
+    def made(cpu_s: float, own_limit_s: float = 2.0, phase: Phase = Phase.LAUNCHING) -> Any:
+        task, watch = task_of(tmp_path, own_limit_s), Watch(Phase.IDLE)
+        watch.enter(phase, 100.0, limit_s(task, phase))
+        return SimpleNamespace(task=task, watch=watch, cpu_before_s=7.0, cpu_s=lambda: 7.0 + cpu_s)
+
+    return made
+
+
+def step(worker: Any, now: float) -> Step:
+    put_off(worker, now)
+    return worker.watch.step(now)  # type: ignore[no-any-return]
+
+
+def test_which_limit_holds(tmp_path: Path) -> None:
+    own, cases = task_of(tmp_path, 2.0), task_of(tmp_path, 0.0)
+    assert [limit_s(one, Phase.LAUNCHING) for one in (own, cases)] == [2.0, 10.0]
+    assert [limit_s(own, phase) for phase in (Phase.REFERENCE, Phase.COMPUTING)] == [10.0, 10.0]
+    assert limit_s(own, Phase.WATCHING) == WATCHED_SLOWDOWN * 2.0
+
+
+def test_a_launch_that_had_its_cpu_time_is_ended(launching: Callable[..., Any]) -> None:
+    worker = launching(cpu_s=1.0)
+    assert step(worker, 101.9) is Step.WAIT
+    assert step(worker, 102.0) is Step.TERMINATE
+
+
+def test_a_launch_that_had_too_little_goes_on_up_to_the_cases_limit(launching: Callable[..., Any]) -> None:
+    worker = launching(cpu_s=0.25)
+    assert step(worker, 100.5) is Step.WAIT
+    assert worker.watch.deadline == 102.0, "it is not over"
+    assert step(worker, 102.0) is Step.WAIT
+    assert worker.watch.deadline == 102.75, "it may have had the rest by then"
+    assert step(worker, 109.9) is Step.WAIT
+    assert worker.watch.deadline == 110.0
+    assert step(worker, 110.0) is Step.TERMINATE
+    worker = launching(cpu_s=0.999)
+    assert step(worker, 102.0) is Step.WAIT
+    assert worker.watch.deadline == 102.05
+
+
+@pytest.mark.parametrize(("limit_s", "phase"), [(0.0, Phase.LAUNCHING), (2.0, Phase.COMPUTING), (2.0, Phase.REFERENCE)])
+def test_the_cases_own_limit_is_one_of_the_clock(launching: Callable[..., Any], limit_s: float, phase: Phase) -> None:
+    assert step(launching(0.0, limit_s, phase), 110.0) is Step.TERMINATE
+
+
+def test_launches_that_are_watched_have_longer(launching: Callable[..., Any]) -> None:
+    worker = launching(cpu_s=1.0, phase=Phase.WATCHING)
+    assert step(worker, 100.0 + WATCHED_SLOWDOWN * 2.0) is Step.WAIT
+    assert step(worker, 100.0 + WATCHED_SLOWDOWN * 10.0) is Step.TERMINATE

@@ -109,7 +109,7 @@ def test_the_results_before_a_schedule_that_never_ends_are_kept(
 
 
 def test_a_difference_whose_explanation_never_ends_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gpuregress.execution.workers.launch_limits.WATCHED_SLOWDOWN", 1)
+    monkeypatch.setattr("gpuregress.execution.workers.pool.WATCHED_SLOWDOWN", 1)
     case = fakes.case("unlucky", timeout=0.2, settings=CaseSettings(schedules=("forward", "reverse")))
     (run,) = outcomes(tmp_path, case, device="varied")["fake/unlucky"].observations.along("schedule")
     assert (run.name, list(run.dumps), run.fault) == ("reverse", ["out"], "")

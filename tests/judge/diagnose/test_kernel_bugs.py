@@ -70,6 +70,7 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
     return {case["job"]: case for case in document["cases"]}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.name)
 def test_what_the_bug_looks_like(ran: dict[str, dict[str, Any]], bug: Bug) -> None:
     case = ran["additions" if bug in ADDITIONS else bug.name]

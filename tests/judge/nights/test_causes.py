@@ -1,30 +1,36 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from gpuregress.foundation.errors import FaultLocation
 from gpuregress.foundation.records import (
     BufferVerdict,
     Comparison,
+    CostComparison,
     ErrorFigures,
     Extent,
     Fault,
+    Figures,
     Finding,
+    Observations,
     Outcome,
+    ResourceLimits,
+    SourceLocation,
     TimingComparison,
     Verdict,
 )
 from gpuregress.gpu.records import replace
 from gpuregress.judge.nights import cause_of, extent_of
-from gpuregress.judge.nights.causes import without_numbers
 from tests import fakes
 from tests.judge.nights.nights import case
 
 
 def faulty(message: str, position: int | None = 0) -> Outcome:
-    return Outcome("fake/fault", "fault", Fault("out-of-bounds", message, ("scale.cu:5 in scale",), 3, position))
+    location = FaultLocation(file="scale.cu", line=5)
+    fault = Fault("out-of-bounds", message, ("dot.cuh:9 in scale",), 3, position, location)
+    return Outcome("fake/fault", "fault", fault)
 
 
 def test_a_difference_is_named_by_its_strongest_pattern() -> None:
@@ -48,20 +54,43 @@ def test_what_is_no_failure_has_no_cause(status: str, cause: str) -> None:
     assert cause_of(case("scale", status)) == cause
 
 
-def test_an_error_is_named_by_its_message_without_numbers_and_names_of_runs() -> None:
-    known = "passes, but is known_failing until 2026-12-24 (new card): remove the key"
-    assert without_numbers(known) == "passes, but is known_failing until N (new card): remove the key"
-    text = "process 4711 was killed in 20261122T020000Z-3f2a after 30 s at /tmp/x/y"
-    assert cause_of(case("scale", "error", reason=text)) == "error: process N was killed in N after N s at N"
+def test_an_error_is_named_by_its_class_and_line_and_not_by_its_message() -> None:
+    location = SourceLocation("/p/kernels/scale.cu", 12)
+    failed = [case("scale", "error", reason=text, error="CompileError", location=location) for text in ("a", "b 7")]
+    assert {cause_of(verdict) for verdict in failed} == {"error: CompileError at scale.cu:12"}
+    lost = Outcome("scale", "error", message="process 4711 was killed", observations=Observations(error="DeviceError"))
+    assert cause_of(case("scale", "error", reason="process 4711 was killed", outcome=lost)) == "error: DeviceError"
+    assert cause_of(case("scale", "error", reason="no more is known")) == "error"
 
 
-def test_a_difference_without_a_pattern_is_named_by_what_was_compared() -> None:
-    compared = Comparison("out", "check", "", same=False, identical=False, of=8, message="3 of 8 are not finite")
-    one = case("scale", "differ", reason="", buffers=(BufferVerdict("out", "differ", comparisons=(compared,)),))
-    assert cause_of(one) == "differ: out (check): N of N are not finite"
-    found = replace(compared, findings=(Finding("nan", "3 are NaN"),))
-    two = case("scale", "differ", reason="", buffers=(BufferVerdict("out", "differ", comparisons=(found,)),))
-    assert cause_of(two) == "differ: nan"
+@pytest.mark.parametrize(
+    ("facts", "cause"),
+    [
+        ({"message": "3 of 8 are not finite", "against": "check", "rule": "finite"}, "out (check): finite"),
+        ({"message": "the norm is 7 over", "against": "verify"}, "out (verify)"),
+        ({"message": "timed out after 3 s", "against": "verify", "unanswered": True}, "out (verify): no answer"),
+        ({"message": "the shapes are [8] and [9]", "differing": 8}, "out (baseline): not compared"),
+        ({"against": "twin", "figures": Figures(nothing_written=True)}, "out (twin): nothing written"),
+        ({"findings": (Finding("nan", "3 are NaN"),)}, "nan"),
+    ],
+)
+def test_a_difference_is_named_by_the_facts_of_its_comparison(facts: dict[str, Any], cause: str) -> None:
+    fields = {"against": "baseline", "rule": "", "same": False, "identical": False, "of": 8, **facts}
+    compared = Comparison("out", **fields)
+    failed = case("scale", "differ", buffers=(BufferVerdict("out", "differ", comparisons=(compared,)),))
+    assert cause_of(failed) == f"differ: {cause}"
+
+
+def test_a_difference_without_a_comparison_is_named_by_what_the_job_says() -> None:
+    planned = fakes.case("add")
+    done = Outcome(planned.name, "done", resources={"add": {"registers": 64}})
+    failed = case(planned.name, "differ", buffers=(), outcome=done)
+    assert cause_of(failed, planned) == "differ"
+    settings = replace(planned.settings, resources=ResourceLimits(registers=32))
+    assert cause_of(failed, replace(planned, settings=settings)) == "differ: over its limits of resources"
+    assert cause_of(failed, replace(planned, expect_fault="race")) == "differ: expected race"
+    costly = replace(failed, costs=(CostComparison("instructions", "9 more", fails=True),))
+    assert cause_of(costly, planned) == "differ: costs more than accepted (instructions)"
 
 
 @pytest.mark.parametrize("places", [(), ("thread",), ("column", "stride"), ("tail",)])
@@ -85,12 +114,6 @@ def test_a_cause_does_not_depend_on_the_shape(places: tuple[str, ...]) -> None:
 def test_a_fault_has_the_line_of_its_location_before_one_of_its_text() -> None:
     fault = Fault("race", "race at scale.cu:9", location=FaultLocation(file="dot.cuh", line=4))
     assert cause_of(case("a", "fault", outcome=Outcome("a", "fault", fault))) == "race at dot.cuh:4"
-
-
-@given(st.text(), st.integers(0, 10**9), st.integers(0, 10**9))
-def test_numbers_do_not_change_a_cause(text: str, one: int, other: int) -> None:
-    assert without_numbers(f"{text} {one} of 9") == without_numbers(f"{text} {other} of 7")
-    assert "\n" not in without_numbers(text)
 
 
 def test_a_case_that_is_too_slow_has_one_cause_however_slow_it_is() -> None:

@@ -12,6 +12,7 @@ from gpuregress.foundation.records import (
     Baseline,
     CaseSettings,
     DeviceInfo,
+    FalseAlarms,
     InstrumentReports,
     MadeOf,
     Observations,
@@ -19,6 +20,7 @@ from gpuregress.foundation.records import (
     Timing,
     TimingComparison,
     TimingLoop,
+    Verdict,
 )
 from gpuregress.gpu.records import replace
 from gpuregress.judge.timing import comparison
@@ -254,3 +256,35 @@ def test_counts_of_cases_without_timing_are_told_where_they_changed() -> None:
     unknown = case_result(baseline(), outcome(CPU, instructions={"k": 500}), TimingLoop(0, 1))
     assert unknown is not None
     assert unknown.message.startswith("not compared: no accepted instruction counts of the cpu device")
+
+
+def _verdict(name: str, measured: Timing | None, device: DeviceInfo = H200) -> Verdict:
+    outcome = Outcome(name, "done", device=device, observations=Observations(timing=measured))
+    return Verdict("job", name, "pass", outcome=outcome)
+
+
+def test_a_case_that_drifts_differs_from_itself() -> None:
+    steady = timing((1.0, 1.01) * 10)
+    drifts = timing((*samples(1, 10), *samples(1.5, 10)))
+    verdicts = [_verdict("a", steady), _verdict("b", drifts), _verdict("few", timing((1.0,) * 5))]
+    measured = comparison.false_alarms_of([*verdicts, _verdict("plain", None), Verdict("job", "skipped", "skip")])
+    assert measured == FalseAlarms(2, ("b",))
+    assert measured.rate == 0.5
+    assert comparison.text(measured) == (
+        "A/A: 1 of 2 timed cases differ from themselves, the first half of the samples against the second: "
+        "50 % false alarms"
+    )
+
+
+def test_without_timed_cases_there_is_no_rate() -> None:
+    assert comparison.false_alarms_of([_verdict("plain", None)]) is None
+    assert comparison.false_alarms_of([_verdict("b", timing((1.0,) * 10), CPU)]) is None, (
+        "its times are compared with nothing"
+    )
+    assert FalseAlarms(0).rate == 0
+
+
+def test_the_text_counts_what_was_compared() -> None:
+    text = comparison.text(FalseAlarms(1, ("a",)), "run")
+    assert text.startswith("A/A: 1 of 1 run differs from itself, ")
+    assert text.endswith(": 100 % false alarms")

@@ -19,6 +19,7 @@ from gpuregress.foundation.records import (
     Argument,
     Buffer,
     CaseSettings,
+    Comparison,
     Fault,
     Fill,
     FurtherRun,
@@ -32,9 +33,11 @@ from gpuregress.foundation.records import (
     ResourceLimits,
     Source,
     TimingComparison,
+    Verdict,
 )
 from gpuregress.gpu.records import replace
-from gpuregress.judge.verdict import decide, failed
+from gpuregress.judge.verdict import decide, exit_code, failed, skipped
+from gpuregress.judge.verdict.decision import fault_line, first_line
 from tests.judge.verdict.samples import CPU, FACTS, GPU, against, done, make_baseline, make_case, text
 
 
@@ -254,3 +257,112 @@ def test_wrong_results_come_before_slow_ones() -> None:
     verdict = decide(make_case(), done(), make_baseline(), comparisons, timing=SLOWER)
     assert verdict.reason == "sum: 3 of 8 differ"
     assert SLOWER.message in verdict.notes
+
+
+@pytest.mark.parametrize(
+    ("codes", "expected"),
+    [
+        ([0], 0),
+        ([0, 1], 1),
+        ([1, 2], 2),
+        ([2, 3], 3),
+        ([1, 5], 1),
+        ([1, 3], 3),
+        ([3, 4], 4),
+        ([4, 1, 3, 0], 4),
+        ([0, 0], 0),
+        ([], 5),
+    ],
+)
+def test_the_gravest_wins(codes: list[int], expected: int) -> None:
+    assert exit_code([Verdict("j", "c", "pass", exit_code=code) for code in codes]) == expected
+
+
+def test_skips_alone_are_nothing_run() -> None:
+    skip = skipped(make_case(), "needs cuda")
+    assert text(skip) == ("skip", "needs cuda", 0)
+    assert exit_code([skip]) == 5
+    assert exit_code([skip, Verdict("j", "c", "pass")]) == 0
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({}, 0),
+        ({"vanished": True}, 1),
+        ({"has_lost_device": True}, 4),
+        ({"vanished": True, "has_lost_device": True}, 4),
+    ],
+)
+def test_cases_and_devices_that_are_gone_count(given: dict[str, bool], expected: int) -> None:
+    assert exit_code([Verdict("j", "c", "pass")], **given) == expected
+
+
+def test_all_lines_of_an_error_are_kept() -> None:
+    told = "the assembler refuses this program for sm_90:\nk has 65536 bytes\nand 7 more"
+    verdict = decide(make_case(), Outcome("c", "error", message=told), None, {})
+    assert verdict.reason == "the assembler refuses this program for sm_90: k has 65536 bytes"
+    assert verdict.notes == ("and 7 more",)
+
+
+def test_a_reason_is_one_line() -> None:
+    assert first_line("a\nb") == "a"
+    assert first_line("") == ""
+
+
+def test_a_fault_names_its_launch() -> None:
+    assert fault_line(Outcome("c", "fault", Fault("trap", "k", launch=3))) == "trap: k (launch 3)"
+    assert fault_line(Outcome("c", "timeout")) == "timeout: no more is known"
+
+
+def test_differ_names_the_first_and_counts_the_rest() -> None:
+    actual = {"sum": [against(), against("check", same=False, message="not finite")], "hist": [against(same=False)]}
+    verdict = decide(make_case(dump=("sum", "hist")), done(), make_baseline("sum", "hist"), actual)
+    assert text(verdict) == ("differ", "sum: check: not finite; and 1 more", 1)
+
+
+@pytest.mark.parametrize(
+    ("comparisons", "status"),
+    [
+        ([], "new"),
+        ([against("check")], "new"),
+        ([against("repeat")], "new"),
+        ([against("check", same=False)], "differ"),
+        ([against("repeat", same=False)], "differ"),
+        ([against("reference")], "pass"),
+        ([against("verify")], "pass"),
+        ([against("reference"), against("check", same=False)], "differ"),
+    ],
+)
+def test_without_a_baseline(comparisons: list[Comparison], status: str) -> None:
+    verdict = decide(make_case(), done(), None, {"sum": comparisons})
+    assert verdict.status == status
+    assert verdict.exit_code == (0 if status == "pass" else 1)
+
+
+def test_a_buffer_that_the_baseline_lacks_is_new() -> None:
+    verdict = decide(make_case(dump=("sum", "hist")), done(), make_baseline(), {"sum": [against()]})
+    assert text(verdict) == ("new", "hist: no baseline yet; sum: as its baseline", 1)
+
+
+def test_what_is_new_hides_no_reference_that_passed() -> None:
+    buffers = {"sum": [against("reference")], "hist": [against("check")], "low": [against("verify")]}
+    verdict = decide(make_case(dump=("sum", "hist", "low")), done(), None, buffers)
+    assert text(verdict) == ("new", "hist: no baseline yet; sum: as its reference; low: as verify", 1)
+    assert text(decide(make_case(), done(), None, {})) == ("new", "no baseline yet", 1)
+
+
+def test_nothing_dumped_never_passes() -> None:
+    buffers = {"sum": Buffer("sum", "float32", (8,))}
+    assert decide(make_case(dump=(), buffers=buffers), done(), None, {}).status == "new"
+    # Without any buffer, what remains is that the launches end.
+    assert decide(make_case(dump=()), done(), None, {}).status == "pass"
+
+
+def test_an_accepted_buffer_that_is_not_dumped_differs() -> None:
+    verdict = decide(make_case(), done(), make_baseline("sum", "old"), {"sum": [against()]})
+    assert text(verdict) == ("differ", "old: its baseline is there, and the job no longer dumps it", 1)
+    assert [(buffer.name, buffer.status, buffer.baseline) for buffer in verdict.buffers] == [
+        ("old", "differ", "/b/old.1.4"),
+        ("sum", "pass", "/b/sum.1.4"),
+    ]

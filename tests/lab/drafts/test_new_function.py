@@ -41,6 +41,7 @@ def header(project: Project) -> Path:
     return project.root / "kernels/g.cuh"
 
 
+@pytest.mark.slow
 def test_the_jobs_of_all_functions_pass_check(project: Project) -> None:
     drafts = new.draft_functions(project, header(project), "*")
     assert [made.path.stem for made in drafts] == [

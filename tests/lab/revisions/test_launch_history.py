@@ -8,7 +8,7 @@ from gpuregress.foundation.records import BufferVerdict, Case, Comparison
 from gpuregress.lab.revisions import launch_history
 from gpuregress.lab.revisions.launch_history import CaseResults
 from gpuregress.store.project import find
-from tests.judge.launches.test_launch_slice import chain
+from tests.judge.test_launch_slice import chain
 
 CASE = chain(("t", "x"), ("y", "t"), ("y", "x"))
 

@@ -65,6 +65,7 @@ def test_random_bits(name: str) -> None:
     check_round_trip(element_type, np.random.default_rng(7).bytes(500 * element_type.size))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["float16", "bfloat16"])
 def test_all_patterns_of_16_bits(name: str) -> None:
     check_round_trip(dtypes.parse(name), np.arange(1 << 16, dtype="<u2").tobytes())

@@ -9,15 +9,9 @@ from gpuregress.execution.runner.case_runs import CaseRuns, PlannedRun, RunAxis,
 from gpuregress.execution.runner.dumps import digest_of
 from gpuregress.execution.runner.poison import COMPLEMENT, poison_shows, proven_unwritten
 from gpuregress.foundation import dtypes
+from gpuregress.foundation.numeric import determinism
 from gpuregress.foundation.records import Determinism, Dump, FurtherRun, PoisonComparison, RunFacts
-from gpuregress.gpu import schedules
 from gpuregress.gpu.base import Memory
-
-
-def order_of(runs: CaseRuns, number: int) -> str:
-    """Choose the order of a run, from 0; all are the same under a schedule other than the usual one."""
-    chosen = runs.launcher.device.vary(number)
-    return chosen if runs.schedule == schedules.FORWARD else runs.case.settings.main_schedule
 
 
 def compared(
@@ -32,8 +26,6 @@ def compared(
         order: of its blocks and threads, "" where none was chosen.
         is_classified: whether it is told how far the runs agree.
     """
-    from gpuregress.foundation.numeric import determinism  # noqa: PLC0415 - a worker starts sooner without
-
     digests: dict[str, str] = {}
     dumps: dict[str, Dump] = {}
     classes: dict[str, Determinism] = {}
@@ -56,7 +48,7 @@ def _repeats(runs: CaseRuns) -> Iterator[PlannedRun]:
     # The last run of the timing loop is a repeat, too.
     first = 2 if runs.case.settings.timing is None else 3
     for repeat in range(1, runs.case.repeat):
-        order = order_of(runs, repeat)
+        order = runs.vary(repeat)
         number = first + repeat - 1
         yield PlannedRun(str(number), partial(_repeat, runs, number, order))
     runs.launcher.device.vary(0)
@@ -67,8 +59,7 @@ def _repeat(runs: CaseRuns, number: int, order: str) -> FurtherRun:
 
 
 def _poisons(runs: CaseRuns) -> Iterator[PlannedRun]:
-    if runs.case.settings.poison == "twice":
-        yield PlannedRun("complement", partial(_other_poison, runs))
+    yield PlannedRun("complement", partial(_other_poison, runs))
 
 
 def _other_poison(runs: CaseRuns) -> FurtherRun:

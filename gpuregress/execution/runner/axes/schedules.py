@@ -10,12 +10,11 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 
 from gpuregress.execution.runner.axes.schedule_search import ScheduleSearch, Smallest, adversary
-from gpuregress.execution.runner.case_runs import CaseRuns, PlannedRun, RunAxis, RunPlan
+from gpuregress.execution.runner.case_runs import Adversary, CaseRuns, PlannedRun, RunAxis, RunPlan
 from gpuregress.execution.runner.dumps import digest_of
 from gpuregress.execution.runner.launcher import WATCHING, RunLabel
 from gpuregress.foundation.errors import KernelFault
 from gpuregress.foundation.records import (
-    Conflict,
     ConflictSurvey,
     Finding,
     FurtherRun,
@@ -26,7 +25,7 @@ from gpuregress.foundation.records import (
 )
 from gpuregress.gpu import schedules
 from gpuregress.gpu.base import LaunchReport
-from gpuregress.gpu.records import Record, replace
+from gpuregress.gpu.records import replace
 from gpuregress.gpu.schedule_names import NamedSchedule
 
 _MOST_ACCESSES = 3
@@ -35,20 +34,6 @@ _FAULT = ""
 """Stands for a fault among the buffers."""
 _NO_CONFLICT = "no two accesses that were watched conflict"
 _CUT = "further pairs of accesses conflict, which are not kept"
-
-
-class Adversary(Record):
-    """The adversarial schedule of a case.
-
-    Attributes:
-        name: of the schedule that exchanges all conflicting accesses.
-        conflicts: those.
-        survey: what is told of them.
-    """
-
-    name: str
-    conflicts: tuple[Conflict, ...]
-    survey: ConflictSurvey
 
 
 _TOO_SLOW = "to watch all accesses of launches that take {:.1f} s may take minutes; --schedule adversarial does it"
@@ -105,10 +90,9 @@ def _plan(schedule: str, label: str) -> RunPlan:
 
 
 def _runs(runs: CaseRuns) -> Iterator[PlannedRun]:
-    names = runs.case.settings.schedules[1:]
-    if not names or not runs.launcher.device.follow(schedules.FORWARD):
+    if not runs.launcher.device.follow(schedules.FORWARD):
         return
-    for name in names:
+    for name in runs.case.settings.schedules[1:]:
         if name == schedules.ADVERSARIAL and _is_slow(runs):
             yield PlannedRun(name, None, left_out=_TOO_SLOW.format(runs.elapsed_s))
         else:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
-from gpuregress.execution.runner.buffer_reader import BufferReader
 from gpuregress.execution.runner.case_runs import CaseRuns, PlannedRun, RunAxis, RunPlan
+from gpuregress.execution.runner.dumps import BufferReader
 from gpuregress.foundation.records import FurtherRun, Seeded
 from gpuregress.gpu.records import replace
 

@@ -20,7 +20,7 @@ from contextlib import ExitStack
 import numpy as np
 
 from gpuregress.execution import device_registry as registry
-from gpuregress.execution.runner.arguments import pack
+from gpuregress.execution.runner.launcher import pack
 from gpuregress.execution.workers.channel import Channel
 from gpuregress.execution.workers.child import die_with_parent
 from gpuregress.execution.workers.direct.messages import CallFault, Contents, LaunchCall, LaunchResult

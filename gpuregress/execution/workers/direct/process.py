@@ -24,7 +24,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from gpuregress.execution.workers import exit_cause
+from gpuregress.execution.workers import worker_process
 from gpuregress.execution.workers.channel import Message
 from gpuregress.execution.workers.direct.messages import CallFault, LaunchCall, LaunchResult
 from gpuregress.execution.workers.watchdog import PREPARING_S, STARTING_S, TRYING_S, Phase
@@ -235,7 +235,7 @@ def _death(child: _Child, call: LaunchCall) -> GpuregressError:
     """Describe a process that ended; inside of a launch it is the kernel's fault, unless it was ended from outside."""
     worker, phase = child.worker, child.phase
     is_limited = resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY
-    cause = exit_cause.find(worker.process.returncode, worker.output(), phase, is_limited=is_limited)
+    cause = worker_process.cause_of_exit(worker.process.returncode, worker.output(), phase, is_limited=is_limited)
     why = f"{worker.death()} in {call.kernel}" + (f": {cause.why}" if cause.why else "")
     if cause.whose == "kernel":
         return KernelFault("crash", why, details=worker.tail())

@@ -6,8 +6,7 @@ import numpy as np
 
 from gpuregress.foundation.records import Finding
 from gpuregress.gpu.records import Record
-from gpuregress.judge.diagnose.evidence import DENSE, Evidence, Mask, listed, share
-from gpuregress.judge.diagnose.thread_mapping import WARP, Indices
+from gpuregress.judge.diagnose.evidence import DENSE, WARP, Evidence, Indices, Mask, listed, share
 
 
 def _is_everything(evidence: Evidence) -> bool:

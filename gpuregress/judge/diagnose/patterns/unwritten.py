@@ -6,8 +6,7 @@ import numpy as np
 
 from gpuregress.foundation.numeric import ordinals
 from gpuregress.foundation.records import Finding
-from gpuregress.judge.diagnose.evidence import Array, Column, Evidence, Mask, differing, listed
-from gpuregress.judge.diagnose.thread_mapping import Indices
+from gpuregress.judge.diagnose.evidence import Array, Column, Evidence, Indices, Mask, differing, listed
 
 ENOUGH = 0.9
 _FEWEST = {1: 4, 2: 3}

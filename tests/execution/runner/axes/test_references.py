@@ -6,6 +6,8 @@ from typing import Any
 import numpy as np
 
 from gpuregress.execution.runner import run_case
+from gpuregress.execution.runner.axes import references
+from gpuregress.foundation import dtypes
 from gpuregress.foundation.errors import LaunchRefused
 from gpuregress.foundation.records import (
     Buffer,
@@ -148,3 +150,20 @@ def test_a_file_of_another_shape_is_for_verify(tmp_path: Path) -> None:
     verified = replace(case, compare={"out": Rule(verify="/mine.py:f")})
     actual = of_case(tmp_path, verified).observations.reference
     assert (actual.dumps["out"].dtype, actual.dumps["out"].shape) == ("float64", (1,))
+
+
+MODULE = """
+def twice(inputs, case):
+    assert not inputs["x"].flags.writeable
+    return inputs["x"] * 2
+"""
+
+
+def test_a_function_calculates_with_bfloat16_as_with_numbers(tmp_path: Path) -> None:
+    module = tmp_path / "gold.py"
+    module.write_text(MODULE)
+    case = replace(fakes.case("double"), buffers={name: Buffer(name, "bfloat16", (3,)) for name in ("x", "y")})
+    bits = dtypes.from_float32(np.array([1.5, -3.0, 0.0078125], np.float32))
+    actual = references.compute(f"{module}:twice", case, "y", {"x": bits}).array
+    assert actual.dtype == np.uint16
+    assert actual.tolist() == dtypes.from_float32(np.array([3, -6, 0.015625], np.float32)).tolist()

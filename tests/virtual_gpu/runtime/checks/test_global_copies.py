@@ -22,7 +22,7 @@ RACY = {
 UNWRITTEN = ("uninitialized_bulk_copy", "uninitialized_bulk_target")
 
 
-@pytest.mark.parametrize("planted", [True, False])
+@pytest.mark.parametrize("planted", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_a_copy_races_in_global_memory(planted: bool) -> None:  # noqa: FBT001
     for pair, said in detection.run("copies", planted=planted, names=tuple(RACY), checks=("races",)):
         assert bool(said) == planted, pair.name

@@ -18,7 +18,7 @@ RACY = {
 }
 
 
-@pytest.mark.parametrize("planted", [True, False])
+@pytest.mark.parametrize("planted", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_a_write_races_with_a_product_until_a_thread_of_the_warpgroup_has_waited(planted: bool) -> None:  # noqa: FBT001
     names = tuple(RACY)
     for pair, said in detection.run("warpgroups", planted=planted, names=names, checks=("races",)):

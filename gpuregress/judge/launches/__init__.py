@@ -1,1 +1,0 @@
-"""Search for the first wrong launch of a case."""

@@ -1,1 +1,0 @@
-"""Precision of results, beside the comparison by a rule."""
