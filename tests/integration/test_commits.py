@@ -137,7 +137,7 @@ def test_a_stopped_bisection_leaves_nothing(shop: Workshop, tmp_path: Path, numb
     assert process.returncode == (-9 if number == signal.SIGKILL else 130), err
     assert "Traceback" not in err
     if number == signal.SIGKILL:  # the next command sweeps
-        again = "from gpuregress import storage\nwith storage.scratch(): pass"
+        again = "from gpuregress.foundation import storage\nwith storage.scratch(): pass"
         subprocess.run([sys.executable, "-c", again], env={**os.environ, "TMPDIR": str(scratch)}, check=True)
     assert [path.name for path in scratch.iterdir() if path.name.startswith("gpuregress")] == []
     assert everything(shop.root.parent) == before

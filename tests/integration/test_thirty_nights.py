@@ -69,7 +69,7 @@ child.serve_and_leave(broken)
 
 NO_SPACE = """
 import errno, os
-from gpuregress import storage
+from gpuregress.foundation import storage
 from gpuregress.store.dumps import writer
 from gpuregress.execution.workers import child
 
