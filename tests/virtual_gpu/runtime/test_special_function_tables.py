@@ -81,7 +81,8 @@ def test_a_folder_that_cannot_be_written_costs_no_results(tmp_path: Path) -> Non
 
 
 def test_damaged_data_are_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = (special_function_tables.DATA / "rcp64h.runs").read_bytes()
+    package = special_function_tables.DATA
+    whole = (package / "rcp64h.runs").read_bytes()
     monkeypatch.setattr(special_function_tables, "DATA", tmp_path)
     with pytest.raises(DeviceError, match=r"rcp64h.runs cannot be read .*No such file"):
         special_function_tables.table("rcp64h", cache)
@@ -90,6 +91,6 @@ def test_damaged_data_are_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         (tmp_path / "rcp64h.runs").write_bytes(damaged)
         with pytest.raises(DeviceError, match=r"rcp64h.runs cannot be read"):
             special_function_tables.table("rcp64h", cache)
-    (tmp_path / "rcp64h.runs").write_bytes((special_function_tables.DATA / "rsqrt64h_0.runs").read_bytes())
+    (tmp_path / "rcp64h.runs").write_bytes((package / "rsqrt64h_0.runs").read_bytes())
     with pytest.raises(DeviceError, match=r"rcp64h.runs is damaged"):
         special_function_tables.table("rcp64h", cache)
