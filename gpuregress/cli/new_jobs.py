@@ -12,7 +12,7 @@ from gpuregress.cli import console, context
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from gpuregress.lab.capture.library import Capture
+    from gpuregress.lab.capture.capture import Capture
     from gpuregress.lab.drafts.new import Draft
     from gpuregress.store.project import Project
 
@@ -211,7 +211,7 @@ def capture_command(
     """
     from gpuregress.foundation.document import units
     from gpuregress.foundation.errors import UsageError
-    from gpuregress.lab.capture import library
+    from gpuregress.lab.capture import capture
     from gpuregress.lab.capture.application import Choice
 
     given = [name for name, value in (("--nth", nth), ("--every", every), ("--max", most)) if value is not None]
@@ -222,7 +222,7 @@ def capture_command(
     except ValueError as error:
         raise UsageError(f"--max-bytes: {error}") from None
     choice = Choice(kernel, nth or 0, every or 0, 1 if most is None else most, limit, sync, wait)
-    done = library.capture(_capture_project(ctx), command, choice, source=source, seconds=replay)
+    done = capture.capture(_capture_project(ctx), command, choice, source=source, seconds=replay)
     return _report(done, wants_jobs=most != 0)
 
 

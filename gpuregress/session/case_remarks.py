@@ -1,4 +1,4 @@
-"""Remarks on a case: exchanges between lanes, poison, timing, resources, compute-sanitizer, tolerances."""
+"""Remarks on a case: lanes, poison, timing, resources, compute-sanitizer, tolerances."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tasks of workers: compiled cases with launch numbers, revision and baseline digests, as they are ready."""
+"""Tasks of workers, as their cases are compiled: launch numbers, revision, baseline digests."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from gpuregress.foundation import late_site
 
 def _run(code: str, path: list[str]) -> list[str]:
     """The lines that code prints in a Python without `site`, with this module path."""
-    start = f"from gpuregress import late_site; late_site.postpone({path!r})\n"
+    start = f"from gpuregress.foundation import late_site; late_site.postpone({path!r})\n"
     command = [sys.executable, "-S", "-P", "-c", f"import sys; sys.path[:] = {path!r}\n{start}{code}"]
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
 
@@ -21,7 +21,7 @@ def _run(code: str, path: list[str]) -> list[str]:
 def test_hooks_run_before_code_of_a_user_and_once(tmp_path: Path) -> None:
     (tmp_path / "user.py").write_text("def prefix(inputs, case):\n    return exit\n")  # `site` defines it
     code = (
-        "import builtins\nfrom gpuregress import usermodules\n"
+        "import builtins\nfrom gpuregress.foundation import usermodules\n"
         "print(hasattr(builtins, 'exit'), 'site' in sys.modules)\n"
         f"usermodules.load({str(tmp_path / 'user.py') + ':prefix'!r})\n"
         "print(hasattr(builtins, 'exit'), 'site' in sys.modules)\n"

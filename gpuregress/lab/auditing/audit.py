@@ -1,4 +1,4 @@
-"""Audit of jobs within a time budget, with its parts in turn, the grades, and what earlier audits found."""
+"""Audit of jobs within a time budget: its parts in turn, the grades, and earlier audits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Mutants: one change of one text each, as edits, with the diff, the operators' names, and a sample of many."""
+"""Mutants: one change of one text each, their diffs and operators, and a sample of many."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Further trials of survivors: the check of races, and traps that tell how far one comes in the RIP model."""
+"""Further trials of survivors, by the check of races and by traps that tell how far one comes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Past runs in a project's history: the import of runs of other hosts, the queries, steps in the times of cases."""
+"""Past runs in a project's history: imports, queries, and steps in the times of cases."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ def test_the_file_and_its_name_are_synced(tmp_path: Path, monkeypatch: pytest.Mo
 
 KILLED = """
 import os, signal, sys, pathlib
-from gpuregress import storage
+from gpuregress.foundation import storage
 path = pathlib.Path(sys.argv[1])
 if sys.argv[2] == "midway":
     with storage.atomic(path) as file:

@@ -12,7 +12,7 @@ from gpuregress.foundation.errors import RunLocked
 
 HOLDER = """
 import sys, time, pathlib
-from gpuregress import storage
+from gpuregress.foundation import storage
 with storage.lock(pathlib.Path(sys.argv[1])):
     print("held", flush=True)
     time.sleep(60)

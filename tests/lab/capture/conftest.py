@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from gpuregress.lab.capture import library
+from gpuregress.lab.capture import capture
 from tests.lab.capture.fake.cubin import fake_cubin
 
 FAKE = Path(__file__).parent / "fake"
@@ -41,4 +41,4 @@ def gpu(fake: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture(scope="session")
 def built() -> Path:
     """The injection library."""
-    return library.build()
+    return capture.build()

@@ -8,7 +8,7 @@ import pytest
 
 from gpuregress.foundation import storage
 from gpuregress.foundation.errors import RunLocked, UsageError
-from gpuregress.lab.capture import application, library
+from gpuregress.lab.capture import application, capture
 from gpuregress.lab.capture.application import Choice
 from gpuregress.store import launch_log
 from gpuregress.store.launch_log import LaunchBegin, LaunchEnd, LaunchFault, LaunchRetry
@@ -18,10 +18,10 @@ from tests.workshop import Workshop
 
 def _capture(
     root: Path, gpu: Path, *steps: str, choice: Choice | None = None, seconds: float = 60.0
-) -> library.Capture:
+) -> capture.Capture:
     project = Project(root, root / "configs", root / "baselines", root / "runs")
     command = [str(gpu / "app"), str(gpu / "kernels.ptx"), *steps]
-    return library.capture(project, command, choice or Choice(), seconds=seconds)
+    return capture.capture(project, command, choice or Choice(), seconds=seconds)
 
 
 @pytest.mark.slow
@@ -134,7 +134,7 @@ def test_a_child_that_dies_under_a_parent_that_ends_well_is_told(gpu: Path, tmp_
     project = Project(tmp_path, tmp_path / "configs", tmp_path / "baselines", tmp_path / "runs")
     script = '"$0" "$1" saxpy packed abort; exit 0'
     command = ["sh", "-c", script, str(gpu / "app"), str(gpu / "kernels.ptx")]
-    done = library.capture(project, command, Choice(most=0))
+    done = capture.capture(project, command, Choice(most=0))
     assert done.end.code == 0
     assert len(done.cut) == 1
     assert [text.split("<")[0] for text in done.unfinished] == ["launch 1: saxpy", "launch 2: packed"]
@@ -146,11 +146,11 @@ def test_a_process_that_outlives_the_first_one_is_waited_for(
     project = Project(tmp_path, tmp_path / "configs", tmp_path / "baselines", tmp_path / "runs")
     app, kernels = str(gpu / "app"), str(gpu / "kernels.ptx")
     command = ["sh", "-c", '"$0" "$1" saxpy sleep saxpy & sleep 0.1', app, kernels]
-    done = library.capture(project, command, Choice(most=0))
+    done = capture.capture(project, command, Choice(most=0))
     assert done.launches == 2
     assert not done.problems
     monkeypatch.setattr(application, "OTHERS_S", 0.0)
-    done = library.capture(project, command, Choice(most=0))
+    done = capture.capture(project, command, Choice(most=0))
     assert "still runs: what it launches from now on is not captured" in done.problems[0]
 
 
@@ -184,7 +184,7 @@ def test_another_ones_job_is_left_as_it_is(gpu: Path, tmp_path: Path) -> None:
 def test_without_ptx_the_machine_code_is_the_source(gpu: Path, tmp_path: Path) -> None:
     (tmp_path / "text").write_text("no PTX")
     project = Project(tmp_path, tmp_path / "configs", tmp_path / "baselines", tmp_path / "runs")
-    done = library.capture(project, [str(gpu / "app"), str(tmp_path / "text"), "saxpy"], Choice())
+    done = capture.capture(project, [str(gpu / "app"), str(tmp_path / "text"), "saxpy"], Choice())
     text = done.jobs[0].path.read_text()
     assert "source: ../captured/saxpy/kernel.cubin" in text
     assert "devices: [cuda]" in text
@@ -195,7 +195,7 @@ def test_without_ptx_the_machine_code_is_the_source(gpu: Path, tmp_path: Path) -
 def test_a_source_that_is_not_there_is_told_before_anything_runs(tmp_path: Path) -> None:
     project = Project(tmp_path, tmp_path / "configs", tmp_path / "baselines", tmp_path / "runs")
     with pytest.raises(UsageError, match=r"there is no file .*gone\.cu"):
-        library.capture(project, ["true"], Choice(), source=tmp_path / "gone.cu")
+        capture.capture(project, ["true"], Choice(), source=tmp_path / "gone.cu")
 
 
 def test_a_child_of_a_process_leaves_its_log_alone(gpu: Path, tmp_path: Path) -> None:
@@ -228,6 +228,6 @@ def test_the_log_has_its_space_on_disk(gpu: Path, tmp_path: Path) -> None:
     script = "trap '' XFSZ; ulimit -f 1; exec \"$@\""
     project = Project(tmp_path, tmp_path / "configs", tmp_path / "baselines", tmp_path / "runs")
     command = ["sh", "-c", script, "sh", str(gpu / "app"), str(gpu / "kernels.ptx"), "saxpy"]
-    done = library.capture(project, command, Choice(most=0))
+    done = capture.capture(project, command, Choice(most=0))
     assert done.end.code == 0
     assert any("the launch log ends early, as it cannot grow: File too large" in one for one in done.problems)

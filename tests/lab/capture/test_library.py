@@ -9,19 +9,19 @@ from pathlib import Path
 import pytest
 
 from gpuregress.foundation.errors import HarnessError
-from gpuregress.lab.capture import library
+from gpuregress.lab.capture import capture
 
 
 def test_the_library_has_the_entry_that_the_driver_calls(built: Path) -> None:
     assert ctypes.CDLL(str(built)).InitializeInjection() == 1  # without a request it does nothing
-    assert library.build() == built
+    assert capture.build() == built
 
 
 def test_no_compiler_is_told_with_the_remedy(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.delenv("CC", raising=False)
     with pytest.raises(HarnessError, match=r"there is no C compiler .* install gcc"):
-        library.build()
+        capture.build()
 
 
 def test_a_compiler_that_fails_is_told_with_its_error(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -30,7 +30,7 @@ def test_a_compiler_that_fails_is_told_with_its_error(monkeypatch: pytest.Monkey
     compiler.chmod(0o755)
     monkeypatch.setenv("CC", str(compiler))
     with pytest.raises(HarnessError, match=r"cannot build the injection library: x\.c:1: error: no"):
-        library.build()
+        capture.build()
 
 
 def test_cupti_is_found_in_the_toolkit_or_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -39,12 +39,12 @@ def test_cupti_is_found_in_the_toolkit_or_told(monkeypatch: pytest.MonkeyPatch, 
     folder.mkdir(parents=True)
     (folder / "libcupti.so.13").touch()
     monkeypatch.setenv("CUDA_HOME", str(tmp_path))
-    assert library.find_cupti() == folder / "libcupti.so.13"
+    assert capture.find_cupti() == folder / "libcupti.so.13"
     monkeypatch.setenv("GPUREGRESS_CAPTURE_CUPTI", str(tmp_path / "gone.so"))
     with pytest.raises(HarnessError, match=r"GPUREGRESS_CAPTURE_CUPTI names .*gone\.so"):
-        library.find_cupti()
+        capture.find_cupti()
     monkeypatch.delenv("GPUREGRESS_CAPTURE_CUPTI")
-    monkeypatch.setattr(library, "CUPTI_FOLDERS", ())
+    monkeypatch.setattr(capture, "CUPTI_FOLDERS", ())
     monkeypatch.setattr(importlib.util, "find_spec", lambda _name: None)
     with pytest.raises(HarnessError, match="pip install nvidia-cuda-cupti"):
-        library.find_cupti()
+        capture.find_cupti()
