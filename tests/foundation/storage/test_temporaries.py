@@ -22,8 +22,8 @@ def test_what_the_killed_left_is_removed_and_nothing_of_the_living(tmp_path: Pat
         path.touch()
     with storage.scratch(tmp_path) as living, storage.atomic(tmp_path / "deep" / "file") as file:
         file.write(b"x")
-        code = "import pathlib, sys\nfrom gpuregress.foundation import storage\nstorage.sweep_tree(pathlib.Path(sys.argv[1]))"
-        subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=True)
+        code = "from pathlib import Path\nfrom gpuregress.foundation import storage\nstorage.sweep_tree(Path({!r}))"
+        subprocess.run([sys.executable, "-c", code.format(str(tmp_path))], check=True)
         assert names_in(tmp_path) == sorted([living.name, "deep", "mine.tmp"])
     assert (tmp_path / "deep" / "file").read_bytes() == b"x"
     assert names_in(tmp_path) == ["deep", "mine.tmp"]
