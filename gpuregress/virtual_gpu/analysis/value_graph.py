@@ -37,7 +37,7 @@ _SIGNED = {
     Arithmetic.MIN: "min",
     Arithmetic.MAX: "max",
 }
-_ORDERS = {
+ORDERS = {
     "eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "lo": "<", "ls": "<=", "hi": ">", "hs": ">=",
 }  # fmt: skip
 _UNDERSTOOD = frozenset(["lo", "hi", "wide", "to", "global"])
@@ -259,11 +259,11 @@ class ValueGraph:
 
     def _comparison(self, item: Instruction, bits: int, index: int) -> Node:
         words = item.modifiers
-        if len(words) != 2 or words[0] not in _ORDERS or len(item.operands) != 3:
+        if len(words) != 2 or words[0] not in ORDERS or len(item.operands) != 3:
             return UNKNOWN
         sides = tuple(self.read(operand, index) for operand in item.operands[1:])
         signed = words[1].startswith("s") or words[0] in ("eq", "ne")
-        return Operation(_ORDERS[words[0]], sides, bits, signed)
+        return Operation(ORDERS[words[0]], sides, bits, signed)
 
     def _conversion(self, item: Instruction, source_bits: int, index: int) -> Node:
         words = item.modifiers

@@ -217,9 +217,10 @@ def _library() -> dict[str, Function]:
 def with_device_runtime(module: Module) -> Module:
     """Define the functions of the library that a module only declares."""
     defined = {item.name for item in module.functions if item.body is not None}
-    wanted = {item.name for item in module.functions if item.name.startswith("cudaCG")} - defined
-    made = [function for name, function in _library().items() if name in wanted] if wanted else []
-    if not made:
-        return module
-    names = {function.name for function in made}
-    return replace(module, functions=(*(item for item in module.functions if item.name not in names), *made))
+    undefined = {item.name for item in module.functions if item.name.startswith("cudaCG")} - defined
+    if not undefined:
+        return module  # The library's text need not be parsed.
+    added = [function for name, function in _library().items() if name in undefined]
+    names = {function.name for function in added}
+    others = [item for item in module.functions if item.name not in names]
+    return replace(module, functions=(*others, *added))

@@ -46,7 +46,7 @@ from gpuregress.virtual_gpu.schedule.idle_threads import idle_edges
 from gpuregress.virtual_gpu.schedule.interchange import Interchange
 from gpuregress.virtual_gpu.schedule.rematerialize import Rematerializer
 from gpuregress.virtual_gpu.schedule.schedule_base import BlockSchedule
-from gpuregress.virtual_gpu.schedule.vectorised_rows import ProvenRow, Rows, plan
+from gpuregress.virtual_gpu.schedule.vectorised_rows import ProvenRow, plan
 from gpuregress.virtual_gpu.schedule.watched_rows import SharedKey, WatchedRow, settled, shared_key
 
 # --- ballots ----------------------------------------------------------------------------------------------------------
@@ -93,10 +93,11 @@ def lane_groups(emitter: Services, rematerializer: Rematerializer, contested: Co
     schedule = emitter.unit.schedule
     if schedule.last_first or not schedule.warp_width or not contested.groups:
         return 0
-    blocks = emitter.flow.until_waits(start)
     strides = Strides(rematerializer.all_definitions())
-    statements = (index for first, end in blocks.values() for index in range(first, end))
-    return contested.group(index for index in statements if not _is_spread(emitter, contested, index, strides))
+    statements: set[int] = set()
+    for first, end in emitter.flow.until_waits(start).values():
+        statements.update(range(first, end))
+    return contested.group({index for index in statements if not _is_spread(emitter, contested, index, strides)})
 
 
 def _is_spread(emitter: Services, contested: ContestedStores, index: int, strides: Strides) -> bool:
@@ -164,8 +165,9 @@ class Lockstep(BlockSchedule):
         """Build the regions from `b` on; control goes to `after` when all threads have exited."""
         self._count = self.thread_count()
         self._next = Cell(b, i32(0))
-        watched = self.unit.shared if self.unit.granules is not None else ()
-        self._complete = {key: Cell(b, ir.Constant(I1, 0)) for key in watched}
+        self._complete: dict[SharedKey, Cell] = {}
+        if self.unit.granules is not None:
+            self._complete = {key: Cell(b, ir.Constant(I1, 0)) for key in self.unit.shared}
         for cell in self._complete.values():
             cell.set(ir.Constant(I1, 0), b)
         if self.body.emitter.watched.reads:
@@ -194,10 +196,10 @@ class Lockstep(BlockSchedule):
         if self.body.emitter.watched.reads and region.index >= 0 and region.kind != STEP:
             self._wait_count.add(i32(1), b)
         if region.index >= 0:
-            live = self.body.emitter.live_across(region.index)
-            region.uniform = {
-                name: self._load_uniform(b, name) for name in self._kept(live) if name not in self._varying
-            }
+            for name in self._kept(self.body.emitter.live_across(region.index)):
+                if name not in self._varying:
+                    type_ = self.body.emitter.home(name)[1]
+                    region.uniform[name] = b.load(self._uniform_slot(name), typ=type_)
         if self.unit.schedule.permuted:
             done = self.llvm.append_basic_block("region_done")
             self._permuted_threads(b, done)
@@ -207,26 +209,35 @@ class Lockstep(BlockSchedule):
         self._reads_shared = self._find_initialized(b, region)
         number, cells, heads = self._open_rows(b)
         done = self.llvm.append_basic_block("row_done")
-        wants_rows = self.unit.schedule.proven_rows and not self._group
-        rows = plan(self.body.emitter, self.rematerializer, region.index) if wants_rows else None
-        watch = None if rows is None else self._watch(rows)
-        if rows is None or (watch is None and self.unit.granules is not None):
-            if not self._interchanged(b, number, cells, done):
-                self._threads(b, number, cells, done)
-        else:
-            tid = {name: cell.get(b) for name, cell in cells.items()}
-            proven = rows.prove(b, lambda at, x: self.body.start_thread(at, tid | {"tid_x": x}, None))
-            proven_row, checked_row = (self.llvm.append_basic_block(name) for name in ("proven_row", "checked_row"))
-            if watch is None:
-                b.cbranch(proven.holds, proven_row, checked_row)
-            else:
-                within = self.llvm.append_basic_block("row_within_bounds")
-                first = self._first_of_row(b, tid) if self.unit.schedule.last_first else number.get(b)
-                b.cbranch(proven.holds, within, checked_row)
-                watch.build(ir.IRBuilder(within), first, proven_row, checked_row)
-            self._threads(ir.IRBuilder(proven_row), number, cells, done, proven)
-            self._threads(ir.IRBuilder(checked_row), number, cells, done)
+        if not self._build_proven_rows(b, number, cells, done) and not self._interchanged(b, number, cells, done):
+            self._threads(b, number, cells, done)
         self._branch_to_next(self._close_rows(ir.IRBuilder(done), cells, heads), region, after)
+
+    def _build_proven_rows(self, b: ir.IRBuilder, number: Cell, cells: dict[str, Cell], done: ir.Block) -> bool:
+        """Build the row twice, where it can be proven to need no checks: without checks, and with them."""
+        if not self.unit.schedule.proven_rows or self._group:
+            return False
+        rows = plan(self.body.emitter, self.rematerializer, self._current.index)
+        if rows is None:
+            return False
+        watch: WatchedRow | None = None
+        if self.unit.granules is not None:
+            watch = WatchedRow(self.body.emitter, rows, self._settled_variables())
+            if not watch.analyze():
+                return False
+        tid = {name: cell.get(b) for name, cell in cells.items()}
+        proven = rows.prove(b, lambda at, x: self.body.start_thread(at, tid | {"tid_x": x}, None))
+        proven_row, checked_row = (self.llvm.append_basic_block(name) for name in ("proven_row", "checked_row"))
+        if watch is None:
+            b.cbranch(proven.holds, proven_row, checked_row)
+        else:
+            within = self.llvm.append_basic_block("row_within_bounds")
+            first = self._first_of_row(b, tid) if self.unit.schedule.last_first else number.get(b)
+            b.cbranch(proven.holds, within, checked_row)
+            watch.build(ir.IRBuilder(within), first, proven_row, checked_row)
+        self._threads(ir.IRBuilder(proven_row), number, cells, done, proven)
+        self._threads(ir.IRBuilder(checked_row), number, cells, done)
+        return True
 
     def _find_initialized(self, b: ir.IRBuilder, region: _Region) -> bool:
         """Whether the dynamic checks know that a region only reads shared memory, between barriers of the block.
@@ -234,33 +245,31 @@ class Lockstep(BlockSchedule):
         Then the shared variables that it reads are looked through once, if its threads read more than these have.
         """
         unit, emitter = self.unit, self.body.emitter
-        is_open = unit.granules is None or unit.has_copies or unit.has_bulk_copies or unit.clustered
-        reads = None if is_open else shared_reads(emitter.flow, region.index)
-        if reads is None or unit.granules is None or not unit.schedule.proven_rows:
-            return reads is not None
-        counts = Counter(
-            shared_key(emitter, item.operands[1]) for item in reads if isinstance(item.operands[1], Address)
-        )
+        if unit.granules is None or unit.has_copies or unit.has_bulk_copies or unit.clustered:
+            return False
+        reads = shared_reads(emitter.flow, region.index)
+        if reads is None:
+            return False
+        if not unit.schedule.proven_rows:
+            return True
+        counts = Counter[SharedKey | None]()
+        for item in reads:
+            address = item.operands[1]
+            if isinstance(address, Address):
+                counts[shared_key(emitter, address)] += 1
         check = RowRules(rules(emitter)).is_initialized()
         for key, complete in self._complete.items():
             if not counts[key]:
                 continue
             variable = unit.shared[key]
-            size_ = self.view.field("dynamic_size") if variable.count is None else i64(byte_size(variable))
-            cells = b.lshr(size_, i64(unit.granules["shared"]))
+            extent = self.view.field("dynamic_size") if variable.count is None else i64(byte_size(variable))
+            cells = b.lshr(extent, i64(unit.granules["shared"]))
             accesses = b.mul(b.zext(self._count, I64), i64(counts[key]))
             pays = b.icmp_unsigned("<=", cells, accesses)
             with b.if_then(b.and_(pays, b.not_(complete.get(b)))):
                 start, step = i64(unit.shared_starts[key]), i64(1 << layout.CELL_SHIFT)
                 complete.set(b.call(check, (self.view.machine, start, step, cells)), b)
         return True
-
-    def _watch(self, rows: Rows) -> WatchedRow | None:
-        """The dynamic checks of a region's rows as a whole, if that is possible."""
-        if self.unit.granules is None:
-            return None
-        watch = WatchedRow(self.body.emitter, rows, self._settled_variables())
-        return watch if watch.analyze() else None
 
     def _settled_variables(self) -> dict[SharedKey, Cell] | None:
         """Shared variable → whether the block has written all of it; None where the region may write any."""
@@ -281,29 +290,34 @@ class Lockstep(BlockSchedule):
         schedule, start = self.unit.schedule, self._current.index
         if not schedule.proven_rows or schedule.last_first or self._group:
             return False
-        loops = interchange_plan.plan(self.body, self.rematerializer, start)
-        if loops is None:
+        region = interchange_plan.plan(self.body, self.rematerializer, start)
+        if region is None:
             return False
-        body = (item for plan in loops.loops for item in plan.loop.body)
-        allowed = None if self.unit.granules is None else settled(b, self.body.emitter, body, self._settled_variables())
-        if allowed is None and self.unit.granules is not None:
-            return False
+        allowed: ir.Value | None = None
+        if self.unit.granules is not None:
+            statements: list[Instruction] = []
+            for loop_plan in region.loops:
+                statements += loop_plan.loop.body
+            allowed = settled(b, self.body.emitter, statements, self._settled_variables())
+            if allowed is None:
+                return False
         self.uses_context = True
         first = number.get(b)
         tid = {name: cell.get(b) for name, cell in cells.items()}
         varying = self._varying if self._waits else frozenset(self.body.emitter.flow.types)
-        self._interchange = Interchange(self.body, self.rematerializer, loops, varying)
+
+        def begin(b: ir.IRBuilder, index: ir.Value, end: ir.Block) -> None:
+            self.index, self._end = index, end
+            self._lower_thread(b)
+
+        self._interchange = Interchange(self.body, self.rematerializer, region, varying)
         end = self.llvm.append_basic_block("interchanged_row_done")
-        self._interchange.build(b, first, tid, self._begin_thread, end, allowed)
+        self._interchange.build(b, first, tid, begin, end, allowed)
         self._interchange = None
         closing = ir.IRBuilder(end)
         number.set(closing.add(first, dimension(self.view, "block_x")), closing)
         closing.branch(done)
         return True
-
-    def _begin_thread(self, b: ir.IRBuilder, index: ir.Value, end: ir.Block) -> None:
-        self.index, self._end = index, end
-        self._lower_thread(b)
 
     def _open_rows(self, b: ir.IRBuilder) -> tuple[Cell, dict[str, Cell], dict[str, ir.Block]]:
         """Open loops over z and y; return the next thread's number, y and z, and the heads of the loops."""
@@ -324,11 +338,10 @@ class Lockstep(BlockSchedule):
             value = cells[name].get(b)
             following = b.add(value, self.forward)
             cells[name].set(following, b)
-            more = (
-                b.icmp_unsigned("!=", value, i32(0))
-                if self.unit.schedule.last_first
-                else b.icmp_unsigned("<", following, dimension(self.view, end))
-            )
+            if self.unit.schedule.last_first:
+                more = b.icmp_unsigned("!=", value, i32(0))
+            else:
+                more = b.icmp_unsigned("<", following, dimension(self.view, end))
             b.cbranch(more, heads[name], done)
             b.position_at_end(done)
         return b
@@ -352,16 +365,18 @@ class Lockstep(BlockSchedule):
         head, self._end = (self.llvm.append_basic_block(name) for name in ("thread", "next_thread"))
         b.branch(head)
         b.position_at_end(head)
-        step = x.get()
+        wide = step = x.get()
         width = b.zext(dimension(self.view, "block_x"), I64)
-        wide = b.sub(b.sub(width, i64(1)), step) if self.unit.schedule.last_first else step
+        if self.unit.schedule.last_first:
+            wide = b.sub(b.sub(width, i64(1)), step)
         if self._group:
             wide = self.in_groups(b, step, width, min(self._group, self.unit.schedule.warp_width))
         tid_x = b.trunc(wide, I32)
         self.index = b.add(first, tid_x, flags=("nuw", "nsw"))
         body.start_thread(b, tid | {"tid_x": tid_x}, self.index if self._waits else None)
-        is_watched = self.unit.granules is not None
-        emitter.proven = Proven() if row is None else row.of_thread(b, wide, is_watched=is_watched)
+        emitter.proven = Proven()
+        if row is not None:
+            emitter.proven = row.of_thread(b, wide, is_watched=self.unit.granules is not None)
         emitter.proven.reads_shared = self._reads_shared
         before = emitter.counted(b) if idle else i64(0)
         emitter.detours = dict.fromkeys(idle, self._detour)
@@ -439,15 +454,17 @@ class Lockstep(BlockSchedule):
         if region.number % _COUNTED_TOGETHER == 0:
             # One sum over the loops of all regions takes LLVM (ScalarEvolution) exponential time.
             self.body.emitter.store_count(b)
-        heads = {item.number: item.head for item in self._regions.values()}
-        following = {number: heads.get(number, after) for number in sorted(region.following)}
-        if len(following) == 1:
-            b.branch(next(iter(following.values())))
+        heads = {0: after}
+        for other in self._regions.values():
+            heads[other.number] = other.head
+        if len(region.following) == 1:
+            (number,) = region.following
+            b.branch(heads[number])
             return
         # All threads have set the same number.
-        switch = b.switch(self._next.get(b), following.pop(0, after))
-        for number, head in following.items():
-            switch.add_case(i32(number), head)
+        switch = b.switch(self._next.get(b), after)
+        for number in sorted(region.following - {0}):
+            switch.add_case(i32(number), heads[number])
 
     def _leave(self, emitter: Services, number: int) -> None:
         self._current.following.add(number)
@@ -473,9 +490,6 @@ class Lockstep(BlockSchedule):
         if name not in self._uniform:
             self._uniform[name] = entry_alloca(self.llvm, self.body.emitter.home(name)[1])
         return self._uniform[name]
-
-    def _load_uniform(self, b: ir.IRBuilder, name: str) -> ir.Value:
-        return b.load(self._uniform_slot(name), typ=self.body.emitter.home(name)[1])
 
     def wait(self, emitter: Services, kind: int, registers: AtWait) -> None:
         """Save live registers and go to the next thread; in the region behind the wait, restore them."""
@@ -520,11 +534,9 @@ class Lockstep(BlockSchedule):
     def fetch(self, emitter: Services, name: str) -> ir.Value:
         """`group`: the lanes (or number of threads) that met; `ballot`: those (or how many) that posted nonzero."""
         b = emitter.builder
-        if name == "group":
-            return self._count if self._current.kind == BARRIER else self._lanes(b)
         if self._current.kind == BARRIER:
-            return self._votes.get(b)
-        return super().fetch(emitter, name)
+            return self._count if name == "group" else self._votes.get(b)
+        return self._lanes(b) if name == "group" else super().fetch(emitter, name)
 
     def _lanes(self, b: ir.IRBuilder) -> ir.Value:
         """The lanes that the thread's warp has, as bits."""
@@ -540,17 +552,14 @@ class Lockstep(BlockSchedule):
         statement = self.body.emitter.flow.statements[region.index]
         exchange = info(statement).exchange if isinstance(statement, Instruction) else Exchange.NONE
         if region.kind == BARRIER:
-            self._count_votes(b)
+            self._votes = Cell(b, i32(0))
+            self._votes.set(i32(0), b)
+            with counted(b, self._count) as thread:
+                posted = b.load(row(b, context, "post", thread), typ=I64)
+                self._votes.add(b.zext(b.icmp_unsigned("!=", posted, i64(0)), I32), b)
         elif exchange is Exchange.BALLOT:
             b.call(ballots(self.unit.module), (context, self._count))
         elif exchange is Exchange.VALUES:
             copy = self.unit.intrinsic("llvm.memcpy.p0.p0.i64", ir.VoidType(), (POINTER, POINTER, I64, I1))
             posts, snaps = (row(b, context, name, i32(0)) for name in ("post", "snap"))
             b.call(copy, (snaps, posts, b.shl(b.zext(self._count, I64), i64(3)), ir.Constant(I1, 0)))
-
-    def _count_votes(self, b: ir.IRBuilder) -> None:
-        self._votes = Cell(b, i32(0))
-        self._votes.set(i32(0), b)
-        with counted(b, self._count) as thread:
-            posted = b.load(row(b, self.context, "post", thread), typ=I64)
-            self._votes.add(b.zext(b.icmp_unsigned("!=", posted, i64(0)), I32), b)

@@ -65,7 +65,7 @@ def with_warp_steps(function: Function, schedule: Schedule) -> SteppedKernel:
         body.append(statement)
     exchanges = frozenset((moved[write], moved[read]) for write, read in found.exchanges)
     stepped = replace(function, body=tuple(body))
-    contested = found.contested.moved(moved)
+    contested = found.contested.renumbered(moved)
     return SteppedKernel(stepped, exchanges, found.assumes_rows, contested, found.assumes_distinct)
 
 
