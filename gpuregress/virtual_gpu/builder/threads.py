@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Protocol
 
 from llvmlite import ir
 
 from gpuregress.gpu.records import Record
 from gpuregress.virtual_gpu.builder.region_bounds import MachineView
-from gpuregress.virtual_gpu.builder.structured import I8, I32, I64, POINTER, at, element, i32, width
+from gpuregress.virtual_gpu.builder.structured import I8, I32, I64, POINTER, at, counted, element, i32, width
 from gpuregress.virtual_gpu.runtime.machine_layout import CLUSTER_BYTES, FIXED_BYTES, ROW, ROWS
 
 # --- rows of the context ----------------------------------------------------------------------------------------------
@@ -40,6 +42,15 @@ def new_meetings(builder: ir.IRBuilder, context: ir.Value, count: int = 1) -> ir
     return builder.add(last, i32(1))
 
 
+@contextmanager
+def each_warp(builder: ir.IRBuilder, threads: ir.Value) -> Iterator[tuple[ir.Value, ir.Value, ir.Value]]:
+    """Run the body for each warp of a block: with its number, that of its first thread, and how many lanes it has."""
+    with counted(builder, builder.lshr(builder.add(threads, i32(31)), i32(5))) as number:
+        base = builder.shl(number, i32(5))
+        left = builder.sub(threads, base)
+        yield number, base, builder.select(builder.icmp_unsigned("<", left, i32(32)), left, i32(32))
+
+
 class ThreadElements:
     """The elements of one thread in all rows of the context.
 
@@ -53,8 +64,10 @@ class ThreadElements:
 
     def __init__(self, context: ir.Value, index: ir.Value, start: ir.IRBuilder | None = None) -> None:
         self._context, self._index = context, index
-        kinds = () if start is None else (I8, I32, I64, ir.IntType(128))
-        self._starts = {kind.width // 8: element(start, context, index, kind) for kind in kinds}
+        self._starts: dict[int, ir.Value] = {}
+        if start is not None:
+            for kind in (I8, I32, I64, ir.IntType(128)):
+                self._starts[kind.width // 8] = element(start, context, index, kind)
 
     def pointer(self, builder: ir.IRBuilder, offset: int, type_: ir.Type) -> ir.Value:
         """A pointer to the thread's element of the row that begins at a byte of the context."""

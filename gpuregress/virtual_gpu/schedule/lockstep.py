@@ -30,7 +30,7 @@ from gpuregress.virtual_gpu.builder.structured import (
     i64,
     open_function,
 )
-from gpuregress.virtual_gpu.builder.threads import BARRIER, PLAIN_BARRIER, STEP, WARP, dimension, row
+from gpuregress.virtual_gpu.builder.threads import BARRIER, PLAIN_BARRIER, STEP, WARP, dimension, each_warp, row
 from gpuregress.virtual_gpu.builder.translation_unit import byte_size
 from gpuregress.virtual_gpu.checks import synchronization
 from gpuregress.virtual_gpu.checks.access_notes import rules
@@ -63,10 +63,7 @@ def ballots(module: ir.Module) -> ir.Function:
     context, threads = function.args
     b = open_function(function)
     ballot = Cell(b, i32(0))
-    with counted(b, b.lshr(b.add(threads, i32(31)), i32(5))) as warp:
-        base = b.shl(warp, i32(5))
-        left = b.sub(threads, base)
-        lanes = b.select(b.icmp_unsigned("<", left, i32(32)), left, i32(32))
+    with each_warp(b, threads) as (_, base, lanes):
         ballot.set(i32(0), b)
         with counted(b, lanes) as lane:
             posted = b.load(row(b, context, "post", b.add(base, lane)), typ=I64)
