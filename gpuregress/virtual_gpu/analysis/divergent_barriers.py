@@ -12,7 +12,7 @@ and stands behind the barrier in the source, is on the `else` side of the barrie
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import TypeAlias, TypeGuard
 
 from gpuregress.gpu.records import Record, replace
 from gpuregress.virtual_gpu.analysis import effects
@@ -32,6 +32,9 @@ from gpuregress.virtual_gpu.ptx.tree import (
     Statement,
     Symbol,
 )
+
+_Position: TypeAlias = tuple[str, int, int, int]
+"""File, line and column in the source, and the statement, for the order in PTX of code at one place."""
 
 
 class DivergentBarriers(Record):
@@ -114,49 +117,31 @@ def _passing(flow: ControlFlowGraph, branch: DivergentBranch, barriers: frozense
         first: _Position | None = None
         for index in flow.waits:
             position = _position(flow, index)
-            if flow.block_at(index) not in barriers & others - side or position is None:
-                continue
-            if position.is_behind(start) and (first is None or position < first):
-                first = position
+            if flow.block_at(index) in barriers & others - side and _is_behind(position, start):
+                first = position if first is None else min(first, position)
         if first is None:
             continue
         for number in side - others:
             if not barriers.isdisjoint(flow.reachable([number])):
                 continue
             for index in flow.indices(number):
-                position = _position(flow, index)
-                if _has_effect(flow.statements[index]) and position is not None and position.is_behind(first):
+                if _has_effect(flow.statements[index]) and _is_behind(_position(flow, index), first):
                     passing.add(index)
     return passing
 
 
-class _Position(NamedTuple):
-    """Where the source has a statement; of inlined code it is that of the outermost call.
-
-    Attributes:
-        file: its path.
-        line: from 1.
-        column: from 1.
-        statement: its index, for the order in PTX of code at one place.
-    """
-
-    file: str
-    line: int
-    column: int
-    statement: int
-
-    def is_behind(self, other: _Position) -> bool:
-        """Whether it comes later in the same file."""
-        return self.file == other.file and self > other
-
-
 def _position(flow: ControlFlowGraph, index: int) -> _Position | None:
+    """Return where the source has a statement; of inlined code that of the outermost call; None if it is not known."""
     statement = flow.statements[index]
     source = None if isinstance(statement, Label) else statement.source
     if source is None or not source.inner or not source.inner[-1][0]:
         return None
-    file, line, column = source.inner[-1]
-    return _Position(file, line, column, index)
+    return (*source.inner[-1], index)
+
+
+def _is_behind(position: _Position | None, other: _Position) -> TypeGuard[_Position]:
+    """Whether a position comes later in the same file."""
+    return position is not None and position[0] == other[0] and position > other
 
 
 def _has_effect(statement: Statement) -> bool:

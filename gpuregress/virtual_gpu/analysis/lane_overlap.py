@@ -145,8 +145,8 @@ def never_equal(left: LaneValue, right: LaneValue, counts: tuple[int, int]) -> P
     if not others:
         return np.zeros((LANES, LANES), np.bool_)
     divisor = np.gcd.reduce([abs(factors) for _, factors in others])
-    rest = constants % np.maximum(divisor, 1)
-    apart: Pairs = (divisor > 0) & (rest >= counts[1]) & (rest <= divisor - counts[0])
+    remainder = constants % np.maximum(divisor, 1)
+    apart: Pairs = (divisor > 0) & (remainder >= counts[1]) & (remainder <= divisor - counts[0])
     apart |= _between_strides(others, constants, max(counts))
     apart |= _in_other_rows(others, constants, max(counts))
     return apart
@@ -289,7 +289,7 @@ def are_apart(accesses: dict[int, LaneAccess]) -> bool:
     """Whether a buffer is written, and one that may be the same by another parameter is accessed."""
     everything = [item for item in accesses.values() if item.space != "shared"]
     pointers = {(item.writes, item.objects) for item in everything if item.objects is not None}
-    return any(writes and mine.isdisjoint(theirs) for writes, mine in pointers for _, theirs in pointers)
+    return any(writes and objects.isdisjoint(others) for writes, objects in pointers for _, others in pointers)
 
 
 # --- overlap ----------------------------------------------------------------------------------------------------------
@@ -489,12 +489,12 @@ class OverlapTest:
         if part is None or part[0].name not in self._lanes.partners or varying_part(site.value) is not None:
             return False
         atom, factor = part
-        own, _ = self._lanes.partners[atom.name]
-        moved = plus(plus(partner.value, of_atom(atom), -factor), own, factor)
-        side = self._side(site, atom, own)
-        return is_zero(moved, site.value) and side != 0 and side == self._side(partner, atom, own)
+        partner_of, _ = self._lanes.partners[atom.name]
+        moved = plus(plus(partner.value, of_atom(atom), -factor), partner_of, factor)
+        side = self._side(site, atom, partner_of)
+        return is_zero(moved, site.value) and side != 0 and side == self._side(partner, atom, partner_of)
 
-    def _side(self, site: LaneSite, atom: Atom, own: LaneValue) -> int:
+    def _side(self, site: LaneSite, atom: Atom, partner_of: LaneValue) -> int:
         """1 or -1 where an access happens only in lanes whose partner `atom` is above or below; else 0."""
         pending = list(self._conditions[site.access.index])
         while pending:
@@ -508,9 +508,9 @@ class OverlapTest:
                 continue
             left, right = (self._lanes.of(operand) for operand in item.operands)
             sign = 1 if item.operator.startswith(">") == holds else -1
-            if is_zero(left, of_atom(atom)) and is_zero(right, own):
+            if is_zero(left, of_atom(atom)) and is_zero(right, partner_of):
                 return sign
-            if is_zero(right, of_atom(atom)) and is_zero(left, own):
+            if is_zero(right, of_atom(atom)) and is_zero(left, partner_of):
                 return -sign
         return 0
 

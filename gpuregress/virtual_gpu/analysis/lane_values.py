@@ -154,8 +154,8 @@ class LaneGraph(ValueGraph):
         return Operation("copy", sources)
 
     def _induction(self, node: int, phi: Phi, loop: Loop) -> Node:
-        found = super()._induction(node, phi, loop)
-        return phi if found == UNKNOWN else found
+        induction = super()._induction(node, phi, loop)
+        return phi if induction == UNKNOWN else induction
 
     _rules: ClassVar[dict[Arithmetic, Callable[..., Node]]] = {**ValueGraph._rules, Arithmetic.COPY: _address}  # noqa: SLF001 - its base
 

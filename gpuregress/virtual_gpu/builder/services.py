@@ -112,11 +112,11 @@ class Watched(Record):
     @classmethod
     def of(cls, exchanges: Collection[tuple[int, int]]) -> Watched:
         """Give the writes bits by the reads that may see them; beyond 31 classes, the others share a bit."""
-        seen_by: dict[int, set[int]] = {}
-        for write, read in exchanges:
-            seen_by.setdefault(write, set()).add(read)
-        classes = {reads: index for index, reads in enumerate(sorted({tuple(sorted(one)) for one in seen_by.values()}))}
-        writes = {write: 1 << min(classes[tuple(sorted(one))], 31) for write, one in seen_by.items()}
+        seen_by: dict[int, tuple[int, ...]] = {}
+        for write, read in sorted(exchanges):
+            seen_by[write] = (*seen_by.get(write, ()), read)
+        classes = sorted(set(seen_by.values()))
+        writes = {write: 1 << min(classes.index(readers), 31) for write, readers in seen_by.items()}
         reads: dict[int, int] = {}
         for write, read in exchanges:
             reads[read] = reads.get(read, 0) | writes[write]

@@ -221,13 +221,13 @@ class ConstraintSystem:
             low, high = self.ranges[variable]
             if low > high:
                 return
-            # coefficient * variable is at most the rest when all other variables are at their least.
+            # coefficient * variable is at most the limit when all other variables are at their least.
             if coefficient > 0:
-                rest = coefficient * low - least
-                self.ranges[variable] = low, min(high, rest // coefficient)
+                limit = coefficient * low - least
+                self.ranges[variable] = low, min(high, limit // coefficient)
             else:
-                rest = coefficient * high - least
-                self.ranges[variable] = max(low, -(rest // -coefficient)), high
+                limit = coefficient * high - least
+                self.ranges[variable] = max(low, -(limit // -coefficient)), high
 
     def _by_ranges(self, item: Affine) -> int:
         """The upper bound of an expression by interval arithmetic."""
@@ -243,9 +243,9 @@ class ConstraintSystem:
             return best
         for constraint in self.constraints:
             for times, scale in _eliminations(item, constraint):
-                rest = item.times(scale).plus(constraint, -times)
-                if len(rest.coefficients) < len(item.coefficients):
-                    best = min(best, self._upper_bound(rest, depth - 1) // scale)
+                remaining = item.times(scale).plus(constraint, -times)
+                if len(remaining.coefficients) < len(item.coefficients):
+                    best = min(best, self._upper_bound(remaining, depth - 1) // scale)
         return best
 
 

@@ -125,17 +125,17 @@ def _cover(first: int, end: int, sizes: tuple[int, ...]) -> list[tuple[Range, ..
         return [((first, end - 1),)]
     inner = sizes[1:]
     each = math.prod(inner)
-    (low, start), (high, rest) = divmod(first, each), divmod(end, each)
+    (low, start), (high, stop) = divmod(first, each), divmod(end, each)
     if low == high:
-        return [((low, low), *box) for box in _cover(start, rest, inner)]
+        return [((low, low), *box) for box in _cover(start, stop, inner)]
     boxes = []
     if start:
         boxes += [((low, low), *box) for box in _cover(start, each, inner)]
         low += 1
     if low < high:
         boxes.append(((low, high - 1), *((0, size - 1) for size in inner)))
-    if rest:
-        boxes += [((high, high), *box) for box in _cover(0, rest, inner)]
+    if stop:
+        boxes += [((high, high), *box) for box in _cover(0, stop, inner)]
     return boxes
 
 

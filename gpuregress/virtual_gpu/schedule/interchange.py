@@ -286,9 +286,9 @@ class Interchange:
             other = self.llvm.append_basic_block("row_end")
             b.cbranch(b.icmp_unsigned("==", parked, self._width), site.start, other)
             b.position_at_end(other)
-        some = self.llvm.append_basic_block("row_scattered")
-        b.cbranch(b.icmp_unsigned("==", total, i32(0)), self._done, some)
-        b.position_at_end(some)
+        scattered = self.llvm.append_basic_block("row_scattered")
+        b.cbranch(b.icmp_unsigned("==", total, i32(0)), self._done, scattered)
+        b.position_at_end(scattered)
         self._go_on_alone(b)
 
     def _go_on_alone(self, b: ir.IRBuilder) -> None:
@@ -355,7 +355,7 @@ class Interchange:
         plan, emitter = site.plan, self.emitter
         b = ir.IRBuilder(block)
         emitter.begin(b, plan.loop.number)
-        proven = plan.rows.prove(b, lambda at, x: self._become(at, site, x, site.first))
+        proven = plan.rows.prove(b, lambda inner, x: self._become(inner, site, x, site.first))
         more = plan.rows.first_predicate(plan.loop.guard.register)
         more = b.not_(more) if plan.loop.guard.negated else more
         self._advance(b, site)
@@ -457,26 +457,28 @@ class Interchange:
         plan, emitter = site.plan, self.emitter
         first = {name: cell.get(b) for name, cell in site.first.items()}
         escape = None if plan.is_parallel else self.llvm.append_basic_block("escape")
-        with self._threads(b, "lane", is_parallel=plan.is_parallel) as (at, x):
-            self.body.start_thread(at, self._tid | {"tid_x": x}, at.add(self._first, x))
-            index = at.add(self._first, x)
-            emitter.begin(at, plan.loop.number)
+        with self._threads(b, "lane", is_parallel=plan.is_parallel) as (inner, x):
+            self.body.start_thread(inner, self._tid | {"tid_x": x}, inner.add(self._first, x))
+            index = inner.add(self._first, x)
+            emitter.begin(inner, plan.loop.number)
             for name in plan.kept:
                 slot, type_ = emitter.home(name)
                 if name in plan.steps:
-                    value = _stepped(at, first[name], plan.steps[name], x)
+                    value = _stepped(inner, first[name], plan.steps[name], x)
                 else:
-                    value = self.body.slots.restore(at, ThreadElements(self.context, index), name, type_)
-                at.store(value, slot)
+                    value = self.body.slots.restore(inner, ThreadElements(self.context, index), name, type_)
+                inner.store(value, slot)
             self.rematerializer.rematerialize(emitter, plan.live)
-            emitter.proven = proven.of_thread(at, self._wide.get(at), is_watched=self.body.unit.granules is not None)
+            emitter.proven = proven.of_thread(
+                inner, self._wide.get(inner), is_watched=self.body.unit.granules is not None
+            )
             emitter.proven.escape = escape
             emitter.lower_statements(plan.loop.body)
-            at.position_at_end(emitter.builder.block)
+            inner.position_at_end(emitter.builder.block)
             for name in plan.saved:
                 type_ = emitter.declared(name)
-                value = at.load(emitter.home(plan.loop.last[name])[0], typ=type_)
-                self.body.slots.save(at, ThreadElements(self.context, index), name, value)
+                value = inner.load(emitter.home(plan.loop.last[name])[0], typ=type_)
+                self.body.slots.save(inner, ThreadElements(self.context, index), name, value)
             emitter.count(plan.loop.number)
             emitter.proven = Proven()
         if escape is not None:
@@ -488,14 +490,14 @@ class Interchange:
         first = {name: site.first[name].get(b) for name in site.plan.moving}
         after = {name: site.after[name].get(b) for name in site.plan.moving}
         ahead = b.select(more, i32(site.head), i32(site.head + 1))
-        with self._threads(b, "scatter") as (at, x):
-            index = at.add(self._first, x)
-            is_ahead = at.icmp_unsigned("<", x, stopped)
+        with self._threads(b, "scatter") as (inner, x):
+            index = inner.add(self._first, x)
+            is_ahead = inner.icmp_unsigned("<", x, stopped)
             for name in site.plan.moving:
                 step = site.plan.steps[name]
-                value = _stepped(at, at.select(is_ahead, after[name], first[name]), step, x)
-                self.body.slots.save(at, ThreadElements(self.context, index), name, value)
-            at.store(at.select(is_ahead, ahead, i32(site.head)), self._places(at, index))
+                value = _stepped(inner, inner.select(is_ahead, after[name], first[name]), step, x)
+                self.body.slots.save(inner, ThreadElements(self.context, index), name, value)
+            inner.store(inner.select(is_ahead, ahead, i32(site.head)), self._places(inner, index))
         self._go_on_alone(b)
 
     def _write_back(self, b: ir.IRBuilder, site: _Site) -> None:
@@ -506,11 +508,11 @@ class Interchange:
         self._credit.set(b.select(pays, i32(_MOST_CREDIT), b.sub(self._credit.get(b), i32(1))), b)
         first = {name: site.first[name].get(b) for name in moving}
         if moving:
-            with self._threads(b, "write_back") as (at, x):
-                index = at.add(self._first, x)
+            with self._threads(b, "write_back") as (inner, x):
+                index = inner.add(self._first, x)
                 for name in moving:
-                    value = _stepped(at, first[name], site.plan.steps[name], x)
-                    self.body.slots.save(at, ThreadElements(self.context, index), name, value)
+                    value = _stepped(inner, first[name], site.plan.steps[name], x)
+                    self.body.slots.save(inner, ThreadElements(self.context, index), name, value)
         self._single.set(ir.Constant(I1, 0), b)
         b.branch(self._pass)
 
@@ -523,13 +525,13 @@ class Interchange:
         end = b.zext(self._width, I64)
         self._wide.set(i64(0), b)
         b.branch(head)
-        at = ir.IRBuilder(head)
+        inner = ir.IRBuilder(head)
         before = len(self.llvm.blocks)
-        wide = self._wide.get(at)
-        yield at, at.trunc(wide, I32)
-        following = at.add(wide, i64(1), flags=("nuw", "nsw"))
-        self._wide.set(following, at)
-        branch = at.cbranch(at.icmp_unsigned("<", following, end), head, after)
+        wide = self._wide.get(inner)
+        yield inner, inner.trunc(wide, I32)
+        following = inner.add(wide, i64(1), flags=("nuw", "nsw"))
+        self._wide.set(following, inner)
+        branch = inner.cbranch(inner.icmp_unsigned("<", following, end), head, after)
         if is_parallel:
             mark_parallel(self.body.unit.module, [head, *self.llvm.blocks[before:]], branch)
         else:

@@ -56,14 +56,14 @@ class _Touch(Record):
         variables: what it may access; None: anything.
         effect: "" for a read, `write`, or the kind of an atomic operation that commutes with itself.
         is_interchanged: whether it is in a loop that is interchanged, at addresses with a stride.
-        own: its address outside these loops, if no two threads of a row touch the same byte; else None.
+        separate: its address outside these loops, if no two threads of a row touch the same byte; else None.
     """
 
     block: int
     variables: frozenset[Variable] | None
     effect: str
     is_interchanged: bool
-    own: Address | None = None
+    separate: Address | None = None
 
 
 class LoopValues:
@@ -358,12 +358,12 @@ class _Planner:
                         variables=self._possible(statement),
                         effect=self._effect(statement),
                         is_interchanged=False,
-                        own=self._own(statement),
+                        separate=self._separate(statement),
                     )
                     touches.append(touch)
         return touches
 
-    def _own(self, item: Instruction) -> Address | None:
+    def _separate(self, item: Instruction) -> Address | None:
         """The address of an access, where no two threads of a row touch the same byte by it."""
         address = effects.address_of(item)
         if address is None:
@@ -458,7 +458,7 @@ class _Planner:
             return False
         if blocks.isdisjoint(self.flow.reachable(loops)):
             return True
-        addresses = {touch.own for touch in touches}
+        addresses = {touch.separate for touch in touches}
         return len(addresses) == 1 and None not in addresses and loops.isdisjoint(self.flow.reachable(blocks))
 
 

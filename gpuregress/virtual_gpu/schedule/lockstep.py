@@ -223,7 +223,7 @@ class Lockstep(BlockSchedule):
             if not watch.analyze():
                 return False
         tid = {name: cell.get(b) for name, cell in cells.items()}
-        proven = rows.prove(b, lambda at, x: self.body.start_thread(at, tid | {"tid_x": x}, None))
+        proven = rows.prove(b, lambda inner, x: self.body.start_thread(inner, tid | {"tid_x": x}, None))
         proven_row, checked_row = (self.llvm.append_basic_block(name) for name in ("proven_row", "checked_row"))
         if watch is None:
             b.cbranch(proven.holds, proven_row, checked_row)
@@ -423,15 +423,16 @@ class Lockstep(BlockSchedule):
     def _skip_idle(self, b: ir.IRBuilder, number: Cell, x: Cell, before: ir.Value, done: ir.Block) -> None:
         """Leave the loop over a row's threads once the others are idle; they count what the last one has counted."""
         emitter = self.body.emitter
-        rest, usual = (self.llvm.append_basic_block(name) for name in ("rest_is_idle", "not_idle"))
-        b.cbranch(self._idle.get(b), rest, usual)
-        b.position_at_end(rest)
+        idle = self.llvm.append_basic_block("rest_is_idle")
+        busy = self.llvm.append_basic_block("not_idle")
+        b.cbranch(self._idle.get(b), idle, busy)
+        b.position_at_end(idle)
         width = b.zext(dimension(self.view, "block_x"), I64)
         left = b.sub(b.sub(width, x.get(b)), i64(1))
         emitter.add_count(b, b.mul(left, b.sub(emitter.counted(b), before)))
         number.set(b.add(b.add(self.index, i32(1)), b.trunc(left, I32)), b)
         b.branch(done)
-        b.position_at_end(usual)
+        b.position_at_end(busy)
 
     def _first_of_row(self, b: ir.IRBuilder, tid: dict[str, ir.Value]) -> ir.Value:
         x, y = (dimension(self.view, name) for name in ("block_x", "block_y"))
@@ -538,8 +539,8 @@ class Lockstep(BlockSchedule):
     def _lanes(self, b: ir.IRBuilder) -> ir.Value:
         """The lanes that the thread's warp has, as bits."""
         left = b.sub(self._count, b.and_(self.index, i32(~31)))
-        some = b.sub(b.shl(i32(1), b.and_(left, i32(31))), i32(1))
-        return b.select(b.icmp_unsigned("<", left, i32(32)), some, i32(-1))
+        lanes = b.sub(b.shl(i32(1), b.and_(left, i32(31))), i32(1))
+        return b.select(b.icmp_unsigned("<", left, i32(32)), lanes, i32(-1))
 
     def _exchange_posts(self, b: ir.IRBuilder, region: _Region) -> None:
         """Build the exchange between the threads when all of them have arrived at the wait."""

@@ -152,8 +152,8 @@ class StallDetector:
         self._advanced.set(b.or_(self._advanced.get(b), moved), b)
         whole = b.xor(self._stepped.get(b), i32(1))
         runs = b.or_(moved, self._counted.get(b))
-        for cell, ends, one in ((self._unchanged, runs, whole), (self._spinning, self._arrived.get(b), i32(1))):
-            cell.set(b.select(b.icmp_unsigned("!=", ends, i32(0)), i32(0), b.add(cell.get(b), one)), b)
+        for cell, ends, step in ((self._unchanged, runs, whole), (self._spinning, self._arrived.get(b), i32(1))):
+            cell.set(b.select(b.icmp_unsigned("!=", ends, i32(0)), i32(0), b.add(cell.get(b), step)), b)
         is_stalled = b.icmp_unsigned(">=", self._unchanged.get(b), i32(UNCHANGED_PASSES))
         is_long = b.icmp_unsigned(">=", self._spinning.get(b), i32(most))
         b.cbranch(b.or_(is_stalled, is_long), suspend, pass_head)

@@ -119,9 +119,9 @@ class Rematerializer:
         self, emitter: Services, names: Iterable[str], definition: Callable[[str], Instruction | None]
     ) -> None:
         """Compute registers by given definitions; those without one have their values."""
-        made: set[str] = set()
+        computed: set[str] = set()
         for name in names:
-            _emit(emitter, name, made, definition)
+            _emit(emitter, name, computed, definition)
 
     def all_definitions(self) -> dict[str, Instruction]:
         """Return the definitions of all registers that can be recomputed, cheap or not."""
@@ -197,11 +197,11 @@ class Rematerializer:
         return operand.base.name in self._kernel_parameters
 
 
-def _emit(emitter: Services, name: str, made: set[str], definition: Callable[[str], Instruction | None]) -> None:
-    instruction = None if name in made else definition(name)
+def _emit(emitter: Services, name: str, computed: set[str], definition: Callable[[str], Instruction | None]) -> None:
+    instruction = None if name in computed else definition(name)
     if instruction is None:
         return
-    for other in effects.reads(instruction):
-        _emit(emitter, other, made, definition)
-    made.add(name)
+    for source in effects.reads(instruction):
+        _emit(emitter, source, computed, definition)
+    computed.add(name)
     lowering(instruction)(emitter, instruction)
