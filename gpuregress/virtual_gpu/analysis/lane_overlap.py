@@ -31,10 +31,11 @@ from gpuregress.virtual_gpu.analysis.lane_values import (
     varies,
 )
 from gpuregress.virtual_gpu.analysis.pointers import PointsTo
+from gpuregress.virtual_gpu.parallel.affine import NEGATED
 from gpuregress.virtual_gpu.ptx.modifiers import is_synchronizing, lanes, size, space_of, type_of
 from gpuregress.virtual_gpu.ptx.opcode_table import MemoryEffect, info
 from gpuregress.virtual_gpu.ptx.tree import Address, Call, Instruction, Register, Statement, Symbol
-from gpuregress.virtual_gpu.runtime.footprint_ir import COMPARISONS, Operation
+from gpuregress.virtual_gpu.runtime.footprint_ir import Operation
 
 # --- distances --------------------------------------------------------------------------------------------------------
 # Distances of two addresses, for each two lanes: bounds, and rules that exclude 0.
@@ -294,8 +295,6 @@ def are_apart(accesses: dict[int, LaneAccess]) -> bool:
 
 # --- overlap ----------------------------------------------------------------------------------------------------------
 
-_OPPOSITE = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
-
 Crossed = int
 """Header of the outermost loop around two accesses of which an iteration has ended between them; -1: none has."""
 
@@ -442,11 +441,11 @@ class OverlapTest:
             first, second = (self._possible(operand, block, holds=holds) for operand in item.operands)
             must_both = (item.operator == "and") == holds
             return first & second if must_both else first | second
-        if item.operator not in COMPARISONS:
+        if not item.is_comparison:
             return everyone
         left, right = (self._at_block(self._lanes.of(operand), block) for operand in item.operands)
         low, high = bounds_in_lane(left, right)
-        operator = item.operator if holds else _OPPOSITE[item.operator]
+        operator = item.operator if holds else NEGATED[item.operator]
         possible: dict[str, npt.NDArray[np.bool_]] = {
             "==": (low <= 0) & (high >= 0),
             "!=": (low != 0) | (high != 0),
@@ -489,7 +488,7 @@ class OverlapTest:
         if part is None or part[0].name not in self._lanes.partners or varying_part(site.value) is not None:
             return False
         atom, factor = part
-        partner_of, _ = self._lanes.partners[atom.name]
+        partner_of = self._lanes.partners[atom.name]
         moved = plus(plus(partner.value, of_atom(atom), -factor), partner_of, factor)
         side = self._side(site, atom, partner_of)
         return is_zero(moved, site.value) and side != 0 and side == self._side(partner, atom, partner_of)

@@ -175,8 +175,8 @@ class LaneValues:
         self._known: dict[int, LaneValue] = {}
         self._shared: dict[int, bool] = {}
         self._depth = 0
-        self.partners: dict[str, tuple[LaneValue, LaneValue]] = {}
-        """Name of an atom that varies and is `a ^ b`, `b` being the same in all lanes -> a, b."""
+        self.partners: dict[str, LaneValue] = {}
+        """Name of an atom that varies and is `a ^ b`, `b` being the same in all lanes -> a."""
 
     def of(self, node: int) -> LaneValue:
         """The value of a node."""
@@ -205,7 +205,7 @@ class LaneValues:
             left, right = right, left
         ((atom,),) = value
         if atom.varies and self.is_shared(right):
-            self.partners[atom.name] = self.of(left), self.of(right)
+            self.partners[atom.name] = self.of(left)
 
     def _opaque(self, node: int) -> LaneValue:
         """A value that all lanes share, of which no more is known."""
@@ -330,12 +330,13 @@ class LaneValues:
         if isinstance(item, Operation):
             if item.operator in (">>", "/", "%") and not item.signed:
                 return True
-            if item.operator == "&" and any(self._is_natural(operand, seen) for operand in item.operands):
-                return True
-            if item.operator in ("+", "*", "<<", ">>", "/", "%", "min", "widen"):
-                return all(self._is_natural(operand, seen) for operand in item.operands)
+            if item.operator == "&":
+                return any(self._is_natural(operand, seen) for operand in item.operands)
+            if item.operator not in ("+", "*", "<<", ">>", "/", "%", "min", "widen"):
+                return False
+        elif not isinstance(item, Phi):
             return False
-        return isinstance(item, Phi) and all(self._is_natural(operand, seen) for operand in item.operands)
+        return all(self._is_natural(operand, seen) for operand in item.operands)
 
     def _headers(self, node: int) -> set[int]:
         """The headers of the loops in whose iterations a value may differ."""

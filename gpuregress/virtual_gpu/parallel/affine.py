@@ -281,19 +281,15 @@ def decide(operator: str, low: int, high: int) -> bool | None:
 
 def nonpositive(operator: str, difference: Affine, system: ConstraintSystem) -> list[Affine]:
     """Return expressions that are at most 0 where a comparison of a difference with 0 holds; not for `==`."""
-    if operator == "<=":
-        return [difference]
-    if operator == "<":
-        return [difference.add(1)]
-    if operator == ">=":
-        return [difference.times(-1)]
-    if operator == ">":
-        return [difference.times(-1).add(1)]
-    if system.upper_bound(difference) <= 0:
-        return [difference.add(1)]
-    if system.lower_bound(difference) >= 0:
-        return [difference.times(-1).add(1)]
-    return []
+    if operator == "!=":
+        if system.upper_bound(difference) <= 0:
+            return [difference.add(1)]
+        if system.lower_bound(difference) >= 0:
+            return [difference.times(-1).add(1)]
+        return []
+    if operator in (">", ">="):
+        difference = difference.times(-1)
+    return [difference.add(1) if operator in ("<", ">") else difference]
 
 
 def nonpositive_before_zero(difference: Affine, iteration: str, system: ConstraintSystem) -> list[Affine]:
