@@ -93,8 +93,9 @@ def divergent_barriers(flow: ControlFlowGraph, uniformity: Uniformity) -> Diverg
         else:
             statements = _passing(flow, branch, barriers)
             passing |= statements
-            skipped.update(*sides if statements else ())
             may_exit = True
+            if statements:
+                skipped.update(*sides)
             is_possible |= bool(statements) or sum(map(bool, sides)) > 1
     return DivergentBarriers(
         joins=frozenset(joins),

@@ -92,6 +92,14 @@ def _read_by(instruction: Instruction) -> tuple[str, ...]:
     return names + _names_in(instruction.operands[len(_results(instruction)) :])
 
 
+def registers_read(statements: Iterable[Statement]) -> set[str]:
+    """The registers that statements use."""
+    names: set[str] = set()
+    for statement in statements:
+        names.update(reads(statement))
+    return names
+
+
 def _guard(statement: Instruction | Call) -> tuple[str, ...]:
     return (statement.guard.register,) if statement.guard else ()
 

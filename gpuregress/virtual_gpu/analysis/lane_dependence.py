@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from enum import IntEnum
+from itertools import chain
 
 import numpy as np
 from msgspec import field
@@ -30,7 +31,6 @@ from gpuregress.virtual_gpu.analysis.lane_overlap import (
     are_apart,
     find_accesses,
     may_depend,
-    registers_read,
 )
 from gpuregress.virtual_gpu.analysis.lane_values import LANES, varies
 from gpuregress.virtual_gpu.ptx.modifiers import space_of
@@ -91,7 +91,7 @@ def group_of(count: int) -> int:
 
 def ordered_statements(statements: tuple[Statement, ...]) -> frozenset[int]:
     """The statements whose results show the order of the lanes: most atomic operations, and calls."""
-    used = registers_read(statements)
+    used = effects.registers_read(statements)
     return frozenset(index for index, item in enumerate(statements) if _shows_order(item, used))
 
 
@@ -351,8 +351,7 @@ class _Search:
             if (meets & self._overlaps.overlap(site, site, -1, certainly=is_spread)).any():
                 groups[index] = group_of(access.count)
                 assumes_rows = True
-            names = {atom.name for monomial in site.value for atom in monomial}
-            assumes_rows |= not any("tid.y" in name for name in names)
+            assumes_rows |= not any("tid.y" in atom.name for atom in chain.from_iterable(site.value))
         self._overlaps.assumes_rows = assumes_rows
         if not groups:
             return ContestedStores()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TypeAlias, TypeGuard
 
@@ -233,7 +233,7 @@ def find_accesses(flow: ControlFlowGraph, parameters: dict[str, int], private: f
         return {}
     sources = PointsTo(flow.statements, parameters)
     allocates = any(isinstance(item, Call) and item.callee == Symbol("malloc") for item in flow.statements)
-    used = registers_read(flow.statements)
+    used = effects.registers_read(flow.statements)
     accesses = {}
     for index, item in candidates.items():
         address = effects.address_of(item)
@@ -262,14 +262,6 @@ def find_accesses(flow: ControlFlowGraph, parameters: dict[str, int], private: f
             is_polled=index in flow.polled,
         )
     return accesses
-
-
-def registers_read(statements: Iterable[Statement]) -> set[str]:
-    """Return the registers that statements read."""
-    names: set[str] = set()
-    for item in statements:
-        names.update(effects.reads(item))
-    return names
 
 
 def _is_access(statement: Statement) -> TypeGuard[Instruction]:

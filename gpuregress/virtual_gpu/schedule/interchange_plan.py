@@ -20,7 +20,7 @@ from gpuregress.virtual_gpu.analysis.pointers import PointsTo
 from gpuregress.virtual_gpu.analysis.strides import Stride, Strides
 from gpuregress.virtual_gpu.builder.services import Services
 from gpuregress.virtual_gpu.builder.structured import I32, I64
-from gpuregress.virtual_gpu.checks.program_facts import commuting_kind, registers_read
+from gpuregress.virtual_gpu.checks.program_facts import commuting_kind
 from gpuregress.virtual_gpu.functions.kernel_body import Body
 from gpuregress.virtual_gpu.ptx.modifiers import is_ordered, lanes, size, space_of, type_of
 from gpuregress.virtual_gpu.ptx.opcode_table import Arithmetic, Control, MemoryEffect, ResultKind, info
@@ -166,7 +166,7 @@ class _Planner:
         loops = [loop for loop in innermost_loops(self.flow) if loop.number and (loop.number, True) in blocks]
         if not loops:
             return None
-        self._read = registers_read(self.flow.statements)
+        self._read = effects.registers_read(self.flow.statements)
         self._live = Liveness(self.flow.statements, self.flow.blocks, (), ()).live_in
         plans: list[LoopPlan] = []
         for loop in loops:
