@@ -30,7 +30,10 @@ from gpuregress.virtual_gpu.runtime.machine_layout import PARAM_WINDOW
 
 
 class Exits(Protocol):
-    """The ends of a thread's code in a function: return, exit, fault, wait."""
+    """The ends of a thread's code in a function: return, exit, fault, wait.
+
+    Joins, barriers that a thread goes past, and changes of memory are not noted unless a subclass does it.
+    """
 
     def finish(self, emitter: Services) -> None:
         """End the block: the thread returns from the function."""
@@ -46,9 +49,11 @@ class Exits(Protocol):
 
     def join(self, emitter: Services) -> None:
         """Count that the thread has come to a join of divergent control flow."""
+        del emitter
 
     def pass_barrier(self, emitter: Services) -> None:
         """Note that the thread does something on its way out of the kernel that goes past a barrier."""
+        del emitter
 
     def store(self, emitter: Services, name: str, value: ir.Value) -> None:
         """Store a value in the thread's element of a row of its context."""
@@ -70,9 +75,11 @@ class Exits(Protocol):
 
     def note_effect(self, emitter: Services) -> None:
         """Note that a spinning thread has changed memory: its loop may end without another thread."""
+        del emitter
 
     def note_update(self, emitter: Services, pointer: ir.Value, old: ir.Value, new: ir.Value) -> None:
         """Note an atomic operation of a spinning thread, which may have left memory as it was."""
+        del emitter, pointer, old, new
 
     def last_meeting(self, emitter: Services) -> ir.Value:
         """Return the number of the last wait at which the thread met others, steps of its warp excepted, i32."""
