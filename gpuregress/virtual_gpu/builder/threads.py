@@ -167,18 +167,13 @@ class CalledThread:
     numbers = None
 
     def __init__(self, handle: ir.Value, entry: ir.IRBuilder) -> None:
-        self._handle = handle
+        self.handle = handle
         self.local = entry.load(at(entry, handle, THREAD_FIELDS["local"]), typ=POINTER)
         self.stack = entry.load(at(entry, handle, THREAD_FIELDS["stack"]), typ=I64)
 
-    @property
-    def handle(self) -> ir.Value:
-        """A pointer to the fields that a called function reads."""
-        return self._handle
-
     def coordinate(self, builder: ir.IRBuilder, name: str) -> ir.Value:
         """`tid_x` … `ctaid_z`, i32."""
-        return builder.load(at(builder, self._handle, THREAD_FIELDS[name]), typ=I32)
+        return builder.load(at(builder, self.handle, THREAD_FIELDS[name]), typ=I32)
 
 
 class LoopThread:
@@ -188,24 +183,19 @@ class LoopThread:
         coordinates: `tid_x` … `ctaid_z`, set before the body is lowered.
         local: the thread's local memory.
         stack: where the kernel's local variables start.
-        slot: stack memory for the handle.
+        handle: stack memory for the fields that a called function reads.
     """
 
-    def __init__(self, coordinates: dict[str, ir.Value], local: ir.Value, stack: ir.Value, slot: ir.Value) -> None:
+    def __init__(self, coordinates: dict[str, ir.Value], local: ir.Value, stack: ir.Value, handle: ir.Value) -> None:
         self._coordinates = coordinates
         self.local = local
         self.stack = stack
-        self._slot = slot
-        self._numbers: ThreadNumbers | None = None
-
-    @property
-    def numbers(self) -> ThreadNumbers | None:
-        """The thread's numbers; None where they must be computed from its coordinates."""
-        return self._numbers
+        self.handle = handle
+        self.numbers: ThreadNumbers | None = None
 
     def set_numbers(self, builder: ir.IRBuilder, linear: ir.Value) -> None:
         """Set the linear number of the running thread, where its code starts."""
-        self._numbers = ThreadNumbers(linear, builder.and_(linear, i32(31)), builder.lshr(linear, i32(5)))
+        self.numbers = ThreadNumbers(linear, builder.and_(linear, i32(31)), builder.lshr(linear, i32(5)))
 
     def set_coordinates(self, coordinates: dict[str, ir.Value]) -> None:
         """Set the coordinates of the running thread: `tid_x` … `ctaid_z`, i32."""
@@ -214,11 +204,6 @@ class LoopThread:
     def coordinate(self, builder: ir.IRBuilder, name: str) -> ir.Value:  # noqa: ARG002 - the protocol's
         """`tid_x` … `ctaid_z`, i32."""
         return self._coordinates[name]
-
-    @property
-    def handle(self) -> ir.Value:
-        """A pointer to the fields that a called function reads."""
-        return self._slot
 
     def fill_handle(self, builder: ir.IRBuilder, stack: ir.Value) -> None:
         """Write the fields that called functions read.
@@ -229,7 +214,7 @@ class LoopThread:
         """
         values = {"local": self.local, "stack": stack, "depth": ir.Constant(I64, 0)} | self._coordinates
         for name, value in values.items():
-            builder.store(value, at(builder, self._slot, THREAD_FIELDS[name]))
+            builder.store(value, at(builder, self.handle, THREAD_FIELDS[name]))
 
 
 def dimension(view: MachineView, name: str) -> ir.Value:
