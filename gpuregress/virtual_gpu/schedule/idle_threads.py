@@ -160,4 +160,4 @@ class _Search:
             return False
         if item.guard is not None or not all(map(self._is_uniform, effects.reads(item))):
             return False
-        return all(name in self.rematerializer for name in liveness.saved_at(index) & self.varying)
+        return not self.rematerializer.kept(liveness.saved_at(index) & self.varying)

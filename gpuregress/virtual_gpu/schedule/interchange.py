@@ -241,21 +241,17 @@ class Interchange:
     def _resume(self, b: ir.IRBuilder, number: int, target: int) -> None:
         live = self.plan.live[target]
         self.emitter.begin(b, number)
-        for name in self._kept(live):
+        for name in self.rematerializer.kept(live & self.emitter.flow.types.keys()):
             slot, type_ = self.emitter.home(name)
             b.store(self.body.slots.restore(b, ThreadElements(self.context, self._index), name, type_), slot)
         self.rematerializer.rematerialize(self.emitter, live)
         self.emitter.go_on(target)
 
-    def _kept(self, live: frozenset[str]) -> list[str]:
-        names = (name for name in live if name in self.emitter.flow.types)
-        return sorted(name for name in names if name not in self.rematerializer)
-
     def _entrance(self, site: _Site) -> Callable[[ir.Block], ir.Block]:
         """Build the block through which a thread enters a loop from outside; it leads to the loop's plain code."""
 
         def build(plain: ir.Block) -> ir.Block:
-            entrance, park = (self.llvm.append_basic_block(name) for name in ("entrance", "park"))
+            entrance, park = self.llvm.append_basic_block("entrance"), self.llvm.append_basic_block("park")
             b = ir.IRBuilder(entrance)
             b.cbranch(self._parking.get(b), park, plain)
             b = ir.IRBuilder(park)

@@ -226,7 +226,7 @@ class _Planner:
 
     def _kept(self, live: frozenset[str]) -> list[str]:
         """The registers among those live that are kept in memory for each thread."""
-        return sorted(name for name in live & self.emitter.flow.types.keys() if name not in self.rematerializer)
+        return self.rematerializer.kept(live & self.flow.types.keys())
 
     def _admits(self, item: Instruction) -> bool:
         facts = info(item)

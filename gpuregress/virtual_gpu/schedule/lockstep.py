@@ -193,7 +193,7 @@ class Lockstep(BlockSchedule):
         if self.body.emitter.watched.reads and region.index >= 0 and region.kind != STEP:
             self._wait_count.add(i32(1), b)
         if region.index >= 0:
-            for name in self._kept(self.body.emitter.live_across(region.index)):
+            for name in self.rematerializer.kept(self.body.emitter.live_across(region.index)):
                 if name not in self._varying:
                     type_ = self.body.emitter.home(name)[1]
                     region.uniform[name] = b.load(self._uniform_slot(name), typ=type_)
@@ -481,9 +481,6 @@ class Lockstep(BlockSchedule):
 
     # --- registers across a wait --------------------------------------------------------------------------------------
 
-    def _kept(self, live: frozenset[str]) -> list[str]:
-        return sorted(name for name in live if name not in self.rematerializer)
-
     def _uniform_slot(self, name: str) -> ir.Value:
         if name not in self._uniform:
             self._uniform[name] = entry_alloca(self.llvm, self.body.emitter.home(name)[1])
@@ -497,7 +494,7 @@ class Lockstep(BlockSchedule):
             emitter.builder = self._start
             self._restore(emitter, registers.needed)
             return
-        for name in self._kept(registers.live):
+        for name in self.rematerializer.kept(registers.live):
             if name in registers.dirty:
                 self._save(emitter, name)
         self._leave(emitter, self._region(emitter.index, kind).number)
@@ -514,7 +511,7 @@ class Lockstep(BlockSchedule):
 
     def _restore(self, emitter: Services, needed: frozenset[str]) -> None:
         b = emitter.builder
-        for name in self._kept(needed):
+        for name in self.rematerializer.kept(needed):
             slot, type_ = emitter.home(name)
             value = self._current.uniform.get(name)
             if value is None:

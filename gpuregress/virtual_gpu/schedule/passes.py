@@ -534,15 +534,14 @@ class Passes(BlockSchedule):
         body, b = self.body, emitter.builder
         number = len(self._waits) + 1
         steps = kind != YIELD and self._is_spinning(emitter)
-        for name in sorted(registers.live & registers.dirty):
-            if name not in self.rematerializer:
-                slot, type_ = emitter.home(name)
-                value = b.load(slot, typ=type_)
-                is_result = kind != YIELD and name in effects.sets(emitter.current())  # holds anything before
-                if self.stall is not None and (steps or kind == YIELD) and not is_result:
-                    before = body.slots.restore(b, self._elements, name, type_)
-                    self.stall.compare(b, value, before, matters=name in emitter.flow.spin_registers)
-                body.slots.save(b, self._elements, name, value)
+        for name in self.rematerializer.kept(registers.live & registers.dirty):
+            slot, type_ = emitter.home(name)
+            value = b.load(slot, typ=type_)
+            is_result = kind != YIELD and name in effects.sets(emitter.current())  # holds anything before
+            if self.stall is not None and (steps or kind == YIELD) and not is_result:
+                before = body.slots.restore(b, self._elements, name, type_)
+                self.stall.compare(b, value, before, matters=name in emitter.flow.spin_registers)
+            body.slots.save(b, self._elements, name, value)
         if self.stall is not None and steps:
             self.stall.note_step(b)
         elif self.stall is not None and kind != YIELD:
@@ -557,11 +556,10 @@ class Passes(BlockSchedule):
         self._waits.append(_Wait(kind=kind, index=emitter.index, meeting=self._meeting(emitter), resume=resume))
         self.wait_sites.append(emitter.wait_site())
         emitter.builder = ir.IRBuilder(resume)
-        for name in sorted(registers.needed):
-            if name not in self.rematerializer:
-                slot, type_ = emitter.home(name)
-                value = body.slots.restore(emitter.builder, self._elements, name, type_)
-                emitter.builder.store(value, slot)
+        for name in self.rematerializer.kept(registers.needed):
+            slot, type_ = emitter.home(name)
+            value = body.slots.restore(emitter.builder, self._elements, name, type_)
+            emitter.builder.store(value, slot)
         self.rematerializer.rematerialize(emitter, registers.needed)
 
     def _is_spinning(self, emitter: Services) -> bool:

@@ -107,6 +107,10 @@ class Rematerializer:
         cost = None if name in self._in_context else self._cost(name)
         return cost is not None and cost <= _MOST_VARYING
 
+    def kept(self, names: Iterable[str]) -> list[str]:
+        """Return those of some registers that must be kept in memory instead, sorted."""
+        return sorted(name for name in names if name not in self)
+
     def rematerialize(self, emitter: Services, live: frozenset[str]) -> None:
         """Compute the live ones again at the emitter's position."""
         self.rematerialize_all(emitter, [name for name in sorted(live) if name in self])
