@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from llvmlite import ir
 
 from gpuregress.gpu.architectures import SM_90
+from gpuregress.gpu.records import Record
 from gpuregress.virtual_gpu.analysis.lane_dependence import ContestedStores
 from gpuregress.virtual_gpu.analysis.liveness import AtWait
 from gpuregress.virtual_gpu.analysis.strides import Strides
@@ -136,6 +137,26 @@ class _Region:
     uniform: dict[str, ir.Value] = field(default_factory=dict)
 
 
+class _RowLoops(Record):
+    """The loops over the rows of a block, while the code of a region is built.
+
+    Attributes:
+        number: that of the next thread.
+        cells: `tid_z` and `tid_y` of the row.
+        heads: where the loops over them begin.
+        done: where a row ends.
+    """
+
+    number: Cell
+    cells: dict[str, Cell]
+    heads: dict[str, ir.Block]
+    done: ir.Block
+
+    def coordinates(self, b: ir.IRBuilder) -> dict[str, ir.Value]:
+        """Return `tid_z` and `tid_y`."""
+        return {name: cell.get(b) for name, cell in self.cells.items()}
+
+
 class Lockstep(BlockSchedule):
     """The regions of one kernel.
 
@@ -204,13 +225,12 @@ class Lockstep(BlockSchedule):
             return
         self._group = lane_groups(self.body.emitter, self.rematerializer, self._contested, region.index)
         self._reads_shared = self._find_initialized(b, region)
-        number, cells, heads = self._open_rows(b)
-        done = self.llvm.append_basic_block("row_done")
-        if not self._build_proven_rows(b, number, cells, done) and not self._interchanged(b, number, cells, done):
-            self._threads(b, number, cells, done)
-        self._branch_to_next(self._close_rows(ir.IRBuilder(done), cells, heads), region, after)
+        loops = self._open_rows(b)
+        if not self._build_proven_rows(b, loops) and not self._interchanged(b, loops):
+            self._threads(b, loops)
+        self._branch_to_next(self._close_rows(loops), region, after)
 
-    def _build_proven_rows(self, b: ir.IRBuilder, number: Cell, cells: dict[str, Cell], done: ir.Block) -> bool:
+    def _build_proven_rows(self, b: ir.IRBuilder, loops: _RowLoops) -> bool:
         """Build the row twice, where it can be proven to need no checks: without checks, and with them."""
         if not self.unit.schedule.proven_rows or self._group:
             return False
@@ -222,18 +242,18 @@ class Lockstep(BlockSchedule):
             watch = WatchedRow(self.body.emitter, rows, self._settled_variables())
             if not watch.analyze():
                 return False
-        tid = {name: cell.get(b) for name, cell in cells.items()}
+        tid = loops.coordinates(b)
         proven = rows.prove(b, lambda inner, x: self.body.start_thread(inner, tid | {"tid_x": x}, None))
         proven_row, checked_row = (self.llvm.append_basic_block(name) for name in ("proven_row", "checked_row"))
         if watch is None:
             b.cbranch(proven.holds, proven_row, checked_row)
         else:
             within = self.llvm.append_basic_block("row_within_bounds")
-            first = self._first_of_row(b, tid) if self.unit.schedule.last_first else number.get(b)
+            first = self._first_of_row(b, tid) if self.unit.schedule.last_first else loops.number.get(b)
             b.cbranch(proven.holds, within, checked_row)
             watch.build(ir.IRBuilder(within), first, proven_row, checked_row)
-        self._threads(ir.IRBuilder(proven_row), number, cells, done, proven)
-        self._threads(ir.IRBuilder(checked_row), number, cells, done)
+        self._threads(ir.IRBuilder(proven_row), loops, proven)
+        self._threads(ir.IRBuilder(checked_row), loops)
         return True
 
     def _find_initialized(self, b: ir.IRBuilder, region: _Region) -> bool:
@@ -282,7 +302,7 @@ class Lockstep(BlockSchedule):
         elif region.kind == WARP:
             b.call(synchronization.warp_barriers(self.unit.module), (self.view.machine, self._count))
 
-    def _interchanged(self, b: ir.IRBuilder, number: Cell, cells: dict[str, Cell], done: ir.Block) -> bool:
+    def _interchanged(self, b: ir.IRBuilder, loops: _RowLoops) -> bool:
         """Build the row with its loops interchanged with the loop over its threads, where that is legal."""
         schedule, start = self.unit.schedule, self._current.index
         if not schedule.proven_rows or schedule.last_first or self._group:
@@ -299,8 +319,8 @@ class Lockstep(BlockSchedule):
             if allowed is None:
                 return False
         self.uses_context = True
-        first = number.get(b)
-        tid = {name: cell.get(b) for name, cell in cells.items()}
+        first = loops.number.get(b)
+        tid = loops.coordinates(b)
         varying = self._varying if self._waits else frozenset(self.body.emitter.flow.types)
 
         def begin(b: ir.IRBuilder, index: ir.Value, end: ir.Block) -> None:
@@ -312,12 +332,12 @@ class Lockstep(BlockSchedule):
         self._interchange.build(b, first, tid, begin, end, allowed)
         self._interchange = None
         closing = ir.IRBuilder(end)
-        number.set(closing.add(first, dimension(self.view, "block_x")), closing)
-        closing.branch(done)
+        loops.number.set(closing.add(first, dimension(self.view, "block_x")), closing)
+        closing.branch(loops.done)
         return True
 
-    def _open_rows(self, b: ir.IRBuilder) -> tuple[Cell, dict[str, Cell], dict[str, ir.Block]]:
-        """Open loops over z and y; return the next thread's number, y and z, and the heads of the loops."""
+    def _open_rows(self, b: ir.IRBuilder) -> _RowLoops:
+        """Open the loops over z and y."""
         number = Cell(b, i32(0))
         number.set(i32(0))
         cells = {name: Cell(b, i32(0)) for name in ("tid_z", "tid_y")}
@@ -327,33 +347,33 @@ class Lockstep(BlockSchedule):
             heads[name] = self.llvm.append_basic_block(name)
             b.branch(heads[name])
             b.position_at_end(heads[name])
-        return number, cells, heads
+        return _RowLoops(number, cells, heads, self.llvm.append_basic_block("row_done"))
 
-    def _close_rows(self, b: ir.IRBuilder, cells: dict[str, Cell], heads: dict[str, ir.Block]) -> ir.IRBuilder:
+    def _close_rows(self, loops: _RowLoops) -> ir.IRBuilder:
+        """Close the loops over y and z; return where code goes on behind them."""
+        b = ir.IRBuilder(loops.done)
         for name, end in (("tid_y", "block_y"), ("tid_z", "block_z")):
             done = self.llvm.append_basic_block(f"{name}_done")
-            value = cells[name].get(b)
+            value = loops.cells[name].get(b)
             following = b.add(value, self.forward)
-            cells[name].set(following, b)
+            loops.cells[name].set(following, b)
             if self.unit.schedule.last_first:
                 more = b.icmp_unsigned("!=", value, i32(0))
             else:
                 more = b.icmp_unsigned("<", following, dimension(self.view, end))
-            b.cbranch(more, heads[name], done)
+            b.cbranch(more, loops.heads[name], done)
             b.position_at_end(done)
         return b
 
-    def _threads(
-        self, b: ir.IRBuilder, number: Cell, cells: dict[str, Cell], done: ir.Block, row: ProvenRow | None = None
-    ) -> None:
+    def _threads(self, b: ir.IRBuilder, loops: _RowLoops, row: ProvenRow | None = None) -> None:
         """Build the loop over a row's threads, with the facts that are proven for them."""
         emitter, body = self.body.emitter, self.body
-        tid = {name: cell.get(b) for name, cell in cells.items()}
+        tid = loops.coordinates(b)
         is_permuted = self.unit.schedule.last_first or bool(self._group)
         if self._group > self.unit.schedule.warp_width:
             rows = self._group // self.unit.schedule.warp_width
             tid["tid_y"] = self.in_groups(b, tid["tid_y"], dimension(self.view, "block_y"), rows)
-        first = self._first_of_row(b, tid) if is_permuted else number.get(b)
+        first = self._first_of_row(b, tid) if is_permuted else loops.number.get(b)
         x = Cell(b, i64(0))
         x.set(i64(0))
         idle = self._idle_edges(row)
@@ -381,12 +401,12 @@ class Lockstep(BlockSchedule):
         emitter.detours = {}
         b = ir.IRBuilder(self._end)
         if idle:
-            self._skip_idle(b, number, x, before, done)
+            self._skip_idle(b, loops, x, before)
         following = b.add(step, i64(1), flags=("nuw", "nsw"))
         x.set(following, b)
         if not is_permuted:
-            number.set(b.add(self.index, i32(1), flags=("nuw", "nsw")), b)
-        b.cbranch(b.icmp_unsigned("<", following, width), head, done)
+            loops.number.set(b.add(self.index, i32(1), flags=("nuw", "nsw")), b)
+        b.cbranch(b.icmp_unsigned("<", following, width), head, loops.done)
 
     def _permuted_threads(self, b: ir.IRBuilder, done: ir.Block) -> None:
         """Build the loop over the block's threads in the order of the launch's table."""
@@ -420,7 +440,7 @@ class Lockstep(BlockSchedule):
         b.branch(target)
         return block
 
-    def _skip_idle(self, b: ir.IRBuilder, number: Cell, x: Cell, before: ir.Value, done: ir.Block) -> None:
+    def _skip_idle(self, b: ir.IRBuilder, loops: _RowLoops, x: Cell, before: ir.Value) -> None:
         """Leave the loop over a row's threads once the others are idle; they count what the last one has counted."""
         emitter = self.body.emitter
         idle = self.llvm.append_basic_block("rest_is_idle")
@@ -430,8 +450,8 @@ class Lockstep(BlockSchedule):
         width = b.zext(dimension(self.view, "block_x"), I64)
         left = b.sub(b.sub(width, x.get(b)), i64(1))
         emitter.add_count(b, b.mul(left, b.sub(emitter.counted(b), before)))
-        number.set(b.add(b.add(self.index, i32(1)), b.trunc(left, I32)), b)
-        b.branch(done)
+        loops.number.set(b.add(b.add(self.index, i32(1)), b.trunc(left, I32)), b)
+        b.branch(loops.done)
         b.position_at_end(busy)
 
     def _first_of_row(self, b: ir.IRBuilder, tid: dict[str, ir.Value]) -> ir.Value:

@@ -116,7 +116,22 @@ class RowValues(NamedTuple):
 
 @dataclass(slots=True)
 class Rows:
-    """The conditions under which the rows of one region need no checks; see `plan`."""
+    """The conditions under which the rows of one region need no checks; see `plan`.
+
+    Attributes:
+        emitter: the kernel's.
+        rematerializer: computes values for a thread of a row.
+        strides: of the region's values.
+        definitions: register → the instruction that `rematerializer` computes it by.
+        accesses: those with a stride; each must be inside its region in the first and in the last thread.
+        branches: guarded branch → whether all threads of a proven row take it.
+        leaves: predicate → the comparison that sets it; it must hold in both threads, or in neither.
+        guards: predicates, and whether they must hold.
+        widened: 32-bit registers that must not wrap within a row, and whether they are signed.
+        ordered: the same for 64-bit registers that are compared.
+        first_values: the values of the first thread of the row that `prove` has looked at.
+        touched: statements that access memory, with whether each thread of a proven row executes them.
+    """
 
     emitter: Services
     rematerializer: ThreadValues
@@ -130,7 +145,6 @@ class Rows:
     ordered: set[tuple[str, bool]] = field(default_factory=set)
     first_values: RowValues = field(default_factory=lambda: RowValues({}, {}, {}))
     touched: list[tuple[int, bool]] = field(default_factory=list)
-    """Statements that access memory, with whether each thread of a proven row executes them."""
 
     # --- looking at the code ------------------------------------------------------------------------------------------
 
@@ -267,9 +281,10 @@ class Rows:
         length = dimension(emitter.view, "block_x")
         last = b.sub(length, i32(1))
         become(b, i32(0))
-        self.first_values = first_values = self._values()
+        first_values = self._values()
         become(b, last)
         last_values = self._values()
+        self.first_values = first_values
         span = b.zext(last, I64)
         holds = [b.icmp_unsigned(">=", length, i32(SHORTEST_ROW))]
         for name, signed in sorted(self.widened):
