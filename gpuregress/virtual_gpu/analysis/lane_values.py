@@ -235,8 +235,10 @@ class LaneValues:
         lane = np.arange(LANES)
         if register == "laneid":
             return constant(lane)
+        if register == WIDTH.name and self._width in (0, LANES):
+            return of_atom(WIDTH)
         if register == WIDTH.name:
-            return of_atom(WIDTH) if self._width in (0, LANES) else constant(self._width)
+            return constant(self._width)
         if not register.startswith("tid."):
             least = 1 if register.startswith("n") else 0
             return of_atom(Atom(register, least))
@@ -282,15 +284,17 @@ class LaneValues:
         if item.operator == "widen":
             return sources[0]
         if item.operator in ("+", "-"):
-            total = plus(sources[0], sources[1], 1 if item.operator == "+" else -1)
+            sign = 1 if item.operator == "+" else -1
+            total = plus(sources[0], sources[1], sign)
             return total if len(total) <= _MOST_MONOMIALS else None
         if item.operator == "*":
             return times(sources[0], sources[1])
         if item.operator == "<<":
             factor = _power_of_two(sources[1])
             return None if factor is None else times(sources[0], factor)
-        rule = _RULES.get(item.operator)
-        return None if rule is None or len(sources) != 2 else rule(sources[0], sources[1])
+        if item.operator not in _RULES or len(sources) != 2:
+            return None
+        return _RULES[item.operator](sources[0], sources[1])
 
     # --- values that all lanes share ----------------------------------------------------------------------------------
 
@@ -364,7 +368,9 @@ def _number(value: LaneValue) -> int | None:
 def _power_of_two(exponent: LaneValue) -> LaneValue | None:
     """2 to the power of a number that is known, and below the bits of `_LARGEST`."""
     amount = _number(exponent)
-    return constant(1 << amount) if amount is not None and 0 <= amount < _LARGEST.bit_length() - 1 else None
+    if amount is None or not 0 <= amount < _LARGEST.bit_length() - 1:
+        return None
+    return constant(1 << amount)
 
 
 def _split(value: LaneValue) -> tuple[LaneValue, Lanes]:
@@ -388,7 +394,9 @@ def _over(symbolic: LaneValue, divisor: int) -> LaneValue:
 def _bits(value: LaneValue, combine: Callable[[Lanes], Lanes], width: int) -> LaneValue | None:
     """The value with its low bits combined with something below 2^width."""
     symbolic, lanes = _split(value)
-    return plus(symbolic, constant(combine(lanes))) if _is_multiple(symbolic, 1 << width) else None
+    if not _is_multiple(symbolic, 1 << width):
+        return None
+    return plus(symbolic, constant(combine(lanes)))
 
 
 def _and(left: LaneValue, right: LaneValue) -> LaneValue | None:
@@ -404,7 +412,9 @@ def _and(left: LaneValue, right: LaneValue) -> LaneValue | None:
         return constant(lanes & mask)
     low = mask & -mask
     if (mask < 0 or mask >> 31 == 1) and _is_multiple(symbolic, low):
-        return plus(symbolic, constant(lanes & -low)) if mask in (-low, (1 << 32) - low) else None
+        if mask not in (-low, (1 << 32) - low):
+            return None
+        return plus(symbolic, constant(lanes & -low))
     return _of_numbers(left, right, np.bitwise_and)
 
 

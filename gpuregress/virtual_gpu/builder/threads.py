@@ -226,7 +226,8 @@ def linear_thread(builder: ir.IRBuilder, view: MachineView, thread: Thread) -> i
     """The thread's number in its block: x + y·Dx + z·Dx·Dy."""
     if thread.numbers is not None:
         return thread.numbers.linear
-    x, y, z = (thread.coordinate(builder, name) for name in ("tid_x", "tid_y", "tid_z"))
+    x, y = thread.coordinate(builder, "tid_x"), thread.coordinate(builder, "tid_y")
+    z = thread.coordinate(builder, "tid_z")
     rows = builder.add(y, builder.mul(z, dimension(view, "block_y")))
     return builder.add(x, builder.mul(rows, dimension(view, "block_x")))
 

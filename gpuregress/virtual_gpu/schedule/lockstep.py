@@ -244,7 +244,8 @@ class Lockstep(BlockSchedule):
                 return False
         tid = loops.coordinates(b)
         proven = rows.prove(b, lambda inner, x: self.body.start_thread(inner, tid | {"tid_x": x}, None))
-        proven_row, checked_row = (self.llvm.append_basic_block(name) for name in ("proven_row", "checked_row"))
+        proven_row = self.llvm.append_basic_block("proven_row")
+        checked_row = self.llvm.append_basic_block("checked_row")
         if watch is None:
             b.cbranch(proven.holds, proven_row, checked_row)
         else:
@@ -379,7 +380,8 @@ class Lockstep(BlockSchedule):
         idle = self._idle_edges(row)
         if idle:
             self._idle = Cell(b, ir.Constant(I1, 0))
-        head, self._end = (self.llvm.append_basic_block(name) for name in ("thread", "next_thread"))
+        head = self.llvm.append_basic_block("thread")
+        self._end = self.llvm.append_basic_block("next_thread")
         b.branch(head)
         b.position_at_end(head)
         wide = step = x.get()
@@ -412,7 +414,8 @@ class Lockstep(BlockSchedule):
         """Build the loop over the block's threads in the order of the launch's table."""
         position = Cell(b, i32(0))
         position.set(i32(0), b)
-        head, self._end = (self.llvm.append_basic_block(name) for name in ("thread", "next_thread"))
+        head = self.llvm.append_basic_block("thread")
+        self._end = self.llvm.append_basic_block("next_thread")
         b.branch(head)
         b.position_at_end(head)
         here = position.get(b)
@@ -455,7 +458,7 @@ class Lockstep(BlockSchedule):
         b.position_at_end(busy)
 
     def _first_of_row(self, b: ir.IRBuilder, tid: dict[str, ir.Value]) -> ir.Value:
-        x, y = (dimension(self.view, name) for name in ("block_x", "block_y"))
+        x, y = dimension(self.view, "block_x"), dimension(self.view, "block_y")
         return b.mul(x, b.add(tid["tid_y"], b.mul(tid["tid_z"], y)))
 
     def _lower_thread(self, b: ir.IRBuilder) -> None:
@@ -576,5 +579,5 @@ class Lockstep(BlockSchedule):
             b.call(ballots(self.unit.module), (context, self._count))
         elif exchange is Exchange.VALUES:
             copy = self.unit.intrinsic("llvm.memcpy.p0.p0.i64", ir.VoidType(), (POINTER, POINTER, I64, I1))
-            posts, snaps = (row(b, context, name, i32(0)) for name in ("post", "snap"))
+            posts, snaps = row(b, context, "post", i32(0)), row(b, context, "snap", i32(0))
             b.call(copy, (snaps, posts, b.shl(b.zext(self._count, I64), i64(3)), ir.Constant(I1, 0)))

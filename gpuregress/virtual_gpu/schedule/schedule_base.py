@@ -115,7 +115,7 @@ class BlockSchedule(Exits, ABC):
 
     def coordinates(self, b: ir.IRBuilder, index: ir.Value) -> dict[str, ir.Value]:
         """Return the coordinates of a thread whose number does not follow the one before."""
-        x, y = (dimension(self.view, f"block_{axis}") for axis in "xy")
+        x, y = dimension(self.view, "block_x"), dimension(self.view, "block_y")
         row_ = b.udiv(index, x)
         return {"tid_x": b.urem(index, x), "tid_y": b.urem(row_, y), "tid_z": b.udiv(row_, y)}
 
@@ -125,5 +125,5 @@ class BlockSchedule(Exits, ABC):
 
     def thread_count(self) -> ir.Value:
         """Return the number of threads of a block, computed in the first block of the function."""
-        x, y, z = (dimension(self.view, name) for name in ("block_x", "block_y", "block_z"))
-        return self.view.entry.mul(x, self.view.entry.mul(y, z))
+        x, y = dimension(self.view, "block_x"), dimension(self.view, "block_y")
+        return self.view.entry.mul(x, self.view.entry.mul(y, dimension(self.view, "block_z")))
