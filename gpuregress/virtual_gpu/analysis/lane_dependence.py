@@ -138,7 +138,12 @@ class Slices:
 
     def _memory_effects(self, name: str) -> set[MemoryEffect]:
         """The effects of a register's slice on memory that is no parameter and no constant."""
-        return {info(item).memory for item in self._slice(name) if space_of(item) not in ("param", "const")}
+        memory_effects: set[MemoryEffect] = set()
+        for item in self._slice(name):
+            effect = info(item).memory
+            if effect is not MemoryEffect.NONE and space_of(item) not in ("param", "const"):
+                memory_effects.add(effect)
+        return memory_effects
 
     def is_same(self, operand: Operand) -> bool:
         """Whether a value is certainly the same in all lanes: a constant, or a parameter."""

@@ -469,6 +469,8 @@ class OverlapTest:
 
     def _are_split_partners(self, first: LaneSite, second: LaneSite) -> bool:
         """Whether two accesses reach elements `i` and `i ^ mask`, of which a condition lets one lane have both."""
+        if not self._lanes.partners:
+            return False
         first_part, second_part = varying_part(first.value), varying_part(second.value)
         if first_part == second_part and first_part is not None and first_part[0].name in self._lanes.partners:
             return is_zero(first.value, second.value)
