@@ -231,7 +231,9 @@ def cuda_folders() -> tuple[Path, ...]:
 
 
 _DRIVER_FUNCTION = re.compile(r"^[ \t]*(?:__CUDA_DEPRECATED\s+)?CUresult\s+CUDAAPI\s+\w+\s*\([^;]*;", re.MULTILINE)
-_DRIVER_NAME = re.compile(r"\bCU(?!tensorMap\b|deviceptr\b|texObject\b|surfObject\b|DA_VERSION\b)\w|\bcudaTypedefs\.h\b")
+_DRIVER_NAME = re.compile(
+    r"\bCU(?!tensorMap\b|deviceptr\b|texObject\b|surfObject\b|DA_VERSION\b)\w|\bcudaTypedefs\.h\b"
+)
 
 
 def virtual_headers(folders: Iterable[Path], texts: Iterable[str] = ()) -> dict[str, str]:

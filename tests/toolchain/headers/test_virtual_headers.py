@@ -67,8 +67,7 @@ def test_gnus_keywords_and_the_systems_types_are_known_without_an_include(write:
     "text",
     [
         "#include <cudaTypedefs.h>\nPFN_cuTensorMapEncodeTiled_v12000 encode();\n__global__ void k(int* x) { *x = 1; }",
-        "#include <cuda.h>\ntemplate <class T> struct Type { static const CUtensorMapDataType value ="
-        " CU_TENSOR_MAP_DATA_TYPE_FLOAT32; };\n__global__ void k(int* x) { *x = Type<int>::value; }",
+        "#include <cuda.h>\n__global__ void k(CUtensorMapDataType* x) { *x = CU_TENSOR_MAP_DATA_TYPE_FLOAT32; }",
         "#include <cuda.h>\nstatic CUmodule module;\nCUresult last;\n__global__ void k(int* x) { *x = 1; }",
     ],
 )
