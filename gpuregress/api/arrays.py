@@ -94,14 +94,14 @@ def export(array: Any) -> ExportedArray:
     shape = tuple(tensor.shape[axis] for axis in range(tensor.ndim))
     strides = tuple(tensor.strides[axis] for axis in range(tensor.ndim)) if tensor.strides else dense_strides(shape)
     return ExportedArray(
-        (tensor.data or 0) + tensor.byte_offset,
-        tensor.device_type in (CUDA, CUDA_MANAGED),  # the driver's copy waits for the work on managed memory, too
-        _dtype(tensor),
-        tensor.bits * tensor.lanes // 8,
-        shape,
-        strides,
-        bool(flags & _READ_ONLY),
-        capsule,
+        address=(tensor.data or 0) + tensor.byte_offset,
+        is_on_gpu=tensor.device_type in (CUDA, CUDA_MANAGED),  # the driver's copy waits for the work on managed memory
+        dtype=_dtype(tensor),
+        itemsize=tensor.bits * tensor.lanes // 8,
+        shape=shape,
+        strides=strides,
+        is_read_only=bool(flags & _READ_ONLY),
+        owner=capsule,
     )
 
 
@@ -330,15 +330,15 @@ def view(value: Any) -> ArrayBytes:
         raise ValueError(f"{type(value).__name__} exports no memory: {error}") from None
     layout = _layout(exported.shape, exported.strides)
     return ArrayBytes(
-        exported.address,
-        math.prod(exported.shape) * exported.itemsize,
-        exported.itemsize,
-        exported.shape,
-        _known(exported.dtype),
-        exported.is_read_only,
-        exported.is_on_gpu,
-        layout == "F",
-        (exported.owner, value),
+        address=exported.address,
+        size=math.prod(exported.shape) * exported.itemsize,
+        itemsize=exported.itemsize,
+        shape=exported.shape,
+        dtype=_known(exported.dtype),
+        is_read_only=exported.is_read_only,
+        is_on_gpu=exported.is_on_gpu,
+        is_fortran=layout == "F",
+        owner=(exported.owner, value),
     )
 
 
@@ -417,7 +417,16 @@ def _of_numpy(array: npt.NDArray[Any], owner: Any) -> ArrayBytes:
     dtype = "" if array.dtype.names else _known(array.dtype.name)
     address = int(array.__array_interface__["data"][0])
     read_only = not array.flags.writeable
-    return ArrayBytes(address, array.nbytes, array.itemsize, array.shape, dtype, read_only, False, layout == "F", owner)
+    return ArrayBytes(
+        address=address,
+        size=array.nbytes,
+        itemsize=array.itemsize,
+        shape=array.shape,
+        dtype=dtype,
+        is_read_only=read_only,
+        is_fortran=layout == "F",
+        owner=owner,
+    )
 
 
 def _of_interface(owner: Any, interface: dict[str, Any]) -> ArrayBytes:
@@ -429,7 +438,17 @@ def _of_interface(owner: Any, interface: dict[str, Any]) -> ArrayBytes:
     layout = _layout(shape, steps)
     name = "" if interface.get("descr", [("", "")])[0][0] else _known(dtype.name)
     size = math.prod(shape) * dtype.itemsize
-    return ArrayBytes(int(address or 0), size, dtype.itemsize, shape, name, bool(read_only), True, layout == "F", owner)
+    return ArrayBytes(
+        address=int(address or 0),
+        size=size,
+        itemsize=dtype.itemsize,
+        shape=shape,
+        dtype=name,
+        is_read_only=bool(read_only),
+        is_on_gpu=True,
+        is_fortran=layout == "F",
+        owner=owner,
+    )
 
 
 def _layout(shape: tuple[int, ...], steps: tuple[int, ...]) -> str:

@@ -109,11 +109,19 @@ class CallContents:
     def laid_out(self) -> tuple[tuple[Contents, ...], int]:
         """Return the contents of the shared memory, and its bytes."""
         offsets, size = direct_messages.laid_out([entry.array.size for entry in self._entries])
-        contents = tuple(
-            Contents(entry.name, offset, entry.array.size, max(1, entry.array.itemsize), entry.is_output, entry.symbol)
-            for entry, offset in zip(self._entries, offsets, strict=True)
-        )
-        return contents, size
+        contents = []
+        for entry, offset in zip(self._entries, offsets, strict=True):
+            contents.append(
+                Contents(
+                    name=entry.name,
+                    offset=offset,
+                    size=entry.array.size,
+                    itemsize=max(1, entry.array.itemsize),
+                    is_output=entry.is_output,
+                    symbol=entry.symbol,
+                )
+            )
+        return tuple(contents), size
 
     def fill(self, memory: Bytes) -> None:
         """Write the arrays into the shared memory."""
@@ -221,13 +229,13 @@ class Kernel:
         path = kernel_source.path_of(source)
         folders = signature.items("include", include, (str, os.PathLike))
         self._source = Source(
-            str(path),
-            signature.items("options", options, str),
-            tuple(str(Path(folder).absolute()) for folder in folders),
-            kernel_source.macros(signature.mapping("defines", defines)),
-            contract,
-            arch or self._device.arch or SM_90.name,
-            (name,),
+            path=str(path),
+            options=signature.items("options", options, str),
+            include=tuple(str(Path(folder).absolute()) for folder in folders),
+            defines=kernel_source.macros(signature.mapping("defines", defines)),
+            contract=contract,
+            arch=arch or self._device.arch or SM_90.name,
+            kernels=(name,),
         )
         self._programs: dict[tuple[tuple[str, ...], Dim3 | None], Program] = {}
         entry = self._program((), None).entries[name]
@@ -299,7 +307,16 @@ class Kernel:
         limit = self.timeout if timeout is None else signature.seconds("timeout", timeout)
         laid_out, size = contents.laid_out()
         program = self._program(symbols, clusters)
-        call = LaunchCall(program, self.name, shape, encoded, laid_out, size, bytes_of_heap, clusters)
+        call = LaunchCall(
+            program=program,
+            kernel=self.name,
+            shape=shape,
+            arguments=encoded,
+            contents=laid_out,
+            memory=size,
+            heap=bytes_of_heap,
+            cluster=clusters,
+        )
         with compiler_messages.naming_ptx_file(Path(self._source.path)):
             return process_of(self._device).call(call, contents.fill, contents.take, limit)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import operator
 from collections.abc import Iterable, Mapping, Sequence
@@ -91,11 +92,13 @@ def items(what: str, given: Any, kinds: type | tuple[type, ...]) -> tuple[Any, .
     """
     if isinstance(given, kinds):
         return (given,)
-    listed = tuple(given) if isinstance(given, Iterable) and not isinstance(given, str | bytes) else (given,)
-    for one in listed:
-        if not isinstance(one, kinds):
+    values = (given,)
+    if isinstance(given, Iterable) and not isinstance(given, str | bytes):
+        values = tuple(given)
+    for value in values:
+        if not isinstance(value, kinds):
             raise TypeError(f"{what} is {given!r}: expected text, or a list of it")
-    return listed
+    return values
 
 
 def mapping(what: str, given: Any) -> dict[str, Any]:
@@ -126,9 +129,11 @@ def extents(what: str, given: Any) -> Dim3:
         TypeError: it is no whole number.
         ValueError: it has more than three axes, or an extent below 1.
     """
-    listed = tuple(given) if isinstance(given, Sequence | np.ndarray) and np.ndim(given) == 1 else (given,)
+    extents_given = (given,)
+    if isinstance(given, Sequence | np.ndarray) and np.ndim(given) == 1:
+        extents_given = tuple(given)
     try:
-        numbers = tuple(operator.index(number) for number in listed)
+        numbers = tuple(operator.index(number) for number in extents_given)
     except TypeError:
         raise TypeError(f"{what} is {given!r}: expected one to three whole numbers") from None
     if not 1 <= len(numbers) <= 3 or min(numbers) < 1:
@@ -207,30 +212,38 @@ def of(entry: Entry, kernel: str, text: str, defines: Mapping[str, str] | None =
         defines: macros of the compilation.
     """
     declared = cxx_declarations.find(cxx_declarations.declarations(text), kernel, len(entry.parameters))
-    written = _written(kernel, declared) if declared else []
-    pointees = cxx_aliases.pointees(kernel, declared, cxx_aliases.aliases([text], defines or {})) if declared else ()
+    if declared is None:
+        unknown = [KernelParameter(position, compiled) for position, compiled in enumerate(entry.parameters)]
+        return Signature(kernel, tuple(unknown))
+    written = _written(kernel, declared)
+    pointees = cxx_aliases.pointees(kernel, declared, cxx_aliases.aliases([text], defines or {}))
     parameters = []
     for position, compiled in enumerate(entry.parameters):
         type_ = written[position] if written else ""
-        pointee = type_.rstrip().removesuffix("*") if compiled.kind == "pointer" else type_
-        known = dtype_of_type(pointee.replace("const", " ")) if type_ and "*" not in pointee else None
-        if known is None and pointees and compiled.kind == "pointer":
-            known = pointees[position]
-        parameters.append(KernelParameter(position, compiled, type_, known or ""))
+        pointee = type_
+        if compiled.kind == "pointer":
+            pointee = type_.rstrip().removesuffix("*")
+        dtype = None
+        if type_ and "*" not in pointee:
+            dtype = dtype_of_type(pointee.replace("const", " "))
+        if dtype is None and pointees and compiled.kind == "pointer":
+            dtype = pointees[position]
+        parameters.append(KernelParameter(position, compiled, type_, dtype or ""))
     return Signature(kernel, tuple(parameters))
 
 
 def _written(kernel: str, declared: Declaration) -> list[str]:
     """The C++ types of a kernel's parameters."""
-    given = cxx_declarations.template_arguments(kernel)
-    names = [words.split()[-1] if words.split() else "" for words in declared.template]
-    meant = dict(zip(names, given, strict=False))
-    return [_substituted(parameter.type, meant) for parameter in declared.parameters]
+    arguments: dict[str, str] = {}
+    for words, argument in zip(declared.template, cxx_declarations.template_arguments(kernel), strict=False):
+        name = "".join(words.split()[-1:])
+        arguments[name] = argument
+    return [_substitute(parameter.type, arguments) for parameter in declared.parameters]
 
 
-def _substituted(type_: str, meant: dict[str, str]) -> str:
+def _substitute(type_: str, arguments: Mapping[str, str]) -> str:
     words = [match[0] for match in cxx_declarations.WORD.finditer(type_)]
-    return cxx_declarations.spelled([meant.get(word, word) for word in words])
+    return cxx_declarations.spelled([arguments.get(word, word) for word in words])
 
 
 def check_array(parameter: KernelParameter, array: ArrayBytes, kernel: str) -> None:
@@ -258,7 +271,9 @@ def check_variable(symbol: str, array: ArrayBytes, kernel: str, text: str, defin
         TypeError: its elements are of another type.
     """
     written = cxx_declarations.variable_types(text).get(symbol.rpartition("::")[2], "")
-    dtype = cxx_aliases.dtype_of(written, cxx_aliases.aliases([text], defines)) if written else None
+    dtype = None
+    if written:
+        dtype = cxx_aliases.dtype_of(written, cxx_aliases.aliases([text], defines))
     _check_elements(f"{kernel}: the variable {symbol} is {written}", dtype or "", array)
 
 
@@ -279,8 +294,12 @@ def _check_elements(what: str, dtype: str, array: ArrayBytes) -> None:
 
 def _fits(wanted: dtypes.ElementType, given: dtypes.ElementType) -> bool:
     """Whether elements mean the same where others are wanted; bfloat16 has no name in numpy, and may be uint16."""
-    pairs = [(one.scalar, other.scalar) for one in wanted.parts for other in given.parts]
-    return all(one.holds(other) or (one.kind, other.name) == ("bfloat", "uint16") for one, other in pairs)
+    for part, other_part in itertools.product(wanted.parts, given.parts):
+        scalar, other = part.scalar, other_part.scalar
+        is_bfloat = scalar.kind == "bfloat" and other.name == "uint16"
+        if not is_bfloat and not scalar.holds(other):
+            return False
+    return True
 
 
 def scalar(parameter: KernelParameter, value: Any, kernel: str) -> Argument:
@@ -330,25 +349,34 @@ def _raw(value: Any) -> bytes | None:
     """The bytes of a value that is no number of the language."""
     if isinstance(value, bytes | bytearray | memoryview):
         return bytes(value)
-    return bytes(value.tobytes()) if isinstance(value, np.generic | np.ndarray) else None
+    if isinstance(value, np.generic | np.ndarray):
+        return bytes(value.tobytes())
+    return None
 
 
 def _number(parameter: KernelParameter, value: Any, kernel: str) -> bytes:
     size = parameter.compiled.size
-    named = dtypes.parse(parameter.dtype).parts if parameter.dtype else ()
-    known = named[0].scalar if len(named) == 1 and not named[0].name else None
-    if len(named) > 1 and known is None:
+    parts = dtypes.parse(parameter.dtype).parts if parameter.dtype else ()
+    if len(parts) > 1:
         raise TypeError(f"{kernel}: {parameter.name} is {parameter.type}: pass a numpy structure of {size} bytes")
-    is_float = known.is_float if known is not None else parameter.compiled.kind == "float"
+    known = None
+    if parts and not parts[0].name:
+        known = parts[0].scalar
+    is_float = parameter.compiled.kind == "float" if known is None else known.is_float
     if is_float:
         return _float(parameter, value, known, kernel)
+    if isinstance(value, np.bool_):
+        value = bool(value)  # numpy's has no __index__
     try:
-        whole = operator.index(value) if not isinstance(value, np.bool_) else int(value)
+        whole = operator.index(value)
     except TypeError:
         if parameter.compiled.kind == "word" and isinstance(value, float) and size == 8:
             raise TypeError(f"{kernel}: {parameter.name} may be a number of any type: pass numpy.float64(…)") from None
         raise TypeError(f"{kernel}: {parameter.name} is {_shown(parameter)}, and {value!r} was given") from None
-    low, high = known.bounds if known is not None else (-(1 << (8 * size - 1)), (1 << (8 * size)) - 1)
+    if known is not None:
+        low, high = known.bounds
+    else:
+        low, high = -(1 << (8 * size - 1)), (1 << (8 * size)) - 1
     if not low <= whole <= high:
         raise OverflowError(f"{kernel}: {parameter.name} is {_shown(parameter)}, which cannot hold {whole}")
     return (whole & ((1 << (8 * size)) - 1)).to_bytes(size, "little")

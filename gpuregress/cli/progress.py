@@ -9,10 +9,6 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager, nullco
 from pathlib import Path
 from typing import Self
 
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-from rich.text import Text
-
 from gpuregress.cli import console
 from gpuregress.foundation.escapes import entry, one_line
 from gpuregress.foundation.records import RunSummary
@@ -53,6 +49,10 @@ class BarProgress:
     """
 
     def __init__(self, verbosity: int, *, to_stderr: bool) -> None:
+        # rich loads in 25 ms, and on a terminal alone it shows something.
+        from rich.console import Console  # noqa: PLC0415
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn  # noqa: PLC0415
+
         self._verbosity = verbosity
         self._progress = Progress(
             BarColumn(),
@@ -80,6 +80,8 @@ class BarProgress:
             return
         line = _line(event, self._verbosity)
         if line is not None:
+            from rich.text import Text  # noqa: PLC0415 - see __init__
+
             self._progress.console.print(Text(entry(line), style=_colour(event) or ""))
 
     def _move(self, event: Event) -> None:

@@ -46,6 +46,7 @@ def _head(summary: RunSummary) -> dict[str, Any]:
         "notes": [*terminal.missing_lines(summary), *summary.notes, *summary.remarks],
         "missing": to_json(summary.missing),
         "parameter_spaces": to_json(summary.spaces),
+        **summary.options,
         **({"changes": to_json(summary.changes)} if summary.changes is not None else {}),
         **({"false_alarms": to_json(summary.false_alarms)} if summary.false_alarms is not None else {}),
     }

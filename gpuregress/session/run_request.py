@@ -1,13 +1,10 @@
-"""Request of a run: what the user asks for.
-
-Nothing heavy is loaded here, so that a worker can start before the rest of gpuregress does.
-"""
+"""Request of a run: what the user asks for."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from msgspec import field
 
@@ -75,6 +72,9 @@ class RunRequest(Record):
         block_order: `reversed` or `random:SEED` on the CPU device; "" for the usual one.
     """
 
+    REPORTED: ClassVar[tuple[str, ...]] = ()
+    """Fields that `results.json` holds where they are given: a label, a ticket."""
+
     selectors: Sequence[str] = ()
     planned: Plan | None = None
     name_glob: str | None = None
@@ -105,6 +105,12 @@ class RunRequest(Record):
     resumes: Path | None = None
     cluster: str | None = ""
     others_go_on: bool = False
+
+    @property
+    def reported(self) -> dict[str, Any]:
+        """The fields of `REPORTED` that are given."""
+        values = {name: getattr(self, name) for name in self.REPORTED}
+        return {name: value for name, value in values.items() if value}
 
     @property
     def keeps_going(self) -> bool:

@@ -6,9 +6,9 @@ import contextlib
 import os
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from gpuregress.execution.cluster.pool import ClusterPool, PoolOptions
-from gpuregress.execution.workers.pool import WorkerPool
+from gpuregress.execution.workers.pool import CasePool, WorkerPool
 from gpuregress.foundation import storage
 from gpuregress.foundation.interrupts import StopSignal
 from gpuregress.foundation.records import RunSummary
@@ -20,6 +20,9 @@ from gpuregress.session.run_context import RunContext
 from gpuregress.session.run_request import Machinery, RunRequest
 from gpuregress.store.project import Project
 from gpuregress.virtual_gpu.parallel import block_order
+
+if TYPE_CHECKING:
+    from gpuregress.execution.cluster.pool import ClusterPool
 
 MACHINERY = Machinery()
 """A test puts another one here."""
@@ -63,10 +66,11 @@ def run(
         if stop is None:
             stop = held.enter_context(StopSignal())
         scratch = held.enter_context(storage.scratch())
-        pool: ClusterPool | WorkerPool
+        pool: CasePool
         if address:
-            pool = held.enter_context(_cluster_pool(address, project, request, scratch, stop))
-            devices = device_slots.of_cluster(pool.devices, pool.labels)
+            cluster = held.enter_context(_cluster_pool(address, project, request, scratch, stop))
+            devices = device_slots.of_cluster(cluster.devices, cluster.labels)
+            pool = cluster
         else:
             devices = device_slots.select(request.device, request.jobs)
             devices = device_slots.with_block_order(devices, request.block_order)
@@ -86,6 +90,8 @@ def run(
 
 def _cluster_pool(address: str, project: Project, request: RunRequest, scratch: Path, stop: StopSignal) -> ClusterPool:
     """The workers on the hosts of a Dask cluster."""
+    from gpuregress.execution.cluster.pool import ClusterPool, PoolOptions  # noqa: PLC0415 - asyncio and TLS, 30 ms
+
     environment = {block_order.VARIABLE: request.block_order} if request.block_order else {}
     options = PoolOptions(
         request.device, request.jobs, project.settings.cluster.wait, environment, tuple(MACHINERY.command or ())

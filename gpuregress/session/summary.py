@@ -74,6 +74,7 @@ def summarize(context: RunContext, checked: CheckedRun, executed: ExecutedRun, f
         unfinished=tuple(case.name for case in unfinished),
         spaces=parameter_spaces.summarize(ordered),
         false_alarms=measured,
+        options=context.request.reported,
     )
 
 

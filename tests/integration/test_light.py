@@ -26,7 +26,7 @@ from gpuregress.cli import main
 try:
     main(sys.argv[1:], prog_name="gpuregress")
 except SystemExit as left:
-    print("exit", left.code, sorted({"polars", "llvmlite", "jinja2"} & set(sys.modules)))
+    print("exit", left.code, sorted({"polars", "llvmlite", "jinja2", "rich", "asyncio"} & set(sys.modules)))
 """
 
 

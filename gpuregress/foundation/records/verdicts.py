@@ -337,6 +337,7 @@ class RunSummary(Record):
         problems: the errors for which it ended before its cases.
         changes: of a nightly run, compared with the nights before it; None of another run.
         false_alarms: of the timed cases; None without any.
+        options: what the request says that `results.json` also holds.
     """
 
     run: str
@@ -362,6 +363,7 @@ class RunSummary(Record):
     problems: tuple[Problem, ...] = ()
     changes: NightChanges | None = None
     false_alarms: FalseAlarms | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def interrupted(self) -> bool:

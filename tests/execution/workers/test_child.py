@@ -2,25 +2,19 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from pathlib import Path
-
-from gpuregress.execution.workers import start
 
 
-def test_the_worker_is_the_one_of_the_module_and_says_what_is_missing() -> None:
-    """Run by its path and without `site`, it finds gpuregress and its dependencies, however they were installed."""
+def test_a_worker_of_a_gpu_that_is_not_there_says_what_is_missing() -> None:
     code = (
-        "import socket, subprocess, sys\n"
+        "import socket, subprocess, sys\nfrom gpuregress.execution.workers import early_start\n"
         "ours, theirs = socket.socketpair()\n"
-        "command = [sys.executable, '-S', '-P', sys.argv[1], '--channel', str(theirs.fileno()), 'cuda:99']\n"
+        "command = [*early_start.COMMAND, '--channel', str(theirs.fileno()), 'cuda:99']\n"
         "child = subprocess.Popen(command, pass_fds=(theirs.fileno(),))\n"
         "theirs.close()\n"
         "print(ours.makefile().read())\n"
         "sys.exit(child.wait())\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code, str(Path(start.__file__))], check=False, capture_output=True, text=True
-    )
+    done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True)
     assert done.returncode == 1, done.stderr
     assert '"say":"refused"' in done.stdout
     assert "cuda" in done.stdout
