@@ -300,7 +300,7 @@ def workers_of(parent: int) -> list[int]:
             status, command = (entry / "stat").read_text(), (entry / "cmdline").read_bytes()
         except OSError:
             continue
-        if int(status.rpartition(")")[2].split()[1]) == parent and b"workers/start.py" in command:
+        if int(status.rpartition(")")[2].split()[1]) == parent and b"workers.start" in command:
             actual.append(int(entry.name))
     return actual
 
