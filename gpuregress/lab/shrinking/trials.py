@@ -146,7 +146,7 @@ class JobFolder(Record):
         """
         where = experiment.scratch_project(self.project, self.runs, baselines)
         planned = Plan(tuple(experiment.limited(case, self.options.timeout) for case in cases))
-        return self.options.run(where, planned, kind="nightly", coverage=self.coverage, checks=self.checks)
+        return self.options.run(where, planned, kind="experiment", coverage=self.coverage, checks=self.checks)
 
 
 class Trials:
