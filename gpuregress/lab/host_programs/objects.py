@@ -165,6 +165,29 @@ def member_of(value: Object | None, path: str) -> Object | None:
     return value
 
 
+def value_at(values: Sequence[Object | None], position: int) -> Object | None:
+    """Return an argument; None where the call does not have so many."""
+    if position >= len(values):
+        return None
+    return values[position]
+
+
+def cell_at(values: Sequence[Object | None], position: int) -> HostCell | None:
+    """Return the variable whose address is an argument."""
+    value = value_at(values, position)
+    if isinstance(value, Reference):
+        return value.cell
+    return None
+
+
+def number_at(values: Sequence[Object | None], position: int) -> HostScalar | None:
+    """Return an argument that is a number."""
+    value = value_at(values, position)
+    if isinstance(value, HostScalar):
+        return value
+    return None
+
+
 def dim3(values: tuple[HostScalar, ...]) -> Structure:
     """Make a `dim3`; what is not given is 1."""
     padded = (*values, constant(1), constant(1), constant(1))

@@ -17,7 +17,10 @@ from gpuregress.lab.host_programs.objects import (
     Reference,
     Run,
     Structure,
+    cell_at,
     member_of,
+    number_at,
+    value_at,
 )
 from gpuregress.lab.host_programs.scalars import HostScalar, constant
 from gpuregress.toolchain.host_code import grammar
@@ -92,21 +95,6 @@ def _element(value: Object | None) -> str:
     return value.members["element"].type
 
 
-def _at(values: Sequence[Object | None], position: int) -> Object | None:
-    """Return an argument; None where the call does not have so many."""
-    if position >= len(values):
-        return None
-    return values[position]
-
-
-def _target(values: Sequence[Object | None]) -> HostCell | None:
-    """Return the variable whose address is the first argument."""
-    value = _at(values, 0)
-    if isinstance(value, Reference):
-        return value.cell
-    return None
-
-
 def _allocate_array(run: Run, values: Sequence[Object | None], node: Node) -> Object:
     sizes = [value for value in values[2:4] if isinstance(value, HostScalar)]
     _make_array(run, values, [size for size in reversed(sizes) if size.number > 0], "", node)
@@ -114,14 +102,14 @@ def _allocate_array(run: Run, values: Sequence[Object | None], node: Node) -> Ob
 
 
 def _allocate_volume(run: Run, values: Sequence[Object | None], node: Node) -> Object:
-    extent = _at(values, 2)
+    extent = value_at(values, 2)
     extents: list[HostScalar] = []
     if isinstance(extent, Structure) and {"depth", "height", "width"} <= extent.members.keys():
         sizes = [extent.members[name].value for name in ("depth", "height", "width")]
         extents = [size for size in sizes if isinstance(size, HostScalar) and size.number > 0]
-    flags = _at(values, 3)
+    flags = number_at(values, 3)
     kind = ""
-    if isinstance(flags, HostScalar):
+    if flags is not None:
         kind = _FLAGS.get(int(flags.number) & _LAYERED_OR_CUBE, "")
     _make_array(run, values, extents, kind, node)
     return constant(0)
@@ -130,10 +118,10 @@ def _allocate_volume(run: Run, values: Sequence[Object | None], node: Node) -> O
 def _make_array(
     run: Run, values: Sequence[Object | None], extents: Sequence[HostScalar], kind: str, node: Node
 ) -> None:
-    cell = _target(values)
+    cell = cell_at(values, 0)
     if cell is None:
         return
-    element = _element(_at(values, 1))
+    element = _element(value_at(values, 1))
     total = run.size(element, node) if element else constant(4)
     for size in extents:
         total = scalars.binary("*", total, size)
@@ -167,7 +155,7 @@ def _copy_volume(_: Run, values: Sequence[Object | None], __: Node) -> Object:
 
 
 def _pitched_pointer(_: Run, values: Sequence[Object | None], __: Node) -> Object | None:
-    return _at(values, 0)
+    return value_at(values, 0)
 
 
 def _fill(memory: HostArray, source: Object | None) -> None:
@@ -179,7 +167,7 @@ def _fill(memory: HostArray, source: Object | None) -> None:
 
 
 def _create_texture(_: Run, values: Sequence[Object | None], __: Node) -> Object:
-    cell = _target(values)
+    cell = cell_at(values, 0)
     if cell is not None:
         memory, layout = _resource(_structure(values, 1))
         cell.value = HostTexture(memory, layout, _settings(_structure(values, 2)))
@@ -187,7 +175,7 @@ def _create_texture(_: Run, values: Sequence[Object | None], __: Node) -> Object
 
 
 def _create_surface(_: Run, values: Sequence[Object | None], __: Node) -> Object:
-    cell = _target(values)
+    cell = cell_at(values, 0)
     if cell is not None:
         memory, layout = _resource(_structure(values, 1))
         cell.value = HostTexture(memory, layout, {})
@@ -196,7 +184,7 @@ def _create_surface(_: Run, values: Sequence[Object | None], __: Node) -> Object
 
 def _structure(values: Sequence[Object | None], position: int) -> Structure | None:
     """Return the structure that an argument points to."""
-    value = _at(values, position)
+    value = value_at(values, position)
     if isinstance(value, Reference):
         value = value.cell.value
     return value if isinstance(value, Structure) else None
