@@ -204,21 +204,22 @@ def capture(
         merged = raw_log.merge(raw, log, _header(command, processes), ended_well=ended_well)
         failures, unfinished = _blame(log)
         written, refused = _write_jobs(project, processes, source, seconds)
+        problems = [f"process {process.number}: {text}" for process in processes for text in process.problems]
+        problems += [
+            f"process {number} still runs: what it launches from now on is not captured" for number in end.running
+        ]
         return Capture(
-            end,
-            log,
-            merged.launches,
-            len(processes),
-            tuple(written),
-            refused,
-            failures,
-            unfinished,
-            tuple(one for one in merged.cut if one not in end.running),
-            (
-                *(f"process {one.number}: {text}" for one in processes for text in one.problems),
-                *(f"process {one} still runs: what it launches from now on is not captured" for one in end.running),
-            ),
-            "" if merged.launches else application.driver_problem(),
+            end=end,
+            log=log,
+            launches=merged.launches,
+            processes=len(processes),
+            jobs=tuple(written),
+            refused=refused,
+            failures=failures,
+            unfinished=unfinished,
+            cut=tuple(number for number in merged.cut if number not in end.running),
+            problems=tuple(problems),
+            lack="" if merged.launches else application.driver_problem(),
         )
 
 
