@@ -192,17 +192,18 @@ def _process(folder: Path, number: int, events: list[dict[str, Any]]) -> Capture
     given_up = {int(event["number"]) for event in of_kind.get("given up", ())}
     version = int(about.get("version", 0))
     maps = folder / f"{number}.maps"
+    errors = [str(event["error"]) for event in of_kind.get("error", ())]
     return CapturedProcess(
-        number,
-        tuple(_bytes_text(str(word)) for word in about.get("command", ())),
-        str(about.get("device", "")),
-        str(about.get("architecture", "")),
-        f"{version // 1000}.{version % 1000 // 10}" if version else "",
-        tuple(_launch(folder, number, event, ends, given_up) for event in of_kind.get("before", ())),
-        {str(event["kernel"]): str(event["reason"]) for event in of_kind.get("refused", ())},
-        tuple(str(event["problem"]) for event in of_kind.get("problem", ())),
-        next((str(event["error"]) for event in of_kind.get("error", ())), ""),
-        _mapped(maps) if maps.exists() else (),
+        number=number,
+        command=tuple(_bytes_text(str(word)) for word in about.get("command", ())),
+        device=str(about.get("device", "")),
+        architecture=str(about.get("architecture", "")),
+        driver=f"{version // 1000}.{version % 1000 // 10}" if version else "",
+        launches=tuple(_launch(folder, number, event, ends, given_up) for event in of_kind.get("before", ())),
+        refused={str(event["kernel"]): str(event["reason"]) for event in of_kind.get("refused", ())},
+        problems=tuple(str(event["problem"]) for event in of_kind.get("problem", ())),
+        error=errors[0] if errors else "",
+        mapped=_mapped(maps) if maps.exists() else (),
     )
 
 

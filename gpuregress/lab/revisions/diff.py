@@ -74,16 +74,19 @@ def compare_revisions(
         verdicts = []
         for number, case in enumerate(cases, 1):
             request.options.listen(Advanced(number - 1, len(cases), f"comparing {case.name}"))
-            verdict = _compared(project, case, (expected, actual), raw=raw, width=width)
-            verdicts += [verdict] if verdict is not None else []
-        notes = [*expected.notes, *actual.notes, *(note for case in cases for note in _lacking(case, expected, actual))]
+            compared = _compared(project, case, (expected, actual), raw=raw, width=width)
+            if compared is not None:
+                verdicts.append(compared)
+        notes = [*expected.notes, *actual.notes]
+        for case in cases:
+            notes += _lacking(case, expected, actual)
     if not verdicts:
-        existing = sorted({revision for case in cases for revision in sides.revisions(project, case)})
-        others = dict.fromkeys(note for side in (expected, actual) for note in side.notes)
-        raise NothingToDo(
-            f"no case has dumps of both {before} and {after}; there are dumps of: {', '.join(existing) or 'none'}"
-            + "".join(f"; {note}" for note in others)
-        )
+        existing: set[str] = set()
+        for case in cases:
+            existing.update(sides.revisions(project, case))
+        there = ", ".join(sorted(existing)) or "none"
+        lines = [f"no case has dumps of both {before} and {after}; there are dumps of: {there}"]
+        raise NothingToDo("; ".join([*lines, *dict.fromkeys([*expected.notes, *actual.notes])]))
     return Differences(tuple(verdicts), tuple(dict.fromkeys(notes)))
 
 
@@ -119,7 +122,7 @@ def compare_files(before: Path, after: Path, *, width: int = WIDTH) -> Differenc
 
 
 def record(buffer: str, path: Path) -> Dump:
-    """The record of a dump file; its digest is that of the text, so that equal digests mean equal files.
+    """Make the record of a dump file; its digest is that of the text, so that equal digests mean equal files.
 
     Raises:
         DumpError: it has no header.
