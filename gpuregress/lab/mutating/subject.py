@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from gpuregress import toolchain
 from gpuregress.foundation.errors import UsageError
 from gpuregress.foundation.escapes import first_names
 from gpuregress.foundation.records import Case, Outcome, Program, Source, Verdict
@@ -20,7 +19,7 @@ from gpuregress.lab.mutating.mutants import Mutant
 from gpuregress.session.compilation import CasePrograms, source_key, sources_of
 from gpuregress.session.events import Listener
 from gpuregress.store.project import Project
-from gpuregress.toolchain import cache
+from gpuregress.toolchain import cache, programs
 from gpuregress.toolchain.include_scanner import SUFFIXES
 
 
@@ -118,11 +117,11 @@ def of_verdicts(project: Project, job: str, planned: Sequence[Case], verdicts: M
     sources: dict[str, Source] = {}
     for case in usable:
         sources.update({source_key(source): source for source in sources_of(case)})
-    programs = {key: toolchain.find(source) or toolchain.compile(source) for key, source in sources.items()}
+    compiled = {key: programs.find(source) or programs.compile(source) for key, source in sources.items()}
     built: dict[str, CasePrograms] = {}
     completed: list[Case] = []
     for case in usable:
-        of_case = built_of(case, [programs[source_key(source)] for source in sources_of(case)])
+        of_case = built_of(case, [compiled[source_key(source)] for source in sources_of(case)])
         built[case.name] = of_case
         completed.append(plan.completed(case, of_case.programs, of_case.references))
     return Subject(
@@ -131,10 +130,10 @@ def of_verdicts(project: Project, job: str, planned: Sequence[Case], verdicts: M
         cases=tuple(completed),
         verdicts=verdicts,
         built=built,
-        programs=programs,
+        programs=compiled,
         sources=sources,
         notes=notes,
-        slow=frozenset(key for key, program in programs.items() if cache.is_slow(program.key)),
+        slow=frozenset(key for key, program in compiled.items() if cache.is_slow(program.key)),
     )
 
 
@@ -238,7 +237,7 @@ def _text(path: Path) -> str:
 def local_files(project: Project, source: Source) -> tuple[Path, ...]:
     """Return a source and the files that it includes, as far as they belong to the project."""
     root, path = project.root.resolve(), Path(source.path)
-    files = toolchain.inputs(source).files
+    files = programs.inputs(source).files
     return tuple(file for file in files if file == path or file.resolve().is_relative_to(root))
 
 
