@@ -407,12 +407,11 @@ def _guess_or_null(dtype: str | None) -> str:
 
 def default_fill(dtype: str) -> str:
     """Choose the contents of an input of which only the dtype is known."""
+    kinds = {dtype}
     if dtype.startswith("{"):
-        kinds = {part.scalar.kind for part in dtypes.parse(dtype).parts}
+        kinds = {str(part.scalar.kind) for part in dtypes.parse(dtype).parts}
     elif "int" in dtype or "char" in dtype:
         kinds = {"int"}
-    else:
-        kinds = {dtype}
     if "bool" in kinds:
         return "{choice: [0, 1]}"
     if kinds & {"int", "uint"}:
