@@ -147,12 +147,21 @@ class HostProgram:
             return min(candidates, key=lambda launch: _doubt(launch, kernel))
         parameter_types = [parameter.type for parameter in kernel.parameters]
         for launch in self._run.launches:
-            declaration = self.program.kernel(launch.kernel)
+            declaration = self._launched(launch)
             if declaration is None or not parameter_types:
                 continue
             if [parameter.type for parameter in declaration.parameters] == parameter_types:
                 return launch
         return None
+
+    def _launched(self, launch: SeenLaunch) -> Declaration | None:
+        """Return the kernel of a launch; of overloaded ones the first that takes its arguments."""
+        name = launch.kernel.rpartition("::")[2]
+        for kernel in self.program.kernels:
+            is_named = kernel.name.rpartition("::")[2] == name
+            if is_named and len(kernel.parameters) == len(launch.arguments) and self._takes(kernel, launch):
+                return kernel
+        return self.program.kernel(launch.kernel)
 
     def _takes(self, kernel: Declaration, launch: SeenLaunch) -> bool:
         """Tell whether a launch may be that of an overloaded kernel, by the known types of its arguments."""
