@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -62,17 +61,21 @@ def accuracy(project: Project, selectors: Sequence[str]) -> AccuracyResults:
         Interrupted: ^C.
         GpuregressError: the errors of `session.run`.
     """
-    cases = tuple(map(watched, plan.make(project, list(selectors)).cases))
+    cases = tuple(watched(case) for case in plan.make(project, list(selectors)).cases)
     with storage.scratch() as scratch:
         where = experiment.scratch_project(project, scratch)
-        summary = experiment.CPU.run(where, plan.Plan(cases), kind="nightly")
-    left = {verdict.case: why for verdict in summary.verdicts if (why := _why_left(verdict))}
-    found = tuple(
-        CaseAccuracy(one.case, of(one) or ResultAccuracy()) for one in summary.verdicts if one.case not in left
-    )
-    if not found and left:
-        raise UsageError("; ".join(f"{case} {why}" for case, why in itertools.islice(left.items(), _MOST_LEFT)))
-    return AccuracyResults(1, found, left)
+        summary = experiment.CPU.run(where, plan.Plan(cases), kind="experiment")
+    left: dict[str, str] = {}
+    accuracies = []
+    for verdict in summary.verdicts:
+        reason = _why_left(verdict)
+        if reason:
+            left[verdict.case] = reason
+        else:
+            accuracies.append(CaseAccuracy(verdict.case, of(verdict) or ResultAccuracy()))
+    if not accuracies and left:
+        raise UsageError("; ".join(f"{case} {reason}" for case, reason in list(left.items())[:_MOST_LEFT]))
+    return AccuracyResults(1, tuple(accuracies), left)
 
 
 def watched(case: Case) -> Case:
@@ -83,7 +86,9 @@ def watched(case: Case) -> Case:
 
 def of(verdict: Verdict) -> ResultAccuracy | None:
     """Return what the run of a watched case found; None where it found nothing."""
-    return verdict.outcome.observations.instruments.accuracy if verdict.outcome is not None else None
+    if verdict.outcome is None:
+        return None
+    return verdict.outcome.observations.instruments.accuracy
 
 
 def evidence(verdicts: Iterable[Verdict], root: Path) -> Iterator[AuditEvidence]:
@@ -94,17 +99,18 @@ def evidence(verdicts: Iterable[Verdict], root: Path) -> Iterator[AuditEvidence]
         root: of the project, to which the names of files are relative.
     """
     for verdict in verdicts:
-        found = of(verdict) or ResultAccuracy()
-        for buffer in found.buffers:
+        result_accuracy = of(verdict) or ResultAccuracy()
+        for buffer in result_accuracy.buffers:
             name = f"{verdict.case}: {buffer.buffer}"
             if buffer.not_finite:
                 text = f"{name}: {buffer.not_finite} elements are finite on one side only"
                 yield AuditEvidence("luck", f"{text}, in {buffer.dtype} or in {buffer.precision}")
-            if buffer.compared and (buffer.largest or not found.restarts):
+            if buffer.compared and (buffer.largest or not result_accuracy.restarts):
                 text = f"{name}: errors of at most {buffer.largest:.3g} ulp, median {buffer.median:.3g}"
-                left = f"; {buffer.never_finite} results are NaN or infinite" if buffer.never_finite else ""
-                yield AuditEvidence("proven", text + left)
-        for place in found.cancellations:
+                if buffer.never_finite:
+                    text += f"; {buffer.never_finite} results are NaN or infinite"
+                yield AuditEvidence("proven", text)
+        for place in result_accuracy.cancellations:
             where = f"{os.path.relpath(place.path, root)}:{place.line}" if place.path else "an unknown line"
             text = f"{verdict.case}: looks like catastrophic cancellation at {where}: up to {place.bits} bits lost"
             yield AuditEvidence("luck", text)
@@ -115,7 +121,7 @@ def _why_left(verdict: Verdict) -> str:
     outcome = verdict.outcome
     if outcome is None or outcome.state != "done":
         return f"has no results to compare: {verdict.headline}"
-    found = of(verdict)
-    if found is None or not found.buffers:
+    result_accuracy = of(verdict)
+    if result_accuracy is None or not result_accuracy.buffers:
         return "has no result of a floating-point type (float16, bfloat16, float32, float64)"
     return ""

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from gpuregress.execution import device_registry as registry
 from gpuregress.foundation import dtypes, storage
-from gpuregress.foundation.dtypes import ElementType
+from gpuregress.foundation.dtypes import ElementType, Scalar
 from gpuregress.foundation.errors import GpuregressError, HarnessError, Interrupted, UsageError
 from gpuregress.foundation.numeric import determinism, ordinals
 from gpuregress.foundation.records import Outcome, Rule, Verdict
@@ -54,7 +54,7 @@ class RuleFit(Record):
 
 
 def fit_rule(element: ElementType, shape: tuple[int, ...], results: Sequence[Array]) -> RuleFit:
-    """RuleFit the tightest rule: every bit, then any order, then ULPs, then a tolerance.
+    """Fit the tightest rule: every bit, then any order, then ULPs, then a tolerance.
 
     Args:
         element: of the buffer.
@@ -102,36 +102,47 @@ def _bounds(
 
 
 def _largest(element: ElementType, flat: Sequence[Array]) -> tuple[int, float, float]:
-    """The largest error over all pairs: in ULPs, relative, and absolute."""
-    ulp, relative, absolute = 0, 0.0, 0.0
+    """Return the largest error over all pairs: in ULPs, relative, and absolute."""
+    ulp = 0
+    relative = 0.0
+    absolute = 0.0
     for first, second in permutations(flat, 2):
-        columns = zip(element.columns(first), element.columns(second), strict=True)
-        for part, (e, a) in zip(element.parts, columns, strict=True):
-            differs = ordinals.keys(e, part.scalar) != ordinals.keys(a, part.scalar)
+        columns = zip(element.parts, element.columns(first), element.columns(second), strict=True)
+        for part, expected, actual in columns:
+            scalar = part.scalar
+            differs = ordinals.keys(expected, scalar) != ordinals.keys(actual, scalar)
             if not differs.any():
                 continue
-            expected, actual = (dtypes.to_float(c[differs], part.scalar).astype(np.float64) for c in (e, a))
+            expected_float = _as_float64(expected[differs], scalar)
             with np.errstate(all="ignore"):
-                error = np.abs(actual - expected)
-                relative_error = error / np.abs(expected)
+                error = np.abs(_as_float64(actual[differs], scalar) - expected_float)
+                relative_error = error / np.abs(expected_float)
             absolute = max(absolute, _top(error))
             relative = max(relative, _top(relative_error))
-            if part.scalar.is_float:
-                ulp = max(ulp, int(ordinals.ulps(e[differs], a[differs], part.scalar).max()))
+            if scalar.is_float:
+                ulp = max(ulp, int(ordinals.ulps(expected[differs], actual[differs], scalar).max()))
     return ulp, relative, absolute
 
 
+def _as_float64(values: Array, scalar: Scalar) -> npt.NDArray[np.float64]:
+    return dtypes.to_float(values, scalar).astype(np.float64)
+
+
 def _top(errors: npt.NDArray[np.float64]) -> float:
-    return math.inf if np.isnan(errors).any() else float(errors.max())
+    if np.isnan(errors).any():
+        return math.inf
+    return float(errors.max())
 
 
 def _scale(element: ElementType, column: Array) -> float:
-    sizes = [
-        np.abs(dtypes.to_float(c, p.scalar).astype(np.float64))
-        for p, c in zip(element.parts, element.columns(column), strict=True)
-    ]
-    finite = [size[np.isfinite(size)] for size in sizes]
-    return max((float(size.max()) for size in finite if size.size), default=0.0)
+    """Return the largest finite magnitude of a result."""
+    largest = 0.0
+    for part, values in zip(element.parts, element.columns(column), strict=True):
+        sizes = np.abs(_as_float64(values, part.scalar))
+        finite = sizes[np.isfinite(sizes)]
+        if finite.size:
+            largest = max(largest, float(finite.max()))
+    return largest
 
 
 def _holds(rule: Rule, element: ElementType, shape: tuple[int, ...], flat: Sequence[Array]) -> bool:
@@ -156,7 +167,6 @@ def _yaml_number(number: float) -> str:
     return f"{number:.1e}"
 
 
-Array_dup = npt.NDArray[np.generic]
 MOST_DISTINCT = 24
 """Distinct results of one buffer that are compared with one another."""
 
@@ -208,25 +218,30 @@ class Calibration(Record):
     def yaml(self) -> Iterator[str]:
         """Lines to paste into the job, with the evidence as comments."""
         cases = f"{len(self.cases)} case{'s' if len(self.cases) != 1 else ''}"
-        with_baselines = f", and {self.baselines} accepted" if self.baselines else ""
-        in_orders = f" and in {len(CPU_ORDERS)} other orders of the blocks" if "cpu" in self.devices else ""
-        yield f"# {self.job}: {cases}, {self.runs} runs each on {', '.join(self.devices)}{in_orders}{with_baselines}"
+        head = f"# {self.job}: {cases}, {self.runs} runs each on {', '.join(self.devices)}"
+        if "cpu" in self.devices:
+            head += f" and in {len(CPU_ORDERS)} other orders of the blocks"
+        if self.baselines:
+            head += f", and {self.baselines} accepted"
+        yield head
         if self.doubtful:
-            named = ", ".join(self.doubtful[:_MOST_NAMED]) + (", …" if len(self.doubtful) > _MOST_NAMED else "")
+            named = ", ".join(self.doubtful[:_MOST_NAMED])
+            if len(self.doubtful) > _MOST_NAMED:
+                named += ", …"
             yield f"# careful: the runs of {named} agree with each other; only what was accepted"
             yield "# of another source differs. A rule would hide that change: accept it first if it is meant."
-        if not any(proposal.text for proposal in self.proposals):
-            yield (
-                "# no rule is needed"
-                if all(proposal.holds for proposal in self.proposals)
-                else "# no rule can be given"
-            )
-        else:
+        if any(proposal.text for proposal in self.proposals):
             yield "compare:"
+        elif all(proposal.holds for proposal in self.proposals):
+            yield "# no rule is needed"
+        else:
+            yield "# no rule can be given"
         for proposal in self.proposals:
             results = f"{proposal.distinct} different result{'s' if proposal.distinct != 1 else ''}"
-            rule = f"  {proposal.buffer}: {proposal.text}  # " if proposal.text else f"  # {proposal.buffer}: "
-            yield f"{rule}{results}: {proposal.evidence}"
+            if proposal.text:
+                yield f"  {proposal.buffer}: {proposal.text}  # {results}: {proposal.evidence}"
+            else:
+                yield f"  # {proposal.buffer}: {results}: {proposal.evidence}"
 
 
 @dataclass(slots=True)
@@ -264,7 +279,8 @@ class _Evidence:
         if outcome is None or outcome.state != "done":
             raise HarnessError(f"{verdict.case} cannot be calibrated, it ended with {verdict.headline}")
         self.jobs[verdict.case] = verdict.job
-        self.changed |= {verdict.case} if "source changed" in verdict.changes else set()
+        if "source changed" in verdict.changes:
+            self.changed.add(verdict.case)
         for dump in outcome.dumps:
             results = self.buffers.setdefault((verdict.case, dump.buffer), _BufferResults(dump.dtype, dump.shape))
             results.dumps.setdefault(dump.digest, Path(dump.path))
@@ -279,7 +295,9 @@ class _Evidence:
                 accepted = store.load(case)
             except GpuregressError:
                 continue  # a damaged baseline is no evidence; `run` reports it
-            for buffer, dump in accepted.dumps.items() if accepted else ():
+            if accepted is None:
+                continue
+            for buffer, dump in accepted.dumps.items():
                 results = self.buffers.get((case, buffer))
                 if results is not None and (results.dtype, results.shape) == (dump.dtype, dump.shape):
                     results.dumps.setdefault(dump.digest, remote.local(dump))
@@ -287,20 +305,22 @@ class _Evidence:
         return added
 
     def doubtful(self) -> tuple[str, ...]:
-        """The changed cases whose runs agree with each other."""
-        return tuple(
-            case
-            for case in sorted(self.changed)
-            if all(len(results.dumps) == 1 for (of, _), results in self.buffers.items() if of == case)
-        )
+        """Return the changed cases whose runs agree with each other."""
+        differing = {case for (case, _), results in self.buffers.items() if len(results.dumps) != 1}
+        return tuple(sorted(self.changed - differing))
 
     def proposals(self) -> Iterator[Proposal]:
         """A rule for each buffer: the loosest of those that its cases need."""
         for buffer in dict.fromkeys(buffer for _, buffer in self.buffers):
             of_buffer = [results for (_, name), results in self.buffers.items() if name == buffer]
-            worst = max(map(_fit, of_buffer), key=_looseness)
-            most = max(len(results.dumps) for results in of_buffer)
-            yield Proposal(buffer, worst.text, worst.rule is not None, most, worst.evidence)
+            worst = max([_fit(results) for results in of_buffer], key=_looseness)
+            yield Proposal(
+                buffer=buffer,
+                text=worst.text,
+                holds=worst.rule is not None,
+                distinct=max(len(results.dumps) for results in of_buffer),
+                evidence=worst.evidence,
+            )
 
 
 def calibrate(
@@ -334,10 +354,11 @@ def calibrate(
             summary = session.run(temporary, [selector], request, listen=listen)
             if summary.interrupted:
                 raise Interrupted("interrupted: a rule out of half of the runs would be no rule")
-            verdicts = [one for one in summary.verdicts if one.status != "skip"]
+            verdicts = [verdict for verdict in summary.verdicts if verdict.status != "skip"]
             for verdict in verdicts:
                 evidence.add(verdict)
-            evidence.devices += [device] if verdicts and not order else []
+            if verdicts and not order:
+                evidence.devices.append(device)
         jobs = tuple(dict.fromkeys(evidence.jobs.values()))
         if len(jobs) != 1:
             names = ", ".join(jobs) or "none that runs here"
@@ -345,7 +366,15 @@ def calibrate(
         doubtful = evidence.doubtful()
         accepted = evidence.add_baselines(BaselineStore.of(project))
         proposals = tuple(evidence.proposals())
-    return Calibration(jobs[0], tuple(evidence.jobs), repeat, tuple(evidence.devices), accepted, proposals, doubtful)
+    return Calibration(
+        job=jobs[0],
+        cases=tuple(evidence.jobs),
+        runs=repeat,
+        devices=tuple(evidence.devices),
+        baselines=accepted,
+        proposals=proposals,
+        doubtful=doubtful,
+    )
 
 
 def _block_orders(devices: Sequence[str]) -> Iterator[tuple[str, str]]:
@@ -363,7 +392,7 @@ def _repeats(outcome: Outcome, buffer: str) -> Iterator[tuple[str, Path]]:
 
 
 def _fit(results: _BufferResults) -> RuleFit:
-    arrays: list[Array_dup] = [reader.read(path).array for path in list(results.dumps.values())[:MOST_DISTINCT]]
+    arrays: list[Array] = [reader.read(path).array for path in list(results.dumps.values())[:MOST_DISTINCT]]
     return fit_rule(dtypes.parse(results.dtype), results.shape, arrays)
 
 
@@ -376,4 +405,8 @@ def _looseness(fit: RuleFit) -> tuple[int, float]:
         return 0, 0.0
     if rule.ulp is not None:
         return 2, float(rule.ulp)
-    return (4, rule.atol) if rule.atol else ((3, rule.rtol) if rule.rtol else (1, 0.0))
+    if rule.atol:
+        return 4, rule.atol
+    if rule.rtol:
+        return 3, rule.rtol
+    return 1, 0.0

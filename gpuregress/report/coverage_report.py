@@ -10,6 +10,7 @@ from typing import Any
 
 from gpuregress.foundation.escapes import one_line
 from gpuregress.foundation.records import Coverage, FileCoverage, LoopCount, RunSummary
+from gpuregress.foundation.records.audits import AuditEvidence
 from gpuregress.foundation.records.json_form import to_json
 from gpuregress.gpu.instruments import merged_coverage
 from gpuregress.gpu.records import Record
@@ -182,6 +183,27 @@ def source_lines(path: str) -> list[str]:
         return Path(path).read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
         return []
+
+
+def totals_text(coverage: Coverage) -> str:
+    """Return the totals in one line: `19 of 20 lines, 3 of 4 branches`."""
+    return ", ".join(f"{total} {name}" for name, total in totals(coverage.files).items() if total.of)
+
+
+def evidence(coverage: Coverage, root: Path) -> Iterator[AuditEvidence]:
+    """Yield what the cases of a job execute, and what none of them does, as evidence of an audit.
+
+    Args:
+        coverage: of the job's cases.
+        root: of the project, to which the names of files are relative.
+    """
+    yield AuditEvidence("proven", f"executed: {totals_text(coverage)}")
+    for gap in gaps(coverage):
+        text = f"{os.path.relpath(gap.path, root)}:{gap.line}: {gap.text}"
+        source = source_lines(gap.path)
+        if 0 < gap.line <= len(source) and (line := source[gap.line - 1].strip()):
+            text += f": {line}"
+        yield AuditEvidence("unnoticed", text)
 
 
 _MOST_GAPS = 40

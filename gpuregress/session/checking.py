@@ -76,9 +76,9 @@ def _contradicting_jobs(
 
 
 def _is_none_left(context: RunContext, cases: Sequence[Case], contradictions: JobErrors) -> bool:
-    """Tell whether every job of a run that is no night's is wrong: then nothing is run."""
+    """Tell whether every job of a run that somebody attends is wrong: then nothing is run."""
     wrong = {str(error.path) for error in contradictions.errors}
-    return context.request.kind != "nightly" and wrong >= {case.path for case in cases}
+    return not context.request.is_unattended and wrong >= {case.path for case in cases}
 
 
 _ATTEMPTS = 8

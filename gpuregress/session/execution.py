@@ -146,7 +146,7 @@ class RepeatedTimeouts:
     """
 
     def __init__(self, kind: RunKind) -> None:
-        self._default = AT_NIGHT if kind == "nightly" else 0
+        self._default = AT_NIGHT if kind != "run" else 0
         self._cases: defaultdict[_Kernel, list[str]] = defaultdict(list)
 
     def note(self, case: Case, outcome: Outcome | None) -> None:

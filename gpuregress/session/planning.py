@@ -68,7 +68,7 @@ def plan_cases(context: RunContext) -> PlannedRun:
     """
     warnings = check_overrides(context.request, context.devices)
     planned = _plan(context)
-    if planned.broken and not planned.cases and context.request.kind != "nightly":
+    if planned.broken and not planned.cases and not context.request.is_unattended:
         raise JobErrors(tuple(error for job in planned.broken for error in job.errors))
     code = wrong_job_code(context.request)
     broken = tuple(

@@ -50,7 +50,7 @@ class RunRequest(Record):
         timeout: seconds for a case, in place of the jobs' own limit.
         fail_fast: stop after the first case that does not pass.
         rerun_failed: only the cases that did not pass in the last run.
-        kind: `run` or `nightly`.
+        kind: `run`, `nightly`, or `experiment` of a command that keeps nothing of the run.
         expected: the cases that a nightly run must find.
         poison: `twice` proves which elements were never written.
         sanitize: a tool of compute-sanitizer that looks at each case on a GPU once more.
@@ -114,8 +114,13 @@ class RunRequest(Record):
 
     @property
     def keeps_going(self) -> bool:
-        """Whether a wrong job is an `error` of its own and the others run: at night, and where several are named."""
-        return self.kind == "nightly" or self.others_go_on or len(self.selectors) > 1
+        """Whether a wrong job is an `error` of its own and the others run: unattended, and where several are named."""
+        return self.is_unattended or self.others_go_on or len(self.selectors) > 1
+
+    @property
+    def is_unattended(self) -> bool:
+        """Whether nobody watches the run, as at night: it goes on where a user would stop it."""
+        return self.kind != "run"
 
     @property
     def takes_all(self) -> bool:

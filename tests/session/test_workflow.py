@@ -98,7 +98,8 @@ def test_a_request_takes_all_cases_unless_something_selects(narrower: dict[str, 
 
 
 def test_a_night_and_a_run_of_several_named_jobs_keep_going_after_a_wrong_one() -> None:
-    assert [RunRequest(kind="run").keeps_going, RunRequest(kind="nightly").keeps_going] == [False, True]
+    keeps_going = [RunRequest(kind=kind).keeps_going for kind in ("run", "nightly", "experiment")]
+    assert keeps_going == [False, True, True]
     assert [RunRequest(("a",)).keeps_going, RunRequest(("a", "b")).keeps_going] == [False, True]
 
 

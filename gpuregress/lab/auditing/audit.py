@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -30,17 +31,17 @@ FORMAT = 1
 
 def find_kept(part: AuditPart, context: AuditContext, jobs: Sequence[AuditedJob]) -> Mapping[str, JobExamination]:
     """Job → its complete examination by a part in an earlier audit, where nothing has changed since."""
-    found: dict[str, JobExamination] = {}
-    for job in () if context.fresh else jobs:
+    examinations: dict[str, JobExamination] = {}
+    if context.fresh:
+        return examinations
+    for job in jobs:
         key = _key(part, context, job.name)
         record = cache.load(key) if key else None
         if record is None:
             continue
-        try:
-            found[job.name] = from_json(JobExamination, record["examination"])
-        except (KeyError, TypeError, ValueError, AttributeError):
-            continue
-    return found
+        with contextlib.suppress(KeyError, TypeError, ValueError, AttributeError):
+            examinations[job.name] = from_json(JobExamination, record["examination"])
+    return examinations
 
 
 def keep_examinations(part: AuditPart, context: AuditContext, examined: Iterable[JobExamination]) -> None:
@@ -59,9 +60,10 @@ def keep_examinations(part: AuditPart, context: AuditContext, examined: Iterable
 def _key(part: AuditPart, context: AuditContext, job: str) -> str:
     """The key of an examination; "" where not all that decides it can be known, as of cases without a turn."""
     subject = context.subjects.get(job)
-    left = context.clean.get(job, JobVerdicts()).left
-    digest = results.subject_digest(subject) if isinstance(subject, Subject) and not left else ""
-    if not isinstance(subject, Subject) or not digest:
+    if not isinstance(subject, Subject) or context.clean.get(job, JobVerdicts()).left:
+        return ""
+    digest = results.subject_digest(subject)
+    if not digest:
         return ""
     try:
         text = Path(subject.cases[0].path).read_bytes()  # also what no case has: `where`, `fuzz`
@@ -127,23 +129,28 @@ def audit(
     """
     start = time.monotonic()
     planned = plan.make(project, request.selectors, keep_going=True)
-    jobs = tuple(AuditedJob(name, tuple(some)) for name, some in experiment.by_job(planned.cases).items())
+    jobs = tuple(AuditedJob(name, tuple(cases)) for name, cases in experiment.by_job(planned.cases).items())
     with storage.scratch() as scratch, StopSignal() as stop:
-        end = start + request.budget_s
-        context = AuditContext(project, scratch, end, listen=listen)
-        context = replace(context, seed=request.seed, sample=request.sample, fresh=request.fresh)
+        context = AuditContext(
+            project=project,
+            scratch=scratch,
+            until=start + request.budget_s,
+            seed=request.seed,
+            sample=request.sample,
+            fresh=request.fresh,
+            listen=listen,
+        )
         done = _with_wrong_jobs(project, planned.broken, _parts(context, jobs, parts, stop))
     graded = [replace(examination.grade_of(job.name, done), why="the job is wrong") for job in planned.broken]
     graded += [examination.grade_of(job.name, done) for job in jobs]
-    seconds, is_cut = time.monotonic() - start, any(part_result.interrupted for part_result in done)
     return AuditReport(
         version=VERSION,
         grade=examination.lowest(graded),
         grades=tuple(graded),
         parts=tuple(done),
         budget_s=request.budget_s,
-        seconds=seconds,
-        interrupted=is_cut,
+        seconds=time.monotonic() - start,
+        interrupted=any(part_result.interrupted for part_result in done),
         notes=planned.notes,
     )
 
@@ -156,10 +163,9 @@ def _with_wrong_jobs(
         return []
     wrong = []
     for job in broken:
-        evidence = (AuditEvidence("wrong", line) for line in error_lines(project, job.errors))
-        wrong.append(JobExamination(job.name, 0.0, evidence=tuple(evidence)))
-    first, *others = done
-    return [replace(first, jobs=(*first.jobs, *wrong)), *others]
+        evidence = tuple(AuditEvidence("wrong", line) for line in error_lines(project, job.errors))
+        wrong.append(JobExamination(job.name, 0.0, evidence=evidence))
+    return [replace(done[0], jobs=(*done[0].jobs, *wrong)), *done[1:]]
 
 
 def _parts(
@@ -167,18 +173,26 @@ def _parts(
 ) -> list[PartResult]:
     """Examine the jobs by each part in turn; ^C ends the one that it meets, and all behind it."""
     done: list[PartResult] = []
-    end, is_stopped = context.until, False
+    end = context.until
+    is_stopped = False
     for part in parts:
         begun = time.monotonic()
         context = replace(context, until=begun + part.time_share * max(0.0, end - begun))
         examined = _examined(part, context, jobs, is_stopped=is_stopped)
         if examined.clean:
-            context = replace(
-                context, clean=examined.clean, subjects=_subjects(context.project, jobs, examined.clean, end)
-            )
+            subjects_of = _subjects(context.project, jobs, examined.clean, end)
+            context = replace(context, clean=examined.clean, subjects=subjects_of)
         is_stopped = is_stopped or examined.interrupted or stop.is_set
-        seconds = time.monotonic() - begun
-        done.append(PartResult(part.name, part.points, part.proves, examined.jobs, seconds, is_stopped))
+        done.append(
+            PartResult(
+                name=part.name,
+                points=part.points,
+                proves=part.proves,
+                jobs=examined.jobs,
+                seconds=time.monotonic() - begun,
+                interrupted=is_stopped,
+            )
+        )
     return done
 
 
@@ -186,18 +200,18 @@ def _subjects(
     project: Project, jobs: Sequence[AuditedJob], clean: Mapping[str, JobVerdicts], end: float
 ) -> dict[str, Subject | GpuregressError]:
     """Job → its cases with their programs, or why they cannot be examined further; none where the time is over."""
-    found: dict[str, Subject | GpuregressError] = {}
+    of_jobs: dict[str, Subject | GpuregressError] = {}
     for job in jobs:
-        own = clean[job.name]
-        verdicts = {verdict.case: verdict for verdict in (*own.examined, *own.left)}
-        if time.monotonic() >= end or not own.examined:
+        of_job = clean[job.name]
+        if time.monotonic() >= end or not of_job.examined:
             continue
+        verdicts = {verdict.case: verdict for verdict in (*of_job.examined, *of_job.left)}
+        ran = [case for case in job.cases if case.name in verdicts]
         try:
-            ran = [case for case in job.cases if case.name in verdicts]
-            found[job.name] = subjects.of_verdicts(project, job.name, ran, verdicts)
+            of_jobs[job.name] = subjects.of_verdicts(project, job.name, ran, verdicts)
         except GpuregressError as error:
-            found[job.name] = error
-    return found
+            of_jobs[job.name] = error
+    return of_jobs
 
 
 def _examined(part: AuditPart, context: AuditContext, jobs: Sequence[AuditedJob], *, is_stopped: bool) -> Examined:
@@ -207,8 +221,10 @@ def _examined(part: AuditPart, context: AuditContext, jobs: Sequence[AuditedJob]
     fresh = _examined_now(part, context, left, is_stopped=is_stopped)
     if part.is_kept:
         keep_examinations(part, context, fresh.jobs)
-    of_job = {**known, **{result.job: result for result in fresh.jobs}}
-    return replace(fresh, jobs=tuple(of_job[job.name] for job in jobs))
+    examinations = dict(known)
+    for result in fresh.jobs:
+        examinations[result.job] = result
+    return replace(fresh, jobs=tuple(examinations[job.name] for job in jobs))
 
 
 def _examined_now(part: AuditPart, context: AuditContext, jobs: Sequence[AuditedJob], *, is_stopped: bool) -> Examined:

@@ -15,7 +15,7 @@ from gpuregress.foundation.errors import GpuregressError
 from gpuregress.foundation.escapes import first_names
 from gpuregress.foundation.records import Case, RunSummary, Verdict
 from gpuregress.foundation.records.audits import AuditEvidence, JobExamination, JobGrade, PartResult
-from gpuregress.gpu.records import Record
+from gpuregress.gpu.records import Record, replace
 from gpuregress.jobs import plan
 from gpuregress.judge import verdict, write_coverage
 from gpuregress.lab import experiment
@@ -60,8 +60,8 @@ class JobVerdicts(Record):
 
     def limited_to(self, examined: Sequence[Verdict]) -> JobVerdicts:
         """Return the same where only some of the cases that ran count as examined."""
-        left = (verdict for verdict in self.examined if verdict not in examined)
-        return JobVerdicts(tuple(examined), (*self.left, *left))
+        others = [verdict for verdict in self.examined if verdict not in examined]
+        return JobVerdicts(tuple(examined), (*self.left, *others))
 
     @property
     def why_left(self) -> str:
@@ -104,33 +104,42 @@ class AuditContext(Record):
 
     def usable(self, job: AuditedJob) -> tuple[Case, ...]:
         """The cases that ran as they are and did not fail; none where one failed, or wrote nothing."""
-        ran = {reached.case: reached.status for reached in self._clean(job).examined}
-        is_good = all(status in ("pass", "new", "skip") for status in ran.values()) and not self._idle(job)
-        return tuple(case for case in job.cases if ran.get(case.name) in ("pass", "new")) if is_good else ()
+        statuses = {verdict.case: verdict.status for verdict in self._clean(job.name).examined}
+        is_good = all(status in ("pass", "new", "skip") for status in statuses.values())
+        if not is_good or self._idle(job):
+            return ()
+        return tuple(case for case in job.cases if statuses.get(case.name) in ("pass", "new"))
 
     def why_unusable(self, job: AuditedJob) -> str:
         """Why a job has no usable case."""
-        if idle := self._idle(job):
+        idle = self._idle(job)
+        if idle:
             return f"{idle[0].case} writes nothing as it is"
-        return "a case of it fails as it is" if self._clean(job).examined else self.why_not_run(job)
+        if self._clean(job.name).examined:
+            return "a case of it fails as it is"
+        return self.why_not_run(job)
 
     def why_not_run(self, job: AuditedJob) -> str:
         """Why no case of a job ran as it is."""
-        own = self._clean(job)
-        return NO_TIME if own.examined else own.why_left or NO_TIME
+        verdicts = self._clean(job.name)
+        if verdicts.examined:
+            return NO_TIME
+        return verdicts.why_left or NO_TIME
 
     def _idle(self, job: AuditedJob) -> list[Verdict]:
-        """Those of its new cases that wrote nothing: other inputs and orders can prove nothing of them."""
-        new = [reached for reached in self._clean(job).examined if reached.status == "new"]
-        return [reached for reached in new if write_coverage.wrote_nothing(reached)]
+        """Return its new cases that wrote nothing: other inputs and orders can prove nothing of them."""
+        new = [verdict for verdict in self._clean(job.name).examined if verdict.status == "new"]
+        return [verdict for verdict in new if write_coverage.wrote_nothing(verdict)]
 
-    def _clean(self, job: AuditedJob) -> JobVerdicts:
-        return self.clean.get(job.name, JobVerdicts())
+    def _clean(self, job: str) -> JobVerdicts:
+        return self.clean.get(job, JobVerdicts())
 
     def clean_s(self, case: Case) -> float:
         """Seconds that a case took as it is; 0 where it has not run."""
-        found = (reached for reached in self.clean.get(case.job, JobVerdicts()).examined if reached.case == case.name)
-        return next((reached.seconds for reached in found), 0.0)
+        for reached in self._clean(case.job).examined:
+            if reached.case == case.name:
+                return reached.seconds
+        return 0.0
 
 
 class Examined(Record):
@@ -174,8 +183,15 @@ def not_examined(jobs: Iterable[AuditedJob], why: str, *, interrupted: bool = Fa
 
 def in_rounds(context: AuditContext, jobs: Iterable[AuditedJob]) -> list[Case]:
     """Order cases so that a budget that ends early has examined some of each job: the fastest of each come first."""
-    rows = [sorted(job.cases, key=context.clean_s) for job in jobs]
-    return [case for turn in zip_longest(*rows) for case in turn if case is not None]
+    return in_turns([sorted(job.cases, key=context.clean_s) for job in jobs])
+
+
+def in_turns(cases: Iterable[Sequence[Case]]) -> list[Case]:
+    """Merge the cases of several jobs: the first of each, then the second of each, and so on."""
+    ordered: list[Case] = []
+    for turn in zip_longest(*cases):
+        ordered += [case for case in turn if case is not None]
+    return ordered
 
 
 def run(context: AuditContext, cases: Sequence[Case], baselines: Path | None = None, **options: Any) -> RunSummary:
@@ -199,23 +215,30 @@ def run(context: AuditContext, cases: Sequence[Case], baselines: Path | None = N
 
 def by_job(summary: RunSummary, jobs: Iterable[AuditedJob]) -> dict[str, JobVerdicts]:
     """Job → the verdicts of its cases, without those whose parameters are infeasible; all of them after ^C, too."""
-    late = set(summary.unfinished)
-    told = {reached.case for reached in summary.verdicts}
-    found: dict[str, JobVerdicts] = {}
+    unfinished = set(summary.unfinished)
+    without_verdict = unfinished - {reached.case for reached in summary.verdicts}
+    verdicts: dict[str, JobVerdicts] = {}
     for job in jobs:
-        own = [reached for reached in summary.verdicts if reached.job == job.name and not reached.infeasible]
-        left = [reached for reached in own if reached.case in late or _did_not_run(reached)]
-        cut = [verdict.skipped(case, INTERRUPTED) for case in job.cases if case.name in late - told]
-        found[job.name] = JobVerdicts(tuple(reached for reached in own if reached not in left), (*left, *cut))
-    return found
+        examined: list[Verdict] = []
+        left: list[Verdict] = []
+        for reached in summary.verdicts:
+            if reached.job != job.name or reached.infeasible:
+                continue
+            if reached.case in unfinished or _did_not_run(reached):
+                left.append(reached)
+            else:
+                examined.append(reached)
+        left += [verdict.skipped(case, INTERRUPTED) for case in job.cases if case.name in without_verdict]
+        verdicts[job.name] = JobVerdicts(tuple(examined), tuple(left))
+    return verdicts
 
 
 def _did_not_run(reached: Verdict) -> bool:
     """Whether a case was skipped, or needs what the CPU device does not support."""
-    error = reached.outcome.observations.error if reached.outcome is not None else ""
     if reached.status == "skip":
         return reached.known is None
-    return reached.status == "error" and error == "UnsupportedError"
+    outcome = reached.outcome
+    return reached.status == "error" and outcome is not None and outcome.observations.error == "UnsupportedError"
 
 
 def of_cases(
@@ -231,21 +254,28 @@ def of_cases(
     verdicts = by_job(summary, jobs)
     why = INTERRUPTED if summary.interrupted else "no case of it ran"
 
-    def examined(job: AuditedJob) -> JobExamination:
-        own = verdicts[job.name]
-        if own.examined:
-            return judge(job, own)
-        return JobExamination(job.name, None, why=own.why_left or why)
-
-    return Examined(tuple(map(examined, jobs)), summary.interrupted)
+    results = []
+    for job in jobs:
+        of_job = verdicts[job.name]
+        if of_job.examined:
+            results.append(judge(job, of_job))
+        else:
+            results.append(JobExamination(job.name, None, why=of_job.why_left or why))
+    return Examined(tuple(results), summary.interrupted)
 
 
 def of_share(job: str, verdicts: JobVerdicts, good: int, evidence: Sequence[AuditEvidence]) -> JobExamination:
     """Make the examination of a job whose points are the share of its cases that are good."""
     ran = len(verdicts.examined)
     total = ran + len(verdicts.left)
-    done = f"{ran} of {total} case{'s' if total != 1 else ''}"
-    return JobExamination(job, good / ran, ran / total, done, verdicts.why_left, tuple(evidence))
+    return JobExamination(
+        job=job,
+        share=good / ran,
+        examined=ran / total,
+        done=f"{ran} of {total} case{'s' if total != 1 else ''}",
+        why=verdicts.why_left,
+        evidence=tuple(evidence),
+    )
 
 
 def does_not_apply(job: str, why: str) -> JobExamination:
@@ -262,7 +292,10 @@ _Z = 1.96
 
 def letter(share: float) -> str:
     """Return the grade of a share of points."""
-    return next(name for name, least in STEPS if share >= least - 1e-9)
+    for name, least in STEPS:
+        if share >= least - 1e-9:  # a share of 0.9 may be computed as 0.8999…
+            return name
+    raise AssertionError(share)
 
 
 def interval(good: int, count: int) -> tuple[float, float]:
@@ -282,42 +315,55 @@ def grade_of(job: str, parts: Sequence[PartResult]) -> JobGrade:
     The points of what was examined give the grade. It is no better than the share of the points of all parts that
     apply to the job which could be examined; there is none where that share is an F. Where a case fails, it is F.
     """
-    own = [(part, result) for part in parts for result in part.jobs if result.job == job]
-    ran = [(part, result) for part, result in own if result.share is not None and part.points]
-    examined = sum(part.points * result.examined for part, result in ran)
-    possible = sum(part.points for part, result in own if result.applies)
+    points = low = high = examined = 0.0
+    possible = 0
+    is_wrong = False
+    reasons: dict[str, None] = {}
+    for part in parts:
+        for result in part.jobs:
+            if result.job != job:
+                continue
+            if result.applies:
+                possible += part.points
+            if result.why:
+                reasons[result.why] = None
+            if any(piece.kind == "wrong" for piece in result.evidence):
+                is_wrong = True
+            if result.share is None or not part.points:
+                continue
+            reachable = part.points * result.examined
+            lower, upper = result.interval or (result.share, result.share)
+            examined += reachable
+            points += reachable * result.share
+            low += reachable * lower
+            high += reachable * upper
+    graded = JobGrade(job=job, grade="", points=points, examined=examined, possible=possible)
     if not examined:
-        reasons = dict.fromkeys(result.why for _, result in own if result.why)
-        return JobGrade(job, "", 0.0, 0.0, possible, "; ".join(reasons))
-    points = _points(ran, lambda result: result.share or 0.0)
-    if any(found.kind == "wrong" for _, result in own for found in result.evidence):
-        return JobGrade(job, GRADES[-1], points, examined, possible, "a case fails", GRADES[-1], GRADES[-1])
+        return replace(graded, why="; ".join(reasons))
+    worst = GRADES[-1]
+    if is_wrong:
+        return replace(graded, grade=worst, why="a case fails", lowest=worst, highest=worst)
     limit = letter(examined / possible)
     too_little = f"only {examined:.0f} of {possible} points could be examined"
-    if limit == GRADES[-1]:
-        return JobGrade(job, "", points, examined, possible, too_little)
-    reached, low, high = (
-        letter(share / examined)
-        for share in (points, _points(ran, lambda share: _end(share, 0)), _points(ran, lambda share: _end(share, 1)))
+    if limit == worst:
+        return replace(graded, why=too_little)
+    reached = letter(points / examined)
+    if limit > reached:
+        graded = replace(graded, why=too_little)
+    return replace(
+        graded,
+        grade=max(reached, limit),
+        lowest=max(letter(low / examined), limit),
+        highest=max(letter(high / examined), limit),
     )
-    why = too_little if limit > reached else ""
-    grades = (max(share, limit) for share in (reached, low, high))
-    grade, lowest_, highest = grades
-    return JobGrade(job, grade, points, examined, possible, why, lowest_, highest)
-
-
-def _points(ran: Sequence[tuple[PartResult, JobExamination]], share: Callable[[JobExamination], float]) -> float:
-    return sum(part.points * result.examined * share(result) for part, result in ran)
-
-
-def _end(result: JobExamination, at: int) -> float:
-    return result.interval[at] if result.interval is not None else result.share or 0.0
 
 
 def lowest(grades: Sequence[JobGrade]) -> str:
     """Return the grade of several jobs: the lowest; "" where one of them has none."""
     letters = [job_grade.grade for job_grade in grades]
-    return max(letters, default="") if all(letters) else ""
+    if not all(letters):
+        return ""
+    return max(letters, default="")
 
 
 def below(grades: Sequence[JobGrade], least: str) -> list[JobGrade]:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from itertools import islice, zip_longest
 from pathlib import Path
 
 from gpuregress.foundation import storage
 from gpuregress.foundation.errors import GpuregressError
-from gpuregress.foundation.records import RunSummary
+from gpuregress.foundation.records import Case, RunSummary
 from gpuregress.foundation.records.audits import AuditEvidence, JobExamination
-from gpuregress.gpu.records import Record
+from gpuregress.gpu.records import Record, replace
 from gpuregress.jobs.spec import load
 from gpuregress.lab import accuracy
 from gpuregress.lab.auditing import examination
@@ -48,7 +47,10 @@ def examine_mutants(context: AuditContext, jobs: Sequence[AuditedJob]) -> Examin
     with storage.scratch() as scratch:
         is_cut = turns.run([*tried.values()], context.until, scratch, context.listen, fresh=context.fresh)
     for name, job_turns in tried.items():
-        done[name] = _examine_turns(name, job_turns, context.seed, interrupted=is_cut)
+        if job_turns.error is not None:
+            done[name] = _refused(name, job_turns.error)
+        else:
+            done[name] = judge_mutants(name, turns.report(job_turns, context.seed, interrupted=is_cut))
     return Examined(tuple(done[job.name] for job in jobs), is_cut)
 
 
@@ -63,12 +65,6 @@ class NotRun(GpuregressError):
     """The cases of a job have not run as they are."""
 
 
-def _examine_turns(job: str, job_turns: JobTurns, seed: int, *, interrupted: bool) -> JobExamination:
-    if job_turns.error is not None:
-        return _refused(job, job_turns.error)
-    return judge_mutants(job, turns.report(job_turns, seed, interrupted=interrupted))
-
-
 def _refused(job: str, error: GpuregressError) -> JobExamination:
     """Examine a job whose mutants cannot be tried; where nothing can notice one, it has no points."""
     if isinstance(error, NothingNoticed):
@@ -80,12 +76,17 @@ def judge_mutants(job: str, report: MutationReport) -> JobExamination:
     """Examine a job by the report of its mutants: a sample is judged as a sample."""
     text = f"{report.tried} of {report.mutants} mutants tried"
     is_sample = report.tried < report.mutants
-    why = "interrupted" if is_sample and report.interrupted else NO_TIME if not report.tried else ""
+    why = ""
+    if is_sample and report.interrupted:
+        why = INTERRUPTED
+    elif not report.tried:
+        why = NO_TIME
     counted = report.noticed + len(report.alive)
     if not counted:
         why = why or "no mutant counts: all that were tried are the same program, or not valid"
         return JobExamination(job, None, done=text, why=why, applies=is_sample)
-    interval, examined = None, 1.0
+    interval = None
+    examined = 1.0
     if is_sample:
         left = report.mutants - report.tried
         examined = min(1.0, counted / min(turns.SAMPLE, counted + left))
@@ -130,17 +131,19 @@ def examine_fuzz(context: AuditContext, jobs: Sequence[AuditedJob]) -> Examined:
     done: dict[str, JobExamination] = {}
     inputs: dict[str, _JobInputs] = {}
     for job in jobs:
-        found = _inputs(context, job)
-        if isinstance(found, JobExamination):
-            done[job.name] = found
+        planned = _inputs(context, job)
+        if isinstance(planned, JobExamination):
+            done[job.name] = planned
         else:
-            inputs[job.name] = found
-    turns = zip_longest(*(job_inputs.planned for job_inputs in inputs.values()))
-    planned = [planned_input.case for turn in turns for planned_input in turn if planned_input is not None]
-    summary = examination.run(context, planned, baselines=context.scratch / "none") if planned else None
-    for name, job_inputs in inputs.items():
-        done[name] = _examine_inputs(name, job_inputs, summary)
-    return Examined(tuple(done[job.name] for job in jobs), summary is not None and summary.interrupted)
+            inputs[job.name] = planned
+    interrupted = False
+    if inputs:
+        of_jobs = [[planned_input.case for planned_input in job_inputs.planned] for job_inputs in inputs.values()]
+        summary = examination.run(context, examination.in_turns(of_jobs), baselines=context.scratch / "none")
+        interrupted = summary.interrupted
+        for name, job_inputs in inputs.items():
+            done[name] = _examine_inputs(name, job_inputs, summary)
+    return Examined(tuple(done[job.name] for job in jobs), interrupted)
 
 
 def _inputs(context: AuditContext, job: AuditedJob) -> _JobInputs | JobExamination:
@@ -158,31 +161,48 @@ def _inputs(context: AuditContext, job: AuditedJob) -> _JobInputs | JobExaminati
     except GpuregressError as error:
         return JobExamination(job.name, None, why=str(error))
     trials = FuzzTrials(space, folder)
-    planned = (trials.plan(candidate) for candidate in space.edges())
-    some = tuple(islice((planned_input for planned_input in planned if planned_input is not None), _INPUTS))
-    if not some:
+    planned: list[PlannedInput] = []
+    for candidate in space.edges():
+        planned_input = trials.plan(candidate)
+        if planned_input is not None:
+            planned.append(planned_input)
+        if len(planned) == _INPUTS:
+            break
+    if not planned:
         return examination.does_not_apply(job.name, "it has no inputs that may be others")
-    return _JobInputs(trials, some)
+    return _JobInputs(trials, tuple(planned))
 
 
-def _examine_inputs(job: str, inputs: _JobInputs, summary: RunSummary | None) -> JobExamination:
-    assert summary is not None
-    late = set(summary.unfinished)
-    verdicts = {verdict.case: verdict for verdict in summary.verdicts if verdict.case not in late}
-    tried = [
-        inputs.trials.judged(planned_input, verdicts.get(planned_input.case.name)) for planned_input in inputs.planned
-    ]
+def _examine_inputs(job: str, inputs: _JobInputs, summary: RunSummary) -> JobExamination:
+    unfinished = set(summary.unfinished)
+    verdicts = {verdict.case: verdict for verdict in summary.verdicts if verdict.case not in unfinished}
+    tried = []
+    left = 0
+    for planned_input in inputs.planned:
+        name = planned_input.case.name
+        tried.append(inputs.trials.judged(planned_input, verdicts.get(name)))
+        if name in unfinished:
+            left += 1
     states = Counter(trial.state for trial in tried)
     ran = states["passed"] + states["failed"]
-    left = sum(planned_input.case.name in late for planned_input in inputs.planned)
-    why = (INTERRUPTED if summary.interrupted else NO_TIME) if left else ""
+    why = ""
+    done = f"{ran} inputs"
+    if left:
+        why = INTERRUPTED if summary.interrupted else NO_TIME
+        done = f"{ran} of {ran + left} inputs"
     if not ran:
         return JobExamination(job, None, why=why or "no input could be run")
-    evidence = tuple(findings.evidence(job, tried, _SCHEDULES))
-    done = f"{ran} of {ran + left} inputs" if left else f"{ran} inputs"
+    examined = JobExamination(
+        job=job,
+        share=1.0,
+        examined=ran / (ran + left),
+        done=done,
+        why=why,
+        evidence=tuple(findings.evidence(job, tried, _SCHEDULES)),
+    )
     if states["failed"]:
-        return JobExamination(job, 0.0, 1.0, done, why, evidence)
-    return JobExamination(job, 1.0, ran / (ran + left), done, why, evidence)
+        return replace(examined, share=0.0, examined=1.0)
+    return examined
 
 
 FUZZ = AuditPart(
@@ -200,31 +220,38 @@ FUZZ = AuditPart(
 
 def examine_accuracy(context: AuditContext, jobs: Sequence[AuditedJob]) -> Examined:
     """Run the fastest case of each job in higher precision; there are no points for it."""
-    usable = [some for job in jobs if not job.expects_fault and (some := context.usable(job))]
-    cases = sorted((min(some, key=context.clean_s) for some in usable), key=context.clean_s)
-    summary = examination.run(context, [accuracy.watched(case) for case in cases]) if cases else None
-    ran = examination.by_job(summary, jobs) if summary is not None else {}
-
-    def examined(job: AuditedJob) -> JobExamination:
+    done: dict[str, JobExamination] = {}
+    fastest: dict[str, Case] = {}
+    for job in jobs:
+        cases = context.usable(job)
         if job.expects_fault:
-            return examination.does_not_apply(job.name, EXPECTS_FAULT)
-        if not context.usable(job):
-            return JobExamination(job.name, None, why=context.why_unusable(job))
-        return _judge_accuracy(context, job.name, ran.get(job.name, JobVerdicts()))
-
-    return Examined(tuple(map(examined, jobs)), summary is not None and summary.interrupted)
+            done[job.name] = examination.does_not_apply(job.name, EXPECTS_FAULT)
+        elif not cases:
+            done[job.name] = JobExamination(job.name, None, why=context.why_unusable(job))
+        else:
+            fastest[job.name] = min(cases, key=context.clean_s)
+    interrupted = False
+    if fastest:
+        ordered = sorted(fastest.values(), key=context.clean_s)
+        summary = examination.run(context, [accuracy.watched(case) for case in ordered])
+        interrupted = summary.interrupted
+        verdicts = examination.by_job(summary, jobs)
+        for name in fastest:
+            done[name] = _judge_accuracy(context, name, verdicts[name])
+    return Examined(tuple(done[job.name] for job in jobs), interrupted)
 
 
 def _judge_accuracy(context: AuditContext, job: str, verdicts: JobVerdicts) -> JobExamination:
-    verdict = next(iter(verdicts.examined), None)
-    if verdict is None or verdict.outcome is None or verdict.outcome.state != "done":
-        return JobExamination(
-            job, None, why=verdicts.why_left or (verdict.headline if verdict is not None else NO_TIME)
-        )
-    found = accuracy.of(verdict)
-    if found is None or not any(buffer.tracked for buffer in found.buffers):
+    if not verdicts.examined:
+        return JobExamination(job, None, why=verdicts.why_left or NO_TIME)
+    verdict = verdicts.examined[0]
+    if verdict.outcome is None or verdict.outcome.state != "done":
+        return JobExamination(job, None, why=verdicts.why_left or verdict.headline)
+    result_accuracy = accuracy.of(verdict)
+    if result_accuracy is None or not any(buffer.tracked for buffer in result_accuracy.buffers):
         return examination.does_not_apply(job, "it has no floating-point result that can be followed")
-    return JobExamination(job, 1.0, 1.0, verdict.case, "", tuple(accuracy.evidence([verdict], context.project.root)))
+    evidence = tuple(accuracy.evidence([verdict], context.project.root))
+    return JobExamination(job, 1.0, done=verdict.case, evidence=evidence)
 
 
 ACCURACY = AuditPart(

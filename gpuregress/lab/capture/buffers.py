@@ -115,17 +115,26 @@ def lay_out(
         for members, start, end in groups:
             buffer = _buffer(launch, number, members, (start, end), touched)
             buffer = replace(buffer, name=_unique(buffer.name, names))
-            placed += [Placed(one.at, len(buffers), one.offset - start) for one in members]
+            placed += [Placed(target.at, len(buffers), target.offset - start) for target in members]
             buffers.append(buffer)
     wanted = set(symbols)
     for number, region in enumerate(launch.regions):
         if region.symbol in wanted and _is_worth_keeping(region):
             dtype = "uint32" if region.length % 4 == 0 else "uint8"
             name = _unique(_plain(region.symbol), names)
-            changed = _changed(region, 0, region.length)
-            buffers.append(JobBuffer(name, dtype, number, 0, region.length, region.symbol, is_output=changed))
-    order = {one.at: one for one in placed}
-    return Layout(tuple(buffers), tuple(order[at] for at in sorted(order)), is_split)
+            buffers.append(
+                JobBuffer(
+                    name=name,
+                    dtype=dtype,
+                    region=number,
+                    start=0,
+                    size=region.length,
+                    symbol=region.symbol,
+                    is_output=_changed(region, 0, region.length),
+                )
+            )
+    by_place = {pointer.at: pointer for pointer in placed}
+    return Layout(tuple(buffers), tuple(by_place[at] for at in sorted(by_place)), is_split)
 
 
 def _targets(launch: CapturedLaunch, region: int, types: Sequence[ParameterType]) -> list[_Target]:
@@ -140,34 +149,36 @@ def _targets(launch: CapturedLaunch, region: int, types: Sequence[ParameterType]
             name = own if is_plain else f"{own}_{pointer.at - parameter.offset}"
             dtype = type_.dtype if is_plain and type_.is_pointer else ""
             offset = pointer.address - launch.regions[region].start
-            targets.append(_Target(pointer.at, offset, name, dtype, is_plain and type_.is_const))
-    return [one for one in targets if 0 <= one.offset < launch.regions[region].length]
+            if 0 <= offset < launch.regions[region].length:
+                targets.append(_Target(pointer.at, offset, name, dtype, is_plain and type_.is_const))
+    return targets
 
 
 def _groups(
     targets: list[_Target], region: CapturedRegion, touched: tuple[Stretches, Stretches] | None, *, split: bool
 ) -> list[tuple[list[_Target], int, int]]:
-    """The pointers that share a buffer, with the buffer's first byte and its end."""
+    """Return the pointers that share a buffer, with the buffer's first byte and its end."""
     if touched is None:
         return [(targets, 0, region.length)]
-    ordered = sorted(targets, key=lambda one: one.offset)
-    starts = sorted({one.offset for one in ordered}) if split else [ordered[0].offset]
+    members: dict[int, list[_Target]] = {}
+    for target in sorted(targets, key=lambda target: target.offset):
+        start = target.offset if split or not members else min(members)
+        members.setdefault(start, []).append(target)
+    starts = list(members)
     reached = {start: (start, min(start + _ALIGNMENT, region.length)) for start in starts}
     for first, end in [*touched[0], *touched[1]]:
-        at = first
-        while at < end:  # a stretch may go on behind the next pointer
-            below = [start for start in starts if start <= at]
-            owner = below[-1] if below else starts[0]
-            following = next((start for start in starts if start > max(at, owner)), end)
-            until = min(end, following)
+        position = first
+        while position < end:  # a stretch may go on behind the next pointer
+            owner = max([start for start in starts if start <= position], default=starts[0])
+            until = min([start for start in starts if start > max(position, owner)], default=end)
+            until = min(end, until)
             low, high = reached[owner]
-            reached[owner] = min(low, at), max(high, until)
-            at = until
+            reached[owner] = min(low, position), max(high, until)
+            position = until
     groups = []
     for start in starts:
         low, high = reached[start]
-        members = [one for one in ordered if (one.offset == start if split else True)]
-        groups.append((members, low - low % _ALIGNMENT, high))
+        groups.append((members[start], low - low % _ALIGNMENT, high))
     return groups
 
 
@@ -178,35 +189,36 @@ def _buffer(
     extent: tuple[int, int],
     touched: tuple[Stretches, Stretches] | None,
 ) -> JobBuffer:
-    region, (start, end) = launch.regions[number], extent
-    dtype = next((one.dtype for one in members if one.dtype), "")
+    region = launch.regions[number]
+    start, end = extent
     size = end - start
-    is_exact = bool(dtype) and dtypes.parse(dtype).size % instrumentation.GRANULE == 0
+    is_exact = False
+    dtype = ""
+    for target in members:
+        dtype = dtype or target.dtype
     if dtype:
         step = dtypes.parse(dtype).size
+        is_exact = step % instrumentation.GRANULE == 0
         size = min(-(-size // step) * step, region.length - start)
-        dtype = dtype if size % step == 0 else ""
-    dtype = dtype or ("uint32" if size % 4 == 0 else "uint8")
+        if size % step:
+            dtype = ""
+    if not dtype:
+        dtype = "uint32" if size % 4 == 0 else "uint8"
     changed = _changed(region, start, size)
+    buffer = JobBuffer(name=members[0].name, dtype=dtype, region=number, start=start, size=size)
     if touched is None:
-        is_const = region.memory != "device" and all(one.is_const for one in members)  # the host may have written
-        return JobBuffer(members[0].name, dtype, number, start, size, is_output=changed and not is_const)
-    reads, writes = (_inside(one, start, start + size) for one in touched)
+        # The host may have written to memory that it can access.
+        is_const = region.memory != "device" and all(target.is_const for target in members)
+        return replace(buffer, is_output=changed and not is_const)
+    reads = _inside(touched[0], start, start + size)
+    writes = _inside(touched[1], start, start + size)
     is_covered = is_exact and writes == ((start, start + size),)  # of smaller elements a few may be unwritten
-    return JobBuffer(
-        members[0].name,
-        dtype,
-        number,
-        start,
-        size,
-        is_filled=bool(reads) or not is_covered,
-        is_output=bool(writes) or changed,
-    )
+    return replace(buffer, is_filled=bool(reads) or not is_covered, is_output=bool(writes) or changed)
 
 
 def _inside(stretches: Stretches, start: int, end: int) -> Stretches:
-    found = ((max(first, start), min(last, end)) for first, last in stretches)
-    return tuple((first, last) for first, last in found if first < last)
+    cut = [(max(first, start), min(last, end)) for first, last in stretches]
+    return tuple((first, last) for first, last in cut if first < last)
 
 
 def _changed(region: CapturedRegion, start: int, size: int) -> bool:
@@ -226,20 +238,23 @@ def part(
 
 
 def _is_worth_keeping(region: CapturedRegion) -> bool:
-    return region.before is not None and (
-        _changed(region, 0, region.length) or bool(part(region, 0, region.length).any())
-    )
+    if region.before is None:
+        return False
+    return _changed(region, 0, region.length) or bool(part(region, 0, region.length).any())
 
 
 def _plain(symbol: str) -> str:
     """A variable's name as a buffer's name."""
     text = signature.short_name(symbol).rpartition("::")[2]
     plain = "".join(letter if letter.isalnum() and letter.isascii() else "_" for letter in text)[:60]
-    return plain if plain[:1].isalpha() or plain[:1] == "_" else f"v_{plain}"
+    if plain[:1].isalpha() or plain[:1] == "_":
+        return plain
+    return f"v_{plain}"
 
 
 def _unique(name: str, names: set[str]) -> str:
-    plain, number = name[:56], 1
+    plain = name[:56]
+    number = 1
     unique = plain
     while unique in names:
         number += 1

@@ -189,7 +189,8 @@ def capture(
     if source is not None and not source.is_file():
         raise UsageError(f"there is no file {source}")
     try:
-        built, cupti = build(), find_cupti()
+        built = build()
+        cupti = find_cupti()
     except HarnessError as error:
         problem = application.driver_problem()
         raise HarnessError(f"{problem}. Also, {error}" if problem else str(error)) from error
@@ -204,56 +205,64 @@ def capture(
         merged = raw_log.merge(raw, log, _header(command, processes), ended_well=ended_well)
         failures, unfinished = _blame(log)
         written, refused = _write_jobs(project, processes, source, seconds)
+        problems = [f"process {process.number}: {text}" for process in processes for text in process.problems]
+        problems += [
+            f"process {number} still runs: what it launches from now on is not captured" for number in end.running
+        ]
         return Capture(
-            end,
-            log,
-            merged.launches,
-            len(processes),
-            tuple(written),
-            refused,
-            failures,
-            unfinished,
-            tuple(one for one in merged.cut if one not in end.running),
-            (
-                *(f"process {one.number}: {text}" for one in processes for text in one.problems),
-                *(f"process {one} still runs: what it launches from now on is not captured" for one in end.running),
-            ),
-            "" if merged.launches else application.driver_problem(),
+            end=end,
+            log=log,
+            launches=merged.launches,
+            processes=len(processes),
+            jobs=tuple(written),
+            refused=refused,
+            failures=failures,
+            unfinished=unfinished,
+            cut=tuple(number for number in merged.cut if number not in end.running),
+            problems=tuple(problems),
+            lack="" if merged.launches else application.driver_problem(),
         )
 
 
 def _header(command: Sequence[str], processes: Sequence[CapturedProcess]) -> dict[str, str]:
-    first = next((one for one in processes if one.device), None)
     facts = {
         "application": " ".join(command),
         "gpuregress": __version__,
         "host": f"{platform.node()}, {platform.platform()}",
     }
-    if first is not None:
-        facts |= {"device": f"{first.device}, {first.architecture}", "driver": f"CUDA {first.driver}"}
+    for process in processes:
+        if process.device:
+            facts["device"] = f"{process.device}, {process.architecture}"
+            facts["driver"] = f"CUDA {process.driver}"
+            break
     return facts
 
 
 def _blame(log: Path) -> tuple[tuple[FailedLaunch, ...], tuple[str, ...]]:
-    """The launches that failed, and those that never came back."""
+    """Return the launches that failed, and those that never came back."""
     read = launch_log.read(log)
-    begun = {one.number: one for one in read.events if isinstance(one, LaunchBegin)}
-    failed = [one for one in read.events if isinstance(one, LaunchFault)]
-    failures = [FailedLaunch(one.number, begun[one.number].call, one.text) for one in failed if one.number in begun]
-    return tuple(failures), tuple(f"launch {one.number}: {one.call}" for one in read.unfinished)
+    begun = {event.number: event.call for event in read.events if isinstance(event, LaunchBegin)}
+    faults = [event for event in read.events if isinstance(event, LaunchFault) and event.number in begun]
+    failures = [FailedLaunch(fault.number, begun[fault.number], fault.text) for fault in faults]
+    return tuple(failures), tuple(f"launch {begin.number}: {begin.call}" for begin in read.unfinished)
 
 
 def _write_jobs(
     project: Project, processes: Sequence[CapturedProcess], source: Path | None, seconds: float
 ) -> tuple[list[WrittenJob], dict[str, str]]:
     written: list[WrittenJob] = []
-    refused = {signature.short_name(name): text for one in processes for name, text in one.refused.items()}
+    refused: dict[str, str] = {}
+    captured: list[CapturedLaunch] = []
+    for process in processes:
+        captured += process.launches
+        refused |= {signature.short_name(kernel): reason for kernel, reason in process.refused.items()}
     names: set[str] = set()
-    of_process = {one.number: one for one in processes}
-    captured = [launch for process in processes for launch in process.launches]
+    of_process = {process.number: process for process in processes}
     for launch in captured:
         shown = signature.short_name(launch.kernel)
-        own = source if source is None or jobs.declares(launch, source) else None
+        own = None
+        if source is not None and jobs.declares(launch, source):
+            own = source
         name = _job_name(shown, launch, captured, names)
         target = Target(project.configs / f"{name}.yaml", project.root / FOLDER / name)
         if storage.is_foreign(target.job, job_text.MARK):
@@ -267,12 +276,15 @@ def _write_jobs(
 
 
 def _job_name(shown: str, launch: CapturedLaunch, captured: Sequence[CapturedLaunch], names: set[str]) -> str:
-    """A kernel's name as a job's, with the number of the launch where several of the kernel were chosen."""
+    """Return a kernel's name as a job's, with the number of the launch where several of the kernel were chosen."""
     own = re.sub(r"\(anonymous namespace\)|<.*", "", shown).rpartition("::")[2]
     plain = re.sub(r"[^A-Za-z0-9_]+", "-", own)[:_LONGEST_NAME].strip("-") or "kernel"
-    is_repeated = sum(one.kernel == launch.kernel and one.process == launch.process for one in captured) > 1
-    base = f"{plain}-launch{launch.occurrence}" if is_repeated else plain
-    name, number = base, 1
+    alike = [other for other in captured if (other.kernel, other.process) == (launch.kernel, launch.process)]
+    base = plain
+    if len(alike) > 1:
+        base = f"{plain}-launch{launch.occurrence}"
+    name = base
+    number = 1
     while name in names:
         number += 1
         name = f"{base}-{number}"

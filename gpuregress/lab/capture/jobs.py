@@ -85,50 +85,56 @@ def write(
     found = ptx_search.find(launch.kernel, launch.given, launch.cubin, process.mapped, card or 999)
     found = _with_cluster(found, launch)
     types = _types(launch, found, source)
-    entry = ptx_declarations.parse(found.text).entries.get(launch.kernel) if found else None
-    if entry is not None and len(entry.parameters) != len(launch.parameters):
-        counts = f"{len(launch.parameters)}, and its PTX has {len(entry.parameters)}"
-        raise CannotCapture(
-            f"the number of its parameters is not certain: the driver (CUDA 12.4 or newer) told {counts}"
-        )
-    code = ptx_declarations.reachable_code(found.text, launch.kernel) if found else None
-    _refuse_objects(code or "")
-    used = None if code is None else set(_WORD.findall(code))
-    symbols = [one.symbol for one in launch.regions if one.symbol and (used is None or one.symbol in used)]
+    symbols = [region.symbol for region in launch.regions if region.symbol]
+    parameters: tuple[Parameter, ...] = ()
+    if found is not None:
+        parameters = _parameters(launch, found)
+        code = ptx_declarations.reachable_code(found.text, launch.kernel)
+        _refuse_objects(code)
+        used = set(_WORD.findall(code))
+        symbols = [symbol for symbol in symbols if symbol in used]
     with storage.scratch() as scratch:
         layout, result = _laid_out(launch, types, found, symbols, scratch, seconds)
     _refuse_what_was_cut(launch, result)
     _refuse_addresses(launch, layout)
     remarks = list(_remarks(launch, layout, found, result, with_origin=source is None))
-    texts, more = write_arguments(launch, layout, types, entry.parameters if entry else ())
+    arguments, more = write_arguments(launch, layout, types, parameters)
     remarks += more
     on_gpu = "" if found or source else "there is no PTX of the kernel, only machine code"
     if not (source or found or launch.cubin or launch.given):
         raise CannotCapture("neither its PTX nor its machine code was found")
     _clear(target.folder)  # not before it is sure that there is a job: an earlier one would lose its files
-    name = _own_source(target, launch, found, source)
-    kernel = signature.short_name(launch.kernel) if source else launch.kernel
+    path = _own_source(target, launch, found, source)
+    kernel = signature.short_name(launch.kernel)
+    command = " ".join(process.command)[:200]
     parts = job_text.JobParts(
-        launch,
-        kernel,
-        f"{' '.join(process.command)[:200]} on {process.device} ({process.architecture}), CUDA {process.driver}",
-        os.path.relpath(name, target.job.parent),
-        os.path.relpath(target.folder, target.job.parent),
-        layout,
-        texts,
-        {one: signature.short_name(one) for one in symbols} if source else {},
-        remarks,
-        on_gpu,
+        launch=launch,
+        kernel=kernel if source else launch.kernel,
+        origin=f"{command} on {process.device} ({process.architecture}), CUDA {process.driver}",
+        source=os.path.relpath(path, target.job.parent),
+        folder=os.path.relpath(target.folder, target.job.parent),
+        layout=layout,
+        arguments=arguments,
+        symbols={symbol: signature.short_name(symbol) for symbol in symbols} if source else {},
+        remarks=remarks,
+        on_gpu_only=on_gpu,
     )
     _write_contents(target, launch, layout)
     storage.write_atomic(target.job, ("\n".join(job_text.lines(parts)) + "\n").encode())
-    return WrittenJob(
-        target.job,
-        launch,
-        signature.short_name(launch.kernel),
-        _verdict(result, layout, on_gpu, launch),
-        tuple(remarks),
-    )
+    return WrittenJob(target.job, launch, kernel, _verdict(result, layout, on_gpu, launch), tuple(remarks))
+
+
+def _parameters(launch: CapturedLaunch, ptx: FoundPtx) -> tuple[Parameter, ...]:
+    """Return the parameters of a kernel as its PTX declares them; nothing where it has no such kernel."""
+    entry = ptx_declarations.parse(ptx.text).entries.get(launch.kernel)
+    if entry is None:
+        return ()
+    if len(entry.parameters) != len(launch.parameters):
+        counts = f"{len(launch.parameters)}, and its PTX has {len(entry.parameters)}"
+        raise CannotCapture(
+            f"the number of its parameters is not certain: the driver (CUDA 12.4 or newer) told {counts}"
+        )
+    return entry.parameters
 
 
 def _refuse_what_was_not_kept(launch: CapturedLaunch) -> None:
@@ -136,10 +142,11 @@ def _refuse_what_was_not_kept(launch: CapturedLaunch) -> None:
         raise CannotCapture(
             "it did not end within the time limit (--launch-timeout): it may wait for a later launch or for the host"
         )
-    missing = [one for one in launch.regions if one.before is None and not one.symbol]
-    if missing:
-        raise CannotCapture(f"memory at 0x{missing[0].start:x} could not be read before the launch")
-    if launch.finished and not launch.error and any(one.before and not one.after for one in launch.regions):
+    for region in launch.regions:
+        if region.before is None and not region.symbol:
+            raise CannotCapture(f"memory at 0x{region.start:x} could not be read before the launch")
+    has_lost = any(region.before and not region.after for region in launch.regions)
+    if launch.finished and not launch.error and has_lost:
         raise CannotCapture("its result could not be kept: memory could not be read, or the disk is full")
     if not launch.parameters and not launch.regions and launch.error:
         raise CannotCapture(f"it was launched after {launch.error}")
@@ -147,18 +154,18 @@ def _refuse_what_was_not_kept(launch: CapturedLaunch) -> None:
 
 def _refuse_objects(code: str) -> None:
     """Refuse what the parameters name by handles or encoded bytes."""
-    texture, tensor = _TEXTURES.search(code), _MAPS.search(code)
+    texture = _TEXTURES.search(code)
     if texture:
         raise CannotCapture(f"it uses texture or surface objects ({texture[1]}), whose memory is not known")
-    if tensor:
+    if _MAPS.search(code):
         raise CannotCapture("it uses tensor maps, whose fields are not known")
 
 
 def _refuse_what_was_cut(launch: CapturedLaunch, result: Replay) -> None:
     """Refuse a launch that needs more of an allocation than was kept."""
-    cut = [one for one in launch.regions if not one.is_whole and not one.symbol]
-    if cut and result.is_fault and not launch.error:
-        need = sum(one.size for one in launch.regions)
+    is_cut = any(not region.is_whole and not region.symbol for region in launch.regions)
+    if is_cut and result.is_fault and not launch.error:
+        need = sum(region.size for region in launch.regions)
         raise CannotCapture(
             f"it needs more of its {units.size_text(need)} of memory than --max-bytes allows ({result.problem})"
         )
@@ -171,19 +178,15 @@ def _refuse_addresses(launch: CapturedLaunch, layout: Layout) -> None:
         if not region.holds or not buffer.is_filled:
             continue
         words = buffers.part(region, buffer.start, buffer.size - buffer.size % 8).view("<u8")
-        allocations = [(one.base, one.base + one.size) for one in launch.regions]
-        suspects = [word for word in words.tolist() if word == region.holds or _is_in(word, allocations)]
-        if suspects:
-            address = f"0x{suspects[0]:x}"
-            raise CannotCapture(f"{buffer.name} holds addresses of device memory ({address}), which change in a replay")
-
-
-def _is_in(address: int, stretches: Sequence[tuple[int, int]]) -> bool:
-    return any(start <= address < end for start, end in stretches)
+        for word in words.tolist():
+            if word == region.holds or any(other.base <= word < other.base + other.size for other in launch.regions):
+                raise CannotCapture(
+                    f"{buffer.name} holds addresses of device memory (0x{word:x}), which change in a replay"
+                )
 
 
 def _with_cluster(found: FoundPtx | None, launch: CapturedLaunch) -> FoundPtx | None:
-    """The PTX with the cluster that the launch asked for as the kernel's own."""
+    """Return the PTX with the cluster that the launch asked for as the kernel's own."""
     if launch.cluster == (1, 1, 1):
         return found
     if found is None:
@@ -201,15 +204,17 @@ def _types(launch: CapturedLaunch, found: FoundPtx | None, source: Path | None) 
     if not types and found is not None and found.intermediate is not None:
         types = signature.of_triton(found.intermediate, launch.kernel)
     declared = _declaration(launch, source) if source else None
-    return signature.of_declaration(declared, types) if declared else types
+    if declared is None:
+        return types
+    return signature.of_declaration(declared, types)
 
 
 def _declaration(launch: CapturedLaunch, source: Path) -> Declaration | None:
     text = storage.read_bytes(source).decode("utf-8", "replace")
     name = cxx_declarations.strip_template_arguments(signature.short_name(launch.kernel))
-    for one in cxx_declarations.declarations(text):
-        if one.name == name or one.name.rpartition("::")[2] == name.rpartition("::")[2]:
-            return one
+    for declaration in cxx_declarations.declarations(text):
+        if declaration.name.rpartition("::")[2] == name.rpartition("::")[2]:
+            return declaration
     return None
 
 
@@ -226,7 +231,7 @@ def _laid_out(
     scratch: Path,
     seconds: float,
 ) -> tuple[Layout, Replay]:
-    """The buffers of a launch, and what its replay on the CPU device gave."""
+    """Return the buffers of a launch, and what its replay on the CPU device gave."""
     if found is None:
         return buffers.lay_out(launch, types, None, symbols), Replay("there is no PTX of the kernel")
     path = scratch / "kernel.ptx"
@@ -234,7 +239,9 @@ def _laid_out(
     noted = replays.run(_request(launch, path, types, notes=True), seconds)
     if noted.problem:
         layout = buffers.lay_out(launch, types, None, symbols)
-        return layout, noted if noted.is_fault else replays.run(_cut_request(launch, path, layout), seconds)
+        if noted.is_fault:
+            return layout, noted
+        return layout, replays.run(_cut_request(launch, path, layout), seconds)
     layout = buffers.lay_out(launch, types, noted, symbols)
     if layout.is_split:
         result = replays.run(_cut_request(launch, path, layout), seconds)
@@ -246,60 +253,79 @@ def _laid_out(
 
 
 def _pointer_name(launch: CapturedLaunch, at: int, types: Sequence[ParameterType]) -> str:
-    """The parameter that a pointer is in, as messages call it."""
-    position = next(number for number, one in enumerate(launch.parameters) if 0 <= at - one.offset < len(one.data))
-    return (types[position].name if position < len(types) else "") or f"arg{position}"
+    """Return the parameter that a pointer is in, as messages call it."""
+    for position, parameter in enumerate(launch.parameters):
+        if 0 <= at - parameter.offset < len(parameter.data):
+            name = types[position].name if position < len(types) else ""
+            return name or f"arg{position}"
+    raise AssertionError("a pointer is in a parameter")
 
 
 def _request(launch: CapturedLaunch, ptx: Path, types: Sequence[ParameterType], *, notes: bool) -> replays.Request:
-    names = {one.region: _pointer_name(launch, one.at, types) for one in reversed(launch.pointers)}
-    memories = tuple(
-        ReplayMemory(names.get(number, one.symbol), str(one.before), 0, one.length, one.symbol, str(one.after or ""))
-        for number, one in enumerate(launch.regions)
-    )
-    patches = tuple(
-        Patch(one.at, one.region, one.address - launch.regions[one.region].start) for one in launch.pointers
-    )
+    names = {pointer.region: _pointer_name(launch, pointer.at, types) for pointer in reversed(launch.pointers)}
+    memories = []
+    for number, region in enumerate(launch.regions):
+        memory = ReplayMemory(
+            name=names.get(number, region.symbol),
+            before=str(region.before),
+            start=0,
+            size=region.length,
+            symbol=region.symbol,
+            after=str(region.after or ""),
+        )
+        memories.append(memory)
+    patches = []
+    for pointer in launch.pointers:
+        offset = pointer.address - launch.regions[pointer.region].start
+        patches.append(Patch(pointer.at, pointer.region, offset))
     return replays.Request(
-        str(ptx),
-        launch.kernel,
-        launch.grid,
-        launch.block,
-        launch.shared,
-        tuple(one.data.hex() for one in launch.parameters),
-        tuple(one.offset for one in launch.parameters),
-        memories,
-        patches,
-        notes,
+        ptx=str(ptx),
+        kernel=launch.kernel,
+        grid=launch.grid,
+        block=launch.block,
+        shared=launch.shared,
+        parameters=tuple(parameter.data.hex() for parameter in launch.parameters),
+        offsets=tuple(parameter.offset for parameter in launch.parameters),
+        memories=tuple(memories),
+        patches=tuple(patches),
+        notes=notes,
     )
 
 
 def _cut_request(launch: CapturedLaunch, ptx: Path, layout: Layout) -> replays.Request:
     memories = []
-    for one in layout.buffers:
-        region = launch.regions[one.region]
-        before = str(region.before) if one.is_filled else ""
-        memories.append(ReplayMemory(one.name, before, one.start, one.size, one.symbol, str(region.after or "")))
-    patches = tuple(Patch(one.at, one.buffer, one.offset) for one in layout.pointers)
+    for buffer in layout.buffers:
+        region = launch.regions[buffer.region]
+        memory = ReplayMemory(
+            name=buffer.name,
+            before=str(region.before) if buffer.is_filled else "",
+            start=buffer.start,
+            size=buffer.size,
+            symbol=buffer.symbol,
+            after=str(region.after or ""),
+        )
+        memories.append(memory)
+    patches = tuple(Patch(pointer.at, pointer.buffer, pointer.offset) for pointer in layout.pointers)
     return replace(_request(launch, ptx, (), notes=False), memories=tuple(memories), patches=patches)
 
 
 def _remarks(
     launch: CapturedLaunch, layout: Layout, found: FoundPtx | None, result: Replay, *, with_origin: bool
 ) -> Iterator[str]:
-    if launch.error or not launch.finished:
-        how = f"ended with {launch.error}" if launch.error else "did not come back"
-        yield f"the launch {how}: there is no result to compare with"
+    if launch.error:
+        yield f"the launch ended with {launch.error}: there is no result to compare with"
+    elif not launch.finished:
+        yield "the launch did not come back: there is no result to compare with"
     if found is not None and with_origin:
         yield f"PTX from {found.origin}"
-    kept = {one.region for one in layout.buffers}
     for number, region in enumerate(launch.regions):
-        if number in kept and not region.is_whole:
-            names = ", ".join(one.name for one in layout.buffers if one.region == number)
-            yield f"{names}: only {region.length} of {region.size} bytes of the allocation were kept (--max-bytes)"
+        names = [buffer.name for buffer in layout.buffers if buffer.region == number]
+        if names and not region.is_whole:
+            kept = f"only {region.length} of {region.size} bytes of the allocation were kept (--max-bytes)"
+            yield f"{', '.join(names)}: {kept}"
     is_pooled = any(
-        one.size >= 1 << 20 and one.size == launch.regions[one.region].length and not one.symbol
-        for one in layout.buffers
+        buffer.size >= 1 << 20 and buffer.size == launch.regions[buffer.region].length and not buffer.symbol
+        for buffer in layout.buffers
     )
     if is_pooled and (found is None or result.problem):
         yield "what the kernel touches could not be determined: allocations are kept whole"
@@ -316,13 +342,14 @@ def _verdict(result: Replay, layout: Layout, on_gpu: str, launch: CapturedLaunch
         return "runs on the CPU device without a fault"
     if result.is_equal:
         return "the CPU device gives the card's bits"
-    at = next((number for number, count in enumerate(result.differing) if count > 0), None)
-    if at is None:
-        return "runs on the CPU device; its result on the card is not known"
-    of = layout.buffers[at].name if at < len(layout.buffers) and layout.is_split else "the memory"
-    return (
-        f"the CPU device differs from the card: {result.differing[at]} bytes of {of}, the first at {result.first[at]}"
-    )
+    for number, count in enumerate(result.differing):
+        if count > 0:
+            memory = "the memory"
+            if number < len(layout.buffers) and layout.is_split:
+                memory = layout.buffers[number].name
+            first = result.first[number]
+            return f"the CPU device differs from the card: {count} bytes of {memory}, the first at {first}"
+    return "runs on the CPU device; its result on the card is not known"
 
 
 def _own_source(target: Target, launch: CapturedLaunch, found: FoundPtx | None, source: Path | None) -> Path:
@@ -351,14 +378,14 @@ def _clear(folder: Path) -> None:
 
 def _write_contents(target: Target, launch: CapturedLaunch, layout: Layout) -> None:
     outputs = job_text.dumped(layout)
-    for one in layout.buffers:
-        region = launch.regions[one.region]
-        if one.is_filled:
-            data = buffers.part(region, one.start, one.size)
-            storage.write_atomic(target.folder / f"{one.name}.bin", data.tobytes(), durable=False)
-        if one in outputs and region.after is not None:
-            data = buffers.part(region, one.start, one.size, after=True)
-            storage.write_atomic(target.folder / f"{one.name}.after.bin", data.tobytes(), durable=False)
+    for buffer in layout.buffers:
+        region = launch.regions[buffer.region]
+        if buffer.is_filled:
+            data = buffers.part(region, buffer.start, buffer.size)
+            storage.write_atomic(target.folder / f"{buffer.name}.bin", data.tobytes(), durable=False)
+        if buffer in outputs and region.after is not None:
+            data = buffers.part(region, buffer.start, buffer.size, after=True)
+            storage.write_atomic(target.folder / f"{buffer.name}.after.bin", data.tobytes(), durable=False)
 
 
 # --- arguments of a captured launch as a job writes them --------------------------------------------------------------
@@ -381,11 +408,13 @@ def write_arguments(
     Returns:
         the arguments, and remarks about those that a job cannot give as they were.
     """
-    texts, remarks = [], []
+    texts = []
+    remarks = []
     for position, parameter in enumerate(launch.parameters):
         type_ = types[position] if position < len(types) else ParameterType()
         kind = compiled[position].kind if position < len(compiled) else ""
-        inside = [one for one in layout.pointers if 0 <= one.at - parameter.offset < len(parameter.data)]
+        end = parameter.offset + len(parameter.data)
+        inside = [pointer for pointer in layout.pointers if parameter.offset <= pointer.at < end]
         if inside and len(parameter.data) == 8:
             texts.append(_pointer(layout, inside[0]))
         elif inside or kind == "struct" or len(parameter.data) not in _INTEGERS:
@@ -402,39 +431,45 @@ def write_arguments(
 
 def _pointer(layout: Layout, placed: Placed) -> str:
     name = layout.buffers[placed.buffer].name
-    return f"{{pointer: {name}, offset: {placed.offset}}}" if placed.offset else name
+    if not placed.offset:
+        return name
+    return f"{{pointer: {name}, offset: {placed.offset}}}"
 
 
 def _struct(layout: Layout, parameter: RawParameter, inside: Sequence[Placed]) -> str:
-    """A struct: its pointers, and all else as words of four bytes, or of one where its size asks for that."""
-    pointers = {one.at - parameter.offset: one for one in inside}
+    """Write a struct: its pointers, and all else as words of four, two or one bytes, as its size allows."""
+    pointers = {pointer.at - parameter.offset: pointer for pointer in inside}
     size = len(parameter.data)
-    step = next(width for width in (4, 2, 1) if size % width == 0)
-    members, at = [], 0
-    while at < size:
-        if at in pointers:
-            members.append(_pointer(layout, pointers[at]))
-            at += 8
+    width = math.gcd(size, 4)
+    members = []
+    offset = 0
+    while offset < size:
+        if offset in pointers:
+            members.append(_pointer(layout, pointers[offset]))
+            offset += 8
             continue
-        members.append(f"{{{_INTEGERS[step]}: {int.from_bytes(parameter.data[at : at + step], 'little')}}}")
-        at += step
+        word = int.from_bytes(parameter.data[offset : offset + width], "little")
+        members.append(f"{{{_INTEGERS[width]}: {word}}}")
+        offset += width
     return f"{{struct: [{', '.join(members)}]}}"
 
 
 def _scalar(data: bytes, dtype: str, kind: str) -> str:
-    """A number of a dtype that has these bytes."""
-    wanted = dtype if (dtype and kind != "integer") or "int" in dtype or dtype == "bool" else ""
-    if not wanted and kind == "float":
-        wanted = {2: "float16", 4: "float32", 8: "float64"}[len(data)]
-    for name in (wanted, f"int{8 * len(data)}", _INTEGERS[len(data)]):
-        text = _text(data, name) if name else None
+    """Write a number of a dtype that has these bytes."""
+    names = [f"int{8 * len(data)}", _INTEGERS[len(data)]]
+    if dtype and (kind != "integer" or "int" in dtype or dtype == "bool"):
+        names.insert(0, dtype)
+    elif kind == "float":
+        names.insert(0, {2: "float16", 4: "float32", 8: "float64"}[len(data)])
+    for name in names:
+        text = _text(data, name)
         if text is not None:
             return f"{{{name}: {text}}}"
     raise AssertionError("an unsigned integer has any bytes")
 
 
 def _text(data: bytes, name: str) -> str | None:
-    """The number's text, if it gives the same bytes back."""
+    """Return the number's text, if it gives the same bytes back."""
     element = dtypes.parse(name)
     if len(element.parts) != 1 or element.size != len(data):
         return None
@@ -446,7 +481,7 @@ def _text(data: bytes, name: str) -> str | None:
     if scalar.kind == "bfloat":
         return None
     value = np.frombuffer(data, scalar.storage)[0]
-    if not math.isfinite(value):
-        return None if math.isnan(value) else "inf" if value > 0 else "-inf"
-    text = str(value)
-    return text if scalar.storage.type(text).tobytes() == data else None
+    text = str(value)  # `inf` and `-inf`, too
+    if math.isnan(value) or scalar.storage.type(text).tobytes() != data:
+        return None
+    return text

@@ -135,8 +135,14 @@ def read(data: bytes | mmap.mmap) -> Iterator[RawEvent]:
                 shapes[word] = RawShape((gx, gy, gz), (bx, by, bz), shared, device)
             elif kind == _BEGIN:
                 (number,) = _NUMBER.unpack_from(body)
-                values, shape = body[_NUMBER.size :], shapes.get(word, _NO_SHAPE)
-                yield RawBegin(number, time_ns, process, functions[word], shape, values)
+                yield RawBegin(
+                    number=number,
+                    time_ns=time_ns,
+                    process=process,
+                    function=functions[word],
+                    shape=shapes.get(word, _NO_SHAPE),
+                    values=body[_NUMBER.size :],
+                )
             elif kind == _END:
                 yield RawEnd(*_ENDED.unpack_from(body))
             elif kind in (_FAULT, _RETRY):

@@ -192,65 +192,69 @@ def _process(folder: Path, number: int, events: list[dict[str, Any]]) -> Capture
     given_up = {int(event["number"]) for event in of_kind.get("given up", ())}
     version = int(about.get("version", 0))
     maps = folder / f"{number}.maps"
+    errors = [str(event["error"]) for event in of_kind.get("error", ())]
     return CapturedProcess(
-        number,
-        tuple(_bytes_text(str(word)) for word in about.get("command", ())),
-        str(about.get("device", "")),
-        str(about.get("architecture", "")),
-        f"{version // 1000}.{version % 1000 // 10}" if version else "",
-        tuple(_launch(folder, number, event, ends, given_up) for event in of_kind.get("before", ())),
-        {str(event["kernel"]): str(event["reason"]) for event in of_kind.get("refused", ())},
-        tuple(str(event["problem"]) for event in of_kind.get("problem", ())),
-        next((str(event["error"]) for event in of_kind.get("error", ())), ""),
-        _mapped(maps) if maps.exists() else (),
+        number=number,
+        command=tuple(_bytes_text(str(word)) for word in about.get("command", ())),
+        device=str(about.get("device", "")),
+        architecture=str(about.get("architecture", "")),
+        driver=f"{version // 1000}.{version % 1000 // 10}" if version else "",
+        launches=tuple(_launch(folder, number, event, ends, given_up) for event in of_kind.get("before", ())),
+        refused={str(event["kernel"]): str(event["reason"]) for event in of_kind.get("refused", ())},
+        problems=tuple(str(event["problem"]) for event in of_kind.get("problem", ())),
+        error=errors[0] if errors else "",
+        mapped=_mapped(maps) if maps.exists() else (),
     )
 
 
 def _launch(
     folder: Path, process: int, event: dict[str, Any], ends: Mapping[int, str], given_up: Collection[int]
 ) -> CapturedLaunch:
-    number, image = int(event["number"]), f"{process}.image{int(event['image'])}"
+    number = int(event["number"])
+    image = f"{process}.image{int(event['image'])}"
     is_good = ends.get(number) == ""
     regions = tuple(
         _region(folder, f"{process}.{number}.{at}", item, is_good=is_good) for at, item in enumerate(event["regions"])
     )
-    pointers = tuple(Pointer(int(one["at"]), int(one["address"]), int(one["region"])) for one in event["pointers"])
-    if any(not 0 <= one.region < len(regions) for one in pointers):
+    pointers = tuple(Pointer(int(item["at"]), int(item["address"]), int(item["region"])) for item in event["pointers"])
+    if any(not 0 <= pointer.region < len(regions) for pointer in pointers):
         raise ValueError(f"launch {number} has a pointer without a region")
     return CapturedLaunch(
-        process,
-        number,
-        str(event["kernel"]),
-        int(event["occurrence"]),
-        _dim3(event["grid"]),
-        _dim3(event["block"]),
-        _dim3(event["cluster"]),
-        int(event["shared"]),
-        bool(event["cooperative"]),
-        tuple(RawParameter(int(one["offset"]), bytes.fromhex(one["data"])) for one in event["parameters"]),
-        pointers,
-        regions,
-        _existing(folder / f"{image}.cubin"),
-        _existing(folder / f"{image}.given"),
-        ends.get(number, ""),
-        number in ends,
-        number in given_up,
+        process=process,
+        number=number,
+        kernel=str(event["kernel"]),
+        occurrence=int(event["occurrence"]),
+        grid=_dim3(event["grid"]),
+        block=_dim3(event["block"]),
+        cluster=_dim3(event["cluster"]),
+        shared=int(event["shared"]),
+        cooperative=bool(event["cooperative"]),
+        parameters=tuple(
+            RawParameter(int(item["offset"]), bytes.fromhex(item["data"])) for item in event["parameters"]
+        ),
+        pointers=pointers,
+        regions=regions,
+        cubin=_existing(folder / f"{image}.cubin"),
+        given=_existing(folder / f"{image}.given"),
+        error=ends.get(number, ""),
+        finished=number in ends,
+        given_up=number in given_up,
     )
 
 
 def _region(folder: Path, stem: str, item: dict[str, Any], *, is_good: bool) -> CapturedRegion:
     is_kept = bool(item["kept"])
     return CapturedRegion(
-        int(item["base"]),
-        int(item["size"]),
-        int(item["start"]),
-        int(item["length"]),
-        str(item["memory"]),
-        str(item["symbol"] or ""),
-        _existing(folder / f"{stem}.before") if is_kept else None,
-        _existing(folder / f"{stem}.after") if is_kept and is_good else None,
-        int(item.get("holds", 0)),
-        int(item.get("holds_at", 0)),
+        base=int(item["base"]),
+        size=int(item["size"]),
+        start=int(item["start"]),
+        length=int(item["length"]),
+        memory=str(item["memory"]),
+        symbol=str(item["symbol"] or ""),
+        before=_existing(folder / f"{stem}.before") if is_kept else None,
+        after=_existing(folder / f"{stem}.after") if is_kept and is_good else None,
+        holds=int(item.get("holds", 0)),
+        holds_at=int(item.get("holds_at", 0)),
     )
 
 

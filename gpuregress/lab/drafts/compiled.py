@@ -18,7 +18,7 @@ from gpuregress.session import compilation
 from gpuregress.toolchain import ptx_declarations
 
 if TYPE_CHECKING:
-    from gpuregress.virtual_gpu.buffer_accesses import Accesses
+    from gpuregress.virtual_gpu.buffer_accesses import Accesses, Base
 
 _POINTER = 8
 
@@ -68,25 +68,25 @@ class CompiledKernel(Record):
         Args:
             slot: that the buffer is given to.
         """
-        is_const, accesses = slot.const, self.accesses
+        accesses = self.accesses
         if accesses is None:
-            comment = "       # an output; give it a fill if the kernel also reads it"
-            return ("fill", "") if is_const else ("", comment)
-        read, read_first, written, updated = (
-            accesses.of_parameter(slot.number, _POINTER, addresses, slot.offset)
-            for addresses in (accesses.read, accesses.read_first, accesses.written, accesses.updated)
-        )
-        if updated and not is_const:
+            if slot.const:
+                return "fill", ""
+            return "", "       # an output; give it a fill if the kernel also reads it"
+        if _is_among(slot, accesses, accesses.updated) and not slot.const:
             return "zeros", "       # updated by atomic operations: what it starts from is a guess"
-        if written and read_first:
+        is_written = _is_among(slot, accesses, accesses.written)
+        if is_written and _is_among(slot, accesses, accesses.read_first):
             return "fill", "       # the kernel reads it before it writes it"
-        if accesses.reads_anywhere and not is_const:
+        if accesses.reads_anywhere and not slot.const:
             return "fill", "       # the kernel may read it first: without a fill if it is an output"
-        if written:
+        if is_written:
             return "", ""
-        if accesses.writes_anywhere and not is_const:
+        if accesses.writes_anywhere and not slot.const:
             return "fill", "       # the kernel may write it: without a fill if it is an output"
-        return ("fill", "") if read or is_const else ("", "       # not used by the compiled kernel")
+        if slot.const or _is_among(slot, accesses, accesses.read):
+            return "fill", ""
+        return "", "       # not used by the compiled kernel"
 
     def reading(self, slots: Sequence[Slot]) -> str:
         """Say in a word or two how the compiled kernel reads a buffer.
@@ -97,14 +97,13 @@ class CompiledKernel(Record):
         accesses = self.accesses
         if accesses is None:
             return "takes"
-        found = [
-            [accesses.of_parameter(one.number, _POINTER, bases, one.offset) for one in slots]
-            for bases in (accesses.updated, accesses.read, accesses.written)
-        ]
-        updated, read, written = map(any, found)
-        if updated:
+        if any(_is_among(slot, accesses, accesses.updated) for slot in slots):
             return "updates"
-        return "reads" if read and not written else "may read"
+        is_read = any(_is_among(slot, accesses, accesses.read) for slot in slots)
+        is_written = any(_is_among(slot, accesses, accesses.written) for slot in slots)
+        if is_read and not is_written:
+            return "reads"
+        return "may read"
 
     def writes(self, slot: Slot) -> bool:
         """Tell whether the compiled kernel may write to a buffer.
@@ -115,7 +114,7 @@ class CompiledKernel(Record):
         accesses = self.accesses
         if accesses is None or accesses.writes_anywhere:
             return True
-        return accesses.of_parameter(slot.number, _POINTER, accesses.written, slot.offset)
+        return _is_among(slot, accesses, accesses.written)
 
     def reads_variable(self, name: str) -> bool:
         """Tell whether the compiled kernel may read a variable of its source.
@@ -126,14 +125,26 @@ class CompiledKernel(Record):
         accesses = self.accesses
         if accesses is None or accesses.reads_anywhere:
             return True
-        names = (demangle.demangle(one) or one for one in accesses.read if isinstance(one, str))
-        return any(one.rpartition("::")[2] == name.rpartition("::")[2] for one in names)
+        for base in accesses.read:
+            if not isinstance(base, str):
+                continue
+            variable = demangle.demangle(base) or base
+            if variable.rpartition("::")[2] == name.rpartition("::")[2]:
+                return True
+        return False
 
     @property
     def written_variables(self) -> dict[str, int]:
         """The variables that it writes: C++ name → bytes."""
-        written = self.accesses.written if self.accesses is not None else ()
-        return {demangle.demangle(one) or one: size for one, size in self.variables.items() if one in written}
+        if self.accesses is None:
+            return {}
+        written = [name for name in self.variables if name in self.accesses.written]
+        return {demangle.demangle(name) or name: self.variables[name] for name in written}
+
+
+def _is_among(slot: Slot, accesses: Accesses, bases: set[Base]) -> bool:
+    """Tell whether the memory that a slot points to is among the bases of some addresses."""
+    return accesses.of_parameter(slot.number, _POINTER, bases, slot.offset)
 
 
 def compiled(source: Path, kernel: str, include: Sequence[Path] = ()) -> CompiledKernel:
@@ -154,9 +165,12 @@ def compiled(source: Path, kernel: str, include: Sequence[Path] = ()) -> Compile
         ptx = storage.read_bytes(Path(program.ptx)).decode(errors="replace")
         if entry is None:
             return CompiledKernel()
-        accesses = buffer_accesses.of_kernel(ptx, entry.mangled)
-        has_dynamic_memory = _has_dynamic_memory(ptx, entry.mangled)
-        return CompiledKernel(entry, accesses, has_dynamic_memory, ptx_declarations.variable_sizes(ptx))
+        return CompiledKernel(
+            entry=entry,
+            accesses=buffer_accesses.of_kernel(ptx, entry.mangled),
+            has_dynamic_memory=_has_dynamic_memory(ptx, entry.mangled),
+            variables=ptx_declarations.variable_sizes(ptx),
+        )
     except Interrupted:
         raise
     except GpuregressError as error:
@@ -167,4 +181,4 @@ def _has_dynamic_memory(ptx: str, mangled: str) -> bool:
     """Tell whether a kernel's own text names an `extern __shared__` array."""
     body = ptx.partition(f".entry {mangled}(")[2].partition("\n}")[0]
     names = re.findall(r"^\.extern \.shared .*?([\w$]+)\[", ptx, re.MULTILINE)
-    return any(re.search(rf"(?<![\w$]){re.escape(one)}(?![\w$])", body) for one in names)
+    return any(re.search(rf"(?<![\w$]){re.escape(name)}(?![\w$])", body) for name in names)

@@ -10,7 +10,7 @@ from gpuregress.foundation import dtypes
 from gpuregress.foundation.dtypes import Scalar
 from gpuregress.gpu.records import Record
 from gpuregress.lab.drafts import types
-from gpuregress.lab.drafts.kernel import default_fill, guessed_argument
+from gpuregress.lab.drafts.kernel import default_fill, guessed_argument, with_arguments
 from gpuregress.lab.drafts.types import KnownTypes
 from gpuregress.lab.host_programs import objects, scalars
 from gpuregress.lab.host_programs.objects import ArrayPointer, HostArray, HostTexture, Object, SeenLaunch, Structure
@@ -36,19 +36,20 @@ def fill_of(memory: HostArray, dtype: str) -> DraftedFill:
         dtype: of its elements.
     """
     contents = memory.contents
-    guess = DraftedFill(default_fill(dtype), is_told=False)
-    if contents.stored is None:
-        return DraftedFill("zeros", contents.is_certain) if contents.is_zeroed else guess
-    text = _fill_of_number(contents.stored, dtype) if not dtype.startswith("{") and dtype != "bool" else None
-    if text is None:
-        return guess
-    return DraftedFill(text, contents.is_certain and _has_elements_of(memory, dtype))
+    if contents.stored is None and contents.is_zeroed:
+        return DraftedFill("zeros", contents.is_certain)
+    if contents.stored is not None and not dtype.startswith("{") and dtype != "bool":
+        text = _fill_of_number(contents.stored, dtype)
+        if text is not None:
+            return DraftedFill(text, contents.is_certain and _has_elements_of(memory, dtype))
+    return DraftedFill(default_fill(dtype), is_told=False)
 
 
 def _fill_of_number(stored: HostScalar, dtype: str) -> str | None:
     """Write the fill for the first number of an array; None where it has none."""
     parts = dtypes.parse(dtype).parts
-    kind, is_scalar = parts[0].scalar, len(parts) == 1
+    kind = parts[0].scalar
+    is_scalar = len(parts) == 1
     low, high = sorted((stored.number, stored.top))
     if not math.isfinite(high - low) or max(abs(low), abs(high)) > 2**64:
         return None
@@ -56,14 +57,17 @@ def _fill_of_number(stored: HostScalar, dtype: str) -> str | None:
         if low < high and kind.is_float:
             return f"{{uniform: {{low: {float(low)!r}, high: {float(high)!r}}}}}"
         smallest, largest = kind.bounds
-        is_range = is_scalar and smallest <= low < min(int(high), largest)
-        return f"{{integers: {{low: {int(low)}, high: {min(int(high) + 1, largest)}}}}}" if is_range else None
+        if is_scalar and smallest <= low < min(int(high), largest):
+            return f"{{integers: {{low: {int(low)}, high: {min(int(high) + 1, largest)}}}}}"
+        return None
     if stored.op == "loop" or (stored.op == "float" and stored.operands[0].op == "loop"):
         return "arange" if is_scalar else None
     if scalars.depends_on_loop(stored) or not stored.is_known:
         return None
     number = float(stored.number) if kind.is_float else wrapped(int(stored.number), kind)
-    return f"{{value: {number!r}}}" if number else "zeros"
+    if not number:
+        return "zeros"
+    return f"{{value: {number!r}}}"
 
 
 def _has_elements_of(memory: HostArray, dtype: str) -> bool:
@@ -102,15 +106,18 @@ def last_writer(
         kernel = program.kernel(launch.kernel)
         if kernel is None and is_strict and memory in _arrays(launch.arguments):
             return launch
-        for parameter, value in zip(kernel.parameters if kernel else (), launch.arguments, strict=False):
-            if not parameter.const and any(one is memory for one in _written(parameter, value, known)):
+        if kernel is None:
+            continue
+        for parameter, value in zip(kernel.parameters, launch.arguments, strict=False):
+            if not parameter.const and any(array is memory for array in _written(parameter, value, known)):
                 return launch
     return None
 
 
 def _arrays(values: Sequence[Object | None]) -> list[HostArray]:
     """List the arrays that arguments point to."""
-    return [one.memory for one in values if isinstance(one, (ArrayPointer, HostTexture)) and one.memory is not None]
+    arrays = [value.memory for value in values if isinstance(value, (ArrayPointer, HostTexture))]
+    return [array for array in arrays if array is not None]
 
 
 def _written(parameter: CxxParameter, value: Object | None, known: KnownTypes) -> Iterator[HostArray | None]:
@@ -146,8 +153,7 @@ def instance_of(declaration: Declaration, launch: SeenLaunch) -> tuple[dict[str,
     given = list(launch.template)
     for number, text in enumerate(declaration.template):
         kind, _, default = (part.strip() for part in text.partition("="))
-        words = WORD.findall(kind)
-        name = words[-1] if words else f"T{number}"
+        name = [f"T{number}", *WORD.findall(kind)][-1]
         is_type = kind.startswith(("typename", "class"))
         value = given[number] if number < len(given) else ""
         if is_type and (not value or (dtype_of_type(value) is None and re.fullmatch(r"\w{1,2}|scalar_t", value))):
@@ -160,14 +166,13 @@ def instance_of(declaration: Declaration, launch: SeenLaunch) -> tuple[dict[str,
         if kind.startswith("bool"):
             value = {"0": "false", "1": "true"}.get(value, value)
         chosen[name] = value
-    arguments = f"<{', '.join(chosen.values())}>" if chosen else ""
-    return chosen, declaration.name + arguments, guessed
+    return chosen, with_arguments(declaration.name, chosen), guessed
 
 
 def _deduced(declaration: Declaration, launch: SeenLaunch, name: str) -> str:
     for parameter, type_ in zip(declaration.parameters, launch.types, strict=False):
         plain = " ".join(re.sub(r"\bconst\b|[*&]", " ", parameter.type).split())
-        found = type_.rstrip("*& ")
-        if plain == name and dtype_of_type(found) is not None:
-            return found
+        given = type_.rstrip("*& ")
+        if plain == name and dtype_of_type(given) is not None:
+            return given
     return ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from gpuregress.foundation import dtypes, storage
@@ -16,7 +16,7 @@ from gpuregress.lab.drafts.types import NOTHING, KnownTypes
 from gpuregress.toolchain import cxx_declarations, layouts
 from gpuregress.toolchain.cxx_declarations import CxxParameter, Declaration
 
-_VECTOR = re.compile(r"(u?char|u?short|u?int|u?longlong|float|double)[1-4]")
+VECTOR = re.compile(r"(u?char|u?short|u?int|u?longlong|float|double)[1-4]")
 _TEXTURES = {"cudaTextureObject_t": "texture", "cudaSurfaceObject_t": "surface"}
 NO_LAUNCH = "sizes, contents, scalars, grid and block, which are guesses: no launch of it was found"
 _EXTENT = re.compile(
@@ -39,40 +39,48 @@ class KernelDraft:
         known: KnownTypes = NOTHING,
         texts: Sequence[str] = (),
     ) -> None:
-        self._declaration, self._known = declaration, known
+        self._declaration = declaration
+        self._known = known
         self._types, self._kernel = instance or instantiate(declaration)
         folder = target.absolute().parent
         self._source = os.path.relpath(source.absolute(), folder)
-        self._include = [os.path.relpath(one, folder) for one in include]
+        self._include = [os.path.relpath(path, folder) for path in include]
         self._texts = [storage.read_bytes(source).decode(errors="replace"), *texts]
-        same = [
-            one for text in self._texts for one in cxx_declarations.declarations(text) if one.name == declaration.name
-        ]
-        if len({one.type_words for one in same}) > 1:
+        overloads = set()
+        for text in self._texts:
+            for other in cxx_declarations.declarations(text):
+                if other.name == declaration.name:
+                    overloads.add(other.type_words)
+        if len(overloads) > 1:
             self._kernel = declaration.signature(list(self._types.values()))
         self._compiled_kernel = compiled(source, self._kernel, include)
         self._known = self._with_compiled_types(source, include)
-        self._named = [(one.name or f"arg{number}", one) for number, one in enumerate(declaration.parameters)]
+        self._named = [
+            (parameter.name or f"arg{number}", parameter) for number, parameter in enumerate(declaration.parameters)
+        ]
         self._slots = tuple(self._pointers())
-        self._extents = [name for name, one in self._named if not one.pointer and self._is_extent(name, one)] or ["n"]
+        self._extents = [name for name, parameter in self._named if self._is_extent(name, parameter)] or ["n"]
         self._is_flat = len(self._extents) != 2
 
     def _with_compiled_types(self, source: Path, include: Sequence[Path]) -> KnownTypes:
         """Add the types of parameters whose members the source's words do not tell, as those of a template."""
-        known, given = self._known, self._declaration.parameters
-        plain = [self._types.get(types.plain(one.type), types.plain(one.type)) for one in given]
-        unknown = {
-            name
-            for name in plain
-            if name not in (*_TEXTURES, "void")
-            and not (name in known.layouts and known.layouts[name].fields)
-            and known.dtype(name) is None
-        }
+        known = self._known
+        names = [self._plain(parameter.type) for parameter in self._declaration.parameters]
+        unknown = set()
+        for name in names:
+            has_fields = name in known.layouts and known.layouts[name].fields
+            if name not in (*_TEXTURES, "void") and not has_fields and known.dtype(name) is None:
+                unknown.add(name)
         if not unknown or self._compiled_kernel.entry is None:
             return known
-        found = zip(plain, types.of_kernel(source, include, self._kernel), strict=False)
-        more = {name: one for name, one in found if name in unknown and one.kind == "class"}
+        compiled_types = zip(names, types.of_kernel(source, include, self._kernel), strict=False)
+        more = {name: layout for name, layout in compiled_types if name in unknown and layout.kind == "class"}
         return KnownTypes(known.aliases, {**known.layouts, **more})
+
+    def _plain(self, type_: str) -> str:
+        """Return a type without qualifiers and `*`, a template parameter replaced by its argument."""
+        plain = types.plain(type_)
+        return self._types.get(plain, plain)
 
     @property
     def needed(self) -> tuple[str, ...]:
@@ -103,8 +111,9 @@ class KernelDraft:
         yield f"# NEEDED: {NO_LAUNCH}."
         yield from self._compiled()
         yield "parameters:                         # every combination is a case"
+        sizes = "[1000, 4096]" if self._is_flat else "[100, 256]"
         for extent in self._extents:
-            yield f"  {extent}: {'[1000, 4096]' if self._is_flat else '[100, 256]'}"
+            yield f"  {extent}: {sizes}"
         if self._is_flat:
             yield "  block: [128, 256]"
         yield "buffers:"
@@ -115,7 +124,7 @@ class KernelDraft:
         yield f"  - kernel: {quoted(self._kernel)}{guess}"
         yield from self._geometry()
         yield f"    args: [{', '.join(self._argument(number) for number in range(len(self._named)))}]"
-        size = f"4 * {'block' if self._is_flat else 256}"
+        size = "4 * block" if self._is_flat else "4 * 256"
         if self._compiled_kernel.has_dynamic_memory:
             yield f"    shared: {size}   # bytes of its extern __shared__ array; the size is a guess"
         else:
@@ -131,76 +140,100 @@ class KernelDraft:
         """Write what is compiled: the source, and the folders of its headers."""
         yield f"source: {quoted(self._source)}"
         if self._include:
-            yield f"compile: {{include: [{', '.join(map(quoted, self._include))}]}}"
+            yield f"compile: {{include: [{', '.join(quoted(folder) for folder in self._include)}]}}"
 
-    def _is_extent(self, name: str, one: CxxParameter) -> bool:
-        dtype = self._dtype(one) or ""
-        return "int" in dtype and not _VECTOR.fullmatch(dtype) and _EXTENT.fullmatch(name) is not None
+    def _is_extent(self, name: str, parameter: CxxParameter) -> bool:
+        dtype = self._dtype(parameter) or ""
+        is_integer = not parameter.pointer and "int" in dtype and not VECTOR.fullmatch(dtype)
+        return is_integer and _EXTENT.fullmatch(name) is not None
 
-    def _dtype(self, one: CxxParameter) -> str | None:
-        plain = types.plain(one.type)
-        return self._known.dtype(self._types.get(plain, plain))
+    def _dtype(self, parameter: CxxParameter) -> str | None:
+        return self._known.dtype(self._plain(parameter.type))
 
     def _buffers(self) -> Iterator[str]:
-        shape = ", ".join(self._extents[:2]) if not self._is_flat else self._extents[0]
+        shape = self._extents[0] if self._is_flat else ", ".join(self._extents)
         for slot in self._slots:
-            dtype = self._pointee(slot)
-            unknown = "" if dtype else f"        # NEEDED: {self._without_dtype(slot)[0]}"
             if slot.texture:
                 yield self._guessed_texture(slot)
                 continue
-            dtype = dtype or "uint8"
+            dtype = self._pointee(slot)
             role, comment = self._compiled_kernel.role(slot)
-            made = {"zeros": "zeros", "fill": default_fill(dtype)}.get(role)
-            fill = f", fill: {made}" if made else ""
-            yield f"  {slot.name}: {{dtype: {shown(dtype)}, shape: [{shape}]{fill}}}{unknown or comment}"
+            if dtype is None:
+                dtype = "uint8"
+                comment = f"        # NEEDED: {self._without_dtype(slot)[0]}"
+            settings = f"dtype: {shown(dtype)}, shape: [{shape}]"
+            if role == "zeros":
+                settings += ", fill: zeros"
+            elif role == "fill":
+                settings += f", fill: {default_fill(dtype)}"
+            yield f"  {slot.name}: {{{settings}}}{comment}"
 
     def _pointers(self) -> Iterator[Slot]:
         """List the pointers among the parameters and among the members of structures that are parameters."""
-        for number, (name, one) in enumerate(self._named):
-            texture = _TEXTURES.get(types.plain(one.type), "")
+        for number, (name, parameter) in enumerate(self._named):
+            layout = self._layout(parameter)
+            texture = _TEXTURES.get(types.plain(parameter.type), "")
             if texture:
-                yield Slot(name, one.type, texture == "texture", number, texture=texture)
-            elif one.pointer:
-                yield Slot(name, one.type, one.const, number)
-            elif (layout := self._layout(one)) is not None and layouts.is_listed(layout):
+                yield Slot(name, parameter.type, texture == "texture", number, texture=texture)
+            elif parameter.pointer:
+                yield Slot(name, parameter.type, parameter.const, number)
+            elif layout is not None and layouts.is_listed(layout):
                 for field in layout.fields:
                     if field.kind == "pointer" and field.count == 1:
-                        inner = f"{name}_{field.path.replace('.', '_')}"
-                        yield Slot(inner, field.type, "const" in field.type, number, field.offset, field.path)
+                        yield Slot(
+                            name=f"{name}_{field.path.replace('.', '_')}",
+                            type=field.type,
+                            const="const" in field.type,
+                            number=number,
+                            offset=field.offset,
+                            path=field.path,
+                        )
+
+    def _slot(self, number: int, path: str) -> Slot | None:
+        """Find the pointer that is a parameter, or one of its members."""
+        for slot in self._slots:
+            if (slot.number, slot.path) == (number, path):
+                return slot
+        return None
 
     def _guessed_texture(self, slot: Slot) -> str:
         """Write the buffer of a texture of which nothing is known but how the source fetches from it."""
         text = "\n".join(self._texts)
-        shape, memory = "[64, 64]", ""
+        shape = "[64, 64]"
+        key = "texture: {filter: point}"
         if "tex1Dfetch" in text and "tex2D" not in text:
-            shape, memory = "[1024]", "memory: linear"
+            shape = "[1024]"
+            key = "texture: {memory: linear}"
         elif "tex3D" in text or "surf3D" in text:
             shape = "[16, 16, 16]"
         elif ("tex1D" in text and "tex2D" not in text) or ("surf1D" in text and "surf2D" not in text):
             shape = "[1024]"
-        key = "surface: true" if slot.texture == "surface" else f"texture: {{{memory or 'filter: point'}}}"
-        what = "its dtype and shape" + ("" if slot.texture == "surface" else ", filter, address and read modes")
+        what = "its dtype and shape, filter, address and read modes"
+        if slot.texture == "surface":
+            key = "surface: true"
+            what = "its dtype and shape"
         contents = f"dtype: float32, shape: {shape}, fill: {{normal: {{std: 1.0}}}}, {key}"
         return f"  {slot.name}: {{{contents}}}   # NEEDED: {what}"
 
-    def _layout(self, one: CxxParameter) -> TypeLayout | None:
-        return self._known.layouts.get(types.plain(one.type))
+    def _layout(self, parameter: CxxParameter) -> TypeLayout | None:
+        return self._known.layouts.get(types.plain(parameter.type))
 
     def _pointee(self, slot: Slot) -> str | None:
         if slot.type.count("*") > 1:
             return None
-        plain = types.plain(slot.type)
-        return self._known.dtype(self._types.get(plain, plain))
+        return self._known.dtype(self._plain(slot.type))
 
     def _without_dtype(self, slot: Slot) -> tuple[str, str]:
         """Explain why a buffer has bytes for elements: a comment, and what is needed in words."""
         name = types.plain(slot.type)
         layout = self._known.layouts.get(name)
-        pointer = f"{name}.{layout.pointers[0]}" if layout is not None and layout.pointers else ""
-        if slot.type.count("*") > 1 or pointer:
-            subject = f"{pointer} is a pointer" if pointer else f"{slot.type} points to pointers"
-            note = f"its contents: {subject}, and a job's buffer holds none; gpuregress capture can record it"
+        pointers = ""
+        if layout is not None and layout.pointers:
+            pointers = f"{name}.{layout.pointers[0]} is a pointer"
+        elif slot.type.count("*") > 1:
+            pointers = f"{slot.type} points to pointers"
+        if pointers:
+            note = f"its contents: {pointers}, and a job's buffer holds none; gpuregress capture can record it"
             return note, note
         if layout is None:
             return f"its dtype or fields; {slot.type} is not known here", f"its dtype, for {slot.type}"
@@ -209,9 +242,10 @@ class KernelDraft:
 
     def _dump(self) -> Iterator[str]:
         """Filled buffers are dumped only where the job says so."""
-        written = {one.name: self._compiled_kernel.role(one)[0] for one in self._slots if self._is_result(one)}
-        if any(written.values()):
-            yield f"dump: [{', '.join((*written, *self._variable_names()))}]"
+        results = [slot for slot in self._slots if self._is_result(slot)]
+        if any(self._compiled_kernel.role(slot)[0] for slot in results):
+            names = dict.fromkeys(slot.name for slot in results)
+            yield f"dump: [{', '.join((*names, *self._variable_names()))}]"
 
     def _is_result(self, slot: Slot) -> bool:
         return not slot.const and self._compiled_kernel.writes(slot)
@@ -219,28 +253,36 @@ class KernelDraft:
     def _variables(self) -> Iterator[str]:
         """Write the variables of the source that the kernel writes, as buffers."""
         declared = cxx_declarations.variable_types("\n".join(self._texts))
-        for (name, size), buffer in zip(
-            self._compiled_kernel.written_variables.items(), self._variable_names(), strict=True
-        ):
-            type_ = types.plain(declared.get(name.rpartition("::")[2], ""))
-            dtype = self._known.dtype(type_)
+        variables = self._compiled_kernel.written_variables.items()
+        for (name, size), buffer in zip(variables, self._variable_names(), strict=True):
+            dtype = self._known.dtype(types.plain(declared.get(name.rpartition("::")[2], "")))
             comment = "a variable of the source, which starts with its initial value"
             if dtype is None or size % dtypes.parse(dtype).size:
-                dtype, comment = "uint8", f"NEEDED: its dtype; {comment}"
-            count = size // dtypes.parse(dtype).size
+                dtype = "uint8"
+                comment = f"NEEDED: its dtype; {comment}"
+            settings = f"dtype: {shown(dtype)}, shape: [{size // dtypes.parse(dtype).size}]"
             fill, reason = self._variable_fill(name, buffer, dtype)
-            filled, comment = (f", fill: {fill}", reason or "a variable of the source") if fill else ("", comment)
-            settings = f"dtype: {shown(dtype)}, shape: [{count}]{filled}, symbol: {quoted(name)}"
-            yield f"  {buffer}: {{{settings}}}   # {comment}"
+            if fill:
+                settings += f", fill: {fill}"
+                comment = reason or "a variable of the source"
+            yield f"  {buffer}: {{{settings}, symbol: {quoted(name)}}}   # {comment}"
 
     def _variable_fill(self, name: str, buffer: str, dtype: str) -> tuple[str, str]:  # noqa: ARG002 - see LaunchDraft
         """Return the fill of a variable that the host code sets, "" where it does not, and a comment."""
         return "", ""
 
     def _variable_names(self) -> list[str]:
-        taken = {one.name for one in self._slots}
-        names = (name.replace("::", "_") for name in self._compiled_kernel.written_variables)
-        return [f"{name}_variable" if name in taken else name for name in names]
+        taken = self._taken_names()
+        names = []
+        for variable in self._compiled_kernel.written_variables:
+            name = variable.replace("::", "_")
+            if name in taken:
+                name = f"{name}_variable"
+            names.append(name)
+        return names
+
+    def _taken_names(self) -> set[str]:
+        return {slot.name for slot in self._slots}
 
     @property
     def refusal(self) -> str:
@@ -248,15 +290,17 @@ class KernelDraft:
         if self._slots or self._compiled_kernel.written_variables:
             return ""
         if self._compiled_kernel.accesses is None:
-            return f"it has no pointer parameter, and what {self._kernel} writes is not known{self._broken()}"
+            return f"it has no pointer parameter, and what {self._kernel} writes is not known{self._because_broken()}"
         return (
             "it writes no buffer and no __device__ variable, so a job has nothing to compare (the text of printf is "
             "not compared): let it store its results through a pointer parameter or in a __device__ variable"
         )
 
-    def _broken(self) -> str:
+    def _because_broken(self) -> str:
         problem = self._compiled_kernel.problem
-        return f", because it does not compile: {problem}" if problem else ""
+        if not problem:
+            return ""
+        return f", because it does not compile: {problem}"
 
     def _geometry(self) -> Iterator[str]:
         if self._is_flat:
@@ -268,34 +312,35 @@ class KernelDraft:
             yield "    block: [16, 16]"
 
     def _argument(self, number: int) -> str:
-        name, one = self._named[number]
-        if one.pointer or types.plain(one.type) in _TEXTURES:
+        name, parameter = self._named[number]
+        if parameter.pointer or types.plain(parameter.type) in _TEXTURES:
             return name
-        dtype = self._dtype(one)
+        dtype = self._dtype(parameter)
         if dtype is not None and name in self._extents:
             return f"{{{dtype}: {name}}}"
         if dtype is not None and not dtype.startswith("{"):
             return scalar(dtype)
-        layout = self._layout(one)
+        return f"{{struct: [{', '.join(self._members(number, self._layout(parameter)))}]}}"
+
+    def _members(self, number: int, layout: TypeLayout | None) -> list[str]:
+        """Write the members of a structure that is passed by value: guesses, or zeros of its size."""
         if layout is not None and layouts.is_listed(layout):
-            return f"{{struct: [{', '.join(self._member(number, field) for field in layout.fields)}]}}"
+            return [self._member(number, field) for field in layout.fields]
         if layout is not None and layout.fields and layout.name:
             parts = layouts.members(layout, pads=True).values()
-            return f"{{struct: [{', '.join(scalar(part) if part else 'null' for part in parts)}]}}"
+            return [_guess_or_null(part) for part in parts]
+        size = 4
         entry = self._compiled_kernel.entry
-        sizes = [parameter.size for parameter in entry.parameters] if entry else []
-        size = sizes[number] if number < len(sizes) else 4
-        members = ["{int32: 0}"] * (size // 4) + ["{int8: 0}"] * (size % 4)
-        return f"{{struct: [{', '.join(members)}]}}"
+        if entry is not None and number < len(entry.parameters):
+            size = entry.parameters[number].size
+        return ["{int32: 0}"] * (size // 4) + ["{int8: 0}"] * (size % 4)
 
     def _member(self, number: int, field: MemberLayout) -> str:
         """Write a member of a structure that is passed by value."""
-        at = (number, field.path)
-        slot = next((one for one in self._slots if (one.number, one.path) == at), None)
+        slot = self._slot(number, field.path)
         if slot is not None:
             return slot.name
-        dtype = layouts.member_dtype(field)
-        return ", ".join([scalar(dtype) if dtype is not None else "null"] * field.count)
+        return ", ".join([_guess_or_null(layouts.member_dtype(field))] * field.count)
 
 
 def instantiate(declaration: Declaration) -> tuple[dict[str, str], str]:
@@ -305,8 +350,14 @@ def instantiate(declaration: Declaration) -> tuple[dict[str, str], str]:
         kind, _, default = (part.strip() for part in text.partition("="))
         name = kind.rpartition(" ")[2]
         chosen[name] = default or guessed_argument(kind)
-    arguments = f"<{', '.join(chosen.values())}>" if chosen else ""
-    return chosen, declaration.name + arguments
+    return chosen, with_arguments(declaration.name, chosen)
+
+
+def with_arguments(kernel: str, arguments: Mapping[str, str]) -> str:
+    """Return the name of a kernel with its template arguments, of which it may have none."""
+    if not arguments:
+        return kernel
+    return f"{kernel}<{', '.join(arguments.values())}>"
 
 
 def guessed_argument(kind: str) -> str:
@@ -326,8 +377,9 @@ def quoted(text: str) -> str:
     Args:
         text: what is written.
     """
-    is_plain = re.fullmatch(r"[\w./][\w./<>():+ -]*", text) and not re.search(r": |:$|^\s|\s$|^[\d.]+$", text)
-    return text if is_plain else json.dumps(text)
+    if re.fullmatch(r"[\w./][\w./<>():+ -]*", text) and not re.search(r": |:$|^\s|\s$|^[\d.]+$", text):
+        return text
+    return json.dumps(text)
 
 
 def shown(dtype: str) -> str:
@@ -337,18 +389,31 @@ def shown(dtype: str) -> str:
 
 def scalar(dtype: str) -> str:
     """Write a guess of a scalar argument."""
-    value = "1.0" if "float" in dtype else "true" if dtype == "bool" else "1"
-    lanes = _VECTOR.fullmatch(dtype)
-    return f"{{{dtype}: [{', '.join([value] * int(dtype[-1]))}]}}" if lanes else f"{{{dtype}: {value}}}"
+    value = "1"
+    if "float" in dtype:
+        value = "1.0"
+    elif dtype == "bool":
+        value = "true"
+    if VECTOR.fullmatch(dtype):
+        value = f"[{', '.join([value] * int(dtype[-1]))}]"
+    return f"{{{dtype}: {value}}}"
+
+
+def _guess_or_null(dtype: str | None) -> str:
+    if not dtype:
+        return "null"
+    return scalar(dtype)
 
 
 def default_fill(dtype: str) -> str:
     """Choose the contents of an input of which only the dtype is known."""
+    kinds = {dtype}
     if dtype.startswith("{"):
-        kinds = {part.scalar.kind for part in dtypes.parse(dtype).parts}
-        if kinds & {"int", "uint", "bool"}:
-            return "{choice: [0, 1]}" if "bool" in kinds else "{integers: {low: 0, high: 100}}"
-        return "{normal: {std: 1.0}}"
-    if dtype == "bool":
+        kinds = {str(part.scalar.kind) for part in dtypes.parse(dtype).parts}
+    elif "int" in dtype or "char" in dtype:
+        kinds = {"int"}
+    if "bool" in kinds:
         return "{choice: [0, 1]}"
-    return "{integers: {low: 0, high: 100}}" if "int" in dtype or "char" in dtype else "{normal: {std: 1.0}}"
+    if kinds & {"int", "uint"}:
+        return "{integers: {low: 0, high: 100}}"
+    return "{normal: {std: 1.0}}"

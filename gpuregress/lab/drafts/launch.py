@@ -6,7 +6,7 @@ a guess, and a comment beside it says what is needed.
 
 from __future__ import annotations
 
-import itertools
+import json
 import math
 import re
 from collections.abc import Iterator, Sequence
@@ -14,16 +14,14 @@ from pathlib import Path
 
 from gpuregress.foundation import dtypes
 from gpuregress.foundation.records import MemberLayout
-from gpuregress.gpu.records import Record
 from gpuregress.jobs.spec import expressions
 from gpuregress.lab.drafts import fills
 from gpuregress.lab.drafts.compiled import Slot
 from gpuregress.lab.drafts.fills import DraftedFill
-from gpuregress.lab.drafts.kernel import KernelDraft, default_fill, quoted, shown
-from gpuregress.lab.drafts.types import NOTHING, KnownTypes
+from gpuregress.lab.drafts.kernel import VECTOR, KernelDraft, default_fill, quoted, shown
+from gpuregress.lab.drafts.launch_facts import LaunchFacts
 from gpuregress.lab.host_programs import library, objects, scalars
 from gpuregress.lab.host_programs.objects import ArrayPointer, HostArray, HostTexture, Object, SeenLaunch
-from gpuregress.lab.host_programs.program import HostFiles
 from gpuregress.lab.host_programs.scalars import HostScalar, constant
 from gpuregress.toolchain import layouts
 from gpuregress.toolchain.cxx_declarations import Declaration
@@ -32,31 +30,7 @@ _ELEMENTS = 1024
 _GUESSED_BYTES = 4
 UNKNOWN_SIZE = "its size, which the host code does not tell"
 """What a comment says of an array whose size is a guess."""
-_VECTOR = re.compile(r"(u?char|u?short|u?int|u?longlong|float|double)([1-4])")
-
-
-class LaunchFacts(Record):
-    """What the host code tells of a kernel.
-
-    Attributes:
-        launch: of the kernel, or of another one with the same parameters.
-        program: the files.
-        symbols: `__constant__` and `__device__` variables that the host code fills.
-        sizes: of these variables, in elements.
-        fixed: names whose values the launch depends on otherwise than by a formula.
-        include: folders for the compiler.
-        types: what the compiler tells of the program's.
-        earlier: launches that the program makes before this one.
-    """
-
-    launch: SeenLaunch
-    program: HostFiles
-    symbols: dict[str, HostArray]
-    sizes: dict[str, HostScalar]
-    fixed: frozenset[str]
-    include: tuple[Path, ...]
-    types: KnownTypes = NOTHING
-    earlier: tuple[SeenLaunch, ...] = ()
+_LONGEST_FORMULA = 400
 
 
 class LaunchDraft(KernelDraft):
@@ -83,8 +57,10 @@ class LaunchDraft(KernelDraft):
         )
         self._extents = []  # the job's parameters are those of the host code
         self._parameters: dict[HostScalar, str] = {}
-        self._guessed = ", ".join(f"{one} = {chosen[one]}" for one in guessed)
-        self._notes = [f"the template arguments of {name}: {self._guessed} is a guess"] if guessed else []
+        self._guessed = ", ".join(f"{parameter} = {chosen[parameter]}" for parameter in guessed)
+        self._notes: list[str] = []
+        if guessed:
+            self._notes.append(f"the template arguments of {name}: {self._guessed} is a guess")
         self._arguments = [*self._launch.arguments, *[None] * len(self._named)][: len(self._named)]
         self._guessed_sizes: list[str] = []
         self._random: list[str] = []
@@ -99,7 +75,7 @@ class LaunchDraft(KernelDraft):
         if known or self._names or self._compiled_kernel.written_variables:
             return known
         if self._compiled_kernel.problem:
-            return f"what it writes is not known{self._broken()}"
+            return f"what it writes is not known{self._because_broken()}"
         return (
             f"the launch at {self._launch.where} gives it no pointer that is not null, so there is nothing to compare"
         )
@@ -117,11 +93,12 @@ class LaunchDraft(KernelDraft):
     @property
     def remarks(self) -> tuple[str, ...]:
         """What the job does otherwise than the program, in words."""
-        buffers = ", ".join(dict.fromkeys(self._random))
-        first = f"the first turn alone of the loop at {self._loops()}"
-        random = f"random numbers, not the program's, are in: {buffers}"
-        told = [one for one, holds in ((random, buffers), (first, self._launch.loops)) if holds]
-        return (*dict.fromkeys(self._unset.values()), *told)
+        remarks = list(dict.fromkeys(self._unset.values()))
+        if self._random:
+            remarks.append(f"random numbers, not the program's, are in: {', '.join(dict.fromkeys(self._random))}")
+        if self._launch.loops:
+            remarks.append(f"the first turn alone of the loop at {self._loops()}")
+        return tuple(remarks)
 
     def lines(self, others: Sequence[str]) -> Iterator[str]:
         """The job, line by line."""
@@ -129,9 +106,12 @@ class LaunchDraft(KernelDraft):
         yield from self._lines
 
     def _written(self) -> Iterator[str]:
-        body = [*self._launched()]
+        # Formulas make parameters, and these lines stand below the parameters.
+        launch = list(self._launched())
         buffers = [*self._buffers(), *self._symbols(), *self._variables()]
-        like = "" if self._launch.kernel.rpartition("::")[2] == self._last_name() else f" of {self._launch.kernel}"
+        like = ""
+        if self._launch.kernel.rpartition("::")[2] != self._last_name():
+            like = f" of {self._launch.kernel}"
         yield f"# A job for {self._declaration}, from the launch{like} at {self._launch.where}."
         if self._launch.conditions:
             yield f"# The program makes it on a condition that is not known, at {', '.join(self._launch.conditions)}."
@@ -149,7 +129,7 @@ class LaunchDraft(KernelDraft):
         yield "buffers:"
         yield from buffers
         yield "launches:"
-        yield from body
+        yield from launch
         yield from self._dump()
         yield "# compare:                          # nothing said: every bit of every output must be as accepted"
         yield "#   NAME: {rtol: 1.0e-6, atol: 0}"
@@ -162,9 +142,11 @@ class LaunchDraft(KernelDraft):
         return self._declaration.name.rpartition("::")[2]
 
     def _origin(self, leaf: HostScalar) -> str:
-        if leaf.is_known:
-            return f"   # {leaf.where}" if leaf.where else ""
-        return f"   # NEEDED: its value; {leaf.number!r} is a guess ({leaf.where or 'the host code'} does not tell)"
+        if not leaf.is_known:
+            return f"   # NEEDED: its value; {leaf.number!r} is a guess ({leaf.where or 'the host code'} does not tell)"
+        if leaf.where:
+            return f"   # {leaf.where}"
+        return ""
 
     # ---- names and formulas
 
@@ -172,17 +154,20 @@ class LaunchDraft(KernelDraft):
         """Name a parameter of the job, or write the number of what decides more than a formula."""
         if leaf.is_known and leaf.name in self._facts.fixed:
             return repr(leaf.number)
-        known = self._parameters.get(leaf)
-        if known is not None:
-            return known
-        same = next((one for one in self._parameters if (one.name, one.number) == (leaf.name, leaf.number)), None)
-        if same is not None:
-            return self._parameters[same]
+        if leaf in self._parameters:
+            return self._parameters[leaf]
+        for other, name in self._parameters.items():
+            if (other.name, other.number) == (leaf.name, leaf.number):
+                return name
         base = re.sub(r"\W+", "_", leaf.name).strip("_") or "value"
-        base = f"p{base}" if base[0].isdigit() else base
+        if base[0].isdigit():
+            base = f"p{base}"
         taken = {*self._parameters.values(), *self._names.values(), *expressions.RESERVED, *self._facts.sizes}
-        numbered = (f"{base}_{at}" for at in itertools.count(2))
-        name = next(one for one in itertools.chain((base,), numbered) if one not in taken)
+        name = base
+        number = 2
+        while name in taken:
+            name = f"{base}_{number}"
+            number += 1
         self._parameters[leaf] = name
         if not leaf.is_known:
             self._notes.append(f"{name}: its value ({leaf.where or 'unknown'})")
@@ -190,24 +175,27 @@ class LaunchDraft(KernelDraft):
 
     def _formula(self, value: HostScalar) -> str:
         written = scalars.text(value, self._label)
-        if len(written) > 400 and value.is_known:
+        if len(written) > _LONGEST_FORMULA and value.is_known:
             return repr(value.number)
-        return f'"{written}"' if "," in written else written
+        if "," in written:  # it would end the element of a YAML sequence
+            return f'"{written}"'
+        return written
 
     def _axes(self, sizes: tuple[HostScalar, HostScalar, HostScalar]) -> str:
-        kept = list(sizes)
-        while len(kept) > 1 and kept[-1].op == "number" and kept[-1].number == 1:
-            kept.pop()
-        return ", ".join(map(self._formula, kept))
+        axes = list(sizes)
+        while len(axes) > 1 and axes[-1].op == "number" and axes[-1].number == 1:
+            axes.pop()
+        return ", ".join(self._formula(size) for size in axes)
 
     # ---- launch
 
     def _launched(self) -> Iterator[str]:
-        guess = f"   # NEEDED: its template arguments; {self._guessed} is a guess" if self._guessed else ""
-        yield f"  - kernel: {quoted(self._kernel)}{guess}"
-        for key, sizes in (("grid", self._launch.grid), ("block", self._launch.block)):
+        line = f"  - kernel: {quoted(self._kernel)}"
+        if self._guessed:
+            line += f"   # NEEDED: its template arguments; {self._guessed} is a guess"
+        yield line
+        for key, sizes, guess in (("grid", self._launch.grid, "[1]"), ("block", self._launch.block, "[256]")):
             if sizes is None:
-                guess = "[1]" if key == "grid" else "[256]"
                 self._notes.append(f"{key} of {self._last_name()} ({self._launch.where})")
                 yield f"    {key}: {guess}   # NEEDED: {self._launch.where} does not tell it"
             else:
@@ -222,58 +210,70 @@ class LaunchDraft(KernelDraft):
                 yield f"    # {name}: {comment}"
 
     def _given(self, number: int) -> tuple[str, str]:
-        name, one = self._named[number]
-        slot = next((slot for slot in self._slots if slot.number == number and not slot.path), None)
+        """Write an argument, and a comment where it is a guess."""
+        name, parameter = self._named[number]
+        slot = self._slot(number, "")
         if slot is not None:
             return self._pointer(slot)
-        layout = self._layout(one)
+        layout = self._layout(parameter)
         if layout is not None and layouts.is_listed(layout):
             members = [self._given_member(number, field) for field in layout.fields]
             comments = "; ".join(comment for _, comment in members if comment)
             return f"{{struct: [{', '.join(text for text, _ in members)}]}}", comments
-        value, dtype = self._arguments[number], self._dtype(one)
-        if isinstance(value, HostScalar) and dtype is not None and not _VECTOR.fullmatch(dtype) and dtype[0] != "{":
+        value = self._arguments[number]
+        dtype = self._dtype(parameter)
+        if isinstance(value, HostScalar) and dtype is not None and not VECTOR.fullmatch(dtype) and dtype[0] != "{":
             return self._number(name, value, dtype)
-        spelled = self._launch.texts[number] if number < len(self._launch.texts) else name
+        spelled = name
+        if number < len(self._launch.texts):
+            spelled = self._launch.texts[number]
         self._notes.append(f"{name}: its value (argument {spelled!r} at {self._launch.where})")
         return self._argument(number), f"NEEDED: its value; {self._launch.where} passes {spelled}"
 
     def _pointer(self, slot: Slot) -> tuple[str, str]:
-        value, buffer = self._value(slot), self._names.get(slot)
+        buffer = self._names.get(slot)
         if buffer is None:
             return "null", ""
+        value = self._value(slot)
         if not isinstance(value, ArrayPointer) or value.offset.number == 0:
             return buffer, ""
-        size = self._size_of(value.type or value.memory.element)
+        element = value.type or value.memory.element
+        size = library.size_of(element) or self._known.sizes.get(element)
         offset = self._formula(scalars.binary("*", value.offset, constant(size or _GUESSED_BYTES)))
-        guess = "" if size else f"NEEDED: its offset in bytes; elements of {_GUESSED_BYTES} bytes are a guess"
-        if guess:
+        guess = ""
+        if not size:
+            guess = f"NEEDED: its offset in bytes; elements of {_GUESSED_BYTES} bytes are a guess"
             self._notes.append(f"{slot.name}: its offset in bytes ({self._launch.where})")
         return f"{{pointer: {buffer}, offset: {offset}}}", guess
 
     def _number(self, name: str, value: HostScalar, dtype: str) -> tuple[str, str]:
-        drawn = "" if value.high is None else f"a random number of the program, up to {value.high!r}"
+        drawn = ""
+        if value.high is not None:
+            drawn = f"a random number of the program, up to {value.high!r}"
         if "float" in dtype:
             return f"{{{dtype}: {self._formula(scalars.to_float(value))}}}", drawn
         if dtype == "bool":
-            guess = "" if value.is_known else f"NEEDED: its value ({value.where or 'unknown'})"
-            if guess:
+            guess = ""
+            if not value.is_known:
+                guess = f"NEEDED: its value ({value.where or 'unknown'})"
                 self._notes.append(f"{name}: its value ({self._launch.where})")
-            return f"{{bool: {'true' if value.number else 'false'}}}", guess
+            return f"{{bool: {json.dumps(bool(value.number))}}}", guess
         integer = scalars.to_integer(value)
-        kept = fills.wrapped(int(integer.number), dtypes.parse(dtype).parts[0].scalar) if integer.is_known else None
-        if kept is not None and kept != integer.number and math.isfinite(integer.number):
-            return f"{{{dtype}: {kept}}}", drawn
+        if integer.is_known:
+            converted = fills.wrapped(int(integer.number), dtypes.parse(dtype).parts[0].scalar)
+            if converted != integer.number and math.isfinite(integer.number):
+                return f"{{{dtype}: {converted}}}", drawn
         return f"{{{dtype}: {self._formula(integer)}}}", drawn
 
     def _given_member(self, number: int, field: MemberLayout) -> tuple[str, str]:
         """Write a member of a structure that is passed by value, and a comment where it is a guess."""
-        slot = next((one for one in self._slots if (one.number, one.path) == (number, field.path)), None)
+        slot = self._slot(number, field.path)
         if slot is not None:
             return self._pointer(slot)
-        value, dtype = objects.member_of(self._arguments[number], field.path), layouts.member_dtype(field)
+        value = objects.member_of(self._arguments[number], field.path)
+        dtype = layouts.member_dtype(field)
         name = f"{self._named[number][0]}.{field.path}"
-        if isinstance(value, HostScalar) and dtype is not None and field.count == 1 and not _VECTOR.fullmatch(dtype):
+        if isinstance(value, HostScalar) and dtype is not None and field.count == 1 and not VECTOR.fullmatch(dtype):
             return self._number(name, value, dtype)
         self._notes.append(f"{name}: its value ({self._launch.where})")
         return self._member(number, field), f"NEEDED: {field.path}, which {self._launch.where} does not tell"
@@ -281,10 +281,16 @@ class LaunchDraft(KernelDraft):
     def _value(self, slot: Slot) -> Object | None:
         """Return what the host code gives for a pointer."""
         value = self._arguments[slot.number]
-        return objects.member_of(value, slot.path) if slot.path else value
+        if slot.path:
+            return objects.member_of(value, slot.path)
+        return value
 
-    def _size_of(self, type_: str) -> int | None:
-        return library.size_of(type_) or self._known.sizes.get(type_)
+    def _memory(self, slot: Slot) -> HostArray | None:
+        """Return the array that the host code gives for a pointer or a texture."""
+        value = self._value(slot)
+        if isinstance(value, (ArrayPointer, HostTexture)):
+            return value.memory
+        return None
 
     def _is_null(self, slot: Slot) -> bool:
         """Whether a null pointer is spelled; a variable that is one may get memory where it is not seen."""
@@ -302,21 +308,25 @@ class LaunchDraft(KernelDraft):
         for slot in self._slots:
             if self._is_null(slot):
                 continue
-            value = self._value(slot)
-            safe = f"{slot.name}_buffer" if slot.name in (*expressions.RESERVED, "null") else slot.name
-            if isinstance(value, ArrayPointer) or (isinstance(value, HostTexture) and value.memory is not None):
-                safe = by_memory.setdefault((id(value.memory), slot.texture), safe)
-            names[slot] = safe
+            name = slot.name
+            if name in (*expressions.RESERVED, "null"):
+                name = f"{name}_buffer"
+            memory = self._memory(slot)
+            if memory is not None:
+                name = by_memory.setdefault((id(memory), slot.texture), name)
+            names[slot] = name
         return names
 
     def _shared_arrays(self) -> Iterator[str]:
         """List the buffers that are one array of the program: it is given as a texture or surface and otherwise."""
         by_memory: dict[int, dict[str, None]] = {}
         for slot, buffer in self._names.items():
-            value = self._value(slot)
-            if isinstance(value, (ArrayPointer, HostTexture)) and value.memory is not None:
-                by_memory.setdefault(id(value.memory), {})[buffer] = None
-        return (" and ".join(names) for names in by_memory.values() if len(names) > 1)
+            memory = self._memory(slot)
+            if memory is not None:
+                by_memory.setdefault(id(memory), {})[buffer] = None
+        for names in by_memory.values():
+            if len(names) > 1:
+                yield " and ".join(names)
 
     def _buffers(self) -> Iterator[str]:
         done: set[str] = set()
@@ -328,56 +338,67 @@ class LaunchDraft(KernelDraft):
             if slot.texture:
                 yield self._texture(slot, buffer, value)
                 continue
-            memory = value.memory if isinstance(value, ArrayPointer) else None
-            dtype = self._pointee(slot)
-            if dtype is None and isinstance(value, ArrayPointer) and slot.type.count("*") < 2:
-                dtype = self._known.dtype(value.type)
-            comment = f"{memory.name}, {memory.where}" if memory is not None and memory.bytes is not None else ""
-            if dtype is None:
-                dtype = "uint8"
-                needed, note = self._without_dtype(slot)
-                comment = f"NEEDED: {needed}"
-                self._notes.append(f"{buffer}: {note}")
-            shape = self._shape(memory, dtypes.parse(dtype).size)
-            if shape is None:
-                shape, guessed = self._guessed_shape(buffer), f"NEEDED: {UNKNOWN_SIZE}"
-                self._notes.append(f"{buffer}: its size ({self._launch.where})")
-                self._guessed_sizes.append(buffer)
-                comment = comment if comment.startswith("NEEDED") else guessed
-            fill, reason = self._contents(buffer, dtype, memory)
-            comment = _joined(comment, reason)
-            filled = f", fill: {fill}" if fill else ""
-            because = f"   # {comment}" if comment else ""
-            yield f"  {buffer}: {{dtype: {shown(dtype)}, shape: [{shape}]{filled}}}{because}"
+            yield self._pointed_buffer(slot, buffer, value if isinstance(value, ArrayPointer) else None)
+
+    def _pointed_buffer(self, slot: Slot, buffer: str, pointer: ArrayPointer | None) -> str:
+        """Write the buffer of a pointer; None: the host code does not tell to what it points."""
+        memory = None
+        comment = ""
+        dtype = self._pointee(slot)
+        if pointer is not None:
+            memory = pointer.memory
+            if memory.bytes is not None:
+                comment = f"{memory.name}, {memory.where}"
+            if dtype is None and slot.type.count("*") < 2:
+                dtype = self._known.dtype(pointer.type)
+        if dtype is None:
+            dtype = "uint8"
+            needed, note = self._without_dtype(slot)
+            comment = f"NEEDED: {needed}"
+            self._notes.append(f"{buffer}: {note}")
+        shape = self._shape(memory, dtypes.parse(dtype).size)
+        if shape is None:
+            shape = self._guessed_shape(buffer)
+            self._notes.append(f"{buffer}: its size ({self._launch.where})")
+            self._guessed_sizes.append(buffer)
+            if not comment.startswith("NEEDED"):
+                comment = f"NEEDED: {UNKNOWN_SIZE}"
+        fill, reason = self._contents(buffer, dtype, memory)
+        settings = f"dtype: {shown(dtype)}, shape: [{shape}]"
+        if fill:
+            settings += f", fill: {fill}"
+        line = f"  {buffer}: {{{settings}}}"
+        comment = _joined(comment, reason)
+        if comment:
+            line += f"   # {comment}"
+        return line
 
     def _texture(self, slot: Slot, buffer: str, value: Object | None) -> str:
         """Write the buffer of a texture or surface object."""
-        memory = value.memory if isinstance(value, HostTexture) else None
-        if not isinstance(value, HostTexture) or memory is None:
+        if not isinstance(value, HostTexture) or value.memory is None:
             self._notes.append(f"{buffer}: the memory and the settings of this {slot.texture} ({self._launch.where})")
             return self._guessed_texture(slot).replace(f"  {slot.name}:", f"  {buffer}:", 1)
-        dtype, comment = self._known.dtype(memory.element), f"{memory.name}, {memory.where}"
+        memory = value.memory
+        dtype = self._known.dtype(memory.element)
+        comment = f"{memory.name}, {memory.where}"
         if dtype is None:
-            dtype, comment = "float32", f"NEEDED: its dtype, which {memory.where} does not tell"
+            dtype = "float32"
+            comment = f"NEEDED: its dtype, which {memory.where} does not tell"
             self._notes.append(f"{buffer}: the dtype of its elements ({memory.where})")
-        shape = ", ".join(map(self._formula, memory.extents)) or self._shape(memory, dtypes.parse(dtype).size)
+        extents = [self._formula(extent) for extent in memory.extents]
+        shape = ", ".join(extents) or self._shape(memory, dtypes.parse(dtype).size)
         if shape is None:
-            shape, comment = "64, 64", f"NEEDED: its shape, which {memory.where} does not tell"
+            shape = "64, 64"
+            comment = f"NEEDED: its shape, which {memory.where} does not tell"
             self._notes.append(f"{buffer}: its shape ({memory.where})")
-        fill, guess = "", ""
+        parts = [f"dtype: {shown(dtype)}", f"shape: [{shape}]"]
         if memory.contents.is_filled or slot.texture == "texture":
             fill, guess = self._filled(buffer, dtype, memory)
             comment = _joined(comment, guess)
-        settings = dict(value.settings)
-        if value.layout == "linear":
-            settings["memory"] = "linear"
-        if memory.kind:
-            settings["kind"] = memory.kind
-        key = f"texture: {{{', '.join(f'{name}: {one}' for name, one in settings.items()) or 'filter: point'}}}"
-        if slot.texture == "surface":
-            key = "surface: layered" if memory.kind else "surface: true"
-        filled = f"fill: {fill}, " if fill else ""
-        return f"  {buffer}: {{dtype: {shown(dtype)}, shape: [{shape}], {filled}{key}}}   # {comment}"
+            if fill:
+                parts.append(f"fill: {fill}")
+        parts.append(_texture_settings(slot, value, memory))
+        return f"  {buffer}: {{{', '.join(parts)}}}   # {comment}"
 
     def _shape(self, memory: HostArray | None, size: int) -> str | None:
         if memory is None or memory.bytes is None or memory.bytes.number < size:
@@ -387,9 +408,12 @@ class LaunchDraft(KernelDraft):
     @property
     def buffer_bytes(self) -> int:
         """The bytes of the arrays whose size the host code tells."""
-        values = (self._value(slot) for slot in self._names)
-        memory = {id(one.memory): one.memory.bytes for one in values if isinstance(one, ArrayPointer)}
-        return sum(int(one.number) for one in memory.values() if one is not None)
+        sizes: dict[int, int] = {}
+        for slot in self._names:
+            value = self._value(slot)
+            if isinstance(value, ArrayPointer) and value.memory.bytes is not None:
+                sizes[id(value.memory)] = int(value.memory.bytes.number)
+        return sum(sizes.values())
 
     def _guessed_shape(self, buffer: str) -> str:
         """Guess an array's size: an element for each thread of the launch, behind the largest offset that is passed."""
@@ -397,22 +421,25 @@ class LaunchDraft(KernelDraft):
         if grid is None or block is None:
             return str(_ELEMENTS)
         total: HostScalar = constant(1)
-        for one in (*grid, *block):
-            total = scalars.binary("*", total, one)
-        values = (self._value(slot) for slot, name in self._names.items() if name == buffer)
-        offsets = [one.offset for one in values if isinstance(one, ArrayPointer)]
-        total = scalars.binary("+", total, max(offsets, key=lambda one: one.number, default=constant(0)))
-        return self._formula(total) if total.number > 0 else str(_ELEMENTS)
+        for size in (*grid, *block):
+            total = scalars.binary("*", total, size)
+        values = [self._value(slot) for slot, name in self._names.items() if name == buffer]
+        offsets = [value.offset for value in values if isinstance(value, ArrayPointer)]
+        largest = max(offsets, key=lambda offset: offset.number, default=constant(0))
+        total = scalars.binary("+", total, largest)
+        if total.number <= 0:
+            return str(_ELEMENTS)
+        return self._formula(total)
 
     def _contents(self, buffer: str, dtype: str, memory: HostArray | None) -> tuple[str, str]:
         """Choose a fill, "" for an output, and a comment with the reason where it is a guess."""
-        slots = [slot for slot, one in self._names.items() if one == buffer]
+        slots = [slot for slot, name in self._names.items() if name == buffer]
         # The buffer of several parameters is read if it is read through one of them.
-        roles = map(self._compiled_kernel.role, slots)
-        role, comment = min(roles, key=lambda one: ("fill", "zeros", "").index(one[0]))
-        comment, is_unknown = comment.strip(" #"), self._compiled_kernel.accesses is None
+        roles = [self._compiled_kernel.role(slot) for slot in slots]
+        role, comment = min(roles, key=lambda role_and_reason: ("fill", "zeros", "").index(role_and_reason[0]))
+        comment = comment.strip(" #")
         is_filled = memory is not None and memory.contents.is_filled
-        if not (role or (is_unknown and is_filled)):
+        if not role and not (is_filled and self._compiled_kernel.accesses is None):
             return "", comment
         unset = self._unset_part(memory)
         if memory is not None and unset:
@@ -430,7 +457,9 @@ class LaunchDraft(KernelDraft):
         if role == "zeros" and not self._is_made(memory):
             return role, comment
         fill, guess = self._filled(buffer, dtype, memory)
-        return fill, _joined(guess, comment if role == "fill" else "")
+        if role != "fill":
+            return fill, guess
+        return fill, _joined(guess, comment)
 
     def _unset_part(self, memory: HostArray | None) -> str:
         """Describe what the program sets of an array that it allocates; "" where that may be all of it."""
@@ -440,11 +469,12 @@ class LaunchDraft(KernelDraft):
             or fills.last_writer(memory, self._facts.earlier, self._facts.program, self._known, is_strict=True)
         ):
             return ""
-        contents, size = memory.contents, memory.bytes
-        if contents.is_untouched:
+        size = memory.bytes
+        begin = memory.contents.begin
+        if memory.contents.is_untouched:
             return "nothing"
-        if contents.begin is not None and size.is_known and contents.begin < size.number:
-            return f"only the first {contents.begin:g} of the {size.number:g} bytes"
+        if begin is not None and size.is_known and begin < size.number:
+            return f"only the first {begin:g} of the {size.number:g} bytes"
         return ""
 
     def _is_made(self, memory: HostArray | None) -> bool:
@@ -455,67 +485,87 @@ class LaunchDraft(KernelDraft):
 
     def _maker(self, memory: HostArray | None) -> SeenLaunch | None:
         """Return the last earlier launch of another kernel that may write an array."""
-        others = [one for one in self._facts.earlier if one.kernel != self._launch.kernel]
-        return None if memory is None else fills.last_writer(memory, others, self._facts.program, self._known)
+        if memory is None:
+            return None
+        others = [launch for launch in self._facts.earlier if launch.kernel != self._launch.kernel]
+        return fills.last_writer(memory, others, self._facts.program, self._known)
 
     def _filled(self, buffer: str, dtype: str, memory: HostArray | None) -> tuple[str, str]:
         """Write a fill, and a comment where the host code does not tell that these are the contents."""
         maker = self._maker(memory)
-        made = fills.fill_of(memory, dtype) if memory is not None else DraftedFill(default_fill(dtype), is_told=False)
-        if made.is_told and maker is None:
-            return made.text, ""
-        source = f", which {maker.kernel} may make at {maker.where}: put that launch before this one" if maker else ""
-        if all(part.scalar.is_float for part in dtypes.parse(dtype).parts) and made.text == default_fill(dtype):
-            self._random.append(buffer)  # any such numbers are an input
-            return made.text, f"random numbers, not the program's{source}"
+        fill = DraftedFill(default_fill(dtype), is_told=False)
+        if memory is not None:
+            fill = fills.fill_of(memory, dtype)
+        if fill.is_told and maker is None:
+            return fill.text, ""
+        source = ""
+        if maker is not None:
+            source = f", which {maker.kernel} may make at {maker.where}: put that launch before this one"
+        # Any floating-point numbers are an input: such a guess is told and asks for nothing.
+        if all(part.scalar.is_float for part in dtypes.parse(dtype).parts) and fill.text == default_fill(dtype):
+            self._random.append(buffer)
+            return fill.text, f"random numbers, not the program's{source}"
         self._notes.append(f"{buffer}: its contents{source}")
-        return made.text, f"NEEDED: its contents{source or '; this fill is a guess'}"
+        return fill.text, f"NEEDED: its contents{source or '; this fill is a guess'}"
 
     def _dump(self) -> Iterator[str]:
-        written: dict[str, bool] = {}
+        is_filled: dict[str, bool] = {}
         for slot, buffer in self._names.items():
-            if self._is_result(slot):
-                value, dtype = self._value(slot), self._pointee(slot) or "uint8"
-                if slot.texture:
-                    written[buffer] = (
-                        isinstance(value, HostTexture) and value.memory is not None and value.memory.contents.is_filled
-                    )
-                    continue
-                fill, _ = self._contents(buffer, dtype, value.memory if isinstance(value, ArrayPointer) else None)
-                written[buffer] = written.get(buffer, False) or bool(fill)
-        if any(written.values()) or self._unset.keys() - written.keys():
-            yield f"dump: [{', '.join((*written, *self._variable_names()))}]"
+            if not self._is_result(slot):
+                continue
+            value = self._value(slot)
+            if slot.texture:
+                memory = value.memory if isinstance(value, HostTexture) else None
+                is_filled[buffer] = memory is not None and memory.contents.is_filled
+                continue
+            memory = value.memory if isinstance(value, ArrayPointer) else None
+            fill, _ = self._contents(buffer, self._pointee(slot) or "uint8", memory)
+            is_filled[buffer] = is_filled.get(buffer, False) or bool(fill)
+        if any(is_filled.values()) or self._unset.keys() - is_filled.keys():
+            yield f"dump: [{', '.join((*is_filled, *self._variable_names()))}]"
 
     def _variable_fill(self, name: str, buffer: str, dtype: str) -> tuple[str, str]:
         memory = self._facts.symbols.get(name.rpartition("::")[2])
-        return self._filled(buffer, dtype, memory) if memory is not None else ("", "")
+        if memory is None:
+            return "", ""
+        return self._filled(buffer, dtype, memory)
 
-    def _variable_names(self) -> list[str]:
-        taken = {*self._names.values(), *self._parameters.values()}
-        names = (name.replace("::", "_") for name in self._compiled_kernel.written_variables)
-        return [f"{name}_variable" if name in taken else name for name in names]
+    def _taken_names(self) -> set[str]:
+        return {*self._names.values(), *self._parameters.values()}
 
     def _symbols(self) -> Iterator[str]:
         """Write the variables that the host code fills and the kernel reads, as buffers."""
+        results = {variable.rpartition("::")[2] for variable in self._compiled_kernel.written_variables}
         for name, symbol in self._facts.program.symbols.items():
             memory = self._facts.symbols.get(name)
-            is_result = name in {one.rpartition("::")[2] for one in self._compiled_kernel.written_variables}
-            if memory is None or is_result or not self._compiled_kernel.reads_variable(name):
+            if memory is None or name in results or not self._compiled_kernel.reads_variable(name):
                 continue
             dtype = self._known.dtype(self._facts.program.aliases.get(symbol.type, symbol.type))
-            size = self._facts.sizes[name]
             if dtype is None:
                 self._notes.append(f"{name}: a job's buffer for this variable of type {symbol.type}")
                 yield f"  # NEEDED: {name}, a variable of type {symbol.type}: its dtype or fields"
                 continue
-            buffer = name if name not in self._names.values() else f"{name}_symbol"
+            buffer = f"{name}_symbol" if name in self._names.values() else name
             fill, guess = self._filled(buffer, dtype, memory)
-            yield (
-                f"  {buffer}: {{dtype: {shown(dtype)}, shape: [{self._formula(size)}], fill: {fill}, symbol: {name}}}"
-                f"   # {_joined(memory.where, guess)}"
-            )
+            shape = self._formula(self._facts.sizes[name])
+            settings = f"dtype: {shown(dtype)}, shape: [{shape}], fill: {fill}, symbol: {name}"
+            yield f"  {buffer}: {{{settings}}}   # {_joined(memory.where, guess)}"
+
+
+def _texture_settings(slot: Slot, texture: HostTexture, memory: HostArray) -> str:
+    """Write the key of a buffer that makes it a texture or a surface."""
+    if slot.texture == "surface":
+        return "surface: layered" if memory.kind else "surface: true"
+    settings = dict(texture.settings)
+    if texture.layout == "linear":
+        settings["memory"] = "linear"
+    if memory.kind:
+        settings["kind"] = memory.kind
+    text = ", ".join(f"{name}: {setting}" for name, setting in settings.items())
+    return f"texture: {{{text or 'filter: point'}}}"
 
 
 def _joined(*comments: str) -> str:
     """Join comments, what is needed first."""
-    return "; ".join(one for one in sorted(comments, key=lambda one: not one.startswith("NEEDED")) if one)
+    ordered = sorted(comments, key=lambda comment: not comment.startswith("NEEDED"))
+    return "; ".join(comment for comment in ordered if comment)

@@ -10,6 +10,7 @@ from pathlib import Path
 from gpuregress.foundation import storage
 from gpuregress.foundation.errors import GpuregressError, Interrupted
 from gpuregress.foundation.records import FunctionArgument, Source, TypeLayout
+from gpuregress.lab.drafts.kernel import shown
 from gpuregress.session import compilation
 from gpuregress.toolchain import cxx_declarations, layouts, programs
 from gpuregress.toolchain.cxx_types import dtype_of_type
@@ -38,10 +39,14 @@ def lines(function: CxxFunction, text: str, source: Path, target: Path, others: 
 def job_name(function: CxxFunction, others: Sequence[CxxFunction]) -> str:
     """Name the job of a function: its own name, with the types of its parameters where it has overloads."""
     name = function.name.rpartition("::")[2]
-    if not any(one.name == function.name for one in others):
+    if not _is_overloaded(function, others):
         return name
-    types = (re.sub(r"\W+", "_", one.type).strip("_") for one in function.parameters)
+    types = [re.sub(r"\W+", "_", parameter.type).strip("_") for parameter in function.parameters]
     return "_".join([name, *types])
+
+
+def _is_overloaded(function: CxxFunction, others: Sequence[CxxFunction]) -> bool:
+    return any(other.name == function.name for other in others)
 
 
 class _Writer:
@@ -50,19 +55,18 @@ class _Writer:
     def __init__(
         self, function: CxxFunction, text: str, source: Path, target: Path, others: Sequence[CxxFunction]
     ) -> None:
-        self._function, self._others = function, others
-        self._instance = FunctionInstance(
-            function,
-            tuple(_argument(one) for one in function.template if "..." not in one),
-            any(one.name == function.name for one in others),
-        )
+        self._function = function
+        self._others = others
+        arguments = tuple(_argument(parameter) for parameter in function.template if "..." not in parameter)
+        self._instance = FunctionInstance(function, arguments, _is_overloaded(function, others))
         self._source = os.path.relpath(source.absolute(), target.absolute().parent)
         self._is_of_block = _OF_A_BLOCK.search(text[slice(*function.span)]) is not None
-        names = {name for name, _ in self._instance.parameters}
         self._types: tuple[CompiledType, ...] | None = None
         self._layouts: tuple[TypeLayout, ...] = ()
         self._compile(source)
-        self._count = next(name for name in ("n", "count", "elements", "number_of_calls") if name not in names)
+        taken = {name for name, _ in self._instance.parameters}
+        free = [name for name in ("n", "count", "elements", "number_of_calls") if name not in taken]
+        self._count = free[0]
 
     def lines(self) -> Iterator[str]:
         """The job, line by line."""
@@ -72,8 +76,8 @@ class _Writer:
         yield "parameters:                         # every combination is a case"
         yield f"  {self._count}: [1000]"
         yield "buffers:                            # one element for each call; a pointer is given all of its buffer"
-        for at, (name, type_) in enumerate(self._instance.parameters, 1):
-            yield f"  {name}: {self._buffer(at, type_)}"
+        for number, (name, type_) in enumerate(self._instance.parameters, 1):
+            yield f"  {name}: {self._buffer(number, type_)}"
         if self._returns:
             dtype, comment = self._dtype(0, self._instance.result)
             yield f"  {overloads.RESULT}: {{dtype: {dtype}, shape: [{self._count}]}}{comment}"
@@ -84,62 +88,74 @@ class _Writer:
         yield "#   result: {rtol: 1.0e-6, atol: 0}"
         yield "limits: {timeout: 30}"
         if self._others:
-            yield f"# The source's other device functions: {', '.join(map(str, self._others))}"
+            yield f"# The source's other device functions: {', '.join(str(other) for other in self._others)}"
 
     def _called(self) -> Iterator[str]:
-        is_overloaded = any(one.name == self._function.name for one in self._others)
-        name = str(self._instance) if is_overloaded else self._instance.name
-        quoted = f'"{name}"' if re.search(r"[,{}\[\]&*#]|: ", name) else name
+        name = self._instance.name
+        if _is_overloaded(self._function, self._others):
+            name = str(self._instance)
+        if re.search(r"[,{}\[\]&*#]|: ", name):
+            name = f'"{name}"'
         if not self._is_of_block:
-            yield f"function: {quoted}"
+            yield f"function: {name}"
             return
         yield "function:"
-        yield f"  name: {quoted}"
+        yield f"  name: {name}"
         yield "  scope: block                      # its threads work together: a block makes one call"
         yield "  block: [128]"
         yield "  # shared_arrays: {PARAMETER: 128}  # a pointer to shared memory: its elements"
 
     @property
     def _returns(self) -> bool:
-        return self._types[0].kind != "void" if self._types else self._instance.result != "void"
+        if self._types:
+            return self._types[0].kind != "void"
+        return self._instance.result != "void"
 
     def _dump(self) -> Iterator[str]:
         """Filled buffers are dumped only where the job says so."""
         parameters = self._instance.parameters
-        results = [overloads.RESULT] if self._returns else []
         outputs = [name for name, type_ in parameters if overloads.is_written(type_)]
+        if self._returns:
+            outputs.insert(0, overloads.RESULT)
         filled = [name for name, type_ in parameters if _is_filled_result(type_)]
-        named = [*results, *outputs, *filled] or [name for name, _ in parameters][:1]
-        if filled or not (results or outputs):
-            yield f"dump: [{', '.join(named)}]"
+        if filled or not outputs:
+            names = [*outputs, *filled] or [name for name, _ in parameters[:1]]
+            yield f"dump: [{', '.join(names)}]"
 
-    def _buffer(self, at: int, type_: str) -> str:
-        dtype, comment = self._dtype(at, type_)
-        shape = f"shape: [{self._count}]"
+    def _buffer(self, number: int, type_: str) -> str:
+        dtype, comment = self._dtype(number, type_)
+        settings = f"dtype: {dtype}, shape: [{self._count}]"
         if overloads.is_written(type_):
             comment = comment or "        # an output; give it a fill if the function also reads it"
-            return f"{{dtype: {dtype}, {shape}}}{comment}"
-        return f"{{dtype: {dtype}, {shape}, fill: {_fill(dtype, is_result=_is_filled_result(type_))}}}{comment}"
+        elif _is_filled_result(type_):
+            settings += ", fill: zeros"
+        else:
+            settings += f", fill: {_fill(dtype)}"
+        return f"{{{settings}}}{comment}"
 
-    def _dtype(self, at: int, type_: str) -> tuple[str, str]:
-        """The dtype of a parameter's buffer (0: of the result's), and a comment where it is a guess."""
+    def _dtype(self, number: int, type_: str) -> tuple[str, str]:
+        """Return the dtype of a parameter's buffer (0: of the result's), and a comment where it is a guess."""
         words = cxx_declarations.WORD.findall(type_)
         base = cxx_declarations.spelled([word for word in words if word not in ("const", "volatile", "&", "*")])
         known = dtype_of_type(base)
-        compiled = self._types[at] if self._types and at < len(self._types) else None
+        compiled = None
+        if self._types and number < len(self._types):
+            compiled = self._types[number]
         if known is None and compiled is not None and compiled.kind in _DTYPES:
             known = _DTYPES[compiled.kind].format(8 * compiled.size)
         if known is not None:
             return known, ""
         if compiled is None or compiled.size < 1:
             return "float32", f"        # {type_} is not known here: name its dtype or fields"
-        layout = self._layouts[at] if at < len(self._layouts) else None
-        fields = layouts.dtype(layout, pads=True) if layout is not None else None
-        if fields is not None:
-            return fields.replace(":", ": ").replace(",", ", "), ""
-        word = "int32" if compiled.size % 4 == 0 else "uint8"
-        fields = ", ".join(f"w{number}: {word}" for number in range(compiled.size // (4 if word == "int32" else 1)))
-        return f"{{{fields}}}", f"        # {base} has {compiled.size} bytes: name its fields"
+        if number < len(self._layouts):
+            dtype = layouts.dtype(self._layouts[number], pads=True)
+            if dtype is not None:
+                return shown(dtype), ""
+        if compiled.size % 4 == 0:
+            words = [f"w{word}: int32" for word in range(compiled.size // 4)]
+        else:
+            words = [f"w{word}: uint8" for word in range(compiled.size)]
+        return f"{{{', '.join(words)}}}", f"        # {base} has {compiled.size} bytes: name its fields"
 
     def _compile(self, source: Path) -> None:
         """Ask the compiler for the types; none are known where it cannot compile a call."""
@@ -153,7 +169,7 @@ class _Writer:
             program = compilation.compile_source(compiled)
             types = harness.signature(storage.read_bytes(Path(program.ptx)).decode(errors="replace"))
             self._types = types
-            if any(one.kind not in (*_DTYPES, "void") for one in types or ()):
+            if any(type_.kind not in (*_DTYPES, "void") for type_ in types or ()):
                 typed = compilation.compile_source(programs.with_debug_types(compiled))
                 self._layouts = typed.types.get(self._instance.name, ())
         except Interrupted:
@@ -174,12 +190,14 @@ def _argument(text: str) -> str:
         return default
     if kind.startswith(("typename", "class")):
         return "float"
-    return "true" if kind.removesuffix(template_name(text)).strip() == "bool" else "4"
+    if kind.removesuffix(template_name(text)).strip() == "bool":
+        return "true"
+    return "4"
 
 
-def _fill(dtype: str, *, is_result: bool) -> str:
-    if is_result:
-        return "zeros"
+def _fill(dtype: str) -> str:
     if dtype == "bool":
         return "{choice: [0, 1]}"
-    return "{integers: {low: 0, high: 100}}" if "int" in dtype or "char" in dtype else "{normal: {std: 1.0}}"
+    if "int" in dtype or "char" in dtype:
+        return "{integers: {low: 0, high: 100}}"
+    return "{normal: {std: 1.0}}"

@@ -35,17 +35,22 @@ def kernels(text: str) -> tuple[KernelFunction, ...]:
     Raises:
         SyntaxError: it is not Python.
     """
-    found = []
+    functions: list[KernelFunction] = []
+    called: set[str] = set()
     for node in ast.parse(text).body:
-        if isinstance(node, ast.FunctionDef):
-            marks = [ast.unparse(one).partition("(")[0] for one in node.decorator_list]
-            if "cuda.jit" in marks:
-                found.append(KernelFunction("numba", node))
-            elif any(mark in ("triton.jit", "jit") for mark in marks):
-                found.append(KernelFunction("triton", node))
-    launched = {word.id for one in found for word in ast.walk(one.node) if isinstance(word, ast.Name)}
-    helpers = [one for one in found if one.name in launched]
-    return (*(one for one in found if one not in helpers), *helpers)
+        if not isinstance(node, ast.FunctionDef):
+            continue
+        marks = [ast.unparse(decorator).partition("(")[0] for decorator in node.decorator_list]
+        if "cuda.jit" in marks:
+            functions.append(KernelFunction("numba", node))
+        elif "triton.jit" in marks or "jit" in marks:
+            functions.append(KernelFunction("triton", node))
+        else:
+            continue
+        called |= {word.id for word in ast.walk(node) if isinstance(word, ast.Name)}
+    # Functions that others call are no entry of the file: they come last.
+    functions.sort(key=lambda function: function.name in called)
+    return tuple(functions)
 
 
 def lines(kernel: KernelFunction, source: str, others: Sequence[str]) -> Iterator[str]:
@@ -73,15 +78,19 @@ def lines(kernel: KernelFunction, source: str, others: Sequence[str]) -> Iterato
     yield "  n: [1000, 4096]"
     yield "buffers:"
     for name in draft.buffers:
-        fill = "" if name in draft.written and name not in draft.read else ", fill: {normal: {std: 1.0}}"
-        yield f"  {name}: {{dtype: float32, shape: [{', '.join(['n', *['n'] * (draft.axes(name) - 1)])}]{fill}}}"
+        settings = f"dtype: float32, shape: [{', '.join(['n'] * draft.axes(name))}]"
+        if name in draft.read or name not in draft.written:
+            settings += ", fill: {normal: {std: 1.0}}"
+        yield f"  {name}: {{{settings}}}"
     yield "launches:                           # the grid is a guess"
-    grid = f"ceil(n / {_BLOCK})"  # a guess
-    block = "" if kernel.language == "triton" else f", block: [{_BLOCK}]"
-    yield f"  - {{grid: [{grid}]{block}, args: [{', '.join(map(draft.argument, draft.types))}]}}"
-    both = [name for name in draft.buffers if name in draft.written and name in draft.read]
-    if both:
-        yield f"dump: [{', '.join(name for name in draft.buffers if name in draft.written)}]"
+    geometry = f"grid: [ceil(n / {_BLOCK})]"
+    if kernel.language == "numba":
+        geometry += f", block: [{_BLOCK}]"
+    arguments = [draft.argument(name) for name in draft.types]
+    yield f"  - {{{geometry}, args: [{', '.join(arguments)}]}}"
+    results = [name for name in draft.buffers if name in draft.written]
+    if any(name in draft.read for name in results):  # filled buffers are dumped only where the job says so
+        yield f"dump: [{', '.join(results)}]"
     yield "# compare:                          # nothing said: every bit of every output must be as accepted"
     yield "#   NAME: {rtol: 1.0e-6, atol: 0}"
     yield "limits: {timeout: 30}"
@@ -94,98 +103,114 @@ class _Draft:
 
     def __init__(self, kernel: KernelFunction) -> None:
         self._kernel = kernel
-        given = [*kernel.node.args.posonlyargs, *kernel.node.args.args, *kernel.node.args.kwonlyargs]
-        self._axes = _subscripts(kernel.node) if kernel.language == "numba" else {}
-        loads, stores = _addresses(kernel.node)
+        self._axes: dict[str, int] = {}
         if kernel.language == "numba":
-            loads, stores = _indexed(kernel.node)
-        self.read, self.written = loads, stores
-        constant = [one.arg for one in given if one.annotation and ast.unparse(one.annotation).endswith("constexpr")]
-        names = [one.arg for one in given if one.arg not in constant]
-        self.buffers = [name for name in names if name in loads | stores or name.endswith("_ptr")]
+            self._axes = _subscripts(kernel.node)
+            self.read, self.written = _indexed(kernel.node)
+        else:
+            self.read, self.written = _addresses(kernel.node)
+        names: list[str] = []
+        constants: list[str] = []
+        arguments = kernel.node.args
+        for argument in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs):
+            is_constant = argument.annotation and ast.unparse(argument.annotation).endswith("constexpr")
+            (constants if is_constant else names).append(argument.arg)
+        used = self.read | self.written
+        self.buffers = [name for name in names if name in used or name.endswith("_ptr")]
         self.types = {name: self._type(name) for name in names}
-        several = sum("BLOCK" in name.upper() for name in constant) > 1
-        self.constants = {name: self._constant(name, several=several) for name in constant}
+        several = len([name for name in constants if "BLOCK" in name.upper()]) > 1
+        self.constants = {name: self._constant(name, several=several) for name in constants}
 
     def axes(self, name: str) -> int:
-        return self._axes.get(name, 1)
+        return max(1, self._axes.get(name, 1))
 
     def argument(self, name: str) -> str:
         if name in self.buffers:
             return name
         if "fp" in self.types[name] or "float" in self.types[name]:
             return "{float32: 1.0}"
-        return "{int32: n}" if _EXTENT.fullmatch(name) else "{int32: 1}"
+        if _EXTENT.fullmatch(name):
+            return "{int32: n}"
+        return "{int32: 1}"
 
     def _type(self, name: str) -> str:
-        is_triton = self._kernel.language == "triton"
+        is_float = _FLOATS.fullmatch(name) and not _EXTENT.fullmatch(name)
+        if self._kernel.language == "triton":
+            if name in self.buffers:
+                return "*fp32"
+            return "fp32" if is_float else "i32"
         if name in self.buffers:
-            axes = ", ".join([*[":"] * (self.axes(name) - 1), "::1"])
-            return "*fp32" if is_triton else f"float32[{axes}]"
-        if _FLOATS.fullmatch(name) and not _EXTENT.fullmatch(name):
-            return "fp32" if is_triton else "float32"
-        return "i32" if is_triton else "int32"
+            return f"float32[{', '.join([*[':'] * (self.axes(name) - 1), '::1'])}]"
+        return "float32" if is_float else "int32"
 
     def _constant(self, name: str, *, several: bool) -> str:
-        defaults = self._kernel.node.args.defaults
-        plain = [*self._kernel.node.args.posonlyargs, *self._kernel.node.args.args]
-        with_default = dict(zip([one.arg for one in plain][len(plain) - len(defaults) :], defaults, strict=True))
-        default = with_default.get(name)
+        arguments = self._kernel.node.args
+        names = [argument.arg for argument in (*arguments.posonlyargs, *arguments.args)]
+        defaults = dict(zip(reversed(names), reversed(arguments.defaults), strict=False))
+        default = defaults.get(name)
         if isinstance(default, ast.Constant) and default.value is not None:
-            return str(default.value).lower() if isinstance(default.value, bool) else str(default.value)
-        return ("32" if several else str(_BLOCK)) if "BLOCK" in name.upper() else "16"
+            if isinstance(default.value, bool):
+                return str(default.value).lower()
+            return str(default.value)
+        if "BLOCK" not in name.upper():
+            return "16"
+        return "32" if several else str(_BLOCK)
 
 
-def _addresses(node: ast.FunctionDef) -> tuple[set[str], set[str]]:
-    """The names whose addresses a Triton kernel loads from and stores to, through assignments too."""
+def _addresses(kernel: ast.FunctionDef) -> tuple[set[str], set[str]]:
+    """Return the names whose addresses a Triton kernel loads from and stores to, through assignments too."""
     bases: dict[str, set[str]] = {}
     loads: set[str] = set()
     stores: set[str] = set()
-    for one in ast.walk(node):
-        if isinstance(one, ast.Assign) and len(one.targets) == 1 and isinstance(one.targets[0], ast.Name):
-            bases.setdefault(one.targets[0].id, set()).update(_summands(one.value))
-        if isinstance(one, ast.Call) and isinstance(one.func, ast.Attribute) and one.args:
-            names = _summands(one.args[0])
-            loads |= names if one.func.attr == "load" or one.func.attr.startswith("atomic") else set()
-            stores |= names if one.func.attr in _STORES else set()
-    return _reached(loads, bases, node), _reached(stores, bases, node)
+    for node in ast.walk(kernel):
+        if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
+            bases.setdefault(node.targets[0].id, set()).update(_first_summand(node.value))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.args:
+            names = _first_summand(node.args[0])
+            if node.func.attr == "load" or node.func.attr.startswith("atomic"):
+                loads |= names
+            if node.func.attr in _STORES:
+                stores |= names
+    return _reached(loads, bases, kernel), _reached(stores, bases, kernel)
 
 
-def _reached(names: set[str], bases: dict[str, set[str]], node: ast.FunctionDef) -> set[str]:
-    """The parameters that come first in a sum, of all that the names are made of."""
-    parameters = {one.arg for one in node.args.args}
-    waiting, seen = list(names), set(names)
+def _reached(names: set[str], bases: dict[str, set[str]], kernel: ast.FunctionDef) -> set[str]:
+    """Return the parameters that come first in a sum, of all that the names are made of."""
+    waiting = list(names)
+    seen = set(names)
     while waiting:
         for name in bases.get(waiting.pop(), ()):
             if name not in seen:
                 seen.add(name)
                 waiting.append(name)
-    return seen & parameters
+    return seen & {argument.arg for argument in kernel.args.args}
 
 
-def _summands(value: ast.expr) -> set[str]:
-    """The name that a sum begins with: `x + row * stride` is an address in x."""
+def _first_summand(value: ast.expr) -> set[str]:
+    """Return the name that a sum begins with: `x + row * stride` is an address in x."""
     while isinstance(value, ast.BinOp) and isinstance(value.op, ast.Add):
         value = value.left
-    return {value.id} if isinstance(value, ast.Name) else set()
+    if isinstance(value, ast.Name):
+        return {value.id}
+    return set()
 
 
-def _indexed(node: ast.FunctionDef) -> tuple[set[str], set[str]]:
-    """The names whose elements a Numba kernel reads and writes."""
+def _indexed(kernel: ast.FunctionDef) -> tuple[set[str], set[str]]:
+    """Return the names whose elements a Numba kernel reads and writes."""
     loads: set[str] = set()
     stores: set[str] = set()
-    for one in ast.walk(node):
-        if isinstance(one, ast.AugAssign) and isinstance(one.target, ast.Subscript):
-            loads |= _summands(one.target.value)
-        if isinstance(one, ast.Subscript) and isinstance(one.value, ast.Name):
-            (loads if isinstance(one.ctx, ast.Load) else stores).add(one.value.id)
+    for node in ast.walk(kernel):
+        if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Subscript):
+            loads |= _first_summand(node.target.value)
+        if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name):
+            (loads if isinstance(node.ctx, ast.Load) else stores).add(node.value.id)
     return loads, stores
 
 
-def _subscripts(node: ast.FunctionDef) -> dict[str, int]:
-    """The number of indices of each name that is indexed."""
-    return {
-        one.value.id: len(one.slice.elts) if isinstance(one.slice, ast.Tuple) else 1
-        for one in ast.walk(node)
-        if isinstance(one, ast.Subscript) and isinstance(one.value, ast.Name)
-    }
+def _subscripts(kernel: ast.FunctionDef) -> dict[str, int]:
+    """Return the number of indices of each name that is indexed."""
+    counts: dict[str, int] = {}
+    for node in ast.walk(kernel):
+        if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name):
+            counts[node.value.id] = len(node.slice.elts) if isinstance(node.slice, ast.Tuple) else 1
+    return counts

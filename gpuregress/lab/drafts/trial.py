@@ -8,7 +8,7 @@ from pathlib import Path
 
 from gpuregress.foundation import dtypes, storage
 from gpuregress.foundation.errors import GpuregressError, Interrupted
-from gpuregress.foundation.records import Outcome, RunSummary
+from gpuregress.foundation.records import RunSummary
 from gpuregress.gpu.records import Record
 from gpuregress.lab.drafts.launch import UNKNOWN_SIZE
 from gpuregress.session import session
@@ -47,21 +47,21 @@ def find_sizes(project: Project, guessed: Mapping[Path, tuple[str, ...]], device
     Raises:
         Interrupted: the user asked to stop.
     """
-    found: dict[Path, dict[str, int]] = {}
+    sizes: dict[Path, dict[str, FoundSize]] = {}
     pending = [path for path, names in guessed.items() if names]
     with storage.scratch() as scratch:
         for number in range(_MOST_ROUNDS):
             if not pending:
                 break
             summary = _run(project.with_runs(scratch / str(number)), pending, device)
-            changed: dict[Path, tuple[str, int]] = {}
+            changed: list[Path] = []
             for path in pending:
-                beyond = _beyond(summary, path.stem, guessed[path]) if summary is not None else None
-                if beyond is not None and _enlarge(path, *beyond):
-                    changed[path] = beyond
-                    found.setdefault(path, {})[beyond[0]] = beyond[1]
-            pending = list(changed)
-    return {path: [FoundSize(*one) for one in sizes.items()] for path, sizes in found.items()}
+                size = _needed_size(summary, path.stem, guessed[path]) if summary is not None else None
+                if size is not None and enlarge(path, size):
+                    changed.append(path)
+                    sizes.setdefault(path, {})[size.buffer] = size
+            pending = changed
+    return {path: list(of_job.values()) for path, of_job in sizes.items()}
 
 
 def late(summary: RunSummary) -> list[str]:
@@ -70,18 +70,20 @@ def late(summary: RunSummary) -> list[str]:
     Args:
         summary: of the run.
     """
-    found: dict[str, str] = {}
+    lines: dict[str, str] = {}
     for verdict in summary.verdicts:
         if verdict.status != "timeout":
             continue
-        sizes = ", ".join(f"{name} (now {value})" for name, value in verdict.parameters.items())
-        smaller = f"smaller values of {sizes} are quicker" if sizes else "smaller buffers and grids are quicker"
-        found[verdict.job] = (
+        smaller = "smaller buffers and grids are quicker"
+        if verdict.parameters:
+            sizes = ", ".join(f"{name} (now {value})" for name, value in verdict.parameters.items())
+            smaller = f"smaller values of {sizes} are quicker"
+        lines[verdict.job] = (
             f"{verdict.job} did not end within {LIMIT_S:g} s, the limit of this first run: {smaller}; or give it more "
             "time with `gpuregress run`; if the kernel waits for what an earlier launch of the program makes, put that "
             "launch before it in `launches:`"
         )
-    return list(found.values())
+    return list(lines.values())
 
 
 def _run(project: Project, paths: list[Path], device: str) -> RunSummary | None:
@@ -97,26 +99,28 @@ def _run(project: Project, paths: list[Path], device: str) -> RunSummary | None:
     return summary
 
 
-def _beyond(summary: RunSummary, job: str, guessed: tuple[str, ...]) -> tuple[str, int] | None:
-    """Return a buffer that a case was beyond the end of, and the elements that it gets."""
+def _needed_size(summary: RunSummary, job: str, guessed: tuple[str, ...]) -> FoundSize | None:
+    """Return a buffer that a case accessed beyond its end, and the elements that it gets."""
     for verdict in summary.verdicts:
-        outcome: Outcome | None = verdict.outcome if verdict.job == job else None
-        fault = outcome.fault if outcome is not None else None
-        if fault is None or fault.kind != "out-of-bounds" or fault.location.buffer not in guessed:
+        if verdict.job != job or verdict.outcome is None or verdict.outcome.fault is None:
             continue
-        index, elements, size = fault.location.index, fault.location.elements, fault.location.size
-        if index is not None and index >= 0 and elements is not None and size is not None:
-            return fault.location.buffer, max(_FACTOR * elements, index + size)
+        fault = verdict.outcome.fault
+        location = fault.location
+        if fault.kind != "out-of-bounds" or location.buffer not in guessed:
+            continue
+        if location.index is None or location.index < 0 or location.elements is None or location.size is None:
+            continue
+        return FoundSize(location.buffer, max(_FACTOR * location.elements, location.index + location.size))
     return None
 
 
-def _enlarge(path: Path, buffer: str, elements: int) -> bool:
+def enlarge(path: Path, size: FoundSize) -> bool:
     """Give a buffer of a drafted job another size; tell whether it may have that."""
     text = storage.read_bytes(path).decode()
-    line = re.compile(rf"^(  {re.escape(buffer)}: \{{dtype: (.+?), shape: \[)[^\]]*(\].*)$", re.MULTILINE)
+    line = re.compile(rf"^(  {re.escape(size.buffer)}: \{{dtype: (.+?), shape: \[)[^\]]*(\].*)$", re.MULTILINE)
     match = line.search(text)
-    if match is None or elements * dtypes.parse(re.sub(r"\s+", "", match[2])).size > _MOST_BYTES:
+    if match is None or size.elements * dtypes.parse(re.sub(r"\s+", "", match[2])).size > _MOST_BYTES:
         return False
-    changed = f"{match[1]}{elements}{match[3].replace(UNKNOWN_SIZE, _FOUND_SIZE)}"
+    changed = f"{match[1]}{size.elements}{match[3].replace(UNKNOWN_SIZE, _FOUND_SIZE)}"
     storage.write_atomic(path, (text[: match.start()] + changed + text[match.end() :]).encode())
     return True

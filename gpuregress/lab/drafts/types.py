@@ -38,7 +38,9 @@ class KnownTypes(Record):
         """Return the dtype that holds a type; None where none does."""
         known = dtype_of_type(self.aliases.get(plain, plain))
         layout = self.layouts.get(plain)
-        return known if known is not None or layout is None else layouts.dtype(layout, pads=bool(layout.name))
+        if known is not None or layout is None:
+            return known
+        return layouts.dtype(layout, pads=bool(layout.name))
 
     @property
     def sizes(self) -> dict[str, int]:
@@ -114,9 +116,12 @@ def _asked(source: Source, types: Mapping[str, Sequence[DataMember]]) -> dict[st
     names = list(types)
     if len(names) > 1:
         middle = len(names) // 2
-        parts = ({name: types[name] for name in half} for half in (names[:middle], names[middle:]))
-        return {name: one for part in parts for name, one in _asked(source, part).items()}
-    return _asked(source, {names[0]: ()}) if types[names[0]] else {}
+        first = _asked(source, {name: types[name] for name in names[:middle]})
+        second = _asked(source, {name: types[name] for name in names[middle:]})
+        return {**first, **second}
+    if not types[names[0]]:
+        return {}
+    return _asked(source, {names[0]: ()})
 
 
 def _compiled(source: Source, types: Mapping[str, Sequence[DataMember]]) -> dict[str, TypeLayout] | None:

@@ -33,10 +33,12 @@ def parameter_edges(own: Sequence[Number], blocks: Iterable[int]) -> tuple[Numbe
     """
     if not all(isinstance(value, int) for value in own):
         return tuple(value for value in _FLOATS if value not in own)
-    whole, sizes = [int(value) for value in own], sorted({size for size in blocks if size > 1})
-    low, high = least_value(whole), most_value(whole, sizes)
-    found = dict.fromkeys(_ordered(whole, sizes, high))
-    return tuple(value for value in found if low <= value <= high and value not in whole)
+    whole = [int(value) for value in own]
+    sizes = sorted({size for size in blocks if size > 1})
+    low = least_value(whole)
+    high = most_value(whole, sizes)
+    edges = dict.fromkeys(_ordered(whole, sizes, high))
+    return tuple(value for value in edges if low <= value <= high and value not in whole)
 
 
 def _ordered(own: Sequence[int], blocks: Sequence[int], high: int) -> Iterator[int]:
@@ -51,8 +53,11 @@ def _ordered(own: Sequence[int], blocks: Sequence[int], high: int) -> Iterator[i
 
 
 def least_value(own: Iterable[int]) -> int:
-    """The smallest value that is tried: negative only where one of the job's own is."""
-    return min(0, *(value - 1 if value < 0 else 0 for value in own))
+    """Return the smallest value that is tried: negative only where one of the job's own is."""
+    smallest = min(own, default=0)
+    if smallest >= 0:
+        return 0
+    return smallest - 1
 
 
 def most_value(own: Iterable[int], blocks: Iterable[int]) -> int:
@@ -62,7 +67,9 @@ def most_value(own: Iterable[int], blocks: Iterable[int]) -> int:
 
 def block_sizes(case: Case) -> frozenset[int]:
     """Threads of a case's blocks, along each axis and together."""
-    sizes = {size for launch in case.launches for size in (*launch.block, math.prod(launch.block))}
+    sizes: set[int] = set()
+    for launch in case.launches:
+        sizes |= {*launch.block, math.prod(launch.block)}
     return frozenset(size for size in sizes if size > 1)
 
 
@@ -100,13 +107,16 @@ class Candidate(Record):
     @property
     def hardest(self) -> tuple[Grade, str]:
         """The grade of its data, and what is hard in data of this grade."""
-        return self.grade, max((edge.hardest for edge in self.contents if edge.grade == self.grade), default="")
+        grade = self.grade
+        return grade, max((edge.hardest for edge in self.contents if edge.grade == grade), default="")
 
     @property
     def words(self) -> str:
         """`n=33; x: all NaN`."""
-        changed = ", ".join(f"{name}={value}" for name, value in self.parameters)
-        return "; ".join(filter(None, (changed, *(f"{edge.buffer}: {edge.words}" for edge in self.contents))))
+        parts = [f"{edge.buffer}: {edge.words}" for edge in self.contents]
+        if self.parameters:
+            parts.insert(0, ", ".join(f"{name}={value}" for name, value in self.parameters))
+        return "; ".join(parts)
 
     @property
     def key(self) -> tuple[object, ...]:
@@ -114,14 +124,16 @@ class Candidate(Record):
         return self.base, self.parameters, tuple((edge.buffer, edge.words) for edge in self.contents)
 
     def with_parameter(self, name: str, value: Number) -> Candidate:
-        """The same with another value of a parameter."""
-        changed = {**dict(self.parameters), name: value}
-        return Candidate(self.base, tuple(sorted(changed.items())), self.contents)
+        """Return the same with another value of a parameter."""
+        parameters = dict(self.parameters)
+        parameters[name] = value
+        return Candidate(self.base, tuple(sorted(parameters.items())), self.contents)
 
     def with_contents(self, contents: EdgeContents) -> Candidate:
-        """The same with other data in a buffer."""
-        changed = {**{edge.buffer: edge for edge in self.contents}, contents.buffer: contents}
-        return Candidate(self.base, self.parameters, tuple(changed[name] for name in sorted(changed)))
+        """Return the same with other data in a buffer."""
+        edges = [edge for edge in self.contents if edge.buffer != contents.buffer]
+        edges.append(contents)
+        return Candidate(self.base, self.parameters, tuple(sorted(edges, key=lambda edge: edge.buffer)))
 
 
 class Space:
@@ -135,30 +147,34 @@ class Space:
     """
 
     def __init__(self, document: Job, cases: Sequence[Case], keep: Collection[str] = (), *, schedules: int = 1) -> None:
-        self._document = {**document, "schedules": schedules} if schedules > 1 else document
+        self._document = document
+        if schedules > 1:
+            self._document = {**document, "schedules": schedules}
         keep = {*keep, *(document.get("fuzz") or {}).get("keep", ())}
         self.bases = _spread(cases, _BASES)
-        blocks = frozenset().union(*(block_sizes(case) for case in cases))
-        self._own = {
-            name: numbers
-            for name in cases[0].parameters
-            if name not in keep and len(numbers := _numbers(case.parameters.get(name) for case in cases)) == len(cases)
-        }
-        self._blocks = blocks
-        self.parameters: dict[str, tuple[Number, ...]] = {
-            name: parameter_edges(own, blocks) for name, own in self._own.items()
-        }
+        self._blocks = frozenset().union(*[block_sizes(case) for case in cases])
+        self._own: dict[str, list[Number]] = {}
+        self.parameters: dict[str, tuple[Number, ...]] = {}
+        for name in cases[0].parameters:
+            values = [case.parameters.get(name) for case in cases]
+            numbers = [value for value in values if isinstance(value, int | float) and not isinstance(value, bool)]
+            if name not in keep and len(numbers) == len(cases):
+                self._own[name] = numbers
+                self.parameters[name] = parameter_edges(numbers, self._blocks)
         self.contents: list[dict[str, tuple[EdgeContents, ...]]] = [self._contents(case, keep) for case in self.bases]
 
     def _contents(self, case: Case, keep: Collection[str]) -> dict[str, tuple[EdgeContents, ...]]:
-        found: dict[str, tuple[EdgeContents, ...]] = {}
+        """Return buffer → the other contents to try in it."""
+        contents: dict[str, tuple[EdgeContents, ...]] = {}
         for name, buffer in case.buffers.items():
-            written = (self._document.get("buffers") or {}).get(name)
-            if name not in keep and buffer.fill is not None and isinstance(written, Mapping):
-                is_result = name in case.dump or name == case.status
-                made = data.edges(buffer, written.get("fill"), is_result=is_result)
-                found |= {name: made} if made else {}
-        return found
+            section = (self._document.get("buffers") or {}).get(name)
+            if name in keep or buffer.fill is None or not isinstance(section, Mapping):
+                continue
+            is_result = name in case.dump or name == case.status
+            edges = data.edges(buffer, section.get("fill"), is_result=is_result)
+            if edges:
+                contents[name] = edges
+        return contents
 
     @property
     def unchanged(self) -> tuple[str, ...]:
@@ -175,10 +191,15 @@ class Space:
         axes: list[list[Candidate]] = []
         for base, contents in enumerate(self.contents):
             start = Candidate(base)
-            axes += [[start.with_parameter(name, value) for value in some] for name, some in self.parameters.items()]
-            axes += [[start.with_contents(edge) for edge in some] for some in contents.values()]
+            for name, values in self.parameters.items():
+                axes.append([start.with_parameter(name, value) for value in values])
+            for edges in contents.values():
+                candidates = [start.with_contents(edge) for edge in edges]
+                axes.append(candidates)
         for turn in itertools.zip_longest(*axes):
-            yield from (candidate for candidate in turn if candidate is not None)
+            for candidate in turn:
+                if candidate is not None:
+                    yield candidate
 
     def mutated(self, candidate: Candidate, chance: random.Random) -> Candidate:
         """One or two random changes of a candidate."""
@@ -191,13 +212,14 @@ class Space:
         axes = [*self.parameters, *contents]
         if not axes:
             return candidate
-        at = chance.randrange(len(axes))
-        if at >= len(self.parameters):
-            return candidate.with_contents(chance.choice(contents[axes[at]]))
-        name = axes[at]
-        own, some = self._own[name], self.parameters[name]
-        if some and (chance.random() < _TWO or not all(isinstance(value, int) for value in own)):
-            return candidate.with_parameter(name, chance.choice(some))
+        axis = chance.randrange(len(axes))
+        name = axes[axis]
+        if axis >= len(self.parameters):
+            return candidate.with_contents(chance.choice(contents[name]))
+        own = self._own[name]
+        edges = self.parameters[name]
+        if edges and (chance.random() < _TWO or not all(isinstance(value, int) for value in own)):
+            return candidate.with_parameter(name, chance.choice(edges))
         whole = [int(value) for value in own]
         value = chance.randint(least_value(whole), most_value(whole, self._blocks))
         return candidate.with_parameter(name, value)
@@ -213,9 +235,11 @@ class Space:
         for edge in candidate.contents:
             job["buffers"][edge.buffer] = {**job["buffers"][edge.buffer], "fill": copy.deepcopy(edge.fill)}
         if candidate.parameters or candidate.contents:
-            _without(job, "reference", set(case.reference_files))
+            _remove_entries(job, "reference", case.reference_files)
         _keep_checks(job, candidate.grade)
-        return _nan_equal(job) if candidate.grade in ("special", "extreme") else job
+        if candidate.grade in ("special", "extreme"):
+            job = _nan_equal(job)
+        return job
 
 
 def _spread(cases: Sequence[Case], count: int) -> tuple[Case, ...]:
@@ -223,34 +247,43 @@ def _spread(cases: Sequence[Case], count: int) -> tuple[Case, ...]:
     ordered = sorted(cases, key=lambda case: sum(buffer.size for buffer in case.buffers.values()))
     if len(ordered) <= count:
         return tuple(ordered)
-    return tuple(ordered[at * (len(ordered) - 1) // (count - 1)] for at in range(count))
+    return tuple(ordered[number * (len(ordered) - 1) // (count - 1)] for number in range(count))
 
 
-def _numbers(values: Iterable[object]) -> list[Number]:
-    return [value for value in values if isinstance(value, int | float) and not isinstance(value, bool)]
-
-
-def _without(job: Job, key: str, names: Collection[str]) -> None:
-    left = {name: value for name, value in (job.get(key) or {}).items() if name not in names}
-    job.pop(key, None)
-    job.update({key: left} if left else {})
+def _remove_entries(job: Job, key: str, buffers: Iterable[str]) -> None:
+    """Remove the entries of these buffers from a mapping of the job, and the key if nothing remains."""
+    entries = dict(job.pop(key, None) or {})
+    for buffer in buffers:
+        entries.pop(buffer, None)
+    if entries:
+        job[key] = entries
 
 
 def _keep_checks(job: Job, grade: Grade) -> None:
     """Leave out checks that other data than the job's own need not keep."""
-    kept = _CHECKS_OF_DATA[grade]
-    if kept is None or not isinstance(job.get("checks"), Mapping):
+    names = _CHECKS_OF_DATA[grade]
+    if names is None or not isinstance(job.get("checks"), Mapping):
         return
-    left: dict[str, Any] = {}
-    for buffer, items in job["checks"].items():
-        some = [check for check in items if (check if isinstance(check, str) else next(iter(check), "")) in kept]
-        left |= {buffer: some} if some else {}
-    job.pop("checks")
-    job.update({"checks": left} if left else {})
+    checks: dict[str, Any] = {}
+    for buffer, items in job.pop("checks").items():
+        remaining = [check for check in items if _check_name(check) in names]
+        if remaining:
+            checks[buffer] = remaining
+    if checks:
+        job["checks"] = checks
+
+
+def _check_name(check: Any) -> str:
+    """Return the name of a check: `finite`, or the key of `{equals: …}`."""
+    if isinstance(check, str):
+        return check
+    return str(next(iter(check), ""))
 
 
 def _nan_equal(value: Any) -> Any:
     """The same without `nan: never`: where the inputs hold NaN, a result may, too, if its reference does."""
     if isinstance(value, dict):
         return {key: _nan_equal(item) for key, item in value.items() if (key, item) != ("nan", "never")}
-    return [_nan_equal(item) for item in value] if isinstance(value, list) else value
+    if isinstance(value, list):
+        return [_nan_equal(item) for item in value]
+    return value

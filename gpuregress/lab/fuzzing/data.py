@@ -42,11 +42,17 @@ class EdgeContents(Record):
     @property
     def hardest(self) -> str:
         """The kind of its values that kernels fail at for a reason of its own: NaN, an infinity, or the grade."""
-        values = next(iter(self.fill.values())) if isinstance(self.fill, dict) else ()
-        numbers = [value for value in (values if isinstance(values, list) else [values]) if isinstance(value, float)]
-        if any(math.isnan(value) for value in numbers):
+        if not isinstance(self.fill, dict):
+            return self.grade
+        (values,) = self.fill.values()
+        if not isinstance(values, list):
+            values = [values]
+        numbers = [value for value in values if isinstance(value, float)]
+        if any(math.isnan(number) for number in numbers):
             return "NaN"
-        return "infinity" if any(math.isinf(value) for value in numbers) else self.grade
+        if any(math.isinf(number) for number in numbers):
+            return "infinity"
+        return self.grade
 
 
 def edges(buffer: Buffer, written: Any, *, is_result: bool) -> tuple[EdgeContents, ...]:
@@ -61,14 +67,13 @@ def edges(buffer: Buffer, written: Any, *, is_result: bool) -> tuple[EdgeContent
     if fill is None or fill.kind == "same" or (is_result and fill.kind in ("zeros", "ones", "value")):
         return ()
     scalars = [part.scalar for part in dtypes.parse(buffer.dtype).parts]
-    if all(one.is_float for one in scalars):
-        narrowest = min(scalars, key=lambda one: one.largest)
-        made = _floats(buffer, narrowest)
-    elif any(one.is_float or one.kind == "bool" for one in scalars):
+    if all(scalar.is_float for scalar in scalars):
+        contents = _floats(buffer, min(scalars, key=lambda scalar: scalar.largest))
+    elif any(scalar.is_float or scalar.kind == "bool" for scalar in scalars):
         return ()
     else:
-        made = _integers(buffer, written, min(scalars, key=lambda one: one.size))
-    return tuple(EdgeContents(buffer.name, *one) for one in made)
+        contents = _integers(buffer, written, min(scalars, key=lambda scalar: scalar.size))
+    return tuple(EdgeContents(buffer.name, words, fill_, grade) for words, fill_, grade in contents)
 
 
 # --- floats -----------------------------------------------------------------------------------------------------------

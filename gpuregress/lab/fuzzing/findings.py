@@ -69,7 +69,8 @@ class FuzzTrials:
     """
 
     def __init__(self, space: Space, folder: JobFolder) -> None:
-        self._space, self._folder = space, folder
+        self._space = space
+        self._folder = folder
         self._number = 0
 
     def plan(self, candidate: Candidate) -> PlannedInput | None:
@@ -77,7 +78,9 @@ class FuzzTrials:
         job = self._space.job(candidate)
         case = self._folder.plan({**job, "job": f"{job['job']}-{self._number}"})
         self._number += 1
-        return None if case is None or case.settings.refused else PlannedInput(candidate, job, case)
+        if case is None or case.settings.refused:
+            return None
+        return PlannedInput(candidate, job, case)
 
     def run(self, batch: Sequence[PlannedInput]) -> list[Tried]:
         """Run candidates; the results are in their order.
@@ -89,18 +92,21 @@ class FuzzTrials:
         if not batch:
             return []
         try:
-            summary = self._folder.execute([one.case for one in batch], self._folder.runs.with_name("no-baselines"))
+            cases = [planned.case for planned in batch]
+            summary = self._folder.execute(cases, self._folder.runs.with_name("no-baselines"))
         finally:
             shutil.rmtree(self._folder.runs, ignore_errors=True)
-        verdicts = {one.case: one for one in summary.verdicts}
-        return [self.judged(one, verdicts.get(one.case.name)) for one in batch]
+        verdicts = {verdict.case: verdict for verdict in summary.verdicts}
+        return [self.judged(planned, verdicts.get(planned.case.name)) for planned in batch]
 
     def judged(self, planned: PlannedInput, verdict: Verdict | None) -> Tried:
         """Say what came of a candidate: its verdict, None where it was not run."""
         if verdict is None:
             return Tried(planned, "not run", "it was not run")
         reason = one_line(verdict.reason)
-        coverage = verdict.outcome.observations.instruments.coverage if verdict.outcome is not None else None
+        coverage = None
+        if verdict.outcome is not None:
+            coverage = verdict.outcome.observations.instruments.coverage
         if verdict.status in ("pass", "new"):
             return Tried(planned, "passed", reason, coverage=coverage)
         if verdict.status == "timeout" and self._space.is_larger(planned.candidate):
@@ -108,7 +114,9 @@ class FuzzTrials:
         failed = trials.failure_of(planned.case, verdict)
         if failed is not None and not _lacks_reference(verdict):
             return Tried(planned, "failed", reason, failed, coverage)
-        return Tried(planned, "skipped" if verdict.status == "skip" else "not run", reason)
+        if verdict.status == "skip":
+            return Tried(planned, "skipped", reason)
+        return Tried(planned, "not run", reason)
 
 
 def _lacks_reference(verdict: Verdict) -> bool:
@@ -116,10 +124,13 @@ def _lacks_reference(verdict: Verdict) -> bool:
 
     Where the reference, too, has nothing to write, as for a count of 0, nothing is judged either.
     """
-    wrong = [one for buffer in verdict.buffers for one in buffer.comparisons if not one.same]
-    return bool(wrong) and all(
-        one.figures.nothing_written or (one.against == "reference" and not one.of and one.message) for one in wrong
-    )
+    comparisons = [comparison for buffer in verdict.buffers for comparison in buffer.comparisons]
+    failed = [comparison for comparison in comparisons if not comparison.same]
+    for comparison in failed:
+        is_uncomputed = comparison.against == "reference" and not comparison.of and comparison.message
+        if not comparison.figures.nothing_written and not is_uncomputed:
+            return False
+    return bool(failed)
 
 
 _NAME = "confirmed.yaml"
@@ -150,7 +161,7 @@ class Confirmation:
             summary = self._folder.execute([case], self._folder.runs.with_name("no-baselines"))
         finally:
             shutil.rmtree(self._folder.runs, ignore_errors=True)
-        return any(kind.is_same(trials.failure_of(case, one)) for one in summary.verdicts)
+        return any(kind.is_same(trials.failure_of(case, verdict)) for verdict in summary.verdicts)
 
 
 NOT_AGAIN = "it did not fail when it was run again"
@@ -195,8 +206,10 @@ def kind(tried: Tried) -> tuple[object, ...]:
     failed = tried.failure
     assert failed is not None
     grade, hardest = tried.planned.candidate.hardest
+    if grade not in ("special", "extreme"):
+        hardest = "ordinary"
     side = failed.sides[0] if failed.sides else failed.buffers
-    return failed.status, failed.fault, failed.kernel, side, hardest if grade in ("special", "extreme") else "ordinary"
+    return failed.status, failed.fault, failed.kernel, side, hardest
 
 
 class FindingWriter:
@@ -218,8 +231,11 @@ class FindingWriter:
         stop: StopSignal,
         confirms: Callable[[Job, Failure], bool],
     ) -> None:
-        self._folder, self._scratch, self._target = replace(folder, coverage=False), scratch, target
-        self._stop, self._confirms = stop, confirms
+        self._folder = replace(folder, coverage=False)
+        self._scratch = scratch
+        self._target = target
+        self._stop = stop
+        self._confirms = confirms
 
     def write(self, job: str, tried: Tried, also: int, limit_s: float, seed: int) -> FuzzFinding:
         """Shrink a failure and write it as a job, if that fails so once more.
@@ -231,10 +247,12 @@ class FindingWriter:
             limit_s: seconds for the search.
             seed: of the run, for the comment.
         """
-        failed, planned = tried.failure, tried.planned
+        failed = tried.failure
+        planned = tried.planned
         assert failed is not None
-        compares_orders = any(against == "schedule" for _, against in failed.sides)
-        job_alone = {name: item for name, item in planned.job.items() if compares_orders or name != "schedules"}
+        job_alone = dict(planned.job)
+        if not any(against == "schedule" for _, against in failed.sides):
+            job_alone.pop("schedules", None)
         first = Trial(job_alone, planned.case, failed)
         trials = Trials(self._folder, self._scratch / "shrinking", self._stop)
         search = Reduction(trials, first, failed, time.monotonic() + limit_s, lambda _line: None)
@@ -245,26 +263,40 @@ class FindingWriter:
             stopped = one_line(str(error))
         stopped = stopped or search.stopped
         changes = tuple(f"{name}: {before} → {after}" for name, (before, after) in search.changes.items())
-        best, moved = search.best, self._moved(search.best)
+        best = search.best
+        moved = self._moved(best)
         doubt = self._doubt(moved, failed)
         if doubt == NOT_AGAIN and changes:
             stopped = "the smaller ones did not fail again"
-            best, moved, changes = first, self._moved(first), ()
+            best = first
+            moved = self._moved(first)
+            changes = ()
             doubt = self._doubt(moved, failed)
         message = (best.failure or failed).message
-        found = FuzzFinding(
-            failed.status, one_line(message), planned.candidate.words, planned.candidate.grade, also, changes, "", ""
+        words = planned.candidate.words
+        finding = FuzzFinding(
+            status=failed.status,
+            message=one_line(message),
+            inputs=words,
+            grade=planned.candidate.grade,
+            also=also,
+            changes=changes,
+            path="",
+            text="",
         )
         if doubt == NOT_AGAIN:
-            return replace(found, stopped=doubt)
-        head = (f"Found by `gpuregress fuzz {job} --seed {seed}`.", message, f"Inputs: {planned.candidate.words}")
-        smaller = (f"Made smaller: {one}" for one in changes)
-        more = (f"Not the smallest: {stopped}",) if stopped else ()
+            return replace(finding, stopped=doubt)
+        head = [f"Found by `gpuregress fuzz {job} --seed {seed}`.", message, f"Inputs: {words}"]
+        head += [f"Made smaller: {change}" for change in changes]
+        if stopped:
+            head.append(f"Not the smallest: {stopped}")
+        if doubt:
+            head.append(doubt)
         try:
-            path, text, is_known = self._written(job, moved, (*head, *smaller, *more, *((doubt,) if doubt else ())))
+            path, text, is_known = self._written(job, moved, head)
         except StorageError as error:  # what was found is told all the same
-            return replace(found, stopped=one_line(str(error)))
-        return replace(found, path=self._shown(path), text=text, is_known=is_known, stopped=stopped)
+            return replace(finding, stopped=one_line(str(error)))
+        return replace(finding, path=self._shown(path), text=text, is_known=is_known, stopped=stopped)
 
     def _moved(self, trial: Trial) -> Job:
         """The job of a trial with its paths from the folder of the new jobs."""
@@ -275,26 +307,32 @@ class FindingWriter:
     def _doubt(self, job: Job, failed: Failure) -> str:
         """Run a job once more; "" where it fails in the same way, else why it may not."""
         try:
-            return "" if self._confirms(job, failed) else NOT_AGAIN
+            fails = self._confirms(job, failed)
         except GpuregressError as error:
             return f"Not confirmed: {one_line(str(error))}"
+        return "" if fails else NOT_AGAIN
 
     def _shown(self, path: Path) -> str:
         root = self._folder.project.root.resolve()
-        return str(path.resolve().relative_to(root)) if path.resolve().is_relative_to(root) else str(path)
+        if not path.resolve().is_relative_to(root):
+            return str(path)
+        return str(path.resolve().relative_to(root))
 
-    def _written(self, name: str, job: Job, head: tuple[str, ...]) -> tuple[Path, str, bool]:
+    def _written(self, name: str, job: Job, head: Sequence[str]) -> tuple[Path, str, bool]:
         """Write the job under the next free name; one that is there with the same contents is left as it is."""
         for path in sorted(self._target.glob(f"{name}-*.yaml")):
             if _is_same(path, job):
                 return path, path.read_text(encoding="utf-8"), True
         with storage.disk_errors(self._target):
             self._target.mkdir(parents=True, exist_ok=True)
-        number = next(at for at in range(1, 1_000_000) if not (self._target / f"{name}-{at}.yaml").exists())
+        number = 1
+        while (self._target / f"{name}-{number}.yaml").exists():
+            number += 1
         path = self._target / f"{name}-{number}.yaml"
-        checks = f"--check {','.join(self._folder.checks)} " if self._folder.checks else ""
-        command = f"Run it: gpuregress run {checks}{self._shown(path)}"
-        lines = [f"# {visible(one_line(line))}\n" for line in (*head, command)]
+        command = "gpuregress run "
+        if self._folder.checks:
+            command += f"--check {','.join(self._folder.checks)} "
+        lines = [f"# {visible(one_line(line))}\n" for line in (*head, f"Run it: {command}{self._shown(path)}")]
         text = "".join(lines) + yaml_writer.write({**job, "job": f"{name}-fuzz-{number}"})
         storage.write_atomic(path.absolute(), text.encode())
         return path, text, False
@@ -315,8 +353,8 @@ def grouped(failures: list[Tried]) -> Iterator[tuple[Tried, int]]:
     kinds: dict[tuple[object, ...], list[Tried]] = {}
     for tried in failures:
         kinds.setdefault(kind(tried), []).append(tried)
-    for some in kinds.values():
-        yield some[0], len(some) - 1
+    for alike in kinds.values():
+        yield alike[0], len(alike) - 1
 
 
 def evidence(job: str, tried: list[Tried], schedules: int) -> Iterator[AuditEvidence]:
@@ -327,12 +365,14 @@ def evidence(job: str, tried: list[Tried], schedules: int) -> Iterator[AuditEvid
         tried: the inputs, at least one.
         schedules: the number of schedules that each ran under.
     """
-    for failed, also in grouped([one for one in tried if one.state == "failed"]):
-        others = f" (and {also} other inputs)" if also else ""
-        text = f"with {failed.planned.candidate.words}{others}: {failed.reason}"
+    for failed, also in grouped([trial for trial in tried if trial.state == "failed"]):
+        inputs = failed.planned.candidate.words
+        if also:
+            inputs += f" (and {also} other inputs)"
+        text = f"with {inputs}: {failed.reason}"
         hint = f"`gpuregress fuzz {job}` makes it small and writes a job of it, where the job's own cases do not fail"
         yield AuditEvidence("unnoticed", text, (hint,))
-    count = sum(one.state == "passed" for one in tried)
+    count = len([trial for trial in tried if trial.state == "passed"])
     if not count:
         return
     case = tried[0].planned.case

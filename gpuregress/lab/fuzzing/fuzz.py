@@ -164,7 +164,9 @@ def fuzz(
             project, Path(cases[0].path), options, scratch / "runs", coverage=True, checks=request.checks
         )
         campaign = _Campaign(request, cases, folder, stop, listen)
-        deadline = start + request.seconds if request.seconds is not None else None
+        deadline = None
+        if request.seconds is not None:
+            deadline = start + request.seconds
         campaign.run(deadline)
         target = request.target or project.configs / "fuzz"
         writer = FindingWriter(folder, scratch, target, stop, Confirmation(folder, target).fails)
@@ -184,8 +186,8 @@ def _cases(project: Project, request: FuzzRequest) -> tuple[Case, ...]:
     cases = plan.make(project, [request.selector]).cases
     jobs = sorted({case.job for case in cases})
     if len(jobs) != 1:
-        shown = ", ".join(jobs[:_MOST_REASONS])
-        raise UsageError(f"{request.selector!r} means {len(jobs)} jobs{f' ({shown})' if shown else ''}: name one")
+        shown = f" ({', '.join(jobs[:_MOST_REASONS])})" if jobs else ""
+        raise UsageError(f"{request.selector!r} means {len(jobs)} jobs{shown}: name one")
     if any(case.expect_fault for case in cases):
         raise UsageError(f"{jobs[0]} expects a fault: other inputs may rightly have none")
     known = (*cases[0].parameters, *cases[0].buffers)
@@ -201,7 +203,10 @@ class _Campaign:
     def __init__(
         self, request: FuzzRequest, cases: tuple[Case, ...], folder: JobFolder, stop: StopSignal, listen: Listener
     ) -> None:
-        self._request, self._cases, self._listen, self._stop = request, cases, listen, stop
+        self._request = request
+        self._cases = cases
+        self._listen = listen
+        self._stop = stop
         document = load.load_file(folder.path).document.data
         self._space = Space(document, cases, request.keep, schedules=request.schedules)
         self._trials = FuzzTrials(self._space, folder)
@@ -220,11 +225,15 @@ class _Campaign:
         """Try inputs until the number or the time is reached, none is left, or the user asks to stop."""
         try:
             self._run_own()
-            limit = self._request.limit or (LIMIT if deadline is None else None)
+            limit = self._request.limit
+            if not limit and deadline is None:
+                limit = LIMIT
             candidates = self._candidates()
-            while (limit is None or self._tried < limit) and self._left_s(deadline) > 0.0:
+            while (not limit or self._tried < limit) and self._left_s(deadline) > 0.0:
                 self._stop.check()
-                size = self._size(deadline) if limit is None else min(self._size(deadline), limit - self._tried)
+                size = self._size(deadline)
+                if limit:
+                    size = min(size, limit - self._tried)
                 batch = self._batch(candidates, size)
                 if not batch:
                     return
@@ -240,18 +249,22 @@ class _Campaign:
         """The time left for inputs; with a failure, some of the time is for shrinking."""
         if deadline is None:
             return math.inf
-        reserved_s = _SHRINK_SHARE * (self._request.seconds or 0.0) if self.failures else 0.0
+        reserved_s = 0.0
+        if self.failures:
+            reserved_s = _SHRINK_SHARE * (self._request.seconds or 0.0)
         return deadline - reserved_s - time.monotonic()
 
     def _size(self, deadline: float | None) -> int:
         """The number of inputs of the next batch: those for which there is time, at most `_BATCH`."""
         left_s = self._left_s(deadline)
-        return _BATCH if left_s >= _BATCH * self._input_s else max(1, int(left_s / self._input_s))
+        if left_s >= _BATCH * self._input_s:
+            return _BATCH
+        return max(1, int(left_s / self._input_s))
 
     def _run_own(self) -> None:
         """Run the job's own cases: where they fail, no other input says more."""
         own = [self._trials.plan(Candidate(base)) for base in range(len(self._space.bases))]
-        usable = [one for one in own if one is not None]
+        usable = [planned for planned in own if planned is not None]
         for tried in self._trials.run(usable):
             case = self._space.bases[tried.planned.candidate.base].name
             if tried.state == "failed":
@@ -262,14 +275,15 @@ class _Campaign:
                 self._corpus.add(tried.planned.candidate, tried.coverage)
         if not self._corpus.inputs:
             raise UsageError(f"no case of {self._cases[0].job} can be run on the CPU device: see `gpuregress run`")
-        self._seen = {one.candidate.key for one in usable}
+        self._seen = {planned.candidate.key for planned in usable}
         self._reached = len(self._corpus.reached)
 
     def _run_command(self, case: str) -> str:
-        """The command that shows how a case fails: under the same schedules and dynamic checks."""
-        request = self._request
-        schedules = f" --schedules {request.schedules}" if request.schedules > 1 else ""
-        return f"gpuregress run {case}{schedules}" + "".join(f" --check {names}" for names in request.checks)
+        """Return the command that shows how a case fails: under the same schedules and dynamic checks."""
+        words = ["gpuregress run", case]
+        if self._request.schedules > 1:
+            words.append(f"--schedules {self._request.schedules}")
+        return " ".join([*words, *[f"--check {names}" for names in self._request.checks]])
 
     def _candidates(self) -> Iterator[Candidate]:
         """Edges, then changes of inputs that reached new code."""
@@ -346,13 +360,11 @@ class _Campaign:
     def _notes(self) -> Iterator[str]:
         case = self._cases[0]
         if not self._tried and not self.interrupted:
-            yield "no input was tried: " + (
-                "the time was over before; give --time more" if self._request.seconds else "the job allows no other"
-            )
-        if not any(one.startswith("the ") for one in self._judges()):
-            yield "the job has no reference that follows its inputs: wrong numbers are not noticed, only faults" + (
-                " and failed checks" if case.checks else ""
-            )
+            why = "the time was over before; give --time more" if self._request.seconds else "the job allows no other"
+            yield f"no input was tried: {why}"
+        if not any(judge.startswith("the ") for judge in self._judges()):
+            noticed = "faults and failed checks" if case.checks else "faults"
+            yield (f"the job has no reference that follows its inputs: wrong numbers are not noticed, only {noticed}")
         if self._space.unchanged:
             why = "kept, results that begin at a value, or integers of an unknown range"
             yield f"data left as they are: {', '.join(self._space.unchanged)} ({why})"

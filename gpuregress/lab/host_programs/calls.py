@@ -25,14 +25,15 @@ class HostCalls(HostExpressions):
         return NamedFunction(self._instance(node))
 
     def _on_call_expression(self, node: Node) -> Object | None:
-        called, arguments = node.child_by_field_name("function"), node.child_by_field_name("arguments")
+        called = node.child_by_field_name("function")
+        arguments = node.child_by_field_name("arguments")
         if called is None or arguments is None:
             return None
         given = arguments.named_children
-        configuration = next((one for one in node.named_children if one.type == "kernel_call_syntax"), None)
-        if configuration is not None:
-            self._launch(node, called, configuration.named_children, given)
-            return None
+        for child in node.named_children:
+            if child.type == "kernel_call_syntax":
+                self._launch(node, called, child.named_children, given)
+                return None
         if called.type == "field_expression":
             return self._method(node, called, given)
         plain = grammar.text(called).partition("<")[0].rpartition("::")[2].strip()
@@ -48,38 +49,45 @@ class HostCalls(HostExpressions):
             plain = cell.value.name.partition("<")[0]
         functions = self.program.functions.get(plain)
         if functions:
-            same = [one for one in functions if len(one.parameters) == len(given)] or functions
-            return self.call(same[0], given, template)
+            candidates = [function for function in functions if len(function.parameters) == len(given)]
+            return self.call([*candidates, *functions][0], given, template)
         return library.call(self, plain, given, node)
 
     def _cast_type(self, called: Node) -> str:
-        listed = next(grammar.everywhere(called, "template_argument_list"), None)
-        return grammar.text(listed)[1:-1].strip() if listed is not None else ""
+        arguments = grammar.first(called, "template_argument_list")
+        if arguments is None:
+            return ""
+        return grammar.text(arguments)[1:-1].strip()
 
     def _macro(self, node: Node, name: str, given: Sequence[Node]) -> Object | None:
         macro = self.program.macros[name]
         if "#" in macro.body.replace("##", ""):  # a message of it has the argument's text
-            values = [self.evaluate(one) for one in given]
+            values = [self.evaluate(argument) for argument in given]
             return values[0] if values else None
-        texts = {key: grammar.text(one) for key, one in zip(macro.parameters, given, strict=False)}
+        texts = {name: grammar.text(argument) for name, argument in zip(macro.parameters, given, strict=False)}
         if macro.parameters[-1:] == ("...",):
-            texts["__VA_ARGS__"] = ", ".join(grammar.text(one) for one in given[len(macro.parameters) - 1 :])
-        body = macro.body.replace("\\\n", " ")
-        body = re.sub(
-            r"\b\w+\b",
-            lambda match: f"({texts[match[0]]})" if _is_operand(match, texts) else texts.get(match[0], match[0]),
-            body,
-        )
+            further = given[len(macro.parameters) - 1 :]
+            texts["__VA_ARGS__"] = ", ".join(grammar.text(argument) for argument in further)
+
+        def replacement(match: re.Match[str]) -> str:
+            text = texts.get(match[0], match[0])
+            if match[0] in texts and _is_operation(text):
+                return f"({text})"
+            return text
+
+        body = re.sub(r"\b\w+\b", replacement, macro.body.replace("\\\n", " "))
         body = re.sub(r"\s*##\s*", "", body)
-        line, self._line = self._line, self._line or node.start_point[0] + 1
+        line = self._line
+        self._line = line or node.start_point[0] + 1
         try:
             return self._expanded(name, body)
         finally:
             self._line = line
 
     def _method(self, node: Node, called: Node, given: Sequence[Node]) -> Object | None:
-        argument, field = called.child_by_field_name("argument"), called.child_by_field_name("field")
-        base = self.evaluate(argument) if argument is not None else None
+        argument = called.child_by_field_name("argument")
+        field = called.child_by_field_name("field")
+        base = self._part(called, "argument")
         name = grammar.text(field).partition("<")[0] if field is not None else ""
         functions = self.program.functions.get(name)
         if isinstance(base, ArrayPointer):
@@ -89,39 +97,44 @@ class HostCalls(HostExpressions):
             return ArrayPointer(HostArray(grammar.text(argument), None, self.place(node), element), element)
         if functions and name in self.program.launching:
             return self.call(functions[0], given)
-        library.change([self.evaluate(one) for one in given])
+        library.change([self.evaluate(argument) for argument in given])
         return None
 
     def _template_arguments(self, called: Node) -> tuple[str, ...]:
-        listed = next((one for one in grammar.everywhere(called, "template_argument_list")), None)
-        return tuple(map(self._template_text, listed.named_children)) if listed is not None else ()
+        arguments = grammar.first(called, "template_argument_list")
+        if arguments is None:
+            return ()
+        return tuple(self._template_text(argument) for argument in arguments.named_children)
 
     def _template_text(self, node: Node) -> str:
         spelled = grammar.text(node)
         name = spelled.strip()
-        if node.type == "type_descriptor" and not (
-            _WORD.fullmatch(name) and (self._cell(name) is not None or name in self.program.macros)
-        ):
+        is_value = _WORD.fullmatch(name) and (self._cell(name) is not None or name in self.program.macros)
+        if node.type == "type_descriptor" and not is_value:
             return self.resolved(spelled)
         value = self.evaluate(node)
         if isinstance(value, HostScalar):
             self._fix(value)
-            return {"true": "true", "false": "false"}.get(name, str(value.number))
+            if name in ("true", "false"):
+                return name
+            return str(value.number)
         return self.resolved(spelled)
 
     def _instance(self, node: Node) -> str:
         """Spell a kernel's name with its template arguments evaluated."""
         name = grammar.text(node).partition("<")[0].strip()
         arguments = self._template_arguments(node)
-        return f"{name}<{', '.join(arguments)}>" if arguments else name
+        if not arguments:
+            return name
+        return f"{name}<{', '.join(arguments)}>"
 
     def _launch(self, node: Node, called: Node, configuration: Sequence[Node], given: Sequence[Node]) -> None:
-        values = [self.evaluate(one) for one in configuration]
+        values = [self.evaluate(value) for value in configuration]
         name = self._instance(called)
-        cell = self._cell(name) if called.type != "subscript_expression" else self.lvalue(called)
+        cell = self.lvalue(called) if called.type == "subscript_expression" else self._cell(name)
         if cell is not None and isinstance(cell.value, NamedFunction):
             name = cell.value.name
-        grid, block, shared = [*values, None, None][:3] if len(values) < 3 else values[:3]
+        grid, block, shared = [*values, None, None, None][:3]
         if len(values) > 2 and shared is None:
             shared = self.unknown("shared", "int", node)
         self.record(name, grid, block, shared, given, node)
@@ -145,9 +158,9 @@ class HostCalls(HostExpressions):
             given: nodes of the arguments.
             node: of the launch.
         """
-        arguments = tuple(self.evaluate(one) for one in given)
-        types = tuple(self._type_of(one, value) for one, value in zip(given, arguments, strict=True))
-        texts = tuple(" ".join(grammar.text(one).split()) for one in given)
+        arguments = tuple(self.evaluate(argument) for argument in given)
+        types = tuple(self._type_of(argument, value) for argument, value in zip(given, arguments, strict=True))
+        texts = tuple(" ".join(grammar.text(argument).split()) for argument in given)
         self.record_values(name, (grid, block, shared), arguments, types, texts, node)
 
     def record_values(
@@ -172,15 +185,27 @@ class HostCalls(HostExpressions):
         if len(self.launches) >= _MOST_LAUNCHES:
             raise StepsExhausted
         grid, block, shared = configuration
-        plain, _, rest = name.partition("<")
-        template = tuple(part.strip() for part in split_arguments(rest.rstrip()[:-1])) if rest else ()
+        kernel, _, template = name.partition("<")
         where = self.place(node)
         size = constant(0) if shared is None else shared
         if not isinstance(size, HostScalar):
             size = named("shared", 0, where, is_known=False)
-        sizes = axes(grid), axes(block), size
-        around = self._unlikely, tuple(self._asked), tuple(self._loops)
-        self.launches.append(SeenLaunch(plain.strip(), template, *sizes, arguments, types, texts, where, *around))
+        self.launches.append(
+            SeenLaunch(
+                kernel=kernel.strip(),
+                template=tuple(part.strip() for part in split_arguments(template.rstrip()[:-1])),
+                grid=axes(grid),
+                block=axes(block),
+                shared=size,
+                arguments=arguments,
+                types=types,
+                texts=texts,
+                where=where,
+                branches_not_taken=self._unlikely,
+                conditions=tuple(self._asked),
+                loops=tuple(self._loops),
+            )
+        )
 
     def _type_of(self, node: Node, value: Object | None) -> str:
         if isinstance(value, ArrayPointer):
@@ -188,16 +213,22 @@ class HostCalls(HostExpressions):
         cell = self.lvalue(node)
         if cell is not None and cell.type:
             return self.resolved(cell.type)
-        if isinstance(value, HostScalar):
-            return "int" if value.is_integer else "double" if "." in grammar.text(node) else "float"
-        return ""
+        if not isinstance(value, HostScalar):
+            return ""
+        if value.is_integer:
+            return "int"
+        return "double" if "." in grammar.text(node) else "float"
 
 
 def split_arguments(text: str) -> list[str]:
     """Split template arguments at the commas outside of brackets."""
-    parts, depth = [""], 0
+    parts = [""]
+    depth = 0
     for character in text:
-        depth += (character in "<(") - (character in ">)")
+        if character in "<(":
+            depth += 1
+        elif character in ">)":
+            depth -= 1
         if character == "," and depth == 0:
             parts.append("")
         else:
@@ -205,10 +236,7 @@ def split_arguments(text: str) -> list[str]:
     return [part for part in parts if part.strip()]
 
 
-def _is_operand(match: re.Match[str], texts: dict[str, str]) -> bool:
-    """Tell whether an argument needs brackets in a macro's text."""
-    return (
-        match[0] in texts
-        and re.search(r"[-+*/%?<>|&]\s|\s[-+*/%?<>|&]", texts[match[0]]) is not None
-        and not re.search(r"<<<|,", texts[match[0]])
-    )
+def _is_operation(text: str) -> bool:
+    """Tell whether a macro's argument needs brackets in the macro's text."""
+    has_operator = re.search(r"[-+*/%?<>|&]\s|\s[-+*/%?<>|&]", text) is not None
+    return has_operator and not re.search(r"<<<|,", text)

@@ -55,7 +55,16 @@ class HostExpressions(HostScope):
                 self.execute(child)
             else:
                 value = self.evaluate(child)
-        return value if len(node.named_children) == 1 else None
+        if len(node.named_children) != 1:
+            return None
+        return value
+
+    def _part(self, node: Node, name: str) -> Object | None:
+        """Compute the value of a part of an expression or statement; None where it has no such part."""
+        child = node.child_by_field_name(name)
+        if child is None:
+            return None
+        return self.evaluate(child)
 
     def _on_number_literal(self, node: Node) -> Object | None:
         return library.number(grammar.text(node))
@@ -64,7 +73,9 @@ class HostExpressions(HostScope):
         return None
 
     def _on_type_descriptor(self, node: Node) -> Object | None:
-        return self._on_identifier(node) if _WORD.fullmatch(grammar.text(node)) else None
+        if not _WORD.fullmatch(grammar.text(node)):
+            return None
+        return self._on_identifier(node)
 
     def _on_true(self, _: Node) -> Object:
         return constant(1)
@@ -76,7 +87,7 @@ class HostExpressions(HostScope):
         return constant(0)
 
     def _on_initializer_list(self, node: Node) -> Object:
-        return Listed(tuple(self.evaluate(one) for one in node.named_children))
+        return Listed(tuple(self.evaluate(child) for child in node.named_children))
 
     def _on_identifier(self, node: Node) -> Object | None:
         name = grammar.text(node)
@@ -86,14 +97,8 @@ class HostExpressions(HostScope):
         macro = self.program.macros.get(name)
         if macro is not None and not macro.is_function:
             value = self._expanded(name, macro.body)
-            is_free = name not in self.program.device_words
-            if (
-                is_free
-                and isinstance(value, HostScalar)
-                and value.op == "number"
-                and value.is_integer
-                and value.number > 1
-            ):
+            is_count = isinstance(value, HostScalar) and value.op == "number" and value.is_integer and value.number > 1
+            if isinstance(value, HostScalar) and is_count and name not in self.program.device_words:
                 return named(name, value.number, "")
             return value
         known = library.CONSTANTS.get(name)
@@ -108,9 +113,11 @@ class HostExpressions(HostScope):
     def _on_qualified_identifier(self, node: Node) -> Object | None:
         name = grammar.text(node).rpartition("::")[2]
         cell = self._cell(name)
-        return (
-            cell.value if cell is not None else NamedFunction(grammar.text(node)) if self.program.kernel(name) else None
-        )
+        if cell is not None:
+            return cell.value
+        if self.program.kernel(name) is not None:
+            return NamedFunction(grammar.text(node))
+        return None
 
     def _expanded(self, name: str, body: str) -> Object | None:
         """Evaluate the text of a macro."""
@@ -120,9 +127,10 @@ class HostExpressions(HostScope):
         try:
             node = self._parsed(f"auto macro = {body.rstrip('; ')};")
             if node is not None:
-                value = next(grammar.everywhere(node, "init_declarator"), None)
-                inner = value.child_by_field_name("value") if value is not None else None
-                return self.evaluate(inner) if inner is not None else None
+                declarator = grammar.first(node, "init_declarator")
+                if declarator is None:
+                    return None
+                return self._part(declarator, "value")
             block = self._parsed(f"{{ {body} ; }}")
             if block is not None:
                 self.execute(block)
@@ -136,16 +144,17 @@ class HostExpressions(HostScope):
             plain = re.sub(r"\\\n", " \n", text)
             ascii_text = plain.encode("ascii", "replace").decode()
             root = grammar.root(f"void macro() {{ {ascii_text} }}")
-            body = next(grammar.everywhere(root, "compound_statement"), None)
+            body = grammar.first(root, "compound_statement")
             self._texts[text] = None if root.has_error else body
         return self._texts[text]
 
     def _on_parenthesized_expression(self, node: Node) -> Object | None:
-        return self.evaluate(node.named_children[0]) if node.named_children else None
+        if not node.named_children:
+            return None
+        return self.evaluate(node.named_children[0])
 
     def _on_condition_clause(self, node: Node) -> Object | None:
-        value = node.child_by_field_name("value")
-        return self.evaluate(value) if value is not None else None
+        return self._part(node, "value")
 
     def _on_cast_expression(self, node: Node) -> Object | None:
         given, value = node.child_by_field_name("type"), node.child_by_field_name("value")
@@ -158,38 +167,42 @@ class HostExpressions(HostScope):
         if isinstance(value, HostScalar) and "*" not in type_:
             if _FLOAT.search(type_):
                 return scalars.to_float(value)
-            return scalars.to_integer(value) if dtype_of_type(type_) is not None else value
+            if dtype_of_type(type_) is not None:
+                return scalars.to_integer(value)
+            return value
         if isinstance(value, ArrayPointer) and type_.endswith("*") and not type_.startswith("void"):
             return ArrayPointer(value.memory, type_[:-1].replace("const", "").strip(), value.offset)
         return value
 
     def _on_sizeof_expression(self, node: Node) -> Object | None:
-        given, value = node.child_by_field_name("type"), node.child_by_field_name("value")
-        named_node = given if given is not None else value
-        text = grammar.text(named_node).strip("() ") if named_node is not None else ""
+        operand = node.child_by_field_name("type") or node.child_by_field_name("value")
+        text = grammar.text(operand).strip("() ") if operand is not None else ""
         cell = self._cell(text)
         if cell is not None:
-            if (
-                isinstance(cell.value, ArrayPointer)
-                and not cell.type.endswith("*")
-                and cell.value.memory.bytes is not None
-            ):
-                return cell.value.memory.bytes
+            if isinstance(cell.value, ArrayPointer) and not cell.type.endswith("*"):
+                size = cell.value.memory.bytes
+                if size is not None:
+                    return size
             return self.size(self.resolved(cell.type), node)
-        if text.startswith("*") and (pointer := self._cell(text.strip("* "))) is not None:
+        pointer = self._cell(text.strip("* "))
+        if text.startswith("*") and pointer is not None:
             return self.size(self.resolved(pointer.type.removesuffix("*")), node)
         return self.size(self.resolved(text), node)
 
     def _on_unary_expression(self, node: Node) -> Object | None:
-        argument, operator = node.child_by_field_name("argument"), node.child_by_field_name("operator")
-        value = self.evaluate(argument) if argument is not None else None
-        if operator is None or not isinstance(value, HostScalar):
-            is_not = operator is not None and grammar.text(operator) == "!"
-            return constant(0) if is_not and isinstance(value, (ArrayPointer, Reference)) else None
-        return scalars.unary(grammar.text(operator), value)
+        operator = node.child_by_field_name("operator")
+        value = self._part(node, "argument")
+        if operator is None:
+            return None
+        if isinstance(value, HostScalar):
+            return scalars.unary(grammar.text(operator), value)
+        if isinstance(value, (ArrayPointer, Reference)) and grammar.text(operator) == "!":
+            return constant(0)
+        return None
 
     def _on_binary_expression(self, node: Node) -> Object | None:
-        left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
+        left = node.child_by_field_name("left")
+        right = node.child_by_field_name("right")
         operator = node.child_by_field_name("operator")
         if left is None or right is None or operator is None:
             return None
@@ -211,37 +224,46 @@ class HostExpressions(HostScope):
         return None
 
     def _on_conditional_expression(self, node: Node) -> Object | None:
-        condition, first = node.child_by_field_name("condition"), node.child_by_field_name("consequence")
+        condition = node.child_by_field_name("condition")
+        first = node.child_by_field_name("consequence")
         second = node.child_by_field_name("alternative")
         if condition is None or first is None or second is None:
             return None
         value = self.evaluate(condition)
         if not isinstance(value, HostScalar):
-            taken, other = self.evaluate(second), self.evaluate(first)
+            if_false = self.evaluate(second)
+            if_true = self.evaluate(first)
             if value is not None:
-                return other
-            return self._either_of(taken, other, node)
+                return if_true
+            return self._either_of(if_false, if_true, node)
         rounded = library.rounded_up(value, self.evaluate(first), self.evaluate(second))
         if rounded is not None:
             return rounded
         self._fix(value)
         self._choose(value)
+        if not value.number:
+            first, second = second, first
+        taken = self.evaluate(first)
         if value.is_known:
-            return self.evaluate(first if value.number else second)
-        taken, other = (self.evaluate(one) for one in ((first, second) if value.number else (second, first)))
+            return taken
+        other = self.evaluate(second)
         if taken is None:
             return other
-        return taken if scalars.is_told(value) else self._either_of(taken, other, node)
+        if scalars.is_told(value):
+            return taken
+        return self._either_of(taken, other, node)
 
     def _either_of(self, taken: Object | None, other: Object | None, node: Node) -> Object | None:
         """Choose one of two values; a number is a guess unless they are the same."""
         if not isinstance(taken, HostScalar) or not taken.is_known:
             return taken
-        is_same = isinstance(other, HostScalar) and other.number == taken.number
-        return taken if is_same else named("unknown", taken.number, self.place(node), is_known=False)
+        if isinstance(other, HostScalar) and other.number == taken.number:
+            return taken
+        return named("unknown", taken.number, self.place(node), is_known=False)
 
     def _on_assignment_expression(self, node: Node) -> Object | None:
-        left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
+        left = node.child_by_field_name("left")
+        right = node.child_by_field_name("right")
         operator = node.child_by_field_name("operator")
         if left is None or right is None:
             return None
@@ -254,12 +276,14 @@ class HostExpressions(HostScope):
         sign = grammar.text(operator) if operator is not None else "="
         if sign != "=":
             old = cell.value
-            both = isinstance(old, HostScalar) and isinstance(value, HostScalar)
-            if isinstance(old, ArrayPointer) and isinstance(value, HostScalar):
+            if not isinstance(value, HostScalar):
+                value = None
+            elif isinstance(old, ArrayPointer):
                 value = ArrayPointer(old.memory, old.type, scalars.binary(sign[0], old.offset, value))
+            elif isinstance(old, HostScalar):
+                value = scalars.binary(sign[:-1], old, value)
             else:
-                assert not both or (isinstance(old, HostScalar) and isinstance(value, HostScalar))
-                value = scalars.binary(sign[:-1], old, value) if both else None  # type: ignore[arg-type]
+                value = None
         elif isinstance(value, ArrayPointer) and not value.memory.name:
             value.memory.name = cell.name
         self.assign(cell, value, node)
@@ -267,49 +291,69 @@ class HostExpressions(HostScope):
 
     def _on_update_expression(self, node: Node) -> Object | None:
         argument = node.child_by_field_name("argument")
-        cell = self.lvalue(argument) if argument is not None else None
-        if argument is not None and (cell is None or isinstance(cell, ElementCell)):
+        if argument is None:
+            return None
+        cell = self.lvalue(argument)
+        if cell is None or isinstance(cell, ElementCell):
             self._change(argument)
         if cell is None or not isinstance(cell.value, HostScalar):
             return None
         old = cell.value
         self._note(cell)
-        moved = scalars.binary("+" if "++" in grammar.text(node) else "-", constant(old.number), constant(1))
-        is_loop = old.is_known or old.op == "loop"
-        cell.value = moved if is_loop else named(cell.name, moved.number, self.place(node), is_known=False)
+        sign = "+" if "++" in grammar.text(node) else "-"
+        moved = scalars.binary(sign, constant(old.number), constant(1))
+        if not old.is_known and old.op != "loop":
+            moved = named(cell.name, moved.number, self.place(node), is_known=False)
+        cell.value = moved
         return old
 
     def _on_comma_expression(self, node: Node) -> Object | None:
-        values = [self.evaluate(one) for one in node.named_children]
-        return values[-1] if values else None
+        value = None
+        for child in node.named_children:
+            value = self.evaluate(child)
+        return value
 
     def _on_pointer_expression(self, node: Node) -> Object | None:
         argument = node.child_by_field_name("argument")
         if argument is None:
             return None
         if grammar.text(node).startswith("&"):
-            if argument.type == "subscript_expression" and (element := self._element(argument)) is not None:
-                return element
-            if (cell := self.lvalue(argument)) is not None:
-                return Reference(cell)
-            value = self.evaluate(argument)
-            return value if isinstance(value, (NamedFunction, ArrayPointer)) else None
+            return self._address_of(argument)
         value = self.evaluate(argument)
         if isinstance(value, Reference):
             return value.cell.value
-        return value.memory.element_value(self.place(node)) if isinstance(value, ArrayPointer) else None
+        if isinstance(value, ArrayPointer):
+            return value.memory.element_value(self.place(node))
+        return None
 
-    def _element(self, node: Node) -> Object | None:
-        argument, indices = node.child_by_field_name("argument"), node.child_by_field_name("indices")
-        base = self.evaluate(argument) if argument is not None else None
-        index = self.evaluate(indices.named_children[0]) if indices is not None and indices.named_children else None
-        if isinstance(base, ArrayPointer) and isinstance(index, HostScalar):
-            return ArrayPointer(base.memory, base.type, scalars.binary("+", base.offset, index))
-        return base if isinstance(base, ArrayPointer) else None
+    def _address_of(self, node: Node) -> Object | None:
+        if node.type == "subscript_expression":
+            base = self._part(node, "argument")
+            index = self._index(node)
+            if isinstance(base, ArrayPointer) and isinstance(index, HostScalar):
+                return ArrayPointer(base.memory, base.type, scalars.binary("+", base.offset, index))
+            if isinstance(base, ArrayPointer):
+                return base
+        cell = self.lvalue(node)
+        if cell is not None:
+            return Reference(cell)
+        value = self.evaluate(node)
+        if isinstance(value, (NamedFunction, ArrayPointer)):
+            return value
+        return None
+
+    def _index(self, node: Node) -> Object | None:
+        """Compute the index of a subscript expression."""
+        indices = node.child_by_field_name("indices")
+        if indices is None or not indices.named_children:
+            return None
+        return self.evaluate(indices.named_children[0])
 
     def _on_subscript_expression(self, node: Node) -> Object | None:
         cell = self.lvalue(node)
-        return cell.value if cell is not None else None
+        if cell is None:
+            return None
+        return cell.value
 
     def _on_field_expression(self, node: Node) -> Object | None:
         cell = self.lvalue(node)
@@ -330,65 +374,77 @@ class HostExpressions(HostScope):
         if node.type == "field_expression":
             return self._member(node)
         if node.type == "pointer_expression" and grammar.text(node).startswith("*"):
-            argument = node.child_by_field_name("argument")
-            value = self.evaluate(argument) if argument is not None else None
+            value = self._part(node, "argument")
             if isinstance(value, Reference):
                 return value.cell
-            return self._element_cell(value, constant(0), node) if isinstance(value, ArrayPointer) else None
+            if isinstance(value, ArrayPointer):
+                return self._element_cell(value, constant(0), node)
+            return None
         if node.type == "subscript_expression":
             return self._subscripted(node)
         return None
 
-    def _element_cell(self, base: ArrayPointer, index: HostScalar | None, node: Node) -> ElementCell:
-        at = None if index is None else scalars.binary("+", base.offset, index)
-        return ElementCell(base.memory, at, self.place(node))
+    def _element_cell(self, base: ArrayPointer, index: Object | None, node: Node) -> ElementCell:
+        if not isinstance(index, HostScalar):
+            return ElementCell(base.memory, None, self.place(node))
+        return ElementCell(base.memory, scalars.binary("+", base.offset, index), self.place(node))
 
     def _change(self, node: Node) -> None:
         """Let the contents of the array be uncertain that an expression changes a part of."""
-        while node.type in _PARTS and (inner := node.child_by_field_name("argument")) is not None:
-            value = self.evaluate(inner)
+        inner: Node | None = node
+        while inner is not None and inner.type in _PARTS:
+            inner = inner.child_by_field_name("argument")
+            value = self.evaluate(inner) if inner is not None else None
             if isinstance(value, ArrayPointer):
                 value.memory.contents = value.memory.contents.changed()
                 return
-            node = inner
 
     def _subscripted(self, node: Node) -> HostCell | None:
-        argument, indices = node.child_by_field_name("argument"), node.child_by_field_name("indices")
-        base = self.evaluate(argument) if argument is not None else None
-        index = self.evaluate(indices.named_children[0]) if indices is not None and indices.named_children else None
+        argument = node.child_by_field_name("argument")
+        base = self._part(node, "argument")
+        index = self._index(node)
         if isinstance(base, ArrayPointer):
-            return self._element_cell(base, index if isinstance(index, HostScalar) else None, node)
+            return self._element_cell(base, index, node)
         if base is None and argument is not None and argument.type == "field_expression":
             member = self._member(argument)
             if member is not None:
                 base = member.value = Structure({}, "[]")
         if isinstance(base, Structure) and base.type.endswith("[]"):
-            return _element_of(base, str(int(index.number)) if isinstance(index, HostScalar) else "0", argument)
+            number = int(index.number) if isinstance(index, HostScalar) else 0
+            return _element_of(base, str(number), argument)
         if isinstance(base, Listed) and isinstance(index, HostScalar):
-            at = int(index.number)
-            return HostCell("", "", base.items[at] if 0 <= at < len(base.items) else None)
+            if 0 <= int(index.number) < len(base.items):
+                return HostCell("", "", base.items[int(index.number)])
+            return HostCell("")
         return None
 
     def _member(self, node: Node) -> HostCell | None:
-        argument, field = node.child_by_field_name("argument"), node.child_by_field_name("field")
+        argument = node.child_by_field_name("argument")
+        field = node.child_by_field_name("field")
         if argument is None or field is None:
             return None
         name = grammar.text(field)
         base = self.evaluate(argument)
         if isinstance(base, Reference):
             base = base.cell.value
-        if base is None and argument.type == "field_expression" and (around := self._member(argument)) is not None:
-            base = around.value = Structure({}, around.type)
+        if base is None and argument.type == "field_expression":
+            around = self._member(argument)
+            if around is not None:
+                base = around.value = Structure({}, around.type)
         if isinstance(base, Structure):
             if name not in base.members:
                 base.members[name] = HostCell(name, self._member_types(base.type).get(name, ""))
             return base.members[name]
-        return self._cell(name) if grammar.text(argument) == "this" else None
+        if grammar.text(argument) == "this":
+            return self._cell(name)
+        return None
 
     def _on_new_expression(self, node: Node) -> Object | None:
-        given, declarator = node.child_by_field_name("type"), node.child_by_field_name("declarator")
-        length = declarator.child_by_field_name("length") if declarator is not None else None
-        count = self.evaluate(length) if length is not None else constant(1)
+        given = node.child_by_field_name("type")
+        declarator = node.child_by_field_name("declarator")
+        count: Object | None = constant(1)
+        if declarator is not None and declarator.child_by_field_name("length") is not None:
+            count = self._part(declarator, "length")
         element = self.resolved(grammar.text(given)) if given is not None else ""
         size = self.size(element, node)
         total = scalars.binary("*", count, size) if isinstance(count, HostScalar) else None

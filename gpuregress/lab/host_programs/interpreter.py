@@ -51,7 +51,9 @@ class HostStatements(HostDeclarations):
         elif kind == "switch_statement":
             self._switch(node)
         elif kind == "return_statement":
-            value = self.evaluate(node.named_children[0]) if node.named_children else None
+            value = None
+            if node.named_children:
+                value = self.evaluate(node.named_children[0])
             if not (self._doubts and self._is_launching()) and not self._unlikely:
                 raise FunctionReturn(value)
         elif kind in ("break_statement", "continue_statement"):
@@ -59,22 +61,28 @@ class HostStatements(HostDeclarations):
                 raise LoopLeft if kind == "break_statement" else LoopContinued
         elif kind in ("expression_statement", "labeled_statement", "try_statement", "case_statement"):
             for child in node.named_children:
-                is_statement = child.type.endswith("statement") or child.type == "declaration"
-                self.execute(child) if is_statement else self.evaluate(child)
+                if child.type.endswith("statement") or child.type == "declaration":
+                    self.execute(child)
+                else:
+                    self.evaluate(child)
         elif kind == "alias_declaration":
-            name, given = node.child_by_field_name("name"), node.child_by_field_name("type")
+            name = node.child_by_field_name("name")
+            given = node.child_by_field_name("type")
             if name is not None and given is not None:
                 self._types[grammar.text(name)] = self.resolved(grammar.text(given))
         else:
             self.evaluate(node)
 
     def _if(self, node: Node) -> None:
-        condition = node.child_by_field_name("condition")
-        value = self.evaluate(condition) if condition is not None else None
+        value = self._part(node, "condition")
         self._choose(value)
-        first, second = node.child_by_field_name("consequence"), node.child_by_field_name("alternative")
-        holds = bool(value.number) if isinstance(value, HostScalar) else isinstance(value, (ArrayPointer, Reference))
-        taken, other = (first, second) if holds else (second, first)
+        taken = node.child_by_field_name("consequence")
+        other = node.child_by_field_name("alternative")
+        holds = isinstance(value, (ArrayPointer, Reference))
+        if isinstance(value, HostScalar):
+            holds = bool(value.number)
+        if not holds:
+            taken, other = other, taken
         if isinstance(value, HostScalar) and value.is_known:
             if other is not None:
                 self._look_through(other, value)
@@ -102,7 +110,7 @@ class HostStatements(HostDeclarations):
     def _look_through(self, node: Node, condition: HostScalar | None = None) -> None:
         """Run a branch that is not taken for its launches alone."""
         words = set(_WORD.findall(grammar.text(node)))
-        has_launch = next(grammar.everywhere(node, "kernel_call_syntax"), None) is not None
+        has_launch = grammar.first(node, "kernel_call_syntax") is not None
         if not has_launch and not words & self.program.launching:
             return
         if has_launch and condition is not None:
@@ -111,8 +119,8 @@ class HostStatements(HostDeclarations):
             self.execute(node)
 
     def _switch(self, node: Node) -> None:
-        condition, body = node.child_by_field_name("condition"), node.child_by_field_name("body")
-        value = self.evaluate(condition) if condition is not None else None
+        body = node.child_by_field_name("body")
+        value = self._part(node, "condition")
         self._choose(value)
         if is_told(value):
             self._cases(body, value)
@@ -121,16 +129,18 @@ class HostStatements(HostDeclarations):
                 self._cases(body, value)
 
     def _cases(self, body: Node | None, value: Object | None) -> None:
-        cases = [one for one in body.named_children if one.type == "case_statement"] if body is not None else []
+        if body is None:
+            return
+        cases = [child for child in body.named_children if child.type == "case_statement"]
         chosen = self._chosen(value, cases)
         for number, case in enumerate(cases):
             if chosen is None or number < chosen:
                 self._look_through(case, value if isinstance(value, HostScalar) else None)
         if chosen is None:
             return
-        left = False
+        is_left = False
         for case in cases[chosen:]:
-            if left:
+            if is_left:
                 self._look_through(case)
                 continue
             label = case.child_by_field_name("value")
@@ -141,7 +151,7 @@ class HostStatements(HostDeclarations):
             except LoopContinued:
                 raise
             except LoopLeft:
-                left = True
+                is_left = True
 
     def _chosen(self, value: Object | None, cases: Sequence[Node]) -> int | None:
         default = None
@@ -153,7 +163,9 @@ class HostStatements(HostDeclarations):
             given = self.evaluate(label)
             if isinstance(value, HostScalar) and isinstance(given, HostScalar) and value.number == given.number:
                 return number
-        return default if default is not None or isinstance(value, HostScalar) else (0 if cases else None)
+        if default is None and cases and not isinstance(value, HostScalar):
+            return 0  # a guess: nothing is known of the value
+        return default
 
     def _loop(self, node: Node) -> None:
         """Run a loop for some turns, one if it launches kernels; what it then computed is not known."""
@@ -165,42 +177,50 @@ class HostStatements(HostDeclarations):
             if started is not None:
                 self.execute(started)
                 self._mark_loop(started, frame)
-            has_launch = any(True for _ in grammar.everywhere(body, "kernel_call_syntax")) or bool(
-                set(_WORD.findall(grammar.text(body))) & self.program.launching
-            )
-            before = {id(cell): cell.value for one in self._frames for cell in one.values()}
-            limit, choices = self._limit, self._choices
+            words = set(_WORD.findall(grammar.text(body)))
+            has_launch = grammar.first(body, "kernel_call_syntax") is not None or bool(words & self.program.launching)
+            before: dict[int, Object | None] = {}
+            for visible in self._frames:
+                before.update({id(cell): cell.value for cell in visible.values()})
+            limit = self._limit
+            choices = self._choices
+            outer = self._loops
             if node.type == "for_range_loop":
                 self._change_elements(node)
-            outer, self._loops = self._loops, [*self._loops, *([self.place(node)] if has_launch else [])]
-            if not has_launch:
+            if has_launch:
+                self._loops = [*outer, self.place(node)]
+                turns = 1
+            else:
                 self._limit = min(limit, self._steps + _MOST_STEPS_OF_LOOP)
+                turns = _MOST_TURNS
             try:
-                is_ended = self._turns(node, 1 if has_launch else _MOST_TURNS)
+                is_ended = self._turns(node, turns)
             except StepsExhausted:
                 if limit != _MOST_STEPS or self._limit == limit:
                     raise
                 is_ended = False
             finally:
-                self._limit, self._choices, self._loops = limit, choices, outer
+                self._limit = limit
+                self._choices = choices
+                self._loops = outer
             if not is_ended:
                 self._forget(before, frame)
 
     def _change_elements(self, node: Node) -> None:
         """Let the contents of the array be uncertain whose elements a loop has references to."""
-        right, declared = node.child_by_field_name("right"), grammar.text(node).partition(":")[0]
-        value = self.evaluate(right) if right is not None else None
+        declared = grammar.text(node).partition(":")[0]
+        value = self._part(node, "right")
         if isinstance(value, ArrayPointer) and "&" in declared and "const" not in declared:
             value.memory.contents = value.memory.contents.changed()
 
     def _turns(self, node: Node, most: int) -> bool:
         """Run the turns of a loop; tell whether it ends by itself."""
-        body, update = node.child_by_field_name("body"), node.child_by_field_name("update")
+        body = node.child_by_field_name("body")
         condition = node.child_by_field_name("condition")
         assert body is not None
         for turn in range(most):
-            if node.type != "do_statement" or turn:
-                value = self.evaluate(condition) if condition is not None else constant(1)
+            if condition is not None and (node.type != "do_statement" or turn):
+                value = self.evaluate(condition)
                 if isinstance(value, HostScalar) and not value.number and (turn or scalars.is_told(value)):
                     if not turn:
                         self._look_through(body)
@@ -213,31 +233,30 @@ class HostStatements(HostDeclarations):
                 return True
             if node.type == "for_range_loop":
                 return True
-            if update is not None:
-                self.evaluate(update)
+            self._part(node, "update")
         return False
 
     def _mark_loop(self, started: Node, frame: dict[str, HostCell]) -> None:
-        cells = list(frame.values())
-        if not cells and (target := next(grammar.everywhere(started, "assignment_expression"), None)) is not None:
-            left = target.child_by_field_name("left")
-            cells = [cell] if left is not None and (cell := self.lvalue(left)) is not None else []
+        """Mark the variables of a loop: those that its initializer declares, else the one that it assigns."""
+        cells: list[HostCell | None] = list(frame.values())
+        assignment = grammar.first(started, "assignment_expression")
+        if not cells and assignment is not None:
+            left = assignment.child_by_field_name("left")
+            if left is not None:
+                cells = [self.lvalue(left)]
         for cell in cells:
-            if isinstance(cell.value, HostScalar) and cell.value.op == "number":
+            if cell is not None and isinstance(cell.value, HostScalar) and cell.value.op == "number":
                 cell.value = HostScalar("loop", cell.value.number)
 
     def _forget(self, before: dict[int, Object | None], frame: dict[str, HostCell]) -> None:
         """Make unknown what a loop that was not run to its end has changed."""
-        own = {id(cell) for cell in frame.values()}
-        for one in self._frames:
-            for cell in one.values():
-                value, old = cell.value, before.get(id(cell), cell.value)
-                if (
-                    id(cell) not in own
-                    and isinstance(value, HostScalar)
-                    and isinstance(old, HostScalar)
-                    and value != old
-                ):
+        of_loop = {id(cell) for cell in frame.values()}
+        for visible in self._frames:
+            for cell in visible.values():
+                old = before.get(id(cell), cell.value)
+                if id(cell) in of_loop or not isinstance(cell.value, HostScalar) or not isinstance(old, HostScalar):
+                    continue
+                if cell.value != old:
                     cell.value = named(cell.name, old.number, self._file, is_known=False)
 
 
@@ -271,11 +290,19 @@ class Interpreter(HostStatements):
             for function in self.program.functions.get(name, ()):
                 if id(function) in self._visited or spent > _MOST_STEPS_OF_ALL:
                     continue
-                self._steps, self._frames, self._types = 0, [self._globals], {}
-                self._unlikely = self._doubts = 0
-                self._journals, self._asked, self._loops = [], [], []
+                self._steps = 0
+                self._frames = [self._globals]
+                self._types = {}
+                self._unlikely = 0
+                self._doubts = 0
+                self._journals = []
+                self._asked = []
+                self._loops = []
+                template: tuple[str, ...] = ()
+                if function.template:
+                    template = self.program.instances.get(name, ())
                 try:
-                    self.call(function, None, self.program.instances.get(name, ()) if function.template else ())
+                    self.call(function, None, template)
                 except (StepsExhausted, RecursionError):
                     continue
                 finally:
@@ -285,13 +312,10 @@ class Interpreter(HostStatements):
     def _roots(self) -> list[str]:
         """List the launching functions that no other one calls."""
         launching = self.program.launching
-        called = {
-            word
-            for name in launching
-            for one in self.program.functions.get(name, ())
-            for word in one.words
-            if word != name
-        }
+        called: set[str] = set()
+        for name in launching:
+            for function in self.program.functions.get(name, ()):
+                called |= function.words - {name}
         return [name for name in self.program.functions if name in launching and name not in called]
 
     def _initialize(self) -> None:
@@ -316,17 +340,26 @@ class Interpreter(HostStatements):
             return None
         frame: dict[str, HostCell] = {}
         types = {name: text for name, text in zip(function.template, template, strict=False) if name}
+        is_launching = function.name in self.program.launching
         for number, parameter in enumerate(function.parameters):
-            node = given[number] if given is not None and number < len(given) else None
-            frame[parameter.name] = self._bound(
-                parameter, node, types, is_called=given is not None, is_named=function.name in self.program.launching
-            )
+            argument = parameter.default
+            if given is not None and number < len(given):
+                argument = given[number]
+            if argument is not None:
+                cell = self._bound(parameter, argument, types, is_named=is_launching)
+            else:
+                value = self._unknown_of(parameter.name, parameter.type, is_called=given is not None)
+                cell = HostCell(parameter.name, parameter.type, value, self._doubts)
+            frame[parameter.name] = cell
         for name, text in types.items():
             if re.fullmatch(r"-?\d+", text):
                 frame.setdefault(name, HostCell(name, "int", constant(int(text))))
-        kept = self._frames, self._types, self._function, self._file, self._line
-        self._frames, self._types = [self._globals, frame], types
-        self._function, self._file, self._line = function, function.path.name, 0
+        caller = self._frames, self._types, self._function, self._file, self._line
+        self._frames = [self._globals, frame]
+        self._types = types
+        self._function = function
+        self._file = function.path.name
+        self._line = 0
         self._visited.add(id(function))
         self._expanding.append(function.name)
         try:
@@ -337,35 +370,29 @@ class Interpreter(HostStatements):
             pass
         finally:
             self._expanding.pop()
-            self._frames, self._types, self._function, self._file, self._line = kept
+            self._frames, self._types, self._function, self._file, self._line = caller
         return None
 
-    def _bound(
-        self, parameter: ParameterOfHost, node: Node | None, types: dict[str, str], *, is_called: bool, is_named: bool
-    ) -> HostCell:
+    def _bound(self, parameter: ParameterOfHost, node: Node, types: dict[str, str], *, is_named: bool) -> HostCell:
         """Bind an argument to a parameter, and what it tells of the template's types."""
-        if node is None and parameter.default is not None:
-            node = parameter.default
-        if node is not None:
-            if parameter.is_reference and (cell := self.lvalue(node)) is not None:
-                return cell
-            value = self.evaluate(node)
-            if (
-                isinstance(value, ArrayPointer)
-                and (plain := parameter.type.rstrip("*").strip()) in self._template_names()
-            ):
-                types.setdefault(plain, value.type or value.memory.element)
+        cell = self.lvalue(node) if parameter.is_reference else None
+        if cell is not None:
+            return cell
+        value = self.evaluate(node)
+        if isinstance(value, ArrayPointer):
             pointed = parameter.type.rstrip("*").strip()
-            if isinstance(value, ArrayPointer) and value.type and pointed not in types and len(pointed) <= 2:
+            if pointed in self._template_names():
+                types.setdefault(pointed, value.type or value.memory.element)
+            if value.type and pointed not in types and len(pointed) <= 2:
                 types[pointed] = value.type
-            if is_named or not isinstance(value, HostScalar) or value.op != "number":
-                value = self._named(parameter.name, parameter.type, value, node)
-        else:
-            value = self._unknown_of(parameter.name, parameter.type, is_called=is_called)
+        if is_named or not isinstance(value, HostScalar) or value.op != "number":
+            value = self._named(parameter.name, parameter.type, value, node)
         return HostCell(parameter.name, parameter.type, value, self._doubts)
 
     def _template_names(self) -> tuple[str, ...]:
-        return self._function.template if self._function is not None else ()
+        if self._function is None:
+            return ()
+        return self._function.template
 
     def _unknown_of(self, name: str, type_: str, *, is_called: bool) -> Object | None:
         """Make the value of a parameter that nobody gives."""
@@ -374,7 +401,8 @@ class Interpreter(HostStatements):
         if type_.endswith("*") or library.is_tensor(type_):
             if type_.rstrip("* ") in ("char", "FILE", "void") and is_called:
                 return None
-            return ArrayPointer(HostArray(name, None, self.place(None), type_.rstrip("*& ")), type_.rstrip("*& "))
+            element = type_.rstrip("*& ")
+            return ArrayPointer(HostArray(name, None, self.place(None), element), element)
         vector = _VECTOR.search(type_)
         if vector is not None:
             element = vector[1] or vector[2]

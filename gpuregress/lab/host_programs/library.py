@@ -21,8 +21,12 @@ from gpuregress.lab.host_programs.objects import (
     Reference,
     Run,
     Structure,
+    cell_at,
     dim3,
     extents,
+    member_of,
+    number_at,
+    value_at,
 )
 from gpuregress.lab.host_programs.scalars import HostScalar, constant, named
 from gpuregress.toolchain.cxx_types import dtype_of_type
@@ -97,9 +101,7 @@ _ALLOCATIONS = frozenset(
         "cudaMallocFromPoolAsync",
     ]
 )
-_COPIES = frozenset(["cudaMemcpy", "cudaMemcpyAsync", "memcpy", "memmove"])
 _TENSOR = re.compile(r"\b(?:torch::)?(?:at::)?Tensor\b")
-_SUFFIX = re.compile(r"(?<=[\d.'])(?:[uUlL]+|[fFlL]|ull|ULL)$")
 _MATH: Mapping[str, str] = {
     **dict.fromkeys(("ceil", "ceilf"), "ceil"),
     **dict.fromkeys(("floor", "floorf"), "floor"),
@@ -137,7 +139,6 @@ _READING_METHODS = frozenset(
         *("sizes", "stride", "strides"),
     ]
 )
-_TAKES = {"size", "numel"}
 
 
 def number(text: str) -> HostScalar | None:
@@ -145,11 +146,11 @@ def number(text: str) -> HostScalar | None:
     plain = text.replace("'", "").replace("_", "")
     is_hexadecimal = plain.lower().startswith("0x")
     try:
-        if is_hexadecimal:
-            return constant(int(re.sub(r"[uUlL]+$", "", plain), 16))
-        if re.fullmatch(r"\d+[uUlL]*", plain):
-            digits = re.sub(r"[uUlL]+$", "", plain)
-            return constant(int(digits, 8) if len(digits) > 1 and digits.startswith("0") else int(digits))
+        if is_hexadecimal or re.fullmatch(r"\d+[uUlL]*", plain):
+            digits = plain.rstrip("uUlL")
+            if is_hexadecimal:
+                return constant(int(digits, 16))
+            return constant(int(digits, 8 if digits.startswith("0") else 10))
         return constant(float(re.sub(r"[fFlLhH]+$", "", plain)))
     except ValueError:
         return None
@@ -162,7 +163,9 @@ def size_of(type_: str) -> int | None:
     if type_ == "dim3":
         return 12
     dtype = dtype_of_type(type_)
-    return dtypes.parse(dtype).size if dtype is not None else None
+    if dtype is None:
+        return None
+    return dtypes.parse(dtype).size
 
 
 def device_property(name: str) -> Object | None:
@@ -171,11 +174,11 @@ def device_property(name: str) -> Object | None:
     Args:
         name: of the member.
     """
-    axes = _DEVICE_AXES.get(name)
-    if axes is not None:
-        return Listed(tuple(map(constant, axes)))
-    known = DEVICE.get(name)
-    return None if known is None else constant(known)
+    if name in _DEVICE_AXES:
+        return Listed(tuple(constant(size) for size in _DEVICE_AXES[name]))
+    if name in DEVICE:
+        return constant(DEVICE[name])
+    return None
 
 
 def is_tensor(type_: str) -> bool:
@@ -187,7 +190,9 @@ def rounded_up(condition: HostScalar, first: Object | None, second: Object | Non
     """Return `ceil(a / b)` for `a % b == 0 ? a / b : a / b + 1`; None for any other choice."""
     if not isinstance(first, HostScalar) or not isinstance(second, HostScalar):
         return None
-    remainder = condition.operands[0] if condition.op in ("==", "!=", ">", "!") and condition.operands else condition
+    remainder = condition
+    if condition.op in ("==", "!=", ">", "!") and condition.operands:
+        remainder = condition.operands[0]
     if remainder.op != "%":
         return None
     left, right = remainder.operands
@@ -207,16 +212,18 @@ def call(run: Run, name: str, given: Sequence[Node], node: Node) -> Object | Non
         given: nodes of its arguments.
         node: of the call.
     """
-    values = [run.evaluate(one) for one in given]
+    values = [run.evaluate(argument) for argument in given]
     if name in _ALLOCATIONS:
         return _allocate(run, values, node)
     known = _CALLS.get(name) or textures.CALLS.get(name)
     if known is not None:
         return known(run, values, node)
-    numbers = tuple(one for one in values if isinstance(one, HostScalar))
+    numbers = tuple(value for value in values if isinstance(value, HostScalar))
     if name in _MATH and numbers and len(numbers) == len(values):
-        made = scalars.called(_MATH[name], numbers)
-        return scalars.to_float(made) if name in ("sqrt", "sqrtf", "pow", "powf") else made
+        result = scalars.called(_MATH[name], numbers)
+        if name in ("sqrt", "sqrtf", "pow", "powf"):
+            return scalars.to_float(result)
+        return result
     if name in _CEILINGS and len(numbers) == 2 and numbers[1].number:
         return scalars.ceil_of(*numbers)
     if name == "dim3":
@@ -230,7 +237,9 @@ def call(run: Run, name: str, given: Sequence[Node], node: Node) -> Object | Non
     if name.startswith("make_") and numbers:
         return Listed(tuple(values))
     if dtype_of_type(name) is not None and len(numbers) == 1:
-        return scalars.to_float(numbers[0]) if "float" in name or name == "double" else scalars.to_integer(numbers[0])
+        if "float" in name or name == "double":
+            return scalars.to_float(numbers[0])
+        return scalars.to_integer(numbers[0])
     if name in ("raw_pointer_cast", "move", "forward", "data", "addressof", "begin") and values:
         return values[0]
     if name in ("getenv", "checkCmdLineFlag", "getCmdLineArgumentString", "getCmdLineArgumentFilename"):
@@ -241,8 +250,9 @@ def call(run: Run, name: str, given: Sequence[Node], node: Node) -> Object | Non
         _forget(run, value, node)
     if name.startswith(("cuda", "cu")) and name[4:5].isupper():
         return constant(0)
-    # A function that checks what its argument returns, as checkCudaErrors.
-    return constant(0) if values and isinstance(values[0], HostScalar) and _is_status(given[0]) else None
+    if values and isinstance(values[0], HostScalar) and _is_status(given[0]):
+        return constant(0)  # a function that checks what its argument returns, as checkCudaErrors
+    return None
 
 
 def change(values: Sequence[Object | None]) -> None:
@@ -251,7 +261,8 @@ def change(values: Sequence[Object | None]) -> None:
     Args:
         values: what was given: pointers, variables that hold them, and structures with such members.
     """
-    pending, seen = [*values], set()
+    pending = list(values)
+    seen: set[int] = set()
     while pending:
         value = pending.pop()
         if id(value) in seen:
@@ -271,32 +282,32 @@ def _is_status(node: Node) -> bool:
     return node.type == "call_expression" and grammar.text(node).startswith(("cuda", "cu"))
 
 
-def _pointed(value: Object | None) -> HostCell | None:
-    return value.cell if isinstance(value, Reference) else None
-
-
 def _forget(run: Run, value: Object | None, node: Node) -> None:
     """Let a number of which a function has the address be unknown from now on."""
-    cell = _pointed(value)
-    if cell is not None and (isinstance(cell.value, HostScalar) or (cell.value is None and dtype_of_type(cell.type))):
+    if not isinstance(value, Reference):
+        return
+    cell = value.cell
+    if isinstance(cell.value, HostScalar) or (cell.value is None and dtype_of_type(cell.type)):
         run.assign(cell, run.unknown(cell.name, cell.type or "int", node), node)
 
 
 def _allocate(run: Run, values: Sequence[Object | None], node: Node) -> Object:
-    cell = _pointed(values[0]) if values else None
-    size = values[1] if len(values) > 1 and isinstance(values[1], HostScalar) else None
+    cell = cell_at(values, 0)
     if cell is not None:
         element = run.resolved(cell.type.removesuffix("*"))
         if cell.type in ("", "void*"):
             element = ""
+        size = number_at(values, 1)
         run.assign(cell, ArrayPointer(HostArray(cell.name, size, run.place(node), element), element), node)
     return constant(0)
 
 
 def _allocate_pitched(run: Run, values: Sequence[Object | None], node: Node) -> Object:
-    cell, pitch = _pointed(values[0]), _pointed(values[1])
-    width, height = values[2], values[3]
-    if cell is not None and isinstance(width, HostScalar) and isinstance(height, HostScalar):
+    cell = cell_at(values, 0)
+    pitch = cell_at(values, 1)
+    width = number_at(values, 2)
+    height = number_at(values, 3)
+    if cell is not None and width is not None and height is not None:
         rounded = scalars.binary("*", scalars.ceil_of(width, constant(512)), constant(512))
         if pitch is not None:
             run.assign(pitch, rounded, node)
@@ -307,10 +318,12 @@ def _allocate_pitched(run: Run, values: Sequence[Object | None], node: Node) -> 
 
 
 def _host_memory(run: Run, values: Sequence[Object | None], node: Node) -> Object | None:
-    sizes = [one for one in values if isinstance(one, HostScalar)]
+    sizes = [value for value in values if isinstance(value, HostScalar)]
     if len(sizes) != len(values) or not sizes:
         return None
-    total = sizes[-1] if len(sizes) == 1 else scalars.binary("*", sizes[0], sizes[1])
+    total = sizes[0]
+    if len(sizes) > 1:
+        total = scalars.binary("*", sizes[0], sizes[1])
     return ArrayPointer(HostArray("", total, run.place(node)))
 
 
@@ -351,10 +364,12 @@ def _copy_into(memory: HostArray, offset: HostScalar, source: Object | None, siz
 
 def _set(_: Run, values: Sequence[Object | None], __: Node) -> Object:
     if len(values) >= 3 and isinstance(values[0], ArrayPointer):
-        memory, is_zero = values[0].memory, isinstance(values[1], HostScalar) and values[1].number == 0
-        is_whole = memory.is_whole(values[2]) and values[0].offset.number == 0
+        memory = values[0].memory
         begin = memory.contents.reaching(values[0].offset, values[2]).begin
-        contents = memory.contents.zeroed(is_whole=is_whole) if is_zero else memory.contents.changed()
+        contents = memory.contents.changed()
+        if isinstance(values[1], HostScalar) and values[1].number == 0:
+            is_whole = memory.is_whole(values[2]) and values[0].offset.number == 0
+            contents = memory.contents.zeroed(is_whole=is_whole)
         memory.contents = replace(contents, begin=begin)
     return constant(0)
 
@@ -363,9 +378,12 @@ def _fill_range(run: Run, values: Sequence[Object | None], node: Node) -> None:
     """`std::fill` and `thrust::fill`, or a function of that name that is not seen."""
     arguments = node.child_by_field_name("arguments")
     if len(values) == 3 and arguments is not None and isinstance(values[0], ArrayPointer):
-        memory, end = values[0].memory, grammar.text(arguments.named_children[1])
-        is_whole = values[0].offset.number == 0 and end.endswith("end()")
-        memory.contents = memory.contents.with_all(values[2]) if is_whole else memory.contents.changed()
+        memory = values[0].memory
+        end = grammar.text(arguments.named_children[1])
+        if values[0].offset.number == 0 and end.endswith("end()"):
+            memory.contents = memory.contents.with_all(values[2])
+        else:
+            memory.contents = memory.contents.changed()
         return
     change(values)
     for value in values:
@@ -373,19 +391,24 @@ def _fill_range(run: Run, values: Sequence[Object | None], node: Node) -> None:
 
 
 def _copy_to_symbol(run: Run, values: Sequence[Object | None], node: Node) -> Object:
-    arguments = node.child_by_field_name("arguments")
-    first = grammar.text(arguments.named_children[0]) if arguments is not None else ""
-    name = re.sub(r"^.*[&\s(]", "", first).strip(")")
-    source = values[1] if len(values) > 1 else None
-    size = values[2] if len(values) > 2 and isinstance(values[2], HostScalar) else None
+    name = re.sub(r"^.*[&\s(]", "", _text_at(node, 0)).strip(")")
+    size = number_at(values, 2)
     memory = run.symbols.setdefault(name, HostArray(name, size, run.place(node)))
-    offset = values[3] if len(values) > 3 and isinstance(values[3], HostScalar) else constant(0)
-    _copy_into(memory, offset, source, size)
+    offset = number_at(values, 3) or constant(0)
+    _copy_into(memory, offset, value_at(values, 1), size)
     return constant(0)
 
 
+def _text_at(call_node: Node, position: int) -> str:
+    """Return the text of an argument; "" where the call does not have so many."""
+    arguments = call_node.child_by_field_name("arguments")
+    if arguments is None or position >= len(arguments.named_children):
+        return ""
+    return grammar.text(arguments.named_children[position])
+
+
 def _device_pointer(run: Run, values: Sequence[Object | None], node: Node) -> Object:
-    cell = _pointed(values[0]) if values else None
+    cell = cell_at(values, 0)
     if cell is not None and len(values) > 1:
         run.assign(cell, values[1], node)
     return constant(0)
@@ -400,12 +423,12 @@ def _random_float(*_: object) -> Object:
 
 
 def _device_attribute(run: Run, values: Sequence[Object | None], node: Node) -> Object:
-    cell = _pointed(values[0]) if values else None
-    arguments = node.child_by_field_name("arguments")
-    texts = [grammar.text(one) for one in arguments.named_children] if arguments is not None else []
-    known = _ATTRIBUTES.get(texts[1].rpartition("::")[2]) if len(texts) > 1 else None
-    if cell is not None:
-        run.assign(cell, run.unknown(cell.name, "int", node) if known is None else constant(known), node)
+    cell = cell_at(values, 0)
+    attribute = _text_at(node, 1).rpartition("::")[2]
+    if cell is not None and attribute in _ATTRIBUTES:
+        run.assign(cell, constant(_ATTRIBUTES[attribute]), node)
+    elif cell is not None:
+        run.assign(cell, run.unknown(cell.name, "int", node), node)
     return constant(0)
 
 
@@ -413,7 +436,7 @@ def _answer(number: int) -> _Known:
     """A function that writes a known number to its first argument."""
 
     def write(run: Run, values: Sequence[Object | None], node: Node) -> Object:
-        cell = _pointed(values[0]) if values else None
+        cell = cell_at(values, 0)
         if cell is not None:
             run.assign(cell, constant(number), node)
         return constant(0)
@@ -422,27 +445,33 @@ def _answer(number: int) -> _Known:
 
 
 def _launch_by_pointers(run: Run, values: Sequence[Object | None], node: Node) -> None:
-    kernel = values[0].name if isinstance(values[0], NamedFunction) else ""
-    listed = values[3].items if isinstance(values[3], Listed) else ()
-    cells = [one.cell if isinstance(one, Reference) else None for one in listed]
-    if kernel:
-        run.record_values(
-            kernel,
-            (values[1], values[2], values[4] if len(values) > 4 else None),
-            tuple(one.value if one is not None else None for one in cells),
-            tuple(run.resolved(one.type) if one is not None else "" for one in cells),
-            tuple(one.name if one is not None else "" for one in cells),
-            node,
-        )
+    """`cudaLaunchKernel`: its arguments are an array of the addresses of variables."""
+    kernel = values[0]
+    if not isinstance(kernel, NamedFunction) or not kernel.name:
+        return
+    items = values[3].items if isinstance(values[3], Listed) else ()
+    cells = [item.cell if isinstance(item, Reference) else HostCell("") for item in items]
+    run.record_values(
+        kernel.name,
+        (values[1], values[2], value_at(values, 4)),
+        tuple(cell.value for cell in cells),
+        tuple(run.resolved(cell.type) for cell in cells),
+        tuple(cell.name for cell in cells),
+        node,
+    )
 
 
 def _launch_by_configuration(run: Run, values: Sequence[Object | None], given: Sequence[Node], node: Node) -> None:
-    config = values[0].cell.value if isinstance(values[0], Reference) else values[0]
-    kernel = values[1].name if isinstance(values[1], NamedFunction) else ""
-    if kernel and isinstance(config, Structure):
-        members = {name: cell.value for name, cell in config.members.items()}
-        grid, block, shared = (members.get(one) for one in ("gridDim", "blockDim", "dynamicSmemBytes"))
-        run.record(kernel, grid, block, shared, given[2:], node)
+    """`cudaLaunchKernelEx`: the first argument is a structure with the sizes."""
+    kernel = values[1]
+    config = values[0]
+    if isinstance(config, Reference):
+        config = config.cell.value
+    if isinstance(kernel, NamedFunction) and kernel.name and isinstance(config, Structure):
+        grid = member_of(config, "gridDim")
+        block = member_of(config, "blockDim")
+        shared = member_of(config, "dynamicSmemBytes")
+        run.record(kernel.name, grid, block, shared, given[2:], node)
 
 
 def method(run: Run, base: ArrayPointer, name: str, given: Sequence[Node], node: Node) -> Object | None:
@@ -455,18 +484,19 @@ def method(run: Run, base: ArrayPointer, name: str, given: Sequence[Node], node:
         given: nodes of its arguments.
         node: of the call.
     """
-    values = [run.evaluate(one) for one in given]
+    values = [run.evaluate(argument) for argument in given]
     memory = base.memory
     if name in ("data", "get", "begin", "data_ptr", "ptr", "mutable_data_ptr", "const_data_ptr"):
         function = node.child_by_field_name("function")
         spelled = re.search(r"<\s*([\w: ]+)\s*>$", grammar.text(function)) if function is not None else None
-        element = run.resolved(spelled[1]) if spelled is not None else base.type
-        return ArrayPointer(memory, element, base.offset)
+        if spelled is None:
+            return base
+        return ArrayPointer(memory, run.resolved(spelled[1]), base.offset)
     if name in ("size", "numel") and memory.bytes is not None and not values:
         return _elements(memory.bytes, run.size(base.type, node))
-    if name in _TAKES:
-        parts = [memory.name, name, *(str(one.number) for one in values if isinstance(one, HostScalar))]
-        return run.unknown("_".join(parts), "int", node)
+    if name in ("size", "numel"):
+        arguments = [str(value.number) for value in values if isinstance(value, HostScalar)]
+        return run.unknown("_".join([memory.name, name, *arguments]), "int", node)
     if name in ("resize", "reserve", "assign") and values and isinstance(values[0], HostScalar):
         memory.bytes = scalars.binary("*", values[0], run.size(base.type, node))
         if len(values) > 1:
@@ -490,7 +520,10 @@ _CALLS: Mapping[str, _Known] = {
     "calloc": _cleared_memory,
     "aligned_alloc": _aligned_memory,
     "cudaMallocPitch": _allocate_pitched,
-    **dict.fromkeys(_COPIES, _copy),
+    "cudaMemcpy": _copy,
+    "cudaMemcpyAsync": _copy,
+    "memcpy": _copy,
+    "memmove": _copy,
     "fill": _fill_range,
     "cudaMemset": _set,
     "cudaMemsetAsync": _set,

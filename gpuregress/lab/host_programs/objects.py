@@ -77,7 +77,8 @@ class ElementCell(HostCell):
     __slots__ = ("_index", "_memory")
 
     def __init__(self, memory: HostArray, index: HostScalar | None, where: str) -> None:
-        self._memory, self._index = memory, index
+        self._memory = memory
+        self._index = index
         super().__init__("", "", memory.element_value(where))
 
     def store(self, value: Object | None, *, is_chosen: bool) -> None:
@@ -116,11 +117,12 @@ class Structure(Record):
         Args:
             doubts: as those of the variable that gets it.
         """
-        copied = {
-            name: one.value.copy(doubts) if isinstance(one.value, Structure) else one.value
-            for name, one in self.members.items()
-        }
-        cells = {name: HostCell(name, self.members[name].type, value, doubts) for name, value in copied.items()}
+        cells: dict[str, HostCell] = {}
+        for name, cell in self.members.items():
+            value = cell.value
+            if isinstance(value, Structure):
+                value = value.copy(doubts)
+            cells[name] = HostCell(name, cell.type, value, doubts)
         return Structure(cells, self.type)
 
 
@@ -157,15 +159,40 @@ def member_of(value: Object | None, path: str) -> Object | None:
     for name in path.split("."):
         if isinstance(value, Reference):
             value = value.cell.value
-        cell = value.members.get(name) if isinstance(value, Structure) else None
-        value = cell.value if cell is not None else None
+        if not isinstance(value, Structure) or name not in value.members:
+            return None
+        value = value.members[name].value
     return value
+
+
+def value_at(values: Sequence[Object | None], position: int) -> Object | None:
+    """Return an argument; None where the call does not have so many."""
+    if position >= len(values):
+        return None
+    return values[position]
+
+
+def cell_at(values: Sequence[Object | None], position: int) -> HostCell | None:
+    """Return the variable whose address is an argument."""
+    value = value_at(values, position)
+    if isinstance(value, Reference):
+        return value.cell
+    return None
+
+
+def number_at(values: Sequence[Object | None], position: int) -> HostScalar | None:
+    """Return an argument that is a number."""
+    value = value_at(values, position)
+    if isinstance(value, HostScalar):
+        return value
+    return None
 
 
 def dim3(values: tuple[HostScalar, ...]) -> Structure:
     """Make a `dim3`; what is not given is 1."""
     padded = (*values, constant(1), constant(1), constant(1))
-    return Structure({axis: HostCell(axis, "unsigned", one) for axis, one in zip("xyz", padded, strict=False)}, "dim3")
+    sizes = zip("xyz", padded, strict=False)
+    return Structure({axis: HostCell(axis, "unsigned", size) for axis, size in sizes}, "dim3")
 
 
 def extents(items: Sequence[Object | None], where: str) -> tuple[HostScalar, ...]:
@@ -175,10 +202,11 @@ def extents(items: Sequence[Object | None], where: str) -> tuple[HostScalar, ...
         items: its arguments.
         where: their place in the source.
     """
-    return tuple(
-        one if isinstance(one, HostScalar) else named(f"size_{axis}", 1, where, is_known=False)
-        for axis, one in zip("xyz", items, strict=False)
-    )
+    sizes = []
+    for axis, item in zip("xyz", items, strict=False):
+        size = item if isinstance(item, HostScalar) else named(f"size_{axis}", 1, where, is_known=False)
+        sizes.append(size)
+    return tuple(sizes)
 
 
 def axes(value: Object | None) -> tuple[HostScalar, HostScalar, HostScalar] | None:
@@ -189,9 +217,10 @@ def axes(value: Object | None) -> tuple[HostScalar, HostScalar, HostScalar] | No
         return axes(dim3(extents(value.items, "")))
     if not isinstance(value, Structure):
         return None
-    found = [cell.value for axis in "xyz" if (cell := value.members.get(axis)) is not None]
-    known = [one for one in found if isinstance(one, HostScalar)]
-    return (known[0], known[1], known[2]) if len(known) == 3 else None
+    x, y, z = (member_of(value, axis) for axis in "xyz")
+    if isinstance(x, HostScalar) and isinstance(y, HostScalar) and isinstance(z, HostScalar):
+        return x, y, z
+    return None
 
 
 class SeenLaunch(Record):

@@ -1,4 +1,4 @@
-"""HostFiles of a source for its interpretation: the source, its headers, and its callers beside it."""
+"""Files of a host program for its interpretation: the source, its headers, and its callers beside it."""
 
 from __future__ import annotations
 
@@ -60,9 +60,9 @@ class HostFunction(Record):
     @property
     def has_launch(self) -> bool:
         """Whether its own text has a launch."""
-        return next(grammar.everywhere(self.body, "kernel_call_syntax"), None) is not None or bool(
-            self.words & {"cudaLaunchKernel", "cudaLaunchCooperativeKernel", "cudaLaunchKernelEx"}
-        )
+        if grammar.first(self.body, "kernel_call_syntax") is not None:
+            return True
+        return bool(self.words & {"cudaLaunchKernel", "cudaLaunchCooperativeKernel", "cudaLaunchKernelEx"})
 
 
 class ConstantVariable(Record):
@@ -113,7 +113,10 @@ class HostFiles:
     def kernel(self, name: str) -> Declaration | None:
         """Find a kernel by its name, with or without namespaces."""
         last = name.rpartition("::")[2]
-        return next((one for one in self.kernels if one.name.rpartition("::")[2] == last), None)
+        for kernel in self.kernels:
+            if kernel.name.rpartition("::")[2] == last:
+                return kernel
+        return None
 
 
 def read(source: Path) -> HostFiles:
@@ -123,7 +126,7 @@ def read(source: Path) -> HostFiles:
     first = _Reader(texts)
     first.read()
     program = first.program
-    launching = {one for one in _launching(program) if one != "main"}
+    launching = _launching(program) - {"main"}
     if "main" not in program.functions and launching:
         for path in _callers(source, launching, texts):
             texts |= dict(_included(path, texts))
@@ -131,40 +134,45 @@ def read(source: Path) -> HostFiles:
         again.read()
         program = again.program
     program.launching = frozenset(_launching(program))
-    program.files, program.texts = tuple(texts), tuple(texts.values())
+    program.files = tuple(texts)
+    program.texts = tuple(texts.values())
     _find_kernels(program, source, included)
     return program
 
 
 def _find_kernels(program: HostFiles, source: Path, texts: Mapping[Path, str]) -> None:
     own = cxx_declarations.declarations(texts.get(source, ""))
-    found = {(one.name, one.type_words): one for one in own}
+    kernels = {(kernel.name, kernel.type_words): kernel for kernel in own}
     for path, text in texts.items():
         if path != source and "__global__" in text:
-            for one in cxx_declarations.declarations(text):
-                found.setdefault((one.name, one.type_words), one)
-    program.kernels, program.own_kernels = tuple(found.values()), len(own)
+            for kernel in cxx_declarations.declarations(text):
+                kernels.setdefault((kernel.name, kernel.type_words), kernel)
+    program.kernels = tuple(kernels.values())
+    program.own_kernels = len(own)
 
 
 def _included(path: Path, known: Mapping[Path, str]) -> Iterator[tuple[Path, str]]:
     """List a file and those that it includes in quotes, each once."""
-    seen, pending = set(known), [path]
+    seen = set(known)
+    pending = [path]
     while pending and len(seen) < _MOST_FILES:
-        one = pending.pop(0)
-        if one in seen:
+        path = pending.pop(0)
+        if path in seen:
             continue
-        seen.add(one)
+        seen.add(path)
         try:
-            text = one.read_text(encoding="utf-8", errors="replace")
+            text = path.read_text(encoding="utf-8", errors="replace")
         except OSError:
             continue
         if len(text) > _MOST_CHARACTERS:
             continue
-        yield one, text.replace("\r\n", "\n")
+        yield path, text.replace("\r\n", "\n")
         for directive in CxxText(text).directives:
-            match = _INCLUDE.match(directive.rest) if directive.word == "include" else None
-            folder = header_folder(one.parent, match[1]) if match is not None else None
-            if match is not None and folder is not None:
+            match = _INCLUDE.match(directive.rest)
+            if directive.word != "include" or match is None:
+                continue
+            folder = header_folder(path.parent, match[1])
+            if folder is not None:
                 pending.append(_normal(folder / match[1]))
 
 
@@ -174,28 +182,33 @@ def includers(source: Path) -> tuple[Path, ...]:
     Args:
         source: the file.
     """
-    found: list[Path] = []
-    for folder in (source.parent, source.parent / ".."):
-        try:
-            beside = sorted(folder.iterdir())
-        except OSError:
-            continue
-        found += [
-            path
-            for path in beside[:_MOST_BESIDE]
-            if path.suffix in _SUFFIXES and path.is_file() and _includes(path, source)
-        ]
-    return tuple(found)
+    sources = [*_sources_in(source.parent), *_sources_in(source.parent / "..")]
+    return tuple(path for path in sources if _includes(path, source))
+
+
+def _sources_in(folder: Path) -> list[Path]:
+    """List the sources in a folder; those of a large folder are not all looked at."""
+    try:
+        beside = sorted(folder.iterdir())
+    except OSError:
+        return []
+    return [path for path in beside[:_MOST_BESIDE] if path.suffix in _SUFFIXES and path.is_file()]
+
+
+def _begin_of(path: Path) -> str:
+    """Read the begin of a file; "" if it cannot be read."""
+    try:
+        with path.open(encoding="utf-8", errors="replace") as file:
+            return file.read(_MOST_CHARACTERS)
+    except OSError:
+        return ""
 
 
 def _includes(path: Path, header: Path) -> bool:
-    try:
-        with path.open(encoding="utf-8", errors="replace") as file:
-            text = file.read(_MOST_CHARACTERS)
-    except OSError:
-        return False
-    matches = re.findall(r'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', text, re.MULTILINE)
-    return any(Path(one).name == header.name and (path.parent / one).resolve() == header.resolve() for one in matches)
+    for name in re.findall(r'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', _begin_of(path), re.MULTILINE):
+        if Path(name).name == header.name and (path.parent / name).resolve() == header.resolve():
+            return True
+    return False
 
 
 def header_folder(start: Path, header: str) -> Path | None:
@@ -217,38 +230,36 @@ def header_folder(start: Path, header: str) -> Path | None:
 
 
 def _normal(path: Path) -> Path:
-    return path.resolve() if ".." in path.parts else path
+    if ".." in path.parts:
+        return path.resolve()
+    return path
 
 
 def _callers(source: Path, launching: set[str], texts: Mapping[Path, str]) -> Iterator[Path]:
     """List the files of the folder that name one of the functions and include the source's own header, if any."""
-    header = next((path.name for path in texts if path != source and path.stem == source.stem), "")
-    try:
-        beside = sorted(source.parent.iterdir())
-    except OSError:
-        return
-    for path in beside[:_MOST_BESIDE]:
-        if path.suffix in _SUFFIXES and path not in texts and path.is_file():
-            try:
-                with path.open(encoding="utf-8", errors="replace") as file:
-                    text = file.read(_MOST_CHARACTERS)
-            except OSError:
-                continue
-            if launching & set(WORD.findall(text)) and (not header or re.search(rf"\b{re.escape(header)}\b", text)):
-                yield path
+    headers = [path.name for path in texts if path != source and path.stem == source.stem]
+    for path in _sources_in(source.parent):
+        if path in texts:
+            continue
+        text = _begin_of(path)
+        is_including = not headers or re.search(rf"\b{re.escape(headers[0])}\b", text) is not None
+        if is_including and launching & set(WORD.findall(text)):
+            yield path
 
 
 def _launching(program: HostFiles) -> set[str]:
-    found = {name for name, functions in program.functions.items() if any(one.has_launch for one in functions)}
+    """Find the host functions that launch a kernel, or call one that does."""
+    launching: set[str] = set()
+    callees: dict[str, set[str]] = {}
+    for name, functions in program.functions.items():
+        callees[name] = set().union(*[function.words for function in functions])
+        if any(function.has_launch for function in functions):
+            launching.add(name)
     while True:
-        more = {
-            name
-            for name, functions in program.functions.items()
-            if name not in found and any(one.words & found for one in functions)
-        }
-        if not more:
-            return found
-        found |= more
+        callers = {name for name, words in callees.items() if name not in launching and words & launching}
+        if not callers:
+            return launching
+        launching |= callers
 
 
 class _Reader:
@@ -270,11 +281,11 @@ class _Reader:
             tree = grammar.root(parsed)
             self._read_tree(tree, code, path, macros, device)
             for name, given in _INSTANTIATION.findall(code):
-                self.program.instances.setdefault(name, tuple(one.strip() for one in given.split(",")))
-            for one in structures.definitions(tree):
-                self.program.structures.setdefault(one.name.rpartition("::")[2], one)
-            for name, found in text.macros.items():
-                self.program.macros[name] = found[-1]
+                self.program.instances.setdefault(name, tuple(argument.strip() for argument in given.split(",")))
+            for structure in structures.definitions(tree):
+                self.program.structures.setdefault(structure.name.rpartition("::")[2], structure)
+            for name, definitions in text.macros.items():
+                self.program.macros[name] = definitions[-1]
         self.program.device_words = frozenset(self._closed(device))
 
     def _read_tree(self, tree: Node, code: str, path: Path, macros: Macros, device: set[str]) -> None:
@@ -301,10 +312,8 @@ class _Reader:
                 self._read_function(node, body, path)
 
     def _read_alias(self, node: Node) -> None:
-        if node.type == "alias_declaration":
-            name, given = node.child_by_field_name("name"), node.child_by_field_name("type")
-        else:
-            name, given = node.child_by_field_name("declarator"), node.child_by_field_name("type")
+        name = node.child_by_field_name("name" if node.type == "alias_declaration" else "declarator")
+        given = node.child_by_field_name("type")
         if name is not None and given is not None and given.child_by_field_name("body") is None:
             self.program.aliases.setdefault(grammar.text(name), " ".join(grammar.text(given).split()))
 
@@ -312,28 +321,37 @@ class _Reader:
         given = node.child_by_field_name("type")
         for declarator in node.children_by_field_name("declarator"):
             sizes: list[Node] = []
-            one: Node | None = declarator
-            while one is not None and one.type in ("array_declarator", "init_declarator"):
-                size = one.child_by_field_name("size")
-                sizes += [size] if size is not None else []
-                one = one.child_by_field_name("declarator")
+            inner: Node | None = declarator
+            while inner is not None and inner.type in ("array_declarator", "init_declarator"):
+                size = inner.child_by_field_name("size")
+                if size is not None:
+                    sizes.insert(0, size)
+                inner = inner.child_by_field_name("declarator")
             name = declarations.declared_name(declarator)
-            is_function = next(grammar.everywhere(declarator, "function_declarator"), None) is not None
+            is_function = grammar.first(declarator, "function_declarator") is not None
             if name and given is not None and not is_function:
                 where = f"{path.name}:{node.start_point[0] + 1}"
-                self.program.symbols[name] = ConstantVariable(name, grammar.text(given), tuple(reversed(sizes)), where)
+                self.program.symbols[name] = ConstantVariable(name, grammar.text(given), tuple(sizes), where)
 
     def _read_function(self, node: Node, body: Node, path: Path) -> None:
         declarator = node.child_by_field_name("declarator")
         if declarator is None:
             return
         name = declarations.declared_name(declarator)
-        listed = next(grammar.everywhere(declarator, "parameter_list"), None)
-        parameters = tuple(map(_parameter, listed.named_children)) if listed is not None else ()
+        parameters: list[ParameterOfHost] = []
+        listed = grammar.first(declarator, "parameter_list")
+        if listed is not None:
+            parameters = [_parameter(child) for child in listed.named_children]
         if len(parameters) == 1 and parameters[0].type == "void" and not parameters[0].name:
-            parameters = ()
-        words = frozenset(WORD.findall(grammar.text(body)))
-        function = HostFunction(name, _template(node), parameters, body, path, words)
+            parameters = []
+        function = HostFunction(
+            name=name,
+            template=_template(node),
+            parameters=tuple(parameters),
+            body=body,
+            path=path,
+            words=frozenset(WORD.findall(grammar.text(body))),
+        )
         self.program.functions.setdefault(name, []).append(function)
 
     def _closed(self, words: set[str]) -> set[str]:
@@ -362,21 +380,29 @@ def _template(node: Node) -> tuple[str, ...]:
     if parent is None or parent.type != "template_declaration":
         return ()
     listed = parent.child_by_field_name("parameters")
+    if listed is None:
+        return ()
     names = []
-    for one in listed.named_children if listed is not None else ():
-        words = WORD.findall(grammar.text(one).partition("=")[0])
+    for child in listed.named_children:
+        words = WORD.findall(grammar.text(child).partition("=")[0])
         names.append(words[-1] if words else "")
     return tuple(names)
 
 
 def _parameter(node: Node) -> ParameterOfHost:
-    declarator, given = node.child_by_field_name("declarator"), node.child_by_field_name("type")
-    name = declarations.declared_name(declarator) if declarator is not None else ""
-    spelled = grammar.text(declarator) if declarator is not None else ""
-    stars = "*" * spelled.count("*") + ("*" if "[" in spelled else "")
+    name = spelled = type_ = ""
+    given = node.child_by_field_name("type")
+    if given is not None:
+        type_ = grammar.text(given)
+    declarator = node.child_by_field_name("declarator")
+    if declarator is not None:
+        name = declarations.declared_name(declarator)
+        spelled = grammar.text(declarator)
+    type_ += "*" * spelled.count("*")
+    if "[" in spelled:
+        type_ += "*"
     is_reference = "&" in spelled and "*" not in spelled
-    plain = grammar.text(given) if given is not None else ""
-    return ParameterOfHost(name, plain + stars, is_reference, node.child_by_field_name("default_value"))
+    return ParameterOfHost(name, type_, is_reference, node.child_by_field_name("default_value"))
 
 
 # --- conditional inclusion (`#if`) of host code, as a compiler on Linux without options does it -----------------------
@@ -404,26 +430,31 @@ def selected(text: CxxText, defined: dict[str, Macro]) -> str:
         text: of a file.
         defined: the macros so far; gets those of the text.
     """
-    pieces, at = [], 0
+    pieces = []
+    start = 0
     stack: list[tuple[bool, bool]] = []  # (whether this branch is compiled, whether one was)
-    for one in text.directives:
+    for directive in text.directives:
         is_live = all(live for live, _ in stack)
-        pieces.append(text.code[at : one.start] if is_live else re.sub(r"[^\n]", " ", text.code[at : one.start]))
-        at = one.start
-        rest = one.rest.strip()
-        if one.word in ("if", "ifdef", "ifndef"):
-            live = is_live and _holds(one.word, rest, defined)
+        piece = text.code[start : directive.start]
+        if not is_live:
+            piece = re.sub(r"[^\n]", " ", piece)
+        pieces.append(piece)
+        start = directive.start
+        condition = directive.rest.strip()
+        if directive.word in ("if", "ifdef", "ifndef"):
+            live = is_live and _holds(directive.word, condition, defined)
             stack.append((live, live))
-        elif one.word in ("elif", "else", "elifdef", "elifndef") and stack:
-            _, taken = stack.pop()
-            is_chosen = not taken and all(live for live, _ in stack)
-            live = is_chosen and (one.word == "else" or _holds(one.word.removeprefix("el"), rest, defined))
-            stack.append((live, taken or live))
-        elif one.word == "endif" and stack:
+        elif directive.word in ("elif", "else", "elifdef", "elifndef") and stack:
+            _, was_taken = stack.pop()
+            live = not was_taken and all(live for live, _ in stack)
+            if live and directive.word != "else":
+                live = _holds(directive.word.removeprefix("el"), condition, defined)
+            stack.append((live, was_taken or live))
+        elif directive.word == "endif" and stack:
             stack.pop()
         elif is_live:
-            _define(text, one, defined)
-    return "".join((*pieces, text.code[at:]))
+            _define(text, directive, defined)
+    return "".join((*pieces, text.code[start:]))
 
 
 def _define(text: CxxText, directive: Directive, defined: dict[str, Macro]) -> None:
@@ -467,13 +498,13 @@ class _Expression:
         root = grammar.root(f"auto condition = ({plain.encode('ascii', 'replace').decode()});")
         if root.has_error:
             return None
-        declared = next(grammar.everywhere(root, "init_declarator"), None)
-        node = declared.child_by_field_name("value") if declared is not None else None
-        return self._of(node) if node is not None else None
+        declarator = grammar.first(root, "init_declarator")
+        node = declarator.child_by_field_name("value") if declarator is not None else None
+        if node is None:
+            return None
+        return self._of(node)
 
     def _of(self, node: Node) -> HostScalar | None:
-        operands = [self._of(one) for one in node.named_children] if node.type.endswith("_expression") else []
-        sign = node.child_by_field_name("operator")
         if node.type == "number_literal":
             return library.number(grammar.text(node))
         if node.type in ("true", "false"):
@@ -481,12 +512,18 @@ class _Expression:
         if node.type in ("identifier", "type_identifier"):
             return self._macro(grammar.text(node), ())
         if node.type == "call_expression":
-            called, arguments = node.child_by_field_name("function"), node.child_by_field_name("arguments")
-            given = arguments.named_children if arguments is not None else []
-            return self._macro(grammar.text(called), tuple(map(grammar.text, given))) if called is not None else None
-        known = [one for one in operands if one is not None]
+            called = node.child_by_field_name("function")
+            arguments = node.child_by_field_name("arguments")
+            if called is None or arguments is None:
+                return None
+            return self._macro(grammar.text(called), tuple(grammar.text(child) for child in arguments.named_children))
+        if not node.type.endswith("_expression"):
+            return None
+        sign = node.child_by_field_name("operator")
+        operands = [self._of(child) for child in node.named_children]
+        known = [operand for operand in operands if operand is not None]
         if node.type == "binary_expression" and sign is not None:
-            return _binary(grammar.text(sign), operands)
+            return _binary(grammar.text(sign), known)
         if len(known) != len(operands) or not known:
             return None
         if node.type == "parenthesized_expression":
@@ -501,28 +538,30 @@ class _Expression:
         """Evaluate a macro, or the call of one."""
         macro = self._defined.get(name)
         if macro is None or name in _NOT_HERE:
-            return constant(_HERE.get(name, 0)) if not arguments else None
+            if arguments:
+                return None
+            return constant(_HERE.get(name, 0))
         if name in self._expanding or len(self._expanding) > _MOST_EXPANSIONS:
             return None
         if macro.is_function != bool(arguments) or len(arguments) != len(macro.parameters):
             return None
-        given = dict(zip(macro.parameters, arguments, strict=True))
-        body = WORD.sub(lambda match: f"({given[match[0]]})" if match[0] in given else match[0], macro.body)
+        if not macro.body:
+            return None
+        given = {name: f"({text})" for name, text in zip(macro.parameters, arguments, strict=True)}
         self._expanding.append(name)
         try:
-            return self.value(body) if body else None
+            return self.value(WORD.sub(lambda match: given.get(match[0], match[0]), macro.body))
         finally:
             self._expanding.pop()
 
 
-def _binary(sign: str, operands: Sequence[HostScalar | None]) -> HostScalar | None:
-    """Apply a binary operator; one side decides `&&` and `||` where the other is not understood."""
-    known = [one for one in operands if one is not None]
-    if sign in ("&&", "||"):
-        decides = next((one for one in known if bool(one.number) == (sign == "||")), None)
-        if decides is not None:
-            return constant(int(sign == "||"))
-    if len(known) != 2:
+def _binary(sign: str, operands: Sequence[HostScalar]) -> HostScalar | None:
+    """Apply a binary operator to the operands that are understood; one decides `&&` and `||` alone."""
+    if sign == "&&" and any(not operand.number for operand in operands):
+        return constant(0)
+    if sign == "||" and any(operand.number for operand in operands):
+        return constant(1)
+    if len(operands) != 2:
         return None
-    value = scalars.binary(sign, *known)
+    value = scalars.binary(sign, *operands)
     return value if value.is_known else None

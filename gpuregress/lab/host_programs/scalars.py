@@ -28,6 +28,16 @@ _COMPARISONS: dict[str, Callable[[Number, Number], bool]] = {
     ">=": operator.ge,
 }
 _BITS: dict[str, Callable[[int, int], int]] = {"&": operator.and_, "|": operator.or_, "^": operator.xor}
+_FUNCTIONS: dict[str, Callable[..., Number]] = {
+    "ceil": math.ceil,
+    "floor": math.floor,
+    "min": min,
+    "max": max,
+    "sqrt": math.sqrt,
+    "pow": math.pow,
+    "abs": abs,
+    "exp2": math.exp2,
+}
 _LARGEST_SHIFT = 63
 _MOST_BITS = 128
 _MOST_TERMS = 200
@@ -64,35 +74,39 @@ class HostScalar(Record):
     @property
     def top(self) -> Number:
         """Its value for the largest random number."""
-        return self.number if self.high is None else self.high
+        if self.high is None:
+            return self.number
+        return self.high
 
 
 def constant(number: Number) -> HostScalar:
     """Make a constant."""
-    return HostScalar("number", int(number) if isinstance(number, bool) else number)
+    if isinstance(number, bool):
+        number = int(number)
+    return HostScalar("number", number)
 
 
 def named(name: str, number: Number, where: str, *, is_known: bool = True) -> HostScalar:
     """Make a named integer of the source, or an unknown value with its guess."""
-    return HostScalar("name", number, (), name, is_known, where)
+    return HostScalar("name", number, name=name, is_known=is_known, where=where)
 
 
 def leaves(value: HostScalar) -> Iterator[HostScalar]:
     """List the names that a value is made of, from left to right."""
     if value.op == "name":
         yield value
-    for one in value.operands:
-        yield from leaves(one)
+    for operand in value.operands:
+        yield from leaves(operand)
 
 
 def depends_on_loop(value: HostScalar) -> bool:
     """Tell whether the variable of a loop is part of a value."""
-    return value.op == "loop" or any(map(depends_on_loop, value.operands))
+    return value.op == "loop" or any(depends_on_loop(operand) for operand in value.operands)
 
 
 def is_told(value: HostScalar) -> bool:
     """Tell whether no guess is part of a value; that the command line has no arguments is none."""
-    return value.is_known or all(one.is_known or one.name == COMMAND_LINE for one in leaves(value))
+    return value.is_known or all(leaf.is_known or leaf.name == COMMAND_LINE for leaf in leaves(value))
 
 
 def text(value: HostScalar, label: Callable[[HostScalar], str], rank: int = 0) -> str:
@@ -110,28 +124,33 @@ def text(value: HostScalar, label: Callable[[HostScalar], str], rank: int = 0) -
     if value.op == "float":
         return text(value.operands[0], label, rank)
     if value.op in _RANK:
-        own = _RANK[value.op]
+        precedence = _RANK[value.op]
+        of_right = precedence if value.op == "+" else precedence + 1  # a - (b - c) needs its brackets
         left, right = value.operands
-        written = f"{text(left, label, own)} {value.op} {text(right, label, own + (value.op != '+'))}"
-        return f"({written})" if own < rank else written
+        written = f"{text(left, label, precedence)} {value.op} {text(right, label, of_right)}"
+        return f"({written})" if precedence < rank else written
     if value.op in ("ceil", "floor", "min", "max", "log2"):
-        return f"{value.op}({', '.join(text(one, label) for one in value.operands)})"
-    return repr(value.number) if value.is_known else label(_guess(value))
+        return f"{value.op}({', '.join(text(operand, label) for operand in value.operands)})"
+    if value.is_known:
+        return repr(value.number)
+    return label(_guess(value))
 
 
 def _guess(value: HostScalar) -> HostScalar:
     """Name a value that has no formula and that depends on a guess."""
-    first = next(one for one in leaves(value) if not one.is_known)
-    return named(f"of_{first.name}" if first.name else "value", value.number, first.where, is_known=False)
+    guesses = [leaf for leaf in leaves(value) if not leaf.is_known]
+    name = f"of_{guesses[0].name}" if guesses[0].name else "value"
+    return named(name, value.number, guesses[0].where, is_known=False)
 
 
 def binary(op: str, left: HostScalar, right: HostScalar) -> HostScalar:
     """Apply a binary operator of C++; what has no value, as a division by zero, is unknown."""
     if op in _COMPARISONS:
         return _operation(op, int(_COMPARISONS[op](left.number, right.number)), left, right)
-    if op in ("&&", "||"):
-        is_true = (left.number and right.number) if op == "&&" else (left.number or right.number)
-        return _operation(op, int(bool(is_true)), left, right)
+    if op == "&&":
+        return _operation(op, int(bool(left.number and right.number)), left, right)
+    if op == "||":
+        return _operation(op, int(bool(left.number or right.number)), left, right)
     try:
         return _arithmetic(op, left, right)
     except (ArithmeticError, ValueError, TypeError):
@@ -153,11 +172,14 @@ def _arithmetic(op: str, left: HostScalar, right: HostScalar) -> HostScalar:
     if left.op == right.op == "number":
         return constant(number)
     if (op in "*/" and right.number == 1 and right.op == "number") or (op in "+-" and _is_zero(right)):
-        return left if are_integers else to_float(left)
+        if are_integers:
+            return left
+        return to_float(left)
     if (op == "*" and left.op == "number" and left.number == 1) or (op == "+" and _is_zero(left)):
         return right
-    made = _operation(op, number, left, right)
-    return made if high is None else HostScalar("random", number, high=high)
+    if high is not None:
+        return HostScalar("random", number, high=high)
+    return _operation(op, number, left, right)
 
 
 def _ends(op: str, left: HostScalar, right: HostScalar) -> tuple[Number, Number | None]:
@@ -190,8 +212,9 @@ def _divided(left: HostScalar, right: HostScalar) -> HostScalar:
     """Divide integers: `(a + b - 1) / b` rounds up."""
     if right.number == 0:
         raise ZeroDivisionError
-    quotient = abs(int(left.number)) // abs(int(right.number))
-    number = quotient if (left.number < 0) == (right.number < 0) else -quotient
+    number = abs(int(left.number)) // abs(int(right.number))  # C++ divides towards zero
+    if (left.number < 0) != (right.number < 0):
+        number = -number
     if left.high is not None:
         return HostScalar("random", number, (left, right), high=int(left.high) // int(right.number))
     if left.op == right.op == "number":
@@ -202,7 +225,9 @@ def _divided(left: HostScalar, right: HostScalar) -> HostScalar:
     if rounded is not None:
         return ceil_of(rounded, right)
     factor = _without_factor(left, right)
-    return factor if factor is not None else _operation("//", number, left, right)
+    if factor is not None:
+        return factor
+    return _operation("//", number, left, right)
 
 
 def _without_factor(left: HostScalar, right: HostScalar) -> HostScalar | None:
@@ -224,17 +249,17 @@ def _rounded_up(left: HostScalar, right: HostScalar) -> HostScalar | None:
     """`a` of `a + b - 1`, in any order, for the divisor `b`."""
     terms: list[tuple[int, HostScalar]] = []
     _add_terms(left, 1, terms)
-    rest = sum(sign * int(one.number) for sign, one in terms if one.op == "number")
-    others = [(sign, one) for sign, one in terms if one.op != "number"]
-    if right.op != "number" and (1, right) in others and rest == -1:
+    number = sum(sign * int(term.number) for sign, term in terms if term.op == "number")
+    others = [(sign, term) for sign, term in terms if term.op != "number"]
+    if right.op != "number" and (1, right) in others and number == -1:
         others.remove((1, right))
-    elif not (right.op == "number" and rest == right.number - 1 and rest > 0):
+    elif right.op != "number" or number != right.number - 1 or number <= 0:
         return None
     if not others or any(sign < 0 for sign, _ in others):
         return None
     total = others[0][1]
-    for _, one in others[1:]:
-        total = binary("+", total, one)
+    for _, term in others[1:]:
+        total = binary("+", total, term)
     return total
 
 
@@ -249,7 +274,9 @@ def _add_terms(value: HostScalar, sign: int, terms: list[tuple[int, HostScalar]]
 def unary(op: str, value: HostScalar) -> HostScalar:
     """Apply `-`, `+`, `!` or `~`."""
     if op == "-":
-        return constant(-value.number) if value.op == "number" else binary("-", constant(0), value)
+        if value.op == "number":
+            return constant(-value.number)
+        return binary("-", constant(0), value)
     if op == "!":
         return _operation("!", int(not value.number), value)
     if op == "~":
@@ -259,18 +286,17 @@ def unary(op: str, value: HostScalar) -> HostScalar:
 
 def called(function: str, arguments: tuple[HostScalar, ...]) -> HostScalar:
     """Apply `ceil`, `floor`, `min`, `max`, `log2`, `sqrt`, `pow`, `abs` or `exp2`."""
-    numbers = [one.number for one in arguments]
+    numbers = [argument.number for argument in arguments]
     try:
         if function in ("ceil", "floor"):
             (value,) = arguments
-            number = math.ceil(value.number) if function == "ceil" else math.floor(value.number)
-            return value if value.is_integer else _folded(function, number, value)
+            if value.is_integer:
+                return value
         if function in ("min", "max"):
-            return _folded(function, min(numbers) if function == "min" else max(numbers), *arguments)
+            return _folded(function, _FUNCTIONS[function](numbers), *arguments)
         if function == "log2":
             return _folded(function, math.log2(numbers[0]), *arguments)
-        simple: dict[str, Callable[..., Number]] = {"sqrt": math.sqrt, "pow": math.pow, "abs": abs, "exp2": math.exp2}
-        return _folded(function, simple[function](*numbers), *arguments)
+        return _folded(function, _FUNCTIONS[function](*numbers), *arguments)
     except (ArithmeticError, ValueError, TypeError, KeyError):
         return named("unknown", 1, "", is_known=False)
 
@@ -283,7 +309,9 @@ def to_integer(value: HostScalar) -> HostScalar:
         return value.operands[0]
     if value.high is not None:
         return HostScalar("random", int(value.number), value.operands, high=int(value.high))
-    return value if math.isinf(value.number) or math.isnan(value.number) else _folded("floor", int(value.number), value)
+    if math.isinf(value.number) or math.isnan(value.number):
+        return value
+    return _folded("floor", int(value.number), value)
 
 
 def to_float(value: HostScalar) -> HostScalar:
@@ -292,7 +320,9 @@ def to_float(value: HostScalar) -> HostScalar:
         return value
     if value.high is not None:
         return HostScalar("random", float(value.number), value.operands, high=float(value.high))
-    return constant(float(value.number)) if value.op == "number" else _operation("float", float(value.number), value)
+    if value.op == "number":
+        return constant(float(value.number))
+    return _operation("float", float(value.number), value)
 
 
 def quotient(value: HostScalar, divisor: int) -> HostScalar:
@@ -301,23 +331,23 @@ def quotient(value: HostScalar, divisor: int) -> HostScalar:
         return value
     factors: list[HostScalar] = []
     _add_factors(value, factors)
-    known = math.prod(int(one.number) for one in factors if one.op == "number")
+    known = math.prod(int(factor.number) for factor in factors if factor.op == "number")
     shared = math.gcd(known, divisor)
-    made = constant(known // shared)
-    for one in factors:
-        if one.op != "number":
-            made = binary("*", made, one)
+    product = constant(known // shared)
+    for factor in factors:
+        if factor.op != "number":
+            product = binary("*", product, factor)
     if value.op == "+" and shared != divisor:
-        first, second = (quotient(one, divisor) for one in value.operands)
-        if not any(one.op == "//" for one in (first, second)):
+        first, second = (quotient(operand, divisor) for operand in value.operands)
+        if "//" not in (first.op, second.op):
             return binary("+", first, second)
-    return binary("/", made, constant(divisor // shared))
+    return binary("/", product, constant(divisor // shared))
 
 
 def _add_factors(value: HostScalar, factors: list[HostScalar]) -> None:
     if value.op == "*" and value.is_integer:
-        for one in value.operands:
-            _add_factors(one, factors)
+        for operand in value.operands:
+            _add_factors(operand, factors)
     else:
         factors.append(value)
 
@@ -327,14 +357,17 @@ def _is_zero(value: HostScalar) -> bool:
 
 
 def _folded(op: str, number: Number, *operands: HostScalar) -> HostScalar:
-    if all(one.op == "number" for one in operands):
+    if all(operand.op == "number" for operand in operands):
         return constant(number)
     return _operation(op, number, *operands)
 
 
 def _operation(op: str, number: Number, *operands: HostScalar) -> HostScalar:
     """Make an operation; a formula that is too long to write is its number, or an unknown value."""
-    is_known, terms = all(one.is_known for one in operands), sum(one.terms for one in operands)
+    is_known = all(operand.is_known for operand in operands)
+    terms = sum(operand.terms for operand in operands)
+    if terms > _MOST_TERMS and is_known:
+        return constant(number)
     if terms > _MOST_TERMS:
-        return constant(number) if is_known else named("unknown", number, "", is_known=False)
+        return named("unknown", number, "", is_known=False)
     return HostScalar(op, number, operands, is_known=is_known, terms=terms)

@@ -63,7 +63,8 @@ class HostScope:
     def __init__(self, program: HostFiles, sizes: Mapping[str, int] | None = None, guess: int = GUESS) -> None:
         self.program = program
         self.unsized: set[str] = set()  # types whose size was asked for and is not known
-        self._sizes, self._guess = sizes or {}, guess
+        self._sizes = sizes or {}
+        self._guess = guess
         self.launches: list[SeenLaunch] = []
         self.symbols: dict[str, HostArray] = {}
         self.fixed: set[str] = set()  # names that decide which launch is made, or fix a template argument
@@ -109,10 +110,13 @@ class HostScope:
 
     def place(self, node: Node | None) -> str:
         """Return a node's place in the source, as `app.cu:12`."""
-        line = self._line or (node.start_point[0] + 1 if node is not None else 0)
-        if not line and self._function is not None:
-            line = self._function.body.start_point[0] + 1
-        return f"{self._file}:{line}" if line else self._file
+        if self._line:
+            return f"{self._file}:{self._line}"
+        if node is None and self._function is not None:
+            node = self._function.body
+        if node is None:
+            return self._file
+        return f"{self._file}:{node.start_point[0] + 1}"
 
     def resolved(self, text: str) -> str:
         """Replace the names of template parameters, aliases and macros in a type's text."""
@@ -134,18 +138,21 @@ class HostScope:
         if alias is not None:
             return alias
         macro = self.program.macros.get(word)
-        return macro.body if macro is not None and not macro.is_function and macro.body else word
+        if macro is None or macro.is_function or not macro.body:
+            return word
+        return macro.body
 
     def _member_types(self, type_: str) -> dict[str, str]:
         """Return the data members of a structure that are no arrays, with their types."""
-        known = self.program.structures.get(type_.rpartition("::")[2])
-        members = known.members if known is not None and known.members is not None else ()
-        return {one.path: one.type for one in members if not one.path.endswith("[]")}
+        structure = self.program.structures.get(type_.rpartition("::")[2])
+        if structure is None or structure.members is None:
+            return {}
+        return {member.path: member.type for member in structure.members if not member.path.endswith("[]")}
 
     def _is_launching(self) -> bool:
-        return self._function is not None and (
-            self._function.name == "main" or self._function.name in self.program.launching
-        )
+        if self._function is None:
+            return False
+        return self._function.name == "main" or self._function.name in self.program.launching
 
     def _step(self) -> None:
         self._steps += 1
@@ -185,7 +192,9 @@ class HostScope:
         elif isinstance(old, HostScalar) and old.op == "loop":
             cell.value = value
             return
-        cell.value = self._named(cell.name, cell.type, value, node) if cell.type else value
+        if cell.type:
+            value = self._named(cell.name, cell.type, value, node)
+        cell.value = value
 
     def _named(self, name: str, type_: str, value: Object | None, node: Node | None) -> Object | None:
         """Name an integer after its variable, so that it becomes a parameter of the job."""
@@ -206,11 +215,12 @@ class HostScope:
 
     def _fix(self, value: HostScalar) -> None:
         """Note the names that a value depends on: the job must not vary them."""
-        self.fixed |= {one.name for one in scalars.leaves(value)}
+        self.fixed |= {leaf.name for leaf in scalars.leaves(value)}
 
     def _choose(self, value: Object | None) -> None:
         """Note a condition that may hold in some turns of a loop only."""
-        self._choices += isinstance(value, HostScalar) and scalars.depends_on_loop(value)
+        if isinstance(value, HostScalar) and scalars.depends_on_loop(value):
+            self._choices += 1
 
     @contextmanager
     def _either(self, node: Node, *, is_told: bool) -> Iterator[None]:
@@ -222,7 +232,8 @@ class HostScope:
         """
         where = self.place(node)
         self._doubts += 1
-        self._asked += [] if is_told else [where]
+        if not is_told:
+            self._asked.append(where)
         with self._journal() as changes:
             try:
                 yield
@@ -263,7 +274,8 @@ class HostScope:
         finally:
             self._journals.pop()
             if self._journals:
-                self._journals[-1].update({key: one for key, one in changes.items() if key not in self._journals[-1]})
+                for key, change in changes.items():
+                    self._journals[-1].setdefault(key, change)
 
     def _note(self, cell: HostCell) -> None:
         if self._journals:
@@ -288,4 +300,6 @@ def is_told(value: Object | None) -> bool:
     Args:
         value: of the condition.
     """
-    return scalars.is_told(value) if isinstance(value, HostScalar) else value is not None
+    if isinstance(value, HostScalar):
+        return scalars.is_told(value)
+    return value is not None

@@ -56,20 +56,22 @@ def flattened(name: str, known: Mapping[str, StructureDefinition]) -> tuple[Data
 def _flattened(
     name: str, known: Mapping[str, StructureDefinition], prefix: str, around: tuple[str, ...]
 ) -> list[DataMember] | None:
-    own = known[name].members if name in known else None
+    if name not in known:
+        return None
+    own = known[name].members
     if own is None:
         return None
-    found: list[DataMember] = []
-    for one in own:
-        inner = one.type.rpartition("::")[2].removeprefix("struct ").strip()
-        if inner in known and inner not in around and "[" not in one.path:
-            within = _flattened(inner, known, f"{prefix}{one.path}.", (*around, inner))
+    members: list[DataMember] = []
+    for member in own:
+        inner = member.type.rpartition("::")[2].removeprefix("struct ").strip()
+        if inner in known and inner not in around and "[" not in member.path:
+            within = _flattened(inner, known, f"{prefix}{member.path}.", (*around, inner))
             if within is None:
                 return None
-            found += within
+            members += within
         else:
-            found.append(DataMember(f"{prefix}{one.path.partition('[')[0]}", one.type))
-    return found
+            members.append(DataMember(f"{prefix}{member.path.partition('[')[0]}", member.type))
+    return members
 
 
 def _name(node: Node) -> str:
@@ -77,10 +79,12 @@ def _name(node: Node) -> str:
     if name is not None:
         return grammar.text(name)
     parent = node.parent
-    alias = (
-        parent.child_by_field_name("declarator") if parent is not None and parent.type == "type_definition" else None
-    )
-    return grammar.text(alias) if alias is not None and alias.type == "type_identifier" else ""
+    if parent is None or parent.type != "type_definition":
+        return ""
+    alias = parent.child_by_field_name("declarator")
+    if alias is None or alias.type != "type_identifier":
+        return ""
+    return grammar.text(alias)
 
 
 def _scope(node: Node) -> list[str] | None:
@@ -101,19 +105,23 @@ def _scope(node: Node) -> list[str] | None:
 
 
 def _members(node: Node, body: Node) -> tuple[DataMember, ...] | None:
-    if any(one.type == "base_class_clause" for one in node.named_children):
+    if any(child.type == "base_class_clause" for child in node.named_children):
         return None
-    found: list[DataMember] = []
-    for one in body.named_children:
-        if one.type != "field_declaration":
-            if one.type in ("function_definition", "access_specifier", "comment", "declaration", "alias_declaration"):
+    members: list[DataMember] = []
+    for child in body.named_children:
+        if child.type != "field_declaration":
+            if child.type in ("function_definition", "access_specifier", "comment", "declaration", "alias_declaration"):
                 continue
             return None
-        if any(child.type == "storage_class_specifier" for child in one.named_children):
+        kinds = [part.type for part in child.named_children]
+        if "storage_class_specifier" in kinds:
             continue  # static
-        given, declarators = one.child_by_field_name("type"), one.children_by_field_name("declarator")
-        if given is None or not declarators or any(child.type == "bitfield_clause" for child in one.named_children):
+        given = child.child_by_field_name("type")
+        declarators = child.children_by_field_name("declarator")
+        if given is None or not declarators or "bitfield_clause" in kinds:
             return None
+        is_const = any(grammar.text(part) == "const" for part in child.named_children)
+        type_ = f"const {grammar.text(given)}" if is_const else grammar.text(given)
         for declarator in declarators:
             spelled = grammar.text(declarator)
             name = declarations.declared_name(declarator)
@@ -121,8 +129,7 @@ def _members(node: Node, body: Node) -> tuple[DataMember, ...] | None:
                 continue  # a member function
             if not name or declarator.type == "function_declarator" or "&" in spelled:
                 return None
-            stars = "*" * spelled.count("*")
-            extent = "[]" if declarator.type == "array_declarator" or "[" in spelled else ""
-            const = "const " if any(grammar.text(child) == "const" for child in one.named_children) else ""
-            found.append(DataMember(f"{name}{extent}", f"{const}{grammar.text(given)}{stars}"))
-    return tuple(found)
+            if declarator.type == "array_declarator" or "[" in spelled:
+                name += "[]"
+            members.append(DataMember(name, type_ + "*" * spelled.count("*")))
+    return tuple(members)

@@ -17,6 +17,10 @@ from gpuregress.lab.host_programs.objects import (
     Reference,
     Run,
     Structure,
+    cell_at,
+    member_of,
+    number_at,
+    value_at,
 )
 from gpuregress.lab.host_programs.scalars import HostScalar, constant
 from gpuregress.toolchain.host_code import grammar
@@ -61,15 +65,21 @@ _FLAGS = {1: "layered", 4: "cube", 5: "cube-layered"}
 def _channel(run: Run, values: Sequence[Object | None], node: Node) -> Object:
     """`cudaCreateChannelDesc<T>()`, or with the bits of each component and their kind."""
     function = node.child_by_field_name("function")
-    spelled = re.search(r"<\s*([\w: ]+?)\s*>$", grammar.text(function)) if function is not None else None
-    if spelled is not None:
-        return _described(run.resolved(spelled[1]))
-    numbers = [int(one.number) if isinstance(one, HostScalar) else 0 for one in values]
-    lanes = sum(bits > 0 for bits in numbers[:4])
-    base = _BASES.get((numbers[4], numbers[0]), "") if len(numbers) == 5 else ""
-    if len(numbers) == 5 and (numbers[4], numbers[0]) == (2, 16):
-        base = "half"
-    return _described("" if not base else _SCALARS.get(base, base) if lanes == 1 else f"{base}{lanes}")
+    if function is not None:
+        spelled = re.search(r"<\s*([\w: ]+?)\s*>$", grammar.text(function))
+        if spelled is not None:
+            return _described(run.resolved(spelled[1]))
+    numbers = [int(value.number) if isinstance(value, HostScalar) else 0 for value in values]
+    if len(numbers) != 5:
+        return _described("")
+    kind_and_bits = (numbers[4], numbers[0])
+    base = "half" if kind_and_bits == (2, 16) else _BASES.get(kind_and_bits, "")
+    lanes = len([bits for bits in numbers[:4] if bits > 0])
+    if not base:
+        return _described("")
+    if lanes == 1:
+        return _described(_SCALARS.get(base, base))
+    return _described(f"{base}{lanes}")
 
 
 def _described(element: str) -> Structure:
@@ -77,46 +87,52 @@ def _described(element: str) -> Structure:
 
 
 def _element(value: Object | None) -> str:
-    described = value.cell.value if isinstance(value, Reference) else value
-    cell = described.members.get("element") if isinstance(described, Structure) else None
-    return cell.type if cell is not None else ""
+    """Return the type of an element that a `cudaChannelFormatDesc` describes; "" where it is not known."""
+    if isinstance(value, Reference):
+        value = value.cell.value
+    if not isinstance(value, Structure) or "element" not in value.members:
+        return ""
+    return value.members["element"].type
 
 
 def _allocate_array(run: Run, values: Sequence[Object | None], node: Node) -> Object:
-    sizes = [one for one in values[2:4] if isinstance(one, HostScalar)]
-    _make_array(run, values, [one for one in reversed(sizes) if one.number > 0], "", node)
+    sizes = [value for value in values[2:4] if isinstance(value, HostScalar)]
+    _make_array(run, values, [size for size in reversed(sizes) if size.number > 0], "", node)
     return constant(0)
 
 
 def _allocate_volume(run: Run, values: Sequence[Object | None], node: Node) -> Object:
-    extent = values[2] if len(values) > 2 else None
-    flags = values[3] if len(values) > 3 else None
-    members = extent.members if isinstance(extent, Structure) else {}
-    sizes = [cell.value for one in ("depth", "height", "width") if (cell := members.get(one)) is not None]
-    known = [one for one in sizes if isinstance(one, HostScalar) and one.number > 0]
-    kind = _FLAGS.get(int(flags.number) & _LAYERED_OR_CUBE, "") if isinstance(flags, HostScalar) else ""
-    _make_array(run, values, known if len(sizes) == 3 else [], kind, node)
+    extent = value_at(values, 2)
+    extents: list[HostScalar] = []
+    if isinstance(extent, Structure) and {"depth", "height", "width"} <= extent.members.keys():
+        sizes = [extent.members[name].value for name in ("depth", "height", "width")]
+        extents = [size for size in sizes if isinstance(size, HostScalar) and size.number > 0]
+    flags = number_at(values, 3)
+    kind = ""
+    if flags is not None:
+        kind = _FLAGS.get(int(flags.number) & _LAYERED_OR_CUBE, "")
+    _make_array(run, values, extents, kind, node)
     return constant(0)
 
 
 def _make_array(
     run: Run, values: Sequence[Object | None], extents: Sequence[HostScalar], kind: str, node: Node
 ) -> None:
-    cell = values[0].cell if values and isinstance(values[0], Reference) else None
+    cell = cell_at(values, 0)
     if cell is None:
         return
-    element = _element(values[1]) if len(values) > 1 else ""
+    element = _element(value_at(values, 1))
     total = run.size(element, node) if element else constant(4)
-    for one in extents:
-        total = scalars.binary("*", total, one)
-    memory = HostArray(cell.name, total if extents else None, run.place(node), element)
-    memory.extents, memory.kind = tuple(extents), kind
+    for size in extents:
+        total = scalars.binary("*", total, size)
+    known_total = total if extents else None
+    memory = HostArray(cell.name, known_total, run.place(node), element, extents=tuple(extents), kind=kind)
     cell.value = ArrayPointer(memory, element)
 
 
 def _extent(_: Run, values: Sequence[Object | None], __: Node) -> Object:
-    names = ("width", "height", "depth")
-    return Structure({name: HostCell(name, "", one) for name, one in zip(names, values, strict=False)}, "cudaExtent")
+    sizes = zip(("width", "height", "depth"), values, strict=False)
+    return Structure({name: HostCell(name, "", size) for name, size in sizes}, "cudaExtent")
 
 
 def _copy_to_array(_: Run, values: Sequence[Object | None], __: Node) -> Object:
@@ -127,19 +143,19 @@ def _copy_to_array(_: Run, values: Sequence[Object | None], __: Node) -> Object:
 
 
 def _copy_volume(_: Run, values: Sequence[Object | None], __: Node) -> Object:
-    given = values[0].cell.value if values and isinstance(values[0], Reference) else None
-    members = given.members if isinstance(given, Structure) else {}
-    target, source = (cell.value if (cell := members.get(name)) else None for name in ("dstArray", "srcPtr"))
+    """`cudaMemcpy3D`: its parameters are a structure."""
+    parameters = _structure(values, 0)
+    target = member_of(parameters, "dstArray")
     if isinstance(target, ArrayPointer):
-        _fill(target.memory, source)
-    plain = members.get("dstPtr")
-    if plain is not None and isinstance(plain.value, ArrayPointer):
-        plain.value.memory.contents = plain.value.memory.contents.changed()
+        _fill(target.memory, member_of(parameters, "srcPtr"))
+    linear = member_of(parameters, "dstPtr")
+    if isinstance(linear, ArrayPointer):
+        linear.memory.contents = linear.memory.contents.changed()
     return constant(0)
 
 
 def _pitched_pointer(_: Run, values: Sequence[Object | None], __: Node) -> Object | None:
-    return values[0] if values else None
+    return value_at(values, 0)
 
 
 def _fill(memory: HostArray, source: Object | None) -> None:
@@ -151,71 +167,79 @@ def _fill(memory: HostArray, source: Object | None) -> None:
 
 
 def _create_texture(_: Run, values: Sequence[Object | None], __: Node) -> Object:
-    cell = values[0].cell if values and isinstance(values[0], Reference) else None
+    cell = cell_at(values, 0)
     if cell is not None:
-        resource, description = (_structure(values, at) for at in (1, 2))
-        cell.value = HostTexture(*_resource(resource), _settings(description))
+        memory, layout = _resource(_structure(values, 1))
+        cell.value = HostTexture(memory, layout, _settings(_structure(values, 2)))
     return constant(0)
 
 
 def _create_surface(_: Run, values: Sequence[Object | None], __: Node) -> Object:
-    cell = values[0].cell if values and isinstance(values[0], Reference) else None
+    cell = cell_at(values, 0)
     if cell is not None:
-        cell.value = HostTexture(*_resource(_structure(values, 1)), {})
+        memory, layout = _resource(_structure(values, 1))
+        cell.value = HostTexture(memory, layout, {})
     return constant(0)
 
 
-def _structure(values: Sequence[Object | None], at: int) -> Structure | None:
-    value = values[at] if at < len(values) else None
-    value = value.cell.value if isinstance(value, Reference) else value
+def _structure(values: Sequence[Object | None], position: int) -> Structure | None:
+    """Return the structure that an argument points to."""
+    value = value_at(values, position)
+    if isinstance(value, Reference):
+        value = value.cell.value
     return value if isinstance(value, Structure) else None
-
-
-def _at(value: Object | None, *names: str) -> Object | None:
-    for name in names:
-        cell = value.members.get(name) if isinstance(value, Structure) else None
-        value = cell.value if cell is not None else None
-    return value
 
 
 def _resource(resource: Structure | None) -> tuple[HostArray | None, str]:
     """Return the memory of a resource, with its extents and elements, and `linear` or `array`."""
-    kind = _at(resource, "resType")
-    name = {_LINEAR: "linear", _PITCHED: "pitch2D"}.get(int(kind.number) if isinstance(kind, HostScalar) else 0, "")
-    if not name:
-        array = _at(resource, "res", "array", "array")
+    kind = _number(member_of(resource, "resType"))
+    if kind not in (_LINEAR, _PITCHED):
+        array = member_of(resource, "res.array.array")
         return (array.memory if isinstance(array, ArrayPointer) else None), "array"
-    pointer = _at(resource, "res", name, "devPtr")
-    memory = pointer.memory if isinstance(pointer, ArrayPointer) else None
-    if memory is not None:
-        memory.element = _element(_at(resource, "res", name, "desc")) or memory.element
-        sizes = [_at(resource, "res", name, one) for one in ("height", "width")]
-        known = tuple(one for one in sizes if isinstance(one, HostScalar))
-        memory.extents = known if len(known) == len(sizes) and name == "pitch2D" else ()
-    return memory, "linear" if name == "linear" else "array"
+    part = "res.linear" if kind == _LINEAR else "res.pitch2D"
+    layout = "linear" if kind == _LINEAR else "array"
+    pointer = member_of(resource, f"{part}.devPtr")
+    if not isinstance(pointer, ArrayPointer):
+        return None, layout
+    memory = pointer.memory
+    memory.element = _element(member_of(resource, f"{part}.desc")) or memory.element
+    height = member_of(resource, f"{part}.height")
+    width = member_of(resource, f"{part}.width")
+    memory.extents = ()
+    if kind == _PITCHED and isinstance(height, HostScalar) and isinstance(width, HostScalar):
+        memory.extents = (height, width)
+    return memory, layout
+
+
+def _number(value: Object | None) -> int:
+    """Return an enumerator or a flag; 0 where it is not known."""
+    if isinstance(value, HostScalar):
+        return int(value.number)
+    return 0
 
 
 def _settings(description: Structure | None) -> dict[str, str]:
     """Write a texture's settings as a job does; defaults are left out."""
-    modes = _at(description, "addressMode")
-    cells = modes.members.values() if isinstance(modes, Structure) else ()
-    numbers = [int(one.value.number) if isinstance(one.value, HostScalar) else 0 for one in cells] or [0]
-    names = [_ADDRESSES[one] if one < len(_ADDRESSES) else "clamp" for one in numbers]
-    made = {"address": names[0] if len(set(names)) == 1 else f"[{', '.join(names)}]"}
-    normalized = _flag(description, "normalizedCoords")
-    if not normalized and "border" not in names:
-        made = {}  # without normalized coordinates, wrap and mirror are clamp
-    if _flag(description, "filterMode"):
-        made["filter"] = "linear"
-    if normalized:
-        made["normalized"] = "true"
-    if _flag(description, "readMode"):
-        made["read"] = "normalized_float"
-    return made
+    modes = member_of(description, "addressMode")
+    numbers = [0]
+    if isinstance(modes, Structure) and modes.members:
+        numbers = [_number(cell.value) for cell in modes.members.values()]
+    names = [_ADDRESSES[number] if number < len(_ADDRESSES) else "clamp" for number in numbers]
+    is_normalized = _is_set(description, "normalizedCoords")
+    settings: dict[str, str] = {}
+    if is_normalized or "border" in names:  # without normalized coordinates, wrap and mirror are clamp
+        settings["address"] = names[0] if len(set(names)) == 1 else f"[{', '.join(names)}]"
+    if _is_set(description, "filterMode"):
+        settings["filter"] = "linear"
+    if is_normalized:
+        settings["normalized"] = "true"
+    if _is_set(description, "readMode"):
+        settings["read"] = "normalized_float"
+    return settings
 
 
-def _flag(description: Structure | None, name: str) -> bool:
-    value = _at(description, name)
+def _is_set(description: Structure | None, name: str) -> bool:
+    value = member_of(description, name)
     return isinstance(value, HostScalar) and bool(value.number)
 
 

@@ -114,15 +114,20 @@ def from_kernel_tuner(
     job: dict[str, Any] = {
         "source": source,
         "parameters": {name: [_parameter(value) for value in values] for name, values in space.parameters.items()},
-        **({"where": space.where} if space.where else {}),
+        "where": space.where,
         "compile": {"defines": macros, **_options(compiler_options)},
         "infeasible": "skip",
         "buffers": {**given.buffers, **_constants(cmem_args or {}, given.buffers, files)},
         "launches": [launch],
         **parts,
     }
-    several = [name for name in space.parameters if len({one[name] for one in space.valid}) > 1]
-    dependent = list(agree) if agree is not None else [] if "reference" in job else several
+    if not space.where:
+        del job["where"]
+    dependent: list[str] = []
+    if agree is not None:
+        dependent = list(agree)
+    elif "reference" not in job:
+        dependent = [name for name in space.parameters if len({valid[name] for valid in space.valid}) > 1]
     if dependent:
         job["agree"] = dependent
     with files.written(job):
@@ -167,12 +172,12 @@ def _target(kernel_name: str, path: str | os.PathLike[str] | None) -> Path:
 
 
 def _plain(kernel_name: str) -> str:
-    """A kernel's name as that of a file."""
+    """Return a kernel's name as that of a file."""
     return re.sub(r"\W+", "_", cxx_declarations.strip_template_arguments(kernel_name))
 
 
 def _source(given: Any, files: JobFiles) -> tuple[str, str]:
-    """The path of the source from the job on, and its text."""
+    """Return the path of the source from the job on, and its text."""
     if callable(given):
         raise UsageError("kernel_source is a function: write what it returns for one configuration, with macros")
     listed = list(given) if isinstance(given, Sequence) and not isinstance(given, str) else [given]
@@ -189,20 +194,23 @@ def _source(given: Any, files: JobFiles) -> tuple[str, str]:
 
 def _arguments(kernel_name: str, arguments: Sequence[Any], text: str, files: JobFiles) -> _Arguments:
     declared = cxx_declarations.find(cxx_declarations.declarations(text), kernel_name, len(arguments))
-    found = _Arguments()
+    converted = _Arguments()
     for position, value in enumerate(arguments):
-        written = declared.parameters[position] if declared else None
-        name = (written.name if written else "") or f"arg{position}"
+        name = f"arg{position}"
+        is_const = False
+        if declared is not None:
+            name = declared.parameters[position].name or name
+            is_const = declared.parameters[position].const
         if arrays.is_array(value) and np.ndim(value) > 0:
-            found.buffers[name] = _buffer(name, value, files)
-            found.launched.append(name)
-            found.names.append(name)
-            if written is None or not written.const:
-                found.outputs.append(name)
+            converted.buffers[name] = _buffer(name, value, files)
+            converted.launched.append(name)
+            converted.names.append(name)
+            if not is_const:
+                converted.outputs.append(name)
         else:
-            found.launched.append(_scalar(name, value))
-            found.names.append("")
-    return found
+            converted.launched.append(_scalar(name, value))
+            converted.names.append("")
+    return converted
 
 
 def _buffer(name: str, value: Any, files: JobFiles) -> dict[str, Any]:
@@ -215,11 +223,12 @@ def _buffer(name: str, value: Any, files: JobFiles) -> dict[str, Any]:
 
 
 def _constants(given: Mapping[str, Any], buffers: Mapping[str, Any], files: JobFiles) -> dict[str, dict[str, Any]]:
-    """Buffers of `__constant__` variables; one that is called as a parameter of the kernel gets another name."""
-    names = {symbol: f"{symbol}_constant" if symbol in buffers else symbol for symbol in given}
-    return {
-        names[symbol]: {**_buffer(names[symbol], value, files), "symbol": symbol} for symbol, value in given.items()
-    }
+    """Make buffers of `__constant__` variables; one that is called as a parameter gets another name."""
+    constants = {}
+    for symbol, value in given.items():
+        name = f"{symbol}_constant" if symbol in buffers else symbol
+        constants[name] = {**_buffer(name, value, files), "symbol": symbol}
+    return constants
 
 
 def _scalar(name: str, value: Any) -> dict[str, Any]:
@@ -229,9 +238,10 @@ def _scalar(name: str, value: Any) -> dict[str, Any]:
 
 
 def _parameter(value: Any) -> Any:
-    """A value of a parameter; text that looks like a number stays text."""
-    is_text = isinstance(value, str) and not re.fullmatch(r"[A-Za-z_]\w*", value)
-    return {"text": value} if is_text else value
+    """Write a value of a parameter; text that looks like a number stays text."""
+    if isinstance(value, str) and not re.fullmatch(r"[A-Za-z_]\w*", value):
+        return {"text": value}
+    return value
 
 
 def _shared_memory(given: Mapping[str, Any], space: SearchSpace) -> int | str:
@@ -251,7 +261,9 @@ def _macros(defines: Mapping[str, Any] | None, usual: list[Any]) -> Any:
 def _options(given: Sequence[str] | None) -> dict[str, list[str]]:
     if isinstance(given, str):
         raise UsageError(f"compiler_options is {given!r}: pass a list of options")
-    return {"options": list(given)} if given else {}
+    if not given:
+        return {}
+    return {"options": list(given)}
 
 
 def _verify(given: str | Callable[..., Any] | None, answer: Sequence[Any] | None) -> str:
@@ -269,7 +281,7 @@ def _verify(given: str | Callable[..., Any] | None, answer: Sequence[Any] | None
 def _expected(
     given: _Arguments, answer: Sequence[Any] | None, atol: float, verify: str, files: JobFiles
 ) -> dict[str, Any]:
-    """The reference, the rules and the dumped buffers."""
+    """Make the reference, the rules and the dumped buffers."""
     wanted = answer if answer is not None else [None] * len(given.names)
     if len(wanted) != len(given.names):
         raise UsageError(f"answer has {len(wanted)} entries; the kernel takes {len(given.names)} arguments")
@@ -277,9 +289,12 @@ def _expected(
     for position, (name, value) in enumerate(zip(given.names, wanted, strict=True)):
         if value is not None:
             reference[name] = _answer(name, position, value, given, files, is_verified=bool(verify))
-    compared = [*reference] or given.outputs
-    kinds = {name: given.buffers[name]["dtype"] for name in compared}
-    rules = {name: _rule(atol) for name, dtype in kinds.items() if "float" in dtype or "complex" in dtype}
+    compared = list(reference) or given.outputs
+    rules = {}
+    for name in compared:
+        dtype = given.buffers[name]["dtype"]
+        if "float" in dtype or "complex" in dtype:
+            rules[name] = _rule(atol)
     parts: dict[str, Any] = {"dump": compared}
     if reference:
         parts["reference"] = reference
@@ -291,7 +306,7 @@ def _expected(
 
 
 def _answer(name: str, position: int, value: Any, given: _Arguments, files: JobFiles, *, is_verified: bool) -> str:
-    """The file of the expected contents of an argument."""
+    """Return the file of the expected contents of an argument."""
     if not name:
         raise UsageError(f"answer: argument {position} is a number, which no kernel writes: pass None for it")
     shape = list(np.shape(value))
@@ -311,11 +326,11 @@ def _rule(atol: Any) -> dict[str, float]:
 
 
 def _trimmed(extents: Sequence[int | str]) -> list[int | str]:
-    """The extents without those of 1 at the end."""
-    kept = list(extents)
-    while len(kept) > 1 and kept[-1] == 1:
-        kept.pop()
-    return kept
+    """Return the extents without those of 1 at the end."""
+    trimmed = list(extents)
+    while len(trimmed) > 1 and trimmed[-1] == 1:
+        trimmed.pop()
+    return trimmed
 
 
 # --- files of a converted job, written together: the job itself, its arrays and its source ----------------------------
@@ -363,10 +378,12 @@ class JobFiles:
         earlier = self._earlier(mark)
         with storage.scratch(self.target.parent) as aside:
             paths = [self.target, *(self.target.parent / relative for relative in self._contents)]
-            was = {path: aside / str(number) for number, path in enumerate(paths) if path.exists()}
-            for path, saved in was.items():
-                if not storage.link_file(path, saved, read_only=False):
-                    storage.copy_file(path, saved)
+            was: dict[Path, Path] = {}
+            for number, path in enumerate(paths):
+                if path.exists():
+                    was[path] = aside / str(number)
+                    if not storage.link_file(path, was[path], read_only=False):
+                        storage.copy_file(path, was[path])
             try:
                 self._write(job, mark)
                 yield
@@ -397,8 +414,12 @@ class JobFiles:
         advice = f"not written by from_kernel_tuner for {self.kernel}: remove it, or name another job by path="
         if storage.is_foreign(self.target, mark):
             raise UsageError(f"{self.target} is already there, and was {advice}")
-        lines = storage.read_bytes(self.target).decode(errors="replace").splitlines() if self.target.exists() else []
-        listed = next((line.removeprefix(_FILES) for line in lines[1:2] if line.startswith(_FILES)), "")
+        lines: list[str] = []
+        if self.target.exists():
+            lines = storage.read_bytes(self.target).decode(errors="replace").splitlines()
+        listed = ""
+        if len(lines) > 1 and lines[1].startswith(_FILES):
+            listed = lines[1].removeprefix(_FILES)
         # Only names of its own folder: the line may have been edited.
         earlier = {name for name in listed.split(", ") if re.fullmatch(rf"{re.escape(self.target.stem)}/[^/]+", name)}
         for relative in self._contents:

@@ -66,7 +66,7 @@ class SearchSpace:
         Raises:
             UsageError: it has too many values.
         """
-        values = [function(one) for one in self.valid]
+        values = [function(configuration) for configuration in self.valid]
         if len(set(values)) == 1:
             return values[0]
         if text and self._has_values(text, values):
@@ -78,26 +78,32 @@ class SearchSpace:
 
     def _has_values(self, text: str, values: Sequence[int]) -> bool:
         try:
-            return [expressions.evaluate_any(text, one) for one in self.valid] == values
+            return [expressions.evaluate_any(text, configuration) for configuration in self.valid] == values
         except expressions.ExpressionError:
             return False
 
     def _deciding(self, values: Sequence[int]) -> list[str]:
-        """The fewest parameters that decide a value."""
+        """Return the fewest parameters that decide a value."""
         for count in range(1, len(self.parameters) + 1):
             for names in itertools.combinations(self.parameters, count):
-                seen: dict[tuple[Any, ...], int] = {}
-                pairs = zip(self.valid, values, strict=True)
-                if all(seen.setdefault(tuple(one[name] for name in names), value) == value for one, value in pairs):
+                if self._decide(names, values):
                     return list(names)
         raise AssertionError("all parameters together decide every value")
 
+    def _decide(self, names: Sequence[str], values: Sequence[int]) -> bool:
+        known: dict[tuple[Any, ...], int] = {}
+        for configuration, value in zip(self.valid, values, strict=True):
+            key = tuple(configuration[name] for name in names)
+            if known.setdefault(key, value) != value:
+                return False
+        return True
+
     def _table(self, names: Sequence[str], values: Sequence[int]) -> str:
-        if len(names) == 1 and all(one[names[0]] == value for one, value in zip(self.valid, values, strict=True)):
+        if len(names) == 1 and [configuration[names[0]] for configuration in self.valid] == values:
             return names[0]
         rows: dict[str, int] = {}
-        for one, value in zip(self.valid, values, strict=True):
-            rows[" and ".join(f"{name} == {_literal(one[name])}" for name in names)] = value
+        for configuration, value in zip(self.valid, values, strict=True):
+            rows[_condition({name: configuration[name] for name in names})] = value
         return " + ".join(f"({condition}) * {value}" for condition, value in rows.items() if value)
 
     def _divide(self, restrictions: Sequence[Any], of_a_job: Sequence[str]) -> str | None:
@@ -110,45 +116,46 @@ class SearchSpace:
         Returns:
             One of `of_a_job` that a job cannot evaluate, so that nothing was divided; None if there is none.
         """
-        python_only = [one for one in restrictions if one not in of_a_job]
+        python_only = [restriction for restriction in restrictions if restriction not in of_a_job]
         valid: list[Configuration] = []
         left: list[Configuration] = []
         left_out = 0
         for values in itertools.product(*self.parameters.values()):
-            one = dict(zip(self.parameters, values, strict=True))
+            configuration = dict(zip(self.parameters, values, strict=True))
             keeps = True
             for text in of_a_job:
                 try:
-                    keeps = bool(expressions.evaluate_any(text, one))
+                    keeps = bool(expressions.evaluate_any(text, configuration))
                 except expressions.ExpressionError:
                     return text
                 if not keeps:
                     break
             if not keeps:
                 continue
-            if all(holds(restriction, one) for restriction in python_only):
-                valid.append(one)
+            if all(holds(restriction, configuration) for restriction in python_only):
+                valid.append(configuration)
             else:
                 left_out += 1
                 if left_out <= _MOST_EXCEPTIONS:
-                    left.append(one)
+                    left.append(configuration)
             if len(valid) > MAX_CASES:
                 raise UsageError(f"tune_params make more than {MAX_CASES:,} configurations that meet the restrictions")
         if left_out > _MOST_EXCEPTIONS:
             raise UsageError(
                 f"restrictions: {left_out:,} configurations are left out by a function: write an expression"
             )
-        self.valid, self.where = valid, [*of_a_job, *map(_exception, left)]
+        self.valid = valid
+        self.where = [*of_a_job, *[f"not ({_condition(configuration)})" for configuration in left]]
         return None
 
 
-def _exception(left_out: Configuration) -> str:
-    """The condition that leaves out one configuration."""
-    return f"not ({' and '.join(f'{name} == {_literal(value)}' for name, value in left_out.items())})"
+def _condition(configuration: Configuration) -> str:
+    """Return the condition that parameters have these values."""
+    return " and ".join(f"{name} == {_literal(value)}" for name, value in configuration.items())
 
 
 def _values(name: str, given: Any) -> list[Any]:
-    """The values of a parameter as plain values of Python."""
+    """Return the values of a parameter as plain values of Python."""
     if isinstance(given, str | Mapping) or not np.iterable(given):
         raise UsageError(f"tune_params: {name} is {given!r}: pass a list of its values")
     plain = [value.item() if isinstance(value, np.generic) else value for value in given]
@@ -161,17 +168,18 @@ def _values(name: str, given: Any) -> list[Any]:
 def _restrictions(given: Any) -> list[Any]:
     if given is None:
         return []
-    listed = [given] if isinstance(given, str) or callable(given) or _is_pair(given) else given
-    if not isinstance(listed, Sequence):
-        listed = [listed]
-    for one in listed:
-        if not (isinstance(one, str) or callable(one) or _is_pair(one)):
-            raise UsageError(f"restrictions: {one!r} is neither an expression nor a function")
-    return list(listed)
+    if _is_restriction(given) or not isinstance(given, Sequence):
+        given = [given]
+    for restriction in given:
+        if not _is_restriction(restriction):
+            raise UsageError(f"restrictions: {restriction!r} is neither an expression nor a function")
+    return list(given)
 
 
-def _is_pair(given: Any) -> bool:
-    """Whether a restriction is a function with the names of its parameters."""
+def _is_restriction(given: Any) -> bool:
+    """Tell whether a restriction is an expression, a function, or a function with the names of its parameters."""
+    if isinstance(given, str) or callable(given):
+        return True
     return isinstance(given, tuple) and len(given) > 1 and callable(given[0]) and isinstance(given[1], list | tuple)
 
 
@@ -179,7 +187,9 @@ def _literal(value: Any) -> str:
     """A value in an expression."""
     if isinstance(value, bool):
         return "true" if value else "false"
-    return f'"{value}"' if isinstance(value, str) else repr(value)
+    if isinstance(value, str):
+        return f'"{value}"'
+    return repr(value)
 
 
 # --- grid and block of a tuned kernel, as Kernel Tuner computes them from a configuration -----------------------------
@@ -208,7 +218,8 @@ class ThreadGrid:
         self, space: SearchSpace, problem_size: Any, divisors: Sequence[Any], block_size_names: Sequence[str] | None
     ) -> None:
         self._names = _block_names(block_size_names, space.parameters)
-        self._problem_size, self._divisors = problem_size, divisors
+        self._problem_size = problem_size
+        self._divisors = divisors
         self.block = [space.expression("the block", self._threads(axis)) for axis in range(3)]
         self.grid = [
             space.expression("the grid", self._blocks(axis), self._quotient(axis, space.parameters))
@@ -222,12 +233,9 @@ class ThreadGrid:
             parameters: those of the space.
             text: of the source.
         """
+        words = set(re.findall(r"\w+", text))
         pairs = [*zip(_GRID, self.grid, strict=True), *zip(self._names, self.block, strict=True)]
-        return {
-            name: value
-            for name, value in pairs
-            if name not in parameters and re.search(rf"\b{re.escape(name)}\b", text)
-        }
+        return {name: value for name, value in pairs if name in words and name not in parameters}
 
     def _threads(self, axis: int) -> Callable[[Configuration], int]:
         name, default = self._names[axis], _DEFAULT_EXTENTS[axis]
@@ -262,23 +270,28 @@ class ThreadGrid:
         size = str(_listed(sizes)[axis])
         if not factors:
             return size
-        return f"ceil({size} / {factors[0]})" if len(factors) == 1 else f"ceil({size} / ({' * '.join(factors)}))"
+        if len(factors) == 1:
+            return f"ceil({size} / {factors[0]})"
+        return f"ceil({size} / ({' * '.join(factors)}))"
 
 
 def _listed(given: Any) -> list[Any]:
-    """A number, text or function as a list of one."""
-    return list(given) if np.iterable(given) and not isinstance(given, str) else [given]
+    """Return a number, text or function as a list of one."""
+    if np.iterable(given) and not isinstance(given, str):
+        return list(given)
+    return [given]
 
 
 def _block_names(given: Sequence[str] | None, parameters: Mapping[str, Any]) -> list[str]:
     if given is not None:
         if isinstance(given, str):
             raise UsageError(f"block_size_names is {given!r}: pass a list of names")
-        if unknown := [name for name in given if name not in (*parameters, *_BLOCK)]:
+        unknown = [name for name in given if name not in (*parameters, *_BLOCK)]
+        if unknown:
             raise UsageError(f"block_size_names: {unknown[0]!r} is none of tune_params: {', '.join(parameters)}")
         return [*given, *_BLOCK[len(given) :]]
-    own = sorted((name for name in parameters if name.lower() in _BLOCK and name not in _BLOCK), key=str.casefold)
-    return [*own, *_BLOCK[len(own) :]]
+    spelled_otherwise = [name for name in parameters if name.lower() in _BLOCK and name not in _BLOCK]
+    return [*sorted(spelled_otherwise, key=str.casefold), *_BLOCK[len(spelled_otherwise) :]]
 
 
 def _divisor(what: str, given: Any, default: str, names: Configuration) -> float:
@@ -288,7 +301,7 @@ def _divisor(what: str, given: Any, default: str, names: Configuration) -> float
     if isinstance(given, str):
         return whole(what, given, names)
     if np.iterable(given):
-        return math.prod(_divisor(what, one, "", names) for one in given)
+        return math.prod(_divisor(what, factor, "", names) for factor in given)
     divisor = value(what, given, names)
     if not isinstance(divisor, int | float | np.integer | np.floating):
         raise UsageError(f"{what}: {divisor!r} is not a number")
@@ -316,7 +329,9 @@ def value(what: str, given: Any, configuration: Configuration) -> Any:
     """
     if isinstance(given, str):
         return _evaluated(what, given, configuration)
-    return given(dict(configuration)) if callable(given) else given
+    if callable(given):
+        return given(dict(configuration))
+    return given
 
 
 def whole(what: str, given: Any, configuration: Configuration) -> int:
@@ -357,17 +372,18 @@ def holds(restriction: Any, configuration: Configuration) -> bool:
 
 
 def _evaluated(what: str, text: str, configuration: Configuration) -> Any:
-    told, own = "", _parsed(text)
-    if own is not None:
+    problem = ""
+    of_a_job = _parsed(text)
+    if of_a_job is not None:
         try:
-            return own.evaluate(configuration)
+            return of_a_job.evaluate(configuration)
         except ExpressionError as error:
-            told = str(error)
+            problem = str(error)
     try:
         return eval(_compiled(text), dict(_NAMES), dict(configuration))  # noqa: S307 - the caller's own Python
     except Exception as error:  # noqa: BLE001 - whatever the caller's text raises
-        told = told or f"cannot evaluate {text!r}: {type(error).__name__}: {error}"
-        raise UsageError(f"{what}: {told}{_where(configuration)}") from None
+        problem = problem or f"cannot evaluate {text!r}: {type(error).__name__}: {error}"
+        raise UsageError(f"{what}: {problem}{_where(configuration)}") from None
 
 
 @functools.lru_cache(maxsize=256)

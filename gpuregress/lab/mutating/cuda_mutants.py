@@ -22,6 +22,14 @@ if TYPE_CHECKING:
 
 _TRAP = "__trap()"
 _ANNOTATIONS = re.compile(r"(?:(?:\b(?:__\w+__|alignas|static|extern|volatile|const|constexpr)(?:\([^()]*\))?)\s*)+$")
+_BLOCKS = (
+    "compound_statement",
+    "if_statement",
+    "else_clause",
+    "for_statement",
+    "while_statement",
+    "do_statement",
+)
 _DECLARATIONS = ("declaration", "type_definition", "alias_declaration", "using_declaration")
 
 
@@ -55,7 +63,9 @@ class Code(Record):
         """Return the offset of a declaration with the annotations before it, which the grammar does not see."""
         first = max(self.text.rfind(end, 0, node.start_byte) for end in ";{}") + 1
         before = _ANNOTATIONS.search(self.text[first : node.start_byte])
-        return node.start_byte if before is None else first + before.start()
+        if before is None:
+            return node.start_byte
+        return first + before.start()
 
     def probes(self, node: Node) -> Iterator[tuple[Edit, ...]]:
         """Yield traps at a place: before the expression's value is computed, then before its statement."""
@@ -69,28 +79,28 @@ class Code(Record):
             yield (Edit(start, start, f"{_TRAP}; "),)
         else:
             text = self.of(statement)
-            end = "" if text.endswith((";", "}")) else ";"
-            yield (self.replaced(statement, f"{{ {_TRAP}; {text}{end} }}"),)
+            if not text.endswith((";", "}")):
+                text += ";"
+            yield (self.replaced(statement, f"{{ {_TRAP}; {text} }}"),)
 
 
 def _statement(node: Node) -> Node | None:
-    """The statement that a node is in, where another one can stand before it."""
+    """Return the statement that a node is in, where another one can stand before it."""
     current: Node | None = node
     while current is not None and current.parent is not None:
-        is_statement = current.type.endswith("_statement") or current.type in _DECLARATIONS
-        if is_statement and current.parent.type in (
-            "compound_statement",
-            "if_statement",
-            "else_clause",
-            "for_statement",
-            "while_statement",
-            "do_statement",
-        ):
-            is_head = current.parent.type == "for_statement" and current.type in _DECLARATIONS
-            if not is_head:
-                return current
+        is_declaration = current.type in _DECLARATIONS
+        is_head = is_declaration and current.parent.type == "for_statement"
+        if (current.type.endswith("_statement") or is_declaration) and not is_head and current.parent.type in _BLOCKS:
+            return current
         current = current.parent
     return None
+
+
+def _part(node: Node | None, kind: str, name: str) -> Node | None:
+    """Return a part of a node of some kind; None for any other node."""
+    if node is None or node.type != kind:
+        return None
+    return node.child_by_field_name(name)
 
 
 _ATOMIC = re.compile(r"(?:::)?atomic(Add|Sub|Min|Max|And|Or|Xor|Exch|CAS|Inc|Dec)(?:_block|_system)?")
@@ -124,19 +134,21 @@ def plain(function: str, arguments: Sequence[str]) -> str:
     match = _ATOMIC.fullmatch(function)
     if match is None or len(arguments) != (3 if match[1] == "CAS" else 2):
         return ""
-    address, *operands = arguments
-    at, was = _NAMES["at"], _NAMES["was"]
-    kept = "volatile " if match[1] == "Add" else ""
-    names = (_NAMES["first"], _NAMES["second"])
-    values = [f"{kept}decltype({was}) {name} = {text};" for name, text in zip(names, operands, strict=False)]
-    steps = (f"auto {at} = {address};", f"auto {was} = *{at};", *values, f"{was} = *{at};")
+    at = _NAMES["at"]
+    was = _NAMES["was"]
+    qualifier = "volatile " if match[1] == "Add" else ""
+    steps = [f"auto {at} = {arguments[0]};", f"auto {was} = *{at};"]
+    for name, operand in zip((_NAMES["first"], _NAMES["second"]), arguments[1:], strict=False):
+        steps.append(f"{qualifier}decltype({was}) {name} = {operand};")
+    steps.append(f"{was} = *{at};")
     return f"[&] {{ {' '.join(steps)} *{at} = {_VALUES[match[1]].format(**_NAMES)}; return {was}; }}()"
 
 
 Operator = Callable[[Code, "Node"], Iterator[Change]]
 
 _BOUNDARY = {"<": "<=", "<=": "<", ">": ">=", ">=": ">"}
-_SIGN = {"+": "-", "-": "+", "+=": "-=", "-=": "+="}
+_SIGN = {"+": "-", "-": "+"}
+_ASSIGNED_SIGN = {"+=": "-=", "-=": "+="}
 _BARRIERS = re.compile(
     r"__syncthreads(?:_(?:and|or|count))?|__barrier_sync(?:_count)?|__syncwarp|__threadfence(?:_block|_system)?"
     r"|__pipeline_(?:commit|wait_prior)"
@@ -178,31 +190,31 @@ def boundary(code: Code, node: Node) -> Iterator[Change]:
 
 def plus_minus(code: Code, node: Node) -> Iterator[Change]:
     """`a + b` becomes `a - b`; the two of a number or of a pointer, too."""
-    yield from _with_operator(code, node, "binary_expression", {name: _SIGN[name] for name in "+-"})
-    yield from _with_operator(code, node, "assignment_expression", {name: _SIGN[name] for name in ("+=", "-=")})
+    yield from _with_operator(code, node, "binary_expression", _SIGN)
+    yield from _with_operator(code, node, "assignment_expression", _ASSIGNED_SIGN)
 
 
 def _with_operator(code: Code, node: Node, kind: str, others: Mapping[str, str]) -> Iterator[Change]:
-    sign = node.child_by_field_name("operator") if node.type == kind else None
+    sign = _part(node, kind, "operator")
     if sign is not None and code.of(sign) in others:
         yield Change((code.replaced(sign, others[code.of(sign)]),), node)
 
 
 def barrier_removed(code: Code, node: Node) -> Iterator[Change]:
     """`__syncthreads();` goes; its value must not be used."""
-    call = node.named_children[0] if node.type == "expression_statement" and node.named_children else None
-    if call is None:
+    if node.type != "expression_statement" or not node.named_children:
         return
-    called = call.child_by_field_name("function") if call.type == "call_expression" else None
-    name = "".join(code.of(called).split()).partition("<")[0] if called is not None else ""
-    assembly = call.child_by_field_name("assembly_code") if call.type == "gnu_asm_expression" else None
-    if _BARRIERS.fullmatch(name) or (assembly is not None and _waits(code.of(assembly))):
+    call = node.named_children[0]
+    called = _part(call, "call_expression", "function")
+    assembly = _part(call, "gnu_asm_expression", "assembly_code")
+    is_barrier = called is not None and _BARRIERS.fullmatch("".join(code.of(called).split()).partition("<")[0])
+    if is_barrier or (assembly is not None and _waits(code.of(assembly))):
         yield Change((code.replaced(call, ""),), node)
 
 
 def _waits(assembly: str) -> bool:
     """Tell whether the strings of inline assembly are one barrier, fence or wait."""
-    text = "".join(found[1] for found in re.finditer(r'"((?:[^"\\]|\\.)*)"', assembly))
+    text = "".join(re.findall(r'"((?:[^"\\]|\\.)*)"', assembly))
     return _ASSEMBLY.match(text) is not None and text.count(";") <= 1
 
 
@@ -212,21 +224,24 @@ def index_off_by_one(code: Code, node: Node) -> Iterator[Change]:
         yield Change((code.replaced(index, f"{_bracketed(code, index)} + 1"),), index)
 
 
-def _indices(node: Node) -> list[Node]:
-    held = node.child_by_field_name("indices") if node.type == "subscript_expression" else None
-    return held.named_children if held is not None else []
+def _indices(node: Node | None) -> list[Node]:
+    indices = _part(node, "subscript_expression", "indices")
+    if indices is None:
+        return []
+    return indices.named_children
 
 
 def _bracketed(code: Code, node: Node) -> str:
-    is_simple = node.type in ("identifier", "number_literal", "field_expression", "parenthesized_expression")
-    return code.of(node) if is_simple else f"({code.of(node)})"
+    if node.type in ("identifier", "number_literal", "field_expression", "parenthesized_expression"):
+        return code.of(node)
+    return f"({code.of(node)})"
 
 
 def thread_block_swapped(code: Code, node: Node) -> Iterator[Change]:
     """`threadIdx.x` becomes `blockIdx.x`, and the other way round."""
-    held = node.child_by_field_name("argument") if node.type == "field_expression" else None
-    if held is not None and code.of(held) in _SWAPPED:
-        yield Change((code.replaced(held, _SWAPPED[code.of(held)]),), node)
+    index = _part(node, "field_expression", "argument")
+    if index is not None and code.of(index) in _SWAPPED:
+        yield Change((code.replaced(index, _SWAPPED[code.of(index)]),), node)
 
 
 def constant(code: Code, node: Node) -> Iterator[Change]:
@@ -253,34 +268,42 @@ def _is_extent(node: Node) -> bool:
 
 def other_number(text: str) -> str:
     """Return a literal plus one, of the same type; "" for one that is not understood."""
-    sign, digits = (text[0], text[1:].lstrip()) if text[:1] in ("-", "+") else ("", text)
-    match = _INTEGER.fullmatch(digits)
+    unsigned = text
+    if text[:1] in ("-", "+"):
+        unsigned = text[1:].lstrip()
+    match = _INTEGER.fullmatch(unsigned)
     if match is None:
         return _other_float(text)
-    if sign == "-":
+    if text.startswith("-"):
         return f"({text} + 1)"
     digits = match[1].replace("'", "")
     is_octal = len(digits) > 1 and digits[0] == "0" and digits.isdigit()
     number = int(digits, 8 if is_octal else 0)
     number += -1 if number in _LARGEST else 1
-    return f"{number:#x}{match[2]}" if digits[:2] in ("0x", "0X") else f"{number}{match[2]}"
+    if digits[:2] in ("0x", "0X"):
+        return f"{number:#x}{match[2]}"
+    return f"{number}{match[2]}"
 
 
 def _other_float(text: str) -> str:
-    """A float plus one; one for which that is nothing is halved."""
+    """Return a float plus one; one for which that is nothing is halved."""
     digits = text.rstrip("fFlL")
     try:
         value = float(digits.replace("'", ""))
     except ValueError:
         return ""
-    is_large = not abs(value) < (_SINGLE_WHOLE if len(digits) < len(text) else _DOUBLE_WHOLE)
-    return f"{value / 2 if is_large else value + 1.0!r}{text[len(digits) :]}" if math.isfinite(value) else ""
+    if not math.isfinite(value):
+        return ""
+    suffix = text[len(digits) :]
+    whole = _SINGLE_WHOLE if suffix else _DOUBLE_WHOLE
+    other = value + 1.0 if abs(value) < whole else value / 2
+    return f"{other!r}{suffix}"
 
 
 def atomic_plain(code: Code, node: Node) -> Iterator[Change]:
     """`atomicAdd(p, v)` becomes a load, an addition and a store."""
-    called = node.child_by_field_name("function") if node.type == "call_expression" else None
-    given = node.child_by_field_name("arguments") if called is not None else None
+    called = _part(node, "call_expression", "function")
+    given = _part(node, "call_expression", "arguments")
     if called is not None and given is not None:
         text = plain(code.of(called), [code.of(argument) for argument in given.named_children])
         if text:
@@ -293,35 +316,42 @@ def guard_dropped(code: Code, node: Node) -> Iterator[Change]:
     Of `if (i < n && j < m)`, each part alone is dropped, too.
     """
     if node.type == "if_statement":
-        clause, taken = node.child_by_field_name("condition"), node.child_by_field_name("consequence")
-        is_constexpr = clause is not None and "constexpr" in code.text[node.start_byte : clause.start_byte]
-        value = clause.child_by_field_name("value") if clause is not None else None
-        if value is not None and taken is not None and not is_constexpr and _compares(value):
+        clause = node.child_by_field_name("condition")
+        taken = node.child_by_field_name("consequence")
+        if clause is None or taken is None or "constexpr" in code.text[node.start_byte : clause.start_byte]:
+            return
+        value = clause.child_by_field_name("value")
+        if value is not None and _compares(value):
             yield Change((code.replaced(value, "false" if _leaves(taken) else "true"),), value)
     elif node.type == "conditional_expression":
         condition = node.child_by_field_name("condition")
         if condition is not None and _compares(condition):
             yield Change((code.replaced(condition, "true"),), condition)
     elif node.type == "binary_expression" and _is_condition(node):
-        sign, parts = _connected(code, node)
-        for part in parts if sign in _CHAINS else ():
-            if _connected(code, part)[0] != sign:
+        sign = _operator(code, node)
+        if sign not in _CHAINS:
+            return
+        for name in ("left", "right"):
+            part = node.child_by_field_name(name)
+            if part is not None and _operator(code, part) != sign:
                 yield Change((code.replaced(part, _CHAINS[sign]),), node)
 
 
-def _connected(code: Code, node: Node) -> tuple[str, list[Node]]:
-    """The operator of a binary expression, with its two sides; "" and none of another node."""
-    if node.type != "binary_expression":
-        return "", []
-    sign, *sides = [part for name in ("operator", "left", "right") if (part := node.child_by_field_name(name))]
-    return code.of(sign), sides
+def _operator(code: Code, node: Node) -> str:
+    """Return the operator of a binary expression; "" for any other node."""
+    sign = _part(node, "binary_expression", "operator")
+    if sign is None:
+        return ""
+    return code.of(sign)
 
 
 def _is_condition(node: Node) -> bool:
     """Tell whether a node is a condition, or a part of one that others are connected with."""
-    current, above = node, node.parent
+    current = node
+    above = node.parent
     while above is not None and above.type in ("binary_expression", "parenthesized_expression", "condition_clause"):
-        current, above = above, above.parent
+        current = above
+        above = above.parent
     if above is None or above.type not in _CONDITIONS:
         return False
     condition = above.child_by_field_name("condition")
@@ -349,7 +379,7 @@ def shared_array_small(code: Code, node: Node) -> Iterator[Change]:
             if inner is None or inner.type != "array_declarator":
                 break
             current = inner
-        size = current.child_by_field_name("size") if current.type == "array_declarator" else None
+        size = _part(current, "array_declarator", "size")
         if size is not None:
             yield Change((code.replaced(size, f"{_bracketed(code, size)} - 1"),), node)
 
@@ -371,8 +401,10 @@ def unsigned_signed(code: Code, node: Node) -> Iterator[Change]:
     if text in _SIGNED:
         yield Change((code.replaced(node, _SIGNED[text]),), node)
     elif node.type == "sized_type_specifier" and "unsigned" in text.split():
-        rest = " ".join(word for word in text.split() if word != "unsigned") or "int"
-        yield Change((code.replaced(node, f"signed {rest}" if rest == "char" else rest),), node)
+        signed = " ".join(word for word in text.split() if word != "unsigned") or "int"
+        if signed == "char":  # whether a plain char has a sign is the compiler's choice
+            signed = "signed char"
+        yield Change((code.replaced(node, signed),), node)
 
 
 def transposed(code: Code, node: Node) -> Iterator[Change]:
@@ -383,47 +415,48 @@ def transposed(code: Code, node: Node) -> Iterator[Change]:
             row, column = parts
             edits = (code.replaced(row, _bracketed(code, column)), code.replaced(column, _bracketed(code, row)))
             yield Change(edits, index)
-    held = node.child_by_field_name("argument") if node.type == "subscript_expression" else None
-    outer, inner = (_indices(access) if access is not None else [] for access in (node, held))
+    outer = _indices(node)
+    inner = _indices(_part(node, "subscript_expression", "argument"))
     if len(outer) == 1 and len(inner) == 1 and code.of(outer[0]) != code.of(inner[0]):
         edits = (code.replaced(inner[0], code.of(outer[0])), code.replaced(outer[0], code.of(inner[0])))
         yield Change(edits, node)
 
 
 def _row_and_column(code: Code, index: Node) -> tuple[Node, Node] | None:
-    """The `y` and `x` of `y * w + x`, or of `x + y * w`."""
-    sides = [index.child_by_field_name(name) for name in ("left", "right")]
-    if index.type != "binary_expression" or sides[0] is None or sides[1] is None:
+    """Return the `y` and `x` of `y * w + x`, or of `x + y * w`."""
+    product = _part(index, "binary_expression", "left")
+    column = _part(index, "binary_expression", "right")
+    if product is None or column is None or _operator(code, index) != "+":
         return None
-    sign = index.child_by_field_name("operator")
-    product, column = (sides[0], sides[1]) if _is_product(code, sides[0]) else (sides[1], sides[0])
-    if sign is None or code.of(sign) != "+" or not _is_product(code, product) or _is_product(code, column):
+    if _operator(code, product) != "*":
+        product, column = column, product
+    if _operator(code, product) != "*" or _operator(code, column) == "*":
         return None
     row = product.child_by_field_name("left")
     if row is not None and row.type == "number_literal":
         row = product.child_by_field_name("right")
-    return (row, column) if row is not None and code.of(row) != code.of(column) else None
-
-
-def _is_product(code: Code, node: Node) -> bool:
-    sign = node.child_by_field_name("operator")
-    return node.type == "binary_expression" and sign is not None and code.of(sign) == "*"
+    if row is None or code.of(row) == code.of(column):
+        return None
+    return row, column
 
 
 def mask_narrowed(code: Code, node: Node) -> Iterator[Change]:
     """The mask of `__shfl_sync` loses the upper half of the warp."""
-    given = node.child_by_field_name("arguments") if node.type == "call_expression" else None
-    first = given.named_children[0] if given is not None and given.named_children else None
-    if first is not None and _is_mask(code, first):
+    given = _part(node, "call_expression", "arguments")
+    if given is None or not given.named_children:
+        return
+    first = given.named_children[0]
+    if _is_mask(code, first):
         yield Change((code.replaced(first, f"{_bracketed(code, first)} & 0xffffu"),), node)
 
 
 def _is_mask(code: Code, node: Node) -> bool:
     """Tell whether a node is the first argument of a function of a warp."""
     given = node.parent
-    call = given.parent if given is not None and given.type == "argument_list" else None
-    called = call.child_by_field_name("function") if call is not None else None
-    if called is None or given is None or not _MASKED.fullmatch(code.of(called).partition("<")[0]):
+    if given is None or given.type != "argument_list" or given.parent is None:
+        return False
+    called = given.parent.child_by_field_name("function")
+    if called is None or not _MASKED.fullmatch(code.of(called).partition("<")[0]):
         return False
     return given.named_children[0].start_byte == node.start_byte
 
@@ -447,7 +480,10 @@ TABLE: Mapping[str, Operator] = by_name(
 
 def find_mutants(reached: Sequence[ReachedCode]) -> list[Mutant]:
     """List the mutants of some device code, in the order of files and lines; each once, however often it is viewed."""
-    found = {(mutant.file, mutant.edits): mutant for code in reached for mutant in _of_view(code)}
+    found: dict[tuple[str, tuple[Edit, ...]], Mutant] = {}
+    for code in reached:
+        for mutant in _of_view(code):
+            found[mutant.file, mutant.edits] = mutant
     order = list(dict.fromkeys(str(code.file) for code in reached))
     return sorted(found.values(), key=lambda mutant: (order.index(mutant.file), mutant.edits[0].start, mutant.operator))
 

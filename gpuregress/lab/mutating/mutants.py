@@ -8,7 +8,6 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import zip_longest
-from operator import itemgetter
 from typing import Any, TypeVar
 
 from gpuregress.gpu.records import Record, replace
@@ -128,18 +127,27 @@ class Mutant(Record):
     @property
     def what(self) -> str:
         """The change in one line, as `i < n` → `i <= n`."""
-        shown = (" ".join(text.split()) or "nothing" for text in (self.before, self.after))
-        change = " → ".join(f"`{text}`" if text != "nothing" else text for text in shown)
-        return change if self.copies == 1 else f"{change} ({self.copies} copies)"
+        change = f"{_quoted(self.before)} → {_quoted(self.after)}"
+        if self.copies == 1:
+            return change
+        return f"{change} ({self.copies} copies)"
+
+
+def _quoted(text: str) -> str:
+    line = " ".join(text.split())
+    if line in ("", "nothing"):
+        return "nothing"
+    return f"`{line}`"
 
 
 def apply(text: str, edits: Iterable[Edit]) -> str:
     """Apply edits that do not overlap."""
-    pieces, at = [], 0
+    pieces = []
+    start = 0
     for edit in sorted(edits):
-        pieces += [text[at : edit.start], edit.text]
-        at = edit.end
-    return "".join((*pieces, text[at:]))
+        pieces += [text[start : edit.start], edit.text]
+        start = edit.end
+    return "".join((*pieces, text[start:]))
 
 
 def diff(text: str, mutant: Mutant, name: str, context: int = 2) -> str:
@@ -151,13 +159,14 @@ def diff(text: str, mutant: Mutant, name: str, context: int = 2) -> str:
         name: of the file, in the diff.
         context: unchanged lines around the change.
     """
-    old, new = (_shown(version).split("\n") for version in (text, apply(text, mutant.edits)))
+    old = _shown(text).split("\n")
+    new = _shown(apply(text, mutant.edits)).split("\n")
     lines = difflib.unified_diff(old, new, f"a/{name}", f"b/{name}", n=context, lineterm="")
     return "".join(f"{line.rstrip(chr(13))}\n" for line in lines)
 
 
 def _shown(text: str) -> str:
-    """A text with other characters for bytes that are not UTF-8."""
+    """Return a text with other characters for bytes that are not UTF-8."""
     return text.encode(errors="surrogateescape").decode(errors="replace")
 
 
@@ -166,7 +175,7 @@ def sample(mutants: Sequence[Mutant], limit: int | None, seed: int) -> list[Muta
     if limit is None or limit >= len(mutants):
         return list(mutants)
     chosen = sorted(random.Random(seed).sample(range(len(mutants)), limit))  # noqa: S311 - no secret
-    return [mutants[at] for at in chosen]
+    return [mutants[number] for number in chosen]
 
 
 def spread(mutants: Sequence[Mutant], seed: int) -> list[Mutant]:
@@ -178,26 +187,38 @@ def spread(mutants: Sequence[Mutant], seed: int) -> list[Mutant]:
     """
     shuffled = random.Random(seed).sample(mutants, len(mutants))  # noqa: S311 - no secret
     at_line: Counter[tuple[str, str, int]] = Counter()
-    by_operator: dict[str, list[tuple[int, Mutant]]] = {}
+    earlier: dict[int, int] = {}  # identity of a mutant → mutants of its operator and line that come before it
+    by_operator: dict[str, list[Mutant]] = {}
     for mutant in shuffled:
-        place = (mutant.operator, mutant.file, mutant.line)
-        by_operator.setdefault(mutant.operator, []).append((at_line[place], mutant))
-        at_line[place] += 1
+        line = (mutant.operator, mutant.file, mutant.line)
+        earlier[id(mutant)] = at_line[line]
+        at_line[line] += 1
+        by_operator.setdefault(mutant.operator, []).append(mutant)
     names = sorted(by_operator, key=lambda name: (name in RACING, list(OPERATORS).index(name)))
-    turns = [[mutant for _, mutant in sorted(by_operator[name], key=itemgetter(0))] for name in names]
-    return [mutant for turn in zip_longest(*turns) for mutant in turn if mutant is not None]
+    turns = [sorted(by_operator[name], key=lambda mutant: earlier[id(mutant)]) for name in names]
+    ordered: list[Mutant] = []
+    for turn in zip_longest(*turns):
+        ordered += [mutant for mutant in turn if mutant is not None]
+    return ordered
 
 
 def together(copies: Sequence[Mutant]) -> Mutant:
     """Return the mutant that makes the changes of several ones of a file at once; it is shown as the first one."""
-    first, probes = copies[0], tuple(zip(*(instance.probes for instance in copies), strict=True))
+    edits: list[Edit] = []
+    infection: list[Edit] = []
+    probes: list[list[Edit]] = [[] for _ in copies[0].probes]
+    for copy in copies:
+        edits += copy.edits
+        infection += copy.infection
+        for merged, probe in zip(probes, copy.probes, strict=True):
+            merged.extend(probe)
+    if not all(copy.infection for copy in copies):
+        infection = []
     return replace(
-        first,
-        edits=tuple(edit for instance in copies for edit in instance.edits),
-        probes=tuple(tuple(edit for part in parts for edit in part) for parts in probes),
-        infection=tuple(e for instance in copies for e in instance.infection)
-        if all(instance.infection for instance in copies)
-        else (),
+        copies[0],
+        edits=tuple(edits),
+        probes=tuple(tuple(probe) for probe in probes),
+        infection=tuple(infection),
         copies=len(copies),
     )
 
@@ -220,11 +241,21 @@ def of_edits(
         probes: edits that make a trap of the place.
         shown: a span around the edits that shows more of the change; it is taken where it is short.
     """
-    first, last = min(edit.start for edit in edits), max(edit.end for edit in edits)
-    start, end = (first, last) if shown is None else (min(first, shown[0]), max(last, shown[1]))
+    first = start = min(edit.start for edit in edits)
+    last = end = max(edit.end for edit in edits)
+    if shown is not None:
+        start = min(first, shown[0])
+        end = max(last, shown[1])
     if len(" ".join(text[start:end].split())) > _MOST_SHOWN or re.search(r"//|/\*|#", text[start:end]):
-        start, end = first, last
+        start = first
+        end = last
     moved = [Edit(edit.start - start, edit.end - start, edit.text) for edit in edits]
-    line = text.count("\n", 0, first) + 1
-    before, after = text[start:end], apply(text[start:end], moved)
-    return Mutant(operator, file, line, before, after, tuple(edits), tuple(tuple(probe) for probe in probes))
+    return Mutant(
+        operator=operator,
+        file=file,
+        line=text.count("\n", 0, first) + 1,
+        before=text[start:end],
+        after=apply(text[start:end], moved),
+        edits=tuple(edits),
+        probes=tuple(tuple(probe) for probe in probes),
+    )

@@ -150,18 +150,20 @@ def evidence(report: MutationReport, interval: tuple[float, float] | None = None
         interval: of a sample, the shares between which that of all mutants lies.
     """
     alive = report.alive
-    text = f"{report.noticed} of {report.noticed + len(alive)} mutants are noticed"
+    share = f"{report.noticed} of {report.noticed + len(alive)}"
+    text = f"{share} mutants are noticed"
     if interval is not None:
         low, high = interval
         text = (
-            f"{report.noticed} of {report.noticed + len(alive)} sampled mutants are noticed; "
-            f"with 95 % confidence {low:.0%} to {high:.0%} of all {report.mutants}"
+            f"{share} sampled mutants are noticed; with 95 % confidence {low:.0%} to {high:.0%} of all {report.mutants}"
         )
     yield AuditEvidence("proven", text)
     for mutant in alive:
         text = f"{mutant.reason}: {mutant.operator} in {mutant.file}:{mutant.line}: {mutant.change}"
-        hint = (mutant.hint,) if mutant.hint else ()
-        yield AuditEvidence("unnoticed", text, (*mutant.diff.splitlines()[2:], *hint))
+        details = mutant.diff.splitlines()[2:]
+        if mutant.hint:
+            details.append(mutant.hint)
+        yield AuditEvidence("unnoticed", text, tuple(details))
     tolerated = sum(mutant.reason == "within the tolerance" for mutant in alive)
     if 2 * tolerated > len(alive):
         text = f"the tolerance lets {tolerated} of {len(alive)} survivors live; "
@@ -191,21 +193,26 @@ def mutate(
     start = time.monotonic()
     with storage.scratch() as scratch:
         subject = subjects.prepare(project, cases, scratch, listen)
-        found, texts = subjects.mutants(subject)
-        chosen = mutants.sample(found, request.limit, request.seed)
+        all_mutants, texts = subjects.mutants(subject)
+        chosen = mutants.sample(all_mutants, request.limit, request.seed)
         campaign = Campaign(subject, chosen, texts, listen)
         results = ResultCache(subject)
+        tolerance: tuple[str, ...] = ()
         with StopSignal() as stop:
             campaign.run(scratch, stop, results, request)
-            tolerance = () if campaign.interrupted else campaign.tolerance()
-    return campaign.report(len(found), request.seed, time.monotonic() - start, tolerance)
+            if not campaign.interrupted:
+                tolerance = campaign.tolerance()
+    return campaign.report(len(all_mutants), request.seed, time.monotonic() - start, tolerance)
 
 
 class Campaign:
     """The mutants of a subject and their results, while they are tried."""
 
     def __init__(self, subject: Subject, chosen: Sequence[Mutant], texts: dict[str, str], listen: Listener) -> None:
-        self._subject, self._chosen, self._texts, self._listen = subject, list(chosen), texts, listen
+        self._subject = subject
+        self._chosen = list(chosen)
+        self._texts = texts
+        self._listen = listen
         self._results: dict[int, TrialResult] = {}
         self._probes = SurvivorProbes(self._run_probe)
         self._cached = 0
@@ -231,24 +238,22 @@ class Campaign:
 
     def begin(self, trials: MutantTrials, results: ResultCache, request: MutateRequest) -> MutantTrials:
         """Begin with kernels that do nothing; `_on_idle` goes on."""
-        self._trials, self._known, self._request = trials, results, request
+        self._trials = trials
+        self._known = results
+        self._request = request
         idling = self._idle()
         if not request.is_late or self._find(idling) is not None:
             self._try(idling, self._on_idle, is_needed=True)
         return trials
 
     def _idle(self) -> Variation:
-        """Every launched kernel returns at once."""
-        entries = subjects.launched_entries(self._subject)
-        programs = {key: self._subject.programs[key] for key in entries}
-        return Variation(
-            "idle",
-            ptx={
-                key: idle(Path(program.ptx).read_text(encoding="utf-8", errors="replace"), entries[key])
-                for key, program in programs.items()
-                if program.ptx
-            },
-        )
+        """Make the variation in which every launched kernel returns at once."""
+        texts: dict[str, str] = {}
+        for key, entries in subjects.launched_entries(self._subject).items():
+            path = self._subject.programs[key].ptx
+            if path:
+                texts[key] = idle(Path(path).read_text(encoding="utf-8", errors="replace"), entries)
+        return Variation("idle", ptx=texts)
 
     def _on_idle(self, result: TrialResult) -> None:
         """Begin with the mutants, once a kernel that does nothing has failed."""
@@ -271,9 +276,8 @@ class Campaign:
         number, mutant = next(left, (-1, None))
         if mutant is None:
             return False
-        variation = replace(
-            self._variation(f"m{number}", mutant, mutant.edits), is_compared=mutant.operator in mutants.OF_VALUES
-        )
+        variation = self._variation(f"m{number}", mutant, mutant.edits)
+        variation = replace(variation, is_compared=mutant.operator in mutants.OF_VALUES)
         if self._request.is_late and self._find(variation) is None:
             return False
         self._try(variation, partial(self._on_trial, number, variation))
@@ -283,7 +287,8 @@ class Campaign:
         """Try a variation, or find its result; `listen` is given it."""
         known = self._find(variation)
         if known is not None:
-            self._cached += variation.name.startswith("m") and not variation.checks
+            if variation.name.startswith("m") and not variation.checks:
+                self._cached += 1
             listen(known)
             return
 
@@ -296,8 +301,10 @@ class Campaign:
 
     def _find(self, variation: Variation) -> TrialResult | None:
         """Find the result of an earlier trial."""
+        if self._request.fresh:
+            return None
         with cache.used_folder(self._user_cache):
-            return None if self._request.fresh else self._known.find(variation)
+            return self._known.find(variation)
 
     def _on_trial(self, number: int, variation: Variation, result: TrialResult) -> None:
         """Take a result; a survivor that may be a data race is tried once more, with the check of races."""
@@ -367,11 +374,15 @@ class Campaign:
         counts = Counter(result.state for result in self._results.values())
         noticed = sum(counts[state] for state in trials.NOTICED)
         counted = noticed + sum(counts[state] for state in trials.ALIVE)
+        score = score_with_races = None
+        if counted:
+            score = noticed / counted
+            score_with_races = (noticed + len(self._racing)) / counted
         return MutationReport(
             version=1,
             job=self._subject.job,
             cases=len(self._subject.cases),
-            score=noticed / counted if counted else None,
+            score=score,
             mutants=total,
             tried=len(self._results),
             seed=seed,
@@ -386,13 +397,18 @@ class Campaign:
             notes=self._subject.notes,
             interrupted=self.interrupted,
             racing=len(self._racing),
-            score_with_races=(noticed + len(self._racing)) / counted if counted else None,
+            score_with_races=score_with_races,
         )
 
     def _tried(self, number: int, result: TrialResult) -> TriedMutant:
         mutant = self._chosen[number]
         name = _shown(self._subject.project, mutant.file)
-        reason = self._why(number, result) if trials.LISTS[result.state] == "survived" else result.reason
+        reason: str = result.reason
+        if trials.LISTS[result.state] == "survived":
+            reason = self._why(number, result)
+        hint = ""
+        if reason in ("no case noticed", trials.ONLY_CHECKED):
+            hint = self._race_hints.get(number, "")
         return TriedMutant(
             operator=mutant.operator,
             file=name,
@@ -402,7 +418,7 @@ class Campaign:
             reason=reason,
             case=result.case,
             status=result.status,
-            hint=self._race_hints.get(number, "") if reason in ("no case noticed", trials.ONLY_CHECKED) else "",
+            hint=hint,
         )
 
     def _why(self, number: int, result: TrialResult) -> Reason:
@@ -436,14 +452,16 @@ def tolerance_advice(subject: Subject, results: Iterable[TrialResult], listen: L
     if 2 * len(tolerated) <= len(alive):
         return ()
     lines = [f"{len(tolerated)} of {len(alive)} survivors change bits of the results within the tolerance."]
-    shares = [one.tolerance_share for one in subject.verdicts.values() if one.tolerance_share is not None]
+    all_shares = [verdict.tolerance_share for verdict in subject.verdicts.values()]
+    shares = [share for share in all_shares if share is not None]
     if shares:
         used = f"at most {max(shares):.2g}" if max(shares) else "none"
         lines.append(f"The unchanged results use {used} of it.")
     selector = subject.job if len(subject.cases) > 1 else subject.cases[0].name
-    done = calibrate.calibrate(subject.project, selector, repeat=_REPEATS, devices=("cpu",), listen=listen)
+    calibration = calibrate.calibrate(subject.project, selector, repeat=_REPEATS, devices=("cpu",), listen=listen)
     lines.append("The tightest rules that repeats and other orders of the blocks allow:")
-    return (*lines, *(f"  {one.buffer}: {one.text or 'every bit equal'}" for one in done.proposals if one.holds))
+    rules = [proposal for proposal in calibration.proposals if proposal.holds]
+    return (*lines, *[f"  {rule.buffer}: {rule.text or 'every bit equal'}" for rule in rules])
 
 
 _ADVICE = "with `checks: {device: [races]}` the job notices it"
@@ -452,7 +470,9 @@ _NOT_CHECKED = "a data race shows only with `--check races`, which no unchanged 
 
 
 def _shown(project: Project, file: str) -> str:
-    return os.path.relpath(file, project.root) if Path(file).is_absolute() else file
+    if not Path(file).is_absolute():
+        return file
+    return os.path.relpath(file, project.root)
 
 
 class RefusedJob(Record):
@@ -497,7 +517,7 @@ def mutate_each(
     for job, cases in jobs.items():
         try:
             with progress() as listen:
-                done = mutate(project, cases, request, listen=listen)
+                report = mutate(project, cases, request, listen=listen)
         except Interrupted:
             raise
         except GpuregressError as error:
@@ -505,6 +525,6 @@ def mutate_each(
                 raise
             yield RefusedJob(job, str(error), error.exit_code)
             continue
-        yield done
-        if done.interrupted:
+        yield report
+        if report.interrupted:
             return

@@ -57,7 +57,8 @@ class MutatedPrograms:
     """
 
     def __init__(self, subject: Subject, scratch: Path) -> None:
-        self._subject, self._scratch = subject, scratch
+        self._subject = subject
+        self._scratch = scratch
         self._files = {
             key: frozenset(map(str, programs.inputs(source).files)) for key, source in subject.sources.items()
         }
@@ -96,10 +97,10 @@ class MutatedPrograms:
             if program is None or not program.ptx:
                 continue
             unchanged = self._subject.programs[key]
-            texts = (_text(unchanged), _text(program))
             card = unchanged.card or SM_90.name
+            kernels = self._kernels(key)
             try:
-                if not object_cache.is_equivalent(*texts, self._kernels(key), card, cache):
+                if not object_cache.is_equivalent(_text(unchanged), _text(program), kernels, card, cache):
                     return False
             except GpuregressError:
                 return False  # it is not known
@@ -166,7 +167,9 @@ def _relocated(match: re.Match[str], root: re.Pattern[bytes]) -> str:
         return match[0]
     text, count = root.subn(b"", bytes(values))
     size = int(match["size"]) - (len(values) - len(text))
-    return f"[{size}] = {{{', '.join(map(str, text))}}}" if count else match[0]
+    if not count:
+        return match[0]
+    return f"[{size}] = {{{', '.join(str(byte) for byte in text)}}}"
 
 
 def _encoded(text: str) -> bytes:
@@ -179,4 +182,6 @@ def _below(root: Path, path: Path) -> Path:
 
 
 def _text(program: Program) -> str:
-    return Path(program.ptx).read_text(encoding="utf-8", errors="replace") if program.ptx else program.key
+    if not program.ptx:
+        return program.key
+    return Path(program.ptx).read_text(encoding="utf-8", errors="replace")

@@ -46,8 +46,13 @@ def trap_where_different(
     compared = _compared(ptx, instruction, edits)
     if compared or not is_guard_dropped:
         return compared
-    negated = instruction.guard.removeprefix("!") if instruction.guard.startswith("!") else f"!{instruction.guard}"
-    return (Edit(instruction.start, instruction.start, f"@{negated} trap;\n\t"),)
+    return (Edit(instruction.start, instruction.start, f"@{_negated(instruction.guard)} trap;\n\t"),)
+
+
+def _negated(guard: str) -> str:
+    if guard.startswith("!"):
+        return guard.removeprefix("!")
+    return f"!{guard}"
 
 
 def _compared(ptx: PtxText, instruction: PtxInstruction, edits: Sequence[Edit]) -> tuple[Edit, ...]:
@@ -62,7 +67,9 @@ def _compared(ptx: PtxText, instruction: PtxInstruction, edits: Sequence[Edit]) 
     original = ptx.text[instruction.start : end]
     start = instruction.start
     changed = mutants.apply(original, [Edit(edit.start - start, edit.end - start, edit.text) for edit in edits])
-    saved, restored, checked = [], [], []
+    saved = []
+    restored = []
+    checked = []
     for number, (name, kind) in enumerate(zip(registers, types, strict=True)):
         before, was = f"%before{number}", f"%was{number}"
         saved.append(f".reg .{kind} {before}, {was}; mov.{kind} {before}, {name};")
@@ -74,17 +81,14 @@ def _compared(ptx: PtxText, instruction: PtxInstruction, edits: Sequence[Edit]) 
 
 
 def _family(register: str) -> str:
-    """The name of a register without its number, as `%r<9>` declares it."""
+    """Return the name of a register without its number, as `%r<9>` declares it."""
     return register.rstrip("0123456789")
 
 
 Operator = Callable[[PtxText, PtxInstruction], Iterator[tuple[Edit, ...]]]
 
-_BOUNDARY = dict(
-    pair
-    for first, second in (("lt", "le"), ("gt", "ge"), ("lo", "ls"), ("hi", "hs"), ("ltu", "leu"), ("gtu", "geu"))
-    for pair in ((first, second), (second, first))
-)
+_STRICT = {"lt": "le", "gt": "ge", "lo": "ls", "hi": "hs", "ltu": "leu", "gtu": "geu"}
+_BOUNDARY = {**_STRICT, **{inclusive: strict for strict, inclusive in _STRICT.items()}}
 _BARRIERS = re.compile(
     r"(?:bar|barrier)(?:\.cta|\.warp|\.cluster)?\.(?:sync|arrive|wait)\b.*|membar\b.*|fence\b.*"
     r"|cp\.async\.(?:bulk\.)?wait_\w+\b.*|wgmma\.(?:fence|wait_group)\b.*"
@@ -140,7 +144,9 @@ def index_off_by_one(_ptx: PtxText, instruction: PtxInstruction) -> Iterator[tup
     size = _SIZES.get(re.sub(r"\D", "", instruction.type), 0)
     if instruction.words[0] not in ("ld", "st", "atom", "red") or "param" in instruction.words or not size:
         return
-    size *= next((int(word[1:]) for word in instruction.words if word in ("v2", "v4", "v8")), 1)
+    for word in instruction.words:
+        if word in ("v2", "v4", "v8"):
+            size *= int(word[1:])
     for operand in instruction.operands:
         match = re.fullmatch(r"\[\s*([^\]+]+?)\s*(?:\+\s*(-?\d+))?\s*\]", operand.text)
         if match is not None:
@@ -176,47 +182,50 @@ def constant(_ptx: PtxText, instruction: PtxInstruction) -> Iterator[tuple[Edit,
 
 def _next_integer(text: str) -> str:
     digits = text.removesuffix("U")
-    is_octal = len(digits.lstrip("-")) > 1 and digits.lstrip("-").isdigit() and digits.lstrip("-")[0] == "0"
+    magnitude = digits.lstrip("-")
+    is_octal = len(magnitude) > 1 and magnitude.isdigit() and magnitude[0] == "0"
     number = int(digits, 8 if is_octal else 0)
-    return f"{number + (-1 if number in _LARGEST else 1)}{text[len(digits) :]}"
+    number += -1 if number in _LARGEST else 1
+    return f"{number}{text[len(digits) :]}"
 
 
 def _next_exponent(text: str) -> str:
-    form, mark = ("f", text[:2]) if text[1] in "fF" else ("d", text[:2])
-    (number,) = struct.unpack(f">{form}", bytes.fromhex(text[2:]))
+    form = ">f" if text[1] in "fF" else ">d"
+    (number,) = struct.unpack(form, bytes.fromhex(text[2:]))
+    other = 0.0
+    if math.isfinite(number):
+        other = number * 2 or 1.0
     try:
-        data = struct.pack(f">{form}", (number * 2 or 1.0) if math.isfinite(number) else 0.0)
+        data = struct.pack(form, other)
     except OverflowError:
-        data = struct.pack(f">{form}", 1.0)
-    return mark + data.hex().upper()
+        data = struct.pack(form, 1.0)
+    return text[:2] + data.hex().upper()
 
 
 def atomic_plain(_ptx: PtxText, instruction: PtxInstruction) -> Iterator[tuple[Edit, ...]]:
     """`atom.global.add` becomes a load, an addition and a store."""
     words = instruction.words
-    operation = next((word for word in words if word in _ATOMIC), "")
-    if words[0] not in ("atom", "red") or not operation or any(word in ("v2", "v4", "noftz") for word in words):
+    operations = [word for word in words if word in _ATOMIC]
+    if words[0] not in ("atom", "red") or not operations or {"v2", "v4", "noftz"} & {*words}:
         return
-    *given, address, value = (operand.text for operand in instruction.operands)
-    if words[0] == "red" and given:
+    *results, address, value = (operand.text for operand in instruction.operands)
+    if words[0] == "red" and results:
         return
     if "shared::cluster" in words:  # an address of another block, which a plain access cannot have
         return
-    space = next((f".{word}" for word in words if word in ("global", "shared", "shared::cta")), "")
+    spaces = [f".{word}" for word in words if word in ("global", "shared", "shared::cta")]
+    space = spaces[0] if spaces else ""
     kind = instruction.type
-    register = f".{kind}"
-    computed = (
-        f"{_ATOMIC[operation]}{_ROUNDED.get(kind, '')}.{kind} %was_new, %was, {value};"
-        if _ATOMIC[operation]
-        else f"mov.b{kind[1:]} %was_new, {value};"
-    )
-    result = f" mov.b{kind[1:]} {given[0]}, %was;" if given and given[0] != "_" else ""
-    body = f"ld{space}{register} %was, {address}; {computed} st{space}{register} {address}, %was_new;{result}"
-    skip = ""
+    opcode = _ATOMIC[operations[0]]
+    computed = f"mov.b{kind[1:]} %was_new, {value};"
+    if opcode:
+        computed = f"{opcode}{_ROUNDED.get(kind, '')}.{kind} %was_new, %was, {value};"
+    body = f"ld{space}.{kind} %was, {address}; {computed} st{space}.{kind} {address}, %was_new;"
+    if results and results[0] != "_":
+        body += f" mov.b{kind[1:]} {results[0]}, %was;"
     if instruction.guard:  # a guard cannot stand before a block
-        negated = instruction.guard.removeprefix("!") if instruction.guard.startswith("!") else f"!{instruction.guard}"
-        skip, body = f"@{negated} bra $was_end; ", f"{body} $was_end:"
-    yield (Edit(instruction.start, instruction.end, f"{{ .reg {register} %was, %was_new; {skip}{body} }}"),)
+        body = f"@{_negated(instruction.guard)} bra $was_end; {body} $was_end:"
+    yield (Edit(instruction.start, instruction.end, f"{{ .reg .{kind} %was, %was_new; {body} }}"),)
 
 
 def guard_dropped(ptx: PtxText, instruction: PtxInstruction) -> Iterator[tuple[Edit, ...]]:
@@ -254,9 +263,9 @@ def mask_narrowed(_ptx: PtxText, instruction: PtxInstruction) -> Iterator[tuple[
     if instruction.opcode.startswith("bar.warp.sync") and instruction.operands:
         yield (_operand(instruction.operands[0], "65535"),)
     elif "sync" in instruction.words and instruction.words[0] in _MASKS and instruction.operands:
-        at = _MASKS[instruction.words[0]] - 1
-        mask = instruction.operands[-1] if len(instruction.operands) > at or instruction.words[0] == "shfl" else None
-        if mask is not None and mask.text != "65535":
+        mask = instruction.operands[-1]
+        has_mask = len(instruction.operands) >= _MASKS[instruction.words[0]] or instruction.words[0] == "shfl"
+        if has_mask and mask.text != "65535":
             yield (_operand(mask, "65535"),)
 
 
@@ -271,7 +280,7 @@ def unsigned_signed(_ptx: PtxText, instruction: PtxInstruction) -> Iterator[tupl
         return
     if words[0] in ("atom", "red") and not {"min", "max"} & {*words}:
         return
-    if words[0] not in _SIGN_MATTERS or not any(word in ("u16", "u32", "u64") for word in words[1:]):
+    if words[0] not in _SIGN_MATTERS or not {"u16", "u32", "u64"} & {*words[1:]}:
         return
     if words[0] in ("mul", "mad") and "lo" in words:
         return
@@ -306,7 +315,7 @@ TABLE: Mapping[str, Operator] = by_name(
     mask_narrowed,
     unsigned_signed,
 )
-"""`shared-array-small` is of declarations: `source.small_arrays`."""
+"""`shared-array-small` is of declarations: `small_arrays`."""
 
 
 def find_mutants(text: str, name: str, entries: Collection[str]) -> list[Mutant]:
@@ -330,29 +339,33 @@ def _of_instructions(ptx: PtxText, name: str, entries: Collection[str]) -> Itera
     copies: dict[object, list[Mutant]] = {}
     for instruction in ptx.instructions(entries):
         for operator, changes in TABLE.items():
-            place = instruction.expression if operator not in mutants.RACING else ""
+            origin: str | int = instruction.start
+            if instruction.expression and operator not in mutants.RACING:
+                origin = instruction.expression
             for number, edits in enumerate(changes(ptx, instruction)):
-                alike = copies.setdefault((operator, number, place or instruction.start, instruction.shape), [])
+                alike = copies.setdefault((operator, number, origin, instruction.shape), [])
                 alike.append(_mutant(ptx, name, instruction, operator, edits))
-    for each in copies.values():
-        yield mutants.together(each)
+    for alike in copies.values():
+        yield mutants.together(alike)
 
 
 def _mutant(ptx: PtxText, name: str, instruction: PtxInstruction, operator: str, edits: tuple[Edit, ...]) -> Mutant:
     is_guard_dropped = operator == "guard-dropped"
-    is_always_run = is_guard_dropped and instruction.words[0] != "bra"
-    reached = Edit(instruction.start, instruction.start, "trap;\n\t") if is_always_run else trap_before(instruction)
-    made = mutants.of_edits(operator, name, ptx.text, edits, ((reached,),), (instruction.start, instruction.end))
+    trap = trap_before(instruction)
+    if is_guard_dropped and instruction.words[0] != "bra":  # it is always executed
+        trap = Edit(instruction.start, instruction.start, "trap;\n\t")
+    mutant = mutants.of_edits(
+        operator, name, ptx.text, edits, probes=((trap,),), shown=(instruction.start, instruction.end)
+    )
     infection = trap_where_different(ptx, instruction, edits, is_guard_dropped=is_guard_dropped)
-    return replace(made, infection=infection)
+    return replace(mutant, infection=infection)
 
 
 def small_arrays(ptx: PtxText, name: str, entries: Collection[str]) -> Iterator[Mutant]:
     """Yield mutants whose shared array has one element less; of an array of bytes, four."""
     for match in ptx.shared_arrays(entries):
-        size, less = int(match["size"]), 4 if match["type"] in ("b8", "u8", "s8") else 1
+        size = int(match["size"])
+        less = 4 if match["type"] in ("b8", "u8", "s8") else 1
         if size > less:
-            start, end = match.span("size")
-            yield mutants.of_edits(
-                "shared-array-small", name, ptx.text, (Edit(start, end, str(size - less)),), (), match.span()
-            )
+            edit = Edit(*match.span("size"), str(size - less))
+            yield mutants.of_edits("shared-array-small", name, ptx.text, (edit,), shown=match.span())

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from functools import cached_property
 
 from gpuregress.gpu.records import Record
-from gpuregress.lab.mutating.mutants import Edit
+from gpuregress.lab.mutating.mutants import Edit, apply
 
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _NOT_NEWLINE = re.compile(r"[^\n]")
@@ -72,15 +72,16 @@ class PtxInstruction(Record):
     @property
     def shape(self) -> tuple[str, ...]:
         """The guard, the opcode and the operands, without numbers of registers and values of integers."""
-        texts = (self.guard, self.opcode, *(operand.text for operand in self.operands))
-        bare = (_NUMBERED_REGISTER.sub(r"\1", text) for text in texts)
-        return tuple(_INTEGER.sub("0", text) for text in bare)
+        texts = [self.guard, self.opcode, *[operand.text for operand in self.operands]]
+        return tuple(_INTEGER.sub("0", _NUMBERED_REGISTER.sub(r"\1", text)) for text in texts)
 
     @property
     def expression(self) -> str:
         """The expression of the source that it is compiled from: its location, "" where that is a line or nothing."""
         file_line_column = self.location.split()[:3]
-        return self.location if len(file_line_column) == 3 and file_line_column[2] not in ("0", "1") else ""
+        if len(file_line_column) < 3 or file_line_column[2] in ("0", "1"):
+            return ""
+        return self.location
 
 
 class PtxText:
@@ -97,27 +98,27 @@ class PtxText:
     @cached_property
     def bodies(self) -> tuple[tuple[str, str, int, int], ...]:
         """Kind (`entry`, `func`), name, start and end of each function that has a body."""
-        found = []
+        bodies = []
         for match in _FUNCTION.finditer(self.bare):
             opening = re.compile(r"[;{]").search(self.bare, match.end())
             if opening is not None and opening[0] == "{":
-                found.append((match["kind"], match["name"], opening.end(), self._closing(opening.end())))
-        return tuple(found)
+                bodies.append((match["kind"], match["name"], opening.end(), self._closing(opening.end())))
+        return tuple(bodies)
 
     @cached_property
     def register_types(self) -> Mapping[str, str]:
         """Name of a register, without the number of a parameterised one → its type, where the module has one alone."""
-        found: dict[str, set[str]] = {}
+        types_of: dict[str, set[str]] = {}
         for match in _DECLARED.finditer(self.bare):
             for name in match["names"].split(","):
-                found.setdefault(name.partition("<")[0].strip().rstrip("0123456789"), set()).add(match["type"])
-        return {name: next(iter(types)) for name, types in found.items() if len(types) == 1}
+                types_of.setdefault(name.partition("<")[0].strip().rstrip("0123456789"), set()).add(match["type"])
+        return {name: types.pop() for name, types in types_of.items() if len(types) == 1}
 
     def instructions(self, entries: Collection[str]) -> Iterator[PtxInstruction]:
         """Yield the instructions of some kernels, and of all device functions."""
         for kind, name, start, end in self.bodies:
             if _is_run(kind, name, entries):
-                yield from self._within(start, end)
+                yield from self.within(start, end)
 
     def shared_arrays(self, entries: Collection[str]) -> Iterator[re.Match[str]]:
         """Yield the declarations of shared arrays that some kernels or device functions use, with a size.
@@ -128,42 +129,63 @@ class PtxText:
         code = "".join(self.bare[start:end] for kind, name, start, end in self.bodies if _is_run(kind, name, entries))
         used = set(re.findall(r"[\w$]+", code))
         for match in _SHARED_ARRAY.finditer(self.bare):
-            around = [(kind, name) for kind, name, start, end in self.bodies if start <= match.start() < end]
-            if match["name"] in used and all(_is_run(*one, entries) for one in around):
+            is_run = True
+            for kind, name, start, end in self.bodies:
+                if start <= match.start() < end and not _is_run(kind, name, entries):
+                    is_run = False
+            if is_run and match["name"] in used:
                 yield match
 
     def label_at(self, name: str, after: int) -> int:
         """Return the offset of a label behind an offset, -1 where there is none."""
         match = re.compile(rf"(?<![\w$]){re.escape(name)}\s*:").search(self.bare, after)
-        return match.start() if match is not None else -1
+        if match is None:
+            return -1
+        return match.start()
 
-    def _closing(self, at: int) -> int:
+    def _closing(self, start: int) -> int:
+        """Return the offset of the bracket that closes a body, or of the end of the text."""
         depth = 1
-        for match in re.compile(r"[{}]").finditer(self.bare, at):
+        for match in re.compile(r"[{}]").finditer(self.bare, start):
             depth += 1 if match[0] == "{" else -1
             if depth == 0:
                 return match.start()
         return len(self.bare)
 
-    def _within(self, at: int, end: int) -> Iterator[PtxInstruction]:
-        bare, location = self.bare, ""
-        while at < end:
-            if bare[at].isspace() or bare[at] in "{};":
-                at += 1
-            elif bare[at] == ".":
-                is_line = bare.startswith(_LINE_ONLY, at)
-                stop = bare.find("\n" if is_line else ";", at, end)
-                if (words := bare[at : end if stop < 0 else stop].split())[0] == ".loc":
+    def within(self, start: int, end: int) -> Iterator[PtxInstruction]:
+        """Yield the instructions between two offsets."""
+        bare = self.bare
+        location = ""
+        position = start
+        while position < end:
+            if bare[position].isspace() or bare[position] in "{};":
+                position += 1
+                continue
+            if bare[position] == ".":
+                is_line = bare.startswith(_LINE_ONLY, position)
+                after = self._behind("\n" if is_line else ";", position, end)
+                words = bare[position:after].split()
+                if words[0] == ".loc":
                     location = " ".join(words[1:])
-                at = end if stop < 0 else stop + 1
-            elif (label := _LABEL.match(bare, at, end)) is not None:
-                at = label.end()
-            elif (match := _INSTRUCTION.match(bare, at, end)) is not None:
-                yield _instruction(match, location)
-                at = match.end()
-            else:
-                stop = bare.find(";", at, end)
-                at = end if stop < 0 else stop + 1
+                position = after
+                continue
+            label = _LABEL.match(bare, position, end)
+            if label is not None:
+                position = label.end()
+                continue
+            match = _INSTRUCTION.match(bare, position, end)
+            if match is None:
+                position = self._behind(";", position, end)
+                continue
+            yield _instruction(match, location)
+            position = match.end()
+
+    def _behind(self, mark: str, start: int, end: int) -> int:
+        """Return the offset behind the next mark, or the end of the body."""
+        stop = self.bare.find(mark, start, end)
+        if stop < 0:
+            return end
+        return stop + 1
 
 
 def _is_run(kind: str, name: str, entries: Collection[str]) -> bool:
@@ -172,22 +194,31 @@ def _is_run(kind: str, name: str, entries: Collection[str]) -> bool:
 
 
 def _instruction(match: re.Match[str], location: str) -> PtxInstruction:
-    operands = tuple(_operands(match["operands"], match.start("operands")))
     return PtxInstruction(
-        match.start(), match.start("opcode"), match.end(), match["guard"] or "", match["opcode"], operands, location
+        start=match.start(),
+        opcode_at=match.start("opcode"),
+        end=match.end(),
+        guard=match["guard"] or "",
+        opcode=match["opcode"],
+        operands=tuple(_operands(match["operands"], match.start("operands"))),
+        location=location,
     )
 
 
 def _operands(text: str, offset: int) -> Iterator[Operand]:
     """Split at the commas that are in no brackets."""
-    depth, start = 0, 0
-    for at, letter in enumerate((*text, ",")):
-        depth += (letter in "[{(") - (letter in "]})")
-        if letter == "," and depth == 0:
-            part = text[start:at]
+    depth = 0
+    start = 0
+    for position, letter in enumerate((*text, ",")):
+        if letter in "[{(":
+            depth += 1
+        elif letter in "]})":
+            depth -= 1
+        elif letter == "," and depth == 0:
+            part = text[start:position]
             if part.strip():
                 yield Operand(part.strip(), offset + start + len(part) - len(part.lstrip()))
-            start = at + 1
+            start = position + 1
 
 
 def code_of(text: str) -> str:
@@ -204,19 +235,18 @@ def idle(text: str, entries: Collection[str]) -> str:
         entries: the mangled names of the kernels.
     """
     ptx = PtxText(text)
-    firsts: Sequence[int] = [
-        next((one.start for one in ptx._within(start, end)), end)  # noqa: SLF001 - own module
-        for kind, name, start, end in ptx.bodies
-        if kind == "entry" and name in entries
-    ]
-    pieces, at = [], 0
-    for first in sorted(firsts):
-        pieces += [text[at:first], "ret;\n\t"]
-        at = first
-    return "".join((*pieces, text[at:]))
+    returns = []
+    for kind, name, start, end in ptx.bodies:
+        if kind == "entry" and name in entries:
+            starts = [instruction.start for instruction in ptx.within(start, end)]
+            first = starts[0] if starts else end
+            returns.append(Edit(first, first, "ret;\n\t"))
+    return apply(text, returns)
 
 
 def trap_before(instruction: PtxInstruction) -> Edit:
     """Return the edit that traps where an instruction is executed; the guard is the instruction's own."""
-    guard = f"@{instruction.guard} " if instruction.guard else ""
-    return Edit(instruction.start, instruction.start, f"{guard}trap;\n\t")
+    trap = "trap;\n\t"
+    if instruction.guard:
+        trap = f"@{instruction.guard} {trap}"
+    return Edit(instruction.start, instruction.start, trap)

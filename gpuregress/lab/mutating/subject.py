@@ -66,7 +66,7 @@ class Subject(Record):
 
 def launched_s(outcome: Outcome) -> float:
     """Return the seconds of a case's launches."""
-    return sum(one.elapsed_ms for one in outcome.launches) / 1000.0
+    return sum(launch.elapsed_ms for launch in outcome.launches) / 1000.0
 
 
 _LEAST_LIMIT_S = 2.0
@@ -88,10 +88,10 @@ def prepare(project: Project, planned: Sequence[Case], scratch: Path, listen: Li
         Interrupted: ^C.
         GpuregressError: the errors of `session.run`.
     """
-    cases = tuple(map(_untimed, planned))
+    cases = tuple(_untimed(case) for case in planned)
     options = RunOptions("cpu", listen=listen)
     summary = options.run(experiment.scratch_project(project, scratch / "clean"), plan.Plan(cases))
-    return of_verdicts(project, cases[0].job, cases, {one.case: one for one in summary.verdicts})
+    return of_verdicts(project, cases[0].job, cases, {verdict.case: verdict for verdict in summary.verdicts})
 
 
 def of_verdicts(project: Project, job: str, planned: Sequence[Case], verdicts: Mapping[str, Verdict]) -> Subject:
@@ -106,7 +106,7 @@ def of_verdicts(project: Project, job: str, planned: Sequence[Case], verdicts: M
     Raises:
         UsageError: one of them does not pass, or none was run.
     """
-    cases = tuple(map(_untimed, planned))
+    cases = tuple(_untimed(case) for case in planned)
     _check_passes([verdicts[case.name] for case in cases])
     usable = tuple(case for case in cases if verdicts[case.name].status == "pass")
     if not usable:
@@ -114,27 +114,44 @@ def of_verdicts(project: Project, job: str, planned: Sequence[Case], verdicts: M
         raise UsageError(f"no case of {job} runs on the CPU device: {first.case}: {first.reason}")
     left = [case.name for case in cases if verdicts[case.name].status != "pass"]
     notes = (f"{first_names(left)}: skipped, so no mutant is run on it",) if left else ()
-    sources = {source_key(source): source for case in usable for source in sources_of(case)}
+    sources: dict[str, Source] = {}
+    for case in usable:
+        sources.update({source_key(source): source for source in sources_of(case)})
     compiled = {key: programs.find(source) or programs.compile(source) for key, source in sources.items()}
-    built = {case.name: _built(case, compiled) for case in usable}
-    completed = tuple(plan.completed(case, built[case.name].programs, built[case.name].references) for case in usable)
-    slow = frozenset(key for key, program in compiled.items() if cache.is_slow(program.key))
-    return Subject(project, job, completed, verdicts, built, compiled, sources, notes, slow)
+    built: dict[str, CasePrograms] = {}
+    completed: list[Case] = []
+    for case in usable:
+        of_case = built_of(case, [compiled[source_key(source)] for source in sources_of(case)])
+        built[case.name] = of_case
+        completed.append(plan.completed(case, of_case.programs, of_case.references))
+    return Subject(
+        project=project,
+        job=job,
+        cases=tuple(completed),
+        verdicts=verdicts,
+        built=built,
+        programs=compiled,
+        sources=sources,
+        notes=notes,
+        slow=frozenset(key for key, program in compiled.items() if cache.is_slow(program.key)),
+    )
 
 
 def _untimed(case: Case) -> Case:
-    """The case without its timing: times of mutants decide nothing."""
+    """Return the case without its timing: times of mutants decide nothing."""
     return case.with_settings(timing=None)
 
 
 def _check_passes(verdicts: Sequence[Verdict]) -> None:
-    failed = [one for one in verdicts if one.status not in ("pass", "skip")]
+    failed = [verdict for verdict in verdicts if verdict.status not in ("pass", "skip")]
     if not failed:
         return
-    first, names = failed[0], first_names([one.case for one in failed])
-    if all(one.status == "new" for one in failed):
+    first = failed[0]
+    names = first_names([verdict.case for verdict in failed])
+    if all(verdict.status == "new" for verdict in failed):
         remedy = "run it and `gpuregress accept` it first, or give the job a reference"
-        if any(one.status == "pass" for one in verdicts) or any(map(_compares, failed)):
+        has_passed = any(verdict.status == "pass" for verdict in verdicts)
+        if has_passed or any(_compares(verdict) for verdict in failed):
             raise UsageError(
                 f"results without a baseline or a reference would let mutants live: {names} ({first.reason}); {remedy}"
             )
@@ -149,18 +166,14 @@ def _compares(verdict: Verdict) -> bool:
     return any(buffer.status != "new" for buffer in verdict.buffers)
 
 
-def _built(case: Case, programs: Mapping[str, Program]) -> CasePrograms:
-    return built_of(case, [programs[source_key(source)] for source in sources_of(case)])
-
-
 def built_of(case: Case, programs: Sequence[Program]) -> CasePrograms:
     """Assign programs in the order of `sources_of` to a case's own sources, its references and its variants."""
-    own, count = len(case.sources), len(case.reference_kernels)
-    others = programs[own:]
-    varied = (tuple(others[at : at + own]) for at in range(count, len(others), own))
+    count = len(case.sources)
+    variants = count + len(case.reference_kernels)
+    varied = [tuple(programs[start : start + count]) for start in range(variants, len(programs), count)]
     return CasePrograms(
-        tuple(programs[:own]),
-        dict(zip(case.reference_kernels, others[:count], strict=True)),
+        tuple(programs[:count]),
+        dict(zip(case.reference_kernels, programs[count:variants], strict=True)),
         dict(zip(case.variants.sources if case.variants else (), varied, strict=True)),
     )
 
@@ -179,42 +192,45 @@ def mutants(subject: Subject) -> tuple[list[Mutant], dict[str, str]]:
     Raises:
         UsageError: there is no source to change.
     """
-    found: list[Mutant] = []
+    all_mutants: list[Mutant] = []
     texts: dict[str, str] = {}
     for key in _own_keys(subject):
         source = subject.sources[key]
         if is_cuda(source):
-            code = device_code.reached(
-                {path: _text(path) for path in local_files(subject.project, source)}, _roots(subject, source)
-            )
-            texts |= {str(one.file): one.text for one in code}
-            found += cuda_source.find_mutants(code)
+            files = {path: _text(path) for path in local_files(subject.project, source)}
+            code = device_code.reached(files, _roots(subject, source))
+            texts |= {str(reached.file): reached.text for reached in code}
+            all_mutants += cuda_source.find_mutants(code)
     for name, key in ptx_names(subject).items():
         texts[name] = _text(Path(subject.programs[key].ptx))
-        found += ptx_source.find_mutants(texts[name], name, _entries(subject, key))
-    if not found:
+        all_mutants += ptx_source.find_mutants(texts[name], name, _entries(subject, key))
+    if not all_mutants:
         raise UsageError(f"{subject.job} has no device code that can be changed: it has no source, or only a cubin")
-    return list({(one.file, one.operator, one.edits): one for one in found}.values()), texts
+    unique = {(mutant.file, mutant.operator, mutant.edits): mutant for mutant in all_mutants}
+    return list(unique.values()), texts
 
 
 def ptx_names(subject: Subject) -> dict[str, str]:
-    """A name for the PTX of each source that is not CUDA C++ → the key of that source."""
+    """Return a name for the PTX of each source that is not CUDA C++ → the key of that source."""
     names: dict[str, str] = {}
     for key in _own_keys(subject):
         source = subject.sources[key]
-        if not is_cuda(source) and subject.programs[key].ptx:
-            name = source.name if source.path.endswith(".ptx") else f"{source.name}.ptx"
-            names[name if name not in names else f"{name}#{len(names) + 1}"] = key
+        if is_cuda(source) or not subject.programs[key].ptx:
+            continue
+        name = source.name if source.path.endswith(".ptx") else f"{source.name}.ptx"
+        if name in names:
+            name = f"{name}#{len(names) + 1}"
+        names[name] = key
     return names
 
 
 def _own_keys(subject: Subject) -> tuple[str, ...]:
-    """The keys of the cases' own sources, without references and variants."""
+    """Return the keys of the cases' own sources, without references and variants."""
     return tuple(dict.fromkeys(source_key(source) for case in subject.cases for source in case.sources))
 
 
 def _text(path: Path) -> str:
-    """A file's text; bytes that are not UTF-8 stay what they are."""
+    """Return a file's text; bytes that are not UTF-8 stay what they are."""
     return path.read_text(encoding="utf-8", errors="surrogateescape")
 
 
@@ -226,26 +242,26 @@ def local_files(project: Project, source: Source) -> tuple[Path, ...]:
 
 
 def _roots(subject: Subject, source: Source) -> frozenset[str]:
-    """Names of the kernels that are launched from a source, or of functions under test."""
-    launched = {
-        launch.kernel
-        for case in subject.cases
-        for launch in case.launches
-        if case.sources[launch.source].path == source.path
-    }
-    return frozenset((*launched, *source.kernels))
+    """Return the names of the kernels that are launched from a source, or of functions under test."""
+    names = set(source.kernels)
+    for case in subject.cases:
+        for launch in case.launches:
+            if case.sources[launch.source].path == source.path:
+                names.add(launch.kernel)
+    return frozenset(names)
 
 
 def _entries(subject: Subject, key: str) -> frozenset[str]:
-    """Mangled names of the kernels that are launched from a program."""
-    return frozenset(
-        subject.programs[key].entries[launch.kernel].mangled
-        for case in subject.cases
-        for launch in case.launches
-        if source_key(case.sources[launch.source]) == key and launch.kernel in subject.programs[key].entries
-    )
+    """Return the mangled names of the kernels that are launched from a program."""
+    entries = subject.programs[key].entries
+    names: set[str] = set()
+    for case in subject.cases:
+        for launch in case.launches:
+            if launch.kernel in entries and source_key(case.sources[launch.source]) == key:
+                names.add(entries[launch.kernel].mangled)
+    return frozenset(names)
 
 
 def launched_entries(subject: Subject) -> dict[str, frozenset[str]]:
-    """Key of a source → the mangled names of the kernels that are launched from it."""
+    """Return key of a source → the mangled names of the kernels that are launched from it."""
     return {key: _entries(subject, key) for key in _own_keys(subject)}

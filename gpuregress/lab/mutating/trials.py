@@ -90,8 +90,9 @@ _OF_ERROR: Mapping[str, TrialState] = {LaunchRefused.__name__: "killed", Unsuppo
 
 def state_of_error(error: GpuregressError) -> TrialState:
     """Return the state of a variation that has no program."""
-    is_refusal = isinstance(error, CompileError | UnsupportedError) and not isinstance(error, CompilerStopped)
-    return "not valid" if is_refusal else "trouble"
+    if isinstance(error, CompileError | UnsupportedError) and not isinstance(error, CompilerStopped):
+        return "not valid"
+    return "trouble"
 
 
 def state_of_verdict(reached: Verdict, outcome: Outcome) -> TrialState:
@@ -101,7 +102,9 @@ def state_of_verdict(reached: Verdict, outcome: Outcome) -> TrialState:
     is_crash = outcome.fault is not None and outcome.fault.kind == "crash"  # lack of memory may be its cause
     if reached.status == "error" or is_crash:  # a comparison fails where a dump cannot be read
         return "trouble"
-    return "timed out" if reached.status == "timeout" else "killed"
+    if reached.status == "timeout":
+        return "timed out"
+    return "killed"
 
 
 _CHECKED_FACTOR = 5.0
@@ -200,11 +203,15 @@ class MutantTrials:
         until: float | None = None,
         room: Callable[[], bool] | None = None,
     ) -> None:
-        self._subject, self._crew, self._scratch = subject, crew, scratch
+        self._subject = subject
+        self._crew = crew
+        self._scratch = scratch
         self._programs = MutatedPrograms(subject, scratch / "sources")
-        accepted = AcceptedDumps(BaselineStore.of(subject.project), "cpu")
-        self._judge, self._accepted, self._user = Judge(accepted, {}, user), accepted, user
-        self._until, self._room = until, room or self._has_room
+        self._accepted = AcceptedDumps(BaselineStore.of(subject.project), "cpu")
+        self._judge = Judge(self._accepted, {}, user)
+        self._user = user
+        self._until = until
+        self._room = room or self._has_room
         self._more: Callable[[], bool] | None = None
         self.begun = 0
         """Variations that have begun."""
@@ -225,7 +232,8 @@ class MutantTrials:
             listen: is not called where the time is over before the variation begins.
             is_needed: it begins before the others; where the time is over, `listen` is given "cut".
         """
-        (self._needed if is_needed else self._waiting).append((variation, listen))
+        queue = self._needed if is_needed else self._waiting
+        queue.append((variation, listen))
 
     def follow(self, more: Callable[[], bool]) -> None:
         """Draw further variations where there is room for one and none waits.
@@ -254,7 +262,7 @@ class MutantTrials:
     @property
     def compiling(self) -> int:
         """Variations that have begun and have no task: most of them wait for a compiler."""
-        return sum(one.task is None for one in self._open.values())
+        return len([trial for trial in self._open.values() if trial.task is None])
 
     @property
     def is_ready(self) -> bool:
@@ -271,7 +279,8 @@ class MutantTrials:
         """The tasks that are ready, at most `room`."""
         self.advance()
         while self._ready and room > 0:
-            trial, room = self._ready.popleft(), room - 1
+            trial = self._ready.popleft()
+            room -= 1
             trial.task = self._task(trial)
             trial.has_run = True
             yield trial.task
@@ -279,7 +288,8 @@ class MutantTrials:
     def settle(self, outcome: Outcome) -> None:
         """Judge the outcome of a task, and go on with its variation."""
         trial = self._open[outcome.case.partition(":")[0]]
-        case, task = trial.cases.popleft(), trial.task
+        case = trial.cases.popleft()
+        task = trial.task
         assert task is not None
         trial.task = None
         trial.seconds += outcome.seconds
@@ -306,12 +316,13 @@ class MutantTrials:
                 trial.compiled[unchanged] = result
             else:
                 trial.error = trial.error or result
-        for trial in [*self._open.values()]:
+        for trial in list(self._open.values()):  # some end here
             self._advance(trial)
         if self._until is not None and time.monotonic() >= self._until:
             self._cut(self._until)
         while self._room() and (self._needed or self._waiting or self._draw()):
-            if queue := self._needed or self._waiting:
+            queue = self._needed or self._waiting
+            if queue:  # what is drawn may have found its result
                 self._begin(*queue.popleft())
 
     def _cut(self, until: float) -> None:
@@ -319,8 +330,9 @@ class MutantTrials:
         self._waiting.clear()
         if time.monotonic() >= until + _GRACE_S:
             self._ready.clear()
-            for trial in [one for one in self._open.values() if one.task is None]:
-                self._end(trial, TrialResult("cut", changed=tuple(trial.changed)))
+            for trial in list(self._open.values()):
+                if trial.task is None:
+                    self._end(trial, TrialResult("cut", changed=tuple(trial.changed)))
         while self._needed:
             _, listen = self._needed.popleft()
             listen(TrialResult("cut"))
@@ -334,7 +346,8 @@ class MutantTrials:
         self.begun += 1
         cases = [case for case in self._subject.cases if not variation.cases or case.name in variation.cases]
         order = sorted(cases, key=lambda case: (-self._kills[case.name], self._clean_s(case)))
-        trial = self._open[variation.name] = _Trial(variation, listen, deque(order))
+        trial = _Trial(variation, listen, deque(order))
+        self._open[variation.name] = trial
         self._advance(trial)
 
     def _has_room(self) -> bool:
@@ -376,14 +389,15 @@ class MutantTrials:
         return not trial.asked
 
     def _task(self, trial: _Trial) -> Task:
-        case, checks = trial.cases[0], trial.variation.checks
+        case = trial.cases[0]
         built = built_of(case, trial.programs)
         self._programs.note_slow(case, trial.programs)
-        first, self._launch = self._launch, self._launch + case.launch_numbers
-        program, *others = built.programs
+        first = self._launch
+        self._launch += case.launch_numbers
+        checked = _with_checks(case, trial.variation.checks)
         return Task(
-            case=replace(_with_checks(case, checks), name=f"{trial.variation.name}:{case.name}"),
-            program=program,
+            case=replace(checked, name=f"{trial.variation.name}:{case.name}"),
+            program=built.programs[0],
             log=str(self._scratch / "launches.log"),
             first_launch=first,
             dumps=str(self._scratch / "dumps" / trial.variation.name),
@@ -391,12 +405,12 @@ class MutantTrials:
             references=built.references,
             shared=str(self._scratch / "shared"),
             variants=built.variants,
-            other_programs=tuple(others),
+            other_programs=built.programs[1:],
             launch_limit_s=self._launch_limit_s(trial, case),
         )
 
     def _launch_limit_s(self, trial: _Trial, case: Case) -> float:
-        """The time limit of the launches; one of unchanged programs would only say that the machine is busy."""
+        """Return the time limit of the launches; one of unchanged programs would only say that the machine is busy."""
         if trial.variation.is_unchanged:
             return case.limits.timeout
         factor = _CHECKED_FACTOR if trial.variation.checks else 1.0
@@ -410,19 +424,21 @@ class MutantTrials:
             trial.members.append(GroupMember(case, outcome, reached))
 
     def _finish(self, trial: _Trial) -> None:
-        """No case noticed: the cases that must agree are compared; else the variation survives."""
-        unanswered = self._user.unanswered
-        for reached, outcome in self._disagreements(trial.members) if trial.has_run else ():
-            self._end(trial, self._noticed(reached, outcome, unanswered))
-            return
+        """End a variation that no case noticed: the cases that must agree are compared; else it survives."""
+        if trial.has_run:
+            unanswered = self._user.unanswered
+            for reached, outcome in self._disagreements(trial.members):
+                self._end(trial, self._noticed(reached, outcome, unanswered))
+                return
         self._end(trial, TrialResult(self._state_of(trial), changed=tuple(trial.changed)))
 
     def _state_of(self, trial: _Trial) -> TrialState:
-        """The state of a variation that no case noticed."""
+        """Return the state of a variation that no case noticed."""
         if not trial.has_run:
             return "equal"
-        if trial.variation.is_compared and not trial.changed:
-            return "equivalent" if self._programs.are_equivalent(trial.variation, trial.compiled) else "survived"
+        may_be_equivalent = trial.variation.is_compared and not trial.changed
+        if may_be_equivalent and self._programs.are_equivalent(trial.variation, trial.compiled):
+            return "equivalent"
         return "survived"
 
     def _disagreements(self, members: Sequence[GroupMember]) -> Iterator[tuple[Verdict, Outcome]]:
@@ -435,23 +451,26 @@ class MutantTrials:
                     yield reached, member.outcome
 
     def _noticed(self, reached: Verdict, outcome: Outcome, unanswered: int) -> TrialResult:
-        """The result of a variation that a case noticed, or that cannot be run or judged.
+        """Make the result of a variation that a case noticed, or that cannot be run or judged.
 
         Args:
             reached: the verdict.
             outcome: of the case.
             unanswered: calls of the user's functions that had no answer before this verdict.
         """
-        without_kernel = (
-            outcome.observations.reference.facts.errors.keys() - self._cases[reached.case].reference_kernels.keys()
+        state = state_of_verdict(reached, outcome)
+        failed_references = outcome.observations.reference.facts.errors.keys()
+        if self._user.unanswered > unanswered:  # a function of the job was too slow, or its process died
+            state = "trouble"
+        elif reached.status == "differ" and failed_references - self._cases[reached.case].reference_kernels.keys():
+            state = "trouble"  # a reference that no mutant decides
+        return TrialResult(
+            state=state,
+            case=reached.case,
+            status=reached.status,
+            reason=one_line(reached.reason),
+            fault=outcome.fault.kind if outcome.fault is not None else "",
         )
-        is_lost = (
-            self._user.unanswered > unanswered  # a function of the job was too slow, or its process died
-            or (reached.status == "differ" and bool(without_kernel))  # a reference that no mutant decides
-        )
-        state = "trouble" if is_lost else state_of_verdict(reached, outcome)
-        fault = outcome.fault.kind if outcome.fault is not None else ""
-        return TrialResult(state, reached.case, reached.status, one_line(reached.reason), fault)
 
     def _end(self, trial: _Trial, result: TrialResult) -> None:
         name = trial.variation.name
@@ -465,6 +484,5 @@ class MutantTrials:
 def _with_checks(case: Case, checks: Sequence[str]) -> Case:
     """Return a case that runs with further dynamic checks."""
     instruments = case.settings.instruments
-    wanted = tuple(name for name in CHECKS if name in (*instruments.checks, *checks))
-    instruments = replace(instruments, checks=wanted)
-    return case.with_settings(instruments=instruments)
+    all_checks = tuple(name for name in CHECKS if name in (*instruments.checks, *checks))
+    return case.with_settings(instruments=replace(instruments, checks=all_checks))

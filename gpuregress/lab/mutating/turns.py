@@ -110,7 +110,11 @@ class Turns:
     def __init__(
         self, jobs: Sequence[JobTurns], crew: Crew, scratch: Path, user: UserCodeProcess, request: MutateRequest
     ) -> None:
-        self.jobs, self._crew, self._scratch, self._user, self._request = jobs, crew, scratch, user, request
+        self.jobs = jobs
+        self._crew = crew
+        self._scratch = scratch
+        self._user = user
+        self._request = request
         self._views = [_CrewView(crew, number) for number in range(len(jobs))]
         self._turn = -1
         self._begun = 0
@@ -151,7 +155,8 @@ class Turns:
             with self._blamed(job):
                 for task in job.trials.take(1):
                     assert isinstance(task, Task)
-                    room, self._next_ready = room - 1, number + 1
+                    room -= 1
+                    self._next_ready = number + 1
                     yield replace(task, case=replace(task.case, name=f"{number}{_MARK}{task.case.name}"))
 
     def settle(self, outcome: Outcome) -> None:
@@ -187,7 +192,8 @@ class Turns:
             job = self.jobs[number]
             if job.trials is None:
                 self._begin(number)
-            self._turn, self._begun = number, job.trials.begun if job.trials is not None else 0
+            self._turn = number
+            self._begun = job.trials.begun if job.trials is not None else 0
             self._advance(number)
             self._turn = -1
             if job.trials is None or job.trials.begun == self._begun:
@@ -200,18 +206,19 @@ class Turns:
 
     def _begin(self, number: int) -> None:
         """Begin the campaign of a job at its first turn."""
-        job, folder = self.jobs[number], self._scratch / str(number)
+        job = self.jobs[number]
+        folder = self._scratch / str(number)
         with self._blamed(job):
             folder.mkdir(parents=True)
-            given = MutantTrials(
-                job.subject,
-                self._views[number],
-                folder,
-                self._user,
-                self._request.until,
-                lambda: self._may_begin(number),
+            of_job = MutantTrials(
+                subject=job.subject,
+                crew=self._views[number],
+                scratch=folder,
+                user=self._user,
+                until=self._request.until,
+                room=lambda: self._may_begin(number),
             )
-            job.trials = job.campaign.begin(given, ResultCache(job.subject), self._request)
+            job.trials = job.campaign.begin(of_job, ResultCache(job.subject), self._request)
 
     def _may_begin(self, number: int) -> bool:
         job = self.jobs[number]

@@ -107,11 +107,14 @@ def bisect(
         GpuregressError: the errors of `session.run`.
     """
     found = repository.require(project.root)
-    goal = _Commits(found, *(found.commit(_hash(found, project, word)) for word in (good, bad)))
+    good_commit = found.commit(_hash(found, project, good))
+    goal = _Commits(found, good_commit, found.commit(_hash(found, project, bad)))
     cases = plan.make(project, [selector]).cases
     with StopSignal() as stop, commit_runs.opened(found, project, options or RunOptions()) as runs:
         agree = any(case.settings.agree for case in cases)
-        search = _Search(runs, goal, stop, listen, tuple(case.name for case in cases), agree)
+        search = _Search(
+            runs=runs, goal=goal, stop=stop, listen=listen, names=tuple(case.name for case in cases), agree=agree
+        )
         jobs = {case.job for case in cases}
         if this_job or not search.have_cases(jobs):
             runs.borrowed = commit_runs.borrowed_files(found, cases)
@@ -146,8 +149,9 @@ class _Search:
 
     def have_cases(self, jobs: Iterable[str]) -> bool:
         """Whether both ends have all of the cases."""
-        wanted, jobs = set(self.names), set(jobs)
-        return all(wanted <= self.runs.case_names(end.hash, jobs) for end in (self.goal.good, self.goal.bad))
+        jobs = set(jobs)
+        names = set(self.names)
+        return all(names <= self.runs.case_names(end.hash, jobs) for end in (self.goal.good, self.goal.bad))
 
     def run(self) -> Bisection:
         self._accept_good()
@@ -164,7 +168,7 @@ class _Search:
             good=self.goal.good,
             bad=self.goal.bad,
             first_bad=tested.commit,
-            possible=tuple(map(self.goal.repository.commit, possible)),
+            possible=tuple(self.goal.repository.commit(name) for name in possible),
             changed=self.goal.repository.changed_files(first),
             verdicts=tuple(verdict for verdict in tested.verdicts if verdict.status in _BAD),
             tested=tuple(self.tested),
@@ -173,7 +177,8 @@ class _Search:
 
     def _accept_good(self) -> None:
         """Run the good commit; its result is what the others are compared with."""
-        commit, start = self.goal.good, time.perf_counter()
+        commit = self.goal.good
+        start = time.perf_counter()
         try:
             summary = self.runs.run(commit.hash, self.names)
         except CommitUnusable as error:
@@ -186,7 +191,7 @@ class _Search:
         self._add(TestedCommit(commit, "good", "", time.perf_counter() - start, summary.verdicts))
 
     def _start(self) -> list[str]:
-        """The commits that are known to be good: where the two ends are on different branches, also their base."""
+        """Return the commits that are known to be good: of ends on different branches, also their base."""
         repository, good, bad = self.goal.repository, self.goal.good.hash, self.goal.bad.hash
         if repository.is_ancestor(good, bad):
             return [good]
@@ -205,12 +210,13 @@ class _Search:
 
     def _halve(self, goods: list[str]) -> tuple[str, tuple[str, ...]]:
         """Test the commits that halve the rest; return the first bad one, and the skipped ones that may be it."""
-        first, skips = self.goal.bad.hash, 0
+        first = self.goal.bad.hash
+        skips = 0
         while True:
-            rest = self.goal.repository.between(goods, first)
-            untested = [commit for commit in rest if commit != first and self._state(commit) is None]
+            between = self.goal.repository.between(goods, first)
+            untested = [commit for commit in between if commit != first and self._state(commit) is None]
             if not untested:
-                return first, tuple(commit for commit in rest if self._state(commit) == "skip")
+                return first, tuple(commit for commit in between if self._state(commit) == "skip")
             # After a commit that cannot be judged, one further away: its neighbours seldom compile either.
             position = len(untested) * min(skips, _MOST_STEPS_ASIDE) // (_MOST_STEPS_ASIDE + 2)
             tested = self._test(untested[position])
@@ -221,17 +227,24 @@ class _Search:
                 goods.append(tested.commit.hash)
 
     def _state(self, commit: str) -> State | None:
-        return next((entry.state for entry in self.tested if entry.commit.hash == commit), None)
+        for entry in self.tested:
+            if entry.commit.hash == commit:
+                return entry.state
+        return None
 
     def _test(self, name: str) -> TestedCommit:
         """Run a commit, once."""
         self.stop.check()
-        commit, start = self.goal.repository.commit(name), time.perf_counter()
+        commit = self.goal.repository.commit(name)
+        start = time.perf_counter()
+        verdicts: tuple[Verdict, ...] = ()
         try:
-            verdicts = tuple(map(self._readable, self.runs.run(name, self.names, self.accepted).verdicts))
+            summary = self.runs.run(name, self.names, self.accepted)
+            verdicts = tuple(self._readable(verdict) for verdict in summary.verdicts)
             state, reason = _judged(verdicts)
         except CommitUnusable as error:
-            verdicts, state, reason = (), "skip", str(error).partition("\n")[0]
+            state = "skip"
+            reason = str(error).partition("\n")[0]
         return self._add(TestedCommit(commit, state, reason, time.perf_counter() - start, verdicts))
 
     def _add(self, tested: TestedCommit) -> TestedCommit:
@@ -244,7 +257,7 @@ class _Search:
         return replace(
             verdict,
             reason=self.runs.readable(verdict.reason),
-            notes=tuple(map(self.runs.readable, verdict.notes)),
+            notes=tuple(self.runs.readable(note) for note in verdict.notes),
             buffers=tuple(replace(buffer, dump="", baseline="") for buffer in verdict.buffers),
         )
 

@@ -124,8 +124,10 @@ class Checkout:
                         continue
                     if content.startswith(_POINTER) and len(content) <= _LARGEST_POINTER:
                         real = _large_file(root, content)
-                        pointers += [path] if real is None else []
-                        content = content if real is None else real
+                        if real is None:
+                            pointers.append(path)
+                        else:
+                            content = real
                     self._write(path, entry, content)
         return (
             *_told(missing, commit, "not in this clone, which is partial: `git fetch` gets them"),
@@ -179,7 +181,9 @@ def _large_file(root: Path, pointer: bytes) -> bytes | None:
         content = stored.read_bytes()
     except OSError:
         return None
-    return content if hashlib.sha256(content).hexdigest() == digest else None
+    if hashlib.sha256(content).hexdigest() != digest:
+        return None
+    return content
 
 
 def _told(paths: list[str], commit: str, why: str) -> tuple[str, ...]:

@@ -74,16 +74,19 @@ def compare_revisions(
         verdicts = []
         for number, case in enumerate(cases, 1):
             request.options.listen(Advanced(number - 1, len(cases), f"comparing {case.name}"))
-            verdict = _compared(project, case, (expected, actual), raw=raw, width=width)
-            verdicts += [verdict] if verdict is not None else []
-        notes = [*expected.notes, *actual.notes, *(note for case in cases for note in _lacking(case, expected, actual))]
+            compared = _compared(project, case, (expected, actual), raw=raw, width=width)
+            if compared is not None:
+                verdicts.append(compared)
+        notes = [*expected.notes, *actual.notes]
+        for case in cases:
+            notes += _lacking(case, expected, actual)
     if not verdicts:
-        existing = sorted({revision for case in cases for revision in sides.revisions(project, case)})
-        others = dict.fromkeys(note for side in (expected, actual) for note in side.notes)
-        raise NothingToDo(
-            f"no case has dumps of both {before} and {after}; there are dumps of: {', '.join(existing) or 'none'}"
-            + "".join(f"; {note}" for note in others)
-        )
+        existing: set[str] = set()
+        for case in cases:
+            existing.update(sides.revisions(project, case))
+        there = ", ".join(sorted(existing)) or "none"
+        lines = [f"no case has dumps of both {before} and {after}; there are dumps of: {there}"]
+        raise NothingToDo("; ".join([*lines, *dict.fromkeys([*expected.notes, *actual.notes])]))
     return Differences(tuple(verdicts), tuple(dict.fromkeys(notes)))
 
 
@@ -99,14 +102,27 @@ def compare_files(before: Path, after: Path, *, width: int = WIDTH) -> Differenc
         DumpError: one does not hold what its header says.
         StorageError: one cannot be read.
     """
-    source, name = Source(str(after)), after.name
-    case = Case("files", str(after), str(after), {}, source, after.name, "", 0, {}, (), (name,), {name: Rule()})
+    name = after.name
+    case = Case(
+        job="files",
+        name=str(after),
+        path=str(after),
+        parameters={},
+        source=Source(str(after)),
+        revision=name,
+        source_digest="",
+        seed=0,
+        buffers={},
+        launches=(),
+        dump=(name,),
+        compare={name: Rule()},
+    )
     buffers = (_buffer(case, name, before, after, raw=True, width=width),)
     return Differences((_verdict(case, buffers, str(before), str(after)),), ())
 
 
 def record(buffer: str, path: Path) -> Dump:
-    """The record of a dump file; its digest is that of the text, so that equal digests mean equal files.
+    """Make the record of a dump file; its digest is that of the text, so that equal digests mean equal files.
 
     Raises:
         DumpError: it has no header.
@@ -114,7 +130,14 @@ def record(buffer: str, path: Path) -> Dump:
     """
     header = reader.read_header(path)
     text = digest_file(path)
-    return Dump(buffer, str(path), header.element_type.name, header.shape, text, text)
+    return Dump(
+        buffer=buffer,
+        path=str(path),
+        dtype=header.element_type.name,
+        shape=header.shape,
+        digest=text,
+        text_digest=text,
+    )
 
 
 def _lacking(case: Case, before: Side, after: Side) -> Iterator[str]:
@@ -156,11 +179,16 @@ def _failed(case: Case, before: Side, after: Side) -> Verdict | None:
 
     None where it failed as expected and the other revision was not run.
     """
-    failures = [(side.word, failure) for side in (before, after) if (failure := side.failure(case.name))]
-    real = [one for one in failures if one[1].status != "pass"]
-    _, worst = (real or failures)[-1]
-    texts = [f"{word}: {failure.headline}" for word, failure in failures]
-    if not real and len(failures) == 1:
+    failures: list[Verdict] = []
+    texts: list[str] = []
+    for side in (before, after):
+        failure = side.failure(case.name)
+        if failure is not None:
+            failures.append(failure)
+            texts.append(f"{side.word}: {failure.headline}")
+    unexpected = [failure for failure in failures if failure.status != "pass"]
+    worst = [*failures, *unexpected][-1]
+    if not unexpected and len(failures) == 1:
         other = after if before.failure(case.name) else before
         if not other.dumps(case.name):
             return None
@@ -186,7 +214,9 @@ def _differs(case: Case, before: Path, after: Path, name: str, *, raw: bool) -> 
 
 
 def _verdict(case: Case, buffers: tuple[BufferVerdict, ...], before: str, after: str) -> Verdict:
+    verdict = Verdict(case.job, case.name, "pass", revision=after, baseline_revision=before, buffers=buffers)
     differing = [buffer.name for buffer in buffers if buffer.status == "differ"]
-    reason = f"{', '.join(differing)}: not the same in {before} and {after}" if differing else ""
-    status: Status = "differ" if differing else "pass"
-    return Verdict(case.job, case.name, status, reason, after, before, buffers=buffers, exit_code=1 if differing else 0)
+    if not differing:
+        return verdict
+    reason = f"{', '.join(differing)}: not the same in {before} and {after}"
+    return replace(verdict, status="differ", reason=reason, exit_code=1)

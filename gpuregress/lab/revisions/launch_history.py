@@ -57,25 +57,37 @@ def with_first_wrong(
     evidence = _evidence(project, case, sides, differs)
     if evidence is None:
         return tuple(buffers)
-    timeline, result = Timeline(case, ()), []
+    timeline = Timeline(case, ())
+    explained = []
     for buffer in buffers:
-        found = first_wrong.find(case, timeline, evidence, buffer.name) if buffer.status == "differ" else None
-        compared = [one if one.same else replace(one, first_wrong=found) for one in buffer.comparisons]
-        result.append(replace(buffer, comparisons=tuple(compared)))
-    return tuple(result)
+        wrong = None
+        if buffer.status == "differ":
+            wrong = first_wrong.find(case, timeline, evidence, buffer.name)
+        comparisons = [
+            comparison if comparison.same else replace(comparison, first_wrong=wrong)
+            for comparison in buffer.comparisons
+        ]
+        explained.append(replace(buffer, comparisons=tuple(comparisons)))
+    return tuple(explained)
 
 
 def _evidence(
     project: Project, case: Case, sides: tuple[CaseResults, CaseResults], differs: Differs
 ) -> DescribedEvidence | None:
-    expected_calls, actual_calls = (_calls(project, case, side.dumps) for side in sides)
+    before, after = sides
+    expected_calls = _calls(project, case, before.dumps)
+    actual_calls = _calls(project, case, after.dumps)
     if actual_calls and actual_calls != launch_log.calls_of(case):
         return None  # the case, whose launches would be named, is another one now
-    texts = [_texts(project, case, side.dumps) for side in sides]
-    if all(texts):
-        return _TextEvidence(case, (texts[0], texts[1]), differs, expected_calls)
-    expected, actual = (_digests(project, case, side) for side in sides)
-    return DigestEvidence(case, expected, actual) if expected is not None and actual is not None else None
+    expected_texts = _texts(project, case, before.dumps)
+    actual_texts = _texts(project, case, after.dumps)
+    if expected_texts and actual_texts:
+        return _TextEvidence(case, (expected_texts, actual_texts), differs, expected_calls)
+    expected = _digests(project, case, before)
+    actual = _digests(project, case, after)
+    if expected is None or actual is None:
+        return None
+    return DigestEvidence(case, expected, actual)
 
 
 # --- what was kept ----------------------------------------------------------------------------------------------------
@@ -85,7 +97,9 @@ def _run_of(case: Case, dumps: Mapping[str, Path]) -> Path | None:
     """The folder of the run that wrote all of the dumps; None where there is no such run."""
     depth = len(case.name.split("/")) + 1
     folders = {path.parents[depth] for path in dumps.values() if path.parents[depth - 1].name == "dumps"}
-    return folders.pop() if len(folders) == 1 and len(dumps) else None
+    if len(folders) != 1:
+        return None
+    return folders.pop()
 
 
 def _calls(project: Project, case: Case, dumps: Mapping[str, Path]) -> tuple[str, ...]:
@@ -98,8 +112,9 @@ def _calls(project: Project, case: Case, dumps: Mapping[str, Path]) -> tuple[str
         accepted = BaselineStore.of(project).load(case.name)
     except GpuregressError:
         return ()
-    is_meant = accepted is not None and _holds(accepted.dumps.values(), dumps)
-    return tuple(accepted.made_of.launches) if accepted is not None and is_meant else ()
+    if accepted is None or not _holds(accepted.dumps.values(), dumps):
+        return ()
+    return tuple(accepted.made_of.launches)
 
 
 def _digests(project: Project, case: Case, side: CaseResults) -> RecordedSide | None:
@@ -149,7 +164,8 @@ def _texts(project: Project, case: Case, dumps: Mapping[str, Path]) -> dict[int,
     run = _run_of(case, dumps) or _accepted_run(project, case, dumps)
     if run is None or not (run / LAUNCHES).is_dir():
         return {}
-    revisions = {named[1] for path in dumps.values() if (named := files.split_name(path.name))}
+    dump_names = [files.split_name(path.name) for path in dumps.values()]
+    revisions = {named[1] for named in dump_names if named}
     after: dict[int, dict[str, Path]] = {}
     for folder in (run / LAUNCHES).iterdir():
         own = folder.joinpath(*case.name.split("/"))
@@ -173,7 +189,8 @@ class _TextEvidence(DescribedEvidence):
         expected_calls: tuple[str, ...] = (),
     ) -> None:
         self.expected_calls = expected_calls
-        self._case, self._texts, self._compare = case, texts, differs
+        self._case = case
+        self._compare = differs
         self._names = {buffer.name: name for name, buffer in case.initial_buffers.items()}
         self._latest = [self._by_memory(after) for after in texts]
         self._known: dict[tuple[Path, Path], bool] = {}
@@ -181,7 +198,8 @@ class _TextEvidence(DescribedEvidence):
 
     def _by_memory(self, after: Mapping[int, Mapping[str, Path]]) -> dict[str, list[tuple[int, Path]]]:
         """Memory → the dumps of it, with the numbers of their launches."""
-        timeline, written = Timeline(self._case, ()), dict[str, list[tuple[int, Path]]]()
+        timeline = Timeline(self._case, ())
+        written: dict[str, list[tuple[int, Path]]] = {}
         for number in sorted(after):
             if number > len(self._case.launches):
                 continue
@@ -196,15 +214,14 @@ class _TextEvidence(DescribedEvidence):
         return (0, *range(1, len(self._case.launches) + 1))
 
     def differs(self, memory: str, number: int) -> bool:
-        found = [
-            next((entry for entry in reversed(latest.get(memory, ())) if entry[0] <= number), None)
-            for latest in self._latest
-        ]
-        if found[0] is None and found[1] is None:
+        last: list[tuple[int, Path]] = []
+        for written in self._latest:
+            last += [entry for entry in written.get(memory, ()) if entry[0] <= number][-1:]
+        if not last:
             return False  # it holds its fill, or the poison
-        if found[0] is None or found[1] is None or found[0][0] != found[1][0]:
+        if len(last) != 2 or last[0][0] != last[1][0]:
             raise UnknownState
-        pair = found[0][1], found[1][1]
+        pair = last[0][1], last[1][1]
         if pair not in self._known:
             self._known[pair] = self._compare(*pair, self._names[memory])
         return self._known[pair]

@@ -89,7 +89,9 @@ class Repository(Record):
 
     def _commit_named(self, word: str) -> str | None:
         named = git.answer(self.root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{word}^{{commit}}")
-        return named.strip() or None if named else None
+        if not named:
+            return None
+        return named.strip() or None
 
     def _refuse_ambiguous_reference(self, word: str) -> None:
         listed = git.answer(
@@ -193,18 +195,23 @@ def why_unknown(project: Project, word: str) -> str:
     if not _PREFIX.fullmatch(prefix) or not path.is_file():
         return text
     with contextlib.suppress(sqlite3.Error, StorageError), contextlib.closing(Reader.open(path)) as history:
-        run = next((one for one in history.all_runs() if not one.imported and one.commit.startswith(prefix)), None)
-        if run is not None and not git.lacks_commit(project.root, run.commit):
+        for run in history.all_runs():
+            if run.imported or not run.commit.startswith(prefix):
+                continue
+            if git.lacks_commit(project.root, run.commit):
+                return (
+                    f"{text}: it is gone from this repository, as after a rebase and `git gc`; run {run.run} was of it"
+                )
             return f"{text}: run {run.run} was of it, and this clone is shallow; `git fetch --unshallow` gets the rest"
-        if run is not None:
-            return f"{text}: it is gone from this repository, as after a rebase and `git gc`; run {run.run} was of it"
     return text
 
 
 def find(folder: Path) -> Repository | None:
     """Return the repository whose work tree holds a folder; None without git, or outside of any."""
     top = git.answer(folder, "rev-parse", "--show-toplevel")
-    return Repository(Path(os.path.realpath(top.removesuffix("\n")))) if top and top.strip() else None
+    if not top or not top.strip():
+        return None
+    return Repository(Path(os.path.realpath(top.removesuffix("\n"))))
 
 
 def require(folder: Path) -> Repository:
@@ -230,6 +237,7 @@ def _submodule(folder: Path, commit: str) -> Repository | None:
     """The repository of a submodule that is checked out and has the commit; None otherwise."""
     if not (folder / ".git").exists():
         return None
-    found = find(folder)
-    is_own = found is not None and found.root == Path(os.path.realpath(folder))
-    return found if found is not None and is_own and found.resolve(commit) == commit else None
+    submodule = find(folder)
+    if submodule is None or submodule.root != Path(os.path.realpath(folder)) or submodule.resolve(commit) != commit:
+        return None
+    return submodule

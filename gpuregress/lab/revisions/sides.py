@@ -64,8 +64,10 @@ def accepted(store: BaselineStore, case: str) -> dict[str, Path]:
     Raises:
         BaselineError: the baseline was cut short or edited.
     """
-    found = store.load(case)
-    return {name: remote.local(dump) for name, dump in found.dumps.items()} if found else {}
+    baseline = store.load(case)
+    if baseline is None:
+        return {}
+    return {name: remote.local(dump) for name, dump in baseline.dumps.items()}
 
 
 def revisions(project: Project, case: Case) -> Iterator[str]:
@@ -143,15 +145,19 @@ class Side(Record):
     def outcome(self, case: str) -> Outcome | None:
         """The outcome of a case that was run; None for one that was not."""
         verdict = self.verdicts.get(case)
-        return verdict.outcome if verdict is not None else None
+        if verdict is None:
+            return None
+        return verdict.outcome
 
     def failure(self, case: str) -> Verdict | None:
         """The verdict on a case that has no dumps although it was run."""
         verdict = self.verdicts.get(case)
         if verdict is None or verdict.status == "skip":
             return None
-        is_done = verdict.outcome is not None and verdict.outcome.state == "done"
-        return None if is_done and verdict.outcome and verdict.outcome.dumps else verdict
+        outcome = verdict.outcome
+        if outcome is not None and outcome.state == "done" and outcome.dumps:
+            return None
+        return verdict
 
 
 @contextlib.contextmanager
@@ -170,14 +176,24 @@ def opened(request: SidesRequest, words: tuple[str, str]) -> Iterator[tuple[Side
         GpuregressError: the errors of `session.run`.
     """
     found = repository.find(request.project.root)
-    sides = {word: side for word in words if (side := _kept(request, word, found))}
-    commits = {word: commit for word in words if word not in sides and (commit := _commit(word, found))}
-    unknown = [word for word in words if word not in sides and word not in commits and word != WORK_TREE]
+    sides: dict[str, Side] = {}
+    commits: dict[str, str] = {}
+    unknown: list[str] = []
+    for word in dict.fromkeys(words):
+        side = _kept(request, word, found)
+        commit = _commit(word, found) if side is None else None
+        if side is not None:
+            sides[word] = side
+        elif commit:
+            commits[word] = commit
+        elif word != WORK_TREE:
+            unknown.append(word)
     with StopSignal() as stop, storage.scratch() as scratch, contextlib.ExitStack() as held:
         if unknown:  # nothing can be compared, so nothing is run
-            notes = {word: (_why_unknown(request, word, found),) for word in unknown}
-            sides = {word: sides.get(word) or Side(word, notes=notes.get(word, ())) for word in words}
-            yield sides[words[0]], sides[words[1]]
+            for word in unknown:
+                sides[word] = Side(word, notes=(_why_unknown(request, word, found),))
+            first, second = [sides.get(word, Side(word)) for word in words]
+            yield first, second
             return
         if found is not None and commits:
             runs = held.enter_context(commit_runs.opened(found, request.project, request.options))
@@ -192,7 +208,9 @@ def _kept(request: SidesRequest, word: str, found: Repository | None) -> Side | 
     """The kept dumps of a label; None where no case has any."""
     dumps = {case.name: find_dumps(request.project, case, word) for case in request.cases}
     if not any(dumps.values()):
-        return Side(word) if word == BASELINE else None
+        if word == BASELINE:
+            return Side(word)
+        return None
     notes: tuple[str, ...] = ()
     if found is not None and word != BASELINE and _is_reference(found, word):
         notes = (f"{word} is a revision whose dumps are kept, and a commit for git: the dumps were taken",)
@@ -215,37 +233,45 @@ def _why_unknown(request: SidesRequest, word: str, found: Repository | None) -> 
 
 
 def _commit(word: str, found: Repository | None) -> str | None:
-    return found.resolve(word) if found is not None and word != WORK_TREE else None
+    if found is None or word == WORK_TREE:
+        return None
+    return found.resolve(word)
 
 
 def _run_work_tree(request: SidesRequest, scratch: Path) -> Side:
     """Run the work tree as it is."""
     where = request.project.with_runs(scratch / "runs")
     summary = request.options.run(where, request.names)
-    return Side(WORK_TREE, verdicts={one.case: one for one in summary.verdicts}, is_kept=False)
+    return Side(WORK_TREE, verdicts={verdict.case: verdict for verdict in summary.verdicts}, is_kept=False)
 
 
 def _run_commits(
     request: SidesRequest, runs: CommitRuns, found: Repository, hashes: Mapping[str, str], stop: StopSignal
 ) -> dict[str, Side]:
     """Run the commits; a case that one of them lacks is run with the job of the work tree in all of them."""
-    jobs = {case.job for case in request.cases}
-    lacking: dict[str, str] = dict.fromkeys(request.names, "") if request.this_job else {}
-    for word, commit in hashes.items() if not request.this_job else ():
-        there = runs.case_names(commit, jobs)
-        lacking |= {name: word for name in request.names if name not in there}
+    lacking: dict[str, str] = {}  # case → the revision that lacks it
+    if request.this_job:
+        lacking = dict.fromkeys(request.names, "")
+    else:
+        jobs = {case.job for case in request.cases}
+        for word, commit in hashes.items():
+            there = runs.case_names(commit, jobs)
+            lacking |= {name: word for name in request.names if name not in there}
     borrowed = commit_runs.borrowed_files(found, [case for case in request.cases if case.name in lacking])
     verdicts: dict[str, dict[str, Verdict]] = {word: {} for word in hashes}
-    for files, names in (
-        ({}, tuple(name for name in request.names if name not in lacking)),
-        (borrowed, tuple(lacking)),
-    ):
+    own = tuple(name for name in request.names if name not in lacking)
+    for files, names in (({}, own), (borrowed, tuple(lacking))):
         runs.borrowed = files
-        for word, commit in hashes.items() if names else ():
+        if not names:
+            continue
+        for word, commit in hashes.items():
             stop.check()
             verdicts[word] |= _run(runs, word, commit, names)
-    notes = {word: (*_lacking_notes(word, lacking), *runs.notes) for word in hashes}
-    return {word: Side(word, verdicts=verdicts[word], is_kept=False, notes=notes[word]) for word in hashes}
+    sides: dict[str, Side] = {}
+    for word in hashes:
+        notes = (*_lacking_notes(word, lacking), *runs.notes)
+        sides[word] = Side(word, verdicts=verdicts[word], is_kept=False, notes=notes)
+    return sides
 
 
 def _run(runs: CommitRuns, word: str, commit: str, names: Sequence[str]) -> dict[str, Verdict]:
@@ -253,10 +279,11 @@ def _run(runs: CommitRuns, word: str, commit: str, names: Sequence[str]) -> dict
         summary = runs.run(commit, names)
     except CommitUnusable as error:
         raise UsageError(f"{word} cannot be run: {error}") from None
-    return {
-        one.case: replace(one, reason=runs.readable(one.reason), notes=tuple(runs.readable(note) for note in one.notes))
-        for one in summary.verdicts
-    }
+    verdicts: dict[str, Verdict] = {}
+    for verdict in summary.verdicts:
+        notes = tuple(runs.readable(note) for note in verdict.notes)
+        verdicts[verdict.case] = replace(verdict, reason=runs.readable(verdict.reason), notes=notes)
+    return verdicts
 
 
 def _lacking_notes(word: str, lacking: Mapping[str, str]) -> tuple[str, ...]:

@@ -78,12 +78,13 @@ class Reduction:
         optional = list(simpler_jobs.OPTIONAL)
         if self.failure.status == "timeout":  # without the job's own limit, each later candidate would hang for longer
             optional.remove("limits")
-        while candidates := list(simpler_jobs.without_keys(self.job, needed, optional)):
-            hit = self._first_failing([job for _, job in candidates])
+        while True:
+            candidates = list(simpler_jobs.without_keys(self.job, needed, optional))
+            hit = self._first_failing([job for _, job in candidates]) if candidates else None
             if hit is None:
                 return
-            self.best = hit[1]
-            self.listen(f"without {candidates[hit[0]][0]}")
+            position, self.best = hit
+            self.listen(f"without {candidates[position][0]}")
 
     def _plainer_inputs(self) -> None:
         """Replace fills. What a check demands may follow from the inputs, so it must not judge other ones."""
@@ -91,11 +92,13 @@ class Reduction:
             return
         for name in self.case.buffers:
             plainer = dict(simpler_jobs.plainer_fills(self.job, self.case)).get(name)
-            hit = self._first_failing([job for _, job in plainer]) if plainer else None
-            if plainer and hit is not None:
+            if not plainer:
+                continue
+            hit = self._first_failing([job for _, job in plainer])
+            if hit is not None:
                 fill = self.case.buffers[name].fill
-                self.best = hit[1]
-                self._note(name, fill.kind if fill else "", plainer[hit[0]][0])
+                position, self.best = hit
+                self._note(name, fill.kind if fill else "", plainer[position][0])
 
     def _smaller_numbers(self) -> None:
         for number in numbers(self.job, self.case):
@@ -106,7 +109,8 @@ class Reduction:
     def _minimise(self, number: JobNumber) -> None:
         """Find the smallest value of a number with which the job fails."""
         values = number.smaller()
-        original, below = number, None
+        original = number
+        below = None
         for start in range(0, len(values), _AT_ONCE):
             chunk = values[start : start + _AT_ONCE]
             hit = self._first_failing([number.put(self.job, value) for value in chunk], self._inputs())
@@ -121,8 +125,10 @@ class Reduction:
     def _halve(self, original: JobNumber, number: JobNumber, below: int) -> None:
         """Close the gap between a value that fails and the next smaller one that does not."""
         value = int(number.value)
-        while points := between(min(below, value), max(below, value), _AT_ONCE // 2):
-            ordered = sorted(points, key=abs)
+        while True:
+            ordered = sorted(between(min(below, value), max(below, value), _AT_ONCE // 2), key=abs)
+            if not ordered:
+                return
             hit = self._first_failing([number.put(self.job, point) for point in ordered], self._inputs())
             if hit is None:
                 below = ordered[-1]

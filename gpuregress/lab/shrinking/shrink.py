@@ -228,7 +228,8 @@ def _nothing_judges(case: Case, failed: Failure) -> str:
 
 def _written(case: Case, search: Reduction, trials: Trials, request: ShrinkRequest, seconds: float) -> Shrunk:
     changes = tuple(f"{name}: {before} → {after}" for name, (before, after) in search.changes.items())
-    target, job = request.target, search.job
+    target = request.target
+    job = search.job
     if target is not None:
         names = {**search.case.parameters, "seed": search.case.seed}
         job = moved(job, Path(case.path).parent, target.absolute().parent, names)
@@ -236,14 +237,25 @@ def _written(case: Case, search: Reduction, trials: Trials, request: ShrinkReque
     text = "".join(f"{line}\n" for line in _head(case, search, changes)) + yaml_writer.write(job)
     if target is not None:
         storage.write_atomic(target.absolute(), text.encode())
-    return Shrunk(case.name, text, target, search.failure.message, changes, trials.count, seconds, search.stopped)
+    return Shrunk(
+        case=case.name,
+        text=text,
+        path=target,
+        failure=search.failure.message,
+        changes=changes,
+        trials=trials.count,
+        seconds=seconds,
+        stopped=search.stopped,
+    )
 
 
 def _check_room(first: Trial, target: Path | None) -> None:
     """Raise UsageError where the results of the accepted revision cannot be written beside the job."""
     if first.expected and target is None:
         raise UsageError(_NEEDS_FILE)
-    for path in _expected_files(first, target).values() if target is not None else ():
+    if target is None:
+        return
+    for path in _expected_files(first, target).values():
         if path.exists():
             raise UsageError(f"{path} is already there and is left as it is; name another file with -o")
 

@@ -50,14 +50,17 @@ class JobNumber(Record):
     def smaller(self) -> tuple[int | float, ...]:
         """Values nearer to zero, the smallest first: powers of two, and one less and one more."""
         if isinstance(self.value, float):
-            values = {0.0, 1.0, float(round(self.value))}
-            return tuple(sorted(one for one in values if abs(one) < abs(self.value)))
-        size, sign = abs(self.value), -1 if self.value < 0 else 1
-        values_ = {0, 1, size // 2, size - 1, *(range(size) if size <= _FEW else ())}
+            floats = {0.0, 1.0, float(round(self.value))}
+            return tuple(sorted(number for number in floats if abs(number) < abs(self.value)))
+        size = abs(self.value)
+        sizes = {0, 1, size // 2, size - 1}
+        if size <= _FEW:
+            sizes |= set(range(size))
         for exponent in range(1, size.bit_length()):
-            values_ |= {2**exponent - 1, 2**exponent, 2**exponent + 1}
+            sizes |= {2**exponent - 1, 2**exponent, 2**exponent + 1}
         least = 0 if self.is_parameter else 1
-        return tuple(sign * one for one in sorted(values_) if least <= one < size)
+        sign = -1 if self.value < 0 else 1
+        return tuple(sign * smaller for smaller in sorted(sizes) if least <= smaller < size)
 
 
 def between(low: int, high: int, count: int) -> tuple[int, ...]:
@@ -74,13 +77,12 @@ def numbers(job: Job, case: Case) -> tuple[JobNumber, ...]:
         job: with one value for each parameter.
         case: its case.
     """
-    parameters = [
-        JobNumber(name, value, is_parameter=True)
-        for name, value in case.parameters.items()
-        if isinstance(value, int | float) and not isinstance(value, bool)
-    ]
-    constants = [JobNumber(str(value), value, is_parameter=False) for value in sorted(_constants(job), reverse=True)]
-    return (*parameters, *constants)
+    found = []
+    for name, value in case.parameters.items():
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            found.append(JobNumber(name, value, is_parameter=True))
+    found += [JobNumber(str(value), value, is_parameter=False) for value in sorted(_constants(job), reverse=True)]
+    return tuple(found)
 
 
 def _constants(job: Job) -> set[int]:
@@ -89,8 +91,9 @@ def _constants(job: Job) -> set[int]:
     for buffer in _mappings(job.get("buffers")):
         extents += _list(buffer.get("shape"))
     for launch in _list(job.get("launches")):
-        extents += _list(launch.get("block")) if isinstance(launch, dict) else []
-    return {one for one in extents if isinstance(one, int) and not isinstance(one, bool) and one > 1}
+        if isinstance(launch, dict):
+            extents += _list(launch.get("block"))
+    return {extent for extent in extents if isinstance(extent, int) and not isinstance(extent, bool) and extent > 1}
 
 
 def _places(job: Job) -> Iterator[tuple[dict[str, Any], str]]:
@@ -102,8 +105,9 @@ def _places(job: Job) -> Iterator[tuple[dict[str, Any], str]]:
     for reference in _mappings(job.get("reference")):
         launches += _list(reference.get("launches"))
     for launch in launches:
-        if isinstance(launch, dict):
-            yield from ((launch, key) for key in _OF_LAUNCH if key in launch)
+        for key in _OF_LAUNCH:
+            if isinstance(launch, dict) and key in launch:
+                yield launch, key
 
 
 def _replaced(value: Any, old: int, new: int) -> Any:
@@ -113,11 +117,15 @@ def _replaced(value: Any, old: int, new: int) -> Any:
         return {key: _replaced(item, old, new) for key, item in value.items()}
     if isinstance(value, str):
         return _INTEGER.sub(lambda found: str(new) if int(found[0]) == old else found[0], value)
-    return new if isinstance(value, int) and not isinstance(value, bool) and value == old else value
+    if isinstance(value, int) and not isinstance(value, bool) and value == old:
+        return new
+    return value
 
 
 def _mappings(value: Any) -> list[dict[str, Any]]:
-    return [item for item in value.values() if isinstance(item, dict)] if isinstance(value, Mapping) else []
+    if not isinstance(value, Mapping):
+        return []
+    return [item for item in value.values() if isinstance(item, dict)]
 
 
 def _list(value: Any) -> list[Any]:
@@ -145,7 +153,8 @@ def of_one_case(job: Job, case: Case, name: str) -> Job:
         case: one of its cases.
         name: of the new job.
     """
-    alone: Job = {"job": name, **copy.deepcopy({key: value for key, value in job.items() if key != "job"})}
+    alone: Job = {"job": name, **copy.deepcopy(job)}
+    alone["job"] = name
     alone.pop("known_failing", None)
     if case.parameters:
         alone["parameters"] = {key: [value] for key, value in case.parameters.items()}
@@ -162,19 +171,23 @@ def without_keys(job: Job, needed: Collection[str], optional: Sequence[str] = OP
     """
     for key in optional:
         if key in job:
-            yield key, {name: value for name, value in job.items() if name != key}
+            yield key, _without(job, key)
     for key in _JUDGING:
-        for buffer in list(job.get(key, ())) if isinstance(job.get(key), dict) and needed else ():
-            if buffer not in needed:
-                rest = {name: value for name, value in job[key].items() if name != buffer}
-                yield f"{key}.{buffer}", _with(job, key, rest)
+        section = job.get(key)
+        if not isinstance(section, dict) or not needed:
+            continue
+        for buffer in list(section):
+            if buffer in needed:
+                continue
+            others = _without(section, buffer)
+            if others:
+                yield f"{key}.{buffer}", {**job, key: others}
+            else:
+                yield f"{key}.{buffer}", _without(job, key)
 
 
-def _with(job: Job, key: str, value: dict[str, Any]) -> Job:
-    changed = {**job, key: value}
-    if not value:
-        del changed[key]
-    return changed
+def _without(mapping: dict[str, Any], key: str) -> dict[str, Any]:
+    return {name: value for name, value in mapping.items() if name != key}
 
 
 def plainer_fills(job: Job, case: Case) -> Iterator[tuple[str, list[tuple[str, Job]]]]:
@@ -185,7 +198,8 @@ def plainer_fills(job: Job, case: Case) -> Iterator[tuple[str, list[tuple[str, J
         if fill is None or fill.kind not in _RANDOM or not is_float or name not in job["buffers"]:
             continue
         changed = []
-        for words, plain in (*((word, word) for word in _PLAIN), *_single_values(fill)):
+        fills: list[tuple[str, Any]] = [(word, word) for word in _PLAIN]
+        for words, plain in [*fills, *_single_values(fill)]:
             plainer = copy.deepcopy(job)
             plainer["buffers"][name]["fill"] = plain
             changed.append((words, plainer))

@@ -146,7 +146,7 @@ class JobFolder(Record):
         """
         where = experiment.scratch_project(self.project, self.runs, baselines)
         planned = Plan(tuple(experiment.limited(case, self.options.timeout) for case in cases))
-        return self.options.run(where, planned, kind="nightly", coverage=self.coverage, checks=self.checks)
+        return self.options.run(where, planned, kind="experiment", coverage=self.coverage, checks=self.checks)
 
 
 class Trials:
@@ -160,7 +160,10 @@ class Trials:
     """
 
     def __init__(self, here: JobFolder, scratch: Path, stop: StopSignal, trusted: JobFolder | None = None) -> None:
-        self._here, self._trusted, self._scratch, self._stop = here, trusted, scratch, stop
+        self._here = here
+        self._trusted = trusted
+        self._scratch = scratch
+        self._stop = stop
         self.count = 0
         """Candidates that were run so far."""
 
@@ -182,18 +185,16 @@ class Trials:
         if self._trusted is not None:
             self._accept(self._trusted, named, planned, baselines)
         summary = self._here.execute(cases, baselines)
-        verdicts, store = {one.case: one for one in summary.verdicts}, BaselineStore(baselines)
-        return [
-            Trial(job)
-            if case is None
-            else Trial(
-                job,
-                case,
-                failure_of(case, verdicts.get(case.name)),
-                sides.accepted(store, case.name),
-            )
-            for job, case in zip(jobs, planned, strict=True)
-        ]
+        verdicts = {verdict.case: verdict for verdict in summary.verdicts}
+        store = BaselineStore(baselines)
+        trials = []
+        for job, case in zip(jobs, planned, strict=True):
+            trial = Trial(job)
+            if case is not None:
+                failure = failure_of(case, verdicts.get(case.name))
+                trial = Trial(job, case, failure, sides.accepted(store, case.name))
+            trials.append(trial)
+        return trials
 
     @staticmethod
     def _accept(trusted: JobFolder, jobs: Sequence[Job], planned: Sequence[Case | None], baselines: Path) -> None:
@@ -203,7 +204,7 @@ class Trials:
         if not cases:
             return
         summary = trusted.execute(cases, baselines)
-        done = [one.case for one in summary.verdicts if one.status in ("new", "pass") and one.outcome]
-        if done:
+        usable = [verdict for verdict in summary.verdicts if verdict.status in ("new", "pass") and verdict.outcome]
+        if usable:
             where = experiment.scratch_project(trusted.project, trusted.runs, baselines)
-            accepting.accept(where, done, _TERMS)
+            accepting.accept(where, [verdict.case for verdict in usable], _TERMS)

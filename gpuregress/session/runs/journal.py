@@ -24,7 +24,6 @@ import socket
 import time
 from functools import cached_property
 from pathlib import Path
-from typing import Literal
 
 from gpuregress.foundation import storage
 from gpuregress.foundation.errors import RunLocked, StorageError
@@ -34,6 +33,7 @@ from gpuregress.foundation.records import (
     MadeOf,
     Missing,
     NightChanges,
+    RunKind,
     State,
     Verdict,
     from_json,
@@ -65,7 +65,7 @@ class JournalStart(Record):
         run: its name.
         started: ISO 8601, UTC.
         device: as `cpu`.
-        kind: `run` or `nightly`.
+        kind: `run`, `nightly` or `experiment`.
         gpuregress: its version.
         process: the one that runs it.
         cases: every planned case, in order.
@@ -80,7 +80,7 @@ class JournalStart(Record):
     run: str
     started: str
     device: str
-    kind: Literal["run", "nightly"]
+    kind: RunKind
     gpuregress: str
     process: Process
     cases: tuple[str, ...]

@@ -44,6 +44,11 @@ def everywhere(node: Node, *kinds: str) -> Iterator[Node]:
         pending.extend(reversed(one.named_children))
 
 
+def first(node: Node, *kinds: str) -> Node | None:
+    """Find the first node of some kinds in a node; None where there is none."""
+    return next(everywhere(node, *kinds), None)
+
+
 @lru_cache(maxsize=1)
 def _parser() -> Parser:
     return tree_sitter.Parser(tree_sitter.Language(tree_sitter_cuda.language()))

@@ -12,7 +12,7 @@ from gpuregress.foundation.records import MemberLayout, TypeLayout
 from gpuregress.lab.drafts import kernel, types
 from gpuregress.lab.drafts.compiled import CompiledKernel
 from gpuregress.lab.drafts.launch import LaunchDraft
-from gpuregress.lab.drafts.new import HostProgram
+from gpuregress.lab.drafts.launch_facts import HostProgram
 from gpuregress.virtual_gpu.buffer_accesses import Accesses
 
 

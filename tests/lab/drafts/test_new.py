@@ -42,9 +42,14 @@ def source(project: Project, text: str) -> Path:
     return path
 
 
+def drafted(project: Project, path: Path, *, kernel: str | None = None, target: Path | None = None) -> new.Draft:
+    """Write the job of the first or the named kernel."""
+    return new.draft_kernels(project, path, kernel=kernel, target=target)[0]
+
+
 @pytest.mark.parametrize("what", SOURCES)
 def test_the_job_that_is_written_passes_check(project: Project, what: str) -> None:
-    made = new.draft(project, source(project, SOURCES[what]))
+    made = drafted(project, source(project, SOURCES[what]))
     assert made.path == project.configs / "mine.yaml"
     cases = plan.make(project, (str(made.path),)).cases
     assert cases
@@ -54,7 +59,7 @@ def test_the_job_that_is_written_passes_check(project: Project, what: str) -> No
 
 
 def test_pointers_to_const_are_inputs_and_the_others_outputs(project: Project) -> None:
-    made = new.draft(project, source(project, SOURCES["plain"]))
+    made = drafted(project, source(project, SOURCES["plain"]))
     case = plan.make(project, (str(made.path),)).cases[0]
     assert case.buffers["x"].fill is not None
     assert case.buffers["out"].fill is None
@@ -63,16 +68,16 @@ def test_pointers_to_const_are_inputs_and_the_others_outputs(project: Project) -
 
 def test_the_other_kernels_are_named_and_can_be_chosen(project: Project) -> None:
     path = source(project, f"{SOURCES['plain']}\n__global__ void g(int *out) {{}}")
-    assert new.draft(project, path).others == ("g",)
-    chosen = new.draft(project, path, kernel="g", target=project.configs / "g.yaml")
+    assert drafted(project, path, target=project.configs / "mine.yaml").others == ("g",)
+    chosen = drafted(project, path, kernel="g", target=project.configs / "g.yaml")
     assert chosen.kernel == "g"
     with pytest.raises(UsageError, match="it has: f, g"):
-        new.draft(project, path, kernel="h", target=project.configs / "h.yaml")
+        drafted(project, path, kernel="h", target=project.configs / "h.yaml")
 
 
 def test_a_source_without_a_kernel_is_refused(project: Project) -> None:
     with pytest.raises(UsageError, match="__global__"):
-        new.draft(project, source(project, "int f() { return 1; }"))
+        drafted(project, source(project, "int f() { return 1; }"))
 
 
 ROLES = {
@@ -88,7 +93,7 @@ ROLES = {
 def test_what_the_compiled_kernel_reads_is_filled(project: Project, body: str) -> None:
     """Neither parameter is const: only the PTX tells which is an input."""
     kernel = f"__global__ void f(float *y, float *x, int n) {{ int i = threadIdx.x; if (i < n) {{ {body} }} }}"
-    made = new.draft(project, source(project, kernel))
+    made = drafted(project, source(project, kernel))
     case = plan.make(project, (str(made.path),)).cases[0]
     y, x, dump = ROLES[body]
     kinds = {"": None, "fill": "normal", "zeros": "zeros"}
@@ -101,7 +106,7 @@ def test_what_the_compiled_kernel_reads_is_filled(project: Project, body: str) -
 
 def test_without_a_compiler_the_signature_decides(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kernel, "compiled", lambda *_: CompiledKernel())
-    made = new.draft(project, source(project, SOURCES["plain"]))
+    made = drafted(project, source(project, SOURCES["plain"]))
     assert "give it a fill if the kernel also reads it" in made.path.read_text()
     case = plan.make(project, (str(made.path),)).cases[0]
     assert (case.buffers["x"].fill is None, case.buffers["out"].fill) == (False, None)
@@ -111,18 +116,18 @@ def test_a_job_for_a_kernel_in_python(project: Project) -> None:
     path = project.root / "kernels" / "mine.py"
     path.parent.mkdir()
     path.write_text("@triton.jit\ndef f(out, n, BLOCK: tl.constexpr):\n    tl.store(out + n, 1)\n")
-    made = new.draft(project, path)
+    made = drafted(project, path)
     assert (made.path, made.kernel, made.others) == (project.configs / "mine.yaml", "f", ())
     (first, _) = plan.make(project, (str(made.path),)).cases
     assert first.source.name == "mine.py:f"
     with pytest.raises(UsageError, match="has no kernel 'g'; it has: f"):
-        new.draft(project, path, kernel="g", target=project.configs / "other.yaml")
+        drafted(project, path, kernel="g", target=project.configs / "other.yaml")
     path.write_text("def f(x): ...\n")
     with pytest.raises(UsageError, match=r"no function below @triton.jit or @cuda.jit"):
-        new.draft(project, path, target=project.configs / "other.yaml")
+        drafted(project, path, target=project.configs / "other.yaml")
     path.write_text("def (\n")
     with pytest.raises(UsageError, match="is not Python"):
-        new.draft(project, path, target=project.configs / "other.yaml")
+        drafted(project, path, target=project.configs / "other.yaml")
 
 
 def test_kernels_of_one_name_have_a_job_each(project: Project) -> None:
@@ -160,7 +165,7 @@ def test_host_code_that_cannot_be_read_is_told(project: Project, monkeypatch: py
 def test_a_file_with_an_odd_name_has_a_valid_job(project: Project, name: str) -> None:
     path = project.root / name
     path.write_text(f"{SOURCES['plain']}\nint main() {{ float *x; f<<<1, 64>>>(x, x, 2.0f, 64); }}\n")
-    made = new.draft(project, path)
+    made = drafted(project, path)
     (case,) = plan.make(project, (str(made.path),)).cases
     assert Path(case.source.path).name == name
 
@@ -209,10 +214,10 @@ def test_a_variable_of_an_unknown_type_needs_its_dtype(project: Project) -> None
 
 def test_a_kernel_without_a_result_has_no_job(project: Project) -> None:
     with pytest.raises(UsageError, match=r"prints in .*: no job is written: it writes no buffer and no __device__"):
-        new.draft(project, source(project, VARIABLES), kernel="prints")
+        drafted(project, source(project, VARIABLES), kernel="prints")
     path = source(project, "template <typename F> __global__ void run(int n, F f) { f(n); }")
     with pytest.raises(UsageError, match=r"what run<float> writes is not known, because it does not compile"):
-        new.draft(project, path)
+        drafted(project, path)
 
 
 @pytest.mark.parametrize(
@@ -279,7 +284,7 @@ def test_a_template_that_nothing_launches_has_guessed_arguments(project: Project
 )
 def test_a_texture_without_host_code(project: Project, fetch: str, shape: tuple[int, ...], memory: str) -> None:
     text = f"__global__ void f(cudaTextureObject_t t, float *y) {{ *y = {fetch}; }}"
-    made = new.draft(project, source(project, text))
+    made = drafted(project, source(project, text))
     case = plan.make(project, (str(made.path),)).cases[0]
     assert case.buffers["t"].shape == shape
     assert case.buffers["t"].texture is not None

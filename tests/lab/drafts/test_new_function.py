@@ -61,7 +61,7 @@ def test_the_jobs_of_all_functions_pass_check(project: Project) -> None:
 
 
 def test_a_source_without_kernels_gets_a_job_for_its_first_function(project: Project) -> None:
-    made = new.draft(project, header(project))
+    (made,) = new.draft_kernels(project, header(project))
     assert (made.path, made.kernel) == (project.configs / "g.yaml", "g::clampz<T, N>(T, const T&, T)")
     assert "g::half_of(real)" in made.functions
     assert len(made.functions) == 10

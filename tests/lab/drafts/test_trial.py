@@ -57,12 +57,12 @@ def test_a_record_is_enlarged(tmp_path: Path) -> None:
     path = tmp_path / "a.yaml"
     guess = f"# NEEDED: {UNKNOWN_SIZE}; p, a.cu:3"
     path.write_text(f"buffers:\n  p: {{dtype: {{a: int32, b: float32}}, shape: [n * 2]}}   {guess}\n")
-    assert trial._enlarge(path, "p", 99)
+    assert trial.enlarge(path, FoundSize("p", 99))
     assert (
         "  p: {dtype: {a: int32, b: float32}, shape: [99]}   # NEEDED: its size, which was found by trial"
         in path.read_text()
     )
-    assert not trial._enlarge(path, "q", 99)
+    assert not trial.enlarge(path, FoundSize("q", 99))
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 
 from gpuregress.foundation.records import TypeLayout
 from gpuregress.lab.drafts import types
-from gpuregress.lab.drafts.new import HostProgram
+from gpuregress.lab.drafts.launch_facts import HostProgram
 from gpuregress.lab.drafts.types import KnownTypes
 
 TEXT = """#include <vector>

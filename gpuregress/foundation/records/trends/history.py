@@ -10,7 +10,8 @@ from msgspec import field
 from gpuregress.foundation.records.trends.nights import Extent
 from gpuregress.gpu.records import Record
 
-RunKind = Literal["run", "nightly"]
+RunKind = Literal["run", "nightly", "experiment"]
+"""What a run is for. A command that runs cases to learn something makes experiments, and keeps nothing of them."""
 
 
 class PastResult(Record):

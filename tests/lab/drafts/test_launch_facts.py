@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from gpuregress.lab.drafts import new
+from gpuregress.lab.drafts import launch_facts
 
 
 def test_folders_above_a_source_that_hold_its_headers(tmp_path: Path) -> None:
@@ -11,7 +11,7 @@ def test_folders_above_a_source_that_hold_its_headers(tmp_path: Path) -> None:
     (tmp_path / "Common/helper.h").write_text("")
     source = tmp_path / "samples/a/a.cu"
     source.write_text("#include <helper.h>\n#include <nowhere.h>\n")
-    assert new.include_folders([source]) == (tmp_path / "Common",)
+    assert launch_facts.include_folders([source]) == (tmp_path / "Common",)
 
 
 def test_a_kernel_without_a_launch_takes_that_of_one_with_its_parameters(tmp_path: Path) -> None:
@@ -20,7 +20,7 @@ def test_a_kernel_without_a_launch_takes_that_of_one_with_its_parameters(tmp_pat
         "__global__ void f(int *y) {}\n__global__ void g(int *y) {}\n__global__ void h(float *y) {}\n"
         "int main() { int *y; cudaMalloc(&y, 64); f<<<2, 8>>>(y); }\n"
     )
-    found = new.HostProgram(source)
+    found = launch_facts.HostProgram(source)
     f, g, h = (found.facts(one) for one in found.kernels)
     assert f is not None
     assert g is not None
@@ -33,7 +33,7 @@ def test_kernels_of_one_name_have_the_launches_of_their_namespaces(tmp_path: Pat
         "namespace a { __global__ void f(int *y) {} }\nnamespace b { __global__ void f(int *y) {} }\n"
         "int main() { int *y; cudaMalloc(&y, 64); a::f<<<2, 8>>>(y); b::f<<<3, 8>>>(y); }\n"
     )
-    found = new.HostProgram(source)
+    found = launch_facts.HostProgram(source)
     grids = [facts.launch.grid for one in found.kernels if (facts := found.facts(one)) is not None]
     assert [grid[0].number for grid in grids if grid is not None] == [2, 3]
 
@@ -45,7 +45,7 @@ def test_a_program_that_takes_too_many_steps(tmp_path: Path) -> None:
         "__constant__ float w[2 * 8];\n__global__ void f(int *y) {}\n"
         f"int main() {{ int n = 512; float *h; int *y; f<<<n, 8>>>(y); {loops} }}\n"
     )
-    found = new.HostProgram(source)
+    found = launch_facts.HostProgram(source)
     facts = found.facts(found.kernels[0])
     assert facts is not None
     assert facts.sizes["w"].number == 16
@@ -57,12 +57,12 @@ def test_guesses_that_would_multiply_are_smaller(tmp_path: Path) -> None:
         "__global__ void f(int *y) {}\n__global__ void g(int *y) {}\n"
         "void go(int *y, int a, int b, int c) { f<<<(a * b * c + 31) / 32, 32>>>(y); }\n"
     )
-    facts = new.HostProgram(source).facts(new.HostProgram(source).kernels[0])
+    facts = launch_facts.HostProgram(source).facts(launch_facts.HostProgram(source).kernels[0])
     assert facts is not None
     assert facts.launch.grid is not None
     assert facts.launch.grid[0].number == 64 * 64 * 64 // 32
     source.write_text("__global__ void f(int *y) {}\nvoid go(int *y, int a) { f<<<a, 32>>>(y); }\n")
-    found = new.HostProgram(source)
+    found = launch_facts.HostProgram(source)
     facts = found.facts(found.kernels[0])
     assert facts is not None
     assert facts.launch.grid is not None

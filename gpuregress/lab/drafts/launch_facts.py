@@ -1,0 +1,221 @@
+"""Facts that host code tells of the kernels of a source: their launches, sizes, types."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from gpuregress.gpu.records import Record
+from gpuregress.lab.drafts import types
+from gpuregress.lab.drafts.types import NOTHING, KnownTypes
+from gpuregress.lab.host_programs import interpreter, program, scalars
+from gpuregress.lab.host_programs.objects import ArrayPointer, HostArray, SeenLaunch
+from gpuregress.lab.host_programs.program import HostFiles
+from gpuregress.lab.host_programs.scalars import HostScalar, constant, named
+from gpuregress.lab.host_programs.scope import GUESS
+from gpuregress.toolchain.cxx_declarations import Declaration
+from gpuregress.toolchain.cxx_types import dtype_of_type
+from gpuregress.toolchain.host_code.preprocessing import WORD, CxxText
+
+_SMALLER_GUESSES = (64, 8)
+_MOST_GUESSED = 2**24
+"""Threads of a launch, or bytes of an array."""
+_INCLUDE = re.compile(r'\s*["<]([^">\n]+)[">]')
+
+
+class LaunchFacts(Record):
+    """What the host code tells of a kernel.
+
+    Attributes:
+        launch: of the kernel, or of another one with the same parameters.
+        program: the files.
+        symbols: `__constant__` and `__device__` variables that the host code fills.
+        sizes: of these variables, in elements.
+        fixed: names whose values the launch depends on otherwise than by a formula.
+        include: folders for the compiler.
+        types: what the compiler tells of the program's.
+        earlier: launches that the program makes before this one.
+    """
+
+    launch: SeenLaunch
+    program: HostFiles
+    symbols: dict[str, HostArray]
+    sizes: dict[str, HostScalar]
+    fixed: frozenset[str]
+    include: tuple[Path, ...]
+    types: KnownTypes = NOTHING
+    earlier: tuple[SeenLaunch, ...] = ()
+
+
+class HostProgram:
+    """The host code around a source.
+
+    Args:
+        source: the file.
+    """
+
+    def __init__(self, source: Path) -> None:
+        self.types = KnownTypes()
+        self.program = program.read(source.absolute())
+        self.include = include_folders(self.program.files)
+        self._guess = GUESS
+        self._run = self._interpreted()
+        for guess in _SMALLER_GUESSES:
+            self._guess = guess  # also of the run below, which knows the sizes of types
+            if not any(_is_excessive(launch) for launch in self._run.launches):
+                break
+            self._run = self._interpreted()
+        self.types = self._known_types(source)
+        if self._run.unsized & self.types.layouts.keys():
+            self._run = self._interpreted()
+
+    @property
+    def kernels(self) -> tuple[Declaration, ...]:
+        """The kernels of the source, and those of files that it includes where its host code launches them."""
+        launched = {launch.kernel.rpartition("::")[2] for launch in self._run.launches}
+        own = self.program.kernels[: self.program.own_kernels]
+        included = self.program.kernels[self.program.own_kernels :]
+        return (*own, *[kernel for kernel in included if kernel.name.rpartition("::")[2] in launched])
+
+    def _interpreted(self) -> interpreter.Interpreter:
+        run = interpreter.Interpreter(self.program, self.types.sizes, self._guess)
+        run.run()
+        return run
+
+    def _known_types(self, source: Path) -> KnownTypes:
+        """Ask the compiler for the types of kernels' parameters, and for those whose size the host code needs."""
+        files = self.program
+        templates: set[str] = set()
+        for kernel in files.kernels:
+            for text in kernel.template:
+                templates.update(WORD.findall(text))
+        for functions in files.functions.values():
+            for function in functions:
+                templates.update(function.template)
+        aliases: dict[str, str] = {}
+        for kernel in self.kernels:
+            for parameter in kernel.parameters:
+                plain = types.plain(parameter.type)
+                if dtype_of_type(plain) is None:
+                    aliases[plain] = self._run.resolved(plain)
+        needed = {name for name, resolved in aliases.items() if dtype_of_type(resolved) is None}
+        needed |= {name for name in self._run.unsized if files.device_words & set(WORD.findall(name))}
+        asked = sorted(name for name in needed if types.is_named(name, frozenset(templates)))
+        return KnownTypes(aliases, types.ask(source, self.include, files, asked))
+
+    def facts(self, kernel: Declaration) -> LaunchFacts | None:
+        """Return what the host code tells of a kernel; None where nothing launches it or one like it."""
+        launch = self._launch(kernel)
+        if launch is None:
+            return None
+        sizes: dict[str, HostScalar] = {}
+        for name, symbol in self.program.symbols.items():
+            total: HostScalar = constant(1)
+            for node in symbol.sizes:
+                value = self._run.evaluate(node)
+                if not isinstance(value, HostScalar):
+                    value = named(f"{name}_size", 1, symbol.where, is_known=False)
+                total = scalars.binary("*", total, value)
+            sizes[name] = total
+        return LaunchFacts(
+            launch=launch,
+            program=self.program,
+            symbols=self._run.symbols,
+            sizes=sizes,
+            fixed=frozenset(self._run.fixed),
+            include=self.include,
+            types=self.types,
+            earlier=tuple(self._run.launches[: self._run.launches.index(launch)]),
+        )
+
+    def _launch(self, kernel: Declaration) -> SeenLaunch | None:
+        """Choose a launch: one that the program makes, with as many arguments; or one of a kernel with its types."""
+        count = len(kernel.parameters)
+        least = len([parameter for parameter in kernel.parameters if not parameter.default])
+        overloads = 0
+        for other in self.program.kernels:
+            if other.name == kernel.name and len(other.parameters) == count:
+                overloads += 1
+        candidates: list[SeenLaunch] = []
+        for launch in self._run.launches:
+            if launch.kernel.rpartition("::")[2] != kernel.name.rpartition("::")[2]:
+                continue
+            if least <= len(launch.arguments) <= count and (overloads <= 1 or self._takes(kernel, launch)):
+                candidates.append(launch)
+        if candidates:
+            return min(candidates, key=lambda launch: _doubt(launch, kernel))
+        parameter_types = [parameter.type for parameter in kernel.parameters]
+        for launch in self._run.launches:
+            declaration = self._launched(launch)
+            if declaration is None or not parameter_types:
+                continue
+            if [parameter.type for parameter in declaration.parameters] == parameter_types:
+                return launch
+        return None
+
+    def _launched(self, launch: SeenLaunch) -> Declaration | None:
+        """Return the kernel of a launch; of overloaded ones the first that takes its arguments."""
+        name = launch.kernel.rpartition("::")[2]
+        for kernel in self.program.kernels:
+            is_named = kernel.name.rpartition("::")[2] == name
+            if is_named and len(kernel.parameters) == len(launch.arguments) and self._takes(kernel, launch):
+                return kernel
+        return self.program.kernel(launch.kernel)
+
+    def _takes(self, kernel: Declaration, launch: SeenLaunch) -> bool:
+        """Tell whether a launch may be that of an overloaded kernel, by the known types of its arguments."""
+        for parameter, type_ in zip(kernel.parameters, launch.types, strict=False):
+            expected = self._run.resolved(types.plain(parameter.type))
+            given = self._run.resolved(types.plain(type_))
+            if not given:
+                continue
+            expected_dtype = dtype_of_type(expected)
+            given_dtype = dtype_of_type(given)
+            is_number = expected_dtype is not None and not parameter.pointer
+            if parameter.pointer != type_.rstrip().endswith("*") and not is_number:
+                return False
+            is_other = expected != given and expected not in (expected_dtype, given_dtype)
+            if parameter.pointer and is_other and expected_dtype != given_dtype:
+                return False
+        return True
+
+
+def _is_excessive(launch: SeenLaunch) -> bool:
+    """Tell whether guesses, multiplied with each other, make more threads or memory than a first run should have."""
+    threads: HostScalar = constant(1)
+    for size in (*(launch.grid or ()), *(launch.block or ())):
+        threads = scalars.binary("*", threads, size)
+    arrays = [argument.memory.bytes for argument in launch.arguments if isinstance(argument, ArrayPointer)]
+    sizes = [threads, *[size for size in arrays if size is not None]]
+    return any(size.number > _MOST_GUESSED and not size.is_known for size in sizes)
+
+
+def _doubt(launch: SeenLaunch, kernel: Declaration) -> tuple[bool, int, bool]:
+    """Rank the launches of a kernel, the best first: its name is spelled, the branches are taken, sizes are known."""
+    is_other_namespace = not f"::{kernel.name}".endswith(f"::{launch.kernel.strip(':')}")
+    return is_other_namespace, launch.branches_not_taken, launch.grid is None or launch.block is None
+
+
+def include_folders(files: Sequence[Path]) -> tuple[Path, ...]:
+    """Find the folders above the files that hold the headers which they include.
+
+    Args:
+        files: a source and what it includes.
+    """
+    folders: dict[Path, None] = {}
+    for path in files:
+        try:
+            text = CxxText(path.read_text(encoding="utf-8", errors="replace"))
+        except OSError:
+            continue
+        for directive in text.directives:
+            if directive.word != "include":
+                continue
+            match = _INCLUDE.match(directive.rest)
+            if match is None or (path.parent / match[1]).is_file():
+                continue
+            folder = program.header_folder(path.parent, match[1])
+            if folder is not None:
+                folders[folder] = None
+    return tuple(folders)
