@@ -16,7 +16,7 @@ from gpuregress.gpu.descriptors import TensorMap
 from gpuregress.gpu.records import replace
 from gpuregress.jobs import revision
 from gpuregress.jobs.spec.resolve import tensor_maps
-from gpuregress.jobs.spec.resolve.launches import pack
+from gpuregress.jobs.spec.resolve.launches import changed_once, number_argument
 
 SCRATCH = "scratch_of_{}"
 """The name of the memory behind a hidden pointer of a kernel."""
@@ -52,11 +52,7 @@ def _completed_launches(
 ) -> tuple[Launch, ...]:
     if not programs:
         return tuple(launches)
-    known: dict[int, Launch] = {}  # a step that is repeated a million times stays one object
-    for launch in launches:
-        if id(launch) not in known:
-            known[id(launch)] = _completed(launch, {**buffers, **added}, programs, added)
-    return tuple(known[id(launch)] for launch in launches)
+    return changed_once(launches, lambda launch: _completed(launch, {**buffers, **added}, programs, added))
 
 
 def _completed(
@@ -111,8 +107,7 @@ def _hidden(launch: Launch, size: int, scratch: dict[str, Buffer]) -> Argument:
 
 
 def _number(dtype: str, number: int) -> Argument:
-    data, text = pack(dtypes.parse(dtype), (number,))
-    return Argument("scalar", dtype=dtype, data=data.hex(), text=text)
+    return number_argument(dtype, (number,))
 
 
 # --- revisions of sources whose text does not tell all that they read: what they were compiled to does ----------------

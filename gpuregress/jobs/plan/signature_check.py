@@ -27,6 +27,7 @@ from gpuregress.foundation.records import (
 )
 from gpuregress.gpu.records import Record
 from gpuregress.jobs.plan import compiled_launches, record_layouts
+from gpuregress.jobs.spec.resolve.launches import first_of_entries
 from gpuregress.store.project import default_memory
 from gpuregress.toolchain import (
     cxx_aliases,
@@ -150,8 +151,7 @@ def _contradictions(
     case: Case, launches: Sequence[Launch], program: Program, source: Source, section: tuple[str, ...]
 ) -> dict[Key, str]:
     errors: dict[Key, str] = {}
-    first_launches = {launch.origin: launch for launch in reversed(launches)}
-    for origin, launch in first_launches.items():
+    for origin, launch in first_of_entries(launches).items():
         entry = program.entries.get(launch.kernel)
         if entry is None:
             kernels = ", ".join(program.entries) or "none"
