@@ -23,7 +23,6 @@ _BAD_EXPRESSION = re.compile(r'Input name expression was: "\s*&?\s*(.*?)\s*"')
 _COUNT = re.compile(
     r"^\d+ (?:catastrophic )?errors? detected in the compilation of .*\n?|^Compilation terminated\.\n?", re.MULTILINE
 )
-_ERROR = re.compile(r"^[^\n]*: error: [^\n]*\bexpected\b[^\n]*\n[ \t]+(?P<line>[^\n]+)", re.MULTILINE)
 _ERROR = re.compile(r"^(?:[^\n]*?\(\d+\)|nvrtc): (?:[a-z]+ )?error\b[^:\n]*: (.*)$", re.MULTILINE)
 _FILE_DIRECTIVE = re.compile(r'^(\s*\.file\s+\d+\s+)"([^"\n]*)"', re.MULTILINE)
 

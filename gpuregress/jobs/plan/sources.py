@@ -60,7 +60,12 @@ class SourceFacts(Record):
         """Return the launches with the positions of their sources."""
         if not any(self.of_launch.values()):
             return launches
-        return changed_once(launches, lambda launch: replace(launch, source=self.of_launch.get(launch.origin, 0)))
+
+        def locate(launch: records.Launch) -> records.Launch:
+            source = self.of_launch.get(launch.origin, 0)
+            return replace(launch, source=source) if source else launch
+
+        return changed_once(launches, locate)
 
 
 class JobSources:
