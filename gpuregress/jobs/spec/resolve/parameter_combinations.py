@@ -67,11 +67,6 @@ def case_text(names: Mapping[str, Value]) -> str:
     return ",".join(f"{name}={spelling(value)}" for name, value in names.items())
 
 
-def case_name(job: str, case: str) -> str:
-    """Return `reduce/n=1000,tile=128`, or the job's name if it has no parameters."""
-    return f"{job}/{case}" if case else job
-
-
 def _selected(
     file: JobFile, values: Mapping[str, tuple[Value, ...]], problems: Problems, tuning: Tuning
 ) -> Iterator[tuple[dict[str, Value], Configuration | None]]:
