@@ -80,10 +80,6 @@ class Labels:
     def __init__(self) -> None:
         self._known: dict[tuple[tuple[tuple[Path, ...], str], ...], str] = {}
 
-    def of(self, source: Path, inputs: SourceInputs) -> str:
-        """The same as `label`."""
-        return self.of_all([(source, inputs)])
-
     def of_all(self, sources: Sequence[tuple[Path, SourceInputs]]) -> str:
         """The same as `label_of_all`."""
         key = tuple((inputs.files, inputs.digest) for _, inputs in sources)

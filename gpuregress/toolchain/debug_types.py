@@ -302,7 +302,7 @@ class _Types:
                 yield from self._fields(element, f"{path}{index}{dot}", offset + number * size, depth + 1, deep=deep)
         elif count:
             pointee = self.layout(element) if deep and kind == "pointer" else None
-            yield MemberLayout(path, name, kind, offset, size, count, pointee)
+            yield MemberLayout(path, name, kind, offset, size, count=count, pointee=pointee)
 
     @staticmethod
     def _place(entry: _Entry) -> int | None:

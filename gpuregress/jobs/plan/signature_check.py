@@ -471,12 +471,9 @@ def _pointee_problem(case: Case, argument: Argument, written: _WrittenParameter)
 
 def _fits(element: ElementType, pointee: ElementType) -> bool:
     """Tell whether a kernel may take elements for those of a buffer: numbers of one kind and size, or bytes."""
-    element_scalars = {part.scalar for part in element.parts}
-    pointee_scalars = {part.scalar for part in pointee.parts}
-    if len(element_scalars) != 1 or len(pointee_scalars) != 1:
+    scalar, other = element.only_scalar, pointee.only_scalar
+    if scalar is None or other is None:
         return True  # a record, which the compiled types are compared with
-    (scalar,) = element_scalars
-    (other,) = pointee_scalars
     if scalar.holds(other) or scalar.size == 1 or (other.size == 1 and other.name != "bool"):
         return True
     # The bits of a half are often kept as uint16.

@@ -390,10 +390,7 @@ def _may_take(given: str, wanted: str | None) -> bool:
     """Tell whether a type that may not be known is one of the same kind and size."""
     if wanted is None:
         return True
-    given_scalars = {part.scalar for part in dtypes.parse(given).parts}
-    wanted_scalars = {part.scalar for part in dtypes.parse(wanted).parts}
-    if given.startswith("{") or len(given_scalars) != 1 or len(wanted_scalars) != 1:
+    scalar, other = dtypes.parse(given).only_scalar, dtypes.parse(wanted).only_scalar
+    if given.startswith("{") or scalar is None or other is None:
         return False
-    (scalar,) = given_scalars
-    (other,) = wanted_scalars
     return scalar.holds(other) or (scalar.size == other.size == 2 and scalar.is_float != other.is_float)

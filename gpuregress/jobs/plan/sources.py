@@ -270,7 +270,8 @@ def _python_kernel(
     located = source.located
     assert located.language
     content = source.inputs.contents[0]
-    kernel = python_kernels.resolve(file, scope, located.function, located.language, levels, content, settings.options)
+    resolver = python_kernels.KernelResolver(file, scope, located.language, levels)
+    kernel = resolver.resolved(located.function, content, settings.options)
     if kernel is None:
         return None
     python_kernels.check_arguments(scope, kernel, launches, buffers, section)

@@ -100,7 +100,7 @@ def tuning_applies(levels: Levels, configuration: Configuration) -> bool:
     return True
 
 
-class _KernelResolver:
+class KernelResolver:
     """One kernel in one case.
 
     Args:
@@ -114,6 +114,13 @@ class _KernelResolver:
         self._file, self._scope, self._language, self._levels = file, scope, language, levels
 
     def resolved(self, function: str, content: bytes, options: Sequence[str]) -> PythonKernel | None:
+        """Resolve the kernel; None if it is invalid, which is reported.
+
+        Args:
+            function: its name.
+            content: of its file.
+            options: further settings of the compiler: `--maxnreg=128`.
+        """
         before = self._scope.problems.reported
         if self._language == "python":
             return PythonKernel("python", function, constants=self._scope.parameters)
@@ -219,29 +226,6 @@ class _KernelResolver:
                 text = f"parameter {name!r} of {function} has no type: signature: {{{name}: {example!r}}}"
                 self._scope.error(key_types, text)
         return {name: signature[name] for name in by_name if name in signature}
-
-
-def resolve(
-    file: JobFile,
-    scope: Scope,
-    function: str,
-    language: Language,
-    levels: Levels,
-    content: bytes,
-    options: Sequence[str],
-) -> PythonKernel | None:
-    """Resolve a kernel in Python; None if it is invalid, which is reported.
-
-    Args:
-        file: the job.
-        scope: the case's values.
-        function: its name.
-        language: its compiler.
-        levels: where its settings are looked for.
-        content: of its file.
-        options: further settings of the compiler: `--maxnreg=128`.
-    """
-    return _KernelResolver(file, scope, language, levels).resolved(function, content, options)
 
 
 def check_arguments(
