@@ -13,12 +13,12 @@ from gpuregress.foundation.errors import CompileError, HarnessError, InfeasibleS
 from gpuregress.foundation.records import HARNESS_FILE, HARNESS_KERNEL, LineEdit, Source
 from gpuregress.gpu.records import Record, replace
 from gpuregress.toolchain import compiler_messages, cxx_declarations, include_scanner, kernel_text, local_arrays
+from gpuregress.toolchain.cxx_declarations import Declaration
 from gpuregress.toolchain.headers import host_headers, virtual_headers
 from gpuregress.toolchain.include_scanner import SourceInputs
 
 if TYPE_CHECKING:
     from gpuregress.toolchain.host_code.unit import TranslationUnit, UnitBuilder
-from gpuregress.toolchain.cxx_declarations import Declaration
 
 
 class NvrtcResult(Record):

@@ -7,12 +7,12 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gpuregress.foundation import dtypes, records
+from gpuregress.foundation import dtypes, records, storage
 from gpuregress.foundation.document.problems import suggestion
 from gpuregress.foundation.document.reader import Key
 from gpuregress.foundation.dtypes import ElementType
-from gpuregress.foundation.errors import GpuregressError
-from gpuregress.foundation.records import Rule
+from gpuregress.foundation.errors import GpuregressError, UsageError
+from gpuregress.foundation.records import Baseline, InputFile, Rule
 from gpuregress.gpu.records import Record, replace
 from gpuregress.jobs import inputs
 from gpuregress.jobs.plan import comparison_rules, sources
@@ -21,16 +21,13 @@ from gpuregress.jobs.spec.models.rules import ReferenceSpec
 from gpuregress.jobs.spec.resolve import launches
 from gpuregress.jobs.spec.resolve.buffers import FindEarlier, data_file
 from gpuregress.jobs.spec.resolve.scope import Scope, existing_user_function
-
-if TYPE_CHECKING:
-    from gpuregress.store.dumps.files import Header
-from gpuregress.foundation import storage
-from gpuregress.foundation.errors import UsageError
-from gpuregress.foundation.records import Baseline, InputFile
 from gpuregress.store import remote
 from gpuregress.store.baselines import BaselineStore
 from gpuregress.store.dumps import run_names
 from gpuregress.store.project import Project
+
+if TYPE_CHECKING:
+    from gpuregress.store.dumps.files import Header
 
 
 class CaseBuffers(Record):

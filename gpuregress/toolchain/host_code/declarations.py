@@ -5,18 +5,23 @@ from __future__ import annotations
 import itertools
 import re
 from bisect import bisect_right
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
 from gpuregress.gpu.records import Record, replace
 from gpuregress.toolchain.host_code import grammar
-from gpuregress.toolchain.host_code.preprocessing import WORD, CxxText, Macro, Macros, has_annotation, without_strings
+from gpuregress.toolchain.host_code.preprocessing import (
+    WORD,
+    CxxText,
+    Macro,
+    Macros,
+    has_annotation,
+    without_strings,
+    words_of,
+)
 
 if TYPE_CHECKING:
     from tree_sitter import Node
-from collections.abc import Mapping
-
-from gpuregress.toolchain.host_code.preprocessing import words_of
 
 Kind = Literal[
     "function", "prototype", "variable", "class", "enum", "alias", "namespace", "assertion", "instantiation", "macro"

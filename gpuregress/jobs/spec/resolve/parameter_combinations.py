@@ -4,23 +4,22 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING
 
 from gpuregress.foundation.document.problems import Problems
+from gpuregress.foundation.document.reader import Key
+from gpuregress.foundation.escapes import one_line
 from gpuregress.jobs.spec import expressions
 from gpuregress.jobs.spec.expressions import ExpressionError, Value
 from gpuregress.jobs.spec.load import JobFile
+from gpuregress.jobs.spec.models.values import PlainTextSpec
 from gpuregress.jobs.spec.resolve.scope import Scope
 
 if TYPE_CHECKING:
     from gpuregress.toolchain.python_kernels.autotuning import Configuration
-import re
-from collections.abc import Set as AbstractSet
-
-from gpuregress.foundation.document.reader import Key
-from gpuregress.foundation.escapes import one_line
-from gpuregress.jobs.spec.models.values import PlainTextSpec
 
 MAX_CASES = 100_000
 MAX_COMBINATIONS = 5_000_000

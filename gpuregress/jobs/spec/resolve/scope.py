@@ -2,29 +2,27 @@
 
 from __future__ import annotations
 
+import ast
 import math
+import os
+import re
 from collections.abc import Mapping, Sequence
+from functools import cache, lru_cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_type_hints
 
+from gpuregress.foundation import dtypes
 from gpuregress.foundation.document.forms import Spec, forms, parts
-from gpuregress.foundation.document.problems import Problems
+from gpuregress.foundation.document.problems import Problems, suggestion
 from gpuregress.foundation.document.reader import Key, dotted
 from gpuregress.gpu.records import Record, replace
 from gpuregress.jobs.spec import expressions, templates
 from gpuregress.jobs.spec.expressions import ExpressionError, Number, Value
 from gpuregress.jobs.spec.models.values import EXPRESSION, FUNCTION, Bounds
+from gpuregress.toolchain import cxx_types
 
 if TYPE_CHECKING:
     from gpuregress.toolchain.python_kernels.autotuning import Configuration
-import ast
-import os
-import re
-from functools import cache, lru_cache
-from pathlib import Path
-
-from gpuregress.foundation import dtypes
-from gpuregress.foundation.document.problems import suggestion
-from gpuregress.toolchain import cxx_types
 
 Worked = TypeVar("Worked", bound=Record)
 Valid = TypeVar("Valid")
