@@ -28,9 +28,11 @@ from typing import Any, TypeVar
 
 import xxhash
 
-from gpuregress.foundation import late_site, process_state
+from gpuregress.foundation import process_state
 
 R = TypeVar("R")
+_PACKAGE = str(Path(__file__).parents[1])
+"""The folder of gpuregress itself, which may lie outside of the installed packages: a developer's clone."""
 
 
 class UserModuleError(Exception):
@@ -87,7 +89,6 @@ def _imported(file: str) -> tuple[_Namespace, ModuleType]:
     """Import a file; the namespace of its folder, and its module."""
     if not Path(file).is_file():
         raise UserModuleError(f"there is no file {file}")
-    late_site.complete()  # its imports may need a hook
     namespace = _namespace(str(Path(file).resolve().parent))
     try:
         return namespace, namespace.module(file)
@@ -125,7 +126,7 @@ def describe_error(wrong: BaseException, file: str = "") -> str:
     """
     if isinstance(wrong, UserCodeExit) and wrong.__cause__ is not None:
         wrong = wrong.__cause__
-    frames, ours = traceback.extract_tb(wrong.__traceback__), str(Path(__file__).parent)
+    frames, ours = traceback.extract_tb(wrong.__traceback__), f"{_PACKAGE}{os.sep}"
     if file:
         theirs = [frame for frame in frames if frame.filename == file]
     else:
@@ -350,7 +351,7 @@ _INSTALLED = frozenset({"site-packages", "dist-packages"})
 @functools.cache
 def _installed_folders() -> tuple[str, ...]:
     names = ("stdlib", "platstdlib", "purelib", "platlib")
-    folders = {sysconfig.get_path(name) for name in names} | {str(Path(__file__).parent)}
+    folders = {sysconfig.get_path(name) for name in names} | {_PACKAGE}
     return tuple(f"{folder}{os.sep}" for folder in folders if folder)
 
 

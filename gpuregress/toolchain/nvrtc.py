@@ -7,18 +7,25 @@ import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gpuregress.foundation.errors import CompileError, HarnessError, InfeasibleSource, UnknownNames
 from gpuregress.foundation.records import HARNESS_FILE, HARNESS_KERNEL, LineEdit, Source
+from gpuregress.gpu.demangle import demangle
 from gpuregress.gpu.records import Record, replace
-from gpuregress.toolchain import compiler_messages, cxx_declarations, include_scanner, kernel_text, local_arrays
+from gpuregress.toolchain import (
+    compiler_messages,
+    cxx_declarations,
+    include_scanner,
+    kernel_text,
+    local_arrays,
+    ptx_declarations,
+)
 from gpuregress.toolchain.cxx_declarations import Declaration
 from gpuregress.toolchain.headers import host_headers, virtual_headers
+from gpuregress.toolchain.host_code import path_macros, unknown_names
+from gpuregress.toolchain.host_code.unit import TranslationUnit, UnitBuilder, words
 from gpuregress.toolchain.include_scanner import SourceInputs
-
-if TYPE_CHECKING:
-    from gpuregress.toolchain.host_code.unit import TranslationUnit, UnitBuilder
 
 
 class NvrtcResult(Record):
@@ -251,8 +258,6 @@ def _attempts(source: Source, text: str) -> list[_Attempt]:
 
 def _builder(source: Source, files: SourceInputs, text: str) -> UnitBuilder:
     """Parse a source with its files; one that keeps its host code is not parsed."""
-    from gpuregress.toolchain.host_code.unit import UnitBuilder, words  # noqa: PLC0415 - a grammar: not for cached programs
-
     texts = [text, *(content.decode(errors="replace") for content in files.contents[1:])]
     asked = [*source.kernels, *source.symbols, *source.defines.values(), *source.options, source.harness]
     keeps = source.host_code == "keep" or any(option in _DEFAULT_DEVICE for option in source.options)
@@ -354,8 +359,6 @@ def _compile(
 
 def _shows_folder(source: Source, unit: TranslationUnit, ptx: str, folders: tuple[Path, ...]) -> bool:
     """Tell whether the PTX depends on the folder of the project."""
-    from gpuregress.toolchain.host_code import path_macros  # noqa: PLC0415 - not for cached programs
-
     files = inputs(source)
     if path_macros.shows_folder(ptx, (*folders, *(file.parent for file in files.files))):
         return True
@@ -385,10 +388,6 @@ def _declared(names: Sequence[str], ptx: str, source: Source, text: str) -> dict
     """
     if not names:
         return {}
-    from gpuregress.gpu.demangle import demangle  # noqa: PLC0415 - as above
-    from gpuregress.toolchain import ptx_declarations  # noqa: PLC0415 - few sources have managed variables
-    from gpuregress.toolchain.host_code import unknown_names  # noqa: PLC0415 - as above
-
     declared = {demangle(mangled) or mangled: mangled for mangled in ptx_declarations.parse(ptx).variables}
     missing = [name for name in names if name.removeprefix("::") not in declared]
     if missing:
@@ -404,8 +403,6 @@ def _with_mangled_names(names: Iterable[str], ptx: str, source: Source, text: st
     """
     missing = [name for name in names if re.search(rf"\.entry\s+{re.escape(name)}\b", ptx) is None]
     if missing:
-        from gpuregress.toolchain.host_code import unknown_names  # noqa: PLC0415 - as above
-
         raise UnknownNames(unknown_names.explain(missing, source, text))
     return {name: name for name in names}
 
@@ -418,8 +415,6 @@ def _failure(source: Source, text: str, log: str, folders: tuple[Path, ...]) -> 
     names.update((name, name) for name in kernels)
     unknown = compiler_messages.unknown_names(log, (*names, *source.symbols), asked.of_line)
     if unknown:
-        from gpuregress.toolchain.host_code import unknown_names  # noqa: PLC0415 - as above
-
         return UnknownNames(unknown_names.explain([names.get(name, name) for name in unknown], source, text))
     if source.harness and source.kernels:
         problem = compiler_messages.harness_error(log)

@@ -23,7 +23,7 @@ from gpuregress.jobs.spec.resolve.buffers import FindEarlier, data_file
 from gpuregress.jobs.spec.resolve.scope import Scope, existing_user_function
 from gpuregress.store import remote
 from gpuregress.store.baselines import BaselineStore
-from gpuregress.store.dumps import run_names
+from gpuregress.store.dumps import reader, run_names
 from gpuregress.store.project import Project
 
 if TYPE_CHECKING:
@@ -104,8 +104,6 @@ def _check_file(scope: Scope, key: Key, path: str, buffer: records.Buffer, rule:
     dtype = ""
     try:
         if inputs.is_dump(path):
-            from gpuregress.store.dumps import reader  # noqa: PLC0415 - loads numpy, and few references are dumps
-
             header = reader.read_header(Path(path))
             problem = _dump_problem(path, header, buffer)
             dtype = header.element_type.name

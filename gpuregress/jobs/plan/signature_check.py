@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from gpuregress import toolchain
 from gpuregress.foundation import dtypes
 from gpuregress.foundation.document import reader, units
 from gpuregress.foundation.document.reader import Document, Key
@@ -411,7 +410,7 @@ def _texts(source: Source) -> tuple[str, ...]:
     if Path(source.path).suffix not in include_scanner.SUFFIXES or source.harness:
         return ()
     try:
-        return tuple(content.decode(errors="replace") for content in toolchain.inputs(source).contents)
+        return tuple(content.decode(errors="replace") for content in programs.inputs(source).contents)
     except OSError:
         return ()
 

@@ -23,8 +23,9 @@ from gpuregress.jobs.spec.models.values import PythonSourceSpec
 from gpuregress.jobs.spec.resolve.launches import changed_once
 from gpuregress.jobs.spec.resolve.python_kernels import Language
 from gpuregress.jobs.spec.resolve.scope import Scope, existing_file, existing_function
-from gpuregress.toolchain import SourceInputs, cxx_aliases, cxx_declarations, include_scanner, ptx_declarations
+from gpuregress.toolchain import cubin, cxx_aliases, cxx_declarations, include_scanner, ptx_declarations
 from gpuregress.toolchain.cxx_declarations import Declaration
+from gpuregress.toolchain.include_scanner import SourceInputs
 
 SUFFIXES = (*include_scanner.SUFFIXES, ".ptx", ".cubin")
 _QUALIFIED = re.compile(rf"(?P<file>.+(?:{'|'.join(map(re.escape, SUFFIXES))})):(?P<name>[^:].*)", re.DOTALL)
@@ -268,8 +269,6 @@ def _variables(file: SourceFile) -> set[str]:
     if file.path.suffix == ".ptx":
         mangled = ptx_declarations.parse(content.decode(errors="replace")).variables
     else:
-        from gpuregress.toolchain import cubin  # noqa: PLC0415 - seldom needed
-
         try:
             mangled = cubin.parse(content).variables
         except ValueError:  # the compilation reports it

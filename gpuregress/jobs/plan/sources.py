@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from gpuregress import toolchain
 from gpuregress.foundation import records
 from gpuregress.foundation.document.problems import Problems
 from gpuregress.foundation.document.reader import Key
@@ -24,7 +23,7 @@ from gpuregress.jobs.spec.resolve import python_kernels
 from gpuregress.jobs.spec.resolve.compilation import CompileSettings, compile_settings
 from gpuregress.jobs.spec.resolve.launches import changed_once
 from gpuregress.jobs.spec.resolve.scope import Scope, existing_folder
-from gpuregress.toolchain import cxx_declarations, include_scanner
+from gpuregress.toolchain import cxx_declarations, include_scanner, programs
 
 
 class SourceFacts(Record):
@@ -167,7 +166,7 @@ class JobSources:
         for located in sources:
             probe = records.Source(str(located.path), settings.options, folders, telling)
             try:
-                files.append(SourceFile(located, toolchain.inputs(probe)))
+                files.append(SourceFile(located, programs.inputs(probe)))
             except OSError as error:
                 text = f"{error.filename or located.path} cannot be read: {error.strerror or error}"
                 self._problems.add(("source",), text)
@@ -313,7 +312,7 @@ def of_reference(
         symbols = _symbols(buffers, index)
     else:
         probe = records.Source(str(path), settings.options, tuple(map(str, include)), settings.defines)
-        inputs = toolchain.inputs(probe)
+        inputs = programs.inputs(probe)
         declared = cxx_declarations.variable_names(path.read_text(encoding="utf-8", errors="replace"))
         symbols = tuple(name for name in _symbols(buffers, None) if name.rpartition("::")[2] in declared)
     launches = source_files.resolved(launches, [inputs.contents], buffers, lambda: settings.defines)
@@ -357,7 +356,7 @@ def _python_reference(
     """Return the source of a reference whose kernel is in Python."""
     source = _compiled(located.path, (), settings, launches, ())
     try:
-        inputs = toolchain.inputs(source)
+        inputs = programs.inputs(source)
     except OSError as error:
         scope.problems.add(("reference", name, "source"), f"cannot be read: {error.strerror or error}")
         return None
