@@ -9,16 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from gpuregress.foundation.records import Case
 from gpuregress.gpu.records import Record, replace
 from gpuregress.jobs import revision
-
-if TYPE_CHECKING:
-    from gpuregress.jobs.revision import Labels
-    from gpuregress.store.project import Project
-    from gpuregress.toolchain.include_scanner import SourceInputs
+from gpuregress.jobs.revision import Labels
+from gpuregress.store.project import Project
+from gpuregress.toolchain.include_scanner import SourceInputs
 
 AUTO = "auto"
 

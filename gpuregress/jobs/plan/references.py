@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from gpuregress.foundation import dtypes, records, storage
 from gpuregress.foundation.document.problems import suggestion
@@ -24,10 +23,8 @@ from gpuregress.jobs.spec.resolve.scope import Scope, existing_user_function
 from gpuregress.store import remote
 from gpuregress.store.baselines import BaselineStore
 from gpuregress.store.dumps import reader, run_names
+from gpuregress.store.dumps.files import Header
 from gpuregress.store.project import Project
-
-if TYPE_CHECKING:
-    from gpuregress.store.dumps.files import Header
 
 
 class CaseBuffers(Record):

@@ -7,7 +7,6 @@ import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from typing import TYPE_CHECKING
 
 from gpuregress.foundation.document.problems import Problems
 from gpuregress.foundation.document.reader import Key
@@ -17,16 +16,14 @@ from gpuregress.jobs.spec.expressions import ExpressionError, Value
 from gpuregress.jobs.spec.load import JobFile
 from gpuregress.jobs.spec.models.values import PlainTextSpec
 from gpuregress.jobs.spec.resolve.scope import Scope
-
-if TYPE_CHECKING:
-    from gpuregress.toolchain.python_kernels.autotuning import Configuration
+from gpuregress.toolchain.python_kernels.autotuning import Configuration
 
 MAX_CASES = 100_000
 MAX_COMBINATIONS = 5_000_000
 MAX_NAME = 200
 
 
-Tuning = Callable[[Mapping[str, Value]], Sequence["Configuration | None"]]
+Tuning = Callable[[Mapping[str, Value]], Sequence[Configuration | None]]
 """A combination of parameters → the configurations of its kernel, each a case; [None] without any."""
 
 

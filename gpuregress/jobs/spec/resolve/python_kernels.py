@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from gpuregress.foundation import dtypes, records
 from gpuregress.foundation.document import units
@@ -25,10 +25,8 @@ from gpuregress.jobs.spec.resolve import tensor_maps
 from gpuregress.jobs.spec.resolve.launches import first_of_entries
 from gpuregress.jobs.spec.resolve.scope import Scope
 from gpuregress.toolchain.python_kernels import function_parameters
+from gpuregress.toolchain.python_kernels.autotuning import Configuration
 from gpuregress.toolchain.python_kernels.function_parameters import FunctionParameter
-
-if TYPE_CHECKING:
-    from gpuregress.toolchain.python_kernels.autotuning import Configuration
 
 Language = Literal["triton", "numba", "python"]
 _TRITON_TYPES = {

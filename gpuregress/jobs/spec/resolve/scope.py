@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping, Sequence
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_type_hints
+from typing import Any, TypeVar, get_args, get_type_hints
 
 from gpuregress.foundation import dtypes
 from gpuregress.foundation.document.forms import Spec, forms, parts
@@ -20,9 +20,7 @@ from gpuregress.jobs.spec import expressions, templates
 from gpuregress.jobs.spec.expressions import ExpressionError, Number, Value
 from gpuregress.jobs.spec.models.values import EXPRESSION, FUNCTION, Bounds
 from gpuregress.toolchain import cxx_types
-
-if TYPE_CHECKING:
-    from gpuregress.toolchain.python_kernels.autotuning import Configuration
+from gpuregress.toolchain.python_kernels.autotuning import Configuration
 
 Worked = TypeVar("Worked", bound=Record)
 Valid = TypeVar("Valid")
