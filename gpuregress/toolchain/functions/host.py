@@ -156,16 +156,11 @@ def _given(at: int, argument: FunctionArgument) -> str:
     return f"gpuregress_harness::argument<{type_}>::get(gpuregress_p{at}, gpuregress_call_number)"
 
 
-def find_compiler(environment: Mapping[str, str] | None = None) -> HostCompiler | None:
-    """Find the host's compiler: that of `$CXX`, g++ or clang++; None where there is none.
-
-    Args:
-        environment: the process's, if None.
-    """
-    variables = os.environ if environment is None else environment
-    chosen = tuple(shlex.split(variables.get("CXX", "")))
+def find_compiler() -> HostCompiler | None:
+    """Find the host's compiler: that of `$CXX`, g++ or clang++; None where there is none."""
+    chosen = tuple(shlex.split(os.environ.get("CXX", "")))
     for command in [chosen] if chosen else [(name,) for name in _COMPILERS]:
-        compiler = _probe(command, variables.get("PATH", ""))
+        compiler = _probe(command, os.environ.get("PATH", ""))
         if compiler is not None:
             return compiler
     return None
