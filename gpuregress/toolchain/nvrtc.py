@@ -304,11 +304,12 @@ def _attempt(
 
 def _given_headers(source: Source, unit: TranslationUnit, folders: tuple[Path, ...]) -> dict[str, str]:
     """Return the headers that NVRTC is given as text: name → content."""
-    headers = virtual_headers.virtual_headers(folders)
+    texts = (unit.text, *unit.headers.values())
+    headers = virtual_headers.virtual_headers(folders, texts)
     if not unit.uses_library and "std" not in source.harness:
         headers.update(dict.fromkeys(virtual_headers.LIBRARY & headers.keys(), virtual_headers.WITHOUT_LIBRARY))
     unknown = [name for name in unit.missing if name not in headers]
-    headers.update(host_headers.shims(unknown, (unit.text, *unit.headers.values())))
+    headers.update(host_headers.shims(unknown, texts))
     headers.update(unit.headers)
     return headers
 
