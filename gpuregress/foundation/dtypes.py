@@ -129,6 +129,12 @@ class ElementType(Record):
         )
 
     @property
+    def only_scalar(self) -> Scalar | None:
+        """The type of all parts; None where they have several."""
+        scalars = {part.scalar for part in self.parts}
+        return scalars.pop() if len(scalars) == 1 else None
+
+    @property
     def is_float(self) -> bool:
         """Whether any part is a floating-point number."""
         return any(part.scalar.is_float for part in self.parts)

@@ -40,7 +40,7 @@ def label(source: Path, inputs: SourceInputs) -> str:
     Raises:
         OSError: a file cannot be read.
     """
-    return keyword(source) or ("" if inputs.unknown else git_label(inputs)) or inputs.digest[:8]
+    return keyword(source) or git_label(inputs) or inputs.digest[:8]
 
 
 def label_of_all(sources: Sequence[tuple[Path, SourceInputs]]) -> str:
@@ -58,10 +58,13 @@ def label_of_all(sources: Sequence[tuple[Path, SourceInputs]]) -> str:
     joined = "-".join(dict.fromkeys(word or "" for word in words))
     if all(words) and len(joined) <= MAX_LENGTH:
         return joined
-    contents = {path: data for _, one in sources for path, data in zip(one.files, one.contents, strict=True)}
-    unknown = next((one.unknown for _, one in sources if one.unknown), "")
+    contents: dict[Path, bytes] = {}
+    unknown = ""
+    for _, inputs in sources:
+        contents.update(zip(inputs.files, inputs.contents, strict=True))
+        unknown = unknown or inputs.unknown
     merged = SourceInputs(tuple(contents), tuple(contents.values()), "", unknown)
-    return ("" if unknown else git_label(merged)) or digest_of_all([one for _, one in sources])[:8]
+    return git_label(merged) or digest_of_all([inputs for _, inputs in sources])[:8]
 
 
 def digest_of_all(inputs: Sequence[SourceInputs]) -> str:
@@ -76,10 +79,6 @@ class Labels:
 
     def __init__(self) -> None:
         self._known: dict[tuple[tuple[tuple[Path, ...], str], ...], str] = {}
-
-    def of(self, source: Path, inputs: SourceInputs) -> str:
-        """The same as `label`."""
-        return self.of_all([(source, inputs)])
 
     def of_all(self, sources: Sequence[tuple[Path, SourceInputs]]) -> str:
         """The same as `label_of_all`."""
@@ -146,11 +145,13 @@ def keyword(source: Path) -> str | None:
 
 
 def git_label(inputs: SourceInputs) -> str | None:
-    """`g` and the short hash of the last commit that touched the files; None if a file is not as committed.
+    """`g` and the short hash of the last commit that touched the files; None if a file is not as committed, or unknown.
 
     The files' own bytes are compared with the commit's. Git's index could be told to overlook changes, and its filters
     are programs that a repository names, so neither is used.
     """
+    if inputs.unknown:
+        return None
     folder = inputs.files[0].parent
     real = [Path(os.path.realpath(path)) for path in inputs.files]
     if any(str(target) != os.path.normpath(path) for target, path in zip(real, inputs.files, strict=True)):
@@ -163,8 +164,9 @@ def git_label(inputs: SourceInputs) -> str | None:
         return None
     names = [str(path.relative_to(root)) for path in real]
     committed = _blobs(root, names)
-    if any(committed.get(name) not in _blob_names(data) for name, data in zip(names, inputs.contents, strict=True)):
-        return None
+    for name, content in zip(names, inputs.contents, strict=True):
+        if committed.get(name) not in _blob_names(content):
+            return None
     commit = git.answer(
         root, "log", "-1", "--format=%h", "--no-ext-diff", "--no-textconv", "--end-of-options", "--", *names
     )
@@ -174,8 +176,12 @@ def git_label(inputs: SourceInputs) -> str | None:
 def _blobs(root: Path, names: Sequence[str]) -> dict[str, str]:
     """File → the name of its content in the last commit; regular files only."""
     listed = git.answer(root, "ls-tree", "-z", "--full-tree", "--end-of-options", "HEAD", "--", *names) or ""
-    fields = (entry.partition("\t") for entry in listed.split("\0") if entry)
-    return {name: facts.split()[2] for facts, _, name in fields if facts.startswith("100")}
+    blobs: dict[str, str] = {}
+    for entry in listed.split("\0"):
+        facts, _, name = entry.partition("\t")
+        if facts.startswith("100"):
+            blobs[name] = facts.split()[2]
+    return blobs
 
 
 def _blob_names(data: bytes) -> tuple[str, str]:
@@ -205,12 +211,14 @@ def record(runs: Path, labels: Collection[tuple[str, str, str]]) -> None:
     new = sorted(entry for entry in set(labels) if entry[2] not in known.get(entry[:2], ()))
     if not new:
         return
-    if (runs / LEDGER).exists() and not (runs / LEDGER).is_file():
-        raise StorageError(f"{runs / LEDGER} is not a regular file; move it away")
-    with disk_errors(runs / LEDGER):
+    ledger = runs / LEDGER
+    if ledger.exists() and not ledger.is_file():
+        raise StorageError(f"{ledger} is not a regular file; move it away")
+    lines = ["\t".join((*fields, _check(fields))) + "\n" for fields in new]
+    with disk_errors(ledger):
         runs.mkdir(parents=True, exist_ok=True)
-        with (runs / LEDGER).open("a", encoding="utf-8", newline="") as file:
-            file.write("".join("\t".join((*fields, _check(fields))) + "\n" for fields in new))
+        with ledger.open("a", encoding="utf-8", newline="") as file:
+            file.write("".join(lines))
 
 
 def _check(fields: Sequence[str]) -> str:
@@ -233,8 +241,11 @@ def recorded(baselines: Path, runs: Path, job: str, wanted: str) -> frozenset[st
 def accepted(baselines: Path, job: str, wanted: str) -> frozenset[str]:
     """The digests of the sources that were accepted under a label in any case of a job."""
     folder = baselines / job
-    paths = sorted(folder.rglob(_ACCEPTED)) if folder.is_dir() else []
-    return frozenset(digest for path in paths for digest in _accepted(path, wanted))
+    digests: set[str] = set()
+    if folder.is_dir():
+        for path in sorted(folder.rglob(_ACCEPTED)):
+            digests |= _accepted(path, wanted)
+    return frozenset(digests)
 
 
 def _ledger(runs: Path) -> Mapping[tuple[str, str], frozenset[str]]:
@@ -270,6 +281,9 @@ def _accepted(path: Path, wanted: str) -> set[str]:
     if wanted not in text:
         return set()
     history = text.partition("\nhistory:\n")[2].partition("\nmade_of:")[0]
-    entries = re.split(r"^- ", history, flags=re.MULTILINE)
     label = re.compile(r"^ *revision: '?" + re.escape(wanted) + r"'?$", re.MULTILINE)
-    return {digest for entry in entries if label.search(entry) for digest in _DIGEST.findall(entry)}
+    digests: set[str] = set()
+    for entry in re.split(r"^- ", history, flags=re.MULTILINE):
+        if label.search(entry):
+            digests.update(_DIGEST.findall(entry))
+    return digests

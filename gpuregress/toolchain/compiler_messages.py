@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
+from gpuregress.foundation.document import units
 from gpuregress.foundation.errors import CompileError, UnsupportedError
 from gpuregress.foundation.records import HARNESS_FILE, Source
 
@@ -23,7 +25,6 @@ _BAD_EXPRESSION = re.compile(r'Input name expression was: "\s*&?\s*(.*?)\s*"')
 _COUNT = re.compile(
     r"^\d+ (?:catastrophic )?errors? detected in the compilation of .*\n?|^Compilation terminated\.\n?", re.MULTILINE
 )
-_ERROR = re.compile(r"^[^\n]*: error: [^\n]*\bexpected\b[^\n]*\n[ \t]+(?P<line>[^\n]+)", re.MULTILINE)
 _ERROR = re.compile(r"^(?:[^\n]*?\(\d+\)|nvrtc): (?:[a-z]+ )?error\b[^:\n]*: (.*)$", re.MULTILINE)
 _FILE_DIRECTIVE = re.compile(r'^(\s*\.file\s+\d+\s+)"([^"\n]*)"', re.MULTILINE)
 
@@ -42,14 +43,18 @@ def unknown_names(log: str, asked: Iterable[str], of_line: Sequence[str] = ()) -
         asked: the names as the job spells them, and what the compiler was asked for.
         of_line: the names whose parameters' types are in the lines of the generated text.
     """
-    aliased = [match for match in _HARNESS.finditer(log) if 0 < int(match["line"]) <= len(of_line)]
-    own = _HARNESS.sub("", log) if aliased else log
-    if re.search(r"\berror\b", _COUNT.sub("", _NAME_MAP.sub("", own))):
+    lines = [int(match["line"]) for match in _HARNESS.finditer(log)]
+    aliased = [of_line[line - 1] for line in lines if 0 < line <= len(of_line)]
+    others = _HARNESS.sub("", log) if aliased else log
+    if re.search(r"\berror\b", _COUNT.sub("", _NAME_MAP.sub("", others))):
         return ()
     spelled = {"".join(name.split()): name for name in asked}
-    bad = ("".join(match[1].split()) for match in _BAD_EXPRESSION.finditer(log))
-    wrong = [of_line[int(match["line"]) - 1] for match in aliased]
-    return tuple(dict.fromkeys([*wrong, *(spelled.get(name, name) for name in bad if not wrong or name in spelled)]))
+    unknown = dict.fromkeys(aliased)
+    for expression in _BAD_EXPRESSION.findall(log):
+        name = "".join(expression.split())
+        if name in spelled or not aliased:
+            unknown[spelled.get(name, name)] = None
+    return tuple(unknown)
 
 
 def is_infeasible(log: str) -> bool:
@@ -82,31 +87,36 @@ def explain(log: str, source: Source, folders: Iterable[Path]) -> str:
         source: what was compiled.
         folders: the project's folders of the search.
     """
-    own = _NAME_MAP.sub("", log) or log
-    own = _HARNESS.sub("", own) if _ERROR.search(_HARNESS.sub("", own)) else own  # they follow from the source's
-    errors = _errors(own)
+    log = _NAME_MAP.sub("", log) or log
+    without_harness = _HARNESS.sub("", log)
+    if _ERROR.search(without_harness):  # the errors in the generated text follow from the source's
+        log = without_harness
+    errors = _errors(log)
     if not errors:
-        return _COUNT.sub("", locations(own, source)).strip()
-    shown_errors = locations("\n\n".join(errors[:_MOST_ERRORS]), source)
+        return _COUNT.sub("", locations(log, source)).strip()
+    text = locations("\n\n".join(errors[:_MOST_ERRORS]), source)
+    hint = remedy(text, source, [shown(folder) for folder in folders])
     count = len(errors) - _MOST_ERRORS
-    more = f"\n\n… and {count} more {'errors' if count > 1 else 'error'}" if count > 0 else ""
-    hint = remedy(shown_errors, source, [shown(folder) for folder in folders])
-    return f"{shown_errors}{more}\n{hint}".rstrip()
+    if count > 0:
+        text += f"\n\n… and {units.counted(count, 'more error')}"
+    return f"{text}\n{hint}".rstrip()
 
 
 def _errors(log: str) -> list[str]:
     """The errors of a log, each with its source line and its notes, without warnings."""
     starts = [match.start() for match in _MESSAGE.finditer(log)]
-    texts = [log[start:end] for start, end in zip(starts, [*starts[1:], None], strict=False)]
     errors: list[str] = []
     is_error = False
-    for text in texts:
+    for start, end in itertools.pairwise([*starts, len(log)]):
+        text = log[start:end]
+        message = _COUNT.sub("", text).strip()
         kind = _MESSAGE.match(text)
         if kind is not None and kind["kind"] == "note" and is_error:
-            errors[-1] += f"\n{_COUNT.sub('', text).strip()}"
+            errors[-1] += f"\n{message}"
         elif kind is not None:
             is_error = kind["kind"].lower().endswith("error")
-            errors += [_COUNT.sub("", text).strip()] if is_error else []
+            if is_error:
+                errors.append(message)
     return errors
 
 

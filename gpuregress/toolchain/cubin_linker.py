@@ -255,28 +255,26 @@ def build_cubin(program: Program) -> Program:
         return program
     key = key_of(program)
     known = cache.load(key)
-    if known is not None:
-        check_refusal(known)
-        return replace(program, cubin=str(cache.file_path(key, ".cubin")))
-    with cache.making(key):
-        known = cache.load(key)
-        if known is None:
-            _link(program, key)
-        else:
-            check_refusal(known)
+    if known is None:
+        with cache.making(key):
+            known = cache.load(key)
+            if known is None:
+                known = _link(program, key)
+    check_refusal(known)
     return replace(program, cubin=str(cache.file_path(key, ".cubin")))
 
 
-def _link(program: Program, key: str) -> None:
-    """Assemble a program's PTX into the cache."""
+def _link(program: Program, key: str) -> dict[str, Any]:
+    """Assemble a program's PTX into the cache; return the record."""
     ptx = Path(program.ptx)
     try:
         linked = link(storage.read_bytes(ptx).decode(errors="replace"), program.arch, ptx.name)
     except InfeasibleSource as refused:
         store_refusal(key, str(refused))
         raise
-    resources = {kernel: dict(figures) for kernel, figures in linked.resources.items()}
-    cache.store(key, {"linker": linked.linker, "resources": resources}, {".cubin": linked.cubin})
+    record = {"linker": linked.linker, "resources": linked.resources}
+    cache.store(key, record, {".cubin": linked.cubin})
+    return record
 
 
 def resources(program: Program) -> dict[str, dict[str, int]]:
@@ -285,7 +283,8 @@ def resources(program: Program) -> dict[str, dict[str, int]]:
     Empty where no cubin of it was built here or carried here.
     """
     record = cache.load(key_of(program)) or {}
-    return {kernel: dict(figures) for kernel, figures in record.get("resources", {}).items()}
+    of_kernels: dict[str, dict[str, int]] = record.get("resources", {})
+    return of_kernels
 
 
 def store_refusal(key: str, message: str) -> None:

@@ -12,7 +12,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from gpuregress.foundation import dtypes
-from gpuregress.foundation.dtypes import Scalar
 from gpuregress.foundation.records import Entry, Parameter
 from gpuregress.gpu import demangle
 from gpuregress.gpu.records import Record, replace
@@ -61,14 +60,14 @@ class Declaration(Record):
 
     def __str__(self) -> str:
         """`reduce::block_sum<T>`, as messages list it."""
-        names = ", ".join(_template_name(text) for text in self.template)
+        names = ", ".join(template_name(text) for text in self.template)
         return f"{self.name}<{names}>" if self.template else self.name
 
     @property
     def type_words(self) -> tuple[frozenset[tuple[str, int]], ...]:
         """The words of the parameters' types, which tell overloads apart; of a template with numbers for its names."""
-        numbers = {_template_name(text): f"<{number}>" for number, text in enumerate(self.template)}
-        return tuple(_type_words(one.type, numbers) for one in self.parameters)
+        numbers = {template_name(text): f"<{number}>" for number, text in enumerate(self.template)}
+        return tuple(_type_words(parameter.type, numbers) for parameter in self.parameters)
 
     def signature(self, arguments: Sequence[str] = ()) -> str:
         """Write its name with the types of its parameters: `scale<float>(float*, int)`.
@@ -76,13 +75,12 @@ class Declaration(Record):
         Args:
             arguments: of the template.
         """
-        given = dict(zip(map(_template_name, self.template), arguments, strict=False))
-        types = []
-        for one in self.parameters:
-            words = [match[0] for match in WORD.finditer(one.type)]
-            types.append(spelled([given.get(word, word) for word in words]))
-        listed = f"<{', '.join(arguments)}>" if arguments else ""
-        return f"{self.name}{listed}({', '.join(types)})"
+        given = dict(zip(map(template_name, self.template), arguments, strict=False))
+        types = [
+            spelled([given.get(word, word) for word in WORD.findall(parameter.type)]) for parameter in self.parameters
+        ]
+        of_template = f"<{', '.join(arguments)}>" if arguments else ""
+        return f"{self.name}{of_template}({', '.join(types)})"
 
 
 def declarations(text: str) -> tuple[Declaration, ...]:
@@ -92,7 +90,7 @@ def declarations(text: str) -> tuple[Declaration, ...]:
         text: the source, not preprocessed: a kernel counts whatever `#if` it stands behind.
     """
     declared: dict[tuple[object, ...], Declaration] = {}
-    for declaration in _Scanner(text).kernels():
+    for declaration in _Scanner(without_comments(text)).kernels():
         declared.setdefault((declaration.name, *declaration.type_words), declaration)
     return tuple(declared.values())
 
@@ -126,12 +124,14 @@ def find(declared: Iterable[Declaration], kernel: str, count: int) -> Declaratio
         kernel: its C++ name, with or without namespaces and template arguments.
         count: of its parameters.
     """
-    matches = {
-        (one.name, one.template, one.parameters): one
-        for one in overloads(declared, kernel)
-        if len(one.parameters) == count
-    }
-    return next(iter(matches.values())) if len(matches) == 1 else None
+    matches: dict[object, Declaration] = {}
+    for candidate in overloads(declared, kernel):
+        if len(candidate.parameters) == count:
+            matches[candidate.name, candidate.template, candidate.parameters] = candidate
+    if len(matches) != 1:
+        return None
+    (match,) = matches.values()
+    return match
 
 
 def overloads(declared: Iterable[Declaration], kernel: str) -> tuple[Declaration, ...]:
@@ -143,17 +143,20 @@ def overloads(declared: Iterable[Declaration], kernel: str) -> tuple[Declaration
     """
     name, types = split_signature(readable(kernel))
     plain = strip_template_arguments(name)
-    same = [one for one in declared if plain in (one.name, one.name.rpartition("::")[2])]
+    same = [candidate for candidate in declared if plain in (candidate.name, candidate.name.rpartition("::")[2])]
     if types is None:
         return tuple(same)
     given = template_arguments(name)
-    wanted = tuple(_type_words(parameter([*words]).type) for words in types)
-    found = []
-    for one in same:
-        known = split_signature(one.signature(given))[1] or []
-        if tuple(_type_words(parameter([*words]).type) for words in known) == wanted:
-            found.append(one)
-    return tuple(found)
+    wanted = _words_of_types(types)
+    return tuple(
+        candidate
+        for candidate in same
+        if _words_of_types(split_signature(candidate.signature(given))[1] or []) == wanted
+    )
+
+
+def _words_of_types(types: Sequence[Sequence[str]]) -> list[frozenset[tuple[str, int]]]:
+    return [_type_words(parameter([*words]).type) for words in types]
 
 
 def readable(kernel: str) -> str:
@@ -174,17 +177,16 @@ def split_signature(kernel: str) -> tuple[str, list[list[str]] | None]:
     if not text.endswith(")"):
         return text, None
     name, parameters = demangle.split_parameters(f" {text}")
-    parts = split([match[0] for match in WORD.finditer(parameters)])
-    return name.strip(), [part for part in parts if part != ["void"]]
+    return name.strip(), [words for words in split(WORD.findall(parameters)) if words != ["void"]]
 
 
 def is_same_signature(kernel: str, other: str) -> bool:
     """Tell whether two names with the types of their parameters are those of one kernel."""
-    (name, types), (other_name, other_types) = split_signature(kernel), split_signature(other)
+    name, types = split_signature(kernel)
+    other_name, other_types = split_signature(other)
     if types is None or other_types is None or "".join(name.split()) != "".join(other_name.split()):
         return False
-    first, second = ([_type_words(parameter([*words]).type) for words in one] for one in (types, other_types))
-    return first == second
+    return _words_of_types(types) == _words_of_types(other_types)
 
 
 def strip_template_arguments(kernel: str) -> str:
@@ -195,8 +197,8 @@ def strip_template_arguments(kernel: str) -> str:
 def template_arguments(kernel: str) -> list[str]:
     """`a::block_sum<float, 3>` → `["float", "3"]`."""
     name, _ = split_signature(readable(kernel))
-    words = [match[0] for match in WORD.finditer(name.partition("<")[2].rpartition(">")[0])]
-    return [spelled(part) for part in split(words)]
+    words = WORD.findall(name.partition("<")[2].rpartition(">")[0])
+    return [spelled(argument) for argument in split(words)]
 
 
 def variable_names(text: str) -> list[str]:
@@ -217,37 +219,36 @@ def variable_types(text: str) -> dict[str, str]:
         r"\b(?:__(?:constant|device|managed)__\s+)+([^;{}()=]*?)\b([A-Za-z_]\w*)\s*(?:\[[^;{}=]*\]\s*)*(?=[;={])",
         without_comments(text),
     )
-    found: dict[str, str] = {}
+    types: dict[str, str] = {}
     for words, name in matches:
-        found[name] = words.strip() if found.get(name, words.strip()) == words.strip() else ""
-    return found
+        type_ = words.strip()
+        if types.setdefault(name, type_) != type_:
+            types[name] = ""
+    return types
 
 
 def _merged(compiled: Parameter, written: CxxParameter) -> Parameter:
     kind = compiled.kind
+    known = dtype_of_type(written.type)
+    element = dtypes.parse(known) if known is not None else None
     if written.pointer and compiled.size == 8:
         kind = "pointer"
-    elif (scalar := _scalar(written.type)) is not None and scalar.is_float and kind != "pointer":
-        kind = "float"
-    elif kind in ("word", "struct") and compiled.size <= 8 and scalar is not None and not scalar.is_float:
-        kind = "integer"
+    elif element is not None and len(element.parts) == 1 and not element.parts[0].name:
+        if element.is_float and kind != "pointer":
+            kind = "float"
+        elif not element.is_float and kind in ("word", "struct") and compiled.size <= 8:
+            kind = "integer"
     return replace(compiled, kind=kind, name=written.name, const=written.pointer and written.const)
-
-
-def _scalar(written: str) -> Scalar | None:
-    """Return the scalar type of a parameter; None for vectors, pointers and types that are not known."""
-    known = dtype_of_type(written)
-    parts = dtypes.parse(known).parts if known is not None else ()
-    return parts[0].scalar if len(parts) == 1 and not parts[0].name else None
 
 
 def _type_words(type_: str, numbers: Mapping[str, str] | None = None) -> frozenset[tuple[str, int]]:
     """The words of a type, whose order may differ: `const float*` is `float const*`."""
-    words = [match[0] for match in WORD.finditer(type_)]
-    return frozenset(Counter((numbers or {}).get(word, word) for word in words).items())
+    numbers = numbers or {}
+    return frozenset(Counter(numbers.get(word, word) for word in WORD.findall(type_)).items())
 
 
-def _template_name(text: str) -> str:
+def template_name(text: str) -> str:
+    """Return the name of a template parameter: `typename T = float` → `T`."""
     words = re.findall(r"[A-Za-z_]\w*", text.partition("=")[0])
     return words[-1] if words else text
 
@@ -255,14 +256,36 @@ def _template_name(text: str) -> str:
 _QUALIFIERS = ("const", "volatile")
 
 
-class _Scanner:
-    """Walks a source's words once, keeping the namespaces it is in."""
+_NOT_OF_TYPE = ("__restrict__", "__restrict", "restrict", "__grid_constant__", "struct", "register")
+
+
+class WordScanner:
+    """A position in the words of a C++ source.
+
+    Args:
+        text: without comments; its preprocessor directives are blanked, so that offsets stay.
+    """
 
     def __init__(self, text: str) -> None:
-        plain = _DIRECTIVE.sub(lambda match: "\n" * match[0].count("\n"), without_comments(text))
-        self._words = [(match[0], match.start()) for match in WORD.finditer(plain)]
-        self._text = plain
+        self._text = _DIRECTIVE.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), text)
+        self._words = list(WORD.finditer(self._text))
         self._at = 0
+
+    def _peek(self, ahead: int = 0) -> str:
+        position = self._at + ahead
+        return self._words[position][0] if position < len(self._words) else ""
+
+    def _take(self) -> str:
+        self._at += 1
+        return self._words[self._at - 1][0]
+
+    def _line(self, word: int) -> int:
+        """The line of a word, counted from 1."""
+        return self._text.count("\n", 0, self._words[word].start()) + 1
+
+
+class _Scanner(WordScanner):
+    """Walks a source's words once, keeping the namespaces it is in."""
 
     def kernels(self) -> Iterator[Declaration]:
         scopes: list[str] = []
@@ -282,7 +305,7 @@ class _Scanner:
             elif word == ";":
                 template = ()
             elif word == "template" and self._peek() == "<":
-                template = tuple(spelled(part) for part in split(self._angles())) or template
+                template = tuple(spelled(part) for part in split(self._brackets("<", ">"))) or template
             elif word == "__global__":
                 declaration = self._kernel("::".join(scope for scope in scopes if scope), template)
                 template = ()
@@ -291,41 +314,33 @@ class _Scanner:
 
     def _namespace(self) -> str | None:
         """The name up to its `{`, taking that; None for an alias (`namespace a = b;`) or a using directive."""
-        words = []
+        name = ""
         while self._at < len(self._words) and self._peek() not in ("{", ";", "="):
-            words.append(self._take())
+            word = self._take()
+            if word != "inline":
+                name += word
         if self._peek() != "{":
             return None
         self._take()
-        return "".join(word for word in words if word != "inline")
+        return name
 
     def _kernel(self, scope: str, template: tuple[str, ...]) -> Declaration | None:
         """From behind `__global__` to the end of the parameter list."""
-        previous, offset = "", 0
-        while self._at < len(self._words):
-            word, position = self._words[self._at]
-            if word in (";", "{", "}"):
+        name = ""
+        name_at = 0
+        while self._at < len(self._words) and self._peek() != "(":
+            if self._peek() in (";", "{", "}"):
                 return None
-            self._at += 1
+            word = self._take()
             if word in _ATTRIBUTES and self._peek() == "(":
                 self._brackets("(", ")")
-            elif word == "(":
-                self._at -= 1
-                break
             else:
-                previous, offset = word, position
-        if not re.fullmatch(r"[A-Za-z_]\w*", previous) or self._peek() != "(":
+                name = word
+                name_at = self._at - 1
+        if not re.fullmatch(r"[A-Za-z_]\w*", name) or self._peek() != "(":
             return None
-        parameters = tuple(parameter(part) for part in split(self._brackets("(", ")")) if part not in ([], ["void"]))
-        name = f"{scope}::{previous}" if scope else previous
-        return Declaration(name, template, parameters, self._text.count("\n", 0, offset) + 1)
-
-    def _peek(self) -> str:
-        return self._words[self._at][0] if self._at < len(self._words) else ""
-
-    def _take(self) -> str:
-        self._at += 1
-        return self._words[self._at - 1][0]
+        parameters = tuple(parameter(words) for words in split(self._brackets("(", ")")) if words != ["void"])
+        return Declaration(f"{scope}::{name}" if scope else name, template, parameters, self._line(name_at))
 
     def _brackets(self, opening: str, closing: str) -> list[str]:
         """The words inside a bracket that begins here, which is taken whole."""
@@ -338,9 +353,6 @@ class _Scanner:
                 break
             words.append(word)
         return words[1:]
-
-    def _angles(self) -> list[str]:
-        return self._brackets("<", ">")
 
 
 def split(words: list[str]) -> list[list[str]]:
@@ -360,25 +372,26 @@ def parameter(words: list[str]) -> CxxParameter:
     """Read the declaration of one parameter."""
     default = ""
     if "=" in words:
-        at = words.index("=")
-        words, default = words[:at], spelled(words[at + 1 :])
-    words = [
-        word
-        for word in words
-        if word not in ("__restrict__", "__restrict", "restrict", "__grid_constant__", "struct", "register")
-    ]
-    array = "[" in words
-    if array:
+        equals = words.index("=")
+        default = spelled(words[equals + 1 :])
+        words = words[:equals]
+    words = [word for word in words if word not in _NOT_OF_TYPE]
+    is_array = "[" in words
+    if is_array:
         words = words[: words.index("[")]
     name = ""
     if len(words) > 1 and re.fullmatch(r"[A-Za-z_]\w*", words[-1]) and not _is_type_word(words):
-        name, words = words[-1], words[:-1]
-    pointer = array or "*" in words
-    const = "const" in (_pointee([*words, "*"] if array else words) if pointer else words)
-    kept = words if pointer else [word for word in words if word not in _QUALIFIERS]
-    while pointer and kept[-1] in _QUALIFIERS:
-        kept = kept[:-1]
-    return CxxParameter(name, spelled([*kept, "*"] if array else kept), pointer, const, default)
+        name = words[-1]
+        words = words[:-1]
+    if not is_array and "*" not in words:
+        type_ = spelled([word for word in words if word not in _QUALIFIERS])
+        return CxxParameter(name, type_, pointer=False, const="const" in words, default=default)
+    const = "const" in _pointee([*words, "*"] if is_array else words)
+    while words[-1] in _QUALIFIERS:
+        words = words[:-1]
+    if is_array:
+        words = [*words, "*"]
+    return CxxParameter(name, spelled(words), pointer=True, const=const, default=default)
 
 
 def _pointee(words: list[str]) -> list[str]:

@@ -8,6 +8,7 @@ https://dwarfstd.org/doc/dwarf-2.0.0.pdf, chapter 7, has the encoding.
 from __future__ import annotations
 
 import dataclasses
+import math
 import re
 from collections.abc import Iterator
 from dataclasses import field
@@ -68,12 +69,15 @@ def types(ptx: str) -> dict[str, tuple[TypeLayout, ...]]:
     sections = {name: _bytes(text) for name, text in _SECTION.findall(ptx)}
     if ".debug_info" not in sections or ".debug_abbrev" not in sections:
         return {}
+    found: dict[str, tuple[TypeLayout, ...]] = {}
     try:
         reader = _Reader(sections[".debug_info"], sections[".debug_abbrev"], sections.get(".debug_str", b""))
-        found = _Types(reader.by_offset)
-        return {name: types for one in reader.entries for name, types in found.of(one)}
+        layouts = _Types(reader.by_offset)
+        for entry in reader.entries:
+            found.update(layouts.of(entry))
     except (IndexError, KeyError, RecursionError):
         return {}
+    return found
 
 
 def _bytes(text: str) -> bytes:
@@ -82,7 +86,9 @@ def _bytes(text: str) -> bytes:
     for bits, numbers in _DATA.findall(text):
         size = int(bits) // 8
         for number in numbers.split(","):
-            value = int(number, 0) if re.fullmatch(r"\s*-?(?:0x[\da-fA-F]+|\d+)\s*;?\s*", number) else 0
+            value = 0
+            if re.fullmatch(r"\s*-?(?:0x[\da-fA-F]+|\d+)\s*;?\s*", number):
+                value = int(number, 0)
             data += (value & ((1 << (8 * size)) - 1)).to_bytes(size, "little")
     return bytes(data)
 
@@ -101,15 +107,22 @@ class _Reader:
     def _read_abbreviations(self, data: bytes) -> dict[int, tuple[int, bool, list[tuple[int, int]]]]:
         """Abbreviation code → tag, whether entries follow inside, and the attributes with their forms."""
         info, self._info = self._info, data
-        found: dict[int, tuple[int, bool, list[tuple[int, int]]]] = {}
-        while self._at < len(data) and (code := self._unsigned()):
-            tag, has_children = self._unsigned(), bool(self._fixed(1))
+        abbreviations: dict[int, tuple[int, bool, list[tuple[int, int]]]] = {}
+        while self._at < len(data):
+            code = self._unsigned()
+            if code == 0:
+                break
+            tag = self._unsigned()
+            has_children = self._fixed(1) != 0
             pairs: list[tuple[int, int]] = []
-            while any(pair := (self._unsigned(), self._unsigned())):
+            while True:
+                pair = (self._unsigned(), self._unsigned())
+                if pair == (0, 0):
+                    break
                 pairs.append(pair)
-            found[code] = (tag, has_children, pairs)
+            abbreviations[code] = (tag, has_children, pairs)
         self._info, self._at = info, 0
-        return found
+        return abbreviations
 
     def _unit(self) -> None:
         start = self._at
@@ -142,20 +155,27 @@ class _Reader:
             return number + unit if 0x11 <= form <= 0x14 else number  # references within the unit
         if form == 0x08:
             end = self._info.index(0, self._at)
-            text, self._at = self._info[self._at : end], end + 1
+            text = self._info[self._at : end]
+            self._at = end + 1
             return text
         if form == 0x0E:
             at = self._fixed(4)
             return self._strings[at : self._strings.index(0, at)]
         if form == 0x0D:
             return self._signed()
-        if form in (0x0F, 0x15):
-            return self._unsigned() + (unit if form == 0x15 else 0)
-        if form in _BLOCK_FORMS or form == 0x09:
-            size = self._fixed(_BLOCK_FORMS[form]) if form in _BLOCK_FORMS else self._unsigned()
-            self._at += size
-            return self._info[self._at - size : self._at]
+        if form == 0x0F:
+            return self._unsigned()
+        if form == 0x15:
+            return self._unsigned() + unit
+        if form in _BLOCK_FORMS:
+            return self._block(self._fixed(_BLOCK_FORMS[form]))
+        if form == 0x09:
+            return self._block(self._unsigned())
         raise KeyError(form)
+
+    def _block(self, size: int) -> bytes:
+        self._at += size
+        return self._info[self._at - size : self._at]
 
     def _fixed(self, size: int) -> int:
         self._at += size
@@ -190,13 +210,12 @@ class _Types:
         """Yield the functions and variables in an entry: the mangled name, and the types."""
         name = entry.text(_LINKAGE) or entry.text(_NAME)
         if entry.tag == _SUBPROGRAM and name:
-            given = [one for one in entry.inside if one.tag == _PARAMETER]
-            yield name, tuple(self.layout(one, deep=True) for one in given)
+            yield name, tuple(self.layout(inner, deep=True) for inner in entry.inside if inner.tag == _PARAMETER)
         elif entry.tag == _VARIABLE and name:
             yield name, (self.layout(entry, deep=True),)
         elif entry.tag != _SUBPROGRAM:
-            for one in entry.inside:
-                yield from self.of(one)
+            for inner in entry.inside:
+                yield from self.of(inner)
 
     def layout(self, entry: _Entry, *, deep: bool = False) -> TypeLayout:
         """The type of a parameter, a variable or a pointer; `deep`: with what its pointers point to."""
@@ -204,14 +223,12 @@ class _Types:
         if type_ is None:
             return TypeLayout("void", 0, name="void")
         element, counts = self._element(type_)
-        count = 1
-        for one in counts:
-            count *= one
         kind, size, name = self._plain(element)
-        if kind == "pointer":
-            return TypeLayout(kind, size, name=name, pointee=self.layout(element) if deep else None, count=count)
-        fields = tuple(self._fields(element, "", 0, 0, deep=deep)) if kind == "class" else ()
-        return TypeLayout(kind, size, _bounded(fields, size), name, count=count)
+        pointee = self.layout(element) if deep and kind == "pointer" else None
+        fields: tuple[MemberLayout, ...] = ()
+        if kind == "class":
+            fields = _bounded(tuple(self._fields(element, "", 0, 0, deep=deep)), size)
+        return TypeLayout(kind, size, fields, name, pointee=pointee, count=math.prod(counts))
 
     def _type(self, entry: _Entry) -> _Entry | None:
         """The type that an entry refers to, without qualifiers and aliases."""
@@ -226,12 +243,12 @@ class _Types:
         """The element of an array, and the extents; of another type the type and no extents."""
         counts: list[int] = []
         while entry.tag == _ARRAY:
-            axes = [one for one in entry.inside if one.tag == _SUBRANGE]
-            counts += [one.number(_UPPER) + 1 if _UPPER in one.values else one.number(_COUNT) for one in axes]
-            inner = self._type(entry)
-            if inner is None:
+            axes = [axis for axis in entry.inside if axis.tag == _SUBRANGE]
+            counts += [axis.number(_UPPER) + 1 if _UPPER in axis.values else axis.number(_COUNT) for axis in axes]
+            element = self._type(entry)
+            if element is None:
                 break
-            entry = inner
+            entry = element
         return entry, counts
 
     def _plain(self, entry: _Entry) -> tuple[TypeKind, int, str]:
@@ -242,8 +259,8 @@ class _Types:
             return (kind if size in (1, 2, 4, 8) else "opaque"), size, name
         if entry.tag in (_POINTER, _REFERENCE, _RVALUE_REFERENCE):
             target = self._type(entry)
-            mark = "*" if entry.tag == _POINTER else "&"
-            return "pointer", 8, f"{target.text(_NAME) if target is not None else 'void'}{mark}"
+            target_name = "void" if target is None else target.text(_NAME)
+            return "pointer", 8, f"{target_name}*" if entry.tag == _POINTER else f"{target_name}&"
         if entry.tag == _ENUMERATION:
             return "enum", size, name
         if entry.tag in (_STRUCTURE, _CLASS):
@@ -257,35 +274,35 @@ class _Types:
         if known.is_float and len(known.parts) == 1 and known.size == entry.number(_SIZE):  # __half, __nv_bfloat16
             yield MemberLayout(prefix.rstrip("."), name, "float", start, known.size)
             return
-        for one in entry.inside:
-            inner = self._type(one) if one.tag in (_MEMBER, _INHERITANCE) else None
-            if inner is None or one.number(_EXTERNAL):  # a static member has no place
+        for inner in entry.inside:
+            type_ = self._type(inner) if inner.tag in (_MEMBER, _INHERITANCE) else None
+            if type_ is None or inner.number(_EXTERNAL):  # a static member has no place
                 continue
-            place = self._place(one)
-            if place is None or one.number(_VIRTUALITY) or depth > _DEEPEST:
-                yield MemberLayout(f"{prefix}{one.text(_NAME)}", name, "opaque", start, entry.number(_SIZE))
+            place = self._place(inner)
+            path = f"{prefix}{inner.text(_NAME)}"
+            if place is None or inner.number(_VIRTUALITY) or depth > _DEEPEST:
+                yield MemberLayout(path, name, "opaque", start, entry.number(_SIZE))
                 return
-            offset = start + place
-            own = prefix if one.tag == _INHERITANCE else f"{prefix}{one.text(_NAME)}"
-            if _BIT_SIZE in one.values:
-                yield MemberLayout(own, "bit-field", "opaque", offset, one.number(_SIZE) or self._plain(inner)[1])
-                continue
-            yield from self._member(inner, own, offset, depth, deep=deep)
+            if inner.tag == _INHERITANCE:
+                path = prefix
+            if _BIT_SIZE in inner.values:
+                size = inner.number(_SIZE) or self._plain(type_)[1]
+                yield MemberLayout(path, "bit-field", "opaque", start + place, size)
+            else:
+                yield from self._member(type_, path, start + place, depth, deep=deep)
 
     def _member(self, type_: _Entry, path: str, offset: int, depth: int, *, deep: bool) -> Iterator[MemberLayout]:
         element, counts = self._element(type_)
         kind, size, name = self._plain(element)
-        count = 1
-        for one in counts:
-            count *= one
+        count = math.prod(counts)
         if kind == "class":
             dot = "." if path and not path.endswith(".") else ""
-            for at in range(min(count, _MOST_FIELDS)):
-                index = f"[{at}]" if counts else ""
-                yield from self._fields(element, f"{path}{index}{dot}", offset + at * size, depth + 1, deep=deep)
+            for number in range(min(count, _MOST_FIELDS)):
+                index = f"[{number}]" if counts else ""
+                yield from self._fields(element, f"{path}{index}{dot}", offset + number * size, depth + 1, deep=deep)
         elif count:
             pointee = self.layout(element) if deep and kind == "pointer" else None
-            yield MemberLayout(path, name, kind, offset, size, count, pointee)
+            yield MemberLayout(path, name, kind, offset, size, count=count, pointee=pointee)
 
     @staticmethod
     def _place(entry: _Entry) -> int | None:
@@ -306,5 +323,5 @@ def _bounded(fields: tuple[MemberLayout, ...], size: int) -> tuple[MemberLayout,
     """The first members of a structure with very many; the others are one opaque rest."""
     if len(fields) <= _MOST_FIELDS:
         return fields
-    first, rest = fields[:_MOST_FIELDS], fields[_MOST_FIELDS]
-    return (*first, MemberLayout("…", "", "opaque", rest.offset, size - rest.offset))
+    rest = fields[_MOST_FIELDS].offset
+    return (*fields[:_MOST_FIELDS], MemberLayout("…", "", "opaque", rest, size - rest))

@@ -93,22 +93,28 @@ def members(layout: TypeLayout, *, pads: bool) -> dict[str, str | None]:
     """
     parts: dict[str, str | None] = {}
     end = 0
-    for one in layout.fields:
-        if pads and one.offset < end:
+    largest = 1
+    for field in layout.fields:
+        if pads and field.offset < end:
             continue  # bit-fields of one number
-        inner = "uint64" if one.kind == "pointer" else member_dtype(one)
-        count = one.count
+        inner = "uint64" if field.kind == "pointer" else member_dtype(field)
+        count = field.count
         if inner is None and pads:
-            is_number = one.size in (1, 2, 4, 8) and one.offset % one.size == 0
-            inner, count = (f"uint{8 * one.size}", count) if is_number else ("uint8", count * one.size)
+            if field.size in (1, 2, 4, 8) and field.offset % field.size == 0:
+                inner = f"uint{8 * field.size}"
+            else:
+                inner = "uint8"
+                count *= field.size
         alignment = dtypes.parse(inner).alignment if inner is not None else 1
-        if pads and -(-end // alignment) * alignment < one.offset:
-            parts |= _padding(end, one.offset)
-        name = re.sub(r"\W+", "_", one.path).strip("_") or "value"
-        parts |= {name if count == 1 else f"{name}_{at}": inner for at in range(count)}
-        end = one.offset + one.count * one.size
-    alignments = [dtypes.parse(one).alignment for one in parts.values() if one is not None]
-    if pads and -(-end // max(alignments, default=1)) * max(alignments, default=1) < layout.size:
+        if count:
+            largest = max(largest, alignment)
+        if pads and -(-end // alignment) * alignment < field.offset:
+            parts |= _padding(end, field.offset)
+        name = re.sub(r"\W+", "_", field.path).strip("_") or "value"
+        for number in range(count):
+            parts[name if count == 1 else f"{name}_{number}"] = inner
+        end = field.offset + field.count * field.size
+    if pads and -(-end // largest) * largest < layout.size:
         parts |= _padding(end, layout.size)
     return parts
 
@@ -126,12 +132,9 @@ def scalar_dtype(kind: TypeKind, size: int) -> str | None:
     """
     if kind == "bool":
         return "bool"
-    return {
-        "int": f"int{8 * size}",
-        "enum": f"int{8 * size}",
-        "uint": f"uint{8 * size}",
-        "float": f"float{8 * size}",
-    }.get(kind)
+    if kind == "enum":
+        return f"int{8 * size}"
+    return f"{kind}{8 * size}" if kind in ("int", "uint", "float") else None
 
 
 def question(types: Mapping[str, Sequence[DataMember]]) -> str:
@@ -167,11 +170,20 @@ def answer(ptx: str, types: Mapping[str, Sequence[DataMember]]) -> dict[str, Typ
         ptx: of the source with the question behind it.
         types: those of the question.
     """
-    numbers = iter(harness.table(ptx, _TABLE, _COLUMNS))
-    found: dict[str, TypeLayout] = {}
-    for (name, members), (kind, size, *_) in zip(types.items(), numbers, strict=False):
+    rows = iter(harness.table(ptx, _TABLE, _COLUMNS))
+    layouts: dict[str, TypeLayout] = {}
+    for (name, members), (kind, size, *_) in zip(types.items(), rows, strict=False):
         fields = []
-        for member, (inner, width, offset, count) in zip(members, numbers, strict=False):
-            fields.append(MemberLayout(member.path, member.type, harness.KINDS[inner], offset, width, count))
-        found[name] = TypeLayout(harness.KINDS[kind], size, tuple(fields))
-    return found
+        for member, (code, width, offset, count) in zip(members, rows, strict=False):
+            fields.append(
+                MemberLayout(
+                    path=member.path,
+                    type=member.type,
+                    kind=harness.KINDS[code],
+                    offset=offset,
+                    size=width,
+                    count=count,
+                )
+            )
+        layouts[name] = TypeLayout(harness.KINDS[kind], size, tuple(fields))
+    return layouts

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from operator import attrgetter
 from typing import TYPE_CHECKING
@@ -93,7 +93,9 @@ def _name(declarator: Node) -> str:
         return ""
     while node is not None and node.type == "array_declarator":
         node = node.child_by_field_name("declarator")
-    return (node.text or b"").decode("ascii") if node is not None and node.type == "identifier" else ""
+    if node is None or node.type != "identifier":
+        return ""
+    return (node.text or b"").decode("ascii")
 
 
 class _Line(Record):
@@ -119,12 +121,23 @@ class _Array(Record):
     start: int
     size: int
 
+    @property
+    def end(self) -> int:
+        """The byte behind it."""
+        return self.start + self.size
+
 
 def has_several_offsets(ptx: str) -> bool:
     """Tell whether a function of a module uses its local memory at more than one offset."""
-    return any(
-        len({match[3] for line in function if (match := _SUM.fullmatch(line.text))}) > 1 for function in _functions(ptx)
-    )
+    return any(len({match[3] for _, match in _matches(_SUM, function)}) > 1 for function in _functions(ptx))
+
+
+def _matches(pattern: re.Pattern[str], lines: Iterable[_Line]) -> Iterator[tuple[_Line, re.Match[str]]]:
+    """Yield the lines that a pattern matches as a whole."""
+    for line in lines:
+        match = pattern.fullmatch(line.text)
+        if match is not None:
+            yield line, match
 
 
 def edits(ptx: str, padded: str) -> tuple[LineEdit, ...]:
@@ -134,11 +147,14 @@ def edits(ptx: str, padded: str) -> tuple[LineEdit, ...]:
         ptx: the module.
         padded: PTX of the same source with gaps.
     """
-    functions, others = list(_functions(ptx)), list(_functions(padded))
-    if len(functions) != len(others):
+    functions = list(_functions(ptx))
+    padded_functions = list(_functions(padded))
+    if len(functions) != len(padded_functions):
         return ()
-    pairs = zip(functions, others, strict=True)
-    return tuple(edit for function, other in pairs for edit in _edits(function, other))
+    changed: list[LineEdit] = []
+    for function, padded_function in zip(functions, padded_functions, strict=True):
+        changed += _edits(function, padded_function)
+    return tuple(changed)
 
 
 def _functions(ptx: str) -> Iterator[list[_Line]]:
@@ -158,32 +174,34 @@ def _edits(function: list[_Line], padded: list[_Line]) -> list[LineEdit]:
     """The edits of one function; none where local memory is used otherwise in the padded one."""
     if not _is_plain(function):
         return []
-    depots = [(line, match) for line in function if (match := _DEPOT.fullmatch(line.text))]
+    depots = list(_matches(_DEPOT, function))
     gaps, arrays = _layout(padded)
     places = _places(function, padded, arrays)
     if len(depots) != 1 or not arrays or places is None:
         return []
-    (line, depot) = depots[0]
-    starts = _starts(places, gaps, arrays, int(depot[3]))
+    ((depot_line, depot),) = depots
+    moved_arrays = _moved_arrays(places, gaps, arrays, int(depot[3]))
     variables: dict[int, str] = {}
     changed: list[LineEdit] = []
-    for own in function:
-        for match in _PLACE.finditer(_explicit(own.text)):
+    for line in function:
+        for match in _PLACE.finditer(_explicit(line.text)):
             offset = int(match[2])
-            array = starts.get(places[offset] - offset)
+            moved = places[offset] - offset
+            array = moved_arrays.get(moved)
             if array is None:
                 continue
-            if (made := _SUM.fullmatch(own.text)) is None:
+            address = _SUM.fullmatch(line.text)
+            if address is None:
                 return []
-            first = array.start - places[offset] + offset
+            first = array.start - moved
             name = f"{depot[2]}${first}${array.name}"
             variables[first] = f".local .align {_alignment(first, int(depot[1]))} .b8 {name}[{array.size}];"
-            operation = "mov.u64" if made[2] == "%SPL" else "cvta.local.u64"
-            changed.append(LineEdit(own.number, own.whole, f"{operation} {made[1]}, {name}+{offset - first};"))
+            operation = "mov.u64" if address[2] == "%SPL" else "cvta.local.u64"
+            changed.append(LineEdit(line.number, line.whole, f"{operation} {address[1]}, {name}+{offset - first};"))
     if not variables:
         return []
-    declared = (variables[first] for first in sorted(variables))
-    return [LineEdit(line.number, line.whole, " ".join((line.text, *declared))), *changed]
+    declared = [variables[first] for first in sorted(variables)]
+    return [LineEdit(depot_line.number, depot_line.whole, " ".join((depot_line.text, *declared))), *changed]
 
 
 def _is_plain(function: list[_Line]) -> bool:
@@ -205,26 +223,31 @@ def _is_plain(function: list[_Line]) -> bool:
 
 def _layout(padded: list[_Line]) -> tuple[list[int], list[_Array]]:
     """The offsets of the gaps, and the arrays between them; nothing where they are not where they should be."""
-    sums = {match[1]: int(match[3]) for line in padded if (match := _SUM.fullmatch(line.text))}
+    sums = {match[1]: int(match[3]) for _, match in _matches(_SUM, padded)}
     gaps: set[int] = set()
     arrays: set[_Array] = set()
-    for line in padded:
-        if (match := _ARRAY.fullmatch(line.text)) is None:
-            continue
+    for _, match in _matches(_ARRAY, padded):
         name, before, behind, size = match.groups()
         if before not in sums or behind not in sums:
             return [], []
         gaps |= {sums[before], sums[behind]}
-        first, start, end = sums[before] + _GAP, sums[behind] - int(size), sums[behind]
+        first = sums[before] + _GAP
+        end = sums[behind]
+        start = end - int(size)
         if end == first:  # the array is in registers, or elsewhere with another one
             continue
         if not first <= start < first + _MOST_ALIGNED or start - first >= (start & -start):
             return [], []
         arrays.add(_Array(name, start, int(size)))
-    spans = sorted([*((gap, gap + _GAP) for gap in gaps), *((one.start, one.start + one.size) for one in arrays)])
-    if any(behind[0] < before[1] for before, behind in pairwise(spans)):  # lifetimes were found to be disjoint
+    spans = [(gap, gap + _GAP) for gap in gaps] + [(array.start, array.end) for array in arrays]
+    if _overlap(sorted(spans)):  # lifetimes were found to be disjoint
         return [], []
     return sorted(gaps), sorted(arrays, key=attrgetter("start"))
+
+
+def _overlap(spans: Sequence[tuple[int, int]]) -> bool:
+    """Tell whether two of some sorted spans share a byte."""
+    return any(following[0] < before[1] for before, following in pairwise(spans))
 
 
 def _places(function: list[_Line], padded: list[_Line], arrays: Sequence[_Array]) -> dict[int, int] | None:
@@ -238,24 +261,30 @@ def _places(function: list[_Line], padded: list[_Line], arrays: Sequence[_Array]
         padded: the one with gaps.
         arrays: those between gaps.
     """
-    own, others = _statements(function), _statements(padded)
-    if Counter(statement.shape for statement in own) != Counter(statement.shape for statement in others):
+    statements = _statements(function)
+    padded_statements = _statements(padded)
+    if Counter(one.shape for one in statements) != Counter(one.shape for one in padded_statements):
         return None
-    uses, other_uses = _uses(own), _uses(others)
-    found: dict[int, int] = {}
-    for use, offsets in uses.items():
-        alike = other_uses.get(use, ())
-        if len(offsets) != len(alike) or len({_size_at(place, arrays) for place in alike}) > 1:
+    padded_uses = _uses(padded_statements)
+    places: dict[int, int] = {}
+    for use, offsets in _uses(statements).items():
+        alike = padded_uses.get(use, set())
+        arrays_at = [_array_at(place, arrays) for place in alike]
+        sizes = {0 if array is None else array.size for array in arrays_at}
+        if len(offsets) != len(alike) or len(sizes) > 1:
             return None
         for offset, place in zip(sorted(offsets), sorted(alike), strict=True):
-            if found.setdefault(offset, place) != place:  # the end of an array and the start of the next one
+            if places.setdefault(offset, place) != place:  # the end of an array and the start of the next one
                 return None
-    return found if len(set(found.values())) == len(found) else None
+    return places if len(set(places.values())) == len(places) else None
 
 
-def _size_at(place: int, arrays: Sequence[_Array]) -> int:
-    """The bytes of the array that an offset lies in; 0 where it lies in none."""
-    return next((one.size for one in arrays if one.start <= place < one.start + one.size), 0)
+def _array_at(place: int, arrays: Iterable[_Array]) -> _Array | None:
+    """Return the array that an offset lies in; None where it lies in none."""
+    for array in arrays:
+        if array.start <= place < array.end:
+            return array
+    return None
 
 
 def _uses(statements: list[_Statement]) -> dict[int, set[int]]:
@@ -267,11 +296,11 @@ def _uses(statements: list[_Statement]) -> dict[int, set[int]]:
     for _ in range(_ROUNDS):
         neighbours: dict[str, list[int]] = {}
         for statement in statements:
-            own = tuple(colors.get(register, 0) for register in statement.registers)
+            own_colors = tuple(colors.get(register, 0) for register in statement.registers)
             for position, register in enumerate(statement.registers):
                 if register:
-                    neighbours.setdefault(register, []).append(hash((statement.shape, position, own)))
-        colors = {register: hash(tuple(sorted(found))) for register, found in neighbours.items()}
+                    neighbours.setdefault(register, []).append(hash((statement.shape, position, own_colors)))
+        colors = {register: hash(tuple(sorted(hashes))) for register, hashes in neighbours.items()}
     uses: dict[int, set[int]] = {}
     for statement in statements:
         if statement.offset is not None:
@@ -285,9 +314,9 @@ def _statements(function: list[_Line]) -> list[_Statement]:
 
     What else there is may differ: a value that is computed anew in each block, accesses that are joined.
     """
-    of_gaps = {
-        register for line in function if (match := _ARRAY.fullmatch(line.text)) for register in match.group(2, 3)
-    }
+    of_gaps: set[str] = set()
+    for _, match in _matches(_ARRAY, function):
+        of_gaps.update(match.group(2, 3))
     texts = [_explicit(line.text) for line in function if not _NO_STATEMENT.match(line.text)]
     addresses = _addresses(texts)
     statements: list[_Statement] = []
@@ -297,8 +326,8 @@ def _statements(function: list[_Line]) -> list[_Statement]:
         is_of_depot = place is not None or not addresses.isdisjoint(registers)
         if is_of_depot and registers[0] not in of_gaps:
             shape = _NUMBER.sub("", _PLACE.sub(r"\1", text))
-            own = tuple(register if register in addresses else "" for register in registers)
-            statements.append(_Statement(shape, own, int(place[2]) if place is not None else None))
+            of_addresses = tuple(register if register in addresses else "" for register in registers)
+            statements.append(_Statement(shape, of_addresses, None if place is None else int(place[2])))
     return statements
 
 
@@ -320,7 +349,9 @@ def _explicit(text: str) -> str:
     return text.replace("[%SP]", "[%SP+0]").replace("[%SPL]", "[%SPL+0]")
 
 
-def _starts(places: Mapping[int, int], gaps: Sequence[int], arrays: Sequence[_Array], size: int) -> dict[int, _Array]:
+def _moved_arrays(
+    places: Mapping[int, int], gaps: Sequence[int], arrays: Sequence[_Array], size: int
+) -> dict[int, _Array]:
     """The bytes by which each array was moved; nothing where they do not tell it from what else is in the depot.
 
     Args:
@@ -329,31 +360,30 @@ def _starts(places: Mapping[int, int], gaps: Sequence[int], arrays: Sequence[_Ar
         arrays: those between gaps.
         size: of the depot.
     """
-    found: dict[int, _Array] = {}
+    moved_arrays: dict[int, _Array] = {}
     others: list[tuple[int, int]] = []
     for offset, place in places.items():
-        array = next((one for one in arrays if one.start <= place < one.start + one.size), None)
+        array = _array_at(place, arrays)
         if array is None:
             others.append((offset, place))
-        elif found.setdefault(place - offset, array) != array:
+        elif moved_arrays.setdefault(place - offset, array) != array:
             return {}
-    if len(set(found.values())) != len(found):
+    if len(set(moved_arrays.values())) != len(moved_arrays):
         return {}
-    spans = sorted((array.start - moved, array.start + array.size - moved) for moved, array in found.items())
-    if any(behind[0] < before[1] for before, behind in pairwise(spans)) or not spans:
-        return {}
-    if spans[0][0] < 0 or spans[-1][1] > size:
+    spans = sorted((array.start - moved, array.end - moved) for moved, array in moved_arrays.items())
+    if not spans or _overlap(spans) or spans[0][0] < 0 or spans[-1][1] > size:
         return {}
     for offset, place in others:
-        if (array := found.get(place - offset)) is not None:
-            if array.start - _GAP <= place < array.start + array.size + _GAP:  # outside by a constant
+        array = moved_arrays.get(place - offset)
+        if array is not None:
+            if array.start - _GAP <= place < array.end + _GAP:  # outside by a constant
                 continue
             return {}
         is_gap = any(gap <= place < gap + _GAP for gap in gaps)
-        is_near = any(abs(place - offset - moved) < _MOST_ALIGNED for moved in found)
+        is_near = any(abs(place - offset - moved) < _MOST_ALIGNED for moved in moved_arrays)
         if is_gap or is_near or any(start <= offset < end for start, end in spans):
             return {}
-    return found
+    return moved_arrays
 
 
 def _alignment(offset: int, most: int) -> int:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gpuregress.foundation.errors import CompileError, HarnessError, InfeasibleSource, UnknownNames
 from gpuregress.foundation.records import HARNESS_FILE, HARNESS_KERNEL, LineEdit, Source
@@ -21,14 +21,11 @@ from gpuregress.toolchain import (
     local_arrays,
     ptx_declarations,
 )
+from gpuregress.toolchain.cxx_declarations import Declaration
 from gpuregress.toolchain.headers import host_headers, virtual_headers
 from gpuregress.toolchain.host_code import path_macros, unknown_names
-from gpuregress.toolchain.host_code.unit import UnitBuilder, words
+from gpuregress.toolchain.host_code.unit import TranslationUnit, UnitBuilder, words
 from gpuregress.toolchain.include_scanner import SourceInputs
-
-if TYPE_CHECKING:
-    from gpuregress.toolchain.host_code.unit import TranslationUnit, UnitBuilder
-from gpuregress.toolchain.cxx_declarations import Declaration
 
 
 class NvrtcResult(Record):
@@ -68,26 +65,21 @@ def options_for(source: Source) -> tuple[str, ...]:
             raise CompileError(
                 f"compile option {option}: the device chooses the architecture ({source.arch}); leave it out"
             )
-    rest, *_ = _split_folders(source.options)
-    standard = () if any(re.match(r"-{1,2}std\b", option) for option in source.options) else ("--std=c++17",)
-    return (
-        f"--gpu-architecture=compute_{source.arch.removeprefix('sm_')}",
-        *standard,
-        "--generate-line-info",
-        "--device-int128",  # nvcc's default
-        *(
-            f"--define-macro={name}={value}" if value else f"--define-macro={name}"
-            for name, value in source.defines.items()
-        ),
-        *(option for option in rest if option not in _GIVEN),
-    )
+    options = [f"--gpu-architecture=compute_{source.arch.removeprefix('sm_')}"]
+    if not any(re.match(r"-{1,2}std\b", option) for option in source.options):
+        options.append("--std=c++17")
+    options += ["--generate-line-info", "--device-int128"]  # nvcc's default
+    for name, value in source.defines.items():
+        options.append(f"--define-macro={name}={value}" if value else f"--define-macro={name}")
+    options += [option for option in _split_options(source.options).others if option not in _GIVEN]
+    return tuple(options)
 
 
 def search_folders(source: Source) -> tuple[Path, ...]:
     """Return the project's folders that NVRTC searches, in order: the source's own, the job's, those in its options."""
     folder = Path(source.path).parent
-    named = _split_folders(source.options)[1]
-    folders = [folder, *(Path(name) for name in source.include), *(folder / name for name in named)]
+    folders = [folder, *map(Path, source.include)]
+    folders += [folder / name for name in _split_options(source.options).folders]
     return tuple(dict.fromkeys(Path(os.path.realpath(path)) for path in folders))
 
 
@@ -97,32 +89,49 @@ def inputs(source: Source) -> SourceInputs:
     Raises:
         OSError: the source cannot be read.
     """
-    _, _, included = _split_folders(source.options)
-    files = include_scanner.scan(Path(source.path), search_folders(source), included)
-    odd = [option for option in source.options if _reads_files(option)]
-    odd += [f"-D{name}={text}" for name, text in source.defines.items() if include_scanner.is_telling(text)]
-    return replace(files, unknown=f"option {odd[0]}") if odd and not files.unknown else files
+    headers = _split_options(source.options).headers
+    files = include_scanner.scan(Path(source.path), search_folders(source), headers)
+    if files.unknown:
+        return files
+    for option in source.options:
+        if _reads_files(option):
+            return replace(files, unknown=f"option {option}")
+    for name, text in source.defines.items():
+        if include_scanner.is_telling(text):
+            return replace(files, unknown=f"option -D{name}={text}")
+    return files
+
+
+class _Options(Record):
+    """The options of a source: folders of the search, headers to include, and others."""
+
+    folders: tuple[str, ...]
+    headers: tuple[str, ...]
+    others: tuple[str, ...]
+
+
+def _split_options(options: Iterable[str]) -> _Options:
+    folders: list[str] = []
+    headers: list[str] = []
+    others: list[str] = []
+    words = iter(options)
+    for word in words:
+        match = re.fullmatch(r"(?:(-I|--include-path(?:=|$))|(?:-include|--pre-include)(?:=|$))(.*)", word)
+        if match is None:
+            others.append(word)
+            continue
+        name = match[2].strip() or next(words, "")
+        if match[1]:
+            folders.append(name)
+        else:
+            headers.append(name)
+    return _Options(tuple(folders), tuple(headers), tuple(others))
 
 
 def _reads_files(option: str) -> bool:
     """Tell whether an option reads files in a way that is not known here, such as a precompiled header."""
     is_understood = re.fullmatch(r"(?:-include|--pre-include|--include-path)(?:=.*)?", option) is not None
     return not is_understood and ("pch" in option or "include" in option or include_scanner.is_telling(option))
-
-
-def _split_folders(options: Iterable[str]) -> tuple[list[str], list[str], list[str]]:
-    """Separate the options that name folders and headers from the others."""
-    rest: list[str] = []
-    folders: list[str] = []
-    included: list[str] = []
-    words = iter(options)
-    for word in words:
-        match = re.fullmatch(r"(?:(-I|--include-path(?:=|$))|(?:-include|--pre-include)(?:=|$))(.*)", word)
-        if match is None:
-            rest.append(word)
-        else:
-            (folders if match[1] else included).append(match[2].strip() or next(words, ""))
-    return rest, folders, included
 
 
 _GAVE_UP = "Compilation aborted."
@@ -163,10 +172,13 @@ def compiled_unit(source: Source) -> TranslationUnit:
         raise CompileError(f"cannot read {path}: {error.strerror or error}") from error
     text = files.contents[0].decode(errors="replace")
     try:
-        tried = [_attempts(source, one) for one in _texts(source, text)]
+        tried = [_attempts(source, candidate) for candidate in _texts(source, text)]
     except HarnessError:
         return _builder(source, files, text).unit()
-    return next((attempts[-1].unit for attempts in tried if attempts[-1].result is not None), tried[-1][0].unit)
+    for attempts in tried:
+        if attempts[-1].result is not None:
+            return attempts[-1].unit
+    return tried[-1][0].unit
 
 
 def compiled_text(source: Source) -> str:
@@ -195,17 +207,17 @@ def compile_source(source: Source, text: str) -> NvrtcResult:
         CompileError: it does not compile, or a name is not there.
         HarnessError: NVRTC is not installed, or too old for the architecture.
     """
-    *fewer, whole = _texts(source, text)
-    for one in fewer:
+    *reduced_texts, whole = _texts(source, text)
+    for reduced in reduced_texts:
         with contextlib.suppress(CompileError, UnknownNames):  # what is wrong is told of the whole text
-            return _compile_text(source, one)
+            return _compile_text(source, reduced)
     return _compile_text(source, whole)
 
 
 def _texts(source: Source, text: str) -> list[str]:
     """The texts to compile, one after the other until one does."""
-    fewer = kernel_text.without_instantiations(text) if source.kernels else text
-    return list(dict.fromkeys((fewer, text)))
+    reduced = kernel_text.without_instantiations(text) if source.kernels else text
+    return [text] if reduced == text else [reduced, text]
 
 
 def _compile_text(source: Source, text: str) -> NvrtcResult:
@@ -214,8 +226,8 @@ def _compile_text(source: Source, text: str) -> NvrtcResult:
     if last.result is not None:
         return replace(last.result, local_arrays=_local_arrays(source, last.unit, last.result.ptx))
     folders = search_folders(source)
-    own = compiler_messages.error_places(first.log, source, folders)
-    is_genuine = bool(own & compiler_messages.error_places(last.log, source, folders))
+    first_places = compiler_messages.error_places(first.log, source, folders)
+    is_genuine = bool(first_places & compiler_messages.error_places(last.log, source, folders))
     raise _failure(source, text, last.log if is_genuine else first.log, folders)
 
 
@@ -256,116 +268,128 @@ def _builder(source: Source, files: SourceInputs, text: str) -> UnitBuilder:
 def _attempt(
     nvrtc: Any,
     source: Source,
-    given: TranslationUnit,
+    unit: TranslationUnit,
     folders: tuple[Path, ...],
     signatures: Mapping[str, str] | None = None,
 ) -> _Attempt:
+    """Compile texts once; again with the signatures of kernels whose names turn out to be overloaded."""
     path = folders[0] / Path(source.path).name
-    texts = (given.text, *given.headers.values())
-    virtual = virtual_headers.virtual_headers(folders, texts)
-    if not given.uses_library and "std" not in source.harness:
-        virtual |= dict.fromkeys(virtual_headers.LIBRARY & virtual.keys(), virtual_headers.WITHOUT_LIBRARY)
-    unknown = [name for name in given.missing if name not in virtual]
-    implied = host_headers.implied(texts)
+    texts = (unit.text, *unit.headers.values())
+    headers = _given_headers(source, unit, folders)
     asked = name_expressions(() if source.harness else source.kernels, signatures or {})
-    virtual |= {**host_headers.shims(unknown, texts), **given.headers}
+    # The path lets `#include "…"` begin beside the source; the line keeps it out of messages, __FILE__ and PTX.
+    text = f'{host_headers.implied(texts)}{_UNIT}#line 1 "{path.name}"\n{unit.text}{source.harness}{asked.text}'
     program = _checked(
         nvrtc.nvrtcCreateProgram(
-            # The path lets `#include "…"` begin beside the source; the line keeps it out of messages, __FILE__ and PTX.
-            f'{implied}{_UNIT}#line 1 "{path.name}"\n{given.text}{source.harness}{asked.text}'.encode(),
+            text.encode(),
             str(path).encode(),
-            len(virtual),
-            [content.encode() for content in virtual.values()],
-            [name.encode() for name in virtual],
+            len(headers),
+            [content.encode() for content in headers.values()],
+            [name.encode() for name in headers],
         ),
     )
     try:
-        attempt = _compile(nvrtc, program, source, given, folders, asked)
+        attempt = _compile(nvrtc, program, source, unit, folders, asked)
     finally:
         nvrtc.nvrtcDestroyProgram(program)
     if attempt.result is None and signatures is None and compiler_messages.OVERLOADED in attempt.log:
-        declared = [one for text in texts for one in cxx_declarations.declarations(text)]
+        declared: list[Declaration] = []
+        for content in texts:
+            declared += cxx_declarations.declarations(content)
         known = overload_signatures(asked.expressions, declared)
-        again = _attempt(nvrtc, source, given, folders, known) if known else attempt
+        again = _attempt(nvrtc, source, unit, folders, known) if known else attempt
         return again if again.result is not None else attempt
     return attempt
+
+
+def _given_headers(source: Source, unit: TranslationUnit, folders: tuple[Path, ...]) -> dict[str, str]:
+    """Return the headers that NVRTC is given as text: name → content."""
+    texts = (unit.text, *unit.headers.values())
+    headers = virtual_headers.virtual_headers(folders, texts)
+    if not unit.uses_library and "std" not in source.harness:
+        headers.update(dict.fromkeys(virtual_headers.LIBRARY & headers.keys(), virtual_headers.WITHOUT_LIBRARY))
+    unknown = [name for name in unit.missing if name not in headers]
+    headers.update(host_headers.shims(unknown, texts))
+    headers.update(unit.headers)
+    return headers
 
 
 def _compile(
     nvrtc: Any,
     program: Any,
     source: Source,
-    given: TranslationUnit,
+    unit: TranslationUnit,
     folders: tuple[Path, ...],
     asked: NameExpressions,
 ) -> _Attempt:
-    managed = _managed(source.symbols, (given.text, *given.headers.values()))
-    expressions = {
-        **asked.expressions,
-        **{name: f"&{name}" for name in source.symbols if name not in managed},
-    }
+    managed = _managed(source.symbols, (unit.text, *unit.headers.values()))
+    expressions = dict(asked.expressions)
+    expressions.update((name, f"&{name}") for name in source.symbols if name not in managed)
     for expression in expressions.values():
         _checked(nvrtc.nvrtcAddNameExpression(program, expression.encode()))
-    options = [
-        *options_for(source),
-        f"--pre-include={virtual_headers.PRELUDE}",
-        *(f"--pre-include={include_scanner.find(name, folders)}" for name in _split_folders(source.options)[2]),
-        *(f"--include-path={folder}" for folder in (*folders, *virtual_headers.cuda_folders())),
-    ]
+    all_folders = (*folders, *virtual_headers.cuda_folders())
+    options = [*options_for(source), f"--pre-include={virtual_headers.PRELUDE}"]
+    headers = _split_options(source.options).headers
+    options += [f"--pre-include={include_scanner.find(name, folders)}" for name in headers]
+    options += [f"--include-path={folder}" for folder in all_folders]
     (result,) = nvrtc.nvrtcCompileProgram(program, len(options), [option.encode() for option in options])
     log = _text(program, nvrtc.nvrtcGetProgramLogSize, nvrtc.nvrtcGetProgramLog)
     if log.strip() == _GAVE_UP and expressions:
         # The names asked for end NVRTC where the source ends in the middle of a declaration: without them it tells.
-        without = _attempt(nvrtc, replace(source, kernels=(), symbols=()), given, folders, {})
+        without = _attempt(nvrtc, replace(source, kernels=(), symbols=()), unit, folders, {})
         return replace(without, result=None, log=without.log or log)
     if int(result) != 0:
-        return _Attempt(given, None, log or f"nvrtc: error: {result.name}")
+        return _Attempt(unit, None, log or f"nvrtc: error: {result.name}")
     ptx = _text(program, nvrtc.nvrtcGetPTXSize, nvrtc.nvrtcGetPTX)
-    lowered = {
-        name: _checked(nvrtc.nvrtcGetLoweredName(program, expression.encode())).decode()
-        for name, expression in expressions.items()
-    }
-    lowered |= _declared(managed, ptx, source, given.text)
-    lowered |= _with_mangled_names(asked.mangled, ptx, source, given.text)
+    lowered: dict[str, str] = {}
+    for name, expression in expressions.items():
+        lowered[name] = _checked(nvrtc.nvrtcGetLoweredName(program, expression.encode())).decode()
+    lowered.update(_declared(managed, ptx, source, unit.text))
+    lowered.update(_with_mangled_names(asked.mangled, ptx, source, unit.text))
+    release = re.search(r"release [\d.]+, V([\d.]+)", ptx)
     compiled = NvrtcResult(
-        compiler_messages.portable_paths(ptx, (*folders, *virtual_headers.cuda_folders())),
-        {name: lowered.get(name, HARNESS_KERNEL) for name in source.kernels},
-        {name: lowered[name] for name in source.symbols},
-        f"nvrtc {_release(ptx)}",
-        compiler_messages.locations(log, source).strip(),
-        _shows_folder(source, given, ptx, folders),
+        ptx=compiler_messages.portable_paths(ptx, all_folders),
+        kernels={name: lowered.get(name, HARNESS_KERNEL) for name in source.kernels},
+        symbols={name: lowered[name] for name in source.symbols},
+        compiler=f"nvrtc {release[1] if release else 'unknown'}",
+        warnings=compiler_messages.locations(log, source).strip(),
+        shows_folder=_shows_folder(source, unit, ptx, folders),
     )
-    return _Attempt(given, compiled, log)
+    return _Attempt(unit, compiled, log)
 
 
-def _shows_folder(source: Source, given: TranslationUnit, ptx: str, folders: tuple[Path, ...]) -> bool:
+def _shows_folder(source: Source, unit: TranslationUnit, ptx: str, folders: tuple[Path, ...]) -> bool:
     """Tell whether the PTX depends on the folder of the project."""
     files = inputs(source)
     if path_macros.shows_folder(ptx, (*folders, *(file.parent for file in files.files))):
         return True
     defined = [f"{name}={text}" for name, text in source.defines.items()]
     defined += [option.removeprefix("--define-macro").lstrip("-D= ") for option in source.options]
-    if not path_macros.mentions_path((*files.contents, *(one.encode() for one in defined))):
+    if not path_macros.mentions_path((*files.contents, *(text.encode() for text in defined))):
         return False
-    read = zip(files.files[1:], files.contents[1:], strict=True)
-    headers = [given.headers.get(str(file.resolve())) or content.decode(errors="replace") for file, content in read]
-    return path_macros.expands_path((given.text + source.harness, *headers), defined)
+    texts = [unit.text + source.harness]
+    for file, content in zip(files.files[1:], files.contents[1:], strict=True):
+        texts.append(unit.headers.get(str(file.resolve())) or content.decode(errors="replace"))
+    return path_macros.expands_path(texts, defined)
 
 
 def _managed(symbols: Iterable[str], texts: Iterable[str]) -> tuple[str, ...]:
     """Find the managed variables among symbols: NVRTC refuses their addresses as name expressions."""
-    declared = re.findall(r"\b__managed__\b([^;{}()=]*)", "\n".join(texts))
-    names = {word for text in declared for word in re.findall(r"\w+", text)}
-    return tuple(name for name in symbols if name.rpartition("::")[2] in names)
+    declared: set[str] = set()
+    for declaration in re.findall(r"\b__managed__\b([^;{}()=]*)", "\n".join(texts)):
+        declared.update(re.findall(r"\w+", declaration))
+    return tuple(name for name in symbols if name.rpartition("::")[2] in declared)
 
 
-def _declared(names: Iterable[str], ptx: str, source: Source, text: str) -> dict[str, str]:
+def _declared(names: Sequence[str], ptx: str, source: Source, text: str) -> dict[str, str]:
     """Find variables by the names that the PTX declares.
 
     Raises:
         UnknownNames: it has no such variable.
     """
-    declared = {demangle(one) or one: one for one in ptx_declarations.parse(ptx).variables} if names else {}
+    if not names:
+        return {}
+    declared = {demangle(mangled) or mangled: mangled for mangled in ptx_declarations.parse(ptx).variables}
     missing = [name for name in names if name.removeprefix("::") not in declared]
     if missing:
         raise UnknownNames(unknown_names.explain(missing, source, text))
@@ -386,26 +410,19 @@ def _with_mangled_names(names: Iterable[str], ptx: str, source: Source, text: st
 
 def _failure(source: Source, text: str, log: str, folders: tuple[Path, ...]) -> CompileError:
     """The error that a compiler's log tells."""
-    named = () if source.harness else source.kernels
-    asked = name_expressions(named, {})
-    names = {
-        **{expression: name for name, expression in asked.expressions.items()},
-        **dict(zip(named, named, strict=True)),
-    }
+    kernels = () if source.harness else source.kernels
+    asked = name_expressions(kernels, {})
+    names = {expression: name for name, expression in asked.expressions.items()}
+    names.update((name, name) for name in kernels)
     unknown = compiler_messages.unknown_names(log, (*names, *source.symbols), asked.of_line)
-    unknown = tuple(names.get(one, one) for one in unknown)
     if unknown:
-        return UnknownNames(unknown_names.explain(unknown, source, text))
-    uncallable = compiler_messages.harness_error(log) if source.harness else ""
-    if uncallable and source.kernels:
-        return UnknownNames({name: f"{name} cannot be called: {uncallable}" for name in source.kernels})
-    refused = InfeasibleSource if compiler_messages.is_infeasible(log) else CompileError
-    return refused(compiler_messages.explain(log, source, folders))
-
-
-def _release(ptx: str) -> str:
-    match = re.search(r"release [\d.]+, V([\d.]+)", ptx)
-    return match[1] if match else "unknown"
+        return UnknownNames(unknown_names.explain([names.get(name, name) for name in unknown], source, text))
+    if source.harness and source.kernels:
+        problem = compiler_messages.harness_error(log)
+        if problem:
+            return UnknownNames({name: f"{name} cannot be called: {problem}" for name in source.kernels})
+    error_class = InfeasibleSource if compiler_messages.is_infeasible(log) else CompileError
+    return error_class(compiler_messages.explain(log, source, folders))
 
 
 def _text(program: Any, size_of: Any, read: Any) -> str:
@@ -428,18 +445,14 @@ def _bindings() -> Any:
 
         (status, _, _) = nvrtc.nvrtcVersion()
     except (ImportError, RuntimeError) as error:
+        lines = str(error).splitlines() or [type(error).__name__]
         raise HarnessError(
-            f"NVRTC cannot be loaded ({_first_line(error)}): `pip install cuda-bindings nvidia-cuda-nvrtc` brings it; "
+            f"NVRTC cannot be loaded ({lines[0]}): `pip install cuda-bindings nvidia-cuda-nvrtc` brings it; "
             "or compile elsewhere with `gpuregress build` and name its folder with GPUREGRESS_CACHE",
         ) from error
     if int(status) != 0:
         raise HarnessError(f"NVRTC does not answer: {status.name}")
     return nvrtc
-
-
-def _first_line(error: BaseException) -> str:
-    lines: Iterable[str] = str(error).splitlines()
-    return next(iter(lines), type(error).__name__)
 
 
 # --- name expressions: the texts for which NVRTC returns the mangled names of kernels ---------------------------------
@@ -484,12 +497,14 @@ def name_expressions(names: Iterable[str], signatures: Mapping[str, str]) -> Nam
             asked[name] = spelled
         else:
             scope = cxx_declarations.strip_template_arguments(plain).removeprefix("::").rpartition("::")[0]
+            namespaces = [space for space in scope.split("::") if space]
             alias = _ALIAS.format(len(lines))
-            given = ", ".join(map(cxx_declarations.spelled, types))
-            opened = "".join(f"namespace {space} {{ " for space in scope.split("::") if space)
-            lines.append(f"{opened}typedef void (*{alias})({given});{' }' * opened.count('{')}")
+            parameters = ", ".join(map(cxx_declarations.spelled, types))
+            opening = "".join(f"namespace {space} {{ " for space in namespaces)
+            lines.append(f"{opening}typedef void (*{alias})({parameters});{' }' * len(namespaces)}")
             of_line.append(name)
-            asked[name] = f"static_cast<{f'{scope}::' if scope else ''}{alias}>(&{plain})"
+            qualified = f"{scope}::{alias}" if scope else alias
+            asked[name] = f"static_cast<{qualified}>(&{plain})"
     text = "\n".join(("", f'#line 1 "{HARNESS_FILE}"', *lines, "")) if lines else ""
     return NameExpressions(asked, tuple(mangled), text, tuple(of_line))
 
@@ -501,15 +516,16 @@ def overload_signatures(names: Iterable[str], declared: Iterable[Declaration]) -
         names: as the job has them.
         declared: the kernels of the source and of its headers.
     """
-    found: dict[str, str] = {}
+    signatures: dict[str, str] = {}
     for name in names:
-        given = cxx_declarations.template_arguments(name)
-        same = {
-            (one.name, one.type_words): one
-            for one in cxx_declarations.overloads(declared, name)
-            if bool(one.template) == bool(given)
-        }
-        if len(same) == 1 and not name.startswith("_Z") and cxx_declarations.split_signature(name)[1] is None:
-            (only,) = same.values()
-            found[name] = only.signature(given)
-    return found
+        if name.startswith("_Z") or cxx_declarations.split_signature(name)[1] is not None:
+            continue
+        arguments = cxx_declarations.template_arguments(name)
+        candidates: dict[object, Declaration] = {}
+        for candidate in cxx_declarations.overloads(declared, name):
+            if bool(candidate.template) == bool(arguments):
+                candidates[candidate.name, candidate.type_words] = candidate
+        if len(candidates) == 1:
+            (only,) = candidates.values()
+            signatures[name] = only.signature(arguments)
+    return signatures

@@ -22,7 +22,7 @@ from gpuregress.foundation.records import (
 )
 from gpuregress.gpu import architectures
 from gpuregress.gpu.demangle import demangle
-from gpuregress.gpu.records import replace
+from gpuregress.gpu.records import Record, replace
 from gpuregress.toolchain import (
     cache,
     compiler_messages,
@@ -35,6 +35,7 @@ from gpuregress.toolchain import (
     source_keys,
 )
 from gpuregress.toolchain.cubin_linker import PINNED
+from gpuregress.toolchain.cxx_declarations import Declaration
 from gpuregress.toolchain.functions import harness
 from gpuregress.toolchain.headers.library_files import library_files
 from gpuregress.toolchain.include_scanner import SourceInputs
@@ -50,8 +51,17 @@ _TAKEN = (".ptx", ".cubin")
 
 _SHOWS_FOLDER = "shows the folder"
 """In the cache, in place of a program that depends on the folder of its files, which is part of that one's key."""
+
 _ATTEMPTS = 3
 _PATH_MARK = "\x1a{}\x1a"
+
+
+class _Compiled(Record):
+    """What a compiler returned: the program without its files, its PTX, and the compiler's warnings."""
+
+    program: Program
+    ptx: str
+    warnings: str = ""
 
 
 def compiler_version() -> str:
@@ -87,9 +97,9 @@ def compile(source: Source) -> Program:  # noqa: A001 - the word of the trade; c
         HarnessError: it is not in the cache and NVRTC is not installed.
         StorageError: the cache cannot be written.
     """
-    found = find(source)
-    if found is not None:
-        return found
+    program = find(source)
+    if program is not None:
+        return program
     files = _inputs(source)
     if files.unknown:
         return make(source)
@@ -142,16 +152,17 @@ def make(source: Source) -> Program:
     for _ in range(_ATTEMPTS):
         files = _inputs(source)
         try:
-            program, ptx, complaints = (_compile_python if source.python else _compile_cxx)(source, files)
+            compiled = _compile_cxx(source, files) if source.python is None else _compile_python(source, files)
         except InfeasibleSource as refused:
             if source.python is None and not files.unknown and _inputs(source) == files:
                 cubin_linker.store_refusal(source_keys.own(source, files), _without_paths(str(refused), files.files))
             raise
         if files.unknown or _inputs(source) == files:
-            if source.python and not files.unknown:
-                _note_version(source, source.python, files, program.key)
-            cache.note_stages(program.key, {"front end": time.perf_counter() - start})
-            return replace(_stored(program, ptx, complaints), card=source.card)
+            key = compiled.program.key
+            if source.python is not None and not files.unknown:
+                _note_version(source, source.python, files, key)
+            cache.note_stages(key, {"front end": time.perf_counter() - start})
+            return replace(_stored(compiled), card=source.card)
     raise CompileError(f"{_changed(source)} while it was compiled; run it again")
 
 
@@ -192,35 +203,42 @@ def build(sources: Iterable[Source], arch: str = "") -> tuple[Program, ...]:
     return tuple(cubin_linker.build_cubin(compile(source)) for source in distinct.values())
 
 
-def _compile_cxx(source: Source, files: SourceInputs) -> tuple[Program, str, str]:
-    """The program, its PTX and the compiler's warnings."""
-    compiled = nvrtc.compile_source(source, files.contents[0].decode(errors="replace"))
-    ptx = pin(compiled.ptx) if source.contract == "pinned" else compiled.ptx
+def _compile_cxx(source: Source, files: SourceInputs) -> _Compiled:
+    texts = [content.decode(errors="replace") for content in files.contents]
+    compiled = nvrtc.compile_source(source, texts[0])
+    ptx = _pinned(source, compiled.ptx)
     module = ptx_declarations.parse(ptx)
-    texts = (content.decode(errors="replace") for content in files.contents)
-    declared = [declaration for text in texts for declaration in cxx_declarations.declarations(text)]
+    declared: list[Declaration] = []
+    for text in texts:
+        declared += cxx_declarations.declarations(text)
+    entries: dict[str, Entry] = {}
     named = {**_other_names(module, set(compiled.kernels.values())), **compiled.kernels}
+    for name, mangled in named.items():
+        entries[name] = cxx_declarations.name_parameters(module.entries[mangled], name, declared)
     key = source_keys.own(source, files)
-    if compiled.shows_folder and not files.unknown:
+    if files.unknown:
+        key = cache.digest((key, ptx))
+    elif compiled.shows_folder:
         cache.store(key, {_SHOWS_FOLDER: True}, {})
         key = source_keys.in_folder(key, files)
     program = Program(
-        cache.digest((key, ptx)) if files.unknown else key,
-        "",
-        "",
-        {
-            name: cxx_declarations.name_parameters(module.entries[mangled], name, declared)
-            for name, mangled in named.items()
-        },
-        {**{name: name for name in module.variables}, **compiled.symbols},
-        compiled.compiler,
-        nvrtc.options_for(source),
-        source.arch,
-        files.unknown,
+        key=key,
+        ptx="",
+        cubin="",
+        entries=entries,
+        symbols={**{name: name for name in module.variables}, **compiled.symbols},
+        compiler=compiled.compiler,
+        options=nvrtc.options_for(source),
+        arch=source.arch,
+        unknown=files.unknown,
         types=_types(source, ptx, {**compiled.kernels, **compiled.symbols}),
         local_arrays=compiled.local_arrays,
     )
-    return program, ptx, compiled.warnings
+    return _Compiled(program, ptx, compiled.warnings)
+
+
+def _pinned(source: Source, ptx: str) -> str:
+    return pin(ptx) if source.contract == "pinned" else ptx
 
 
 def with_debug_types(source: Source) -> Source:
@@ -235,16 +253,20 @@ def _is_debug(source: Source) -> bool:
 
 
 def _types(source: Source, ptx: str, asked: Mapping[str, str]) -> dict[str, tuple[TypeLayout, ...]]:
-    """The types of the kernels and variables that were asked for, where the program has debug information.
+    """Return the types of the kernels and variables that were asked for, where the program has debug information.
 
     Of a function they are those of its result and of its parameters.
     """
-    found = debug_types.types(ptx) if _is_debug(source) else {}
-    if source.harness:
-        variables = itertools.takewhile(found.__contains__, map(harness.TYPE.format, itertools.count()))
-        types = tuple(one.pointee or one for name in variables for one in found[name])
-        return dict.fromkeys(source.kernels, types)
-    return {name: found[mangled] for name, mangled in asked.items() if mangled in found}
+    known = debug_types.types(ptx) if _is_debug(source) else {}
+    if not source.harness:
+        return {name: known[mangled] for name, mangled in asked.items() if mangled in known}
+    types: list[TypeLayout] = []
+    for number in itertools.count():
+        variable = harness.TYPE.format(number)
+        if variable not in known:
+            break
+        types += [layout.pointee or layout for layout in known[variable]]
+    return dict.fromkeys(source.kernels, tuple(types))
 
 
 def _find_python(source: Source, kernel: PythonKernel, files: SourceInputs) -> Program | None:
@@ -257,18 +279,20 @@ def _find_python(source: Source, kernel: PythonKernel, files: SourceInputs) -> P
     program = _cached(source_keys.own(source, files))
     if program is not None:
         return program
-    built = cache.load(source_keys.newest(source, files))
-    return _cached(str(built["built"])) if built is not None and _is_taken(built, kernel, files) else None
+    note = cache.load(source_keys.newest(source, files))
+    if note is None or not _is_taken(note, kernel, files):
+        return None
+    return _cached(str(note["built"]))
 
 
-def _is_taken(built: Mapping[str, Any], kernel: PythonKernel, files: SourceInputs) -> bool:
+def _is_taken(note: Mapping[str, Any], kernel: PythonKernel, files: SourceInputs) -> bool:
     """Tell whether a program from elsewhere is taken, because this host could not make it, or not as well."""
-    if source_inputs.lacks(files, built.get("packages", {})):
+    if source_inputs.lacks(files, note.get("packages", {})):
         return True
     installed = python_compiler.version(kernel.language)
     if kernel.language not in python_compiler.LANGUAGES:
         return False
-    return not installed or _numbers(str(built.get("version", ""))) > _numbers(installed)
+    return not installed or _numbers(str(note.get("version", ""))) > _numbers(installed)
 
 
 def _note_version(source: Source, kernel: PythonKernel, files: SourceInputs, key: str) -> None:
@@ -293,54 +317,59 @@ def foreign_compiler(source: Source, program: Program) -> str:
         source: in Python.
         program: of it.
     """
-    kernel = source.python
-    installed = python_compiler.version(kernel.language) if kernel is not None else ""
-    if kernel is None or not installed or program.compiler.endswith(f" {installed}"):
+    if source.python is None:
         return ""
-    what = f"{compiler_messages.shown(Path(source.path))}: the program is that of {program.compiler} from the cache"
-    return f"{what}; the compiler here is older ({installed})"
+    installed = python_compiler.version(source.python.language)
+    if not installed or program.compiler.endswith(f" {installed}"):
+        return ""
+    shown = compiler_messages.shown(Path(source.path))
+    origin = f"the program is that of {program.compiler} from the cache"
+    return f"{shown}: {origin}; the compiler here is older ({installed})"
 
 
-def _compile_python(source: Source, files: SourceInputs) -> tuple[Program, str, str]:
-    """The program of a Python source, its PTX, and no warnings."""
+def _compile_python(source: Source, files: SourceInputs) -> _Compiled:
     kernel = source.python
     assert kernel is not None
     compiled = python_compiler.compile_source(source)
-    ptx = pin(compiled.ptx) if source.contract == "pinned" else compiled.ptx
+    ptx = _pinned(source, compiled.ptx)
     module = ptx_declarations.parse(ptx)
     if not module.entries:
         raise CompileError(f"{source.name} made PTX without an .entry: no kernel can be launched from it")
-    key = source_keys.own(source, files)
     named = _other_names(module, set())
     if kernel.language != "python":  # the compiler decides the name in the PTX
         named = {kernel.function: next(iter(module.entries))}
-    program = _given(source, module, named, cache.digest((key, ptx)) if files.unknown else key, compiled.compiler)
-    entries = {
-        name: replace(_with_parameter_names(entry, kernel, compiled.launch), launch=compiled.launch)
-        for name, entry in program.entries.items()
-    }
-    arch = module.target if module.target.rstrip("af") == source.arch.rstrip("af") else source.arch
+    key = source_keys.own(source, files)
+    if files.unknown:
+        key = cache.digest((key, ptx))
+    program = _given(source, module, named, key, compiled.compiler)
+    entries: dict[str, Entry] = {}
+    for name, entry in program.entries.items():
+        entries[name] = replace(_with_parameter_names(entry, kernel, compiled.launch), launch=compiled.launch)
+    arch = source.arch
+    if module.target.rstrip("af") == source.arch.rstrip("af"):
+        arch = module.target
     program = replace(program, entries=entries, arch=arch, options=kernel.words, unknown=files.unknown)
-    return program, ptx, ""
+    return _Compiled(program, ptx)
 
 
 def _with_parameter_names(entry: Entry, kernel: PythonKernel, launch: CompiledLaunch | None) -> Entry:
     """Name the parameters as the function does, where each is one of the kernel's or a field of a descriptor."""
     if kernel.language != "triton" or launch is None:
         return entry
-    descriptors = {one.argument: one for one in launch.descriptors}
+    descriptors = {descriptor.argument: descriptor for descriptor in launch.descriptors}
     names: list[str] = []
     for position, name in enumerate(kernel.signature):
         names.append(name)
-        if position in descriptors:
-            axes, has_map = descriptors[position].axes, bool(descriptors[position].box)
-            fields = [f"{name}.{field}" for field in ("shape", "strides") for _ in range(axes)]
-            names += fields if has_map else [*fields, f"{name}.padding", f"{name}.rounding", *fields]
-    names += ["" for _ in entry.parameters]
-    return replace(
-        entry,
-        parameters=tuple(replace(one, name=name) for one, name in zip(entry.parameters, names, strict=False)),
-    )
+        descriptor = descriptors.get(position)
+        if descriptor is None:
+            continue
+        fields = [f"{name}.shape"] * descriptor.axes + [f"{name}.strides"] * descriptor.axes
+        names += fields
+        if not descriptor.box:
+            names += [f"{name}.padding", f"{name}.rounding", *fields]
+    names += [""] * len(entry.parameters)
+    pairs = zip(entry.parameters, names, strict=False)
+    return replace(entry, parameters=tuple(replace(parameter, name=name) for parameter, name in pairs))
 
 
 def _take_ptx(source: Source, files: SourceInputs) -> Program:
@@ -348,14 +377,13 @@ def _take_ptx(source: Source, files: SourceInputs) -> Program:
     program = _cached(key)
     if program is not None:
         return program
-    text = files.contents[0].decode(errors="replace")
-    ptx = pin(text) if source.contract == "pinned" else text
+    ptx = _pinned(source, files.contents[0].decode(errors="replace"))
     module = ptx_declarations.parse(ptx)
     if not module.entries:
         shown = compiler_messages.shown(Path(source.path))
         raise CompileError(f"{shown} holds no .entry: no kernel can be launched from it")
     program = _given(source, module, _other_names(module, set()), key, "ptx as given")
-    return _stored(replace(program, arch=_ptx_architecture(source, module.target)), ptx, "")
+    return _stored(_Compiled(replace(program, arch=_ptx_architecture(source, module.target)), ptx))
 
 
 def _ptx_architecture(source: Source, target: str) -> str:
@@ -378,7 +406,9 @@ def _take_cubin(source: Source, files: SourceInputs) -> Program:
         raise CompileError(f"{compiler_messages.shown(Path(source.path))} cannot be used: {error}") from error
     named = {demangle(mangled) or mangled: mangled for mangled in module.entries}
     program = _given(source, module, named, source_keys.own(source, files), "cubin as given")
-    arch = source.arch if source.arch.rstrip("af") == module.arch else module.arch or source.arch
+    arch = source.arch
+    if source.arch.rstrip("af") != module.arch and module.arch:
+        arch = module.arch
     return replace(program, cubin=str(Path(source.path).absolute()), arch=arch)
 
 
@@ -392,9 +422,16 @@ def _given(
     """Describe a module that is not compiled here; its kernels and variables are found by name."""
     kernels = {name: _find_kernel(name, named, source) for name in source.kernels}
     symbols = {name: _find_symbol(name, module.variables, source) for name in source.symbols}
-    entries = {name: module.entries[mangled] for name, mangled in {**named, **kernels}.items()}
-    variables = {**{name: name for name in module.variables}, **symbols}
-    return Program(key, "", "", entries, variables, compiler, (), source.arch)
+    return Program(
+        key=key,
+        ptx="",
+        cubin="",
+        entries={name: module.entries[mangled] for name, mangled in {**named, **kernels}.items()},
+        symbols={**{name: name for name in module.variables}, **symbols},
+        compiler=compiler,
+        options=(),
+        arch=source.arch,
+    )
 
 
 def _other_names(module: ptx_declarations.PtxModule, named: set[str]) -> dict[str, str]:
@@ -408,21 +445,19 @@ def _other_names(module: ptx_declarations.PtxModule, named: set[str]) -> dict[st
 
 
 def _find_kernel(name: str, named: Mapping[str, str], source: Source) -> str:
-    squeezed = "".join(name.split())
+    without_spaces = "".join(name.split())
     for readable, mangled in named.items():
-        if squeezed in (mangled, "".join(readable.split())):
+        if without_spaces in (mangled, "".join(readable.split())):
             return mangled
-    plain = [
-        mangled
-        for readable, mangled in named.items()
-        if name in (cxx_declarations.strip_template_arguments(readable), demangle(mangled))
-        or cxx_declarations.is_same_signature(name, cxx_declarations.readable(mangled))
-    ]
-    if len(plain) == 1:
-        return plain[0]
-    raise UnknownNames(
-        {name: f"{compiler_messages.shown(Path(source.path))} has no kernel {name!r}; it has {', '.join(named)}"}
-    )
+    candidates: list[str] = []
+    for readable, mangled in named.items():
+        names = (cxx_declarations.strip_template_arguments(readable), demangle(mangled))
+        if name in names or cxx_declarations.is_same_signature(name, cxx_declarations.readable(mangled)):
+            candidates.append(mangled)
+    if len(candidates) == 1:
+        return candidates[0]
+    shown = compiler_messages.shown(Path(source.path))
+    raise UnknownNames({name: f"{shown} has no kernel {name!r}; it has {', '.join(named)}"})
 
 
 def _find_symbol(name: str, variables: tuple[str, ...], source: Source) -> str:
@@ -433,18 +468,20 @@ def _find_symbol(name: str, variables: tuple[str, ...], source: Source) -> str:
     raise UnknownNames({name: f"{compiler_messages.shown(Path(source.path))} has no variable {name!r}; it has {there}"})
 
 
-def _stored(program: Program, ptx: str, complaints: str) -> Program:
-    program = replace(program, library_files=library_files(ptx))
-    record = {"program": to_json(program), "warnings": complaints}
-    cache.store(program.key, record, {".ptx": ptx.encode()})
+def _stored(compiled: _Compiled) -> Program:
+    program = replace(compiled.program, library_files=library_files(compiled.ptx))
+    record = {"program": to_json(program), "warnings": compiled.warnings}
+    cache.store(program.key, record, {".ptx": compiled.ptx.encode()})
     return _with_paths(program)
 
 
 def _without_paths(message: str, files: Sequence[Path]) -> str:
     """Put marks in place of the files' paths: the same source may stand elsewhere when it is refused again."""
-    named = [(name, number) for number, file in enumerate(files) for name in {str(file), compiler_messages.shown(file)}]
-    for name, number in sorted(named, key=lambda one: len(one[0]), reverse=True):
-        message = re.sub(rf"(?<![\w/.-]){re.escape(name)}(?![\w/-])", _PATH_MARK.format(number), message)
+    marks: dict[str, str] = {}
+    for number, file in enumerate(files):
+        marks[str(file)] = marks[compiler_messages.shown(file)] = _PATH_MARK.format(number)
+    for path in sorted(marks, key=len, reverse=True):
+        message = re.sub(rf"(?<![\w/.-]){re.escape(path)}(?![\w/-])", marks[path], message)
     return message
 
 

@@ -61,19 +61,21 @@ def parse(ptx: str) -> PtxModule:
     Args:
         ptx: a whole module.
     """
-    text = _COMMENTS.sub(lambda match: '""' if match[1] else " ", ptx)
+    text = _without_comments(ptx)
     target = re.search(r"^\s*\.target\s+(sm_\w+)", text, re.MULTILINE)
     entries: dict[str, Entry] = {}
     for match in _ENTRY.finditer(text):
-        body = text[match.end() : _body_end(text, match.end())] if match[4] == "{" else ""
+        body = _body(text, match.end()) if match[4] == "{" else ""
         entries[match[1]] = Entry(match[1], _parameters(match[2] or "", body))
-    outside = _outside_braces(text)
-    return PtxModule(
-        entries,
-        # NVRTC's own: string literals ($str) and function names for assert (__unnamed_1).
-        tuple(m["name"] for m in _VARIABLE.finditer(outside) if not m["name"].startswith(("$", "__unnamed_"))),
-        target[1] if target else "",
-    )
+    names = [match["name"] for match in _VARIABLE.finditer(_outside_braces(text))]
+    # NVRTC's own: string literals ($str) and function names for assert (__unnamed_1).
+    variables = tuple(name for name in names if not name.startswith(("$", "__unnamed_")))
+    return PtxModule(entries, variables, target[1] if target else "")
+
+
+def _without_comments(ptx: str) -> str:
+    """Cut out comments, and the contents of strings."""
+    return _COMMENTS.sub(lambda match: '""' if match[1] else " ", ptx)
 
 
 def variable_bytes(ptx: str) -> int:
@@ -91,15 +93,17 @@ def variable_sizes(ptx: str) -> dict[str, int]:
     Args:
         ptx: a whole module.
     """
-    found: dict[str, int] = {}
+    sizes: dict[str, int] = {}
     for match in _DECLARATION.finditer(ptx):
-        kind, *others = match[1].split(",")
-        words = kind.rsplit(None, 1)
-        for one in (words[-1], *others):
-            name, size = one.partition("[")[0].strip(), _bytes(f"{words[0]} {one.strip()}")
-            if size and len(words) > 1:
-                found[name] = size
-    return found
+        first, *others = match[1].split(",")
+        type_, *names = first.rsplit(None, 1)
+        if not names:
+            continue
+        for name in (*names, *others):
+            size = _bytes(f"{type_} {name.strip()}")
+            if size:
+                sizes[name.partition("[")[0].strip()] = size
+    return sizes
 
 
 def unset_constants(ptx: str) -> dict[str, tuple[str, ...]]:
@@ -114,13 +118,16 @@ def unset_constants(ptx: str) -> dict[str, tuple[str, ...]]:
     names = [match[1] for match in _UNSET_CONSTANT.finditer(ptx)]
     if not names:
         return {}
-    text = _COMMENTS.sub(lambda match: '""' if match[1] else " ", ptx)
-    called = {word for match in _FUNCTION.finditer(text) for word in _words(text, match.end())}
-    unset = {}
+    text = _without_comments(ptx)
+    words_of_functions: set[str] = set()
+    for match in _FUNCTION.finditer(text):
+        words_of_functions |= _words(text, match.end())
+    unset: dict[str, tuple[str, ...]] = {}
     for match in _ENTRY.finditer(text):
         words = _words(text, match.end()) if match[4] == "{" else set()
-        mentioned = words | (called if "call" in words else set())
-        unset[match[1]] = tuple(name for name in names if name in mentioned)
+        if "call" in words:
+            words |= words_of_functions
+        unset[match[1]] = tuple(name for name in names if name in words)
     return unset
 
 
@@ -134,34 +141,43 @@ def reachable_code(ptx: str, kernel: str) -> str:
     Returns:
         the text without comments; "" where the module has no such entry.
     """
-    text = _COMMENTS.sub(lambda match: '""' if match[1] else " ", ptx)
-    entry = next((one for one in _ENTRY.finditer(text) if one[1] == kernel and one[4] == "{"), None)
-    if entry is None:
-        return ""
-    bodies = [text[entry.end() : _body_end(text, entry.end())]]
-    if re.search(r"\bcall\b", bodies[0]):
-        bodies += (text[one.end() : _body_end(text, one.end())] for one in _FUNCTION.finditer(text))
-    return "\n".join(bodies)
+    text = _without_comments(ptx)
+    for entry in _ENTRY.finditer(text):
+        if entry[1] != kernel or entry[4] != "{":
+            continue
+        body = _body(text, entry.end())
+        if re.search(r"\bcall\b", body) is None:
+            return body
+        return "\n".join([body, *(_body(text, function.end()) for function in _FUNCTION.finditer(text))])
+    return ""
 
 
 def _words(text: str, start: int) -> set[str]:
     """The words of the body that begins at `start`."""
-    return set(re.findall(r"[\w$]+", text[start : _body_end(text, start)]))
+    return set(re.findall(r"[\w$]+", _body(text, start)))
 
 
 def _bytes(declaration: str) -> int:
-    width, lanes = _WIDTH.search(declaration), _LANES.search(declaration)
-    each = int(width[1]) * (2 if width[2] else 1) // 8 * (int(lanes[1]) if lanes else 1) if width else 8
-    return each * sum(math.prod(int(count or 0) for count in _EXTENT.findall(name)) for name in declaration.split(","))
+    """The bytes of the variables of a declaration: `.u32 a[4], b[2]`."""
+    element = 8
+    width = _WIDTH.search(declaration)
+    if width is not None:
+        lanes = _LANES.search(declaration)
+        element = int(width[1]) * (2 if width[2] else 1) // 8 * int(lanes[1] if lanes else 1)
+    count = 0
+    for variable in declaration.split(","):
+        count += math.prod(int(extent or 0) for extent in _EXTENT.findall(variable))
+    return element * count
 
 
-def _body_end(text: str, start: int) -> int:
+def _body(text: str, start: int) -> str:
+    """The text from behind a `{` to its `}`."""
     depth = 1
     for match in re.compile(r"[{}]").finditer(text, start):
         depth += 1 if match[0] == "{" else -1
         if depth == 0:
-            return match.start()
-    return len(text)
+            return text[start : match.start()]
+    return text[start:]
 
 
 def _outside_braces(text: str) -> str:
@@ -187,12 +203,15 @@ def _parameters(declared: str, body: str) -> tuple[Parameter, ...]:
 
 
 def _parameter(match: re.Match[str], *, pointer: bool) -> Parameter:
-    width = int(match["type"].lstrip("bfsu").removesuffix("x2")) // 8 if match["type"] != "pred" else 1
+    width = 1
+    if match["type"] != "pred":
+        width = int(match["type"].lstrip("bfsu").removesuffix("x2")) // 8
+    size = width
     kind: Kind
     if match["count"] is not None:
-        size = width * int(match["count"])
-        return Parameter(size, int(match["align"] or width), "struct")
-    if match["pointer"] or (pointer and width == 8):
+        size *= int(match["count"])
+        kind = "struct"
+    elif match["pointer"] or (pointer and width == 8):
         kind = "pointer"
     elif match["type"].startswith("f"):
         kind = "float"
@@ -202,7 +221,7 @@ def _parameter(match: re.Match[str], *, pointer: bool) -> Parameter:
         kind = "struct"  # bits alone: an integer or a float, as clang and newer NVVMs write both
     else:
         kind = "integer"
-    return Parameter(width, int(match["align"] or width), kind)
+    return Parameter(size, int(match["align"] or width), kind)
 
 
 def _used_as_addresses(names: set[str], body: str) -> set[str]:
@@ -214,5 +233,5 @@ def _used_as_addresses(names: set[str], body: str) -> set[str]:
     for match in _MOVE.finditer(body):
         if match[2] in owner:
             owner.setdefault(match[1], owner[match[2]])
-    registers = {match[1] for match in _CVTA.finditer(body)} | {match[1] for match in _BASE.finditer(body)}
-    return {owner[register] for register in registers if register in owner}
+    registers = {*_CVTA.findall(body), *_BASE.findall(body)}
+    return {owner[register] for register in registers & owner.keys()}

@@ -210,10 +210,10 @@ def test_git_is_asked_once_for_a_source_that_many_jobs_share(tmp_path: Path, mon
 
     monkeypatch.setattr(revision, "git_label", label)
     labels = revision.Labels()
-    assert [labels.of(source, include_scanner.scan(source)) for _ in range(3)] == ["g1234567"] * 3
+    assert [labels.of_all([(source, include_scanner.scan(source))]) for _ in range(3)] == ["g1234567"] * 3
     assert len(asked) == 1
     source.write_text("int y;")
-    assert labels.of(source, include_scanner.scan(source)) == "g1234567"
+    assert labels.of_all([(source, include_scanner.scan(source))]) == "g1234567"
     assert len(asked) == 2
 
 

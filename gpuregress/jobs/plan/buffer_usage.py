@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -38,31 +39,32 @@ def dumped(file: JobFile, problems: Problems) -> tuple[str, ...]:
     job = file.job
     if job.dump == "all":
         return tuple(job.buffers)
+    judged = _judged(job)
     listed: list[str] = []
+    if job.dump is None:
+        outputs = {name for name, buffer in job.buffers.items() if buffer.fill is None} - _twins(job)
+        selected = outputs | judged
+        if job.agree and selected.isdisjoint(job.buffers):
+            selected = _launched(job)
+        listed = [name for name in job.buffers if name in selected]
     for position, name in enumerate(job.dump or ()):
         key = ("dump", position)
         if name in listed:
             problems.add(key, f"duplicate entry {name!r}")
         elif known(file, problems, name, key):
             listed.append(name)
-    if job.dump is None:
-        twins = _twins(job)
-        listed = [
-            name
-            for name, buffer in job.buffers.items()
-            if (buffer.fill is None and name not in twins) or name in _judged(job)
-        ]
-    if job.dump is None and job.agree and not listed:
-        own = {name for launch in job.launches for name in _of_launch(launch)}
-        listed = [name for name in job.buffers if name in own]
-    return (*listed, *(name for name in job.buffers if name in _judged(job) and name not in listed))
+    return (*listed, *(name for name in job.buffers if name in judged and name not in listed))
+
+
+def _launched(job: JobSpec) -> set[str]:
+    """Collect the buffers that the job's own launches use."""
+    return set(itertools.chain.from_iterable(map(_of_launch, job.launches)))
 
 
 def _twins(job: JobSpec) -> set[str]:
     """Collect the buffers that only the launches of references use: this run leaves them unwritten."""
     twins = {item.buffer for item in job.reference.values() if item.buffer}
-    own = {name for launch in job.launches for name in _of_launch(launch)}
-    return twins - own - {name for name, buffer in job.buffers.items() if buffer.symbol}
+    return twins - _launched(job) - {name for name, buffer in job.buffers.items() if buffer.symbol}
 
 
 def known(file: JobFile, problems: Problems, name: str, key: Key) -> bool:
@@ -122,33 +124,40 @@ def check_used(file: JobFile, problems: Problems, cases: Iterable[Case] = ()) ->
     job = file.job
     if file.is_broken("launches", "function", "compare", "checks", "status", "reference", "verify"):
         return
-    used = set(_used(job))
+    used = _used(job)
+    reason = "no launch takes it"
     if job.function is not None:
-        launched = (launch for case in cases for launch in case.launches)
-        used |= {argument.buffer for launch in launched for argument in launch.args}
         if len(problems):
             return
+        reason = "no parameter of the function has its name"
+        for case in cases:
+            for launch in case.launches:
+                used.update(argument.buffer for argument in launch.args)
     for name in job.buffers:
         if name not in used:
-            taker = "no parameter of the function has its name" if job.function is not None else "no launch takes it"
-            problems.add(("buffers", name), f"{name} is never used: {taker}, and it is not a symbol")
+            problems.add(("buffers", name), f"{name} is never used: {reason}, and it is not a symbol")
 
 
 def _judged(job: JobSpec) -> set[str]:
-    return {name for section in _JUDGING for name in getattr(job, section)}
+    return set(itertools.chain.from_iterable(getattr(job, section) for section in _JUDGING))
 
 
-def _used(job: JobSpec) -> Iterator[str]:
-    yield from _judged(job)
-    yield from (name for name, buffer in job.buffers.items() if buffer.symbol)
-    yield from (buffer.fill.same for buffer in job.buffers.values() if buffer.fill and buffer.fill.same)
-    of_references = (launch for item in job.reference.values() for launch in item.launches or ())
-    for launch in (*job.launches, *of_references):
-        yield from _of_launch(launch)
+def _used(job: JobSpec) -> set[str]:
+    used = _judged(job) | _launched(job)
+    for name, buffer in job.buffers.items():
+        if buffer.symbol:
+            used.add(name)
+        if buffer.fill is not None and buffer.fill.same:
+            used.add(buffer.fill.same)
+    for reference in job.reference.values():
+        for launch in reference.launches or ():
+            used.update(_of_launch(launch))
     for checks in job.checks.values():
-        yield from (name for item in checks for name in (item.equals, item.permutation) if name)
+        for check in checks:
+            used.update(name for name in (check.equals, check.permutation) if name)
     if job.status_buffer:
-        yield job.status_buffer
+        used.add(job.status_buffer)
+    return used
 
 
 def _of_launch(launch: LaunchSpec) -> Iterator[str]:
@@ -181,14 +190,16 @@ def with_status(file: JobFile, sources: Sequence[Path], problems: Problems) -> J
     job, name = file.job, file.job.status_buffer
     if name is None or name in job.buffers or file.is_broken("buffers", "source") or not sources:
         return file
-    buffer = next((found for source in sources if (found := _variable(source, name))), None)
-    if buffer is None:
-        known = [*job.buffers, *(one for source in sources for one in _variables(source))]
-        message = f"unknown buffer or __device__ variable {name!r}{suggestion(name, known)}"
-        problems.add(("status", "buffer") if isinstance(file.document.data["status"], dict) else ("status",), message)
-        return file
-    buffers = {**job.buffers, name: buffer}
-    return replace(file, model=msgspec.structs.replace(job, buffers=buffers))
+    names = list(job.buffers)
+    for source in sources:
+        text = _text(source)
+        buffer = _variable(text, name)
+        if buffer is not None:
+            return replace(file, model=msgspec.structs.replace(job, buffers={**job.buffers, name: buffer}))
+        names += cxx_declarations.variable_names(text)
+    key: Key = ("status", "buffer") if isinstance(file.document.data["status"], dict) else ("status",)
+    problems.add(key, f"unknown buffer or __device__ variable {name!r}{suggestion(name, names)}")
+    return file
 
 
 def _text(source: Path) -> str:
@@ -200,16 +211,11 @@ def _text(source: Path) -> str:
         return ""
 
 
-def _variables(source: Path) -> list[str]:
-    return cxx_declarations.variable_names(_text(source))
-
-
-def _variable(source: Path, name: str) -> BufferSpec | None:
+def _variable(text: str, name: str) -> BufferSpec | None:
     """Declare a variable as a buffer: `__device__ int d_status[4];` is an int32 buffer of 4, filled with zeros."""
-    plain = include_scanner.without_comments(_text(source))
     declaration = re.search(
         rf"\b__(?:device|managed)__\s+([A-Za-z_][\w \t]*?)\s+{re.escape(name)}\b((?:\s*\[\s*[0-9]+\s*\])*)\s*[;={{]",
-        plain,
+        include_scanner.without_comments(text),
     )
     if declaration is None:
         return None

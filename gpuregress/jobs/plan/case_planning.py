@@ -135,7 +135,7 @@ class _JobPlanning:
 
     def _check_fuzz(self) -> None:
         known = (*self.job.parameters, *self.job.buffers)
-        if self.file.is_broken("parameters") or self.file.is_broken("buffers"):
+        if self.file.is_broken("parameters", "buffers"):
             return
         for position, name in enumerate(self.job.fuzz.keep):
             if name not in known:
@@ -150,48 +150,51 @@ class _JobPlanning:
             self.problems.add(("known_failing", "where"), "selects none of the job's cases, so no failure is known")
 
     def _check_devices(self) -> None:
-        has_cubin = any(facts.has_cubin for facts in self.sources.known)
-        if has_cubin and "devices" in self.job.written:
-            for position, device in enumerate(self.job.devices):
-                if device == "cpu":
-                    self.problems.add(("devices", position), "a .cubin is machine code: it runs on cuda only")
+        if "devices" not in self.job.written or not any(facts.has_cubin for facts in self.sources.known):
+            return
+        for position, device in enumerate(self.job.devices):
+            if device == "cpu":
+                self.problems.add(("devices", position), "a .cubin is machine code: it runs on cuda only")
 
     def _case(self, scope: Scope, name: str, facts: sources.SourceFacts | None, dump: tuple[str, ...]) -> Case | None:
         """Plan one case; None if something in it is invalid, which is reported."""
-        if self.job.infeasible == "skip":
+        job = self.job
+        if job.infeasible == "skip":
             scope = replace(scope, refusals=[])
-        seed = scope.whole(self.job.seed, ("seed",), low=0, high=2**64 - 1, what="") or 0
+        seed = scope.whole(job.seed, ("seed",), low=0, high=2**64 - 1, what="") or 0
         scope = scope.with_seed(seed)
-        memory = self.job.limits.memory or self.project.settings.memory
         planned = self._inputs(scope, seed, facts)
-        function = self._function(scope, facts, planned.buffers)
-        buffers, launches = planned.buffers, (function.launch,) if function else planned.launches
-        if function is not None and self.job.dump is None:
-            dump = tuple(dict.fromkeys((*dump, *function.written)))
+        buffers, launches = planned.buffers, planned.launches
+        function = None
+        if job.function is not None and facts is not None:
+            function = function_calls.planned(self.file, scope, facts.files[0], buffers)
+        if function is not None:
+            launches = (function.launch,)
+            if job.dump is None:
+                dump = tuple(dict.fromkeys((*dump, *function.written)))
         expect_kernel, expect_launch = spec_launches.expected_place(self.file, scope, launches)
         verify = self._verify_functions(scope)
-        compare = comparison_rules.case_rules(self.job, scope, self.project, buffers, dump, verify)
-        refused = next(iter(scope.refusals or ()), None)
+        compare = comparison_rules.case_rules(job, scope, self.project, buffers, dump, verify)
+        refused = scope.refusals[0] if scope.refusals else None
         # A reference that no device can launch is an error, unless its case is skipped anyway.
         of_references = scope if refused else replace(scope, refusals=None)
         compared = CaseBuffers(buffers, compare, verify)
         references = case_references(self.file, of_references, facts, compared, self._earlier)
-        checks = {
-            buffer: rules.checks(scope, items, buffers[buffer], buffers, ("checks", buffer))
-            for buffer, items in self.job.checks.items()
-            if buffer in buffers and buffer != DEVICE
-        }
+        checks: dict[str, tuple[records.Check, ...]] = {}
+        for buffer, items in job.checks.items():
+            if buffer in buffers and buffer != DEVICE:
+                checks[buffer] = rules.checks(scope, items, buffers[buffer], buffers, ("checks", buffer))
         self._check_signatures(scope, checks)
-        repeat_key: Key = ("repeat", "runs") if "seeds" in self.job.repeat.written else ("repeat",)
-        repeat = self.overrides.repeat or scope.whole(
-            self.job.repeat.runs, repeat_key, low=1, high=MAX_REPEATS, what="runs"
-        )
-        further = variations.further(self.job, scope, seed, lambda number: self._inputs(scope, number, facts, function))
+        repeat_key: Key = ("repeat", "runs") if "seeds" in job.repeat.written else ("repeat",)
+        repeat = self.overrides.repeat
+        if not repeat:
+            repeat = scope.whole(job.repeat.runs, repeat_key, low=1, high=MAX_REPEATS, what="runs")
+        further = variations.further(job, scope, seed, lambda number: self._inputs(scope, number, facts, function))
         if facts is None:
             return None
         compiled = sources.of_case(self.file, facts, scope, launches, buffers)
         if function is not None:
-            compiled = tuple(replace(one, harness=function.harness) for one in compiled)
+            compiled = tuple(replace(source, harness=function.harness) for source in compiled)
         if len(self.problems) or not compiled:
             return None
         (source, *others), built_variants = compilation.combinations(self.file, scope, compiled)
@@ -200,7 +203,7 @@ class _JobPlanning:
         settings = replace(self._settings(scope, source, launches), refused=refused)
         return Case(
             job=name,
-            name=parameter_combinations.case_name(name, scope.case),
+            name=f"{name}/{scope.case}" if scope.case else name,
             path=str(self.file.path),
             parameters=scope.parameters,
             source=source,
@@ -212,23 +215,18 @@ class _JobPlanning:
             dump=dump,
             compare=compare,
             checks=checks,
-            status=self.job.status_buffer,
-            status_codes={str(code): name for code, name in (self.job.status.codes if self.job.status else {}).items()},
+            status=job.status_buffer,
+            status_codes={str(code): text for code, text in job.status.codes.items()} if job.status else {},
             reference=references.functions,
             reference_kernels=references.kernels,
             reference_rules=references.rules,
             reference_files=references.files,
-            improves=tuple(name for name, item in self.job.reference.items() if item.improves),
+            improves=tuple(buffer for buffer, item in job.reference.items() if item.improves),
             repeat=repeat or 1,
-            limits=records.Limits(
-                self.overrides.timeout or self.job.limits.timeout or self.project.settings.timeout,
-                memory or 0,
-                self.job.limits.timeouts or self.project.settings.timeouts or 0,
-                self.job.limits.heap or records.DEFAULT_HEAP,
-            ),
-            devices=("cuda",) if facts.has_cubin else tuple(dict.fromkeys(self.job.devices)),
-            tags=tuple(self.job.tags),
-            expect_fault=self.job.expect.fault if self.job.expect else None,
+            limits=self._limits(),
+            devices=("cuda",) if facts.has_cubin else tuple(dict.fromkeys(job.devices)),
+            tags=tuple(job.tags),
+            expect_fault=job.expect.fault if job.expect else None,
             settings=settings,
             expect_kernel=expect_kernel,
             expect_launch=expect_launch,
@@ -236,6 +234,16 @@ class _JobPlanning:
             seeds=further,
             other_sources=tuple(others),
             function=function.call if function else None,
+        )
+
+    def _limits(self) -> records.Limits:
+        """Return the limits of a case: the command line's, the job's, the project's."""
+        limits, settings = self.job.limits, self.project.settings
+        return records.Limits(
+            timeout=self.overrides.timeout or limits.timeout or settings.timeout,
+            memory=limits.memory or settings.memory or 0,
+            timeouts=limits.timeouts or settings.timeouts or 0,
+            heap=limits.heap or records.DEFAULT_HEAP,
         )
 
     def _inputs(
@@ -252,21 +260,13 @@ class _JobPlanning:
         launches = (function.launch,) if function else spec_launches.launches(self.file, scope, buffers)
         if facts is not None:
             launches = facts.launched(launches)
-            contents = [one.inputs.contents for one in facts.files]
+            contents = [file.inputs.contents for file in facts.files]
             launches = source_files.resolved(launches, contents, buffers, lambda: self._defines(scope))
         return CaseInputs(buffers, launches)
 
     def _defines(self, scope: Scope) -> Mapping[str, str]:
         settings = compilation.compile_settings(scope, self.job.compile, ("compile",), self.job.card)
         return settings.defines if settings is not None else {}
-
-    def _function(
-        self, scope: Scope, facts: sources.SourceFacts | None, buffers: Mapping[str, records.Buffer]
-    ) -> PlannedFunction | None:
-        """Plan the calls of the job's function, if it has one."""
-        if self.job.function is None or facts is None:
-            return None
-        return function_calls.planned(self.file, scope, facts.files[0], buffers)
 
     def _verify_functions(self, scope: Scope) -> dict[str, str]:
         """Resolve the functions of the job's `verify`; those that cannot be called are reported."""
@@ -281,17 +281,20 @@ class _JobPlanning:
     def _prepare_status(self, scope: Scope, buffers: dict[str, records.Buffer]) -> None:
         """Require integers in the status buffer, and zero it before the launch."""
         buffer = buffers.get(self.job.status_buffer or "")
-        if buffer is not None and buffer.fill is None:
+        if buffer is None:
+            return
+        if buffer.fill is None:
             buffers[buffer.name] = replace(buffer, fill=records.Fill("zeros", records.NoOptions(), 0))
-        if buffer is not None and not all(
-            part.scalar.kind in ("int", "uint") for part in dtypes.parse(buffer.dtype).parts
-        ):
+        kinds = {part.scalar.kind for part in dtypes.parse(buffer.dtype).parts}
+        if not kinds <= {"int", "uint"}:
             scope.problems.add(("status",), f"{buffer.name} is {buffer.dtype}: a status buffer holds integers")
 
     def _named_arch(self, source: records.Source) -> str | None:
         """The architecture that the job names for the case itself; None: a GPU's own is compiled for."""
-        is_named = self.job.card or "arch" in self.job.compile.written or (self.job.variants and self.job.variants.arch)
-        return source.arch if is_named else None
+        variants = self.job.variants
+        if self.job.card or "arch" in self.job.compile.written or (variants is not None and variants.arch):
+            return source.arch
+        return None
 
     @staticmethod
     def _check_signatures(scope: Scope, checks: Mapping[str, tuple[records.Check, ...]]) -> None:
@@ -303,22 +306,22 @@ class _JobPlanning:
 
     def _settings(self, scope: Scope, source: records.Source, launches: Sequence[records.Launch]) -> CaseSettings:
         job = self.job
-        count = scope.whole(self.job.schedules, ("schedules",), low=1, high=schedules.MOST_SCHEDULES, what="schedules")
+        count = scope.whole(job.schedules, ("schedules",), low=1, high=schedules.MOST_SCHEDULES, what="schedules")
         return CaseSettings(
-            instruments=Instruments(rules.device_checks(scope, self.job.checks, self.job.buffers)),
+            instruments=Instruments(rules.device_checks(scope, job.checks, job.buffers)),
             arch=self._named_arch(source),
-            inputs=self.job.inputs,
-            launch_digests="off" if self.job.launch_digests == "off" else None,
-            infeasible="skip" if self.job.infeasible == "skip" else None,
-            agree=tuple(self.job.agree or ()),
+            inputs=job.inputs,
+            launch_digests="off" if job.launch_digests == "off" else None,
+            infeasible="skip" if job.infeasible == "skip" else None,
+            agree=tuple(job.agree or ()),
             timing=record(scope, job.timing, TimingLoop, ("timing",)) if job.timing else None,
             cost=mapping(scope, job.cost, ("cost",)) if job.cost else {},
             resources=record(scope, job.resources, ResourceLimits, ("resources",)) if job.resources else None,
             schedules=schedules.first(count) if count and count > 1 else (),
-            twins=tuple(dict.fromkeys(self.job.twins)) if self.job.twins else None,
+            twins=tuple(dict.fromkeys(job.twins)) if job.twins else None,
             known_failing=self._known_failing(scope, launches),
-            retries=self.job.retries or None,
-            on=tuple(dict.fromkeys(self.job.devices)) if "devices" in self.job.written else (),
+            retries=job.retries or None,
+            on=tuple(dict.fromkeys(job.devices)) if "devices" in job.written else (),
         )
 
     def _known_failing(self, scope: Scope, launches: Sequence[records.Launch]) -> KnownFailing | None:
@@ -326,7 +329,7 @@ class _JobPlanning:
         known = self.job.known_failing
         if known is None:
             return None
-        conditions = [scope.number(one, ("known_failing", "where", at)) for at, one in enumerate(known.where)]
+        conditions = [scope.number(text, ("known_failing", "where", at)) for at, text in enumerate(known.where)]
         if any(value is not None and not value for value in conditions):
             return None
         kernel = ""
@@ -335,15 +338,24 @@ class _JobPlanning:
         if known.buffer is not None and known.buffer not in self.job.buffers:
             text = f"unknown buffer {known.buffer!r}{suggestion(known.buffer, self.job.buffers)}"
             scope.error(("known_failing", "buffer"), text)
-        return KnownFailing(known.until, known.why, known.failure, known.fault or "", kernel, known.buffer or "")
+        return KnownFailing(
+            until=known.until,
+            why=known.why,
+            status=known.failure,
+            fault=known.fault or "",
+            kernel=kernel,
+            buffer=known.buffer or "",
+        )
 
 
 def _fill_problem(buffer: records.Buffer) -> str | None:
     """Explain why a fill does not fit its buffer; None if it fits. Only the header of a dump is read."""
     options = buffer.fill.options if buffer.fill is not None else None
-    path = Path(options.path) if isinstance(options, records.InputFile) else None
+    if not isinstance(options, records.InputFile):
+        return inputs.fill_problem(buffer)
+    path = Path(options.path)
     try:
-        if path is None or path.suffix in (".npy", ".bin") or not inputs.is_dump(str(path)):
+        if path.suffix in (".npy", ".bin") or not inputs.is_dump(str(path)):
             return inputs.fill_problem(buffer)
     except OSError as error:
         return f"{path} cannot be read: {error}"
@@ -353,8 +365,8 @@ def _fill_problem(buffer: records.Buffer) -> str | None:
     except GpuregressError as error:
         return str(error)
     held, needed = math.prod(header.shape), math.prod(buffer.shape)
-    values = held * len(header.element_type.parts), needed * len(dtypes.parse(buffer.dtype).parts)
-    if values[0] != values[1] and not (header.element_type.name == buffer.dtype and held == needed):
-        shape = ",".join(map(str, header.shape))
-        return f"{path} holds {header.element_type.name} [{shape}]; expected {list(buffer.shape)} of {buffer.dtype}"
-    return None
+    has_as_many_numbers = held * len(header.element_type.parts) == needed * len(dtypes.parse(buffer.dtype).parts)
+    if has_as_many_numbers or (header.element_type.name == buffer.dtype and held == needed):
+        return None
+    shape = ",".join(map(str, header.shape))
+    return f"{path} holds {header.element_type.name} [{shape}]; expected {list(buffer.shape)} of {buffer.dtype}"

@@ -72,11 +72,8 @@ def sound_rule(
     before = scope.problems.reported
     rule = rules.rule(scope, item, element, key)
     if scope.problems.reported == before:
-        count = math.prod(buffer.shape)
-        for below, message in (
-            *rules.validate_rule(rule, element),
-            *rules.validate_sample(rule, count),
-        ):
+        unsound = rules.validate_rule(rule, element) + rules.validate_sample(rule, math.prod(buffer.shape))
+        for below, message in unsound:
             scope.error((*key, *below), message)
     if rule.verify is not None:
         check_function(scope, (*key, "verify"), rule.verify)
@@ -120,38 +117,35 @@ def check_function(scope: Scope, key: Key, function: str, names: Sequence[str] =
 @lru_cache(maxsize=64)
 def _definition(path: Path, name: str, _changed_ns: int) -> ast.FunctionDef | None:
     """The last top-level statement that defines a name, if it is a function; cached until the file changes."""
-    defined = None
+    definition = None
     for node in ast.parse(path.read_bytes(), filename=str(path)).body:
+        targets: list[ast.expr] = []
         if isinstance(node, ast.FunctionDef) and node.name == name:
-            defined = node
-        elif any(isinstance(inner, ast.Name) and inner.id == name for inner in _targets(node)):
-            defined = None
-    return defined
-
-
-def _targets(node: ast.stmt) -> list[ast.expr]:
-    if isinstance(node, ast.Assign):
-        return node.targets
-    return [node.target] if isinstance(node, ast.AnnAssign) else []
+            definition = node
+        elif isinstance(node, ast.Assign):
+            targets = node.targets
+        elif isinstance(node, ast.AnnAssign):
+            targets = [node.target]
+        if any(isinstance(target, ast.Name) and target.id == name for target in targets):
+            definition = None
+    return definition
 
 
 def _parameters(written: ast.arguments) -> tuple[Parameter, ...]:
     """The parameters of a definition, in order; defaults and annotations are not kept."""
+    parameters: list[Parameter] = []
     positional = [*written.posonlyargs, *written.args]
     required = len(positional) - len(written.defaults)
-    kinds = [Parameter.POSITIONAL_ONLY] * len(written.posonlyargs) + [Parameter.POSITIONAL_OR_KEYWORD] * len(
-        written.args
-    )
-    parameters = [
-        Parameter(argument.arg, kind, default=Parameter.empty if at < required else None)
-        for at, (argument, kind) in enumerate(zip(positional, kinds, strict=True))
-    ]
-    parameters += [Parameter(written.vararg.arg, Parameter.VAR_POSITIONAL)] if written.vararg else []
-    parameters += [
-        Parameter(argument.arg, Parameter.KEYWORD_ONLY, default=Parameter.empty if default is None else None)
-        for argument, default in zip(written.kwonlyargs, written.kw_defaults, strict=True)
-    ]
-    parameters += [Parameter(written.kwarg.arg, Parameter.VAR_KEYWORD)] if written.kwarg else []
+    for at, argument in enumerate(positional):
+        kind = Parameter.POSITIONAL_ONLY if at < len(written.posonlyargs) else Parameter.POSITIONAL_OR_KEYWORD
+        parameters.append(Parameter(argument.arg, kind, default=Parameter.empty if at < required else None))
+    if written.vararg is not None:
+        parameters.append(Parameter(written.vararg.arg, Parameter.VAR_POSITIONAL))
+    for argument, default in zip(written.kwonlyargs, written.kw_defaults, strict=True):
+        shown_default = Parameter.empty if default is None else None
+        parameters.append(Parameter(argument.arg, Parameter.KEYWORD_ONLY, default=shown_default))
+    if written.kwarg is not None:
+        parameters.append(Parameter(written.kwarg.arg, Parameter.VAR_KEYWORD))
     return tuple(parameters)
 
 
@@ -173,10 +167,15 @@ def chosen_parameters(parameters: Iterable[Parameter]) -> dict[str, str]:
     Args:
         parameters: of the function, in order.
     """
-    named = _named(parameters)
-    everything = any(parameter.kind is Parameter.VAR_KEYWORD for parameter in named)
-    taken = {parameter.name: _meaning(parameter.name) for parameter in named if _meaning(parameter.name) in NAMES}
-    return {**taken, **{name: name for name in NAMES if everything and name not in taken.values()}}
+    chosen: dict[str, str] = {}
+    takes_all = False
+    for parameter in _named(parameters):
+        takes_all = takes_all or parameter.kind is Parameter.VAR_KEYWORD
+        if _meaning(parameter.name) in NAMES:
+            chosen[parameter.name] = _meaning(parameter.name)
+    if takes_all:
+        chosen.update((name, name) for name in NAMES if name not in set(chosen.values()))
+    return chosen
 
 
 def signature_problem(function: str, parameters: Iterable[Parameter]) -> str | None:
@@ -191,14 +190,15 @@ def signature_problem(function: str, parameters: Iterable[Parameter]) -> str | N
     signature = f"{function}({', '.join(map(str, parameters))})"
     if Parameter.VAR_POSITIONAL not in kinds and sum(kind in _BY_POSITION for kind in kinds) < 2:
         return f"{signature} does not take (expected, actual), which verify passes first"
-    wrong = _misplaced(parameters)
-    if wrong:
-        return f"{signature} has {wrong!r} in the wrong place; verify passes (expected, actual) first, in this order"
+    misplaced = _misplaced(parameters)
+    if misplaced is not None:
+        return (
+            f"{signature} has {misplaced!r} in the wrong place; verify passes (expected, actual) first, in this order"
+        )
     for parameter in _named(parameters):
-        is_optional = parameter.default is not Parameter.empty or parameter.kind is Parameter.VAR_KEYWORD
         if _meaning(parameter.name) in NAMES and parameter.kind is not Parameter.POSITIONAL_ONLY:
             continue
-        if not is_optional:
+        if parameter.default is Parameter.empty and parameter.kind is not Parameter.VAR_KEYWORD:
             near = suggestion(parameter.name, NAMES).removeprefix("; ")
             hint = f" ({near})" if near.endswith("?") else ""
             return (
@@ -217,25 +217,28 @@ def problem_by_position(function: str, parameters: Iterable[Parameter], names: S
         names: what the arguments are called; a parameter with the name of another one has been exchanged with it.
     """
     parameters = tuple(parameters)
-    signature, wanted = f"{function}({', '.join(map(str, parameters))})", f"({', '.join(names)})"
+    signature = f"{function}({', '.join(map(str, parameters))})"
+    wanted = f"({', '.join(names)})"
     positional = [parameter for parameter in parameters if parameter.kind in _BY_POSITION]
     for parameter, name in zip(positional, names, strict=False):
         meaning = _meaning(parameter.name)
         if meaning in names and meaning != name:
             return f"{signature} has {parameter.name!r} in the wrong place; it is called with {wanted}, in this order"
     takes_more = any(parameter.kind is Parameter.VAR_POSITIONAL for parameter in parameters)
-    required = [parameter for parameter in parameters if parameter.default is Parameter.empty]
-    too_many = [one for one in required if one.kind is Parameter.KEYWORD_ONLY or one in positional[len(names) :]]
-    if too_many or (len(positional) < len(names) and not takes_more):
-        return f"{signature} does not take {wanted}, which it is called with"
-    return None
+    misfits = len(positional) < len(names) and not takes_more
+    for parameter in parameters:
+        if parameter.default is Parameter.empty:
+            misfits |= parameter.kind is Parameter.KEYWORD_ONLY or parameter in positional[len(names) :]
+    return f"{signature} does not take {wanted}, which it is called with" if misfits else None
 
 
 def _misplaced(parameters: Iterable[Parameter]) -> str | None:
     """Return the first of the two parameters for the sides whose name is that of another argument."""
     sides = [parameter.name for parameter in parameters if parameter.kind in _BY_POSITION][:2]
-    others = (("actual", *_NEVER_SIDES), ("expected", *_NEVER_SIDES))
-    return next((name for name, taken in zip(sides, others, strict=False) if _meaning(name) in taken), None)
+    for name, other_side in zip(sides, ("actual", "expected"), strict=False):
+        if _meaning(name) in (other_side, *_NEVER_SIDES):
+            return name
+    return None
 
 
 def _named(parameters: Iterable[Parameter]) -> tuple[Parameter, ...]:

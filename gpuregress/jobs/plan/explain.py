@@ -13,9 +13,10 @@ from gpuregress.foundation.records import (
     Argument,
     Buffer,
     Case,
-    CheckSetting,
+    Check,
     KnownRows,
     Launch,
+    Limits,
     Rule,
     Source,
     to_json,
@@ -38,38 +39,61 @@ def _lines(case: Case) -> Iterator[str]:
     yield f"job       {case.path}"
     source, *others = case.sources
     yield f"source    {_source(source)}, revision {case.revision}"
-    yield from (f"          {_source(other)}" for other in others)
-    for one in case.sources:
-        if one.python is not None:
-            yield f"{one.python.language:<9} {', '.join(one.python.words) or one.python.function}"
-    given = [*source.options, *(f"-D{name}={text}" if text else f"-D{name}" for name, text in source.defines.items())]
-    given += [f"-I{folder}" for folder in source.include]
-    yield f"compile   {shlex.join([source.arch, source.contract, *given])}"
+    for other in others:
+        yield f"          {_source(other)}"
+    for compiled in case.sources:
+        if compiled.python is not None:
+            yield f"{compiled.python.language:<9} {', '.join(compiled.python.words) or compiled.python.function}"
+    yield f"compile   {shlex.join(_compilation(source))}"
     if source.card:
         yield f"card      {source.card}: the CPU device has its tensor cores"
     yield f"seed      {case.seed}"
     yield "buffers"
     for buffer in case.buffers.values():
-        of = f" of {case.source_names[buffer.symbol_source]}" if buffer.symbol and others else ""
-        yield f"  {_buffer(buffer, of)}"
+        of_source = f" of {case.source_names[buffer.symbol_source]}" if others else ""
+        yield f"  {_buffer(buffer, of_source)}"
     total = sum(buffer.size for buffer in case.buffers.values())
     yield f"  {units.size_text(total)} together"
     if case.function is not None:
-        who = "by each block" if case.function.scope == "block" else "by each thread"
-        yield f"function  {case.function.declared}, called {case.function.calls} times, {who}"
+        yield f"function  {case.function.declared}, called {case.function.calls} times, by each {case.function.scope}"
     yield "launches"
-    for launch, run in itertools.groupby(case.launches):
-        count = sum(1 for _ in run)
-        of = f" in {case.source_names[launch.source]}" if others else ""
-        yield f"  {_launch(launch, case.buffers, of)}{f'  x {count}' if count > 1 else ''}"
+    for launch, repetitions in itertools.groupby(case.launches):
+        count = len(list(repetitions))
+        of_source = f" in {case.source_names[launch.source]}" if others else ""
+        times = f"  x {count}" if count > 1 else ""
+        yield f"  {_launch(launch, case.buffers)}{of_source}{_swap(launch)}{times}"
     yield f"dump      {', '.join(case.dump) or 'nothing'}"
     yield from _judgement(case)
-    heap = case.limits.heap
-    more = "" if heap == DEFAULT_HEAP else f", a heap of {units.size_text(heap)} for kernels"
-    yield f"limits    {case.limits.timeout:g} s, {_memory(case.limits.memory)}{more}"
+    yield f"limits    {_limits(case.limits)}"
     yield f"devices   {', '.join(case.devices)}"
     if case.tags:
         yield f"tags      {', '.join(case.tags)}"
+    yield from _repetitions(case)
+    for name, setting in to_json(replace(case.settings, on=(), schedules=())).items():
+        yield f"{name:<9} {_options(setting)}"
+
+
+def _compilation(source: Source) -> list[str]:
+    """List the architecture and the options of a source as a compiler's command line has them."""
+    words = [source.arch, source.contract, *source.options]
+    for name, text in source.defines.items():
+        words.append(f"-D{name}={text}" if text else f"-D{name}")
+    words += [f"-I{folder}" for folder in source.include]
+    return words
+
+
+def _limits(limits: Limits) -> str:
+    memory = "as much memory as the device has"
+    if limits.memory:
+        memory = f"{units.size_text(limits.memory)} of device memory"
+    heap = ""
+    if limits.heap != DEFAULT_HEAP:
+        heap = f", a heap of {units.size_text(limits.heap)} for kernels"
+    return f"{limits.timeout:g} s, {memory}{heap}"
+
+
+def _repetitions(case: Case) -> Iterator[str]:
+    """List what the case's results are compared with beside the baseline: repetitions, schedules, seeds, variants."""
     if case.repeat > 1:
         yield f"repeat    {case.repeat} runs, compared with each other"
     if case.settings.schedules:
@@ -79,8 +103,6 @@ def _lines(case: Case) -> Iterator[str]:
     if case.variants:
         agree = ", which must agree" if case.variants.must_agree else ""
         yield f"variants  {'; '.join(case.variants.sources)}: compared with {case.variants.first}{agree}"
-    for name, setting in to_json(replace(case.settings, on=(), schedules=())).items():
-        yield f"{name:<9} {_options(setting)}"
 
 
 def _source(source: Source) -> str:
@@ -93,47 +115,59 @@ def _judgement(case: Case) -> Iterator[str]:
     if case.settings.instruments.checks:
         yield f"check     device: {', '.join(case.settings.instruments.checks)}"
     for name, checks in case.checks.items():
-        shown = ", ".join(
-            item.name if item.setting is None else f"{item.name} {_setting(item.setting)}" for item in checks
-        )
-        yield f"check     {name}: {shown}"
+        yield f"check     {name}: {', '.join(map(_check, checks))}"
     for name in case.references:
-        own = f"; {_rule(case.reference_rules[name])}" if name in case.reference_rules else ""
-        accuracy = "; reports its accuracy" if name in case.improves else ""
-        yield f"reference {name}: {_reference(case, name)}{own}{accuracy}"
-        kernel = case.reference_kernels[name].source.python if name in case.reference_kernels else None
-        if kernel is not None:
-            yield f"          {kernel.language}: {', '.join(kernel.words) or kernel.function}"
-        for launch in case.reference_kernels[name].launches if name in case.reference_kernels else ():
-            yield f"            {_launch(launch, case.buffers)}"
+        yield from _reference(case, name)
     if case.status:
         named = ", ".join(f"{code}: {name}" for code, name in case.status_codes.items())
-        yield f"status    {case.status}: all zero, or the case fails{f' ({named})' if named else ''}"
+        codes = f" ({named})" if named else ""
+        yield f"status    {case.status}: all zero, or the case fails{codes}"
     if case.expect_fault:
-        of = f" of {case.expect_kernel}" if case.expect_kernel else ""
-        at = f" in launch {case.expect_launch + 1}" if case.expect_launch is not None else ""
-        yield f"expect    a fault{of}{at}: {case.expect_fault}"
+        kernel = f" of {case.expect_kernel}" if case.expect_kernel else ""
+        launch = f" in launch {case.expect_launch + 1}" if case.expect_launch is not None else ""
+        yield f"expect    a fault{kernel}{launch}: {case.expect_fault}"
     known = case.settings.known_failing
     if known is not None:
         yield f"known     {known.failure}, until {known.until}: {known.why}"
 
 
-def _reference(case: Case, name: str) -> str:
-    path = case.reference.get(name) or case.reference_files.get(name)
-    if path is not None:
-        return path
-    kernel = case.reference_kernels[name]
-    source = _source(kernel.source)
-    return f"{kernel.buffer} of {source}" if kernel.buffer else source
+def _check(check: Check) -> str:
+    if check.setting is None:
+        return check.name
+    setting = check.setting.rows if isinstance(check.setting, KnownRows) else check.setting
+    return f"{check.name} {_options(to_json(setting))}"
 
 
-def _buffer(buffer: Buffer, of_source: str = "") -> str:
-    filled = "output, poisoned"
-    if buffer.fill is not None and buffer.fill.same is not None:
-        filled = f"the same as {buffer.fill.same.name}"
-    elif buffer.fill is not None:
-        options = _options({name: item for name, item in to_json(buffer.fill.options).items() if name != "digest"})
-        filled = f"{buffer.fill.kind}{f' ({options})' if options else ''}, seed {buffer.fill.seed}"
+def _reference(case: Case, name: str) -> Iterator[str]:
+    kernels = case.reference_kernels.get(name)
+    rule = f"; {_rule(case.reference_rules[name])}" if name in case.reference_rules else ""
+    accuracy = "; reports its accuracy" if name in case.improves else ""
+    origin = case.reference.get(name) or case.reference_files.get(name)
+    if origin is None and kernels is not None:
+        origin = _source(kernels.source)
+        if kernels.buffer:
+            origin = f"{kernels.buffer} of {origin}"
+    yield f"reference {name}: {origin}{rule}{accuracy}"
+    if kernels is None:
+        return
+    python = kernels.source.python
+    if python is not None:
+        yield f"          {python.language}: {', '.join(python.words) or python.function}"
+    for launch in kernels.launches:
+        yield f"            {_launch(launch, case.buffers)}{_swap(launch)}"
+
+
+def _buffer(buffer: Buffer, of_source: str) -> str:
+    fill = buffer.fill
+    if fill is None:
+        filled = "output, poisoned"
+    elif fill.same is not None:
+        filled = f"the same as {fill.same.name}"
+    else:
+        options = to_json(fill.options)
+        options.pop("digest", None)
+        shown_options = f" ({_options(options)})" if options else ""
+        filled = f"{fill.kind}{shown_options}, seed {fill.seed}"
     symbol = f", symbol {buffer.symbol}{of_source}" if buffer.symbol else ""
     shape = ",".join(map(str, buffer.shape))
     size = units.size_text(buffer.size)
@@ -145,46 +179,74 @@ def _texture(buffer: Buffer) -> str:
     texture = buffer.texture
     if texture is None:
         return ""
-    kind = [] if texture.kind == "plain" else [texture.kind]
+    is_plain = texture.kind == "plain"
     if texture.surface:
-        return ", ".join(["", *kind, "surface"]).replace("layered, ", "layered ")
-    modes = " ".join(texture.address[: 1 if texture.kind.startswith("cube") else len(buffer.shape) - len(kind)])
-    normalized = ["normalized coordinates"] if texture.normalized else []
-    read = ["read as normalized_float"] if texture.read != "element" else []
-    memory = ["linear memory"] if texture.memory == "linear" else [texture.filter, modes]
-    return f", texture ({', '.join([*kind, *memory, *normalized, *read])})"
+        if is_plain:
+            return ", surface"
+        separator = " " if texture.kind.endswith("layered") else ", "
+        return f", {texture.kind}{separator}surface"
+    words: list[str] = []
+    axes = len(buffer.shape)
+    if not is_plain:
+        words.append(texture.kind)
+        axes -= 1
+    if texture.kind.startswith("cube"):
+        axes = 1
+    if texture.memory == "linear":
+        words.append("linear memory")
+    else:
+        words += [texture.filter, " ".join(texture.address[:axes])]
+    if texture.normalized:
+        words.append("normalized coordinates")
+    if texture.read != "element":
+        words.append("read as normalized_float")
+    return f", texture ({', '.join(words)})"
 
 
 def _tensor_map(buffer: Buffer) -> str:
     """Describe a buffer's tensor map: `, tensor map (box 64x64, swizzle 128B)`."""
-    given = buffer.tensor_map
-    if given is None:
+    tensor_map = buffer.tensor_map
+    if tensor_map is None:
         return ""
-    words = [f"box {'x'.join(map(str, given.box[::-1]))}"]
-    if given.im2col is not None:
-        words = [f"im2col, {given.im2col.pixels} pixels of {given.im2col.channels}"]
-    if given.extents[::-1] != buffer.shape:
-        words.append(f"shape {'x'.join(map(str, given.extents[::-1]))}")
-    settings = {"swizzle": given.swizzle, "interleave": given.interleave, "L2 promotion": given.l2_promotion}
-    words += [f"{name} {value}" for name, value in settings.items() if value != "none"]
-    words += ["fill nan"] if given.oob_fill == "nan" else []
+    words = [f"box {'x'.join(map(str, tensor_map.box[::-1]))}"]
+    if tensor_map.im2col is not None:
+        words = [f"im2col, {tensor_map.im2col.pixels} pixels of {tensor_map.im2col.channels}"]
+    shape = tensor_map.extents[::-1]
+    if shape != buffer.shape:
+        words.append(f"shape {'x'.join(map(str, shape))}")
+    if tensor_map.swizzle != "none":
+        words.append(f"swizzle {tensor_map.swizzle}")
+    if tensor_map.interleave != "none":
+        words.append(f"interleave {tensor_map.interleave}")
+    if tensor_map.l2_promotion != "none":
+        words.append(f"L2 promotion {tensor_map.l2_promotion}")
+    if tensor_map.oob_fill == "nan":
+        words.append("fill nan")
     return f", tensor map ({', '.join(words)})"
 
 
-def _launch(launch: Launch, buffers: Mapping[str, Buffer], of_source: str = "") -> str:
-    grid, block = (f"({','.join(map(str, extents))})" for extents in (launch.grid, launch.block))
-    args = ", ".join(_argument(item, buffers) for item in launch.args)
-    swap = "".join(f", then {first} <-> {second}" for first, second in launch.swap)
-    return f"{launch.kernel}<<<{grid},{block},{launch.shared}>>>({args}){of_source}{swap}"
+def _launch(launch: Launch, buffers: Mapping[str, Buffer]) -> str:
+    grid = ",".join(map(str, launch.grid))
+    block = ",".join(map(str, launch.block))
+    arguments = ", ".join(_argument(argument, buffers) for argument in launch.args)
+    return f"{launch.kernel}<<<({grid}),({block}),{launch.shared}>>>({arguments})"
+
+
+def _swap(launch: Launch) -> str:
+    return "".join(f", then {first} <-> {second}" for first, second in launch.swap)
 
 
 def _argument(argument: Argument, buffers: Mapping[str, Buffer]) -> str:
     if argument.kind == "buffer":
-        what = "map in memory " if argument.in_memory else "&map " if argument.as_map else ""
+        kind = ""
+        if argument.in_memory:
+            kind = "map in memory "
+        elif argument.as_map:
+            kind = "&map "
         offset = f"+{argument.offset}" if argument.offset else ""
-        return f"{what}{argument.buffer}{offset}=<{buffers[argument.buffer].size}>"
+        return f"{kind}{argument.buffer}{offset}=<{buffers[argument.buffer].size}>"
     if argument.kind == "struct":
-        return "{" + ", ".join(_argument(item, buffers) for item in argument.fields) + "}"
+        return "{" + ", ".join(_argument(member, buffers) for member in argument.fields) + "}"
     return f"{argument.label}={argument.text}" if argument.label else argument.text
 
 
@@ -192,9 +254,13 @@ def _rule(rule: Rule) -> str:
     if rule.is_exact:
         return "every bit equal, in order"
     if rule.verify:
-        tolerance = rule.tolerance
-        given = [f"{name} {getattr(tolerance, name):g}" for name in ("rtol", "atol", "ulp") if getattr(tolerance, name)]
-        return f"by {rule.verify}{f' with tolerance {chr(44).join(given)}' if given else ''}"
+        given = []
+        for name in ("rtol", "atol", "ulp"):
+            limit = getattr(rule.tolerance, name)
+            if limit:
+                given.append(f"{name} {limit:g}")
+        tolerance = f" with tolerance {','.join(given)}" if given else ""
+        return f"by {rule.verify}{tolerance}"
     words = []
     if rule.rtol is not None or rule.atol is not None:
         words.append(f"|actual - baseline| <= {rule.atol or 0:g} + {rule.rtol or 0:g} * |baseline|")
@@ -204,18 +270,14 @@ def _rule(rule: Rule) -> str:
         words.append(f"all but {rule.outliers.fraction:g} of them, and those within rtol {rule.outliers.rtol:g}")
     words += [f"{name} at most {limit:g}" for name, limit in rule.metric.items()]
     words += [f"{name} {_options(limit)}" for name, limit in to_json(rule.statistics).items()]
-    words += [f"NaN {rule.nan} equal"] if rule.nan == "never" else []
-    words += ["-0 equals 0"] if rule.signed_zero == "equal" else []
-    words += [f"partners by {', '.join(rule.key)}"] if rule.key else []
-    return "; ".join(words or ["every value equal"]) + (", in any order" if rule.order == "any" else ", in order")
-
-
-def _memory(count: int) -> str:
-    return f"{units.size_text(count)} of device memory" if count else "as much memory as the device has"
-
-
-def _setting(setting: CheckSetting) -> str:
-    return _options(to_json(setting.rows if isinstance(setting, KnownRows) else setting))
+    if rule.nan == "never":
+        words.append("NaN never equal")
+    if rule.signed_zero == "equal":
+        words.append("-0 equals 0")
+    if rule.key:
+        words.append(f"partners by {', '.join(rule.key)}")
+    order = "in any order" if rule.order == "any" else "in order"
+    return f"{'; '.join(words) or 'every value equal'}, {order}"
 
 
 def _options(setting: Any) -> str:

@@ -7,15 +7,14 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from gpuregress.foundation import dtypes
 from gpuregress.foundation.document.problems import Problems
 from gpuregress.foundation.document.reader import Key
 from gpuregress.foundation.records import Argument, Buffer, Dim3, FunctionArgument, FunctionCall, Launch
 from gpuregress.gpu.records import Record
 from gpuregress.jobs.plan.source_files import SourceFile
+from gpuregress.jobs.spec.expressions import Number
 from gpuregress.jobs.spec.load import JobFile
 from gpuregress.jobs.spec.models.launch import CallScope, FunctionSpec
-from gpuregress.jobs.spec.resolve import launches
 from gpuregress.jobs.spec.resolve import launches as spec_launches
 from gpuregress.jobs.spec.resolve.scope import Scope
 from gpuregress.toolchain import compiler_messages, cxx_declarations, include_scanner
@@ -37,7 +36,9 @@ class PlannedFunction(Record):
     @property
     def written(self) -> tuple[str, ...]:
         """List the buffers that the function writes by reference: results, whether or not they have a fill."""
-        return tuple(one.name for one in self.call.arguments if one.each and overloads.is_written(one.type))
+        return tuple(
+            argument.name for argument in self.call.arguments if argument.each and overloads.is_written(argument.type)
+        )
 
 
 def planned(file: JobFile, scope: Scope, source: SourceFile, buffers: Mapping[str, Buffer]) -> PlannedFunction | None:
@@ -71,8 +72,11 @@ class _FunctionPlan:
 
     def __init__(self, file: JobFile, scope: Scope, source: SourceFile, buffers: Mapping[str, Buffer]) -> None:
         self._file, self._scope, self._source, self._buffers = file, scope, source, buffers
-        values = ((name, scope.names[name]) for name in file.job.parameters if name in scope.names)
-        self._numbers = {name: value for name, value in values if not isinstance(value, str)}
+        self._numbers: dict[str, Number] = {}
+        for name in file.job.parameters:
+            value = scope.names.get(name)
+            if value is not None and not isinstance(value, str):
+                self._numbers[name] = value
         assert file.job.function is not None
         self._spec: FunctionSpec = file.job.function
         is_short = isinstance(file.document.data["function"], str)
@@ -97,22 +101,27 @@ class _FunctionPlan:
         if self._scope.problems.reported > before:
             return None
         settings = self._kernel_settings(form, arguments, shared, result, calls)
-        twin = self._host(instance, arguments, form) if "host" in (self._file.job.twins or ()) else ("", ())
-        if twin is None:
-            return None
+        host_program = ""
+        library: tuple[str, ...] = ()
+        if "host" in (self._file.job.twins or ()):
+            if not self._can_run_on_host(instance, form):
+                return None
+            host_program = host.program_text(instance, arguments)
+            library = declarations.of_function(instance.function, self._source_texts())
         call = FunctionCall(
-            instance.name,
-            str(instance.function),
-            arguments,
-            calls,
-            form.scope,
-            form.threads,
-            result,
-            *twin,
+            name=instance.name,
+            declared=str(instance.function),
+            arguments=arguments,
+            calls=calls,
+            scope=form.scope,
+            threads=form.threads,
+            result=result,
+            host=host_program,
+            library=library,
             returns=instance.result,
         )
         grid = calls if form.scope == "block" else -(-calls // form.threads)
-        launch = Launch(instance.name, (grid, 1, 1), form.block, shared_bytes, self._launch_arguments(call), (), 0)
+        launch = Launch(instance.name, (grid, 1, 1), form.block, shared_bytes, self._launch_arguments(call))
         return PlannedFunction(call, launch, harness.kernel_text(instance, arguments, settings))
 
     # --- the declaration ----------------------------------------------------------------------------------------------
@@ -125,34 +134,33 @@ class _FunctionPlan:
         if path.suffix not in include_scanner.SUFFIXES:
             self._scope.error(self._key, f"needs a C++ source to call it from: {path.name} is compiled already")
             return None
-        given = {buffer.name: buffer.dtype for buffer in self._buffers.values() if buffer.texture is None}
+        buffer_dtypes = {buffer.name: buffer.dtype for buffer in self._buffers.values() if buffer.texture is None}
         try:
             wanted = overloads.parse(name)
-            functions = self._functions(wanted.name)
-            where = compiler_messages.shown(path)
-            self._refuse_kernels(wanted.name, functions, where)
-            return overloads.choose(wanted, functions, where, given, (*shared, *self._numbers))
+            functions = _functions(self._source_texts(), wanted.name.rpartition("::")[2])
+            shown_path = compiler_messages.shown(path)
+            self._refuse_kernels(wanted.name, functions, shown_path)
+            return overloads.choose(wanted, functions, shown_path, buffer_dtypes, (*shared, *self._numbers))
         except NoFunction as problem:
             self._scope.error(problem.key or self._key, str(problem), self._spec.name)
             return None
 
-    def _functions(self, name: str) -> tuple[CxxFunction, ...]:
-        return _functions(self._source_texts(), name.rpartition("::")[2])
-
     def _source_texts(self) -> tuple[str, ...]:
         return tuple(content.decode(errors="replace") for content in self._source.inputs.contents)
 
-    def _refuse_kernels(self, name: str, functions: tuple[CxxFunction, ...], where: str) -> None:
+    def _refuse_kernels(self, name: str, functions: tuple[CxxFunction, ...], shown_path: str) -> None:
         """Say that a name is a kernel's, or that of a class's function that needs an object."""
-        if any(name in (one.name, one.name.rpartition("::")[2]) for one in functions):
+        if any(_is_named(function.name, name) for function in functions):
             return
         text = self._source.path.read_text(encoding="utf-8", errors="replace")
         for kernel in cxx_declarations.declarations(text):
-            if name in (kernel.name, kernel.name.rpartition("::")[2]):
-                raise NoFunction(f"{kernel} of {where} is a kernel: launch it, with launches:")
-        for one in declarations.scan(text):
-            if one.member and name in (one.name, one.name.rpartition("::")[2]):
-                raise NoFunction(f"{one} of {where} needs an object of its class: only static functions can be called")
+            if _is_named(kernel.name, name):
+                raise NoFunction(f"{kernel} of {shown_path} is a kernel: launch it, with launches:")
+        for function in declarations.scan(text):
+            if function.member and _is_named(function.name, name):
+                raise NoFunction(
+                    f"{function} of {shown_path} needs an object of its class: only static functions can be called"
+                )
 
     # --- the form of the calls ----------------------------------------------------------------------------------------
 
@@ -162,37 +170,34 @@ class _FunctionPlan:
             if getattr(job, name) is not None and name in spec.written:
                 self._scope.error((name,), f"is given here and in function.{name}: leave one out")
         kind: CallScope = job.scope or spec.scope
-        given = job.block or spec.block or list(_BLOCK)
         key: Key = ("block",) if job.block else ("function", "block")
-        block = self._block(given, key)
+        block = self._block(job.block or spec.block or list(_BLOCK), key)
         for name in ("blocks", "shared_arrays"):
             if kind != "block" and name in spec.written:
                 self._scope.error(("function", name), "is for scope: block, where a whole block makes one call")
         return None if block is None else _Form(kind, block)
 
-    def _block(self, given: Sequence[int | float | str], key: Key) -> Dim3 | None:
-        counts = [
-            self._scope.whole(value, (*key, axis), low=1, what=f"threads along {'xyz'[axis]}")
-            for axis, value in enumerate(given)
-        ]
-        known = [count for count in counts if count is not None]
-        if len(known) < len(counts):
+    def _block(self, extents: Sequence[int | float | str], key: Key) -> Dim3 | None:
+        block = spec_launches.dim3(spec_launches.axis_counts(self._scope, extents, key, "threads"))
+        if block is None:
             return None
-        x, y, z = (*known, 1, 1)[:3]
-        if x * y * z > spec_launches.MAX_THREADS or z > spec_launches.MAX_BLOCK[2]:
-            text = f"{' x '.join(map(str, known))} is {x * y * z} threads"
-            self._scope.refuse(key, f"{text}: a block has at most {spec_launches.MAX_THREADS}, and 64 along z", *given)
-        return x, y, z
+        threads = math.prod(block)
+        if threads > spec_launches.MAX_THREADS or block[2] > spec_launches.MAX_BLOCK[2]:
+            text = f"{' x '.join(map(str, block[: len(extents)]))} is {threads} threads"
+            limits = f"a block has at most {spec_launches.MAX_THREADS}, and 64 along z"
+            self._scope.refuse(key, f"{text}: {limits}", *extents)
+        return block
 
     def _shared_arrays(self) -> dict[str, int]:
-        counts = {
-            name: self._scope.whole(value, ("function", "shared_arrays", name), low=1, what="elements")
-            for name, value in self._spec.shared_arrays.items()
-        }
-        for name in counts:
+        arrays: dict[str, int] = {}
+        for name, value in self._spec.shared_arrays.items():
+            key = ("function", "shared_arrays", name)
+            count = self._scope.whole(value, key, low=1, what="elements")
             if name in self._buffers:
-                self._scope.error(("function", "shared_arrays", name), f"{name} is a buffer, too: leave one out")
-        return {name: count for name, count in counts.items() if count is not None}
+                self._scope.error(key, f"{name} is a buffer, too: leave one out")
+            if count is not None:
+                arrays[name] = count
+        return arrays
 
     # --- arguments ----------------------------------------------------------------------------------------------------
 
@@ -200,30 +205,26 @@ class _FunctionPlan:
         self, instance: FunctionInstance, shared: Mapping[str, int], form: _Form
     ) -> tuple[FunctionArgument, ...]:
         arguments: list[FunctionArgument] = []
-        kept = ""
+        first_default = ""
         for name, type_ in instance.parameters:
             each = overloads.is_passed_each(type_)
+            parameter = f"parameter {name!r} of {instance} is {type_}"
             if name in self._buffers:
                 argument = FunctionArgument(name, type_, "buffer", each)
             elif name in shared:
                 argument = FunctionArgument(name, type_, "shared")
                 if each:
-                    self._scope.error(
-                        ("function", "shared_arrays", name), f"parameter {name!r} of {instance} is {type_}: no pointer"
-                    )
+                    self._scope.error(("function", "shared_arrays", name), f"{parameter}: no pointer")
             elif name in self._numbers:
                 argument = FunctionArgument(name, type_, "parameter")
                 if not each or overloads.is_written(type_):
-                    self._scope.error(
-                        self._key, f"parameter {name!r} of {instance} is {type_}: it needs a buffer {name}"
-                    )
+                    self._scope.error(self._key, f"{parameter}: it needs a buffer {name}")
             else:
-                kept = kept or name
+                first_default = first_default or name
                 continue
-            if kept:
-                self._scope.error(
-                    self._key, f"parameter {kept!r} of {instance} keeps its default, so {name!r} behind it must, too"
-                )
+            if first_default:
+                text = f"parameter {first_default!r} of {instance} keeps its default, so {name!r} behind it must, too"
+                self._scope.error(self._key, text)
             arguments.append(argument)
         names = {name for name, _ in instance.parameters}
         for name in shared:
@@ -254,10 +255,14 @@ class _FunctionPlan:
         return self._elements(counted)
 
     def _counted(self, arguments: tuple[FunctionArgument, ...], result: str) -> str:
-        """Return the buffer whose elements are counted."""
-        each = [one for one in arguments if one.given == "buffer" and one.each]
-        written = [one.name for one in each if overloads.is_written(one.type)]
-        return next(iter([*([result] if result else []), *written, *(one.name for one in each)]), "")
+        """Return the buffer whose elements are counted: the result, else the first that is written, else the first."""
+        if result:
+            return result
+        buffers = [argument for argument in arguments if argument.given == "buffer" and argument.each]
+        for argument in buffers:
+            if overloads.is_written(argument.type):
+                return argument.name
+        return buffers[0].name if buffers else ""
 
     def _elements(self, name: str) -> int:
         return math.prod(self._buffers[name].shape)
@@ -267,20 +272,27 @@ class _FunctionPlan:
     def _check_buffers(
         self, instance: FunctionInstance, arguments: tuple[FunctionArgument, ...], result: str, form: _Form, calls: int
     ) -> None:
-        counted = "the calls" if self._spec.blocks is not None else self._counted(arguments, result)
-        sizes = (calls, calls * form.threads) if form.scope == "block" else (calls,)
-        names = [one.name for one in arguments if one.given == "buffer" and one.each] + ([result] if result else [])
+        counted = f"{self._counted(arguments, result)} has"
+        if self._spec.blocks is not None:
+            counted = "the calls are"
+        sizes = [calls]
+        also = ""
+        if form.scope == "block":
+            sizes.append(calls * form.threads)
+            also = f", or one for each thread of a block: {calls * form.threads}"
+        passed_each = [argument for argument in arguments if argument.given == "buffer" and argument.each]
+        names = [argument.name for argument in passed_each]
+        if result:
+            names.append(result)
         for name in names:
             if self._elements(name) not in sizes:
-                also = f", or one for each thread of a block: {sizes[1]}" if len(sizes) > 1 else ""
-                are = "are" if counted == "the calls" else "has"
-                text = f"{name} has {self._elements(name)} elements and {counted} {are} {calls}"
+                text = f"{name} has {self._elements(name)} elements and {counted} {calls}"
                 message = f"{text}: each call of {instance} takes one{also}"
                 self._scope.error(("buffers", name, "shape"), message, *self._file.job.buffers[name].shape)
-        for one in arguments:
-            is_read = one.given == "buffer" and one.each and not overloads.is_written(one.type)
-            if is_read and self._buffers[one.name].is_poisoned:
-                self._scope.error(("buffers", one.name), f"has no fill, and {instance} reads it: give it one")
+        for argument in passed_each:
+            if not overloads.is_written(argument.type) and self._buffers[argument.name].is_poisoned:
+                text = f"has no fill, and {instance} reads it: give it one"
+                self._scope.error(("buffers", argument.name), text)
 
     def _kernel_settings(
         self,
@@ -290,44 +302,53 @@ class _FunctionPlan:
         result: str,
         calls: int,
     ) -> harness.KernelSettings:
-        numbers = {
-            one.name: "double" if isinstance(self._numbers[one.name], float) else "long long"
-            for one in arguments
-            if one.given == "parameter"
-        }
+        number_types: dict[str, str] = {}
+        per_thread: set[str] = set()
+        for argument in arguments:
+            if argument.given == "parameter":
+                is_float = isinstance(self._numbers[argument.name], float)
+                number_types[argument.name] = "double" if is_float else "long long"
+            elif argument.given == "buffer" and self._elements(argument.name) != calls:
+                per_thread.add(argument.name)
         if form.scope != "block":
-            return harness.KernelSettings(number_types=numbers)
-        every = {one.name for one in arguments if one.given == "buffer" and self._elements(one.name) != calls}
-        per_thread = result != "" and self._elements(result) != calls
-        return harness.KernelSettings("block", frozenset(every), per_thread, dict(shared), numbers)
+            return harness.KernelSettings(number_types=number_types)
+        return harness.KernelSettings(
+            "block",
+            frozenset(per_thread),
+            result != "" and self._elements(result) != calls,
+            dict(shared),
+            number_types,
+        )
 
-    def _host(
-        self, instance: FunctionInstance, arguments: tuple[FunctionArgument, ...], form: _Form
-    ) -> tuple[str, tuple[str, ...]] | None:
-        """Write the host's program and list the library functions that it calls; None if the host cannot call it."""
+    def _can_run_on_host(self, instance: FunctionInstance, form: _Form) -> bool:
+        """Tell whether a program of the host can make the calls; if not, it is reported."""
         key: Key = ("twins", (self._file.job.twins or []).index("host"))
         if not instance.function.is_twofold:
             self._scope.error(key, f"{instance} is not __host__ __device__: the host's compiler has no such function")
-            return None
+            return False
         if form.scope == "block":
             self._scope.error(key, f"{instance} is called by whole blocks (scope: block), which the host has none of")
-            return None
-        texts = self._source_texts()
-        return host.program_text(instance, arguments), declarations.of_function(instance.function, texts)
+            return False
+        return True
 
     def _launch_arguments(self, call: FunctionCall) -> tuple[Argument, ...]:
         result = Argument("buffer", buffer=call.result) if call.result else Argument("null", text="null")
-        pointers = [Argument("buffer", buffer=one.name) for one in call.arguments if one.given == "buffer"]
-        numbers = [self._number(one.name) for one in call.arguments if one.given == "parameter"]
-        data, text = launches.pack(dtypes.parse("uint64"), (call.calls,))
-        calls = Argument("scalar", dtype="uint64", data=data.hex(), text=text, label="calls")
-        return (result, *pointers, *numbers, calls)
+        buffers: list[Argument] = []
+        numbers: list[Argument] = []
+        for argument in call.arguments:
+            if argument.given == "buffer":
+                buffers.append(Argument("buffer", buffer=argument.name))
+            elif argument.given == "parameter":
+                value = self._numbers[argument.name]
+                dtype = "float64" if isinstance(value, float) else "int64"
+                numbers.append(spec_launches.number_argument(dtype, (value,), argument.name))
+        calls = spec_launches.number_argument("uint64", (call.calls,), "calls")
+        return (result, *buffers, *numbers, calls)
 
-    def _number(self, name: str) -> Argument:
-        value = self._numbers[name]
-        dtype = "float64" if isinstance(value, float) else "int64"
-        data, text = launches.pack(dtypes.parse(dtype), (value,))
-        return Argument("scalar", dtype=dtype, data=data.hex(), text=text, label=name)
+
+def _is_named(full_name: str, name: str) -> bool:
+    """Tell whether a name, with or without its namespaces, means a function."""
+    return name in (full_name, full_name.rpartition("::")[2])
 
 
 @functools.lru_cache(maxsize=_KEPT_TEXTS)

@@ -6,19 +6,16 @@ determined anew for every run.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from gpuregress.foundation.records import Case
 from gpuregress.gpu.records import Record, replace
 from gpuregress.jobs import revision
-
-if TYPE_CHECKING:
-    from gpuregress.jobs.revision import Labels
-    from gpuregress.store.project import Project
-    from gpuregress.toolchain.include_scanner import SourceInputs
-import re
+from gpuregress.jobs.revision import Labels
+from gpuregress.store.project import Project
+from gpuregress.toolchain.include_scanner import SourceInputs
 
 AUTO = "auto"
 
@@ -79,7 +76,7 @@ def _resolved(job: str, request: LabelRequest, project: Project, labels: Labels)
     """The label of a set of sources, which no other source text has, and a note or None."""
     label = labels.of_all(request.sources) if request.wanted == AUTO else request.wanted
     if request.has_unknown:
-        return label, None  # the program decides, once it is compiled: see `program_revisions`
+        return label, None  # the program decides, once it is compiled: see `compiled_launches.of_programs`
     digest = revision.digest_of_all([inputs for _, inputs in request.sources])
 
     def recorded(text: str) -> Collection[str]:

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from gpuregress.foundation import dtypes
+from gpuregress.foundation.document import units
 from gpuregress.foundation.document.reader import Key
 from gpuregress.foundation.dtypes import ElementType, Scalar
 from gpuregress.foundation.records import (
@@ -43,7 +44,9 @@ class _Piece(Record):
     scalar: Scalar | None
 
     def __str__(self) -> str:
-        what = self.scalar.name if self.scalar is not None else "an address"
+        what = "an address"
+        if self.scalar is not None:
+            what = self.scalar.name
         return f"{self.name} ({what})" if self.name else what
 
 
@@ -62,20 +65,24 @@ class _Given(Record):
 
     def at(self, offset: int) -> _Piece | None:
         """The piece that begins at an offset."""
-        place = offset % self.period if self.period else offset
-        return next((one for one in self.pieces if one.offset == place), None)
+        if self.period:
+            offset %= self.period
+        for piece in self.pieces:
+            if piece.offset == offset:
+                return piece
+        return None
 
     def inside(self, start: int, end: int) -> list[_Piece]:
         """The pieces that have a byte from `start` to before `end`."""
+        bases = range(1)
         if self.period:
             start, end = start % self.period, start % self.period + (end - start)
-        turns = range(-(-end // self.period) if self.period else 1)
-        return [
-            one
-            for turn in turns
-            for one in self.pieces
-            if one.offset + turn * self.period < end and start < one.offset + turn * self.period + one.size
-        ]
+            bases = range(0, end, self.period)
+        pieces: list[_Piece] = []
+        for base in bases:
+            first, last = start - base, end - base
+            pieces += [piece for piece in self.pieces if piece.offset < last and first < piece.offset + piece.size]
+        return pieces
 
 
 def is_record(dtype: str) -> bool:
@@ -96,15 +103,18 @@ def buffer_problem(dtype: str, type_: TypeLayout) -> str | None:
     element = dtypes.parse(dtype)
     if type_.kind != "class" or not type_.size or element.name in ("int8", "uint8"):
         return None
+    element_size = units.counted(element.size, "byte")
+    type_size = units.counted(type_.size, "byte")
     if not is_record(dtype):
-        sizes = sorted((element.size, type_.size))
-        if len(element.parts) > 1 and sizes[1] % sizes[0]:
-            return f"{dtype} has {_bytes(element.size)} and {type_.name} has {_bytes(type_.size)}"
+        smaller, larger = sorted((element.size, type_.size))
+        if len(element.parts) > 1 and larger % smaller:
+            return f"{dtype} has {element_size} and {type_.name} has {type_size}"
         period = math.lcm(element.size, type_.size)
         return _difference(_Given(_parts(element), element.size, "the buffer"), period, type_, period)
     if dtype_of_type(type_.name) is not None:  # records are often loaded as vectors
-        fits = element.size % type_.size == 0
-        return None if fits else f"the record has {_bytes(element.size)} and {type_.name} has {_bytes(type_.size)}"
+        if element.size % type_.size == 0:
+            return None
+        return f"the record has {element_size} and {type_.name} has {type_size}"
     if element.size < type_.size and type_.size % element.size == 0:  # a structure of nothing but these records
         return _difference(_Given(_parts(element), element.size, "the record"), type_.size, type_, type_.size)
     period = element.size if element.size % type_.size == 0 else type_.size
@@ -133,28 +143,25 @@ def pointers(argument: Argument, type_: TypeLayout, start: int = 0) -> Iterator[
         type_: of the parameter.
         start: where it begins in the parameter, bytes.
     """
-    members = {one.offset + at * one.size: one for one in type_.fields for at in range(one.count) if one.pointee}
+    members: dict[int, tuple[str, TypeLayout]] = {}
+    for field in type_.fields:
+        if field.pointee is not None:
+            for number in range(field.count):
+                members[field.offset + number * field.size] = (field.path, field.pointee)
     for offset, member in _placed(argument, start):
         if member.kind == "struct":
             yield from pointers(member, type_, offset)
         elif member.kind == "buffer" and offset in members:
-            found = members[offset]
-            if found.pointee is not None:
-                yield member, found.path, found.pointee
+            yield member, *members[offset]
 
 
 def shown(type_: TypeLayout) -> str:
     """Write a structure with its members: `Rec of 8 bytes (float value at 0, int count at 4)`."""
-    members = [_member_text(one) for one in type_.fields[:_MOST_SHOWN]]
+    members = [_member_text(field) for field in type_.fields[:_MOST_SHOWN]]
     if len(type_.fields) > _MOST_SHOWN:
         members.append("…")
-    listed = f" ({', '.join(members)})" if members else ""
-    return f"{type_.name or 'a structure'} of {_bytes(type_.size)}{listed}"
-
-
-def remedy(type_: TypeLayout) -> str | None:
-    """Return the dtype that has the layout of a structure; None where none has."""
-    return layouts.dtype(type_, pads=True)
+    text = f"{type_.name or 'a structure'} of {units.counted(type_.size, 'byte')}"
+    return f"{text} ({', '.join(members)})" if members else text
 
 
 def size_and_alignment(argument: Argument) -> tuple[int, int]:
@@ -209,35 +216,44 @@ def _difference(given: _Given, size: int, type_: TypeLayout, period: int) -> str
         period: bytes.
     """
     name = type_.name or "the structure"
-    # The elements of an array that are as large as those of a buffer of numbers fit or do not fit alike.
     is_wrapper = len(type_.fields) == 1 and type_.fields[0].count == 1
-    places = (
-        (member, number, start + member.offset + number * member.size)
-        for start in range(0, period, type_.size)
-        for member in type_.fields
-        for number in range(1 if given.period == member.size else member.count)
-    )
-    for member, number, offset in itertools.islice(places, _MOST_COMPARED):
-        there = given.at(offset)
-        if there is not None and _fits(there, member, is_wrapper=is_wrapper):
+    for member, number, offset in itertools.islice(_members(type_, period, given.period), _MOST_COMPARED):
+        piece = given.at(offset)
+        if piece is not None and _fits(piece, member, is_wrapper=is_wrapper):
             continue
         inside = given.inside(offset, offset + member.size)
-        is_bytes = len(inside) == member.size and all(one.size == 1 for one in inside)
+        is_bytes = len(inside) == member.size and all(part.size == 1 for part in inside)
         if is_bytes or (inside and member.kind == "opaque"):
             continue
-        gap = "ended" if offset >= size and not given.period else "padding"
-        shown_piece = str(there) if there is not None else f"a part of {inside[0]}" if inside else gap
+        if piece is not None:
+            shown_piece = str(piece)
+        elif inside:
+            shown_piece = f"a part of {inside[0]}"
+        else:
+            shown_piece = "ended" if offset >= size and not given.period else "padding"
         return f"{name} has {_member_text(member, number, offset)}, where {given.name} has {shown_piece}"
-    return None if size == period else f"{given.name} has {_bytes(size)} and {name} has {_bytes(type_.size)}"
+    if size == period:
+        return None
+    return f"{given.name} has {units.counted(size, 'byte')} and {name} has {units.counted(type_.size, 'byte')}"
+
+
+def _members(type_: TypeLayout, period: int, given_period: int) -> Iterator[tuple[MemberLayout, int, int]]:
+    """List the members of a structure that is repeated over a period: member, number in its array, offset."""
+    for start in range(0, period, type_.size):
+        for member in type_.fields:
+            # The elements of an array that are as large as those of a buffer of numbers fit or do not fit alike.
+            count = 1 if given_period == member.size else member.count
+            for number in range(count):
+                yield member, number, start + member.offset + number * member.size
 
 
 def _exchanged(pieces: Sequence[_Piece], type_: TypeLayout) -> str | None:
-    """Describe a member of the structure that the record has at another place, among others of its type."""
-    places = {re.sub(r"\W+", "_", one.name): one.offset for one in pieces}
+    """Describe a member of the structure that the record has at another offset, among others of its type."""
+    offsets = {re.sub(r"\W+", "_", piece.name): piece.offset for piece in pieces}
     for member in type_.fields:
-        place = places.get(re.sub(r"\W+", "_", member.path), member.offset)
-        if member.count == 1 and place != member.offset:
-            return f"{type_.name or 'the structure'} has {_member_text(member)}, and the record has it at {place}"
+        offset = offsets.get(re.sub(r"\W+", "_", member.path), member.offset)
+        if member.count == 1 and offset != member.offset:
+            return f"{type_.name or 'the structure'} has {_member_text(member)}, and the record has it at {offset}"
     return None
 
 
@@ -253,12 +269,12 @@ def _fits(piece: _Piece, member: MemberLayout, *, is_wrapper: bool) -> bool:
     known = layouts.member_dtype(member)
     if known is None:
         return True
-    own, other = piece.scalar, dtypes.parse(known).parts[0].scalar
-    if own.holds(other) or own.size == 1:
+    scalar = dtypes.parse(known).parts[0].scalar
+    if piece.scalar.holds(scalar) or piece.size == 1:
         return True
-    if own.is_float == other.is_float:
+    if piece.scalar.is_float == scalar.is_float:
         return False
-    return own.size == 2 or (is_wrapper and member.kind == "uint")  # types that keep the bits of a float
+    return piece.size == 2 or (is_wrapper and member.kind == "uint")  # types that keep the bits of a float
 
 
 def _member_text(member: MemberLayout, number: int | None = None, offset: int | None = None) -> str:
@@ -267,10 +283,6 @@ def _member_text(member: MemberLayout, number: int | None = None, offset: int | 
     if member.count > 1:
         path += f"[{member.count if number is None else number}]"
     return f"{member.type}{path} at {member.offset if offset is None else offset}"
-
-
-def _bytes(count: int) -> str:
-    return f"{count} byte{'' if count == 1 else 's'}"
 
 
 # --- check of the buffers of a function under test against the types that the compiler found --------------------------
@@ -290,30 +302,30 @@ def contradictions(case: Case, program: Program) -> dict[Key, str]:
         Key of the job → what is wrong with it.
     """
     call = case.function
-    types = _signature(program.ptx) if call is not None and program.ptx else None
-    if call is None or types is None:
+    if call is None or not program.ptx:
         return {}
-    errors: dict[Key, str] = {}
-    result, *layouts = [*program.types.get(call.name, ()), *[None] * len(types)][: len(types)]
-    for argument, type_, layout in zip(call.arguments, types[1:], layouts, strict=False):
-        if argument.given == "buffer":
-            shown = f"parameter {argument.name!r} of {call.declared} is {argument.type}"
-            problem = _dtype_problem(case.buffers[argument.name].dtype, type_, layout)
-            if problem:
-                errors["buffers", argument.name, "dtype"] = (
-                    f"{argument.name} is {problem[0]}, and {shown}: {problem[1]}"
-                )
-        elif argument.given == "parameter" and (wrong := _number_problem(case, argument, type_)):
-            errors["parameters", argument.name] = wrong
-    errors |= _result_problem(case, call, types[0], result)
-    return errors
-
-
-def _signature(ptx: str) -> tuple[CompiledType, ...] | None:
     try:
-        return harness.signature(Path(ptx).read_text(encoding="utf-8"))
+        types = harness.signature(Path(program.ptx).read_text(encoding="utf-8"))
     except OSError:  # the device says so when it loads it
-        return None
+        return {}
+    if types is None:
+        return {}
+    known_layouts: list[TypeLayout | None] = [*program.types.get(call.name, ())]
+    known_layouts += [None] * (len(types) - len(known_layouts))
+    errors: dict[Key, str] = {}
+    for argument, type_, layout in zip(call.arguments, types[1:], known_layouts[1:], strict=False):
+        if argument.given == "buffer":
+            misfit = _misfit(case.buffers[argument.name].dtype, type_, layout)
+            if misfit is not None:
+                declared = f"parameter {argument.name!r} of {call.declared} is {argument.type}"
+                errors["buffers", argument.name, "dtype"] = (
+                    f"{argument.name} is {misfit.held}, and {declared}: {misfit.wanted}"
+                )
+        elif argument.given == "parameter":
+            problem = _number_problem(case, argument, type_)
+            if problem is not None:
+                errors["parameters", argument.name] = problem
+    return errors | _result_problem(case, call, types[0], known_layouts[0])
 
 
 def _result_problem(case: Case, call: FunctionCall, type_: CompiledType, layout: TypeLayout | None) -> dict[Key, str]:
@@ -323,33 +335,41 @@ def _result_problem(case: Case, call: FunctionCall, type_: CompiledType, layout:
         return {("buffers", call.result): f"{call.declared} returns nothing, so nothing would be in {call.result}"}
     if not call.result:
         return {("buffers",): f"there is no buffer 'result' for what {call.declared} returns, {_described(type_)}"}
-    problem = _dtype_problem(case.buffers[call.result].dtype, type_, layout)
-    if problem is None:
+    misfit = _misfit(case.buffers[call.result].dtype, type_, layout)
+    if misfit is None:
         return {}
-    return {("buffers", call.result, "dtype"): f"result is {problem[0]}, and {call.declared} returns {problem[1]}"}
+    return {("buffers", call.result, "dtype"): f"result is {misfit.held}, and {call.declared} returns {misfit.wanted}"}
 
 
-def _dtype_problem(dtype: str, type_: CompiledType, layout: TypeLayout | None) -> tuple[str, str] | None:
-    """Describe a buffer's dtype and the type that it does not fit; None where it does."""
+class _Misfit(Record):
+    """A buffer's dtype and the type that it does not fit, in words."""
+
+    held: str
+    wanted: str
+
+
+def _misfit(dtype: str, type_: CompiledType, layout: TypeLayout | None) -> _Misfit | None:
+    """Compare a buffer's dtype with a compiled type; None where it fits."""
     if layout is not None and layout.kind == "class":
         problem = buffer_problem(dtype, layout)
-        return None if problem is None else (dtype, f"{shown(layout)}: {problem}")
+        return None if problem is None else _Misfit(dtype, f"{shown(layout)}: {problem}")
     element = dtypes.parse(dtype)
     if type_.kind == "void":  # a pointer to anything
         return None
+    if type_.kind == "pointer":
+        return _Misfit(dtype, "a pointer, and a buffer holds none")
     fits = element.size == type_.size
     if type_.kind in _KINDS:
         fits = fits and len(element.parts) == 1 and element.parts[0].scalar.kind in _KINDS[type_.kind]
-    if type_.kind == "pointer":
-        return dtype, "a pointer, and a buffer holds none"
-    return None if fits else (f"{dtype} of {_bytes(element.size)}", _described(type_))
+    return None if fits else _Misfit(f"{dtype} of {units.counted(element.size, 'byte')}", _described(type_))
 
 
 def _number_problem(case: Case, argument: FunctionArgument, type_: CompiledType) -> str | None:
     value = case.parameters[argument.name]
     if type_.kind in ("int", "uint", "enum"):
-        bits = 8 * type_.size
-        low, high = (0, 2**bits - 1) if type_.kind == "uint" else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
+        low, high = -(2 ** (8 * type_.size - 1)), 2 ** (8 * type_.size - 1) - 1
+        if type_.kind == "uint":
+            low, high = 0, 2 ** (8 * type_.size) - 1
         if value != int(value) or not low <= value <= high:
             return f"{argument.name} is {value}, and the parameter is {argument.type}: {_described(type_)}"
     if type_.kind in ("class", "pointer"):
@@ -358,16 +378,9 @@ def _number_problem(case: Case, argument: FunctionArgument, type_: CompiledType)
 
 
 def _described(type_: CompiledType) -> str:
-    names = {
-        "bool": "bool",
-        "int": f"int{8 * type_.size}",
-        "uint": f"uint{8 * type_.size}",
-        "float": f"float{8 * type_.size}",
-        "enum": f"an enumeration of {_bytes(type_.size)}",
-        "class": f"a struct of {_bytes(type_.size)}",
-    }
-    return names.get(type_.kind, type_.kind)
-
-
-def _byte_count(count: int) -> str:
-    return f"{count} byte{'' if count == 1 else 's'}"
+    if type_.kind in ("int", "uint", "float"):
+        return f"{type_.kind}{8 * type_.size}"
+    size = units.counted(type_.size, "byte")
+    if type_.kind == "enum":
+        return f"an enumeration of {size}"
+    return f"a struct of {size}" if type_.kind == "class" else type_.kind

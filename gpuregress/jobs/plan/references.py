@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from gpuregress.foundation import dtypes, records
+from gpuregress.foundation import dtypes, records, storage
 from gpuregress.foundation.document.problems import suggestion
 from gpuregress.foundation.document.reader import Key
-from gpuregress.foundation.errors import GpuregressError
-from gpuregress.foundation.records import Rule
+from gpuregress.foundation.dtypes import ElementType
+from gpuregress.foundation.errors import GpuregressError, UsageError
+from gpuregress.foundation.records import Baseline, InputFile, Rule
 from gpuregress.gpu.records import Record, replace
 from gpuregress.jobs import inputs
 from gpuregress.jobs.plan import comparison_rules, sources
@@ -20,16 +20,10 @@ from gpuregress.jobs.spec.models.rules import ReferenceSpec
 from gpuregress.jobs.spec.resolve import launches
 from gpuregress.jobs.spec.resolve.buffers import FindEarlier, data_file
 from gpuregress.jobs.spec.resolve.scope import Scope, existing_user_function
-from gpuregress.store.dumps import reader
-
-if TYPE_CHECKING:
-    from gpuregress.store.dumps.files import Header
-from gpuregress.foundation import storage
-from gpuregress.foundation.errors import UsageError
-from gpuregress.foundation.records import Baseline, InputFile
 from gpuregress.store import remote
 from gpuregress.store.baselines import BaselineStore
-from gpuregress.store.dumps import run_names
+from gpuregress.store.dumps import reader, run_names
+from gpuregress.store.dumps.files import Header
 from gpuregress.store.project import Project
 
 
@@ -78,11 +72,13 @@ def case_references(
                 functions[name] = path
                 comparison_rules.check_function(scope, _key(file, name, "python"), path, comparison_rules.REFERENCE)
         elif item.file is not None:
-            found = data_file(scope, _key(file, name, "file"), item.file, earlier)
-            files |= {name: found.path} if found else {}
+            input_file = data_file(scope, _key(file, name, "file"), item.file, earlier)
+            if input_file is not None:
+                files[name] = input_file.path
         else:
             kernel = _kernel(file, scope, facts, case, name)
-            kernels |= {name: kernel} if kernel else {}
+            if kernel is not None:
+                kernels[name] = kernel
     rules = _rules(file, scope, case)
     for name, item in file.job.reference.items():
         rule = rules.get(name, case.rules.get(name, Rule()))
@@ -102,16 +98,19 @@ def _key(file: JobFile, name: str, form: str) -> Key:
 def _check_file(scope: Scope, key: Key, path: str, buffer: records.Buffer, rule: Rule) -> None:
     """Report a file of another count or precision than its buffer; its values are read by the worker."""
     as_fill = replace(buffer, fill=records.Fill("file", records.InputFile(path), 0))
+    dtype = ""
     try:
         if inputs.is_dump(path):
             header = reader.read_header(Path(path))
-            problem, held = _dump_problem(path, header, buffer), header.element_type.name
+            problem = _dump_problem(path, header, buffer)
+            dtype = header.element_type.name
         else:
-            problem, held = inputs.fill_problem(as_fill), inputs.array_dtype(path)
+            problem = inputs.fill_problem(as_fill)
+            dtype = inputs.array_dtype(path)
     except (GpuregressError, OSError) as error:
-        problem, held = str(error), ""
-    if not problem and _is_other_precision(held, buffer.dtype) and not _tolerates(rule):
-        problem = f"{Path(path).name} holds {held} and {buffer.name} is {buffer.dtype}: {_PRECISIONS}"
+        problem = str(error)
+    if not problem and dtype and _is_other_precision(dtype, buffer.dtype) and not _tolerates(rule):
+        problem = f"{Path(path).name} holds {dtype} and {buffer.name} is {buffer.dtype}: {_PRECISIONS}"
     if problem:
         scope.error(key, problem)
 
@@ -119,16 +118,24 @@ def _check_file(scope: Scope, key: Key, path: str, buffer: records.Buffer, rule:
 _PRECISIONS = "two precisions are not equal to the bit; say how far apart they may be, as compare: {ulp: 2}"
 
 
-def _is_other_precision(one: str, other: str) -> bool:
-    """Tell whether two dtypes hold floats of different widths; "" is an unknown one."""
-    elements = [dtypes.parse(name) for name in (one, other) if name]
-    floats = [[part.scalar.name for part in element.parts if part.scalar.is_float] for element in elements]
-    return len(floats) == 2 and floats[0] != floats[1] and all(floats)
+def _is_other_precision(dtype: str, other: str) -> bool:
+    """Tell whether two dtypes hold floats of different widths."""
+    floats = _float_names(dtype)
+    other_floats = _float_names(other)
+    return bool(floats) and bool(other_floats) and floats != other_floats
+
+
+def _float_names(dtype: str) -> list[str]:
+    return [part.scalar.name for part in dtypes.parse(dtype).parts if part.scalar.is_float]
+
+
+def _part_names(element: ElementType) -> list[str]:
+    return [part.name for part in element.parts]
 
 
 def _dump_problem(path: str, header: Header, buffer: records.Buffer) -> str | None:
-    parts = [[part.name for part in element.parts] for element in (header.element_type, dtypes.parse(buffer.dtype))]
-    if parts[0] == parts[1] and math.prod(header.shape) == math.prod(buffer.shape):
+    has_parts = _part_names(header.element_type) == _part_names(dtypes.parse(buffer.dtype))
+    if has_parts and math.prod(header.shape) == math.prod(buffer.shape):
         return None
     shape = ",".join(map(str, header.shape))
     return f"{path} holds {header.element_type.name} [{shape}]; {buffer.name} is {buffer.dtype} {list(buffer.shape)}"
@@ -138,31 +145,32 @@ def _kernel(
     file: JobFile, scope: Scope, facts: sources.SourceFacts | None, case: CaseBuffers, name: str
 ) -> records.ReferenceKernel | None:
     item = file.job.reference[name]
-    key: Key = ("reference", name, "launches")
     before = scope.problems.reported
     written = launches.of_reference(file, scope, case.buffers, name)
     twin = item.buffer or name
-    if scope.problems.reported == before and twin in case.buffers and not any(twin in one.buffers for one in written):
-        what = "its" if twin == name else f"{name}'s"
-        scope.error(key, f"no launch takes {twin}, so it could not be {what} reference")
-    found = sources.of_reference(file, facts, scope, written, case.buffers, name) if facts is not None else None
-    return records.ReferenceKernel(*found, item.buffer or "") if found is not None else None
+    is_written = any(twin in launch.buffers for launch in written)
+    if scope.problems.reported == before and twin in case.buffers and not is_written:
+        owner = "its" if twin == name else f"{name}'s"
+        text = f"no launch takes {twin}, so it could not be {owner} reference"
+        scope.error(("reference", name, "launches"), text)
+    if facts is None:
+        return None
+    resolved = sources.of_reference(file, facts, scope, written, case.buffers, name)
+    return None if resolved is None else records.ReferenceKernel(*resolved, item.buffer or "")
 
 
 def _check_twin(scope: Scope, item: ReferenceSpec, case: CaseBuffers, name: str, rule: Rule) -> None:
     """Report a twin of another shape, or of another precision that is compared to the bit."""
-    if item.buffer is None or rule.verify:
+    if item.buffer is None or rule.verify or name not in case.buffers:
         return
     key: Key = ("reference", name, "buffer")
-    buffer, twin = case.buffers.get(name), case.buffers.get(item.buffer)
-    if twin is None and buffer is not None:
+    if item.buffer not in case.buffers:
         scope.problems.add(key, f"unknown buffer {item.buffer!r}{suggestion(item.buffer, case.buffers)}")
-    if twin is None or buffer is None:
         return
+    buffer, twin = case.buffers[name], case.buffers[item.buffer]
     if twin.shape != buffer.shape:
         scope.error(key, f"{twin.name} has shape {list(twin.shape)} and {name} {list(buffer.shape)}")
-    parts = [[part.name for part in dtypes.parse(dtype).parts] for dtype in (twin.dtype, buffer.dtype)]
-    if parts[0] != parts[1]:
+    if _part_names(dtypes.parse(twin.dtype)) != _part_names(dtypes.parse(buffer.dtype)):
         scope.error(key, f"{twin.name} is {twin.dtype} and {name} {buffer.dtype}: their elements have other parts")
     elif _is_other_precision(twin.dtype, buffer.dtype) and not _tolerates(rule):
         scope.error(key, f"{twin.name} is {twin.dtype} and {name} {buffer.dtype}: {_PRECISIONS}")
@@ -256,16 +264,22 @@ def _in_run(project: Project, text: str, run: str, case: str, buffer: str) -> In
         folder = run_names.find(runs, run)
     except GpuregressError as error:
         raise UsageError(f"{text!r}: {error}") from None
-    folders = (folder, *reversed(run_names.every(runs))) if run == run_names.LATEST else (folder,)
-    kept = ((one, _dumps(storage.safe_join(one / "dumps", case))) for one in folders)
-    folder, dumps = next(((one, dumps) for one, dumps in kept if dumps), (folder, {}))
+    folders = [folder]
+    if run == run_names.LATEST:
+        folders += reversed(run_names.every(runs))
+    dumps: dict[str, Path] = {}
+    for candidate in folders:
+        dumps = _dumps(storage.safe_join(candidate / "dumps", case))
+        if dumps:
+            folder = candidate
+            break
     if not dumps:
-        names = _cases(folder / "dumps")
+        cases = {path.parent for path in (folder / "dumps").rglob("*.*") if path.is_file()}
+        names = sorted(path.relative_to(folder / "dumps").as_posix() for path in cases)
         raise UsageError(f"{text!r}: run {folder.name} has no dumps of case {case!r}{_those(case, names)}")
     if buffer not in dumps:
-        raise UsageError(
-            f"{text!r}: run {folder.name} has no dump of buffer {buffer!r} of {case}{_those(buffer, dumps)}"
-        )
+        known = _those(buffer, dumps)
+        raise UsageError(f"{text!r}: run {folder.name} has no dump of buffer {buffer!r} of {case}{known}")
     return InputFile(str(dumps[buffer]), text, storage.digest_file(dumps[buffer]))
 
 
@@ -275,15 +289,13 @@ def _dumps(folder: Path) -> dict[str, Path]:
         return {}
     with storage.disk_errors(folder, "read"):
         files = sorted(path for path in folder.iterdir() if path.is_file())
-    named = ((storage.split_name(path.name), path) for path in files if not path.name.startswith("."))
-    return {name[0]: path for name, path in named if name}
+    dumps: dict[str, Path] = {}
+    for path in files:
+        name = storage.split_name(path.name)
+        if name is not None and not path.name.startswith("."):
+            dumps[name[0]] = path
+    return dumps
 
 
-def _cases(dumps: Path) -> list[str]:
-    folders = {path.parent for path in dumps.rglob("*.*") if path.is_file()}
-    return sorted(folder.relative_to(dumps).as_posix() for folder in folders)
-
-
-def _those(word: str, known: object) -> str:
-    names = [str(name) for name in known] if isinstance(known, (dict, list, tuple)) else []
-    return suggestion(word, names) or "; there is none"
+def _those(word: str, known: Iterable[str]) -> str:
+    return suggestion(word, known) or "; there is none"

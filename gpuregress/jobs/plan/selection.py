@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
+import itertools
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -73,7 +74,9 @@ class CaseFilter(Record):
     @property
     def options(self) -> str:
         """The options of the command line: `-k GLOB --tag TAG`."""
-        return " ".join([*(f"-k {glob}" for glob in self.globs), *(f"--tag {tag}" for tag in self.tags)])
+        words = [f"-k {glob}" for glob in self.globs]
+        words += [f"--tag {tag}" for tag in self.tags]
+        return " ".join(words)
 
 
 EVERY_CASE, AS_PLANNED = CaseFilter(), CaseOverrides()
@@ -106,51 +109,49 @@ def make(
     if overrides.timeout is not None and not overrides.timeout > 0:
         raise UsageError(f"--timeout {overrides.timeout}: it must be more than 0 seconds")
     jobs = {path: quick_name(path) for path in job_files(project.configs)}
-    meant = _Selection(project, jobs, selectors)
-    wrong = _JobProblems(keep_going=keep_going)
-    if meant.files:
-        wrong.add_clashes({**jobs, **{path: quick_name(path) for path in meant.files}})
-    planned, notes = _planned(meant.files, project, overrides, wrong)
+    selection = _Selection(project, jobs, selectors)
+    problems = _JobProblems(keep_going=keep_going)
+    if selection.files:
+        problems.add_clashes({**jobs, **{path: quick_name(path) for path in selection.files}})
+    planned, notes = _planned(selection.files, project, overrides, problems)
     if not selectors:
-        wrong.add_no_files(project.configs)
-    wrong.raise_if_any()
-    wrong.add_clashes({Path(case.path): case.job for case in planned})
-    wrong.raise_if_any()
-    planned = [case for case in planned if Path(case.path) not in wrong.errors]
-    chosen = tuple(case for case in planned if meant.takes(case))
-    meant.check_used(planned, {quick_name(path) for path in wrong.errors})
-    kept = tuple(case for case in chosen if filters.keeps(case))
-    broken = wrong.jobs(project, {case.job for case in planned})
-    if not kept and not broken:
+        for error in _no_files(project.configs):
+            problems.add(error.path, error)
+    problems.raise_if_any()
+    problems.add_clashes({Path(case.path): case.job for case in planned})
+    problems.raise_if_any()
+    planned = [case for case in planned if Path(case.path) not in problems.errors]
+    selected = [case for case in planned if selection.takes(case)]
+    selection.check_used(planned, {quick_name(path) for path in problems.errors})
+    cases = tuple(case for case in selected if filters.keeps(case))
+    jobs_with_cases = {case.job for case in planned}
+    broken = problems.jobs(project, jobs_with_cases)
+    if not cases and not broken:
         raise NothingToDo("\n".join([_nothing(project, jobs, filters), *notes]))
-    unused = [glob for glob in filters.globs if not any(_matches(case, glob) for case in chosen)]
-    if kept and unused and not broken:
-        raise NothingToDo(f"no case is left by -k {unused[0]}, beside the other globs: `gpuregress list` shows all")
-    others = {case.job for case in planned} - {case.job for case in kept}  # a job without cases keeps its note
-    remaining_notes = tuple(note for note in notes if note.partition(":")[0] not in others)
-    return Plan(kept, remaining_notes, broken)
+    for glob in filters.globs:
+        if cases and not broken and not any(_matches(case, glob) for case in selected):
+            raise NothingToDo(f"no case is left by -k {glob}, beside the other globs: `gpuregress list` shows all")
+    left_out = jobs_with_cases - {case.job for case in cases}  # a job without cases keeps its note
+    remaining_notes = tuple(note for note in notes if note.partition(":")[0] not in left_out)
+    return Plan(cases, remaining_notes, broken)
 
 
 def _no_files(configs: Path) -> Iterator[JobError]:
     """Errors for folders, and links to missing files, that have the name of a job file."""
     if not configs.is_dir():
         return
-    paths = (path for path in configs.rglob("*") if is_named_as_job(path.name) and not is_read(path))
-    for path in sorted(path for path in paths if not is_hidden(path.relative_to(configs))):
-        kind = "a folder" if path.is_dir() else "a link to a missing file"
-        yield JobError(path, None, "", f"is {kind}, not a job file")
-
-
-def _below(path: Path, root: Path) -> Path:
-    """The path from the project's root on, where it is below it."""
-    return path.relative_to(root) if path.is_relative_to(root) else path
+    for path in sorted(configs.rglob("*")):
+        if is_named_as_job(path.name) and not is_read(path) and not is_hidden(path.relative_to(configs)):
+            kind = "a folder" if path.is_dir() else "a link to a missing file"
+            yield JobError(path, None, "", f"is {kind}, not a job file")
 
 
 def quick_name(path: Path) -> str:
     """Return a job's name without parsing its file: its top-level `job:`, else the file's name."""
     match = _JOB_LINE.search(_text(path))
-    name = next((text for text in match.groups() if text), "") if match else ""
-    return name or path.stem
+    if match is None:
+        return path.stem
+    return match[1] or match[2] or match[3] or path.stem
 
 
 class _JobProblems:
@@ -178,10 +179,6 @@ class _JobProblems:
             if self._keep_going:
                 self.add(other, _clash(other, jobs[other], path))
 
-    def add_no_files(self, configs: Path) -> None:
-        for error in _no_files(configs):
-            self.add(error.path, error)
-
     def add_other(self, path: Path, error: Exception) -> None:
         """Report an error that is not the job's own; raise it, unless the other jobs are to go on."""
         if not self._keep_going:
@@ -191,14 +188,16 @@ class _JobProblems:
 
     def raise_if_any(self) -> None:
         if self.errors and not self._keep_going:
-            raise JobErrors(tuple(error for errors in self.errors.values() for error in errors))
+            raise JobErrors(tuple(itertools.chain.from_iterable(self.errors.values())))
 
     def jobs(self, project: Project, taken: set[str]) -> tuple[BrokenJob, ...]:
         """Return the broken jobs by name; two files that name the same job are one."""
         by_name: dict[str, list[JobError]] = {}
         for path, errors in self.errors.items():
             name = quick_name(path)
-            by_name.setdefault(str(_below(path, project.root)) if name in taken else name, []).extend(errors)
+            if name in taken:
+                name = str(path.relative_to(project.root) if path.is_relative_to(project.root) else path)
+            by_name.setdefault(name, []).extend(errors)
         return tuple(BrokenJob(name, tuple(dict.fromkeys(errors))) for name, errors in sorted(by_name.items()))
 
 
@@ -249,7 +248,8 @@ def _matches(case: Case, pattern: str) -> bool:
 def _nothing(project: Project, jobs: dict[Path, str], filters: CaseFilter) -> str:
     if not jobs:
         return f"there is no job in {project.configs}: `gpuregress new KERNEL.cu` writes one"
-    return f"no case is left{f' by {filters.options}' if filters.options else ''}: `gpuregress list` shows all"
+    options = f" by {filters.options}" if filters.options else ""
+    return f"no case is left{options}: `gpuregress list` shows all"
 
 
 class _Selection:
@@ -284,21 +284,26 @@ class _Selection:
             return []
         try:
             path = Path(selector).absolute()
-            if path.is_dir():
-                if self._root != path and self._root.is_relative_to(path.resolve()):
-                    raise UsageError(f"{selector} is a folder above the project {self._root}: name one inside it")
-                files = list(job_files(path))
-                if not files:
-                    raise NothingToDo(f"there is no job in {path}")
-                return [self._known(item) for item in files]
-            return [self._known(path)] if path.is_file() else []
+            if path.is_file():
+                return [self._known(path)]
+            if not path.is_dir():
+                return []
+            if self._root != path and self._root.is_relative_to(path.resolve()):
+                raise UsageError(f"{selector} is a folder above the project {self._root}: name one inside it")
+            files = [self._known(file) for file in job_files(path)]
         except (OSError, ValueError):
             return []
+        if not files:
+            raise NothingToDo(f"there is no job in {path}")
+        return files
 
     def _known(self, path: Path) -> Path:
         """The path as the project's own listing has it."""
         resolved = path.resolve()
-        return next((known for known in self._jobs if known.resolve() == resolved), resolved)
+        for known in self._jobs:
+            if known.resolve() == resolved:
+                return known
+        return resolved
 
     def _named_files(self, selector: str, project: Project) -> list[Path]:
         job = selector.partition("/")[0]
@@ -308,13 +313,10 @@ class _Selection:
         if _is_glob(selector):
             return list(self._jobs)
         if is_named_as_job(selector):
-            raise UsageError(
-                f"there is no job file {selector}{suggestion(selector, map(str, self._relative(project)))}"
-            )
+            root = project.root
+            paths = [str(path.relative_to(root)) for path in self._jobs if path.is_relative_to(root)]
+            raise UsageError(f"there is no job file {selector}{suggestion(selector, paths)}")
         raise UsageError(f"there is no job {job!r}{suggestion(job, self._jobs.values(), there_are='the jobs are')}")
-
-    def _relative(self, project: Project) -> list[Path]:
-        return [path.relative_to(project.root) for path in self._jobs if path.is_relative_to(project.root)]
 
     def takes(self, case: Case) -> bool:
         """Tell whether a case is selected."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from gpuregress.foundation import dtypes
@@ -15,6 +15,7 @@ from gpuregress.foundation.errors import JobError, JobErrors
 from gpuregress.foundation.records import (
     TENSOR_MAP_BYTES,
     Argument,
+    Buffer,
     Case,
     Entry,
     Launch,
@@ -25,6 +26,7 @@ from gpuregress.foundation.records import (
 )
 from gpuregress.gpu.records import Record
 from gpuregress.jobs.plan import compiled_launches, record_layouts
+from gpuregress.jobs.spec.resolve.launches import first_of_entries
 from gpuregress.store.project import default_memory
 from gpuregress.toolchain import (
     cxx_aliases,
@@ -53,13 +55,14 @@ def check_programs(case: Case, programs: Sequence[Program]) -> tuple[JobError, .
     """
     errors: dict[Key, str] = {}
     case = compiled_launches.completed(case, programs)
-    for at, (source, program) in enumerate(zip(case.sources, programs, strict=True)):
-        launches = [launch for launch in case.launches if launch.source == at]
+    for index, (source, program) in enumerate(zip(case.sources, programs, strict=True)):
+        launches = [launch for launch in case.launches if launch.source == index]
         errors |= _contradictions(case, launches, program, source, ("launches",))
-        errors |= _variable_problems(case, at, source, program)
+        errors |= _variable_problems(case, index, program)
     if case.function is not None:
         errors |= record_layouts.contradictions(case, programs[0])
-    return _errors(case, errors | _memory(case, programs))
+    errors |= _memory_problem(case, programs)
+    return _errors(case, errors)
 
 
 def unset_constants(case: Case, programs: Sequence[Program]) -> tuple[str, ...]:
@@ -69,22 +72,34 @@ def unset_constants(case: Case, programs: Sequence[Program]) -> tuple[str, ...]:
         case: with its launches.
         programs: its compiled sources.
     """
-    return tuple(text for at, program in enumerate(programs) for text in _unset_constants_of(case, at, program))
+    warnings: list[str] = []
+    for index, program in enumerate(programs):
+        if program.ptx:
+            warnings += _unset_constants_of(case, index, program)
+    return tuple(warnings)
 
 
-def _unset_constants_of(case: Case, source: int, program: Program) -> tuple[str, ...]:
-    unset = _unset_constants(program.ptx) if program.ptx else {}
-    symbols = [one.symbol for one in case.buffers.values() if one.symbol and one.symbol_source == source]
-    filled = {program.symbols.get(symbol, symbol) for symbol in symbols}
+def _unset_constants_of(case: Case, source: int, program: Program) -> Iterator[str]:
+    """Write a line for each pair of a kernel and a variable that it reads unset."""
+    filled = {program.symbols.get(name, name) for name in _filled_symbols(case, source).values()}
     names = {mangled: name for name, mangled in program.symbols.items()}
-    kernels = dict.fromkeys(launch.kernel for launch in case.launches if launch.source == source)
-    return tuple(
-        f"{case.job}: no buffer fills the __constant__ variable {names.get(one, one)}, which {kernel} reads: it is zero"
-        for kernel in kernels
-        if kernel in program.entries
-        for one in unset.get(program.entries[kernel].mangled, ())
-        if one not in filled
-    )
+    unset = _unset_constants(program.ptx)
+    for kernel in dict.fromkeys(launch.kernel for launch in case.launches if launch.source == source):
+        if kernel not in program.entries:
+            continue
+        for variable in unset.get(program.entries[kernel].mangled, ()):
+            if variable not in filled:
+                name = names.get(variable, variable)
+                yield f"{case.job}: no buffer fills the __constant__ variable {name}, which {kernel} reads: it is zero"
+
+
+def _filled_symbols(case: Case, source: int) -> dict[str, str]:
+    """Return the buffers that fill variables of a source: buffer → variable."""
+    symbols: dict[str, str] = {}
+    for buffer in case.buffers.values():
+        if buffer.symbol and buffer.symbol_source == source:
+            symbols[buffer.name] = buffer.symbol
+    return symbols
 
 
 def check_reference(case: Case, buffer: str, program: Program) -> tuple[JobError, ...]:
@@ -110,28 +125,24 @@ def unknown_names(case: Case, messages: Mapping[str, str], source: str = "") -> 
         source: the path of the source; "": any.
     """
     errors: dict[Key, str] = {}
-    paths = [one.path for one in case.sources]
-    own = [launch for launch in case.launches if source in ("", paths[launch.source])]
-    sections: list[tuple[tuple[str, ...], Sequence[Launch]]] = [(("launches",), own)]
-    sections += [
-        (("reference", name, "launches"), kernel.launches)
-        for name, kernel in case.reference_kernels.items()
-        if source in ("", kernel.source.path)
-    ]
-    for section, launches in sections:
-        of_function = case.function is not None and section == ("launches",)
-        errors |= {
-            ("function",) if of_function else (*section, launch.origin, "kernel"): messages[launch.kernel]
-            for launch in launches
-            if launch.kernel in messages
-        }
-    errors |= {
-        ("buffers", name, "symbol"): messages[buffer.symbol]
-        for name, buffer in case.buffers.items()
-        if buffer.symbol is not None
-        and buffer.symbol in messages
-        and (source in ("", paths[buffer.symbol_source]) or source not in paths)
-    }
+    paths = [case_source.path for case_source in case.sources]
+    for launch in case.launches:
+        if launch.kernel in messages and source in ("", paths[launch.source]):
+            key: Key = ("launches", launch.origin, "kernel")
+            if case.function is not None:
+                key = ("function",)
+            errors[key] = messages[launch.kernel]
+    for name, reference in case.reference_kernels.items():
+        if source not in ("", reference.source.path):
+            continue
+        for launch in reference.launches:
+            if launch.kernel in messages:
+                errors["reference", name, "launches", launch.origin, "kernel"] = messages[launch.kernel]
+    for name, buffer in case.buffers.items():
+        if buffer.symbol is None or buffer.symbol not in messages:
+            continue
+        if source in ("", paths[buffer.symbol_source]) or source not in paths:
+            errors["buffers", name, "symbol"] = messages[buffer.symbol]
     return _errors(case, errors)
 
 
@@ -139,30 +150,30 @@ def _contradictions(
     case: Case, launches: Sequence[Launch], program: Program, source: Source, section: tuple[str, ...]
 ) -> dict[Key, str]:
     errors: dict[Key, str] = {}
-    for origin, launch in {launch.origin: launch for launch in reversed(launches)}.items():
+    for origin, launch in first_of_entries(launches).items():
         entry = program.entries.get(launch.kernel)
         if entry is None:
-            there = ", ".join(program.entries) or "none"
-            errors[*section, origin, "kernel"] = f"the program has no kernel {launch.kernel!r}; it has {there}"
+            kernels = ", ".join(program.entries) or "none"
+            errors[*section, origin, "kernel"] = f"the program has no kernel {launch.kernel!r}; it has {kernels}"
             continue
-        sizes_only = bool(program.cubin) and not program.ptx
-        problems = _launch_problems(launch, entry, sizes_only=sizes_only)
-        problems = problems or _texture_problems(case, launch, entry) or _type_problems(case, launch, program, source)
-        for position, message in problems:
-            key = (*section, origin, "args", *(() if position is None else (position,)))
+        problems = _launch_problems(case, launch, program, source)
+        for position, message in problems.items():
+            key: Key = (*section, origin, "args")
+            if position is not None:
+                key = (*key, position)
             errors[key] = f"{message}; the kernel is {shown(source, launch.kernel, entry)}"
     return errors
 
 
-def _memory(case: Case, programs: Sequence[Program]) -> dict[Key, str]:
+def _memory_problem(case: Case, programs: Sequence[Program]) -> dict[Key, str]:
     """Compare the memory of variables and buffers with the case's limit."""
     variables = sum(_variable_bytes(program.ptx) for program in programs if program.ptx)
     buffers = sum(buffer.size for buffer in case.buffers.values() if buffer.symbol is None)
     limit = case.limits.memory or default_memory()
     if not variables or variables + buffers <= limit:
         return {}
-    taken = f"its variables take {units.size_text(variables)}, the buffers {units.size_text(buffers)}"
-    return {("source",): f"{taken}: more than the limit of {units.size_text(limit)} (limits: {{memory: …}})"}
+    sizes = f"its variables take {units.size_text(variables)}, the buffers {units.size_text(buffers)}"
+    return {("source",): f"{sizes}: more than the limit of {units.size_text(limit)} (limits: {{memory: …}})"}
 
 
 @functools.lru_cache(maxsize=256)
@@ -196,26 +207,43 @@ def _document(path: Path) -> Document:
         return Document(path, {}, {})
 
 
-def _launch_problems(launch: Launch, entry: Entry, *, sizes_only: bool) -> list[tuple[int | None, str]]:
-    """Compare one launch with its kernel; a cubin tells the sizes of parameters, but not their kinds."""
-    if len(launch.args) != len(entry.parameters):
-        return [(None, f"{launch.kernel} takes {_count(len(entry.parameters), 'argument')}, not {len(launch.args)}")]
-    pairs = zip(launch.args, entry.parameters, strict=True)
-    judge = _size_problem if sizes_only else _problem
-    judged = ((position, judge(argument, parameter)) for position, (argument, parameter) in enumerate(pairs))
-    return [(position, message) for position, message in judged if message]
+def _launch_problems(case: Case, launch: Launch, program: Program, source: Source) -> dict[int | None, str]:
+    """Compare one launch with its kernel.
+
+    Sizes and kinds are compared first, then textures, then types; only what the first comparison to find something
+    found is returned.
+
+    Returns:
+        Position of an argument, None for the number of them → what is wrong.
+    """
+    parameters = program.entries[launch.kernel].parameters
+    if len(launch.args) != len(parameters):
+        return {None: f"{launch.kernel} takes {units.counted(len(parameters), 'argument')}, not {len(launch.args)}"}
+    # A cubin tells the sizes of parameters, but not their kinds.
+    compare = _size_problem if program.cubin and not program.ptx else _problem
+    problems: dict[int | None, str] = {}
+    for position, (argument, parameter) in enumerate(zip(launch.args, parameters, strict=True)):
+        problem = compare(argument, parameter)
+        if problem is not None:
+            problems[position] = problem
+    return problems or _texture_problems(case, launch, parameters) or _type_problems(case, launch, program, source)
 
 
-def _texture_problems(case: Case, launch: Launch, entry: Entry) -> list[tuple[int | None, str]]:
-    """Textures and surfaces where the kernel takes a pointer."""
-    problems: list[tuple[int | None, str]] = []
-    for position, (argument, parameter) in enumerate(zip(launch.args, entry.parameters, strict=True)):
-        buffer = case.buffers.get(argument.buffer) if argument.kind == "buffer" else None
-        if buffer is not None and buffer.texture is not None and parameter.kind == "pointer":
-            what = "surface" if buffer.texture.surface else "texture"
-            name = f"parameter {parameter.name!r}" if parameter.name else "the parameter"
-            problems.append((position, f"the buffer {buffer.name} is a {what} object and {name} is a pointer"))
+def _texture_problems(case: Case, launch: Launch, parameters: Sequence[Parameter]) -> dict[int | None, str]:
+    """Find textures and surfaces where the kernel takes a pointer."""
+    problems: dict[int | None, str] = {}
+    for position, (argument, parameter) in enumerate(zip(launch.args, parameters, strict=True)):
+        if argument.kind != "buffer" or parameter.kind != "pointer" or argument.buffer not in case.buffers:
+            continue
+        texture = case.buffers[argument.buffer].texture
+        if texture is not None:
+            what = "surface" if texture.surface else "texture"
+            problems[position] = f"the buffer {argument.buffer} is a {what} object and {_named(parameter)} is a pointer"
     return problems
+
+
+def _named(parameter: Parameter) -> str:
+    return f"parameter {parameter.name!r}" if parameter.name else "the parameter"
 
 
 def type_sources(case: Case) -> dict[int, Source]:
@@ -228,14 +256,19 @@ def type_sources(case: Case) -> dict[int, Source]:
         The position among the case's sources, then those of its references → the source.
     """
     launches = list({id(launch): launch for launch in case.launches}.values())
-    given: list[tuple[Source, list[Launch], int | None]]
-    given = [(source, [one for one in launches if one.source == at], at) for at, source in enumerate(case.sources)]
-    given += [(one.source, [*one.launches], None) for one in case.reference_kernels.values()]
-    return {
-        number: programs.with_debug_types(source)
-        for number, (source, own, at) in enumerate(given)
-        if (_texts(source) and _needs_types(case, source, own, at)) or (source.harness and _is_of_structures(case))
-    }
+    needed: dict[int, Source] = {}
+    for index, source in enumerate(case.sources):
+        needs_types = source.harness and _is_of_structures(case)
+        if not needs_types and _texts(source):
+            own_launches = [launch for launch in launches if launch.source == index]
+            needs_types = _launches_need_types(case, source, own_launches) or _variables_need_types(case, index)
+        if needs_types:
+            needed[index] = programs.with_debug_types(source)
+    for index, reference in enumerate(case.reference_kernels.values(), start=len(case.sources)):
+        source = reference.source
+        if _texts(source) and _launches_need_types(case, source, reference.launches):
+            needed[index] = programs.with_debug_types(source)
+    return needed
 
 
 def _is_of_structures(case: Case) -> bool:
@@ -243,45 +276,59 @@ def _is_of_structures(case: Case) -> bool:
     call = case.function
     if call is None:
         return False
-    types = [one.type for one in call.arguments if one.given == "buffer"] + [call.returns if call.result else ""]
+    types = [argument.type for argument in call.arguments if argument.given == "buffer"]
+    if call.result:
+        types.append(call.returns)
     return any(type_ and cxx_types.dtype_of_type(type_.rstrip("*& ")) is None for type_ in types)
 
 
-def _needs_types(case: Case, source: Source, launches: Sequence[Launch], at: int | None) -> bool:
-    """Tell whether an argument or a variable is of a type that the source's words do not tell."""
-    if any(_is_structure(argument) for launch in launches for argument in launch.args):
-        return True
+def _launches_need_types(case: Case, source: Source, launches: Sequence[Launch]) -> bool:
+    """Tell whether an argument is of a type that the source's words do not tell."""
     for launch in {(launch.kernel, launch.args): launch for launch in launches}.values():
-        known = _written(source, launch.kernel, len(launch.args))
-        for number, argument in enumerate(launch.args):
-            if not _is_compared(case, argument) or (known and known[number].pointee is not None):
-                continue
-            if not known or known[number].is_structure:
+        written = _written(source, launch.kernel, len(launch.args))
+        for position, argument in enumerate(launch.args):
+            if argument.kind == "struct" or (argument.kind == "scalar" and record_layouts.is_record(argument.dtype)):
                 return True
-    filled = [one for one in case.buffers.values() if one.symbol and one.symbol_source == at]
-    aliases = cxx_aliases.aliases(_texts(source), source.defines) if filled else {}
-    types = cxx_declarations.variable_types("\n".join(_texts(source))) if filled else {}
-    return any(
-        one.dtype != _ANY_BITS and cxx_aliases.dtype_of(types.get(_last_name(one.symbol), ""), aliases) is None
-        for one in filled
-    )
+            if not _is_compared(case, argument):
+                continue
+            if not written or (written[position].pointee is None and written[position].is_structure):
+                return True
+    return False
 
 
-def _is_structure(argument: Argument) -> bool:
-    return argument.kind == "struct" or (argument.kind == "scalar" and record_layouts.is_record(argument.dtype))
+def _variables_need_types(case: Case, source: int) -> bool:
+    """Tell whether a variable that a buffer fills is of a type that the source's words do not tell."""
+    return any(buffer.dtype != _ANY_BITS and dtype is None for buffer, _, dtype in _filled_variables(case, source))
+
+
+def _filled_variables(case: Case, source: int) -> list[tuple[Buffer, str, str | None]]:
+    """List the buffers that fill variables of a source, with the C++ type of each and its dtype, as far as written."""
+    symbols = _filled_symbols(case, source)
+    if not symbols:
+        return []
+    texts = _texts(case.sources[source])
+    aliases = cxx_aliases.aliases(texts, case.sources[source].defines)
+    types = cxx_declarations.variable_types("\n".join(texts))
+    variables: list[tuple[Buffer, str, str | None]] = []
+    for buffer_name, symbol in symbols.items():
+        type_ = types.get(symbol.rpartition("::")[2], "")
+        variables.append((case.buffers[buffer_name], type_, cxx_aliases.dtype_of(type_, aliases)))
+    return variables
 
 
 def _is_compared(case: Case, argument: Argument) -> bool:
     """Tell whether an argument is a buffer whose elements the kernel must take for what they are."""
-    buffer = case.buffers.get(argument.buffer) if argument.kind == "buffer" else None
-    return buffer is not None and not argument.untyped and not argument.as_map and buffer.texture is None
+    if argument.kind != "buffer" or argument.untyped or argument.as_map:
+        return False
+    buffer = case.buffers.get(argument.buffer)
+    return buffer is not None and buffer.texture is None
 
 
-def _type_problems(case: Case, launch: Launch, program: Program, source: Source) -> list[tuple[int | None, str]]:
-    """Arguments that are not what the kernel takes, as the source declares it or as it is compiled."""
+def _type_problems(case: Case, launch: Launch, program: Program, source: Source) -> dict[int | None, str]:
+    """Find arguments that are not what the kernel takes, as the source declares it or as it is compiled."""
     types = program.types.get(launch.kernel, ())
     written = _written(source, launch.kernel, len(launch.args))
-    found: list[tuple[int | None, str]] = []
+    problems: dict[int | None, str] = {}
     for position, argument in enumerate(launch.args):
         problem = None
         if written and _is_compared(case, argument):
@@ -291,8 +338,8 @@ def _type_problems(case: Case, launch: Launch, program: Program, source: Source)
             parameter = f"parameter {name!r}" if name else f"parameter {position + 1}"
             problem = _compiled_problem(case, argument, types[position], parameter)
         if problem is not None:
-            found.append((position, problem))
-    return found
+            problems[position] = problem
+    return problems
 
 
 def _compiled_problem(case: Case, argument: Argument, type_: TypeLayout, parameter: str) -> str | None:
@@ -304,53 +351,46 @@ def _compiled_problem(case: Case, argument: Argument, type_: TypeLayout, paramet
     problem = record_layouts.argument_problem(argument, type_)
     if problem is not None:
         return f"{parameter} is {record_layouts.shown(type_)}: {problem}"
-    members = record_layouts.pointers(argument, type_)
-    judged = (
-        _element_problem(case, inner, pointee, f"{path} of {parameter} points to") for inner, path, pointee in members
-    )
-    return next((problem for problem in judged if problem is not None), None)
+    for member, path, pointee in record_layouts.pointers(argument, type_):
+        problem = _element_problem(case, member, pointee, f"{path} of {parameter} points to")
+        if problem is not None:
+            return problem
+    return None
 
 
 def _element_problem(case: Case, argument: Argument, type_: TypeLayout, who: str) -> str | None:
     """Describe a buffer whose elements are not of the type that a pointer points to."""
     if not _is_compared(case, argument):
         return None
-    name, own = argument.buffer, case.buffers[argument.buffer].dtype
+    name = argument.buffer
+    buffer_dtype = case.buffers[name].dtype
+    start = f"the buffer {name} holds {buffer_dtype} and {who}"
     pass_on = f"write {{pointer: {name}}} to pass its memory as it is"
     dtype = cxx_types.dtype_of_type(type_.name) or layouts.scalar_dtype(type_.kind, type_.size)
-    if dtype is not None and not record_layouts.is_record(own):
-        if _fits(dtypes.parse(own), dtypes.parse(dtype)):
+    if dtype is not None and not record_layouts.is_record(buffer_dtype):
+        if _fits(dtypes.parse(buffer_dtype), dtypes.parse(dtype)):
             return None
-        return f"the buffer {name} holds {own} and {who} {dtype}: give the buffer `dtype: {dtype}`, or {pass_on}"
-    problem = record_layouts.buffer_problem(own, type_)
+        return f"{start} {dtype}: give the buffer `dtype: {dtype}`, or {pass_on}"
+    problem = record_layouts.buffer_problem(buffer_dtype, type_)
     if problem is None:
         return None
-    return (
-        f"the buffer {name} holds {own} and {who} {record_layouts.shown(type_)}: {problem}; {_remedy(type_)}{pass_on}"
-    )
+    return f"{start} {record_layouts.shown(type_)}: {problem}; {_remedy(type_)}{pass_on}"
 
 
 def _remedy(type_: TypeLayout) -> str:
-    dtype = record_layouts.remedy(type_)
-    return f"give the buffer `dtype: {_yaml(dtype)}`, or " if dtype is not None else ""
+    dtype = layouts.dtype(type_, pads=True)
+    if dtype is None:
+        return ""
+    yaml = dtype.replace(":", ": ").replace(",", ", ")
+    return f"give the buffer `dtype: {yaml}`, or "
 
 
-def _yaml(dtype: str) -> str:
-    return dtype.replace(":", ": ").replace(",", ", ")
-
-
-def _variable_problems(case: Case, at: int, source: Source, program: Program) -> dict[Key, str]:
-    """Buffers whose elements are not those of the variables that they fill, as declared or as compiled."""
-    filled = [one for one in case.buffers.values() if one.symbol and one.symbol_source == at]
-    texts = _texts(source) if filled else ()
-    written = cxx_declarations.variable_types("\n".join(texts))
-    aliases = cxx_aliases.aliases(texts, source.defines)
+def _variable_problems(case: Case, source: int, program: Program) -> dict[Key, str]:
+    """Find buffers whose elements are not those of the variables that they fill, as declared or as compiled."""
     problems: dict[Key, str] = {}
-    for buffer in filled:
+    for buffer, type_, dtype in _filled_variables(case, source):
         if buffer.dtype == _ANY_BITS:
             continue
-        type_ = written.get(_last_name(buffer.symbol), "")
-        dtype = cxx_aliases.dtype_of(type_, aliases) if type_ else None
         start = f"the buffer {buffer.name} holds {buffer.dtype} and the variable {buffer.symbol} is"
         key = ("buffers", buffer.name, "dtype")
         if dtype is not None:
@@ -365,17 +405,9 @@ def _variable_problems(case: Case, at: int, source: Source, program: Program) ->
     return problems
 
 
-def _last_name(symbol: str | None) -> str:
-    return (symbol or "").rpartition("::")[2]
-
-
-def _has_texts(source: Source) -> bool:
-    return Path(source.path).suffix in include_scanner.SUFFIXES and not source.harness
-
-
 def _texts(source: Source) -> tuple[str, ...]:
-    """The texts of a C++ source that the user wrote, and of its headers; none where they cannot be read."""
-    if not _has_texts(source):
+    """Return the texts of a C++ source that the user wrote, and of its headers; none where they cannot be read."""
+    if Path(source.path).suffix not in include_scanner.SUFFIXES or source.harness:
         return ()
     try:
         return tuple(content.decode(errors="replace") for content in programs.inputs(source).contents)
@@ -385,7 +417,10 @@ def _texts(source: Source) -> tuple[str, ...]:
 
 @functools.lru_cache(maxsize=32)
 def _declared(texts: tuple[str, ...]) -> tuple[Declaration, ...]:
-    return tuple(one for text in texts for one in cxx_declarations.declarations(text))
+    declared: list[Declaration] = []
+    for text in texts:
+        declared += cxx_declarations.declarations(text)
+    return tuple(declared)
 
 
 class _WrittenParameter(Record):
@@ -402,10 +437,9 @@ class _WrittenParameter(Record):
 
 
 def _written(source: Source, kernel: str, count: int) -> tuple[_WrittenParameter, ...]:
-    """The parameters of a kernel as the source declares them; none where no declaration, or several, may be its."""
+    """Return the parameters of a kernel as declared; none where no declaration, or several, may be its."""
     texts = _texts(source)
-    defines = tuple(source.defines.items())
-    return _parameters_in(texts, defines, kernel, count) if texts else ()
+    return _parameters_in(texts, tuple(source.defines.items()), kernel, count) if texts else ()
 
 
 @functools.lru_cache(maxsize=256)
@@ -420,70 +454,81 @@ def _parameters_in(
 
 
 def _pointee_problem(case: Case, argument: Argument, written: _WrittenParameter) -> str | None:
-    buffer, pointee, parameter = case.buffers[argument.buffer], written.pointee, written.parameter
+    buffer = case.buffers[argument.buffer]
+    pointee = written.pointee
     if pointee is None or _fits(dtypes.parse(buffer.dtype), dtypes.parse(pointee)):
         return None
-    alias = "" if cxx_types.dtype_of_type(parameter.type.rstrip("* ")) == pointee else f" ({parameter.type})"
+    parameter = written.parameter
+    alias = ""
+    if cxx_types.dtype_of_type(parameter.type.rstrip("* ")) != pointee:
+        alias = f" ({parameter.type})"
     return (
         f"the buffer {buffer.name} holds {buffer.dtype} and parameter {parameter.name!r} points to {pointee}{alias}: "
         f"give the buffer `dtype: {pointee}`, or write {{pointer: {buffer.name}}} to pass its memory as it is"
     )
 
 
-def _fits(own: ElementType, pointee: ElementType) -> bool:
+def _fits(element: ElementType, pointee: ElementType) -> bool:
     """Tell whether a kernel may take elements for those of a buffer: numbers of one kind and size, or bytes."""
-    scalars = [{part.scalar for part in element.parts} for element in (own, pointee)]
-    if any(len(one) != 1 for one in scalars):
+    scalar, other = element.only_scalar, pointee.only_scalar
+    if scalar is None or other is None:
         return True  # a record, which the compiled types are compared with
-    (one,), (other,) = scalars
-    if one.holds(other) or one.size == 1 or (other.size == 1 and other.name != "bool"):
+    if scalar.holds(other) or scalar.size == 1 or (other.size == 1 and other.name != "bool"):
         return True
-    return one.size == other.size == 2 and one.is_float != other.is_float  # bits of a half are often kept as uint16
+    # The bits of a half are often kept as uint16.
+    return scalar.size == other.size == 2 and scalar.is_float != other.is_float
 
 
 def _size_problem(argument: Argument, parameter: Parameter) -> str | None:
     size, _ = record_layouts.size_and_alignment(argument)
-    what = {"buffer": f"the buffer {argument.buffer}", "scalar": argument.dtype}.get(argument.kind, argument.kind)
-    return (
-        None if size == parameter.size else f"{what} has {_bytes(size)} and the parameter has {_bytes(parameter.size)}"
-    )
+    if size == parameter.size:
+        return None
+    what: str = argument.kind
+    if argument.kind == "buffer":
+        what = f"the buffer {argument.buffer}"
+    elif argument.kind == "scalar":
+        what = argument.dtype
+    return f"{what} has {units.counted(size, 'byte')} and the parameter has {units.counted(parameter.size, 'byte')}"
 
 
 def _problem(argument: Argument, parameter: Parameter) -> str | None:
-    name = f"parameter {parameter.name!r}" if parameter.name else "the parameter"
-    wanted = f"{name} is {_parameter_text(parameter)}"
+    """Describe an argument whose size or kind is not the parameter's."""
+    wanted = f"{_named(parameter)} is {_parameter_text(parameter)}"
     if argument.as_map:
-        return _map_problem(argument, parameter, name)
+        return _map_problem(argument, parameter, wanted)
     if argument.kind in ("buffer", "null"):
-        if parameter.size != 8 or parameter.kind not in ("pointer", "word"):
-            what = f"the buffer {argument.buffer}" if argument.buffer else "null"
-            return f"{what} is a pointer and {wanted}{_scalar_hint(parameter)}"
-        return None
+        if parameter.size == 8 and parameter.kind in ("pointer", "word"):
+            return None
+        what = f"the buffer {argument.buffer}" if argument.buffer else "null"
+        return f"{what} is a pointer and {wanted}{_scalar_hint(parameter)}"
     size, _ = record_layouts.size_and_alignment(argument)
     if argument.kind == "struct":
-        if parameter.kind != "struct" and not (len(argument.fields) == 1 and size == parameter.size):
+        is_single_member = len(argument.fields) == 1 and size == parameter.size
+        if parameter.kind != "struct" and not is_single_member:
             return f"a struct is given and {wanted}"
         return None if size == parameter.size else f"the struct has {size} bytes and {wanted}"
     if parameter.kind == "pointer":
         return f"{argument.dtype} is a number and {wanted}: name a buffer"
     if size != parameter.size:
-        return f"{argument.dtype} has {_bytes(size)} and {wanted}"
+        return f"{argument.dtype} has {units.counted(size, 'byte')} and {wanted}"
     return _kind_problem(argument, parameter, wanted)
 
 
-def _map_problem(argument: Argument, parameter: Parameter, name: str) -> str | None:
-    if argument.in_memory and parameter.kind in ("pointer", "word"):
-        return None
+def _map_problem(argument: Argument, parameter: Parameter, wanted: str) -> str | None:
+    is_address = parameter.kind in ("pointer", "word")
+    buffer_name = argument.buffer
     if argument.in_memory:
-        what = f"the address of the tensor map of {argument.buffer}"
-        return f"{what} is a pointer and {name} is {_parameter_text(parameter)}"
+        if is_address:
+            return None
+        return f"the address of the tensor map of {buffer_name} is a pointer and {wanted}"
     if parameter.kind == "struct" and parameter.size == TENSOR_MAP_BYTES:
         return None
-    own = argument.buffer
-    pointers = f"{{pointer: {own}}}, or {{pointer: {{tensormap: {own}}}}} for a const CUtensorMap*"
-    hint = f": write {pointers}" if parameter.kind in ("pointer", "word") else ""
-    wanted = f"{name} is {_parameter_text(parameter)}, not a const __grid_constant__ CUtensorMap"
-    return f"the buffer {argument.buffer} is a tensor map and {wanted}{hint}"
+    hint = ""
+    if is_address:
+        hint = (
+            f": write {{pointer: {buffer_name}}}, or {{pointer: {{tensormap: {buffer_name}}}}} for a const CUtensorMap*"
+        )
+    return f"the buffer {buffer_name} is a tensor map and {wanted}, not a const __grid_constant__ CUtensorMap{hint}"
 
 
 def _kind_problem(argument: Argument, parameter: Parameter, wanted: str) -> str | None:
@@ -495,9 +540,8 @@ def _kind_problem(argument: Argument, parameter: Parameter, wanted: str) -> str 
         return None
     if parameter.kind == "float" and not element.is_float:
         return f"{argument.dtype} is an integer and {wanted}"
-    if parameter.kind == "integer" and element.is_float and element.size != 2:
-        return f"{argument.dtype} is a float and {wanted}"
-    if parameter.kind == "word" and element.is_float:
+    is_half = element.size == 2
+    if element.is_float and (parameter.kind == "word" or (parameter.kind == "integer" and not is_half)):
         return f"{argument.dtype} is a float and {wanted}"
     return None
 
@@ -505,15 +549,7 @@ def _kind_problem(argument: Argument, parameter: Parameter, wanted: str) -> str 
 def _parameter_text(parameter: Parameter) -> str:
     article = {"pointer": "a pointer", "integer": "an integer", "float": "a float", "struct": "a struct"}
     kind = article.get(parameter.kind, "a pointer or an integer")
-    return f"{kind} of {_bytes(parameter.size)}"
-
-
-def _bytes(count: int) -> str:
-    return _count(count, "byte")
-
-
-def _count(count: int, what: str) -> str:
-    return f"{count} {what}{'' if count == 1 else 's'}"
+    return f"{kind} of {units.counted(parameter.size, 'byte')}"
 
 
 def _scalar_hint(parameter: Parameter) -> str:
@@ -536,5 +572,5 @@ def shown(source: Source, kernel: str, entry: Entry) -> str:
         if declared is not None:
             parameters = ", ".join(f"{item.type} {item.name}".strip() for item in declared.parameters)
             return f"{declared}({parameters})"
-    parameters = ", ".join(f"{item.kind} of {_bytes(item.size)}" for item in entry.parameters)
+    parameters = ", ".join(f"{item.kind} of {units.counted(item.size, 'byte')}" for item in entry.parameters)
     return f"{kernel}({parameters})"

@@ -3,29 +3,31 @@
 from __future__ import annotations
 
 import functools
+import operator
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
-from gpuregress.foundation import dtypes, records
+from gpuregress.foundation import dtypes
 from gpuregress.foundation.document.problems import Problems
 from gpuregress.foundation.document.reader import Key
-from gpuregress.foundation.records import Argument, Buffer, Launch
+from gpuregress.foundation.records import Buffer, Launch
 from gpuregress.gpu.demangle import demangle
 from gpuregress.gpu.records import Record, replace
 from gpuregress.jobs.spec.load import JobFile
 from gpuregress.jobs.spec.models.job import JobSpec
+from gpuregress.jobs.spec.models.launch import PYTHON_SETTINGS
 from gpuregress.jobs.spec.models.values import PythonSourceSpec
+from gpuregress.jobs.spec.resolve.launches import changed_once
 from gpuregress.jobs.spec.resolve.python_kernels import Language
 from gpuregress.jobs.spec.resolve.scope import Scope, existing_file, existing_function
 from gpuregress.toolchain import cubin, cxx_aliases, cxx_declarations, include_scanner, ptx_declarations
-from gpuregress.toolchain.cxx_declarations import CxxParameter, Declaration
+from gpuregress.toolchain.cxx_declarations import Declaration
 from gpuregress.toolchain.include_scanner import SourceInputs
 
 SUFFIXES = (*include_scanner.SUFFIXES, ".ptx", ".cubin")
-_OWN_SETTINGS = frozenset({"signature", "constants", "num_warps", "num_stages", "num_ctas"})
 _QUALIFIED = re.compile(rf"(?P<file>.+(?:{'|'.join(map(re.escape, SUFFIXES))})):(?P<name>[^:].*)", re.DOTALL)
 
 
@@ -59,9 +61,10 @@ class SourcePaths(Record):
     @property
     def launched(self) -> tuple[SourcePath, ...]:
         """The sources that launches take kernels from, the job's own first; that alone where no launch is valid."""
-        used = dict.fromkeys(self.of_launch.values())
-        own = [self.own] if self.own is not None and (self.own in used or not used) else []
-        return tuple(dict.fromkeys((*own, *used)))
+        launched = dict.fromkeys(self.of_launch.values())
+        if self.own is not None and (self.own in launched or not launched):
+            launched = {self.own: None, **launched}
+        return tuple(launched)
 
 
 class SourceFile(Record):
@@ -107,11 +110,13 @@ def texts(file: JobFile, scope: Scope) -> SourceTexts | None:
         file: the job.
         scope: the case's values.
     """
-    job, before = file.job, scope.problems.reported
-    own = _text(scope, job, job.source, ("source",))
-    numbered = zip(file.positions("launches"), job.launches, strict=True)
-    of_launch = tuple((at, _text(scope, job, launch.source, ("launches", at, "source"))) for at, launch in numbered)
-    return SourceTexts(own, of_launch) if scope.problems.reported == before else None
+    before = scope.problems.reported
+    own = _text(scope, file.job, file.job.source, ("source",))
+    of_launch = [
+        (position, _text(scope, file.job, launch.source, ("launches", position, "source")))
+        for position, launch in file.launches.items()
+    ]
+    return SourceTexts(own, tuple(of_launch)) if scope.problems.reported == before else None
 
 
 def _text(scope: Scope, job: JobSpec, given: str | PythonSourceSpec | None, key: Key) -> SourceText | None:
@@ -122,10 +127,13 @@ def _text(scope: Scope, job: JobSpec, given: str | PythonSourceSpec | None, key:
         function = scope.text(given.python, (*key, "python"))
         return None if function is None else SourceText(function, "python")
     text = scope.text(given, key)
-    if text is None:
-        return None
-    is_python = job.language is not None and Path(text.rpartition(":")[0] or text).suffix == ".py"
-    return SourceText(text, job.language or "" if is_python else "")
+    return None if text is None else _source_text(text, job.language)
+
+
+def _source_text(text: str, language: Literal["triton", "numba"] | None) -> SourceText:
+    """Add the language, if the source is in Python: `kernels.py:add`, or without the name of a function."""
+    is_python = Path(text.rpartition(":")[0] or text).suffix == ".py"
+    return SourceText(text, language) if is_python and language is not None else SourceText(text)
 
 
 def locate(file: JobFile, problems: Problems, given: SourceTexts) -> SourcePaths | None:
@@ -137,14 +145,17 @@ def locate(file: JobFile, problems: Problems, given: SourceTexts) -> SourcePaths
         given: from `texts`.
     """
     before = problems.reported
-    own = _located(problems, ("source",), given.own) if given.own is not None else None
+    own = None
+    if given.own is not None:
+        own = _located(problems, ("source",), given.own)
     of_launch: dict[int, SourcePath] = {}
-    settings = dict(zip(file.positions("launches"), file.job.launches, strict=True))
     for position, text in given.of_launch:
         path = own if text is None else _located(problems, ("launches", position, "source"), text)
-        if path is not None:
-            has_own = path.language and _OWN_SETTINGS & settings[position].written
-            of_launch[position] = replace(path, launch=position) if has_own else path
+        if path is None:
+            continue
+        if path.language and not file.launches[position].written.isdisjoint(PYTHON_SETTINGS):
+            path = replace(path, launch=position)
+        of_launch[position] = path
     if given.own is None:
         _report_missing(file, problems)
     return SourcePaths(own, of_launch) if problems.reported == before and (own or of_launch) else None
@@ -179,14 +190,14 @@ def of_reference(
         text: the source, its templates filled.
         language: the reference's own; None: the job's, where the source is in Python.
     """
-    is_python = Path(text.rpartition(":")[0] or text).suffix == ".py"
-    return _located(problems, key, SourceText(text, language or file.job.language or "" if is_python else ""))
+    return _located(problems, key, _source_text(text, language or file.job.language))
 
 
 def existing(problems: Problems, key: Key, text: str) -> Path | None:
     """Return the absolute path of a source; None if it is not there or no kernel source, which is reported."""
-    is_python = re.fullmatch(r".+\.py:\w+", text)  # its language is missing
-    path = existing_file(problems, key, text.rpartition(":")[0] if is_python else text, "source")
+    if re.fullmatch(r".+\.py:\w+", text):  # its language is missing
+        text = text.rpartition(":")[0]
+    path = existing_file(problems, key, text, "source")
     if path is not None and path.suffix not in SUFFIXES:
         hint = "; for a kernel in Python add language: triton or numba" if path.suffix == ".py" else ""
         problems.add(key, f"unsupported kernel source {path.name}; expected .cu, .ptx or .cubin{hint}")
@@ -196,13 +207,14 @@ def existing(problems: Problems, key: Key, text: str) -> Path | None:
 
 def _report_missing(file: JobFile, problems: Problems) -> None:
     """Report a job without a source of which a launch names none either."""
-    written = file.document.data.get("launches")
-    entries = written if isinstance(written, list) else []
-    without = [at for at, entry in enumerate(entries) if not (isinstance(entry, dict) and "source" in entry)]
-    if without and len(without) < len(entries):
-        problems.add(("source",), f"missing key: launches[{without[0]}] names no source of its own")
-    elif len(without) == len(entries):
+    entries = file.document.data.get("launches")
+    if not isinstance(entries, list):
+        entries = []
+    without = [at for at, entry in enumerate(entries) if not isinstance(entry, dict) or "source" not in entry]
+    if len(without) == len(entries):
         problems.add(("source",), "missing key")
+    elif without:
+        problems.add(("source",), f"missing key: launches[{without[0]}] names no source of its own")
 
 
 # --- variables --------------------------------------------------------------------------------------------------------
@@ -216,10 +228,11 @@ def with_variables(buffers: Mapping[str, Buffer], files: Sequence[SourceFile], p
         files: the sources.
         problems: collects the errors.
     """
-    return {
-        name: buffer if buffer.symbol is None else _with_place(buffer, buffer.symbol, files, problems)
-        for name, buffer in buffers.items()
-    }
+    located = dict(buffers)
+    for name, buffer in buffers.items():
+        if buffer.symbol is not None:
+            located[name] = _with_place(buffer, buffer.symbol, files, problems)
+    return located
 
 
 def _with_place(buffer: Buffer, symbol: str, files: Sequence[SourceFile], problems: Problems) -> Buffer:
@@ -228,11 +241,11 @@ def _with_place(buffer: Buffer, symbol: str, files: Sequence[SourceFile], proble
     qualified = _QUALIFIED.fullmatch(symbol)
     if qualified is not None:
         wanted = Path(os.path.normpath(problems.document.path.absolute().parent / qualified["file"]))
-        named = [at for at, file in enumerate(files) if wanted == file.path or qualified["file"] == file.path.name]
-        if len(named) != 1:
-            which = "is more than one source" if named else "is no source of this job"
-            problems.add(key, f"{qualified['file']} {which}; its launches use {', '.join(shown)}")
-        return replace(buffer, symbol=qualified["name"], symbol_source=named[0] if named else 0)
+        same = [at for at, file in enumerate(files) if file.path == wanted or file.path.name == qualified["file"]]
+        if len(same) != 1:
+            problem = "is more than one source" if same else "is no source of this job"
+            problems.add(key, f"{qualified['file']} {problem}; its launches use {', '.join(shown)}")
+        return replace(buffer, symbol=qualified["name"], symbol_source=same[0] if same else 0)
     if len(files) == 1:
         return buffer
     holders = [at for at, file in enumerate(files) if symbol.rpartition("::")[2] in _variables(file)]
@@ -245,20 +258,24 @@ def _with_place(buffer: Buffer, symbol: str, files: Sequence[SourceFile], proble
 
 def _variables(file: SourceFile) -> set[str]:
     """Collect the names of a source's variables, without their namespaces."""
-    if file.path.suffix in include_scanner.SUFFIXES:
-        texts = (content.decode(errors="replace") for content in file.inputs.contents)
-        return {name for text in texts for name in cxx_declarations.variable_names(text)}
+    variables: set[str] = set()
     if file.path.suffix == ".py":
-        return set()
+        return variables
+    if file.path.suffix in include_scanner.SUFFIXES:
+        for content in file.inputs.contents:
+            variables.update(cxx_declarations.variable_names(content.decode(errors="replace")))
+        return variables
+    content = file.inputs.contents[0]
     if file.path.suffix == ".ptx":
-        mangled = ptx_declarations.parse(file.inputs.contents[0].decode(errors="replace")).variables
-        return {name for one in mangled for name in (one, (demangle(one) or one).rpartition("::")[2])}
-
-    try:
-        mangled = cubin.parse(file.inputs.contents[0]).variables
-    except ValueError:  # the compilation reports it
-        return set()
-    return {name for one in mangled for name in (one, (demangle(one) or one).rpartition("::")[2])}
+        mangled = ptx_declarations.parse(content.decode(errors="replace")).variables
+    else:
+        try:
+            mangled = cubin.parse(content).variables
+        except ValueError:  # the compilation reports it
+            return variables
+    for name in mangled:
+        variables.update((name, (demangle(name) or name).rpartition("::")[2]))
+    return variables
 
 
 def names(files: Sequence[Path], folder: Path) -> list[str]:
@@ -278,7 +295,7 @@ _WORDS = ("uint64", "int64")
 def resolved(
     launches: tuple[Launch, ...],
     contents: Sequence[tuple[bytes, ...]],
-    buffers: Mapping[str, records.Buffer],
+    buffers: Mapping[str, Buffer],
     defines: Callable[[], Mapping[str, str]],
 ) -> tuple[Launch, ...]:
     """Return the launches; the kernel of one whose name several kernels have is named with its parameters' types.
@@ -291,15 +308,17 @@ def resolved(
         buffers: of the case.
         defines: the macros of the compilation, wanted only where a name is overloaded.
     """
-    several = [_overloaded(one) for one in contents]
-    if not any(several):
+    overloaded = [_overloaded(texts) for texts in contents]
+    if not any(overloaded):
         return launches
-    chosen: dict[int, Launch] = {}  # a step that is repeated a million times stays one object
-    for launch in {id(launch): launch for launch in launches}.values():
-        names = several[launch.source] if launch.source < len(several) else {}
-        name = _of_several(launch, names, contents[launch.source], buffers, defines) if names else launch.kernel
-        chosen[id(launch)] = replace(launch, kernel=name) if name != launch.kernel else launch
-    return tuple(chosen[id(launch)] for launch in launches)
+
+    def resolve(launch: Launch) -> Launch:
+        if launch.source >= len(contents) or not overloaded[launch.source]:
+            return launch
+        name = _of_several(launch, overloaded[launch.source], contents[launch.source], buffers, defines)
+        return replace(launch, kernel=name) if name != launch.kernel else launch
+
+    return changed_once(launches, resolve)
 
 
 @functools.lru_cache(maxsize=64)
@@ -315,20 +334,25 @@ def _overloaded(contents: tuple[bytes, ...]) -> Mapping[str, tuple[Declaration, 
 
 def _of_several(
     launch: Launch,
-    several: Mapping[str, tuple[Declaration, ...]],
+    overloaded: Mapping[str, tuple[Declaration, ...]],
     contents: tuple[bytes, ...],
-    buffers: Mapping[str, records.Buffer],
+    buffers: Mapping[str, Buffer],
     defines: Callable[[], Mapping[str, str]],
 ) -> str:
+    """Return the name of a launch's kernel, with the types of its parameters if exactly one of several fits.
+
+    One whose types are those of the arguments is preferred to one whose types may be.
+    """
+    if launch.kernel.startswith("_Z") or cxx_declarations.split_signature(launch.kernel)[1] is not None:
+        return launch.kernel
     plain = cxx_declarations.strip_template_arguments(launch.kernel)
     given = cxx_declarations.template_arguments(launch.kernel)
-    is_told = launch.kernel.startswith("_Z") or cxx_declarations.split_signature(launch.kernel)[1] is not None
-    same = [one for one in several.get(plain.removeprefix("::"), ()) if bool(one.template) == bool(given)]
-    if is_told or len(same) < 2:
+    same = [one for one in overloaded.get(plain.removeprefix("::"), ()) if bool(one.template) == bool(given)]
+    if len(same) < 2:
         return launch.kernel
     aliases = cxx_aliases.aliases([content.decode(errors="replace") for content in contents], defines())
-    for judge in (_is_exact, _is_possible):
-        fitting = [one for one in same if _takes(one, launch, buffers, aliases, judge)]
+    for may_take in (operator.eq, _may_take):
+        fitting = [declared for declared in same if _takes(declared, launch, buffers, aliases, may_take)]
         if len(fitting) == 1:
             return fitting[0].signature(given)
     return launch.kernel
@@ -337,50 +361,35 @@ def _of_several(
 def _takes(
     declared: Declaration,
     launch: Launch,
-    buffers: Mapping[str, records.Buffer],
+    buffers: Mapping[str, Buffer],
     aliases: Mapping[str, str],
-    judge: Callable[[str, str | None], bool],
+    may_take: Callable[[str, str | None], bool],
 ) -> bool:
     """Tell whether a kernel takes the arguments of a launch."""
     if len(declared.parameters) != len(launch.args):
         return False
     pointees = cxx_aliases.pointees(launch.kernel, declared, aliases)
     values = cxx_aliases.values(launch.kernel, declared, aliases)
-    pairs = zip(launch.args, declared.parameters, pointees, values, strict=True)
-    return all(
-        _fits(argument, parameter, pointee, value, buffers, judge) for argument, parameter, pointee, value in pairs
-    )
+    for argument, parameter, pointee, value in zip(launch.args, declared.parameters, pointees, values, strict=True):
+        buffer = buffers.get(argument.buffer) if argument.kind == "buffer" else None
+        if argument.as_map or (buffer is not None and buffer.texture is not None):
+            fits = value in _WORDS or any(name in parameter.type for name in _OBJECTS)
+        elif argument.kind == "struct":
+            fits = not parameter.pointer and value is None
+        elif argument.kind == "scalar":
+            fits = not parameter.pointer and may_take(argument.dtype, value)
+        else:
+            fits = parameter.pointer and (buffer is None or argument.untyped or may_take(buffer.dtype, pointee))
+        if not fits:
+            return False
+    return True
 
 
-def _fits(
-    argument: Argument,
-    parameter: CxxParameter,
-    pointee: str | None,
-    value: str | None,
-    buffers: Mapping[str, records.Buffer],
-    judge: Callable[[str, str | None], bool],
-) -> bool:
-    buffer = buffers.get(argument.buffer) if argument.kind == "buffer" else None
-    if argument.as_map or (buffer is not None and buffer.texture is not None):
-        return value in _WORDS or any(name in parameter.type for name in _OBJECTS)
-    if argument.kind == "struct":
-        return not parameter.pointer and value is None
-    if argument.kind == "scalar":
-        return not parameter.pointer and judge(argument.dtype, value)
-    return parameter.pointer and (buffer is None or argument.untyped or judge(buffer.dtype, pointee))
-
-
-def _is_exact(own: str, wanted: str | None) -> bool:
-    return own == wanted
-
-
-def _is_possible(own: str, wanted: str | None) -> bool:
+def _may_take(given: str, wanted: str | None) -> bool:
     """Tell whether a type that may not be known is one of the same kind and size."""
     if wanted is None:
         return True
-    element, other = dtypes.parse(own), dtypes.parse(wanted)
-    scalars = [{part.scalar for part in one.parts} for one in (element, other)]
-    if own.startswith("{") or any(len(one) != 1 for one in scalars):
+    scalar, other = dtypes.parse(given).only_scalar, dtypes.parse(wanted).only_scalar
+    if given.startswith("{") or scalar is None or other is None:
         return False
-    (one,), (two,) = scalars
-    return one.holds(two) or (one.size == two.size == 2 and one.is_float != two.is_float)
+    return scalar.holds(other) or (scalar.size == other.size == 2 and scalar.is_float != other.is_float)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from operator import attrgetter
 from pathlib import Path
 
 from gpuregress.foundation import records
@@ -18,9 +17,11 @@ from gpuregress.jobs.spec import templates
 from gpuregress.jobs.spec.load import JobFile
 from gpuregress.jobs.spec.models.compilation import CompileSpec
 from gpuregress.jobs.spec.models.job import JobSpec
+from gpuregress.jobs.spec.models.launch import PYTHON_SETTINGS
 from gpuregress.jobs.spec.models.values import PythonSourceSpec
 from gpuregress.jobs.spec.resolve import python_kernels
 from gpuregress.jobs.spec.resolve.compilation import CompileSettings, compile_settings
+from gpuregress.jobs.spec.resolve.launches import changed_once
 from gpuregress.jobs.spec.resolve.scope import Scope, existing_folder
 from gpuregress.toolchain import cxx_declarations, include_scanner, programs
 
@@ -58,11 +59,12 @@ class SourceFacts(Record):
         """Return the launches with the positions of their sources."""
         if not any(self.of_launch.values()):
             return launches
-        changed: dict[int, records.Launch] = {}  # a step that is repeated a million times stays one object
-        for launch in dict(zip(map(id, launches), launches, strict=True)).values():
+
+        def locate(launch: records.Launch) -> records.Launch:
             source = self.of_launch.get(launch.origin, 0)
-            changed[id(launch)] = replace(launch, source=source) if source else launch
-        return tuple(map(changed.__getitem__, map(id, launches)))
+            return replace(launch, source=source) if source else launch
+
+        return changed_once(launches, locate)
 
 
 class JobSources:
@@ -97,9 +99,10 @@ class JobSources:
             return None
         texts = source_files.texts(self._file, scope)
         settings = compile_settings(scope, job.compile, ("compile",), job.card)
-        if settings is None and texts is not None:  # its file and folders may be wrong, too
-            self._located(texts, _folders_only(scope, job), {})
-        if texts is None or settings is None:
+        if texts is None:
+            return None
+        if settings is None:
+            self._located(texts, _folders_only(scope, job), {})  # its file and folders may be wrong, too
             return None
         telling = {name: text for name, text in settings.defines.items() if include_scanner.is_telling(text)}
         key = (texts, settings.options, settings.include, tuple(telling.items()))
@@ -109,35 +112,46 @@ class JobSources:
 
     def facts_without_parameters(self) -> SourceFacts | None:
         """Locate the sources of a job whose parameters are wrong, to report what else is; None if they need them."""
-        job, scope = self._file.job, Scope({}, self._problems)
-        sources = [job.source, *(launch.source for launch in job.launches)]
-        texts = [one.python if isinstance(one, PythonSourceSpec) else one for one in sources]
-        if any(templates.is_template(text or "") for text in texts) or self._file.is_broken("source"):
+        if self._file.is_broken("source"):
             return None
-        plain = {"options": job.compile.options, "include": job.compile.include}
-        settings = compile_settings(scope, CompileSpec.of(plain), ("compile",), job.card)
-        filled = source_files.texts(self._file, scope)
-        return self._located(filled, settings or _folders_only(scope, job), {}) if filled is not None else None
+        job = self._file.job
+        for source in (job.source, *(launch.source for launch in job.launches)):
+            text = source.python if isinstance(source, PythonSourceSpec) else source
+            if templates.is_template(text or ""):
+                return None
+        scope = Scope({}, self._problems)
+        plain = CompileSpec.of({"options": job.compile.options, "include": job.compile.include})
+        settings = compile_settings(scope, plain, ("compile",), job.card)
+        texts = source_files.texts(self._file, scope)
+        if texts is None:
+            return None
+        return self._located(texts, settings or _folders_only(scope, job), {})
 
     def _located(self, texts: SourceTexts, settings: CompileSettings, telling: Mapping[str, str]) -> SourceFacts | None:
         job, problems = self._file.job, self._problems
         located = source_files.locate(self._file, problems, texts)
-        launched = [one.path for one in located.launched] if located is not None else []
-        _check_effect(self._file, problems, launched)
+        launched = () if located is None else located.launched
+        _check_effect(self._file, problems, [source.path for source in launched])
         folders = _folders(problems, settings, ("compile",))
-        wrong = revision.problem(job.revision) if job.revision != AUTO else None
-        if wrong:
-            problems.add(("revision",), wrong)
-        if located is None or wrong:
+        revision_problem = None
+        if job.revision != AUTO:
+            revision_problem = revision.problem(job.revision)
+        if revision_problem:
+            problems.add(("revision",), revision_problem)
+        if located is None or revision_problem:
             return None
-        files = self._read(located.launched, folders, settings, telling)
+        files = self._read(launched, folders, settings, telling)
         if files is None:
             return None
-        given = tuple((file.path, file.inputs) for file in files)
-        self.requests.append(LabelRequest(job.revision, given))
-        digest = revision.digest_of_all([inputs for _, inputs in given])
-        of_launch = {origin: located.launched.index(path) for origin, path in located.of_launch.items()}
-        return SourceFacts(files, of_launch, located.own, folders, digest, len(self.requests) - 1)
+        self.requests.append(LabelRequest(job.revision, tuple((file.path, file.inputs) for file in files)))
+        return SourceFacts(
+            files=files,
+            of_launch={origin: launched.index(path) for origin, path in located.of_launch.items()},
+            located=located.own,
+            include=folders,
+            digest=revision.digest_of_all([file.inputs for file in files]),
+            request=len(self.requests) - 1,
+        )
 
     def _read(
         self,
@@ -147,14 +161,14 @@ class JobSources:
         telling: Mapping[str, str],
     ) -> tuple[SourceFile, ...] | None:
         """Read the files of the sources; None if one cannot be read, which is reported."""
+        folders = tuple(str(folder) for folder in include)
         files: list[SourceFile] = []
         for located in sources:
-            path = located.path
-            probe = records.Source(str(path), settings.options, tuple(str(folder) for folder in include), telling)
+            probe = records.Source(str(located.path), settings.options, folders, telling)
             try:
                 files.append(SourceFile(located, programs.inputs(probe)))
             except OSError as error:
-                text = f"{error.filename or path} cannot be read: {error.strerror or error}"
+                text = f"{error.filename or located.path} cannot be read: {error.strerror or error}"
                 self._problems.add(("source",), text)
                 return None
         return tuple(files)
@@ -166,37 +180,42 @@ def _check_effect(file: JobFile, problems: Problems, sources: Sequence[Path]) ->
     if not sources or any(path.suffix in include_scanner.SUFFIXES for path in sources):
         return
     shown = " and ".join(path.name for path in sources)
-    taken = f"{shown} {'is taken as it is' if len(sources) == 1 else 'are taken as they are'}, not compiled"
-    is_python = any(path.suffix == ".py" for path in sources)
-    if is_python:
-        taken = f"{shown} {'is' if len(sources) == 1 else 'are'} in Python, and macros and folders are for C++"
-    for name in (
-        ("include", "defines", "host_code") if is_python else ("options", "include", "defines", "arch", "host_code")
-    ):
+    is_one = len(sources) == 1
+    if any(path.suffix == ".py" for path in sources):
+        names: tuple[str, ...] = ("include", "defines", "host_code")
+        reason = f"{shown} {'is' if is_one else 'are'} in Python, and macros and folders are for C++"
+    else:
+        names = ("options", "include", "defines", "arch", "host_code")
+        reason = f"{shown} {'is taken as it is' if is_one else 'are taken as they are'}, not compiled"
+    for name in names:
         if name in file.job.compile.written and not file.is_broken("compile"):
-            problems.add(("compile", name), f"has no effect: {taken}")
+            problems.add(("compile", name), f"has no effect: {reason}")
 
 
 def _check_language(file: JobFile, problems: Problems, sources: Sequence[Path]) -> None:
     """Report settings of kernels in Python in a job that has none, and launch settings that Triton fills in."""
     job = file.job
-    names = ("language", "signature", "constants", "num_warps", "num_stages", "num_ctas")
     if sources and not any(path.suffix == ".py" for path in sources):
         shown = " and ".join(dict.fromkeys(path.name for path in sources))
-        for name in names:
+        for name in ("language", *PYTHON_SETTINGS):
             if name in job.written and not file.is_broken(name):
                 problems.add((name,), f"is for kernels in Python, and the source is {shown}")
-    elif job.language is None and any(name in job.written for name in names[1:]):
+    elif job.language is None and not job.written.isdisjoint(PYTHON_SETTINGS):
         problems.add(("language",), "missing key: triton or numba")
-    if job.language == "triton" and job.function is not None:
+    if job.language != "triton":
+        return
+    if job.function is not None:
         problems.add(("function",), "is for C++: a Triton function cannot be called alone")
-    written = file.document.data.get("launches") if job.language == "triton" else None
-    for position, launch in enumerate(written if isinstance(written, list) else []):
+    launches = file.document.data.get("launches")
+    if not isinstance(launches, list):
+        return
+    for position, launch in enumerate(launches):
+        if not isinstance(launch, dict) or ".py" not in str(launch.get("source", job.source)):
+            continue
         for name in ("block", "shared"):
-            if isinstance(launch, dict) and name in launch and ".py" in str(launch.get("source", job.source)):
-                problems.add(
-                    ("launches", position, name), "is filled in by Triton (num_warps * 32 threads): leave it out"
-                )
+            if name in launch:
+                text = "is filled in by Triton (num_warps * 32 threads): leave it out"
+                problems.add(("launches", position, name), text)
 
 
 def of_case(
@@ -218,29 +237,44 @@ def of_case(
     settings = compile_settings(scope, file.job.compile, ("compile",), file.job.card)
     if settings is None:
         return ()
-    compiled = []
-    taken: list[tuple[records.PythonKernel, Sequence[records.Launch]]] = []
-    for at, one in enumerate(known.files):
-        own = launches if len(known.files) == 1 else tuple(launch for launch in launches if launch.source == at)
-        source = _compiled(one.path, known.include, settings, own, _symbols(buffers, at))
-        kernel = _python_kernel(file, scope, one, settings) if one.located.language else None
+    sources = []
+    python: list[tuple[records.PythonKernel, Sequence[records.Launch]]] = []
+    for index, source_file in enumerate(known.files):
+        own_launches = launches
+        if len(known.files) > 1:
+            own_launches = tuple(launch for launch in launches if launch.source == index)
+        source = _compiled(source_file.path, known.include, settings, own_launches, _symbols(buffers, index))
+        kernel = None
+        if source_file.located.language:
+            levels = python_kernels.job_levels(file, source_file.located.launch)
+            kernel = _python_kernel(file, scope, source_file, levels, settings, own_launches, buffers, ("launches",))
         if kernel is not None:
-            python_kernels.check_arguments(scope, kernel, own, buffers)
-            kernel = python_kernels.with_arguments(scope, kernel, one.inputs.contents[0], own, buffers)
-            taken.append((kernel, own))
-        compiled.append(replace(source, digest=one.inputs.digest, python=kernel))
-    python_kernels.check_descriptors(scope, taken, buffers)
-    return tuple(compiled)
+            python.append((kernel, own_launches))
+        sources.append(replace(source, digest=source_file.inputs.digest, python=kernel))
+    python_kernels.check_descriptors(scope, python, buffers)
+    return tuple(sources)
 
 
 def _python_kernel(
-    file: JobFile, scope: Scope, source: SourceFile, settings: CompileSettings
+    file: JobFile,
+    scope: Scope,
+    source: SourceFile,
+    levels: python_kernels.Levels,
+    settings: CompileSettings,
+    launches: tuple[records.Launch, ...],
+    buffers: Mapping[str, records.Buffer],
+    section: Key,
 ) -> records.PythonKernel | None:
+    """Resolve the kernel of a source in Python, and check its launches; None if it is invalid, which is reported."""
     located = source.located
     assert located.language
     content = source.inputs.contents[0]
-    levels = python_kernels.job_levels(file, located.launch)
-    return python_kernels.resolve(file, scope, located.function, located.language, levels, content, settings.options)
+    resolver = python_kernels.KernelResolver(file, scope, located.language, levels)
+    kernel = resolver.resolved(located.function, content, settings.options)
+    if kernel is None:
+        return None
+    python_kernels.check_arguments(scope, kernel, launches, buffers, section)
+    return python_kernels.with_arguments(scope, kernel, content, launches, buffers, section)
 
 
 def of_reference(
@@ -262,39 +296,39 @@ def of_reference(
         name: of the buffer.
     """
     item = file.job.reference[name]
-    own_key: Key = ("reference", name)
     located = _reference_source(file, known, scope, name)
-    given = item.compile or file.job.compile
-    key: Key = ("compile",) if item.compile is None else (*own_key, "compile")
-    settings = compile_settings(scope, given, key, file.job.card)
+    key: Key = ("compile",) if item.compile is None else ("reference", name, "compile")
+    settings = compile_settings(scope, item.compile or file.job.compile, key, file.job.card)
     if located is None or settings is None:
         return None
     path = located.path
     include = known.include if item.compile is None else _folders(scope.problems, settings, key)
-    at = known.paths.index(path) if path in known.paths else None
     if located.language:
         python = _python_reference(file, scope, located, settings, launches, buffers, name)
         return (python, launches) if python is not None else None
-    symbols = _symbols(buffers, at)
-    probe = records.Source(str(path), settings.options, tuple(map(str, include)), settings.defines)
-    contents = known.files[at].inputs.contents if at is not None else programs.inputs(probe).contents
-    launches = source_files.resolved(launches, [contents], buffers, lambda: settings.defines)
-    if at is None:
+    if path in known.paths:
+        index = known.paths.index(path)
+        inputs = known.files[index].inputs
+        symbols = _symbols(buffers, index)
+    else:
+        probe = records.Source(str(path), settings.options, tuple(map(str, include)), settings.defines)
+        inputs = programs.inputs(probe)
         declared = cxx_declarations.variable_names(path.read_text(encoding="utf-8", errors="replace"))
-        symbols = tuple(symbol for symbol in symbols if symbol.rpartition("::")[2] in declared)
+        symbols = tuple(name for name in _symbols(buffers, None) if name.rpartition("::")[2] in declared)
+    launches = source_files.resolved(launches, [inputs.contents], buffers, lambda: settings.defines)
     compiled = _compiled(path, include, settings, launches, symbols)
-    if at is None or item.compile is not None:
-        return compiled, launches
-    return replace(compiled, digest=known.files[at].inputs.digest), launches
+    if path in known.paths and item.compile is None:
+        compiled = replace(compiled, digest=inputs.digest)
+    return compiled, launches
 
 
 def _reference_source(file: JobFile, known: SourceFacts, scope: Scope, name: str) -> SourcePath | None:
     """Locate the source of a reference's kernels; None if it does not exist, which is reported."""
-    item, key = file.job.reference[name], ("reference", name)
+    item = file.job.reference[name]
+    key = ("reference", name)
     if item.source is None:
         if known.located is None:
-            missing = f"missing key: reference.{name}.source; the job has no source of its own"
-            scope.problems.add(key, missing)
+            scope.problems.add(key, f"missing key: reference.{name}.source; the job has no source of its own")
         elif item.language is not None:
             scope.problems.add((*key, "language"), f"belongs to a source: name it in reference.{name}.source")
         return known.located
@@ -303,10 +337,10 @@ def _reference_source(file: JobFile, known: SourceFacts, scope: Scope, name: str
         return None
     located = source_files.of_reference(file, scope.problems, (*key, "source"), text, item.language)
     if located is not None and not located.language:
-        for setting in ("language", "signature", "constants", "num_warps", "num_stages", "num_ctas"):
+        for setting in ("language", *PYTHON_SETTINGS):
             if setting in item.written:
-                odd = f"is for kernels in Python, and the source is {located.path.name}"
-                scope.problems.add((*key, setting), odd)
+                problem = f"is for kernels in Python, and the source is {located.path.name}"
+                scope.problems.add((*key, setting), problem)
     return located
 
 
@@ -320,34 +354,30 @@ def _python_reference(
     name: str,
 ) -> records.Source | None:
     """Return the source of a reference whose kernel is in Python."""
-    assert located.language
     source = _compiled(located.path, (), settings, launches, ())
     try:
-        files = programs.inputs(source)
+        inputs = programs.inputs(source)
     except OSError as error:
         scope.problems.add(("reference", name, "source"), f"cannot be read: {error.strerror or error}")
         return None
     levels = python_kernels.reference_levels(file, name)
-    kernel = python_kernels.resolve(
-        file, scope, located.function, located.language, levels, files.contents[0], settings.options
-    )
-    if kernel is None:
-        return None
     section = ("reference", name, "launches")
-    python_kernels.check_arguments(scope, kernel, launches, buffers, section)
-    kernel = python_kernels.with_arguments(scope, kernel, files.contents[0], launches, buffers, section)
-    return replace(source, digest=files.digest, python=kernel)
+    kernel = _python_kernel(file, scope, SourceFile(located, inputs), levels, settings, launches, buffers, section)
+    return None if kernel is None else replace(source, digest=inputs.digest, python=kernel)
 
 
 def _folders_only(scope: Scope, job: JobSpec) -> CompileSettings:
-    folders = (scope.text(text, ("compile", "include", at)) for at, text in enumerate(job.compile.include))
-    return CompileSettings((), tuple(text for text in folders if text is not None), {}, "pinned", "")
+    folders = [scope.text(text, ("compile", "include", at)) for at, text in enumerate(job.compile.include)]
+    return CompileSettings((), tuple(folder for folder in folders if folder is not None), {}, "pinned", "")
 
 
 def _symbols(buffers: Mapping[str, records.Buffer], source: int | None) -> tuple[str, ...]:
     """The variables of a source that are buffers; None: of all sources."""
-    own = (buffer for buffer in buffers.values() if source in (None, buffer.symbol_source))
-    return tuple(dict.fromkeys(buffer.symbol for buffer in own if buffer.symbol))
+    symbols: dict[str, None] = {}
+    for buffer in buffers.values():
+        if buffer.symbol and source in (None, buffer.symbol_source):
+            symbols[buffer.symbol] = None
+    return tuple(symbols)
 
 
 def _folders(problems: Problems, settings: CompileSettings, key: Key) -> tuple[Path, ...]:
@@ -370,7 +400,7 @@ def _compiled(
         defines=settings.defines,
         contract=settings.contract,
         arch=settings.arch,
-        kernels=tuple(dict.fromkeys(map(attrgetter("kernel"), launches))),
+        kernels=tuple(dict.fromkeys(launch.kernel for launch in launches)),
         symbols=symbols,
         card=settings.card,
         host_code=settings.host_code,

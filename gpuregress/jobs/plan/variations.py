@@ -8,7 +8,7 @@ import msgspec
 
 from gpuregress.foundation.document.problems import Problems, suggestion
 from gpuregress.foundation.errors import CompileError, MissingCompiler
-from gpuregress.foundation.records import Buffer, Case, Launch, Seeded
+from gpuregress.foundation.records import Buffer, Case, Fill, Launch, Seeded
 from gpuregress.gpu.records import Record, replace
 from gpuregress.jobs.plan import source_files
 from gpuregress.jobs.plan.source_files import SourcePath
@@ -114,41 +114,44 @@ class JobTuning:
         is_asked = "autotune" in job.written
         if job.language != "triton" or job.autotune == "off" or self._file.is_broken("source", "launches"):
             return [None]
-        found = self._tuned(names)
+        tuned = self._tuned(names)
         if self._is_broken:
             return []
-        kernels = list(dict.fromkeys(one.function for configurations in found for one in configurations))
+        if not tuned:
+            if is_asked and not self.missing and not len(self._problems):
+                self._problems.add(("autotune",), "has no effect: no kernel has @triton.autotune, or the job decides")
+            return [None]
+        kernels = list(dict.fromkeys(configurations[0].function for configurations in tuned))
         if len(kernels) > 1:
             text = f"{' and '.join(kernels)} both have configurations: give one of them its constants"
             self._problems.add(("autotune",) if is_asked else ("source",), text)
             return []
-        if not found:
-            if is_asked and not self.missing and not len(self._problems):
-                self._problems.add(("autotune",), "has no effect: no kernel has @triton.autotune, or the job decides")
-            return [None]
-        clash = next((name for one in found[0] for name in one.parameters if name in job.parameters), None)
-        if clash is not None:
-            text = f"{clash!r} is a parameter of {kernels[0]}'s configurations, too: rename it, or write autotune: off"
-            self._problems.add(("parameters", clash), text)
-            return []
-        chosen = self._chosen(kernels[0], found[0])
-        self.names |= dict.fromkeys(name for one in chosen for name in one.parameters)
+        for configuration in tuned[0]:
+            for name in configuration.parameters:
+                if name in job.parameters:
+                    text = f"{name!r} is a parameter of {kernels[0]}'s configurations, too"
+                    self._problems.add(("parameters", name), f"{text}: rename it, or write autotune: off")
+                    return []
+        chosen = self._chosen(kernels[0], tuned[0])
+        for configuration in chosen:
+            self.names |= dict.fromkeys(configuration.parameters)
         return chosen
 
     def _chosen(self, kernel: str, configurations: Sequence[Configuration]) -> list[Configuration]:
-        wanted, chosen = self._file.job.autotune, []
+        wanted = self._file.job.autotune
         if not isinstance(wanted, list):
             return list(configurations)
-        for at, number in enumerate(wanted):
+        chosen: list[Configuration] = []
+        for position, number in enumerate(wanted):
             if number >= len(configurations):
                 text = f"is {number}, and {kernel} has {len(configurations)} configurations, counted from 0"
-                self._problems.add(("autotune", at), text)
+                self._problems.add(("autotune", position), text)
             elif configurations[number] not in chosen:
                 chosen.append(configurations[number])
         return chosen
 
     def _tuned(self, names: Mapping[str, Value]) -> list[tuple[Configuration, ...]]:
-        """The lists of those kernels that the job leaves to their configurations."""
+        """The lists of those kernels that the job leaves to their configurations; none is empty."""
         ignored = Problems(self._file.document)
         scope = Scope(names, ignored)
         texts = source_files.texts(self._file, scope)
@@ -156,13 +159,15 @@ class JobTuning:
         settings = compile_settings(scope, self._file.job.compile, ("compile",), self._file.job.card)
         if located is None or settings is None:
             return []  # which is reported where the case is planned
-        lists = []
+        tuned: list[tuple[Configuration, ...]] = []
         for source in located.launched:
-            if source.language == "triton" and (found := self._configurations(source, settings.arch)):
-                levels = python_kernels.job_levels(self._file, source.launch)
-                if python_kernels.tuning_applies(levels, found[0]):
-                    lists.append(found)
-        return lists
+            if source.language != "triton":
+                continue
+            configurations = self._configurations(source, settings.arch)
+            levels = python_kernels.job_levels(self._file, source.launch)
+            if configurations and python_kernels.tuning_applies(levels, configurations[0]):
+                tuned.append(configurations)
+        return tuned
 
     def _configurations(self, source: SourcePath, arch: str) -> tuple[Configuration, ...]:
         key = (source, arch)
@@ -211,28 +216,30 @@ def further(job: JobSpec, scope: Scope, seed: int, inputs_of: Callable[[int], Ca
     count = scope.whole(job.repeat.seeds, key, low=2, high=MAX_SEEDS, what="seeds")
     if count is None:
         return ()
-    ruled = [name for name, rule in job.compare.items() if rule.statistics is not None]
-    if not ruled and not job.checks:
+    if not job.checks and all(rule.statistics is None for rule in job.compare.values()):
         scope.error(key, "needs a rule with `statistics` in compare, or checks: else no result of a seed is judged")
         return ()
-    own, seeds = inputs_of(seed), []
-    for number in ((seed + step) % 2**64 for step in range(1, count)):
+    first = inputs_of(seed)
+    seeds: list[Seeded] = []
+    for step in range(1, count):
+        number = (seed + step) % 2**64
         other = inputs_of(number)
-        fills = {
-            name: buffer.fill
-            for name, buffer in other.buffers.items()
-            if buffer.fill is not None and _is_changed(own.buffers.get(name), buffer)
-        }
-        seeds.append(Seeded(number, fills, () if other.launches == own.launches else other.launches))
+        fills: dict[str, Fill] = {}
+        for name, buffer in other.buffers.items():
+            if buffer.fill is not None and _is_changed(first.buffers.get(name), buffer.fill):
+                fills[name] = buffer.fill
+        seeds.append(Seeded(number, fills, () if other.launches == first.launches else other.launches))
     if not len(scope.problems) and seeds and not seeds[0].fills and not seeds[0].launches:
         scope.error(key, "changes nothing: no buffer has a random fill, and no argument takes the seed")
     return tuple(seeds)
 
 
-def _is_changed(own: Buffer | None, other: Buffer) -> bool:
-    if own is None or own.fill is None or other.fill is None:
+def _is_changed(first: Buffer | None, fill: Fill) -> bool:
+    if first is None or first.fill is None:
         return False
-    return own.fill != other.fill if other.fill.kind in _RANDOM else own.fill.options != other.fill.options
+    if fill.kind in _RANDOM:
+        return first.fill != fill
+    return first.fill.options != fill.options
 
 
 def describe(case: Case) -> str:

@@ -184,7 +184,9 @@ def evaluate_whole(value: float | str, names: Parameters) -> int:
 
 def label(value: float | str) -> str:
     """Return the text of an expression that is a plain name, as the launch log writes it; "" for others."""
-    return value.strip() if isinstance(value, str) and re.fullmatch(r"\s*[A-Za-z_]\w*\s*", value) else ""
+    if isinstance(value, str) and re.fullmatch(r"\s*[A-Za-z_]\w*\s*", value):
+        return value.strip()
+    return ""
 
 
 # --- parsing ----------------------------------------------------------------------------------------------------------
@@ -193,44 +195,55 @@ def label(value: float | str) -> str:
 def _tokens(text: str) -> Iterator[_Token]:
     if len(text) > MAX_LENGTH:
         raise _Invalid(f"it is longer than {MAX_LENGTH} characters")
-    position, end = 0, len(text.rstrip())
+    end = len(text.rstrip())
     if not end:
         raise _Invalid("it is empty")
     if _DATE.fullmatch(text.strip()):
         raise _Invalid("it is a date; a difference has spaces around its signs")
+    position = 0
     while position < end:
         match = _TOKEN.match(text, position)
         if match is None:
             rest = text[position:].lstrip()
             raise _Invalid(f"unexpected {rest[0]!r} at column {len(text) - len(rest) + 1}")
-        form = "number" if match.lastgroup == "junk" else str(match.lastgroup)
-        kind, python = _translated(form, match)
-        name = match["dtype"] if form == "size" else match[form]
-        needs = name if python in (f"{_PREFIX}{name}", f"sizeof({_PREFIX}{name})") else ""
-        yield _Token(kind, match[form], python, match.start(form) + 1, needs)
+        yield _token(match)
         position = match.end()
 
 
-def _translated(form: str, match: re.Match[str]) -> tuple[str, str]:
-    """A token's kind, and how Python's grammar writes it."""
+def _token(match: re.Match[str]) -> _Token:
+    """Check a token, and write it in Python's grammar."""
+    form = "number" if match.lastgroup == "junk" else str(match.lastgroup)
     text = match[form]
+    kind = "operand"
+    name = ""
     if form == "number":
         if match["junk"]:
             raise _Invalid(f"invalid number {text + match['junk']!r}")
-        return "operand", repr(_literal(text.replace("_", "")))
-    if form == "quoted":
-        return "operand", repr(text[1:-1])
-    if form == "size":
-        return "operand", _size_of(match["dtype"])
-    if form == "sign" or text in _WORDS:
-        return ("sign" if form == "sign" else "word"), text
-    if form == "call" and text not in FUNCTIONS:
+        python = repr(_literal(text.replace("_", "")))
+    elif form == "quoted":
+        python = repr(text[1:-1])
+    elif form == "size":
+        python = _size_of(match["dtype"])
+        if python == f"sizeof({_PREFIX}{match['dtype']})":
+            name = match["dtype"]
+    elif form == "sign":
+        kind, python = "sign", text
+    elif text in _WORDS:
+        kind, python = "word", text
+    elif form == "call" and text not in FUNCTIONS:
         raise _Invalid(f"unknown function {text!r}{suggestion(text, FUNCTIONS)}")
-    if form == "call" and text != "sizeof":  # which is a number, or has no dtype's name between its parentheses
-        return "call", text
-    if text in FUNCTIONS:
-        raise _Invalid(f"{text!r} is a function: write {text}(…)" if form == "name" else "sizeof takes a dtype")
-    return "operand", _LITERALS.get(text, _PREFIX + text)
+    elif form == "call":
+        if text == "sizeof":  # which is a number, or has no dtype's name between its parentheses
+            raise _Invalid("sizeof takes a dtype")
+        kind, python = "call", text
+    elif text in FUNCTIONS:
+        raise _Invalid(f"{text!r} is a function: write {text}(…)")
+    elif text in _LITERALS:
+        python = _LITERALS[text]
+    else:
+        python = _PREFIX + text
+        name = text
+    return _Token(kind, text, python, match.start(form) + 1, name)
 
 
 def _literal(text: str) -> Number:
@@ -275,9 +288,12 @@ def _tree(tokens: list[_Token]) -> ast.expr:
     except SyntaxError as error:
         if levels[-1] > 0:
             raise _Invalid("')' is missing at the end") from None
-        ends = itertools.accumulate(len(token.python) + 1 for token in tokens)
-        wrong = next((token for token, end in zip(tokens, ends, strict=True) if 0 < (error.offset or 0) <= end), None)
-        raise _unexpected(wrong) if wrong else _Invalid("unexpected end") from None
+        end = 0
+        for token in tokens:
+            end += len(token.python) + 1
+            if 0 < (error.offset or 0) <= end:
+                raise _unexpected(token) from None
+        raise _Invalid("unexpected end") from None
     except MemoryError:  # of Python's parser, which has a stack of its own
         raise _Invalid(_TOO_DEEP) from None
     _check(tree)
@@ -363,10 +379,12 @@ def _number(node: ast.expr, names: Parameters) -> Number:
 
 
 def _as_number(node: ast.expr, value: Value) -> Number:
-    if isinstance(value, str):
-        what = f"{node.id.removeprefix(_PREFIX)} is {value!r}, which" if isinstance(node, ast.Name) else repr(value)
-        raise _Invalid(f"{what} is text: text can only be compared, by == and !=")
-    return value
+    if not isinstance(value, str):
+        return value
+    text = f"{value!r} is text"
+    if isinstance(node, ast.Name):
+        text = f"{node.id.removeprefix(_PREFIX)} is {value!r}, which is text"
+    raise _Invalid(f"{text}: text can only be compared, by == and !=")
 
 
 def _compared(node: ast.Compare, names: Parameters) -> bool:

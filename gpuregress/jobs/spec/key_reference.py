@@ -53,8 +53,10 @@ def markdown() -> str:
 def _order(models: dict[str, Any]) -> list[str]:
     """Order the models by their first use."""
     order = ["Job"]
-    for name in order:
-        order += [ref for ref in dict.fromkeys(_refs(models[name])) if ref not in order]
+    for name in order:  # it grows
+        for reference in _refs(models[name]):
+            if reference not in order:
+                order.append(reference)
     return order
 
 
@@ -75,12 +77,16 @@ def _target(node: dict[str, Any]) -> str:
 
 
 def _section(name: str, model: dict[str, Any]) -> str:
-    forms = [model, *model.get("anyOf", ())]
-    mapping = next(form for form in forms if "properties" in form)
-    others = [_takes(form) for form in model.get("anyOf", ()) if form is not mapping]
     lines = [f"## {name}", "", model.get("description", "")]
-    if others:
-        lines += ["", f"Takes {', or '.join(others)}, or a mapping:"]
+    mapping = model
+    short_forms: list[str] = []
+    for form in model.get("anyOf", ()):
+        if "properties" in form and "properties" not in mapping:
+            mapping = form
+        else:
+            short_forms.append(_takes(form))
+    if short_forms:
+        lines += ["", f"Takes {', or '.join(short_forms)}, or a mapping:"]
     required = mapping.get("required", ())
     pieces = [EXAMPLES[name], *OTHER_EXAMPLES.get(name, ())]
     lines += ["", *_TABLE]
@@ -111,12 +117,19 @@ def _meaning(item: dict[str, Any]) -> str:
 def _example(example: Any, key: str) -> str:
     """The first value of a key in an example, in one line. Longer values are in the example below the table."""
     waiting = [example]
-    for node in waiting:
-        if isinstance(node, dict) and key in node:
-            value = yaml.safe_dump({key: node[key]}, default_flow_style=True, sort_keys=False, width=math.inf)
-            value = _QUOTED.sub(r"\1", value)
-            return f"`{value.strip()[1:-1]}`".replace("|", "\\|") if len(value) <= _LONGEST_EXAMPLE else "below"
-        waiting += list(node.values()) if isinstance(node, dict) else node if isinstance(node, list) else ()
+    for node in waiting:  # it grows
+        if isinstance(node, list):
+            waiting += node
+        if not isinstance(node, dict):
+            continue
+        if key not in node:
+            waiting += node.values()
+            continue
+        text = yaml.safe_dump({key: node[key]}, default_flow_style=True, sort_keys=False, width=math.inf)
+        text = _QUOTED.sub(r"\1", text)
+        if len(text) > _LONGEST_EXAMPLE:
+            return "below"
+        return f"`{text.strip()[1:-1]}`".replace("|", "\\|")
     return f"`{key}`"
 
 
@@ -126,17 +139,19 @@ def _takes(node: dict[str, Any]) -> str:
         return f"[{_target(node)}](#{_target(node).lower()})"
     if "$comment" in node:
         return str(node["$comment"])
-    if "enum" in node or "const" in node:
-        return ", ".join(_default(word) for word in node.get("enum", [node.get("const")]))
+    if "enum" in node:
+        return ", ".join(map(_default, node["enum"]))
+    if "const" in node:
+        return _default(node["const"])
     if "anyOf" in node:
-        return " or ".join(dict.fromkeys(_takes(option) for option in node["anyOf"]))
+        return " or ".join(dict.fromkeys(map(_takes, node["anyOf"])))
     if node.get("type") == "array":
-        count = node["minItems"] if node.get("minItems", 0) == node.get("maxItems") else ""
-        return f"a list of {count} {_takes(node['items'])}".replace("  ", " ")
+        items = _takes(node["items"])
+        count = node.get("minItems", 0)
+        return f"a list of {count} {items}" if count == node.get("maxItems") else f"a list of {items}"
     if node.get("type") == "object":
-        inner = next(iter(node.get("patternProperties", {}).values()), None)
-        if inner is not None:
-            return f"a mapping: name → {_takes(inner)}"
+        for values in node.get("patternProperties", {}).values():
+            return f"a mapping: name → {_takes(values)}"
         return "`{" + ", ".join(f"{name}: …" for name in node.get("properties", ())) + "}`"
     return {"null": "`null`", "boolean": "`true`, `false`"}.get(node.get("type", ""), "text")
 
@@ -169,7 +184,7 @@ def _settings_keys() -> Iterator[tuple[str, dict[str, Any]]]:
             yield f"{place}.{key}", inner
 
 
-# --- jSON Schema of a job file, generated from the models for editors -------------------------------------------------
+# --- JSON Schema of a job file, generated from the models for editors -------------------------------------------------
 
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -216,8 +231,10 @@ def _schema(form: Any, definitions: dict[str, Any]) -> dict[str, Any]:
             described |= annotation.extra_json_schema or {}
             if annotation.description is not None:
                 described["description"] = annotation.description
-            sizes |= {} if annotation.min_length is None else {"min": annotation.min_length}
-            sizes |= {} if annotation.max_length is None else {"max": annotation.max_length}
+            if annotation.min_length is not None:
+                sizes["min"] = annotation.min_length
+            if annotation.max_length is not None:
+                sizes["max"] = annotation.max_length
     if schema is None:
         schema = _plain_schema(form, sizes, definitions)
     return {**schema, **described}

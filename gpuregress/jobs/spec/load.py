@@ -18,6 +18,7 @@ from gpuregress.foundation.document.reader import Document, Key
 from gpuregress.foundation.errors import JobError, JobErrors
 from gpuregress.gpu.records import Record
 from gpuregress.jobs.spec.models.job import JobSpec
+from gpuregress.jobs.spec.models.launch import LaunchSpec
 
 _AS_WRITTEN = ("job", "revision", "tags")
 # Sections whose entries can be taken out one by one.
@@ -67,11 +68,17 @@ class JobFile(Record):
         assert self.model is not None
         return self.model
 
+    @property
+    def launches(self) -> dict[int, LaunchSpec]:
+        """The valid entries of `launches` by their positions in the file."""
+        return dict(zip(self.positions("launches"), self.job.launches, strict=True))
+
     def positions(self, section: str) -> list[int]:
         """Return the positions in the file of those entries of a list that are valid."""
         written = self.document.data.get(section) if isinstance(self.document.data, dict) else None
-        count = len(written) if isinstance(written, list) and (section,) not in self.broken else 0
-        return [position for position in range(count) if (section, position) not in self.broken]
+        if not isinstance(written, list) or (section,) in self.broken:
+            return []
+        return [position for position in range(len(written)) if (section, position) not in self.broken]
 
     def is_broken(self, *sections: str) -> bool:
         """Tell whether an invalid part was removed from one of these top-level keys."""
@@ -107,9 +114,10 @@ def _loaded(document: Document) -> JobFile:
     if not isinstance(document.data, dict):
         message = f"is {show(document.data)}: a job is a mapping: job, source, …"
         raise JobErrors((JobError(document.path, 1, "", message),))
+    errors: list[FormError] = []
+    model: JobSpec | None = None
     try:
         model = JobSpec.of(document.data)
-        errors: list[FormError] = []
     except FormErrors as wrong:
         errors = list(wrong.errors)
     of_launches = _launches_error(document.data)
@@ -128,7 +136,9 @@ def _launches_error(data: dict[str, Any]) -> FormError | None:
         return None  # which is reported
     if "function" in data:
         return FormError(key, "a job has launches or a function, and both are given: leave one out")
-    return FormError(key, "expected at least one entry, got none") if data["launches"] == [] else None
+    if data["launches"] == []:
+        return FormError(key, "expected at least one entry, got none")
+    return None
 
 
 def _without(document: Document, errors: Iterable[FormError]) -> JobFile:
@@ -141,9 +151,15 @@ def _without(document: Document, errors: Iterable[FormError]) -> JobFile:
         problems.add(key, error.message)
         if error.kind == "unknown":
             _remove(data, key)
+        elif len(key) > 1 and key[0] in _SECTIONS:
+            broken.add(key[:2])
         else:
-            broken.add(key[:2] if key and key[0] in _SECTIONS and len(key) > 1 else key[:1])
-    _remove_all(data, broken)
+            broken.add(key[:1])
+    # Entries of lists from their end, so that the positions before stay right.
+    for key in sorted(broken, key=_position, reverse=True):
+        _remove(data, key)
+    if not data.get("parameters", True):
+        del data["parameters"]
     model: JobSpec | None
     try:
         model = JobSpec.of(data)
@@ -152,17 +168,13 @@ def _without(document: Document, errors: Iterable[FormError]) -> JobFile:
     return JobFile(document, model, problems.errors, frozenset(broken))
 
 
-def _remove_all(data: dict[str, Any], broken: Iterable[Key]) -> None:
-    # Lists from their end, so that the positions before stay right.
-    for key in sorted(broken, key=lambda key: key[-1] if isinstance(key[-1], int) else -1, reverse=True):
-        _remove(data, key)
-    if not data.get("parameters", True):
-        del data["parameters"]
+def _position(key: Key) -> int:
+    return key[-1] if isinstance(key[-1], int) else -1
 
 
 def _remove(data: Any, key: Key) -> None:
     for part in key[:-1]:
-        data = data[part] if isinstance(data, list) or part in data else {}  # type: ignore[index] # int for lists
+        data = data[part] if isinstance(data, list) else data.get(part, {})  # type: ignore[index] # int for lists
     if isinstance(data, dict):
         data.pop(key[-1], None)
     elif isinstance(key[-1], int) and key[-1] < len(data):

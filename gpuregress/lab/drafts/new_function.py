@@ -13,9 +13,10 @@ from gpuregress.foundation.records import FunctionArgument, Source, TypeLayout
 from gpuregress.lab.drafts.kernel import shown
 from gpuregress.session import compilation
 from gpuregress.toolchain import cxx_declarations, layouts, programs
+from gpuregress.toolchain.cxx_declarations import template_name
 from gpuregress.toolchain.cxx_types import dtype_of_type
 from gpuregress.toolchain.functions import harness, overloads
-from gpuregress.toolchain.functions.declarations import CxxFunction, template_name
+from gpuregress.toolchain.functions.declarations import CxxFunction
 from gpuregress.toolchain.functions.harness import CompiledType, KernelSettings
 from gpuregress.toolchain.functions.overloads import FunctionInstance
 

@@ -12,11 +12,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from gpuregress.gpu.records import Record, replace
 from gpuregress.toolchain import cxx_declarations
-from gpuregress.toolchain.cxx_declarations import CxxParameter
+from gpuregress.toolchain.cxx_declarations import CxxParameter, WordScanner, spelled, split, template_name
 from gpuregress.toolchain.include_scanner import blank_comments
 
 _NAME = re.compile(r"[A-Za-z_]\w*")
-_DIRECTIVE = re.compile(r"^[ \t]*#(?:\\\n|[^\n])*", re.MULTILINE)
 _MACRO = re.compile(r"^[ \t]*#[ \t]*define[ \t]+([A-Za-z_]\w*)(?![\w(])((?:\\\n|[^\n])*)", re.MULTILINE)
 _SPACES = frozenset({"__global__", "__device__", "__host__"})
 _SPECIFIERS = _SPACES | {
@@ -65,7 +64,8 @@ class CxxFunction(Record):
     def __str__(self) -> str:
         """`clampz<T>(T, T, T)`, as messages list it."""
         names = ", ".join(template_name(text) for text in self.template)
-        return f"{self.name}{f'<{names}>' if self.template else ''}({', '.join(one.type for one in self.parameters)})"
+        types = ", ".join(parameter.type for parameter in self.parameters)
+        return f"{self.name}<{names}>({types})" if self.template else f"{self.name}({types})"
 
 
 def device_functions(
@@ -77,17 +77,22 @@ def device_functions(
         texts: the source and files that it includes, not preprocessed.
         macros: from `specifier_macros`; None: those of the texts.
     """
-    found: dict[tuple[object, ...], CxxFunction] = {}
-    macros = specifier_macros(texts) if macros is None else macros
+    if macros is None:
+        macros = specifier_macros(texts)
+    functions: dict[tuple[object, ...], CxxFunction] = {}
     for text in texts:
         for function in scan(text, macros):
             if "__device__" not in function.spaces or "__global__" in function.spaces or function.member:
                 continue
-            key = (function.name, function.template, tuple(one.type for one in function.parameters))
-            known = found.setdefault(key, function)
-            if sum(not one.name for one in known.parameters) > sum(not one.name for one in function.parameters):
-                found[key] = function  # a definition names the parameters that a declaration left out
-    return tuple(found.values())
+            key = (function.name, function.template, tuple(parameter.type for parameter in function.parameters))
+            known = functions.setdefault(key, function)
+            if _unnamed(known) > _unnamed(function):
+                functions[key] = function  # a definition names the parameters that a declaration left out
+    return tuple(functions.values())
+
+
+def _unnamed(function: CxxFunction) -> int:
+    return [parameter.name for parameter in function.parameters].count("")
 
 
 def specifier_macros(texts: Iterable[str]) -> dict[str, tuple[str, ...]]:
@@ -116,26 +121,17 @@ def scan(text: str, macros: Mapping[str, tuple[str, ...]] | None = None) -> Iter
     return _Scanner(text, specifier_macros([text]) if macros is None else macros).functions()
 
 
-def template_name(text: str) -> str:
-    """Return the name of a template parameter: `typename T = float` → `T`."""
-    words = _NAME.findall(text.partition("=")[0])
-    return words[-1] if words else text
-
-
 class _Scope(Record):
     kind: str  # namespace, class, transparent
     name: str = ""
 
 
-class _Scanner:
+class _Scanner(WordScanner):
     """Walks a source's words once; `_head` holds those of the declaration that has begun."""
 
     def __init__(self, text: str, macros: Mapping[str, tuple[str, ...]]) -> None:
-        blanked = _DIRECTIVE.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), blank_comments(text))
-        self._words = [(match[0], match.start(), match.end()) for match in cxx_declarations.WORD.finditer(blanked)]
-        self._text = blanked
+        super().__init__(blank_comments(text))
         self._macros = macros
-        self._at = 0
         self._head: list[int] = []
         self._template: tuple[str, ...] = ()
         self._scopes: list[_Scope] = []
@@ -153,9 +149,7 @@ class _Scanner:
             elif word == "template" and self._peek(1) == "<" and not self._head:
                 self._head.append(self._at)
                 self._at += 1
-                self._template += tuple(
-                    cxx_declarations.spelled(part) for part in cxx_declarations.split(self._group())
-                )
+                self._template += tuple(spelled(words) for words in split(self._group()))
             elif word == ":" and self._head and self._text_of(self._head[-1]) in ("public", "private", "protected"):
                 self._at += 1
                 self._forget()
@@ -202,33 +196,38 @@ class _Scanner:
     def _declarator(self) -> CxxFunction | None:
         """Read the brackets behind a name; None where they are no parameter list."""
         head = [self._text_of(at) for at in self._head]
-        name_at = self._head[-1] if self._head else -1
         inner = self._group()
         if not head or not _NAME.fullmatch(head[-1]) or head[-1] in _WITH_ARGUMENTS or "=" in head or "::" in head[-2:]:
             return None
-        ends = self._end_of_declarator()
-        if ends is None:
+        name_at = self._head[-1]
+        end_of_declarator = self._end_of_declarator()
+        if end_of_declarator is None:
             return None
-        trailing, end = ends
-        spaces = frozenset(word for given in head for word in self._meaning(given)) & _SPACES
-        parts = [part for part in cxx_declarations.split(inner) if part != ["void"]]
-        start, template = self._words[self._head[0]][1], self._template
+        trailing, end = end_of_declarator
+        spaces: set[str] = set()
+        for word in head:
+            spaces.update(self._macros.get(word, (word,)))
+        spaces &= _SPACES
+        parameters = [words for words in split(inner) if words != ["void"]]
+        start = self._words[self._head[0]].start()
+        template = self._template
         self._forget()
         result = trailing or self._result(head[:-1])
-        if not spaces or not result or any(part[0][0].isdigit() for part in parts):
+        if not spaces or not result or any(words[0][0].isdigit() for words in parameters):
             return None  # an initialization in brackets, a constructor, a table of pointers to functions
-        namespace = "::".join(scope.name for scope in self._scopes if scope.kind == "namespace" and scope.name)
-        scopes = "::".join(scope.name for scope in self._scopes if scope.name)
+        namespaces = [scope.name for scope in self._scopes if scope.kind == "namespace" and scope.name]
+        scopes = [scope.name for scope in self._scopes if scope.name]
+        in_class = any(scope.kind == "class" for scope in self._scopes)
         return CxxFunction(
-            f"{scopes}::{head[-1]}" if scopes else head[-1],
-            namespace,
-            template,
-            tuple(_parameter(part) for part in parts),
-            result,
-            self._text.count("\n", 0, self._words[name_at][1]) + 1,
-            spaces,
-            (start, end),
-            member=any(scope.kind == "class" for scope in self._scopes) and not {"static", "friend"} & set(head),
+            name="::".join([*scopes, head[-1]]),
+            namespace="::".join(namespaces),
+            template=template,
+            parameters=tuple(_parameter(words) for words in parameters),
+            result=result,
+            line=self._line(name_at),
+            spaces=frozenset(spaces),
+            span=(start, end),
+            member=in_class and not {"static", "friend"} & set(head),
         )
 
     def _end_of_declarator(self) -> tuple[str, int] | None:
@@ -239,20 +238,17 @@ class _Scanner:
         trailing: list[str] = []
         while self._at < len(self._words):
             word = self._peek()
-            if word == "{":
-                self._group()
-                return cxx_declarations.spelled(trailing), self._words[self._at - 1][2]
-            if word == ";":
-                self._at += 1
-                return cxx_declarations.spelled(trailing), self._words[self._at - 1][2]
+            if word in ("{", ";"):
+                self._skipped()  # of a semicolon, itself alone
+                return spelled(trailing), self._words[self._at - 1].end()
             if word == "(" and self._at and self._text_of(self._at - 1) in _WITH_ARGUMENTS:
                 self._group()
             elif word == "->" or trailing:
-                trailing.append(word) if word != "->" else None
+                if word != "->":
+                    trailing.append(word)
                 self._at += 1
                 while self._at < len(self._words) and self._peek() not in ("{", ";"):
-                    trailing.append(self._peek())
-                    self._at += 1
+                    trailing.append(self._take())
             elif word in _BEHIND or word in self._macros:
                 self._at += 1
             else:
@@ -261,28 +257,15 @@ class _Scanner:
 
     def _result(self, head: list[str]) -> str:
         """Return the type before the name, without the specifiers."""
-        at, kept = 0, []
         if head[:1] == ["template"]:
-            at = 1
-        while at < len(head):
-            word = head[at]
-            if word not in _SPECIFIERS and word not in self._macros and not word.startswith('"'):
-                kept.append(word)
-            at += 1
-        return (
-            "auto"
-            if "decltype" in kept
-            else cxx_declarations.spelled([word for word in kept if word not in _WITH_ARGUMENTS])
-        )
-
-    def _meaning(self, word: str) -> tuple[str, ...]:
-        return self._macros.get(word, (word,))
+            head = head[1:]
+        specifiers = _SPECIFIERS | self._macros.keys()
+        words = [word for word in head if word not in specifiers and not word.startswith('"')]
+        if "decltype" in words:
+            return "auto"
+        return spelled([word for word in words if word not in _WITH_ARGUMENTS])
 
     # --- words --------------------------------------------------------------------------------------------------------
-
-    def _peek(self, ahead: int = 0) -> str:
-        at = self._at + ahead
-        return self._words[at][0] if at < len(self._words) else ""
 
     def _text_of(self, at: int) -> str:
         return self._words[at][0]
@@ -292,12 +275,14 @@ class _Scanner:
         return [self._text_of(at) for at in self._skipped()[1:-1]]
 
     def _skipped(self) -> range:
+        """Take a bracket with all that is in it, or another word alone; return the positions of its words."""
         begin = self._at
-        pairs = {"(": ")", "[": "]", "{": "}"} | ({"<": ">"} if self._peek() == "<" else {})
+        pairs = {"(": ")", "[": "]", "{": "}"}
+        if self._peek() == "<":
+            pairs["<"] = ">"
         waiting: list[str] = []
         while self._at < len(self._words):
-            word = self._peek()
-            self._at += 1
+            word = self._take()
             if word in pairs and (word != "<" or waiting in ([], [">"] * len(waiting))):
                 waiting.append(pairs[word])
             elif waiting and word == waiting[-1]:
@@ -310,18 +295,20 @@ class _Scanner:
 def _class_name(head: list[str]) -> str:
     """Return the name of a class from the words before its `{`: `struct alignas(8) Vec : Base` → `Vec`."""
     at = max(head.index(word) for word in ("class", "struct", "union") if word in head)
-    words = head[at + 1 :]
-    words = words[: words.index(":")] if ":" in words else words
-    names = [word for word in words if _NAME.fullmatch(word) and word not in ("final", "alignas", "__align__")]
-    return names[0] if names else ""
+    for word in head[at + 1 :]:
+        if word == ":":
+            break
+        if _NAME.fullmatch(word) and word not in ("final", "alignas", "__align__"):
+            return word
+    return ""
 
 
 def _parameter(words: list[str]) -> CxxParameter:
     """Read a parameter; the type of a reference keeps its `const`, and an array's its extent: `float (&)[3]`."""
     if words.count("(") == 1 and words[words.index("(") + 1] == "&" and "[" in words:
         at = words.index("(")
-        element, extent = cxx_declarations.spelled(words[:at]), cxx_declarations.spelled(words[words.index("[") :])
-        return CxxParameter(words[at + 2], f"{element} (&){extent}", pointer=False, const="const" in words)
+        type_ = f"{spelled(words[:at])} (&){spelled(words[words.index('[') :])}"
+        return CxxParameter(words[at + 2], type_, pointer=False, const="const" in words)
     read = cxx_declarations.parameter(words)
     return replace(read, type=f"const {read.type}") if read.const and read.type.endswith("&") else read
 
@@ -347,19 +334,19 @@ def of_function(function: CxxFunction, texts: Sequence[str]) -> tuple[str, ...]:
         texts: the source and the files that it includes.
     """
     macros = specifier_macros(texts)
-    bodies: dict[str, set[str]] = {}
+    calls: dict[str, set[str]] = {}
     for text in texts:
-        for one in scan(text, macros):
-            called = set(_CALL.findall(text[slice(*one.span)]))
-            bodies.setdefault(one.name.rpartition("::")[2], set()).update(called)
+        for caller in scan(text, macros):
+            called = set(_CALL.findall(text[slice(*caller.span)]))
+            calls.setdefault(caller.name.rpartition("::")[2], set()).update(called)
     reached: set[str] = set()
     waiting = [function.name.rpartition("::")[2]]
     while waiting:
         name = waiting.pop()
         if name not in reached:
             reached.add(name)
-            waiting += bodies.get(name, ())
-    return tuple(sorted(name for name in reached if _is_library(name) and name not in bodies))
+            waiting += calls.get(name, ())
+    return tuple(sorted(name for name in reached - calls.keys() if _is_library(name)))
 
 
 def _is_library(name: str) -> bool:

@@ -144,36 +144,36 @@ def kernel_text(instance: FunctionInstance, arguments: Sequence[FunctionArgument
         arguments: what it is given.
         settings: the form of the calls.
     """
-    pointers = [f"void* gpuregress_p{at}" for at, one in enumerate(arguments) if one.given == "buffer"]
-    numbers = [
-        f"{settings.number_types[one.name]} gpuregress_p{at}"
-        for at, one in enumerate(arguments)
-        if one.given == "parameter"
-    ]
-    parameters = ", ".join(["void* gpuregress_result", *pointers, *numbers, "unsigned long long gpuregress_calls"])
     is_block = settings.scope == "block"
     linear = "threadIdx.x + blockDim.x * (threadIdx.y + (unsigned long long)blockDim.y * threadIdx.z)"
     threads = "((unsigned long long)blockDim.x * blockDim.y * blockDim.z)"
     call = "blockIdx.x" if is_block else f"blockIdx.x * {threads} + gpuregress_thread"
-    shared = [
-        f"    __shared__ {_pointee(at)} gpuregress_p{at}[{settings.shared[one.name]}];"
-        for at, one in enumerate(arguments)
-        if one.given == "shared"
-    ]
+    per_call = "gpuregress_call_number"
     per_thread = f"gpuregress_call_number * {threads} + gpuregress_thread"
-    slot = per_thread if settings.result_per_thread else "gpuregress_call_number"
+    pointers: list[str] = []
+    numbers: list[str] = []
+    shared: list[str] = []
+    values: list[str] = []
+    for at, argument in enumerate(arguments):
+        values.append(_given(at, argument, per_thread if argument.name in settings.per_thread else per_call))
+        if argument.given == "buffer":
+            pointers.append(f"void* gpuregress_p{at}")
+        elif argument.given == "parameter":
+            numbers.append(f"{settings.number_types[argument.name]} gpuregress_p{at}")
+        else:
+            pointee = f"gpuregress_harness::pointee<{parameter_type(at)}>::type"
+            shared.append(f"    __shared__ {pointee} gpuregress_p{at}[{settings.shared[argument.name]}];")
+    parameters = ", ".join(["void* gpuregress_result", *pointers, *numbers, "unsigned long long gpuregress_calls"])
+    slot = per_thread if settings.result_per_thread else per_call
     stores = "true" if not is_block or settings.result_per_thread else "gpuregress_thread == 0"
-    given = ", ".join(
-        _given(at, one, per_thread if one.name in settings.per_thread else "gpuregress_call_number")
-        for at, one in enumerate(arguments)
-    )
+    types = ["gpuregress_harness::tested::result", *map(parameter_type, range(len(arguments)))]
     lines = [
         *beginning(instance, len(arguments)),
         f'extern "C" __device__ unsigned int {SIGNATURE}[] = {{',
-        *(_TABLE_ROW.format(type=type_) for type_ in _types(len(arguments))),
+        *(_TABLE_ROW.format(type=type_) for type_ in types),
         "};",
         f"#ifdef {WITH_TYPES}",
-        *(_type_variable(number, type_) for number, type_ in enumerate(_types(len(arguments)))),
+        *(_type_variable(number, type_) for number, type_ in enumerate(types)),
         "#endif",
         f'extern "C" __global__ void {HARNESS_KERNEL}({parameters})',
         "{",
@@ -185,7 +185,7 @@ def kernel_text(instance: FunctionInstance, arguments: Sequence[FunctionArgument
         "    typedef gpuregress_harness::bare<gpuregress_type>::type gpuregress_stored;",
         "    const gpuregress_harness::sink<gpuregress_type> gpuregress_sink = {",
         f"        {stores} ? static_cast<gpuregress_stored*>(gpuregress_result) : 0, {slot}}};",
-        f"    gpuregress_sink.begin(), ::{instance.name}({given});",
+        f"    gpuregress_sink.begin(), ::{instance.name}({', '.join(values)});",
         "}",
     ]
     return "\n".join(lines) + "\n"
@@ -219,18 +219,9 @@ def parameter_type(at: int) -> str:
     return f"gpuregress_harness::tested::parameter<{at}>::type"
 
 
-def _types(count: int) -> list[str]:
-    """The types of the result and of the parameters."""
-    return ["gpuregress_harness::tested::result", *map(parameter_type, range(count))]
-
-
 def _type_variable(number: int, type_: str) -> str:
     bare = f"gpuregress_harness::bare<gpuregress_harness::pointee<{type_}>::type>::type"
     return f'extern "C" __device__ {bare}* {TYPE.format(number)} = 0;'
-
-
-def _pointee(at: int) -> str:
-    return f"gpuregress_harness::pointee<{parameter_type(at)}>::type"
 
 
 def _given(at: int, argument: FunctionArgument, element: str) -> str:

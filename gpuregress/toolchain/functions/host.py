@@ -13,7 +13,7 @@ import re
 import shlex
 import shutil
 import subprocess
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 
@@ -156,16 +156,14 @@ def _given(at: int, argument: FunctionArgument) -> str:
     return f"gpuregress_harness::argument<{type_}>::get(gpuregress_p{at}, gpuregress_call_number)"
 
 
-def find_compiler(environment: Mapping[str, str] | None = None) -> HostCompiler | None:
-    """Find the host's compiler: that of `$CXX`, g++ or clang++; None where there is none.
-
-    Args:
-        environment: the process's, if None.
-    """
-    variables = os.environ if environment is None else environment
-    chosen = shlex.split(variables.get("CXX", ""))
-    commands = [chosen] if chosen else [[name] for name in _COMPILERS]
-    return next((found for command in commands if (found := _probe(tuple(command), variables.get("PATH", "")))), None)
+def find_compiler() -> HostCompiler | None:
+    """Find the host's compiler: that of `$CXX`, g++ or clang++; None where there is none."""
+    chosen = tuple(shlex.split(os.environ.get("CXX", "")))
+    for command in [chosen] if chosen else [(name,) for name in _COMPILERS]:
+        compiler = _probe(command, os.environ.get("PATH", ""))
+        if compiler is not None:
+            return compiler
+    return None
 
 
 @lru_cache(maxsize=8)
@@ -204,24 +202,24 @@ def build(source: Source, text: str, compiler: HostCompiler, flags: Sequence[str
         inputs = nvrtc.inputs(source)
     except OSError as error:
         raise CompileError(f"cannot read {source.path}: {error.strerror}") from error
-    texts = {
-        path: content.decode(errors="replace") for path, content in zip(inputs.files, inputs.contents, strict=True)
-    }
-    macros = declarations.specifier_macros(list(texts.values()))
-    stripped = {path: host_text(one, macros) for path, one in texts.items()}
-    half = "#include <cuda_fp16.h>" if any("cuda_fp16.h" in one for one in texts.values()) else ""
-    half += "\n#include <cuda_bf16.h>" if any("cuda_bf16.h" in one for one in texts.values()) else ""
+    texts = [content.decode(errors="replace") for content in inputs.contents]
+    macros = declarations.specifier_macros(texts)
+    half = "#include <cuda_fp16.h>" if any("cuda_fp16.h" in content for content in texts) else ""
+    if any("cuda_bf16.h" in content for content in texts):
+        half += "\n#include <cuda_bf16.h>"
+    stripped, *headers = (host_text(content, macros) for content in texts)
+    main = "\n".join([_PRELUDE % {"half": half}, f'#line 1 "{Path(source.path).name}"', stripped, text])
+    header_texts = dict(zip(inputs.files[1:], headers, strict=True))
     options = _options(source, flags)
-    main = "\n".join(
-        [_PRELUDE % {"half": half}, f'#line 1 "{Path(source.path).name}"', stripped[inputs.files[0]], text]
-    )
-    others = [str(part) for path in inputs.files[1:] for part in (path, stripped[path])]
-    key = cache.digest(("host", compiler.version, platform.machine(), *options, inputs.structure, main, *others))
+    parts = ["host", compiler.version, platform.machine(), *options, inputs.structure, main]
+    for path, header in header_texts.items():
+        parts += [str(path), header]
+    key = cache.digest(parts)
     program = scratch / f"host-{key[:16]}"
     if program.exists():
         return program
     if cache.load(key) is None:
-        _compile(source, compiler, options, main, {path: stripped[path] for path in inputs.files[1:]}, program)
+        _compile(source, compiler, options, main, header_texts, program)
         cache.store(key, {"compiler": compiler.version}, {".host": storage.read_bytes(program)})
     else:
         shutil.copyfile(cache.file_path(key, ".host"), program)
@@ -244,10 +242,14 @@ def host_text(text: str, macros: Mapping[str, tuple[str, ...]]) -> str:
 
 
 def _options(source: Source, flags: Sequence[str]) -> list[str]:
-    given = [option for option in source.options if re.match(r"-{1,2}std\b", option)]
-    standard = f"-std={given[-1].rpartition('=')[2]}" if given else "-std=c++17"
-    defines = [f"-D{name}={value}" if value else f"-D{name}" for name, value in source.defines.items()]
-    return ["-x", "c++", standard, "-O2", "-w", "-fno-strict-aliasing", *flags, *defines]
+    standard = "c++17"
+    for option in source.options:
+        if re.match(r"-{1,2}std\b", option):
+            standard = option.rpartition("=")[2]
+    options = ["-x", "c++", f"-std={standard}", "-O2", "-w", "-fno-strict-aliasing", *flags]
+    for name, value in source.defines.items():
+        options.append(f"-D{name}={value}" if value else f"-D{name}")
+    return options
 
 
 def _compile(
@@ -271,7 +273,9 @@ def _compile(
     folders[0].mkdir(parents=True, exist_ok=True)
     file = folders[0] / f"{HARNESS_FILE}.cpp"
     file.write_text(main, encoding="utf-8")
-    include = [*(f"-I{folder}" for folder in folders), *_system_folders()]
+    include = [f"-I{folder}" for folder in folders]
+    for folder in virtual_headers.cuda_folders():
+        include += ["-isystem", str(folder)]
     command = [*compiler.command, *options, *include, "-o", str(program), str(file), "-lm"]
     try:
         ran = subprocess.run(
@@ -302,15 +306,11 @@ def _lacking_header(said: str) -> str:
     return ""
 
 
-def _system_folders() -> list[str]:
-    return [word for folder in virtual_headers.cuda_folders() for word in ("-isystem", str(folder))]
-
-
 def _shown(said: str, root: Path, compiler: HostCompiler) -> str:
     """Return the compiler's first error, with the project's paths."""
-    lines = [line.replace(str(root), "") for line in said.splitlines()] or ["no message"]
-    first = next((line for line in lines if ": error: " in line or "fatal error: " in line), lines[0])
-    return f"{compiler.version} refuses it on the host: {first}"
+    lines = said.replace(str(root), "").splitlines() or ["no message"]
+    errors = [line for line in lines if ": error: " in line or "fatal error: " in line]
+    return f"{compiler.version} refuses it on the host: {(errors or lines)[0]}"
 
 
 def contraction_flags() -> tuple[str, ...]:
@@ -323,7 +323,6 @@ def contraction_flags() -> tuple[str, ...]:
 @lru_cache(maxsize=1)
 def _has_fma() -> bool:
     try:
-        words: Iterable[str] = Path("/proc/cpuinfo").read_text(encoding="utf-8").split()
+        return "fma" in Path("/proc/cpuinfo").read_text(encoding="utf-8").split()
     except OSError:
         return False
-    return "fma" in words

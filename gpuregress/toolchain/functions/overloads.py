@@ -13,8 +13,9 @@ from gpuregress.foundation.document.problems import suggestion
 from gpuregress.foundation.document.reader import Key
 from gpuregress.gpu.records import Record
 from gpuregress.toolchain import cxx_declarations
+from gpuregress.toolchain.cxx_declarations import template_name
 from gpuregress.toolchain.cxx_types import dtype_of_type
-from gpuregress.toolchain.functions.declarations import CxxFunction, template_name
+from gpuregress.toolchain.functions.declarations import CxxFunction
 
 _C_NAMES = {
     "float16": "__half",

@@ -186,18 +186,27 @@ def shims(names: Iterable[str], texts: Collection[str] = ()) -> dict[str, str]:
         names: as the directives spell them; only of headers that the project does not have.
         texts: what is compiled.
     """
-    known = {name: text for name in names if (text := _shim(name)) is not None}
+    known: dict[str, str] = {}
+    for name in names:
+        text = _shim(name)
+        if text is not None:
+            known[name] = text
     used = _used(texts) if known else ""
     return {name: f"{text}{used}" for name, text in known.items()}
 
 
 def _used(texts: Collection[str]) -> str:
     """The headers of the library's names that the texts have."""
-    words = {match for text in texts for match in _QUALIFIED.findall(text)}
-    if any("using namespace std" in text for text in texts):
-        words |= {("std", name) for text in texts for name in _UNQUALIFIED.findall(text)}
-    named = {header for library, name in words for header, known in _VOCABULARY[library].items() if name in known}
-    return "".join(f"#include <{header}>\n" for header in sorted(named))
+    words: set[tuple[str, str]] = set()
+    uses_std = any("using namespace std" in text for text in texts)
+    for text in texts:
+        words.update(_QUALIFIED.findall(text))
+        if uses_std:
+            words.update(("std", name) for name in _UNQUALIFIED.findall(text))
+    headers: set[str] = set()
+    for library, name in words:
+        headers.update(header for header, known in _VOCABULARY[library].items() if name in known)
+    return "".join(f"#include <{header}>\n" for header in sorted(headers))
 
 
 def implied(texts: Collection[str]) -> str:
@@ -209,11 +218,13 @@ def implied(texts: Collection[str]) -> str:
         texts: what is compiled.
     """
     names = {name for text in texts for library, name in _QUALIFIED.findall(text) if library == "std"}
-    uses_math = not names.isdisjoint(MATH_FUNCTIONS.split())
-    uses_integers = any(_INTEGER.search(text) for text in texts)
+    included = ""
+    if not names.isdisjoint(MATH_FUNCTIONS.split()):
+        included = "#include <cmath>\n"
     defines_integers = any(_INTEGER_DEFINED.search(text) for text in texts)  # perhaps as other types
-    integers = "#include <stdint.h>\n" if uses_integers and not defines_integers else ""
-    return f"#include <cmath>\n{integers}" if uses_math else integers
+    if not defines_integers and any(_INTEGER.search(text) for text in texts):
+        included += "#include <stdint.h>\n"
+    return included
 
 
 def use_library(words: Collection[str], texts: Collection[str]) -> bool:

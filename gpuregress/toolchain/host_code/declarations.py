@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from bisect import bisect_right
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
 from gpuregress.gpu.records import Record, replace
 from gpuregress.toolchain.host_code import grammar
-from gpuregress.toolchain.host_code.preprocessing import WORD, CxxText, Macro, Macros, has_annotation, without_strings
+from gpuregress.toolchain.host_code.preprocessing import (
+    WORD,
+    CxxText,
+    Macro,
+    Macros,
+    has_annotation,
+    without_strings,
+    words_of,
+)
 
 if TYPE_CHECKING:
     from tree_sitter import Node
-from collections.abc import Mapping
-
-from gpuregress.toolchain.host_code.preprocessing import words_of
 
 Kind = Literal[
     "function", "prototype", "variable", "class", "enum", "alias", "namespace", "assertion", "instantiation", "macro"
@@ -134,46 +140,69 @@ def _view(code: str, macros: Macros) -> View:
     tree = grammar.root(parsed)
     reader = _Reader(bare, plain, macros.annotations)
     device = device_spans(bare, macros)
-    found = _with_misread_classes(list(reader.below(tree)), bare, device, macros)
-    return View(code, bare, parsed, tree, tuple(found), frozenset(reader.namespaces), device)
+    declared = _with_misread_classes(list(reader.below(tree)), bare, device, macros)
+    return View(
+        code=code,
+        bare=bare,
+        parsed=parsed,
+        tree=tree,
+        declarations=tuple(declared),
+        namespaces=frozenset(reader.namespaces),
+        device=device,
+    )
 
 
 def _with_misread_classes(
-    found: list[Declared], bare: str, device: Sequence[tuple[int, int]], macros: Macros
+    declared: list[Declared], bare: str, device: Sequence[tuple[int, int]], macros: Macros
 ) -> list[Declared]:
     """Put each class whose end the grammar misses in place of what it took for declarations inside it.
 
     Its members are not known: it stays whole or goes whole, because a lost data member would change the layout.
     """
     misread: list[Declared] = []
-    starts = [one.start for one in found]
+    starts = [declaration.start for declaration in declared]
     for first, body, end in class_spans(bare, macros):
         number = bisect_right(starts, first) - 1
-        around = found[number] if number >= 0 and found[number].end > first else None
-        if around is None:
-            if any(start <= first < last for start, last in device):
+        if number >= 0 and declared[number].end > first:
+            around = declared[number]
+            has_more = ";" in bare[end : around.end].rstrip("; \n")
+            if around.end >= end and not (around.head_end == body and has_more):
                 continue
-        elif around.end >= end and (around.head_end != body or ";" not in bare[end : around.end].rstrip("; \n")):
+        elif any(start <= first < last for start, last in device):
             continue
         misread.append(_whole_class(bare, first, body, end, macros))
     if not misread:
-        return found
-    spans = [(one.start, one.end) for one in misread]
-    kept = [one for one in found if not any(start <= one.start < end for start, end in spans)]
-    return sorted([*kept, *misread], key=lambda one: one.start)
+        return declared
+    spans = [(whole.start, whole.end) for whole in misread]
+    outside = [one for one in declared if not any(start <= one.start < end for start, end in spans)]
+    return sorted([*outside, *misread], key=lambda declaration: declaration.start)
 
 
 def _whole_class(bare: str, first: int, body: int, end: int, macros: Macros) -> Declared:
     before = bare[max(bare.rfind(sign, 0, first) for sign in ";{}") + 1 : first]
+    start = first
     opened = _BEFORE_CLASS.search(before)
-    start = first - len(before) + opened.start() if opened is not None else first
+    if opened is not None:
+        start += opened.start() - len(before)
+    last = end
     semicolon = re.compile(r"[^;{}]*;").match(bare, end)
-    last = semicolon.end() if semicolon is not None else end
+    if semicolon is not None:
+        last = semicolon.end()
     head = bare[start : max(body, first)]
-    called = bare[first : bare.find(")", first) + 1] if bare[body : body + 1] != "{" else ""
+    called = ""
+    if bare[body : body + 1] != "{":
+        called = bare[first : bare.find(")", first) + 1]
     words = WORD.findall(_CLASS_KEY.split(f"{head} {called}")[-1]) + WORD.findall(bare[end:last])
-    is_device = has_annotation(bare[start:last], macros.annotations)
-    return Declared("class", tuple(dict.fromkeys(words)), start, start, body, last, is_device, head)
+    return Declared(
+        kind="class",
+        names=tuple(dict.fromkeys(words)),
+        start=start,
+        specifiers=start,
+        head_end=body,
+        end=last,
+        is_device=has_annotation(bare[start:last], macros.annotations),
+        head=head,
+    )
 
 
 class _Reader:
@@ -188,13 +217,16 @@ class _Reader:
         for child in node.named_children:
             if child.type in _CONTAINERS:
                 yield from self.below(child)
-            elif child.type == "namespace_definition":
+                continue
+            body = child.child_by_field_name("body")
+            if child.type == "namespace_definition":
                 name = child.child_by_field_name("name")
-                self.namespaces |= {grammar.text(one) for one in grammar.everywhere(name, *_NAMES)} if name else set()
-                body = child.child_by_field_name("body")
-                yield from self.below(body) if body is not None else ()
-            elif child.type == "linkage_specification" and _is_list(child):
-                yield from self.below(_body(child))
+                if name is not None:
+                    self.namespaces.update(grammar.text(word) for word in grammar.everywhere(name, *_NAMES))
+                if body is not None:
+                    yield from self.below(body)
+            elif child.type == "linkage_specification" and body is not None and body.type == "declaration_list":
+                yield from self.below(body)
             else:
                 declared = self.declared(child)
                 if declared is not None:
@@ -202,32 +234,41 @@ class _Reader:
 
     def declared(self, node: Node, start: int | None = None) -> Declared | None:
         """Read one declaration; `start` is that of the template header around it."""
-        inner = node
+        specifiers = self._first(node)
+        if start is None:
+            start = specifiers
         if node.type in ("template_declaration", "linkage_specification"):
             wrapped = [one for one in node.named_children if not one.type.startswith(("template_param", "requires"))]
-            inner = wrapped[-1] if wrapped else node
-            if inner is not node and inner.type not in ("string_literal", "comment"):
-                return self.declared(inner, self._first(node) if start is None else start)
-            return None
-        specifiers = self._first(inner)
-        start = specifiers if start is None else start
-        end = self._last(inner)
-        kind = self._kind(inner)
+            if not wrapped or wrapped[-1].type in ("string_literal", "comment"):
+                return None
+            return self.declared(wrapped[-1], start)
+        kind = self._kind(node)
         if kind is None:
             return None
-        body = _body_of(inner) if kind in ("function", "class") else None
-        head_end = end if body is None else body.start_byte
+        end = self._last(node)
+        head_end = end
+        body = _body_of(node) if kind in ("function", "class") else None
+        if body is not None:
+            head_end = body.start_byte
         head = self._code[start:head_end]
-        members = tuple(self._members(inner)) if kind == "class" else ()
-        # The annotation of a macro's argument, or of a class's member, is not the declaration's own.
-        is_device = has_annotation(head, self._annotations)
-        has_body = kind == "function" and inner.child_by_field_name("body") is not None
-        names = tuple(dict.fromkeys(filter(None, _names(inner, kind))))
-        return Declared(kind, names, start, specifiers, head_end, end, is_device, head, members, has_body)
+        return Declared(
+            kind=kind,
+            names=tuple(dict.fromkeys(filter(None, _names(node, kind)))),
+            start=start,
+            specifiers=specifiers,
+            head_end=head_end,
+            end=end,
+            # The annotation of a macro's argument, or of a class's member, is not the declaration's own.
+            is_device=has_annotation(head, self._annotations),
+            head=head,
+            members=tuple(self._members(node)) if kind == "class" else (),
+            is_body=kind == "function" and node.child_by_field_name("body") is not None,
+        )
 
     def _kind(self, node: Node) -> Kind | None:
         if node.type == "using_declaration":
-            return "namespace" if any(child.type == "namespace" for child in node.children) else "alias"
+            is_namespace = any(child.type == "namespace" for child in node.children)
+            return "namespace" if is_namespace else "alias"
         if node.type == "function_definition":
             return "function"
         if node.type == "enum_specifier":
@@ -241,57 +282,55 @@ class _Reader:
             if given is not None and given.type == "enum_specifier":
                 return "enum"
             if node.type != "type_definition":
-                return "prototype" if _is_prototype(node) else "variable"
+                declarators = node.children_by_field_name("declarator")
+                return "prototype" if declarators and all(map(_is_function, declarators)) else "variable"
         return _KINDS.get(node.type) if node.named_children else None  # else a semicolon alone
 
     def _members(self, node: Node) -> Iterator[Declared]:
-        body, names = _body_of(node), set(_names(node, "class"))
-        for child in body.named_children if body is not None else ():
-            for one in child.named_children if child.type == "ERROR" else (child,):
-                member = self.declared(one)
-                if member is not None:
-                    yield replace(member, kind="macro") if _is_call(one, member, names) else member
+        body = _body_of(node)
+        if body is None:
+            return
+        class_names = set(_names(node, "class"))
+        for child in body.named_children:
+            for inner in child.named_children if child.type == "ERROR" else [child]:
+                member = self.declared(inner)
+                if member is not None and _is_call(inner, member, class_names):
+                    yield replace(member, kind="macro")
+                elif member is not None:
+                    yield member
 
     def _first(self, node: Node) -> int:
         """The offset of a declaration with the specifiers before it, which the grammar does not see."""
-        at = before = node.start_byte
+        end = node.start_byte  # of the blanks before it
         width = 64
-        while before and not (chunk := self._plain[max(before - width, 0) : before].rstrip()):
-            before, width = max(before - width, 0), 2 * width
-        before = max(before - width, 0) + len(chunk) if before else 0
-        gap = self._code[before:at]
-        return before + len(gap) - len(gap.lstrip())
+        while end > 0:
+            begin = max(end - width, 0)
+            text = self._plain[begin:end].rstrip()
+            if text:
+                end = begin + len(text)
+                break
+            end = begin
+            width *= 2
+        gap = self._code[end : node.start_byte]
+        return end + len(gap) - len(gap.lstrip())
 
     def _last(self, node: Node) -> int:
         """The offset behind a declaration with its semicolon."""
         end = node.end_byte
-        rest = self._plain[end : end + 200]
-        return end + len(rest) - len(rest.lstrip()) + 1 if rest.lstrip().startswith(";") else end
-
-
-def _is_list(node: Node) -> bool:
-    body = node.child_by_field_name("body")
-    return body is not None and body.type == "declaration_list"
-
-
-def _body(node: Node) -> Node:
-    body = node.child_by_field_name("body")
-    assert body is not None
-    return body
+        following = self._plain[end : end + 200]
+        blanks = len(following) - len(following.lstrip())
+        return end + blanks + 1 if following[blanks : blanks + 1] == ";" else end
 
 
 def _body_of(node: Node) -> Node | None:
     """The body of a function, from a constructor's initializers on, or of a class."""
     if node.type == "function_definition":
-        first = [one for one in node.named_children if one.type in ("field_initializer_list", "try_statement")]
-        return first[0] if first else node.child_by_field_name("body")
-    given = node if node.type in _CLASSES else node.child_by_field_name("type")
-    return None if given is None else given.child_by_field_name("body")
-
-
-def _is_prototype(node: Node) -> bool:
-    declarators = node.children_by_field_name("declarator")
-    return bool(declarators) and all(_is_function(one) for one in declarators)
+        for child in node.named_children:
+            if child.type in ("field_initializer_list", "try_statement"):
+                return child
+        return node.child_by_field_name("body")
+    class_node = node if node.type in _CLASSES else node.child_by_field_name("type")
+    return None if class_node is None else class_node.child_by_field_name("body")
 
 
 def _is_call(node: Node, member: Declared, class_names: Collection[str]) -> bool:
@@ -320,41 +359,55 @@ def _has_functions_alone(macro: Macro, name: str, macros: Macros, within: tuple[
     if tree.has_error:
         return False
     reader = _Reader(text, text, frozenset())
-    members = [member for one in reader.below(tree) for member in one.members]
-    inner = [word for one in members if one.kind == "macro" for word in one.names if word not in macro.parameters]
-    return all(one.kind in ("function", "prototype", "alias", "macro") for one in members) and not any(
-        word == name or word in within or not expands_to_functions(word, macros, (*within, name)) for word in inner
-    )
+    for declared in reader.below(tree):
+        for member in declared.members:
+            if member.kind not in ("function", "prototype", "alias", "macro"):
+                return False
+            if member.kind != "macro":
+                continue
+            for word in member.names:
+                if word in macro.parameters:
+                    continue
+                if word == name or word in within or not expands_to_functions(word, macros, (*within, name)):
+                    return False
+    return True
 
 
 def _is_function(node: Node) -> bool:
     """Tell whether a declarator is a function's: `*f(int)`, but not the pointer `(*f)(int)`."""
+    inner = node.child_by_field_name("declarator")
     if node.type == "function_declarator":
-        inner = node.child_by_field_name("declarator")
         return inner is not None and inner.type != "parenthesized_declarator"
     if node.type in ("pointer_declarator", "reference_declarator"):
-        inner = node.child_by_field_name("declarator") or (node.named_children[-1] if node.named_children else None)
+        if inner is None and node.named_children:
+            inner = node.named_children[-1]
         return inner is not None and _is_function(inner)
     return False
 
 
 def _names(node: Node, kind: Kind) -> Iterator[str]:
+    type_node = node.child_by_field_name("type")
     if kind == "enum":
-        given = node if node.type == "enum_specifier" else node.child_by_field_name("type")
-        for one in grammar.everywhere(given, "enumerator") if given is not None else ():
-            yield _last_name(one.child_by_field_name("name"))
+        given = node if node.type == "enum_specifier" else type_node
+        if given is not None:
+            for enumerator in grammar.everywhere(given, "enumerator"):
+                yield _last_name(enumerator.child_by_field_name("name"))
     if kind in ("class", "enum"):
-        given = node.child_by_field_name("name") if node.type.endswith("_specifier") else None
-        inner = node.child_by_field_name("type") if given is None else None
-        yield _last_name(given or (inner.child_by_field_name("name") if inner is not None else None))
+        name = node.child_by_field_name("name") if node.type.endswith("_specifier") else None
+        if name is None and type_node is not None:
+            name = type_node.child_by_field_name("name")
+        yield _last_name(name)
     if kind in ("alias", "namespace") and node.type != "type_definition":
-        named = node.child_by_field_name("name") or (node.named_children[-1] if node.named_children else None)
-        yield _last_name(named)
+        yield _last_name(node.child_by_field_name("name") or _last_child(node))
     if kind in ("macro", "assertion"):
-        yield next((grammar.text(one) for one in grammar.everywhere(node, "identifier")), "")
+        yield from map(grammar.text, itertools.islice(grammar.everywhere(node, "identifier"), 1))
         return
     for declarator in node.children_by_field_name("declarator"):
         yield declared_name(declarator)
+
+
+def _last_child(node: Node) -> Node | None:
+    return node.named_children[-1] if node.named_children else None
 
 
 def declared_name(declarator: Node) -> str:
@@ -362,20 +415,19 @@ def declared_name(declarator: Node) -> str:
     node: Node | None = declarator
     while node is not None and node.type not in (*_NAMES, "qualified_identifier", "template_function", "template_type"):
         inner = node.child_by_field_name("declarator")
-        node = inner if inner is not None else _inner_declarator(node.named_children)
+        if inner is None:
+            for child in node.named_children:
+                if child.type in _NAMES or child.type.endswith(("_declarator", "_identifier")):
+                    inner = child
+                    break
+        node = inner
     return _last_name(node)
-
-
-def _inner_declarator(children: Sequence[Node]) -> Node | None:
-    named = [one for one in children if one.type in _NAMES or one.type.endswith(("_declarator", "_identifier"))]
-    return named[0] if named else None
 
 
 def _last_name(node: Node | None) -> str:
     """`f` of `a::f<int>`."""
     while node is not None and node.type not in _NAMES:
-        name = node.child_by_field_name("name")
-        node = name if name is not None else (node.named_children[-1] if node.named_children else None)
+        node = node.child_by_field_name("name") or _last_child(node)
     return "" if node is None else grammar.text(node)
 
 
@@ -399,14 +451,15 @@ def device_spans(bare: str, macros: Macros) -> tuple[tuple[int, int], ...]:
     """
     annotation = re.compile(rf"{words_of((*_DEVICE, *sorted(macros.annotations)))}\b")
     brackets = _brackets(macros)
-    found: list[tuple[int, int]] = []
-    at = 0
-    while (first := annotation.search(bare, at)) is not None:
+    spans: list[tuple[int, int]] = []
+    end = 0
+    while True:
+        first = annotation.search(bare, end)
+        if first is None:
+            return tuple(spans)
         is_call = first[0] in macros.named and bare[first.end() :].lstrip().startswith("(")
-        at = _end(bare, first.start(), brackets, macros.braces, is_call=is_call)
-        at = max(at, first.end())
-        found.append((first.start(), at))
-    return tuple(found)
+        end = max(_end(bare, first.start(), brackets, macros.braces, is_call=is_call), first.end())
+        spans.append((first.start(), end))
 
 
 def class_spans(bare: str, macros: Macros) -> tuple[tuple[int, int, int], ...]:
@@ -416,20 +469,21 @@ def class_spans(bare: str, macros: Macros) -> tuple[tuple[int, int, int], ...]:
         bare: a view without the contents of strings.
         macros: some open or close a body.
     """
-    opening = [
-        name
-        for name, surplus in sorted(macros.braces.items())
-        if surplus > 0 and any(_CLASS_WORD.search(one) for one in macros.bodies(name))
-    ]
+    opening: list[str] = []
+    for name, surplus in sorted(macros.braces.items()):
+        if surplus > 0 and any(_CLASS_WORD.search(body) for body in macros.bodies(name)):
+            opening.append(name)
     begin = re.compile(rf"{_CLASS}|{words_of(opening)}\b" if opening else _CLASS)
     brackets = _brackets(macros)
-    found: list[tuple[int, int, int]] = []
-    at = 0
-    while (head := begin.search(bare, at)) is not None:
+    spans: list[tuple[int, int, int]] = []
+    end = 0
+    while True:
+        head = begin.search(bare, end)
+        if head is None:
+            return tuple(spans)
         body = head.end() if bare[head.end() : head.end() + 1] == "{" else head.start()
-        at = max(_end(bare, body, brackets, macros.braces, is_call=False), head.end())
-        found.append((head.start(), head.end(), at))
-    return tuple(found)
+        end = max(_end(bare, body, brackets, macros.braces, is_call=False), head.end())
+        spans.append((head.start(), head.end(), end))
 
 
 def _brackets(macros: Macros) -> re.Pattern[str]:
@@ -439,16 +493,23 @@ def _brackets(macros: Macros) -> re.Pattern[str]:
 def _end(bare: str, start: int, brackets: re.Pattern[str], braces: Mapping[str, int], *, is_call: bool) -> int:
     """The offset behind the declaration that begins at an offset; a macro's call alone may be one."""
     depth = 0
-    for one in brackets.finditer(bare, start):
-        if one[0] == ";" and depth == 0:
-            return one.end()
-        depth += braces.get(one[0], 1 if one[0] in "([{" else 0 if one[0] == ";" else -1)
+    for sign in brackets.finditer(bare, start):
+        if sign[0] == ";" and depth == 0:
+            return sign.end()
+        if sign[0] in braces:
+            depth += braces[sign[0]]
+        elif sign[0] in "([{":
+            depth += 1
+        elif sign[0] != ";":
+            depth -= 1
         if depth < 0:
-            return one.start()
-        if depth == 0 and one[0] == ")" and is_call:
-            if not _BODY.match(bare, one.end()):
-                return one.end()
+            return sign.start()
+        if depth > 0:
+            continue
+        if sign[0] == ")" and is_call:
+            if not _BODY.match(bare, sign.end()):
+                return sign.end()
             is_call = False
-        if depth == 0 and (one[0] == "}" or one[0] in braces) and not _GOES_ON.match(bare, one.end()):
-            return one.end()
+        if (sign[0] == "}" or sign[0] in braces) and not _GOES_ON.match(bare, sign.end()):
+            return sign.end()
     return len(bare)

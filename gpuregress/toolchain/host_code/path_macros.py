@@ -30,12 +30,18 @@ def expands_path(texts: Sequence[str], given: Iterable[str]) -> bool:
         given: the definitions of macros that the compiler's options have.
     """
     parsed = [CxxText(text) for text in texts]
-    bodies = [(name, one.body) for text in parsed for name, macros in text.macros.items() for one in macros]
-    bodies += [(name, body) for name, _, body in (one.partition("=") for one in given)]
-    of_all, of_headers = _closure(_OF_ALL, bodies), _closure(_OF_HEADERS | _OF_ALL, bodies)
-    return any(
-        not (of_headers if number else of_all).isdisjoint(WORD.findall(text.code)) for number, text in enumerate(parsed)
-    )
+    bodies: list[tuple[str, str]] = []
+    for text in parsed:
+        for name, macros in text.macros.items():
+            bodies += [(name, macro.body) for macro in macros]
+    for definition in given:
+        name, _, body = definition.partition("=")
+        bodies.append((name, body))
+    source, *headers = (WORD.findall(text.code) for text in parsed)
+    if not _closure(_OF_ALL, bodies).isdisjoint(source):
+        return True
+    of_headers = _closure(_OF_HEADERS | _OF_ALL, bodies)
+    return any(not of_headers.isdisjoint(header) for header in headers)
 
 
 def _closure(words: frozenset[str], bodies: Sequence[tuple[str, str]]) -> frozenset[str]:

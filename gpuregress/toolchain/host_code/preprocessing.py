@@ -6,6 +6,7 @@ view after the other: the first branch of each condition, then the second, and s
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
@@ -130,11 +131,13 @@ class CxxText:
     def directives(self) -> tuple[Directive, ...]:
         """The directives, in order; a raw string has none."""
         text = self._uncommented
-        raw = [one.span() for one in _LEXICAL.finditer(text) if one["raw"] is not None] if 'R"' in text else []
+        raw_strings: list[tuple[int, int]] = []
+        if 'R"' in text:
+            raw_strings = [match.span() for match in _LEXICAL.finditer(text) if match["raw"] is not None]
         return tuple(
-            Directive(one["word"], one["rest"], one.start(), one.end())
-            for one in _DIRECTIVE.finditer(text)
-            if not any(start < one.start() < end for start, end in raw)
+            Directive(match["word"], match["rest"], match.start(), match.end())
+            for match in _DIRECTIVE.finditer(text)
+            if not any(start < match.start() < end for start, end in raw_strings)
         )
 
     @cached_property
@@ -145,54 +148,61 @@ class CxxText:
     @cached_property
     def conditionals(self) -> tuple[Conditional, ...]:
         """The conditionals; those inside others, too."""
-        found: list[Conditional] = []
-        opened: list[list[tuple[Directive, bool]]] = []
-        for one in self.directives:
-            if one.word in ("if", "ifdef", "ifndef"):
-                opened.append([(one, _is_dead(one, []))])
-            elif one.word in ("elif", "else", "elifdef", "elifndef") and opened:
-                opened[-1].append((one, _is_dead(one, [first for first, _ in opened[-1]])))
-            elif one.word == "endif" and opened:
-                found.append(_condition(opened.pop(), one))
-        return tuple(found)
+        conditionals: list[Conditional] = []
+        open_conditionals: list[list[Directive]] = []
+        for directive in self.directives:
+            if directive.word in ("if", "ifdef", "ifndef"):
+                open_conditionals.append([directive])
+            elif directive.word in ("elif", "else", "elifdef", "elifndef") and open_conditionals:
+                open_conditionals[-1].append(directive)
+            elif directive.word == "endif" and open_conditionals:
+                conditionals.append(_conditional(open_conditionals.pop(), directive))
+        return tuple(conditionals)
+
+    @cached_property
+    def _defines(self) -> list[tuple[Directive, re.Match[str]]]:
+        """The directives that define a macro, with their parts."""
+        defines: list[tuple[Directive, re.Match[str]]] = []
+        for directive in self.directives:
+            match = _DEFINE.match(directive.rest) if directive.word == "define" else None
+            if match is not None:
+                defines.append((directive, match))
+        return defines
 
     @cached_property
     def macros(self) -> Mapping[str, tuple[Macro, ...]]:
         """The macros by name, each with all its definitions."""
-        found: dict[str, tuple[Macro, ...]] = {}
-        for one in self.directives:
-            match = _DEFINE.match(one.rest) if one.word == "define" else None
-            if match is not None:
-                parameters = tuple(re.findall(r"\w+|\.\.\.", match["parameters"] or ""))
-                macro = Macro(match["body"].strip(), match["parameters"] is not None, parameters)
-                found[match["name"]] = (*found.get(match["name"], ()), macro)
-        return found
+        macros: dict[str, tuple[Macro, ...]] = {}
+        for _, match in self._defines:
+            parameters = tuple(re.findall(r"\w+|\.\.\.", match["parameters"] or ""))
+            macro = Macro(match["body"].strip(), match["parameters"] is not None, parameters)
+            macros[match["name"]] = (*macros.get(match["name"], ()), macro)
+        return macros
 
     @cached_property
     def definitions(self) -> tuple[Definition, ...]:
         """The macros of the text, with the places of their bodies."""
-        found: list[Definition] = []
-        for one in self.directives:
-            match = _DEFINE.match(one.rest) if one.word == "define" else None
-            if match is not None:
-                start = one.end - len(one.rest)
-                body = match["body"]
-                first = start + match.start("body") + len(body) - len(body.lstrip())
-                found.append(Definition(match["name"], first, start + len(one.rest.rstrip())))
-        return tuple(found)
+        definitions: list[Definition] = []
+        for directive, match in self._defines:
+            start = directive.end - len(directive.rest)
+            body = match["body"]
+            first = start + match.start("body") + len(body) - len(body.lstrip())
+            definitions.append(Definition(match["name"], first, start + len(directive.rest.rstrip())))
+        return tuple(definitions)
 
     def views(self) -> tuple[str, ...]:
         """The code with one branch of each condition: all first ones, all second ones, and so on."""
         alive = [[branch for branch in one.branches if not branch.is_dead] for one in self.conditionals]
-        count = min(max((len(branches) for branches in alive), default=1), _MOST_VIEWS)
-        return tuple(dict.fromkeys(self._view(number, alive) for number in range(max(count, 1))))
+        most = max(map(len, alive), default=1)
+        count = max(min(most, _MOST_VIEWS), 1)
+        return tuple(dict.fromkeys(self._view(number, alive) for number in range(count)))
 
     def _view(self, number: int, alive: Sequence[Sequence[Branch]]) -> str:
-        gone = []
-        for condition, branches in zip(self.conditionals, alive, strict=True):
+        removed: list[tuple[int, int]] = []
+        for conditional, branches in zip(self.conditionals, alive, strict=True):
             taken = branches[min(number, len(branches) - 1)] if branches else None
-            gone += [(one.start, one.end) for one in condition.branches if one is not taken]
-        return _without(self.code, gone)
+            removed += [(branch.start, branch.end) for branch in conditional.branches if branch is not taken]
+        return _without(self.code, removed)
 
 
 class Macros:
@@ -215,42 +225,51 @@ class Macros:
 
     def bodies(self, name: str) -> list[str]:
         """List the definitions of a macro, and of those that they name."""
-        found: list[str] = []
-        pending, seen = [name], {name}
+        bodies: list[str] = []
+        pending = [name]
+        seen = {name}
         while pending:
             for macro in self.named.get(pending.pop(), ()):
-                found.append(macro.body)
-                more = {word for word in WORD.findall(macro.body) if word in self.named} - seen
+                bodies.append(macro.body)
+                more = (self.named.keys() & WORD.findall(macro.body)) - seen
                 pending += sorted(more)
                 seen |= more
-        return found
+        return bodies
 
     @cached_property
     def annotations(self) -> frozenset[str]:
         """The macros whose expansion has an annotation of device code."""
-        found = {name for name, macros in self.named.items() if any(_ANNOTATION.search(one.body) for one in macros)}
-        while more := {name for name, words in self._words.items() if name not in found and words & found}:
-            found |= more
-        return frozenset(found)
+        annotations: set[str] = set()
+        for name, macros in self.named.items():
+            if any(_ANNOTATION.search(macro.body) for macro in macros):
+                annotations.add(name)
+        return frozenset(self._that_expand_to(annotations, self.named))
 
     @cached_property
     def constants(self) -> frozenset[str]:
         """The specifiers among the macros that may make a function `constexpr`."""
-        found: set[str] = {"constexpr", "consteval"}
-        specifiers = self._made_of(_ONLY_SPECIFIERS)
-        while more := {name for name in specifiers - found if self._words[name] & found}:
-            found |= more
-        return frozenset(found)
+        return frozenset(self._that_expand_to({"constexpr", "consteval"}, self._made_of(_ONLY_SPECIFIERS)))
+
+    def _that_expand_to(self, words: set[str], candidates: Iterable[str]) -> set[str]:
+        """Return words and those macros among the candidates in whose expansion one of them is."""
+        reached = set(words)
+        while True:
+            more = {name for name in candidates if name not in reached and self._words[name] & reached}
+            if not more:
+                return reached
+            reached |= more
 
     @cached_property
     def braces(self) -> Mapping[str, int]:
         """The macros that open more braces than they close, or fewer: by how many."""
-        found: dict[str, int] = {}
+        surpluses: dict[str, int] = {}
         for name, macros in self.named.items():
-            for body in (_LEXICAL.sub(_blank_string, one.body) for one in macros):
-                if surplus := body.count("{") - body.count("}"):
-                    found[name] = surplus
-        return found
+            for macro in macros:
+                body = _LEXICAL.sub(_blank_string, macro.body)
+                surplus = body.count("{") - body.count("}")
+                if surplus:
+                    surpluses[name] = surplus
+        return surpluses
 
     @cached_property
     def _specifier(self) -> re.Pattern[str] | None:
@@ -263,16 +282,15 @@ class Macros:
 
     def _made_of(self, form: re.Pattern[str]) -> set[str]:
         """Name the macros that expand to this form, or to such macros."""
-        found: set[str] = set()
+        names: set[str] = set()
         while True:
-            more = {
-                name
-                for name, macros in self.named.items()
-                if name not in found and all(form.fullmatch(_less(macro.body, found)) for macro in macros)
-            }
+            more: set[str] = set()
+            for name, macros in self.named.items():
+                if name not in names and all(form.fullmatch(_less(macro.body, names)) for macro in macros):
+                    more.add(name)
             if not more:
-                return found
-            found |= more
+                return names
+            names |= more
 
     def without_specifiers(self, view: str) -> str:
         """Replace annotations, attributes and macros of such by spaces: no grammar knows them all."""
@@ -318,13 +336,22 @@ def _spaces(match: re.Match[str]) -> str:
 
 def _without(text: str, spans: Iterable[tuple[int, int]]) -> str:
     """Replace spans of a text by spaces; they may be inside one another."""
-    pieces, at = [], 0
+    pieces: list[str] = []
+    at = 0
     for start, end in sorted(spans):
         if end > at:
             first = max(start, at)
             pieces += [text[at:first], spaces(text[first:end])]
             at = end
     return "".join((*pieces, text[at:]))
+
+
+def _conditional(directives: Sequence[Directive], last: Directive) -> Conditional:
+    branches: list[Branch] = []
+    for number, (directive, following) in enumerate(itertools.pairwise((*directives, last))):
+        is_dead = _is_dead(directive, directives[:number])
+        branches.append(Branch(directive.end, following.start, is_dead))
+    return Conditional(directives[0].start, last.end, tuple(branches))
 
 
 def _is_dead(directive: Directive, before: Sequence[Directive]) -> bool:
@@ -342,21 +369,21 @@ def _is_always(directive: Directive) -> bool:
     )
 
 
-def _condition(opened: Sequence[tuple[Directive, bool]], last: Directive) -> Conditional:
-    ends = [*(one.start for one, _ in opened[1:]), last.start]
-    branches = tuple(Branch(one.end, end, dead) for (one, dead), end in zip(opened, ends, strict=True))
-    return Conditional(opened[0][0].start, last.end, branches)
-
-
 def _less(body: str, names: set[str]) -> str:
     """Remove known macros, with their arguments, from another's text."""
     return WORD.sub(lambda match: "" if match[0] in names else match[0], body) if names else body
 
 
 def _any_of(names: set[str], macros: Mapping[str, tuple[Macro, ...]]) -> re.Pattern[str] | None:
-    called = [name for name in names if any(macro.is_function for macro in macros.get(name, ()))]
-    plain = [name for name in names if name not in called]
-    arguments = r"\s*\((?:[^()]|\([^()]*\))*\)"
-    forms = [rf"{words_of(called)}\b{arguments}"] if called else []
-    forms += [rf"{words_of(plain)}\b"] if plain else []
+    functions: list[str] = []
+    objects: list[str] = []
+    for name in names:
+        is_function = any(macro.is_function for macro in macros.get(name, ()))
+        (functions if is_function else objects).append(name)
+    forms: list[str] = []
+    if functions:
+        arguments = r"\s*\((?:[^()]|\([^()]*\))*\)"
+        forms.append(rf"{words_of(functions)}\b{arguments}")
+    if objects:
+        forms.append(rf"{words_of(objects)}\b")
     return re.compile("|".join(forms)) if forms else None

@@ -88,10 +88,10 @@ class _Changes:
             return number < 0 or device[number][1] <= at
 
         return Edits(
-            tuple((start, end) for start, end in self.removed if is_outside(start) and is_outside(end)),
-            tuple(filter(is_outside, self.annotated)),
-            tuple(self.kept),
-            tuple((at, text) for at, text in self.inserted if is_outside(at)),
+            removed=tuple((start, end) for start, end in self.removed if is_outside(start) and is_outside(end)),
+            annotated=tuple(filter(is_outside, self.annotated)),
+            kept=tuple(self.kept),
+            inserted=tuple((at, text) for at, text in self.inserted if is_outside(at)),
         )
 
 
@@ -132,35 +132,42 @@ class _Selection:
 
     def __init__(self, files: Sequence[Sequence[View]], macros: Macros, dropped: set[tuple[int, int]]) -> None:
         self._files, self._macros, self._dropped = files, macros, dropped
-        self._namespaces = _NAMESPACES.union(*(view.namespaces for views in files for view in views))
-        self._all = [
-            _Candidate(file, number, declared, view.bare)
-            for file, views in enumerate(files)
-            for number, view in enumerate(views)
-            for declared in view.declarations
-        ]
+        self._namespaces = set(_NAMESPACES)
+        self._all: list[_Candidate] = []
+        self._functions: set[str] = set()
+        self._types: set[str] = set()
+        for file, views in enumerate(files):
+            for number, view in enumerate(views):
+                self._namespaces |= view.namespaces
+                for declared in view.declarations:
+                    self._all.append(_Candidate(file, number, declared, view.bare))
+                    if declared.is_device:
+                        self._functions.update(declared.names)
+                    if declared.kind != "function":
+                        self._types.update(declared.names)
         self._by_name: defaultdict[str, list[_Candidate]] = defaultdict(list)
         self.reached: set[str] = set()
-        self._functions = {name for one in self._all if one.declared.is_device for name in one.declared.names}
-        self._types = {name for one in self._all if one.declared.kind != "function" for name in one.declared.names}
         self._unevaluated: set[str] = set()
         self._expands_to_functions = cache(lambda name: declarations.expands_to_functions(name, macros))
 
     def edits(self, named: Collection[str]) -> list[list[Edits]]:
-        for one in self._all:
-            if self._is_candidate(one.declared):
-                for name in one.declared.names:
-                    self._by_name[name].append(one)
         pending = list(named)
-        for one in self._all:
-            if self._is_root(one):
-                one.stays = True
-                pending += self._words(one) if one.declared.kind != "namespace" else ()
+        for candidate in self._all:
+            if self._is_candidate(candidate.declared):
+                for name in candidate.declared.names:
+                    self._by_name[name].append(candidate)
+            if self._is_root(candidate):
+                candidate.stays = True
+                if candidate.declared.kind != "namespace":
+                    pending += self._words(candidate)
         self._reach(pending)
-        while more := [one for one in self._all if not one.stays and self._is_asked_about(one)]:
-            for one in more:
-                one.stays = True
-                self._reach(list(self._words(one)))
+        while True:
+            asked_about = [one for one in self._all if not one.stays and self._is_asked_about(one)]
+            if not asked_about:
+                break
+            for candidate in asked_about:
+                candidate.stays = True
+                self._reach(list(self._words(candidate)))
         return [[self._of_view(file, number) for number in range(len(views))] for file, views in enumerate(self._files)]
 
     def _reach(self, pending: list[str]) -> None:
@@ -193,9 +200,12 @@ class _Selection:
         name = declared.names[0] if declared.names else ""
         if name in self._macros.annotations:
             return True
-        bodies = self._macros.bodies(name)
-        instantiated = {word for one in bodies if _TEMPLATE.search(one) for word in WORD.findall(one)}
-        return any(map(_TYPE_WORDS.search, bodies)) or not self._functions.isdisjoint(instantiated)
+        for body in self._macros.bodies(name):
+            if _TYPE_WORDS.search(body):
+                return True
+            if _TEMPLATE.search(body) and not self._functions.isdisjoint(WORD.findall(body)):
+                return True
+        return False
 
     def _is_candidate(self, declared: Declared) -> bool:
         """Tell whether a declaration that is no root can be what device code needs."""
@@ -224,16 +234,17 @@ class _Selection:
             self._unevaluated.update(WORD.findall(_operand(text, match)))
         return WORD.findall(text)
 
-    def _words(self, one: _Candidate) -> Iterator[str]:
+    def _words(self, candidate: _Candidate) -> Iterator[str]:
         """List the words of a declaration, without those of a class's members that may go."""
-        declared = one.declared
-        is_declared_only = declared.is_body and not (declared.is_device or self._is_constexpr(declared))
-        last = declared.head_end if is_declared_only and not _DEDUCED.search(declared.head) else declared.end
+        declared = candidate.declared
+        last = declared.end
+        if declared.is_body and not (declared.is_device or self._is_constexpr(declared)):  # the body may go
+            last = declared.end if _DEDUCED.search(declared.head) else declared.head_end
         at = declared.start
         for start, end in sorted(_without_inner(self._host_members(declared))):
-            yield from self._read(one.code[at:start])
+            yield from self._read(candidate.code[at:start])
             at = end
-        yield from self._read(one.code[at:last])
+        yield from self._read(candidate.code[at:last])
 
     def _host_members(self, declared: Declared) -> Iterator[tuple[int, int]]:
         for one in declared.members:
@@ -264,25 +275,26 @@ class _Selection:
 
     def _edit_members(self, file: int, declared: Declared, code: str, changes: _Changes) -> None:
         """Change the members of a class that lack an annotation."""
-        for one in declared.members:
-            if one.kind == "class":
-                self._edit_members(file, one, code, changes)
-            is_call = one.kind == "macro" and all(map(self._expands_to_functions, one.names))
-            if _is_static_variable(one) or is_call:
-                changes.removed.append((one.start, one.end))
-            if not is_host_member(one):
+        for member in declared.members:
+            if member.kind == "class":
+                self._edit_members(file, member, code, changes)
+            is_call = member.kind == "macro" and all(map(self._expands_to_functions, member.names))
+            if _is_static_variable(member) or is_call:
+                changes.removed.append((member.start, member.end))
+            if not is_host_member(member):
                 continue
-            is_dropped = (file, one.start) in self._dropped
-            is_constructor = not set(one.names).isdisjoint(declared.names) and "~" not in one.head
-            if self._is_annotated(one) and not is_dropped:
-                changes.annotated.append(one.specifiers)
-            elif not is_dropped and self._stays(one, declared):
-                changes.declare(one, code)
-            else:
-                changes.removed.append((one.start, one.end))
-                if is_constructor:
-                    name = next(name for name in one.names if name in declared.names)
-                    changes.inserted.append((one.start, f"{ANNOTATION}{name}(struct {_HOST_TYPE}_{one.start}*);"))
+            is_dropped = (file, member.start) in self._dropped
+            if self._is_annotated(member) and not is_dropped:
+                changes.annotated.append(member.specifiers)
+                continue
+            if not is_dropped and self._stays(member, declared):
+                changes.declare(member, code)
+                continue
+            changes.removed.append((member.start, member.end))
+            constructors = [name for name in member.names if name in declared.names]
+            if constructors and "~" not in member.head:
+                text = f"{ANNOTATION}{constructors[0]}(struct {_HOST_TYPE}_{member.start}*);"
+                changes.inserted.append((member.start, text))
 
     def _is_annotated(self, member: Declared) -> bool:
         return self._is_constexpr(member) or _VIRTUAL.search(member.head) is not None
@@ -310,12 +322,9 @@ def is_host_member(member: Declared) -> bool:
 
 
 def _is_static_variable(member: Declared) -> bool:
-    return (
-        member.kind == "variable"
-        and not member.is_device
-        and _STATIC.match(member.head) is not None
-        and _CONSTANT.search(member.head) is None
-    )
+    if member.kind != "variable" or member.is_device:
+        return False
+    return _STATIC.match(member.head) is not None and _CONSTANT.search(member.head) is None
 
 
 def _is_device(declared: Declared) -> bool:

@@ -77,10 +77,12 @@ class UnitBuilder:
         self._paths = [file.resolve() for file in self._files]
         self._texts = [CxxText(text) for text in texts]
         self._macros = Macros([*(text.macros for text in self._texts), *map(_macros_of, shims)])
-        self._is_partial = len(self._texts) > _MANY_FILES and not keeps
-        parsed = 0 if keeps else 1 if self._is_partial else len(self._texts)
-        self._views = [self._parsed(text) if at < parsed else () for at, text in enumerate(self._texts)]
         self._keeps = keeps
+        self._is_partial = len(self._texts) > _MANY_FILES and not keeps
+        self._views: list[tuple[View, ...]] = [() for _ in self._texts]
+        if not keeps:
+            parsed = 1 if self._is_partial else len(self._texts)
+            self._views[:parsed] = map(self._parsed, self._texts[:parsed])
         pairs = zip(self._texts, self._files, strict=True)
         self._included = [self._targets(text, file.parent) for text, file in pairs]
         self._leave_fragments()
@@ -92,24 +94,28 @@ class UnitBuilder:
         if self._keeps:
             return TranslationUnit(self._texts[0].text, {}, self._missing())
         edits, reached = reachability.select(self._views, self._macros, self._named, self._dropped)
-        changes = [
-            replacements(text, views, one, self._macros)
-            for text, views, one in zip(self._texts, self._views, edits, strict=True)
-        ]
+        changes: list[list[Replacement]] = []
+        for text, views, edits_of_views in zip(self._texts, self._views, edits, strict=True):
+            changes.append(replacements(text, views, edits_of_views, self._macros))
         changed = self._changed(changes)
-        paths = {self._paths[at] for at in changed}
-        texts = []
-        for at, text in enumerate(self._texts):
-            renamed = _renamed(self._included[at], paths, is_text=at in changed) if at in changed or not at else []
-            texts.append(replaced(text.text, [*changes[at], *renamed]))
-        headers = {str(self._paths[at]): texts[at] for at in sorted(changed)}
+        paths = {self._paths[number] for number in changed}
+        texts: list[str] = []
+        for number, text in enumerate(self._texts):
+            renamed: list[Replacement] = []
+            if number in changed or number == 0:
+                renamed = _renamed(self._included[number], paths, is_text=number in changed)
+            texts.append(replaced(text.text, [*changes[number], *renamed]))
+        headers = {str(self._paths[number]): texts[number] for number in sorted(changed)}
         needs = self._is_partial or host_headers.use_library(reached, texts)
         self._withholds = not needs and not virtual_headers.LIBRARY.isdisjoint(self._missing())
         return TranslationUnit(texts[0], headers, self._missing(), not self._withholds or self._is_refused)
 
     def _missing(self) -> tuple[str, ...]:
         """The headers that are no file of the project."""
-        return tuple(dict.fromkeys(one.name for targets in self._included for one in targets if one.path is None))
+        missing: dict[str, None] = {}
+        for targets in self._included:
+            missing.update((target.name, None) for target in targets if target.path is None)
+        return tuple(missing)
 
     def drop(self, errors: Collection[tuple[Path, int]]) -> bool:
         """Let go of declarations that are no device code and in which the compiler found errors.
@@ -129,16 +135,15 @@ class UnitBuilder:
             self._views = [views or self._parsed(text) for views, text in zip(self._views, self._texts, strict=True)]
             self._leave_fragments()
             return True
-        found = {
-            (number, at)
-            for file, line in errors
-            for number, own in enumerate(self._files)
-            if own == file
-            for view in self._views[number]
-            for declared in view.declarations
-            for at in self._host_code(number, declared, view, line)
-        }
-        new = found - self._dropped
+        wrong: set[tuple[int, int]] = set()
+        for file, line in errors:
+            for number, path in enumerate(self._files):
+                if path != file:
+                    continue
+                for view in self._views[number]:
+                    for declared in view.declarations:
+                        wrong.update((number, start) for start in self._host_code(number, declared, view, line))
+        new = wrong - self._dropped
         self._dropped |= new
         return bool(new) or may_lack
 
@@ -146,9 +151,11 @@ class UnitBuilder:
         """The offsets of what can go of a declaration in a line: its host members first, then all of it."""
         if not _is_in(declared, view, line):
             return []
-        members = [one.start for one in _host_members(declared) if _is_in(one, view, line)]
-        left = [at for at in members if (number, at) not in self._dropped]
-        return left or ([declared.start] if _can_go(declared) else [])
+        members = [member.start for member in _host_members(declared) if _is_in(member, view, line)]
+        starts = [start for start in members if (number, start) not in self._dropped]
+        if not starts and _can_go(declared):
+            starts.append(declared.start)
+        return starts
 
     def _parsed(self, text: CxxText) -> tuple[View, ...]:
         try:
@@ -159,43 +166,44 @@ class UnitBuilder:
     def _leave_fragments(self) -> None:
         """Leave files that are included within a declaration, and what they include: they hold no declarations."""
         numbers = {path: number for number, path in enumerate(self._paths)}
-        pending = [
-            one.path
-            for views, targets in zip(self._views, self._included, strict=True)
-            for one in targets
-            if any(_is_within(view, one.start) for view in views)
-        ]
+        pending: list[_Include] = []
+        for views, targets in zip(self._views, self._included, strict=True):
+            pending += [target for target in targets if any(_is_within(view, target.start) for view in views)]
         left: set[int] = set()
         while pending:
-            number = numbers.get(path) if (path := pending.pop()) is not None else None
+            path = pending.pop().path
+            number = numbers.get(path) if path is not None else None
             if number and number not in left:
                 left.add(number)
                 self._views[number] = ()
-                pending += [one.path for one in self._included[number]]
+                pending += self._included[number]
 
     def _changed(self, changes: Sequence[Sequence[Replacement]]) -> set[int]:
         """The included files that are not given to the compiler as they are on disk."""
-        changed = {at for at, one in enumerate(changes) if at and one}
+        changed = {number for number, replacements in enumerate(changes) if number and replacements}
         while True:
-            paths = {self._paths[at] for at in changed}
-            more = {at for at, targets in enumerate(self._included) if at and any(one.path in paths for one in targets)}
+            paths = {self._paths[number] for number in changed}
+            more: set[int] = set()
+            for number, targets in enumerate(self._included):
+                if number and any(target.path in paths for target in targets):
+                    more.add(number)
             if more <= changed:
                 return changed
             changed |= more
 
     def _targets(self, text: CxxText, folder: Path) -> list[_Include]:
-        found: list[_Include] = []
-        for one in text.directives:
-            match = _NAME.match(one.rest) if one.word == "include" else None
+        targets: list[_Include] = []
+        for directive in text.directives:
+            match = _NAME.match(directive.rest) if directive.word == "include" else None
             if match is None:
                 continue
             name = match[2] or match[3] or ""
             folders = self._folders if match[2] is None else (folder, *self._folders)
             path = include_scanner.find(name, folders)
-            start = one.end - len(one.rest) + len(match[1])
-            end = one.end - len(one.rest) + match.end()
-            found.append(_Include(name, start, end, Path(path).resolve() if path != name else None))
-        return found
+            rest = directive.end - len(directive.rest)
+            target = None if path == name else Path(path).resolve()
+            targets.append(_Include(name, rest + len(match[1]), rest + match.end(), target))
+        return targets
 
 
 @lru_cache(maxsize=4)
@@ -203,9 +211,9 @@ def _macros_of(shim: str) -> Mapping[str, tuple[Macro, ...]]:
     return CxxText(shim).macros
 
 
-def words(texts: Collection[str]) -> list[str]:
+def words(texts: Iterable[str]) -> list[str]:
     """List the words of what a job asks for."""
-    return [word for text in texts for word in WORD.findall(text)]
+    return WORD.findall("\n".join(texts))
 
 
 def _renamed(targets: Sequence[_Include], paths: Collection[Path], *, is_text: bool) -> list[Replacement]:
@@ -218,12 +226,15 @@ def _renamed(targets: Sequence[_Include], paths: Collection[Path], *, is_text: b
 
 
 def _is_within(view: View, offset: int) -> bool:
-    spans = [*view.device, *((one.start, one.end) for one in view.declarations)]
-    return any(start < offset < end for start, end in spans)
+    if any(start < offset < end for start, end in view.device):
+        return True
+    return any(declared.start < offset < declared.end for declared in view.declarations)
 
 
 def _can_go(declared: Declared) -> bool:
-    return not (declared.is_device or declared.kind == "assertion" or any(one.is_device for one in declared.members))
+    if declared.is_device or declared.kind == "assertion":
+        return False
+    return not any(member.is_device for member in declared.members)
 
 
 def _is_in(declared: Declared, view: View, line: int) -> bool:
@@ -232,10 +243,10 @@ def _is_in(declared: Declared, view: View, line: int) -> bool:
 
 
 def _host_members(declared: Declared) -> Iterator[Declared]:
-    for one in declared.members:
-        yield from _host_members(one)
-        if reachability.is_host_member(one):
-            yield one
+    for member in declared.members:
+        yield from _host_members(member)
+        if reachability.is_host_member(member):
+            yield member
 
 
 # --- blanking of host code: spaces in its place, so that every line and nearly every column stays ---------------------
@@ -264,24 +275,26 @@ def replacements(text: CxxText, views: Sequence[View], edits: Sequence[Edits], m
         edits: of each view.
         macros: of the source and all that it includes.
     """
-    spans = _spans(text, views, edits)
-    found = [Replacement(start, end, spaces(text.text[start:end])) for start, end in spans]
-    found += [Replacement(at, at, ANNOTATION) for one in edits for at in one.annotated]
-    found += [Replacement(at, at, inserted) for one in edits for at, inserted in one.inserted]
-    found += [Replacement(one.start(1), one.end(1), " " * len(one[1])) for one in _lambdas(text.code, macros)]
-    return sorted(set(found), key=_PLACE)
+    changes = {Replacement(start, end, spaces(text.text[start:end])) for start, end in _spans(text, views, edits)}
+    for edits_of_view in edits:
+        changes.update(Replacement(at, at, ANNOTATION) for at in edits_of_view.annotated)
+        changes.update(Replacement(at, at, inserted) for at, inserted in edits_of_view.inserted)
+    for match in _lambdas(text.code, macros):
+        changes.add(Replacement(match.start(1), match.end(1), " " * len(match[1])))
+    return sorted(changes, key=_PLACE)
 
 
 def replaced(text: str, changes: Iterable[Replacement]) -> str:
     """Apply replacements; one that begins inside another is left out."""
-    pieces, at = [], 0
-    for one in sorted(changes, key=_PLACE):
-        if one.start >= at:
-            pieces += [text[at : one.start], one.text]
-            at = one.end
-        elif one.end > at and not one.text.strip():  # blanks that overlap
-            pieces.append(one.text[at - one.start :])
-            at = one.end
+    pieces: list[str] = []
+    at = 0
+    for change in sorted(changes, key=_PLACE):
+        if change.start >= at:
+            pieces += [text[at : change.start], change.text]
+            at = change.end
+        elif change.end > at and not change.text.strip():  # blanks that overlap
+            pieces.append(change.text[at - change.start :])
+            at = change.end
     return "".join((*pieces, text[at:]))
 
 
@@ -293,27 +306,29 @@ def _lambdas(code: str, macros: Macros) -> Iterable[re.Match[str]]:
 
 def _spans(text: CxxText, views: Sequence[View], edits: Sequence[Edits]) -> list[tuple[int, int]]:
     """The stretches of host code, each within a line: what lies between them stays."""
-    kept = [span for one in edits for span in one.kept]
-    found: set[tuple[int, int]] = set()
-    for view, one in zip(views, edits, strict=True):
-        for start, end in one.removed:
+    kept: list[tuple[int, int]] = []
+    for edits_of_view in edits:
+        kept += edits_of_view.kept
+    spans: set[tuple[int, int]] = set()
+    for view, edits_of_view in zip(views, edits, strict=True):
+        for start, end in edits_of_view.removed:
             if not any(first < end and start < last for first, last in kept):
-                found |= _visible(view.code, start, end)
-                found |= _inner_branches(text, start, end)
-    return sorted(found)
+                spans |= _visible(view.code, start, end)
+                spans |= _inner_branches(text, start, end)
+    return sorted(spans)
 
 
 def _visible(code: str, start: int, end: int) -> set[tuple[int, int]]:
-    return {(start + one.start(), start + one.end()) for one in re.finditer(r"\S[^\n]*\S|\S", code[start:end])}
+    return {match.span() for match in re.compile(r"\S[^\n]*\S|\S").finditer(code, start, end)}
 
 
 def _inner_branches(text: CxxText, start: int, end: int) -> set[tuple[int, int]]:
     """All branches of the conditionals inside a span, and its directives that would still have an effect."""
-    found: set[tuple[int, int]] = set()
-    for one in text.conditionals:
-        if start <= one.start and one.end <= end:
-            found |= _visible(text.code, one.start, one.end)
+    spans: set[tuple[int, int]] = set()
+    for conditional in text.conditionals:
+        if start <= conditional.start and conditional.end <= end:
+            spans |= _visible(text.code, conditional.start, conditional.end)
     for directive in text.directives:
         if start <= directive.start and directive.end <= end and directive.word in _DROPPED_DIRECTIVES:
-            found.add((directive.start, directive.end))
-    return found
+            spans.add((directive.start, directive.end))
+    return spans

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 
+from gpuregress.foundation.document import units
 from gpuregress.foundation.records import Source
 from gpuregress.toolchain import compiler_messages, cxx_declarations
 from gpuregress.toolchain.cxx_declarations import Declaration, strip_template_arguments
@@ -27,29 +28,33 @@ def explain(unknown: Iterable[str], source: Source, text: str) -> dict[str, str]
     """
     where = compiler_messages.shown(Path(source.path))
     kernels = cxx_declarations.declarations(text)
-    explained = {}
+    explained: dict[str, str] = {}
     for name in unknown:
         if name in source.symbols:
             there = _there(name, cxx_declarations.variable_names(text), "no __constant__ or __device__ variable")
             explained[name] = f"{where} has no variable {name!r}; {there}"
             continue
-        same = [kernel for kernel in kernels if strip_template_arguments(name) in (kernel.name, _last(kernel.name))]
+        plain = strip_template_arguments(name)
+        same = [kernel for kernel in kernels if plain in (kernel.name, _last(kernel.name))]
         explained[name] = _same_name(name, same, where, text) if same else _other_name(name, kernels, where, text)
     return explained
 
 
 def _same_name(name: str, same: list[Declaration], where: str, text: str) -> str:
     """Explain why none of the kernels of a name is what was asked for."""
-    given = _arguments(name)
-    fitting = [one for one in same if bool(one.template) == bool(given)] or same
+    given = cxx_declarations.template_arguments(name)
+    candidates = [kernel for kernel in same if bool(kernel.template) == bool(given)] or same
     spelled = cxx_declarations.readable(name)
-    kernel = (cxx_declarations.overloads(fitting, spelled) or fitting)[0]
-    signatures = list(dict.fromkeys(one.signature() for one in fitting))
-    is_typed = cxx_declarations.split_signature(spelled)[1] is not None
-    if (is_typed and not cxx_declarations.overloads(fitting, spelled)) or (not is_typed and len(signatures) > 1):
-        what = f" has no kernel {name!r}" if is_typed else f": {name!r} is overloaded, and not one alone fits"
-        there = f"it has {', '.join(signatures)}"
-        return f"{where}{what}; {there}: name it with the types of its parameters, as `kernel: {signatures[0]}`"
+    overloads = cxx_declarations.overloads(candidates, spelled)
+    kernel = (overloads or candidates)[0]
+    signatures = list(dict.fromkeys(candidate.signature() for candidate in candidates))
+    advice = f"name it with the types of its parameters, as `kernel: {signatures[0]}`"
+    if cxx_declarations.split_signature(spelled)[1] is None:
+        if len(signatures) > 1:
+            problem = f"{name!r} is overloaded, and not one alone fits"
+            return f"{where}: {problem}; it has {', '.join(signatures)}: {advice}"
+    elif not overloads:
+        return f"{where} has no kernel {name!r}; it has {', '.join(signatures)}: {advice}"
     if kernel.template and not given:
         return f"{where}: {kernel} is a template; name one of its instances, as `{kernel.name}<float>`"
     hidden = _condition(text, kernel.line)
@@ -57,15 +62,17 @@ def _same_name(name: str, same: list[Declaration], where: str, text: str) -> str
         return f"{where}: {kernel} is not compiled: {hidden}"
     if not kernel.template and given:
         return f"{where}: {kernel} is no template: name it without <…>"
-    most, least = len(kernel.template), sum("=" not in one and "..." not in one for one in kernel.template)
-    is_open = any("..." in one for one in kernel.template)
+    most = len(kernel.template)
+    least = sum("=" not in parameter and "..." not in parameter for parameter in kernel.template)
+    is_open = any("..." in parameter for parameter in kernel.template)
     if len(given) < least or (len(given) > most and not is_open):
-        wanted = f"{least}{'' if most == least and not is_open else ' or more'}"
-        plural = "" if wanted == "1" else "s"
-        return f"{where}: {kernel} takes {wanted} template argument{plural}, not {len(given)}, in {name!r}"
+        wanted = units.counted(least, "template argument")
+        if most != least or is_open:
+            wanted = f"{least} or more template arguments"
+        return f"{where}: {kernel} takes {wanted}, not {len(given)}, in {name!r}"
     if kernel.template:
-        wanted = ", ".join(kernel.template)
-        return f"{where}: {name!r} names no instance of {kernel}; its template arguments are <{wanted}>"
+        parameters = ", ".join(kernel.template)
+        return f"{where}: {name!r} names no instance of {kernel}; its template arguments are <{parameters}>"
     return f"{where}: {name!r} is declared in line {kernel.line}, but the compiler finds no kernel of this name"
 
 
@@ -73,43 +80,38 @@ def _other_name(name: str, kernels: Sequence[Declaration], where: str, text: str
     """Explain a name that no kernel has."""
     wanted = _last(strip_template_arguments(name))
     source = CxxText(text)
-    views = declarations.views(source, Macros([source.macros]))
-    found = [one for view in views for one in view.declarations if wanted in one.names]
     there = _there(name, cxx_declarations.listed(kernels), "no __global__ function")
-    for one in found:
-        line = text.count("\n", 0, one.start) + 1
-        if one.kind in ("function", "prototype") and not one.is_device:
-            return f"{where}: {wanted} is no kernel but a host function (line {line}); {there}"
-        if one.kind in ("function", "prototype"):
-            what = f"a __device__ function (line {line}): test it by `function:`"
-            return f"{where}: {wanted} is no kernel but {what}; {there}"
-        if one.kind in ("variable", "class"):
-            return f"{where}: {wanted} is no kernel but a {one.kind} (line {line}); {there}"
+    for view in declarations.views(source, Macros([source.macros])):
+        for declared in view.declarations:
+            if wanted not in declared.names:
+                continue
+            line = text.count("\n", 0, declared.start) + 1
+            if declared.kind in ("function", "prototype") and not declared.is_device:
+                return f"{where}: {wanted} is no kernel but a host function (line {line}); {there}"
+            if declared.kind in ("function", "prototype"):
+                what = f"a __device__ function (line {line}): test it by `function:`"
+                return f"{where}: {wanted} is no kernel but {what}; {there}"
+            if declared.kind in ("variable", "class"):
+                return f"{where}: {wanted} is no kernel but a {declared.kind} (line {line}); {there}"
     return f"{where} has no kernel {name!r}; {there}"
 
 
 def _condition(text: str, line: int) -> str:
     """The conditional that a line stands in, which is not an include guard; "" where there is none."""
     source = CxxText(text)
-    starts = [0, *(at + 1 for at, char in enumerate(source.text) if char == "\n")]
-    offset = starts[line - 1]
-    for one in source.conditionals:  # the inner ones come first
-        for branch in one.branches:
+    offset = sum(map(len, source.text.split("\n")[: line - 1])) + line - 1
+    for conditional in source.conditionals:  # the inner ones come first
+        for branch in conditional.branches:
             if not branch.start <= offset < branch.end:
                 continue
-            first = source.text[one.start : source.text.find("\n", one.start)].strip()
-            at = source.text.count("\n", 0, one.start) + 1
+            first = source.text[conditional.start : source.text.find("\n", conditional.start)].strip()
+            first_line = source.text.count("\n", 0, conditional.start) + 1
             if branch.is_dead:
-                return f"it stands between `{first}` (line {at}) and its #endif"
+                return f"it stands between `{first}` (line {first_line}) and its #endif"
             word = first.split()[-1]
             if not first.startswith("#ifndef") or word not in source.macros:
-                return f"it depends on `{first}` (line {at}); compile.defines gives macros"
+                return f"it depends on `{first}` (line {first_line}); compile.defines gives macros"
     return ""
-
-
-def _arguments(name: str) -> list[str]:
-    """The template arguments of a name: `["float", "3"]` of `k<float, 3>`."""
-    return ["".join(part.split()) for part in cxx_declarations.template_arguments(name)]
 
 
 def _last(name: str) -> str:

@@ -64,16 +64,19 @@ def configurations(path: Path, function: str, arch: str) -> tuple[Configuration,
         OSError: the file cannot be read.
     """
     files = source_inputs.inputs(path)
-    names = [one.name for one in files.files]
+    names = [file.name for file in files.files]
     parts: tuple[str | bytes, ...] = (_FORM, function, arch, files.structure, *names, *files.contents)
     packages = source_inputs.packages(files)
     shared = cache.digest(parts)  # for a host without Triton, or without the packages
     own = cache.digest((*parts, json.dumps(packages))) if packages else shared
-    known = None if files.unknown else cache.load(own) or _carried(shared, files)
+    known = None
+    if not files.unknown:
+        known = cache.load(own) or _carried(shared, files)
     if known is None:
         known = {"entries": _read(path, function, arch), "packages": packages}
-        for key in () if files.unknown else dict.fromkeys((own, shared)):
-            cache.store(key, known, {})
+        if not files.unknown:
+            for key in {own, shared}:
+                cache.store(key, known, {})
     return _configurations(function, known["entries"])
 
 
@@ -86,17 +89,15 @@ def _carried(key: str, files: SourceInputs) -> dict[str, Any] | None:
 
 
 def _configurations(function: str, entries: list[dict[str, Any]]) -> tuple[Configuration, ...]:
-    more = [
-        name for name, usual in _DEFAULTS.items() if any(one["settings"].get(name, usual) != usual for one in entries)
-    ]
-    return tuple(
-        Configuration(
-            function,
-            one["constants"],
-            {name: one["settings"][name] for name in (*_ALWAYS, *more) if one["settings"].get(name) is not None},
-        )
-        for one in entries
-    )
+    names = list(_ALWAYS)
+    for name, usual in _DEFAULTS.items():
+        if any(entry["settings"].get(name, usual) != usual for entry in entries):
+            names.append(name)
+    read: list[Configuration] = []
+    for entry in entries:
+        settings = {name: entry["settings"][name] for name in names if entry["settings"].get(name) is not None}
+        read.append(Configuration(function, entry["constants"], settings))
+    return tuple(read)
 
 
 def _read(path: Path, function: str, arch: str) -> list[dict[str, Any]]:
@@ -104,26 +105,19 @@ def _read(path: Path, function: str, arch: str) -> list[dict[str, Any]]:
     shown = compiler_messages.shown(path)
     if not compiler.version("triton"):
         raise MissingCompiler(compiler.missing_text(shown, "triton"))
+    reader = f"{__package__}.configuration_reader"
+    environment = {name: text for name, text in os.environ.items() if not name.startswith(compiler.STEERING)}
     with tempfile.TemporaryDirectory(prefix="gpuregress-") as folder:
         result = Path(folder) / "entries.json"
-        command = [
-            sys.executable,
-            "-P",
-            "-m",
-            f"{__package__}.configuration_reader",
-            str(path),
-            function,
-            arch,
-            str(result),
-        ]
+        command = [sys.executable, "-P", "-m", reader, str(path), function, arch, str(result)]
         try:
-            kept = {name: text for name, text in os.environ.items() if not name.startswith(compiler.STEERING)}
-            done = subprocess.run(command, check=False, capture_output=True, env=kept, timeout=TIMEOUT_SECONDS)
+            ended = subprocess.run(command, check=False, capture_output=True, env=environment, timeout=TIMEOUT_SECONDS)
         except subprocess.TimeoutExpired:
             raise CompileError(f"{shown}: its import took more than {TIMEOUT_SECONDS:g} s") from None
         if not result.exists():
-            last = done.stderr.decode(errors="replace").strip().splitlines()[-1:]
-            raise CompileError(f"{shown}: its import ended with {done.returncode}{': ' + last[0] if last else ''}")
+            reason = f"{shown}: its import ended with {ended.returncode}"
+            lines = ended.stderr.decode(errors="replace").strip().splitlines()
+            raise CompileError(f"{reason}: {lines[-1]}" if lines else reason)
         document = json.loads(result.read_text(encoding="utf-8"))
     if "error" in document:
         raise CompileError(str(document["error"]).replace(str(path), shown))

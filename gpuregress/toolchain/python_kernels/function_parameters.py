@@ -50,8 +50,8 @@ def decorators(content: bytes, name: str) -> tuple[str, ...]:
         content: of the file.
         name: of the function, at the top level of the file.
     """
-    found = _function(content, name)
-    return tuple(_decorator(one) for one in found.decorator_list) if found is not None else ()
+    function = _function(content, name)
+    return () if function is None else tuple(map(_decorator, function.decorator_list))
 
 
 def _function(content: bytes, name: str) -> ast.FunctionDef | None:
@@ -74,15 +74,16 @@ def _decorator(node: ast.expr) -> str:
 def _computed(function: ast.FunctionDef) -> frozenset[str] | None:
     """The parameters that `@triton.heuristics` computes; None where its text does not tell them."""
     names: set[str] = set()
-    for one in function.decorator_list:
-        if _decorator(one) != "heuristics" or not isinstance(one, ast.Call):
+    for decorator in function.decorator_list:
+        if _decorator(decorator) != "heuristics" or not isinstance(decorator, ast.Call):
             continue
-        given = [*one.args, *(keyword.value for keyword in one.keywords)]
-        for values in given:
-            keys = values.keys if isinstance(values, ast.Dict) else [None]
-            if not all(isinstance(key, ast.Constant) for key in keys):
+        for values in (*decorator.args, *(keyword.value for keyword in decorator.keywords)):
+            if not isinstance(values, ast.Dict):
                 return None
-            names |= {str(key.value) for key in keys if isinstance(key, ast.Constant)}
+            for key in values.keys:
+                if not isinstance(key, ast.Constant):
+                    return None
+                names.add(str(key.value))
     return frozenset(names)
 
 

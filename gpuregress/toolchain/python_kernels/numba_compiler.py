@@ -191,8 +191,8 @@ def describe_error(wrong: BaseException, file: str, _text: str) -> str:
     text = re.sub(r"\x1b\[[0-9;]*m", "", str(wrong))
     named = re.search(r'File "[^"]*", line (\d+)', text)
     line = named[1] if named else getattr(getattr(wrong, "loc", None), "line", None)
-    reason = "\n".join(one for one in text.splitlines() if not one.startswith("Failed in "))
-    return f"{file}:{line}: {first_words(reason)}" if line else f"{file}: {first_words(reason) or type(wrong).__name__}"
+    reason = first_words("\n".join(line for line in text.splitlines() if not line.startswith("Failed in ")))
+    return f"{file}:{line}: {reason}" if line else f"{file}: {reason or type(wrong).__name__}"
 
 
 # --- merge of PTX modules into one, as a linker of device code would join them ----------------------------------------
@@ -230,22 +230,33 @@ def merged(own: str, linked: Sequence[str]) -> str:
     """
     if not linked:
         return own
-    texts = [own, *linked]
-    version = max(tuple(map(int, match.groups())) for text in texts if (match := _VERSION.search(text)))
-    head = _HEAD.findall(own)
-    files = 1 + max((int(number) for _, number in _FILE.findall(own)), default=0)
-    parts = []
+    version = (0, 0)
+    for text in (own, *linked):
+        match = _VERSION.search(text)
+        if match is not None:
+            version = max(version, (int(match[1]), int(match[2])))
+    _, *head = _HEAD.findall(own)
+    files = _file_count(own)
+    parts: list[str] = []
     for number, text in enumerate(linked):
         part = _with_own_names(_SECTION.sub("", text), f"_linked{number}")
         part = _with_files_from(part, files)
-        files += 1 + max((int(one) for _, one in _FILE.findall(text)), default=0)
+        files += _file_count(text)
         parts.append(_HEAD.sub("", part))
     parts.append(_HEAD.sub("", own))
     known = _defined(parts)
     parts = [_without_declarations(part, known) for part in parts]
-    declared = "".join(_prototype(match) for part in parts[:-1] for match in _FUNCTION.finditer(part) if match["body"])
-    head[0] = f".version {version[0]}.{version[1]}\n"
-    return "".join((*head, declared, *parts))
+    # A prototype of each function, so that the order of the modules does not matter.
+    prototypes: list[str] = []
+    for part in parts[:-1]:
+        definitions = [match[0] for match in _FUNCTION.finditer(part) if match["body"]]
+        prototypes += [f"{text.removesuffix('{').rstrip()};\n" for text in definitions]
+    return "".join((f".version {version[0]}.{version[1]}\n", *head, *prototypes, *parts))
+
+
+def _file_count(text: str) -> int:
+    """One more than the largest number of a file in a module."""
+    return 1 + max((int(number) for _, number in _FILE.findall(text)), default=0)
 
 
 def _with_files_from(text: str, first: int) -> str:
@@ -258,15 +269,11 @@ def _with_files_from(text: str, first: int) -> str:
     return _LOCATION.sub(moved, _FILE.sub(moved, text))
 
 
-def _prototype(definition: re.Match[str]) -> str:
-    """The declaration of a function, so that the order of the modules does not matter."""
-    return f"{definition[0].removesuffix('{').rstrip()};\n"
-
-
 def _with_own_names(text: str, suffix: str) -> str:
     """Rename what a module keeps for itself."""
-    found = (match for pattern in (_FUNCTION, _VARIABLE) for match in pattern.finditer(text))
-    own = {match["name"] for match in found if match["linkage"] in (None, ".weak")}
+    own: set[str] = set()
+    for pattern in (_FUNCTION, _VARIABLE):
+        own.update(match["name"] for match in pattern.finditer(text) if match["linkage"] in (None, ".weak"))
     if not own:
         return text
     names = "|".join(re.escape(name) for name in sorted(own, key=len, reverse=True))
@@ -283,7 +290,8 @@ def _defined(parts: Sequence[str]) -> set[str]:
     for part in parts:
         names = {match["name"] for match in _FUNCTION.finditer(part) if match["body"]}
         names |= {match["name"] for match in _VARIABLE.finditer(part) if match["linkage"] != ".extern"}
-        if twice := sorted(defined & names):
+        twice = sorted(defined & names)
+        if twice:
             raise CompileError(f"{twice[0]} is defined in two of the files that are linked")
         defined |= names
     return defined

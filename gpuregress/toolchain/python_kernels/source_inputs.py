@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from importlib import metadata, util
 from pathlib import Path
@@ -45,20 +45,39 @@ def inputs(path: Path) -> SourceInputs:
     Raises:
         OSError: it cannot be read.
     """
-    files, contents, tops = [path], [path.read_bytes()], _tops(path)
+    files = [path]
+    contents = [path.read_bytes()]
+    tops = _tops(path)
     structure: list[str] = []
     unknown = ""
     for number, file in enumerate(files):  # it grows
         names, telling = _read(contents[number])
-        unknown = unknown or (f"{file.name}:{telling}" if telling else "")
+        if telling and not unknown:
+            unknown = f"{file.name}:{telling}"
         for name in names:
-            found = next(filter(None, (_located(name, file.parent, top) for top in tops)), ()) or _found_elsewhere(name)
-            for one in found:
-                if one not in files:
-                    files.append(one)
-                    contents.append(_content(one))
-            structure.append(f"{number}: {name} {[files.index(one) for one in found]}")
+            modules = _module_files(name, file.parent, tops)
+            for module in modules:
+                if module not in files:
+                    files.append(module)
+                    contents.append(_content(module))
+            structure.append(f"{number}: {name} {[files.index(module) for module in modules]}")
     return SourceInputs(tuple(files), tuple(contents), "\n".join(structure), unknown)
+
+
+def _module_files(name: str, folder: Path, tops: Sequence[Path]) -> tuple[Path, ...]:
+    """Find the files of a module that a file of a folder imports; none of an installed one."""
+    for top in tops:
+        files = _located(name, folder, top)
+        if files:
+            return files
+    package = name.partition(".")[0]
+    if not package or package in _FRAMEWORKS or package in sys.stdlib_module_names:
+        return ()
+    for other in _folders(package):
+        files = () if _is_installed(other) else _located(name, other, other)
+        if files:
+            return files
+    return ()
 
 
 def packages(files: SourceInputs) -> dict[str, str]:
@@ -67,14 +86,19 @@ def packages(files: SourceInputs) -> dict[str, str]:
     Args:
         files: from `inputs`.
     """
-    names = {name for content in files.contents for name in _read(content)[0] if not name.startswith(".")}
+    imported: set[str] = set()
+    for content in files.contents:
+        imported.update(name.partition(".")[0] for name in _read(content)[0])
     tops = _tops(files.files[0])
-    versions = {}
-    for top in sorted({name.partition(".")[0] for name in names} - _FRAMEWORKS - sys.stdlib_module_names):
-        if not any(_located(top, local, local) or (local / top).is_dir() for local in tops):
-            folders = _folders(top)
-            if not folders or any(_is_installed(folder) for folder in folders):
-                versions[top] = _version(top) if folders else ""
+    versions: dict[str, str] = {}
+    for package in sorted(imported - {""} - _FRAMEWORKS - sys.stdlib_module_names):
+        if any(_located(package, local, local) or (local / package).is_dir() for local in tops):
+            continue
+        folders = _folders(package)
+        if not folders:
+            versions[package] = ""
+        elif any(_is_installed(folder) for folder in folders):
+            versions[package] = _version(package)
     return versions
 
 
@@ -103,15 +127,6 @@ def _version(package: str) -> str:
     return metadata.version(names[0]) if names else "unknown"
 
 
-def _found_elsewhere(name: str) -> tuple[Path, ...]:
-    """Find the files of a module in the folders of `sys.path`; none of an installed one."""
-    top = name.partition(".")[0]
-    if not top or top in _FRAMEWORKS or top in sys.stdlib_module_names:
-        return ()
-    own = [folder for folder in _folders(top) if not _is_installed(folder)]
-    return next((found for folder in own if (found := _located(name, folder, folder))), ())
-
-
 def _folders(package: str) -> list[Path]:
     """The folders in which Python finds a package or module; none where it does not.
 
@@ -123,11 +138,14 @@ def _folders(package: str) -> list[Path]:
         return []
     if spec is None:
         return []
+    folders: list[Path] = []
     if spec.submodule_search_locations is not None:
-        folders = [Path(place).parent for place in spec.submodule_search_locations]
-    else:
-        folders = [Path(spec.origin).parent] if spec.origin and spec.has_location else []
-    return [folder for folder in folders if sys.flags.safe_path or folder.absolute() != Path(sys.path[0]).absolute()]
+        folders = [Path(location).parent for location in spec.submodule_search_locations]
+    elif spec.origin and spec.has_location:
+        folders = [Path(spec.origin).parent]
+    if sys.flags.safe_path:
+        return folders
+    return [folder for folder in folders if folder.absolute() != Path(sys.path[0]).absolute()]
 
 
 def _is_installed(folder: Path) -> bool:
@@ -154,19 +172,20 @@ def _located(name: str, folder: Path, top: Path) -> tuple[Path, ...]:
     base = folder if level else top
     for _ in range(level - 1):
         base = base.parent
-    found = []
+    files: list[Path] = []
     if level:
         # The packages around a module are executed before it.
-        around = [base, *base.parents]
-        first = next((at for at, one in enumerate(around) if not (one / "__init__.py").is_file()), 0)
-        found = [one / "__init__.py" for one in reversed(around[:first])]
+        for package in (base, *base.parents):
+            if not (package / "__init__.py").is_file():
+                break
+            files.insert(0, package / "__init__.py")
     for part in filter(None, plain.split(".")):
         for candidate in (base / part / "__init__.py", base / f"{part}.py"):
             if candidate.is_file():
-                found.append(candidate)
+                files.append(candidate)
                 break
         base /= part
-    return tuple(found)
+    return tuple(files)
 
 
 @lru_cache(maxsize=256)
@@ -192,26 +211,34 @@ def _imports(tree: ast.Module) -> Iterator[str]:
 
 def _telling(tree: ast.Module) -> Iterator[str]:
     for node in ast.walk(tree):
-        name = _name(node.func) if isinstance(node, ast.Call) else ""
-        if isinstance(node, ast.Call) and any(_links_file(keyword) for keyword in node.keywords):
-            yield f"{node.lineno}: link="
-        if name in _TELLING_CALLS:
-            yield f"{getattr(node, 'lineno', 1)}: {name}()"
-        if isinstance(node, ast.Import | ast.ImportFrom):
-            modules = [alias.name for alias in node.names] if isinstance(node, ast.Import) else [node.module or ""]
-            yield from (f"{node.lineno}: {one}" for one in modules if one.partition(".")[0] in _TELLING_MODULES)
-        if isinstance(node, ast.Attribute) and node.attr in _TELLING_NAMES:
-            yield f"{node.lineno}: {node.attr}"
-        if isinstance(node, ast.Attribute) and (_name(node.value), node.attr) in _TELLING_PAIRS:
-            yield f"{node.lineno}: {ast.unparse(node)}"
+        if isinstance(node, ast.Call):
+            if any(_links_file(keyword) for keyword in node.keywords):
+                yield f"{node.lineno}: link="
+            if _name(node.func) in _TELLING_CALLS:
+                yield f"{node.lineno}: {_name(node.func)}()"
+        elif isinstance(node, ast.Import):
+            for alias in node.names:
+                if alias.name.partition(".")[0] in _TELLING_MODULES:
+                    yield f"{node.lineno}: {alias.name}"
+        elif isinstance(node, ast.ImportFrom):
+            if (node.module or "").partition(".")[0] in _TELLING_MODULES:
+                yield f"{node.lineno}: {node.module}"
+        elif isinstance(node, ast.Attribute):
+            if node.attr in _TELLING_NAMES:
+                yield f"{node.lineno}: {node.attr}"
+            if (_name(node.value), node.attr) in _TELLING_PAIRS:
+                yield f"{node.lineno}: {ast.unparse(node)}"
 
 
 def _links_file(keyword: ast.keyword) -> bool:
     """Whether `link=` of Numba may name a file: it is not made of texts alone."""
+    if keyword.arg != "link":
+        return False
     value = keyword.value
-    items = value.elts if isinstance(value, ast.List | ast.Tuple) else [value]
-    texts = ("CUSource", "PTXSource")
-    return keyword.arg == "link" and any(not isinstance(one, ast.Call) or _name(one.func) not in texts for one in items)
+    for item in value.elts if isinstance(value, ast.List | ast.Tuple) else [value]:
+        if not isinstance(item, ast.Call) or _name(item.func) not in ("CUSource", "PTXSource"):
+            return True
+    return False
 
 
 def _name(function: ast.expr) -> str:

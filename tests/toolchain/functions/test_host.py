@@ -101,17 +101,21 @@ def test_what_only_a_device_understands_is_blank() -> None:
     assert "twice" in header
 
 
-def test_no_compiler_is_none(tmp_path: Path) -> None:
-    assert host.find_compiler({"PATH": str(tmp_path)}) is None
-    assert host.find_compiler({"PATH": str(tmp_path), "CXX": "g++ -m32"}) is None
+def test_no_compiler_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("CXX", raising=False)
+    assert host.find_compiler() is None
+    monkeypatch.setenv("CXX", "g++ -m32")
+    assert host.find_compiler() is None
 
 
-def test_the_compiler_of_the_environment_comes_first(tmp_path: Path) -> None:
+def test_the_compiler_of_the_environment_comes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     script = tmp_path / "mine"
     script.write_text("#!/bin/sh\necho Mine C++ 7.5.1\n")
     script.chmod(0o700)
-    found = host.find_compiler({"PATH": f"{tmp_path}:/usr/bin:/bin", "CXX": "mine -O1"})
-    assert found == HostCompiler((str(script), "-O1"), "mine 7.5.1")
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    monkeypatch.setenv("CXX", "mine -O1")
+    assert host.find_compiler() == HostCompiler((str(script), "-O1"), "mine 7.5.1")
 
 
 def test_contraction_needs_the_machines_own_instruction() -> None:

@@ -157,35 +157,22 @@ class TimingSpec(Spec, frozen=True):
     ] = None
 
 
+Ratio = Annotated[Expr | None, real(1, high=LARGEST_SLOWDOWN)]
+
+
 class CostSpec(Spec, frozen=True):
     """Largest ratios, 1 or more, of exact costs to the accepted ones; counted on the CPU device."""
 
-    instructions: Annotated[Expr | None, real(1, high=LARGEST_SLOWDOWN), doc("instructions that warps issue")] = None
-    thread_instructions: Annotated[
-        Expr | None, real(1, high=LARGEST_SLOWDOWN), doc("instructions that threads execute")
-    ] = None
-    sectors: Annotated[
-        Expr | None, real(1, high=LARGEST_SLOWDOWN), doc("sectors of 32 bytes of global and local memory")
-    ] = None
-    requests: Annotated[
-        Expr | None, real(1, high=LARGEST_SLOWDOWN), doc("requests of warps for global and local memory")
-    ] = None
-    bank_conflicts: Annotated[Expr | None, real(1, high=LARGEST_SLOWDOWN), doc("further passes over shared memory")] = (
-        None
-    )
-    divergent_branches: Annotated[
-        Expr | None, real(1, high=LARGEST_SLOWDOWN), doc("branches at which lanes of a warp go both ways")
-    ] = None
-    atomic_conflicts: Annotated[
-        Expr | None, real(1, high=LARGEST_SLOWDOWN), doc("lanes of a request that update an address of another lane")
-    ] = None
-    barriers: Annotated[
-        Expr | None, real(1, high=LARGEST_SLOWDOWN), doc("barriers of blocks and clusters at which warps wait")
-    ] = None
-    tensor_operations: Annotated[
-        Expr | None, real(1, high=LARGEST_SLOWDOWN), doc("matrix instructions that warps issue")
-    ] = None
-    bytes: Annotated[Expr | None, real(1, high=LARGEST_SLOWDOWN), doc("bytes that threads load and store")] = None
+    instructions: Annotated[Ratio, doc("instructions that warps issue")] = None
+    thread_instructions: Annotated[Ratio, doc("instructions that threads execute")] = None
+    sectors: Annotated[Ratio, doc("sectors of 32 bytes of global and local memory")] = None
+    requests: Annotated[Ratio, doc("requests of warps for global and local memory")] = None
+    bank_conflicts: Annotated[Ratio, doc("further passes over shared memory")] = None
+    divergent_branches: Annotated[Ratio, doc("branches at which lanes of a warp go both ways")] = None
+    atomic_conflicts: Annotated[Ratio, doc("lanes of a request that update an address of another lane")] = None
+    barriers: Annotated[Ratio, doc("barriers of blocks and clusters at which warps wait")] = None
+    tensor_operations: Annotated[Ratio, doc("matrix instructions that warps issue")] = None
+    bytes: Annotated[Ratio, doc("bytes that threads load and store")] = None
 
 
 class FuzzSpec(Spec, frozen=True):

@@ -14,6 +14,9 @@ from gpuregress.jobs.spec import templates
 from gpuregress.jobs.spec.models.values import LITERAL_SCHEMA, Constant, Expr, LiteralValue, Name, SourceText, Text
 from gpuregress.toolchain import cxx_types
 
+PYTHON_SETTINGS = ("signature", "constants", "num_warps", "num_stages", "num_ctas")
+"""The keys for kernels in Python that a job, a launch and a reference may have."""
+
 
 def dtype_hint(name: str) -> str:
     """Suggest a dtype for an unknown name: `; C's float is 'float32'`."""

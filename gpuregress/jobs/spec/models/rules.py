@@ -11,7 +11,7 @@ from msgspec import Meta
 from gpuregress.foundation.document.forms import OneOfSpec, Spec, doc
 from gpuregress.foundation.document.problems import show
 from gpuregress.jobs.spec.models.compilation import CompileSpec
-from gpuregress.jobs.spec.models.launch import LaunchSpec
+from gpuregress.jobs.spec.models.launch import PYTHON_SETTINGS, LaunchSpec
 from gpuregress.jobs.spec.models.values import (
     FUNCTION_SCHEMA,
     NUMBER_SCHEMA,
@@ -176,7 +176,7 @@ class CheckSpec(OneOfSpec, frozen=True):
 
 
 _FORMS = ("python", "file", "launches")
-_OF_LANGUAGE = ("language", "signature", "constants", "num_warps", "num_stages", "num_ctas")
+_OF_LANGUAGE = ("language", *PYTHON_SETTINGS)
 _OF_LAUNCHES = ("source", "compile", "buffer", *_OF_LANGUAGE)
 _FILE = re.compile(r"^(baseline:|run:)|^(?![\s\S]*\.py(:|$))[\s\S]*\.")
 """A text that is a file: an earlier result, or a name with a suffix other than `.py`."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar, cast
+from collections.abc import Callable, Mapping
+from typing import Any, cast
 
 from gpuregress.foundation import dtypes, records
 from gpuregress.foundation.document import units
@@ -15,10 +16,16 @@ from gpuregress.gpu.records import Record, replace
 from gpuregress.jobs.spec.load import JobFile
 from gpuregress.jobs.spec.models.buffer import BufferSpec, FillSpec, TextureSpec
 from gpuregress.jobs.spec.resolve import tensor_maps
-from gpuregress.jobs.spec.resolve.scope import Scope, existing_file, existing_user_function, record, resolved_dtype
+from gpuregress.jobs.spec.resolve.scope import (
+    Scope,
+    complete,
+    existing_file,
+    existing_user_function,
+    record,
+    resolved_dtype,
+)
 
 MAX_ELEMENTS = 2**40
-T = TypeVar("T")
 FillProblem = Callable[[records.Buffer], str | None]
 
 
@@ -46,26 +53,28 @@ def buffers(file: JobFile, scope: Scope, *, memory: int, fills: FillSources) -> 
         fills: where their contents come from.
     """
     given = file.job.buffers
-    origins = {name: origin for name, item in given.items() if (origin := _origin(file, scope, name, item))}
-    result: dict[str, records.Buffer] = {}
+    origins: dict[str, str] = {}
+    for name, item in given.items():
+        origin = _origin(file, scope, name, item)
+        if origin is not None:
+            origins[name] = origin
+    resolved: dict[str, records.Buffer] = {}
     for name in sorted(given, key=lambda name: name in origins):  # what others are filled from comes first
         item = given[name]
+        fill = None
         if item.fill is not None and item.fill.same is not None:
-            contents = result.get(origins.get(name, ""))
-            fill = None if contents is None else _same(contents)
-        else:
-            fill = _fill(scope, item.fill, ("buffers", name, "fill"), name, fills) if item.fill else None
+            if origins.get(name) in resolved:
+                fill = _same(resolved[origins[name]])
+        elif item.fill is not None:
+            fill = _fill(scope, item.fill, ("buffers", name, "fill"), name, fills)
         buffer = _buffer(scope, name, item, fill)
         if buffer is not None and _is_sound(scope, item, buffer, memory, fills.problem):
-            result[name] = buffer
-    total = sum(buffer.size for buffer in result.values())
-    if total > memory and len(result) == len(given):
-        scope.error(
-            ("buffers",),
-            f"take {units.size_text(total)} together: {_over(memory)}",
-            *(text for item in given.values() for text in item.shape),
-        )
-    return {name: result[name] for name in given if name in result}
+            resolved[name] = buffer
+    total = sum(buffer.size for buffer in resolved.values())
+    if total > memory and len(resolved) == len(given):
+        extents = itertools.chain.from_iterable(item.shape for item in given.values())
+        scope.error(("buffers",), f"take {units.size_text(total)} together: {_over(memory)}", *extents)
+    return {name: resolved[name] for name in given if name in resolved}
 
 
 def _same(contents: records.Buffer) -> records.Fill:
@@ -76,17 +85,21 @@ def _same(contents: records.Buffer) -> records.Fill:
 
 def _buffer(scope: Scope, name: str, item: BufferSpec, fill: records.Fill | None) -> records.Buffer | None:
     key: Key = ("buffers", name)
-    shape = _shape(scope, item, key)
+    shape = complete(
+        [
+            scope.whole(value, (*key, "shape", axis), low=1, high=MAX_ELEMENTS, what="elements")
+            for axis, value in enumerate(item.shape)
+        ]
+    )
     dtype = resolved_dtype(scope, item.dtype, (*key, "dtype"))
     symbol = scope.text(item.symbol, (*key, "symbol"), strict=True) if item.symbol else None
     if shape is None or dtype is None or (item.fill and fill is None) or (item.symbol and symbol is None):
         return None
-    buffer = records.Buffer(name, dtype, shape, fill, symbol)
+    buffer = records.Buffer(name, dtype, tuple(shape), fill, symbol)
     sampled = texture(scope, item.texture, buffer, key, surface=item.surface)
     if item.tensormap is not None and (item.texture is not None or item.surface):
-        scope.error(
-            (*key, "tensormap"), "a buffer is a texture, a surface or a tensor map: kernels are given one of them"
-        )
+        text = "a buffer is a texture, a surface or a tensor map: kernels are given one of them"
+        scope.error((*key, "tensormap"), text)
     mapped = tensor_maps.tensor_map(scope, item.tensormap, buffer, key)
     return replace(buffer, texture=sampled, tensor_map=mapped)
 
@@ -133,15 +146,6 @@ def _over(memory: int) -> str:
     return f"more than the limit of {units.size_text(memory)} (limits: {{memory: …}})"
 
 
-def _shape(scope: Scope, item: BufferSpec, key: Key) -> tuple[int, ...] | None:
-    return _known(
-        [
-            scope.whole(value, (*key, "shape", axis), low=1, high=MAX_ELEMENTS, what="elements")
-            for axis, value in enumerate(item.shape)
-        ]
-    )
-
-
 def _fill(scope: Scope, fill: FillSpec, key: Key, name: str, fills: FillSources) -> records.Fill | None:
     kind = fill.kind
     before = scope.problems.reported
@@ -160,10 +164,11 @@ def _options(scope: Scope, kind: str, setting: Any, key: Key, earlier: FindEarli
     if kind == "python":
         return records.PythonFunction(str(existing_user_function(scope, setting, key)))
     if kind in ("value", "choice"):
-        many = isinstance(setting, list)
-        items = setting if many else [setting]
-        values = _known([scope.number(value, (*key, at) if many else key) for at, value in enumerate(items)])
-        return None if values is None else records.Values(values)
+        if isinstance(setting, list):
+            values = complete([scope.number(value, (*key, position)) for position, value in enumerate(setting)])
+        else:
+            values = complete([scope.number(setting, key)])
+        return None if values is None else records.Values(tuple(values))
     options = record(scope, setting, _NUMERIC[kind], key)
     if options is not None:
         _check_options(scope, kind, options, key)
@@ -180,18 +185,14 @@ _NUMERIC: dict[str, type[NumericOptions]] = {
 }
 
 
-def _known(values: Sequence[T | None]) -> tuple[T, ...] | None:
-    """The values; None if one of them is."""
-    known = tuple(value for value in values if value is not None)
-    return known if len(known) == len(values) else None
-
-
 def _check_options(scope: Scope, kind: str, options: records.FillOptions, key: Key) -> None:
     match options:
         case records.Interval(low, high):
             if low >= high:
                 scope.error(key, f"low is {low} and high is {high}: high must be above low")
-            for name, value in (("low", low), ("high", high)) if kind == "integers" else ():
+            if kind != "integers":
+                return
+            for name, value in (("low", low), ("high", high)):
                 if value != int(value):
                     scope.error((*key, name), f"expected a whole number, got {value}")
         case records.NormalDistribution(std=std) if std < 0:
@@ -218,18 +219,21 @@ def data_file(scope: Scope, key: Key, text: str, earlier: FindEarlier) -> record
         text: as the job has it.
         earlier: finds earlier results.
     """
-    named = scope.text(text, key)
-    if named is None:
+    name = scope.text(text, key)
+    if name is None:
         return None
-    if _EARLIER.match(named):
+    if _EARLIER.match(name):
         try:
-            return earlier(named)
+            return earlier(name)
         except GpuregressError as error:
             scope.error(key, str(error), text)
             return None
-    archive = _ARCHIVE.fullmatch(named)
-    path = existing_file(scope.problems, key, archive["path"] if archive else named, "file")
-    return None if path is None else records.InputFile(f"{path}{archive['member'] if archive else ''}")
+    member = ""
+    archive = _ARCHIVE.fullmatch(name)
+    if archive is not None:
+        name, member = archive.group("path", "member")
+    path = existing_file(scope.problems, key, name, "file")
+    return None if path is None else records.InputFile(f"{path}{member}")
 
 
 # --- resolution of a buffer's texture or surface, checked against the GPU's limits ------------------------------------
@@ -289,21 +293,30 @@ def _surface_of(surface: bool | str) -> records.Texture:  # noqa: FBT001 - what 
 
 
 def _sampler(scope: Scope, given: TextureSpec, buffer: records.Buffer, key: Key) -> records.Texture:
-    axes = len(buffer.shape) - (given.kind == "layered") if not given.kind.startswith("cube") else 1
-    many = given.address * axes if len(given.address) == 1 else given.address
+    axes = len(buffer.shape)
+    if given.kind == "layered":
+        axes -= 1
+    elif given.kind.startswith("cube"):
+        axes = 1
+    address = given.address * axes if len(given.address) == 1 else given.address
     _check_kind(scope, given, key)
-    if len(many) != axes and 0 < axes <= len(_ARRAYS):
-        scope.error(
-            (*key, "address"), f"{len(many)} modes are given and the buffer has {axes} ax{'i' if axes == 1 else 'e'}s"
-        )
-    modes = (*many, "clamp", "clamp")[:3]
+    if len(address) != axes and 0 < axes <= len(_ARRAYS):
+        count = "1 axis" if axes == 1 else f"{axes} axes"
+        scope.error((*key, "address"), f"{len(address)} modes are given and the buffer has {count}")
     for mode in ("wrap", "mirror"):
-        if mode in many and not given.normalized:
+        if mode in address and not given.normalized:
             text = f"{mode} needs normalized coordinates: add normalized: true (the GPU would clamp)"
             scope.error((*key, "address"), text)
     _check_read(scope, given, buffer, key)
-    address = cast("tuple[str, str, str]", modes)
-    return records.Texture(given.filter, address, given.normalized, given.read, given.memory, kind=given.kind)
+    modes = cast("tuple[str, str, str]", (*address, "clamp", "clamp")[:3])
+    return records.Texture(
+        filter=given.filter,
+        address=modes,
+        normalized=given.normalized,
+        read=given.read,
+        memory=given.memory,
+        kind=given.kind,
+    )
 
 
 def _check_kind(scope: Scope, given: TextureSpec, key: Key) -> None:
@@ -364,7 +377,9 @@ def _texture_limits(given: records.Texture) -> Mapping[int, tuple[int, ...]]:
 
 def _axes(kind: str, count: int) -> list[str]:
     """Name the axes of a shape in messages, fastest first."""
+    if kind.startswith("cube"):
+        return ["along x", "along y", "faces", "cubes"][:count]
     names = ["along x", "along y", "along z", ""][:count]
     if kind == "layered":
         names[-1] = "layers"
-    return [*names[:2], "faces", "cubes"][:count] if kind.startswith("cube") else names
+    return names

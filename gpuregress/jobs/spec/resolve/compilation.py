@@ -75,9 +75,15 @@ def compile_settings(scope: Scope, given: CompileSpec, key: Key, card: str | Non
         check_card(scope, arch, (*key, "arch"), card)
     if scope.problems.reported > before or arch is None:
         return None
-    include = tuple(text for text in folders if text is not None)
-    given_options = tuple(filter(None, options))
-    return CompileSettings(given_options, include, defines, given.contract, arch, card or "", given.host_code)
+    return CompileSettings(
+        options=tuple(option for option in options if option),
+        include=tuple(folder for folder in folders if folder is not None),
+        defines=defines,
+        contract=given.contract,
+        arch=arch,
+        card=card or "",
+        host_code=given.host_code,
+    )
 
 
 def _option(scope: Scope, text: str, key: Key) -> str:
@@ -85,31 +91,31 @@ def _option(scope: Scope, text: str, key: Key) -> str:
     option = scope.text(text, key)
     if option is None or (not option.strip() and option != text):
         return ""
-    owner = next((owner for flag, owner in _OWNED.items() if _is_flag(option, flag)), None)
     if not option.startswith("-"):
         scope.error(key, f"invalid option {option!r}: it must begin with -", text)
-    elif owner:
-        scope.error(key, f"{option!r} is set by gpuregress: use {owner}", text)
+        return option
+    for flag, owner in _OWNED.items():
+        if option == flag or option.startswith(f"{flag}=") or (len(flag) == 2 and option.startswith(flag)):
+            scope.error(key, f"{option!r} is set by gpuregress: use {owner}", text)
+            break
     return option
 
 
-def _is_flag(option: str, flag: str) -> bool:
-    return option == flag or option.startswith(f"{flag}=") or (len(flag) == 2 and option.startswith(flag))
-
-
 def _macros(scope: Scope, group: MacroGroupSpec, key: Key, position: int) -> dict[str, str]:
+    macros: dict[str, str] = {}
     if not group.parameter:
-        filled = {name: _macro(scope, value, (*key, name)) for name, value in group.given.items()}
-        return {name: text for name, text in filled.items() if text is not None}
+        for name, value in group.given.items():
+            text = _macro(scope, value, (*key, name))
+            if text is not None:
+                macros[name] = text
+        return macros
     if group.parameter == "all":
         if not scope.parameters:
             scope.error(key, "all: the job has no parameters")
         return {name: macro_text(value) for name, value in scope.parameters.items()}
     if group.parameter not in scope.parameters:
-        hint = suggestion(group.parameter, scope.parameters)
-        scope.error(
-            (*key, position), f"unknown parameter {group.parameter!r}{hint}; others are written {{NAME: value}}"
-        )
+        unknown = f"unknown parameter {group.parameter!r}{suggestion(group.parameter, scope.parameters)}"
+        scope.error((*key, position), f"{unknown}; others are written {{NAME: value}}")
         return {}
     return {group.parameter: macro_text(scope.parameters[group.parameter])}
 
@@ -136,11 +142,15 @@ def macro_text(value: Value) -> str:
 def _check_names(scope: Scope, macros: Mapping[str, str], group: MacroGroupSpec, key: Key) -> None:
     """Refuse macros with names that CUDA's own headers use."""
     for name, value in macros.items():
-        if virtual_headers.breaks_headers(name, value):
-            own = f"rename the parameter {name}" if group.parameter else "give the macro another name"
-            own += ", or list the parameters that are macros" if group.parameter == "all" else ""
-            text = f"a macro called {name} breaks the compiler's own headers, which use that name: {own}"
-            scope.error(key if group.parameter else (*key, name), text)
+        if not virtual_headers.breaks_headers(name, value):
+            continue
+        advice = "give the macro another name"
+        if group.parameter:
+            advice = f"rename the parameter {name}"
+        if group.parameter == "all":
+            advice += ", or list the parameters that are macros"
+        text = f"a macro called {name} breaks the compiler's own headers, which use that name: {advice}"
+        scope.error(key if group.parameter else (*key, name), text)
 
 
 def check_card(scope: Scope, arch: str, key: Key, card: str | None) -> None:
@@ -153,7 +163,9 @@ def check_card(scope: Scope, arch: str, key: Key, card: str | None) -> None:
 
 def _architecture(scope: Scope, text: str, key: Key) -> str | None:
     arch = scope.text(text, key, strict=True)
-    problem = architectures.problem(arch) if arch is not None and templates.is_template(text) else None
+    if arch is None or not templates.is_template(text):
+        return arch
+    problem = architectures.problem(arch)
     if problem:
         scope.error(key, problem, text)
         return None
@@ -185,16 +197,16 @@ def combinations(file: JobFile, scope: Scope, sources: Sources) -> tuple[Sources
     spec = file.job.variants
     if spec is None:
         return sources, None
-    axes = {name: values for name in AXES if (values := getattr(spec, name))}
+    axes = {name: getattr(spec, name) for name in AXES if getattr(spec, name)}
     _check(file, scope, sources, list(axes))
     choices = [dict(zip(axes, values, strict=True)) for values in itertools.product(*axes.values())]
     if len(choices) > MAX_COMBINATIONS:
         scope.error(("variants",), f"has {len(choices)} combinations: at most {MAX_COMBINATIONS} are built")
     first, *others = choices
-    varied = {
-        _name({axis: value for axis, value in choice.items() if value != first[axis]}): _varied(sources, choice)
-        for choice in others
-    }
+    varied: dict[str, Sources] = {}
+    for choice in others:
+        name = _name({axis: value for axis, value in choice.items() if value != first[axis]})
+        varied[name] = _varied(sources, choice)
     return _varied(sources, first), records.Variants(_name(first), varied, must_agree=spec.differences == "fail")
 
 
@@ -203,13 +215,17 @@ def _name(choice: dict[str, str]) -> str:
 
 
 def _varied(sources: Sources, choice: dict[str, str]) -> Sources:
-    options = [option for axis, value in choice.items() for option in _OPTIONS.get((axis, value), ())]
-    return tuple(
-        source
-        if _is_taken(source)
-        else replace(source, options=(*source.options, *options), arch=choice.get("arch", source.arch))
-        for source in sources
-    )
+    options: list[str] = []
+    for setting in choice.items():
+        options += _OPTIONS.get(setting, ())
+    varied: list[records.Source] = []
+    for source in sources:
+        if _is_taken(source):
+            varied.append(source)
+            continue
+        arch = choice.get("arch", source.arch)
+        varied.append(replace(source, options=(*source.options, *options), arch=arch))
+    return tuple(varied)
 
 
 def _is_taken(source: records.Source) -> bool:
@@ -225,9 +241,12 @@ def _check(file: JobFile, scope: Scope, sources: Sources, axes: list[str]) -> No
         scope.error(("variants",), f"has no effect: {names} {taken}, not compiled")
     if "arch" in axes and "arch" in given.written:
         scope.error(("variants", "arch"), "is given, and compile.arch is, too: the first of the list is the case's own")
-    for position, arch in enumerate((file.job.variants and file.job.variants.arch) or ()):
-        check_card(scope, arch, ("variants", "arch", position), file.job.card)
+    if file.job.variants is not None:
+        for position, arch in enumerate(file.job.variants.arch or ()):
+            check_card(scope, arch, ("variants", "arch", position), file.job.card)
     for position, option in enumerate(given.options):
-        axis = next((name for name in axes if name in _SET_BY_VARIANTS and _SET_BY_VARIANTS[name].match(option)), None)
-        if axis:
-            scope.error(("compile", "options", position), f"{option!r} is set by variants.{axis}: leave it out here")
+        for axis in axes:
+            if axis in _SET_BY_VARIANTS and _SET_BY_VARIANTS[axis].match(option):
+                text = f"{option!r} is set by variants.{axis}: leave it out here"
+                scope.error(("compile", "options", position), text)
+                break

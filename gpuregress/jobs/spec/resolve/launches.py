@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from gpuregress.foundation import dtypes, records
@@ -17,13 +17,12 @@ from gpuregress.foundation.records import SM_90, Dim3
 from gpuregress.jobs.spec import expressions, templates
 from gpuregress.jobs.spec.expressions import Number
 from gpuregress.jobs.spec.load import JobFile
-from gpuregress.jobs.spec.models.launch import ArgumentSpec, LaunchSpec, count_problem
-from gpuregress.jobs.spec.resolve.scope import Scope, resolved_dtype, shown
+from gpuregress.jobs.spec.models.launch import PYTHON_SETTINGS, ArgumentSpec, LaunchSpec, count_problem
+from gpuregress.jobs.spec.resolve.scope import Scope, complete, resolved_dtype, shown
 
 MAX_LAUNCHES = 1_000_000
 MAX_THREADS, MAX_BLOCK, MAX_GRID, MAX_SHARED = SM_90.max_threads, SM_90.max_block, SM_90.max_grid, SM_90.shared
 _AXES = "xyz"
-_LANGUAGE_SETTINGS = frozenset({"signature", "constants", "num_warps", "num_stages", "num_ctas"})
 
 
 def launches(file: JobFile, scope: Scope, buffers: Mapping[str, records.Buffer]) -> tuple[records.Launch, ...]:
@@ -34,8 +33,7 @@ def launches(file: JobFile, scope: Scope, buffers: Mapping[str, records.Buffer])
         scope: the case's numbers; errors are reported there.
         buffers: the case's buffers.
     """
-    numbered = zip(file.positions("launches"), file.job.launches, strict=True)
-    return _unrolled(file, scope, buffers, numbered, ("launches",))
+    return _unrolled(file, scope, buffers, file.launches, ("launches",))
 
 
 def of_reference(
@@ -49,15 +47,33 @@ def of_reference(
         buffers: the case's buffers.
         name: of the buffer.
     """
-    given = file.job.reference[name].launches or []
-    for position, launch in enumerate(given):
+    section = ("reference", name, "launches")
+    entries = dict(enumerate(file.job.reference[name].launches or []))
+    for position, launch in entries.items():
         if launch.source is not None:
-            key = ("reference", name, "launches", position, "source")
-            scope.problems.add(key, f"a reference has one source: name it in reference.{name}.source")
-        for setting in _LANGUAGE_SETTINGS & launch.written:
-            key = ("reference", name, "launches", position, setting)
-            scope.problems.add(key, f"a reference has one kernel in Python: say it in reference.{name}.{setting}")
-    return _unrolled(file, scope, buffers, enumerate(given), ("reference", name, "launches"))
+            text = f"a reference has one source: name it in reference.{name}.source"
+            scope.problems.add((*section, position, "source"), text)
+        for setting in PYTHON_SETTINGS:
+            if setting in launch.written:
+                text = f"a reference has one kernel in Python: say it in reference.{name}.{setting}"
+                scope.problems.add((*section, position, setting), text)
+    return _unrolled(file, scope, buffers, entries, section)
+
+
+def changed_once(
+    launches: Sequence[records.Launch], change: Callable[[records.Launch], records.Launch]
+) -> tuple[records.Launch, ...]:
+    """Change launches; a step that is repeated a million times stays one object."""
+    changed: dict[int, records.Launch] = {}
+    for launch in launches:
+        if id(launch) not in changed:
+            changed[id(launch)] = change(launch)
+    return tuple(changed[id(launch)] for launch in launches)
+
+
+def first_of_entries(launches: Sequence[records.Launch]) -> dict[int, records.Launch]:
+    """Return the first launch of each entry of `launches`, for checks whose answer is the same for all of its steps."""
+    return {launch.origin: launch for launch in reversed(launches)}
 
 
 def kernel_name(scope: Scope, text: str, key: Key) -> str | None:
@@ -87,12 +103,15 @@ def expected_place(file: JobFile, scope: Scope, written: Sequence[records.Launch
         key = "kernel" if expect.kernel is not None else "launch"
         scope.error(("expect", key), "is given, and a status is read after the last launch: it is of no one kernel")
         return "", None
-    count, index, kernel = len(file.positions("launches")) or 1, None, ""  # a function has one launch
+    index = None
     if expect.launch is not None:
         number = scope.whole(expect.launch, ("expect", "launch"), low=1, what="it, which counts from 1,")
+        count = len(file.positions("launches")) or 1  # a function has one launch
         if number is not None and number > count:
             scope.error(("expect", "launch"), f"is {number}, and the job has {count} launches", expect.launch)
-        index = None if number is None else number - 1
+        if number is not None:
+            index = number - 1
+    kernel = ""
     if expect.kernel is not None:
         kernel = launched_kernel(scope, expect.kernel, ("expect", "kernel"), written, index)
     return kernel, index
@@ -111,14 +130,17 @@ def launched_kernel(
         index: the entry of `launches` (from 0) that must be of this kernel; None: any.
     """
     kernel = kernel_name(scope, text, key) or ""
-    there = dict.fromkeys(launch.kernel for launch in written if index in (None, launch.origin))
-    same = [name for name in there if name.partition("(")[0] == kernel]  # an overloaded one, with its parameters
-    if len(same) == 1:
-        kernel = same[0]
-    if kernel and there and kernel not in there:
-        where = "launch" if index is None else f"launch {index + 1}"
-        hint = suggestion(kernel, there, there_are="it is" if index is not None else "there are")
-        scope.error(key, f"no {where} is of a kernel {kernel!r}{hint}", text)
+    launched = dict.fromkeys(launch.kernel for launch in written if index in (None, launch.origin))
+    overloads = [name for name in launched if name.partition("(")[0] == kernel]
+    if len(overloads) == 1:
+        kernel = overloads[0]  # with its parameters
+    if kernel and launched and kernel not in launched:
+        if index is None:
+            problem = f"no launch is of a kernel {kernel!r}{suggestion(kernel, launched)}"
+        else:
+            hint = suggestion(kernel, launched, there_are="it is")
+            problem = f"no launch {index + 1} is of a kernel {kernel!r}{hint}"
+        scope.error(key, problem, text)
     return kernel
 
 
@@ -126,21 +148,21 @@ def _unrolled(
     file: JobFile,
     scope: Scope,
     buffers: Mapping[str, records.Buffer],
-    numbered: Iterable[tuple[int, LaunchSpec]],
+    entries: Mapping[int, LaunchSpec],
     section: Key,
 ) -> tuple[records.Launch, ...]:
     written: list[records.Launch] = []
-    for position, launch in numbered:
+    for position, launch in entries.items():
         key = (*section, position)
+        resolver = _LaunchResolver(file, launch, key, buffers)
         repeat = scope.whole(launch.repeat, (*key, "repeat"), low=1, high=MAX_LAUNCHES, what="repeats")
         if repeat is None:
-            _LaunchResolver(file, launch, key, buffers).steps(scope, 1)  # what else is wrong with it
+            resolver.steps(scope, 1)  # what else is wrong with it
             continue
         if len(written) + repeat > MAX_LAUNCHES:
             scope.error((*key, "repeat"), f"makes more than {MAX_LAUNCHES:,} launches in one case")
             break
-        maker = _LaunchResolver(file, launch, key, buffers)
-        written += maker.steps(scope, repeat)
+        written += resolver.steps(scope, repeat)
     return tuple(written)
 
 
@@ -157,17 +179,18 @@ class _LaunchResolver:
     def steps(self, scope: Scope, repeat: int) -> list[records.Launch]:
         swap = self._swap(scope)
         if "repeat" not in self.launch.written:
-            return [launch for launch in [self._step(scope, swap)] if launch]
+            launch = self._step(scope, swap)
+            return [] if launch is None else [launch]
         if not _uses_step(self.launch):
             launch = self._step(scope.with_step(0), swap)
-            return [launch] * repeat if launch else []
-        result = []
+            return [] if launch is None else [launch] * repeat
+        launches = []
         for step in range(repeat):
             launch = self._step(scope.with_step(step), swap)
             if launch is None:
                 return []
-            result.append(launch)
-        return result
+            launches.append(launch)
+        return launches
 
     def _step(self, scope: Scope, swap: tuple[tuple[str, str], ...]) -> records.Launch | None:
         kernel = kernel_name(scope, self.launch.kernel, (*self.key, "kernel"))
@@ -178,58 +201,58 @@ class _LaunchResolver:
         if shared is not None and shared > MAX_SHARED:
             text = f"{shown(self.launch.shared, shared)}: {what} must be at most {MAX_SHARED}"
             scope.refuse((*self.key, "shared"), text, self.launch.shared)
-        args = [self._argument(scope, item, (*self.key, "args", at)) for at, item in enumerate(self.launch.args)]
-        if kernel is None or grid is None or block is None or shared is None:
+        arguments = self._arguments(scope, self.launch.args, (*self.key, "args"))
+        if kernel is None or grid is None or block is None or shared is None or arguments is None:
             return None
-        arguments = tuple(argument for argument in args if argument is not None)
-        if len(arguments) != len(args):
-            return None
-        return records.Launch(kernel, grid, block, shared, arguments, swap, self.position)
+        return records.Launch(
+            kernel=kernel,
+            grid=grid,
+            block=block,
+            shared=shared,
+            args=arguments,
+            swap=swap,
+            origin=self.position,
+        )
 
     def _grid(self, scope: Scope) -> Dim3 | None:
-        grid, key = self.launch.grid, (*self.key, "grid")
+        grid = self.launch.grid
+        key = (*self.key, "grid")
         if grid.blocks is not None:
-            counts = [
-                scope.whole(value, (*key, axis), low=1, what=f"blocks along {_AXES[axis]}")
-                for axis, value in enumerate(grid.blocks)
-            ]
+            counts = axis_counts(scope, grid.blocks, key, "blocks")
             for axis, (value, count) in enumerate(zip(grid.blocks, counts, strict=True)):
                 if count is not None and count > MAX_GRID[axis]:
                     text = f"{shown(value, count)}: blocks along {_AXES[axis]} must be at most {MAX_GRID[axis]}"
                     scope.refuse((*key, axis), text, value)
-            return _dim3(counts)
-        sizes = [self._block_count(scope, axis) for axis in range(len(grid.problem or ()))]
-        for axis, count in enumerate(sizes):
+            return dim3(counts)
+        counts = [self._block_count(scope, axis) for axis in range(len(grid.problem or ()))]
+        for axis, count in enumerate(counts):
             if count is not None and count > MAX_GRID[axis]:
-                scope.refuse(
-                    (*key, "problem", axis), f"{count} blocks: the limit along {_AXES[axis]} is {MAX_GRID[axis]}"
-                )
-        return _dim3(sizes)
+                text = f"{count} blocks: the limit along {_AXES[axis]} is {MAX_GRID[axis]}"
+                scope.refuse((*key, "problem", axis), text)
+        return dim3(counts)
 
     def _block_count(self, scope: Scope, axis: int) -> int | None:
         """Compute ceil(problem / product of its divisors), exactly."""
-        grid, key = self.launch.grid, (*self.key, "grid")
+        grid = self.launch.grid
+        key = (*self.key, "grid")
         assert grid.problem is not None
         size = scope.whole(grid.problem[axis], (*key, "problem", axis), low=1, what="the size")
-        divisors = grid.divide[axis] if axis < len(grid.divide) else []
-        factors = [
-            scope.whole(value, (*key, "divide", axis, at), low=1, what="a divisor") for at, value in enumerate(divisors)
-        ]
-        if size is None or None in factors:
+        divisors: list[int | None] = []
+        if axis < len(grid.divide):
+            for position, value in enumerate(grid.divide[axis]):
+                divisors.append(scope.whole(value, (*key, "divide", axis, position), low=1, what="a divisor"))
+        valid_divisors = complete(divisors)
+        if size is None or valid_divisors is None:
             return None
-        return -(-size // math.prod(factor for factor in factors if factor is not None))
+        return -(-size // math.prod(valid_divisors))
 
     def _block(self, scope: Scope) -> Dim3 | None:
         key = (*self.key, "block")
-        counts = [
-            scope.whole(value, (*key, axis), low=1, what=f"threads along {_AXES[axis]}")
-            for axis, value in enumerate(self.launch.block)
-        ]
-        block = _dim3(counts)
+        block = dim3(axis_counts(scope, self.launch.block, key, "threads"))
         if block is None:
             return None
         threads = math.prod(block)
-        shape = " x ".join(str(count) for count in block)
+        shape = " x ".join(map(str, block))
         if threads > MAX_THREADS:
             text = f"{shape} has {threads} threads; the limit of a block is {MAX_THREADS}"
             scope.refuse(key, text, *self.launch.block)
@@ -245,52 +268,60 @@ class _LaunchResolver:
         pairs = []
         for position, (first, second) in enumerate(self.launch.swap):
             key = (*self.key, "swap", position)
-            if not all(_known(self.file, scope, self.buffers, name, key) for name in (first, second)):
+            if not (self._is_known(scope, first, key) and self._is_known(scope, second, key)):
                 continue
-            one, two = self.buffers.get(first), self.buffers.get(second)
-            if one is None or two is None:
+            if first not in self.buffers or second not in self.buffers:
                 continue
-            if first == second:
-                scope.problems.add(key, f"{first!r} cannot be exchanged with itself")
-            elif one.symbol or two.symbol:
-                scope.problems.add(key, f"{first if one.symbol else second!r} is a symbol: its memory cannot move")
-            elif (one.dtype, one.shape) != (two.dtype, two.shape):
-                scope.error(
-                    key, f"{_shape(one)} and {_shape(two)} differ: only buffers of one dtype and shape can swap"
-                )
-            elif one.texture != two.texture:
-                scope.problems.add(key, f"{first!r} and {second!r} are not sampled alike: their memory cannot swap")
-            elif one.tensor_map != two.tensor_map:
-                scope.problems.add(
-                    key, f"{first!r} and {second!r} have different tensor maps: their memory cannot swap"
-                )
-            else:
+            problem = _swap_problem(self.buffers[first], self.buffers[second])
+            if problem is None:
                 pairs.append((first, second))
+            else:
+                scope.problems.add(key, problem)
         return tuple(pairs)
+
+    def _arguments(self, scope: Scope, items: Sequence[ArgumentSpec], key: Key) -> tuple[records.Argument, ...] | None:
+        resolved = [self._argument(scope, item, (*key, position)) for position, item in enumerate(items)]
+        arguments = complete(resolved)
+        return None if arguments is None else tuple(arguments)
 
     def _argument(self, scope: Scope, item: ArgumentSpec, key: Key) -> records.Argument | None:
         if item.kind == "null":
             return records.Argument("null", text="null")
         if item.kind == "struct":
-            members = [self._argument(scope, member, (*key, "struct", at)) for at, member in enumerate(item.fields)]
-            fields = tuple(member for member in members if member is not None)
-            return records.Argument("struct", fields=fields) if len(fields) == len(members) else None
+            fields = self._arguments(scope, item.fields, (*key, "struct"))
+            return None if fields is None else records.Argument("struct", fields=fields)
         if item.kind == "scalar":
             return _scalar(scope, item, key)
-        if not _known(self.file, scope, self.buffers, item.buffer, key):
+        if not self._is_known(scope, item.buffer, key):
             return None
         buffer = self.buffers.get(item.buffer)
         has_map = buffer is not None and buffer.tensor_map is not None
         if item.in_memory and buffer is not None and not has_map:
             scope.error(key, f"{item.buffer} has no tensor map: give it `tensormap:`")
-        as_map = has_map and not item.as_pointer
         offset = self._offset(scope, item, key)
         if offset is None:
             return None
-        untyped = item.as_pointer and not has_map
         return records.Argument(
-            "buffer", item.buffer, as_map=as_map, in_memory=item.in_memory, untyped=untyped, offset=offset
+            "buffer",
+            item.buffer,
+            as_map=has_map and not item.as_pointer,
+            in_memory=item.in_memory,
+            untyped=item.as_pointer and not has_map,
+            offset=offset,
         )
+
+    def _is_known(self, scope: Scope, name: str, key: Key) -> bool:
+        """Tell whether a job has a buffer; report an unknown one, unless its own definition was invalid."""
+        if name in self.buffers or name in self.file.job.buffers:
+            return True
+        written = self.file.document.data.get("buffers")
+        if self.file.is_broken("buffers") and isinstance(written, dict) and name in written:
+            return True
+        hint = suggestion(name, self.file.job.buffers)
+        if name in scope.names:
+            hint += f" (a number is written with its type: {{int32: {name}}})"
+        scope.problems.add(key, f"unknown buffer {name!r}{hint}")
+        return False
 
     def _offset(self, scope: Scope, item: ArgumentSpec, key: Key) -> int | None:
         """The byte of its buffer that an argument points to."""
@@ -305,66 +336,85 @@ class _LaunchResolver:
         return offset
 
 
+def _swap_problem(first: records.Buffer, second: records.Buffer) -> str | None:
+    """Explain why the memory of two buffers cannot swap; None if it can."""
+    if first.name == second.name:
+        return f"{first.name!r} cannot be exchanged with itself"
+    if first.symbol or second.symbol:
+        symbol = first.name if first.symbol else second.name
+        return f"{symbol!r} is a symbol: its memory cannot move"
+    if (first.dtype, first.shape) != (second.dtype, second.shape):
+        return f"{_shape(first)} and {_shape(second)} differ: only buffers of one dtype and shape can swap"
+    if first.texture != second.texture:
+        return f"{first.name!r} and {second.name!r} are not sampled alike: their memory cannot swap"
+    if first.tensor_map != second.tensor_map:
+        return f"{first.name!r} and {second.name!r} have different tensor maps: their memory cannot swap"
+    return None
+
+
 def _scalar(scope: Scope, item: ArgumentSpec, key: Key) -> records.Argument | None:
-    numbers = [scope.number(value, key) for value in item.values]
-    values = tuple(number for number in numbers if number is not None)
-    if len(values) != len(numbers):
+    values = complete([scope.number(value, key) for value in item.values])
+    if values is None:
         return None
     dtype = resolved_dtype(scope, item.dtype, key)
     if dtype is None:
         return None
-    element = dtypes.parse(dtype)
-    problem = count_problem(element, len(values))
+    problem = count_problem(dtypes.parse(dtype), len(values))
     if problem:
         scope.error(key, problem, item.dtype)
         return None
+    label = expressions.label(item.values[0]) if len(item.values) == 1 else ""
     try:
-        data, text = pack(element, values)
+        return number_argument(dtype, tuple(values), label)
     except ValueError as error:
         scope.error(key, str(error), *(value for value in item.values if not isinstance(value, bool)))
         return None
-    label = expressions.label(item.values[0]) if len(item.values) == 1 else ""
-    return records.Argument("scalar", dtype=dtype, data=data.hex(), text=text, label=label)
-
-
-def _known(file: JobFile, scope: Scope, buffers: Mapping[str, Any], name: str, key: Key) -> bool:
-    """Report an unknown buffer, unless its own definition was invalid."""
-    if name in buffers or name in file.job.buffers or (file.is_broken("buffers") and name in _written_names(file)):
-        return True
-    hint = suggestion(name, file.job.buffers)
-    scope.problems.add(key, f"unknown buffer {name!r}{hint}{_scalar_hint(scope, name)}")
-    return False
-
-
-def _scalar_hint(scope: Scope, name: str) -> str:
-    return f" (a number is written with its type: {{int32: {name}}})" if name in scope.names else ""
-
-
-def _written_names(file: JobFile) -> tuple[str, ...]:
-    buffers = file.document.data.get("buffers")
-    return tuple(buffers) if isinstance(buffers, dict) else ()
 
 
 def _uses_step(launch: LaunchSpec) -> bool:
-    given = [value for name, value in launch.present().items() if name not in ("repeat", "swap", "kernel", "source")]
-    texts: Iterator[str] = _texts(given)
-    of_kernel = "step" in templates.names_in(launch.kernel)
-    return of_kernel or any("step" in expressions.names_in(text) for text in texts)
+    if "step" in templates.names_in(launch.kernel):
+        return True
+    for name, value in launch.present().items():
+        if name in ("repeat", "swap", "kernel", "source"):
+            continue
+        if any("step" in expressions.names_in(text) for text in _texts(value)):
+            return True
+    return False
 
 
 def _texts(value: Any) -> Iterator[str]:
+    """List the texts in a value of a model, at any depth."""
+    items: Iterable[Any] = ()
     if isinstance(value, str):
         yield value
     elif isinstance(value, Spec):
-        yield from _texts(list(value.present().values()))
-    elif isinstance(value, dict | list):
-        for item in value.values() if isinstance(value, dict) else value:
-            yield from _texts(item)
+        items = value.present().values()
+    elif isinstance(value, dict):
+        items = value.values()
+    elif isinstance(value, list):
+        items = value
+    for item in items:
+        yield from _texts(item)
 
 
-def _dim3(counts: list[int | None]) -> Dim3 | None:
-    known = [count for count in counts if count is not None]
-    if len(known) != len(counts):
+def axis_counts(scope: Scope, values: Sequence[float | str], key: Key, what: str) -> list[int | None]:
+    """Evaluate the extents of a grid or a block; None for one that is invalid, which is reported.
+
+    Args:
+        scope: the case's numbers.
+        values: along x, y and z, as far as given.
+        key: of the list.
+        what: `blocks` or `threads`.
+    """
+    return [
+        scope.whole(value, (*key, axis), low=1, what=f"{what} along {_AXES[axis]}") for axis, value in enumerate(values)
+    ]
+
+
+def dim3(counts: Sequence[int | None]) -> Dim3 | None:
+    """Return the extents along x, y and z, 1 where none is given; None if one is None."""
+    known = complete(counts)
+    if known is None:
         return None
     x, y, z = (*known, 1, 1)[:3]
     return x, y, z
@@ -372,6 +422,21 @@ def _dim3(counts: list[int | None]) -> Dim3 | None:
 
 def _shape(buffer: records.Buffer) -> str:
     return f"{buffer.name} ({buffer.dtype} [{','.join(map(str, buffer.shape))}])"
+
+
+def number_argument(dtype: str, values: tuple[Number, ...], label: str = "") -> records.Argument:
+    """Return the argument of a number or a vector.
+
+    Args:
+        dtype: its type.
+        values: a number for each part.
+        label: the name that it has in the job, for the launch log.
+
+    Raises:
+        ValueError: a number that the part cannot hold.
+    """
+    data, text = pack(dtypes.parse(dtype), values)
+    return records.Argument("scalar", dtype=dtype, data=data.hex(), text=text, label=label)
 
 
 # --- encoding of scalar arguments: the bytes for the kernel, and the text for the launch log --------------------------
@@ -395,8 +460,8 @@ def pack(element: ElementType, values: tuple[Number, ...]) -> tuple[bytes, str]:
     data = bytearray(element.size)
     words = []
     for part, value in zip(element.parts, values, strict=True):
-        item, word = _pack_one(part.scalar, value)
-        data[part.offset : part.offset + len(item)] = item
+        part_data, word = _pack_one(part.scalar, value)
+        data[part.offset : part.offset + len(part_data)] = part_data
         words.append(word)
     return bytes(data), words[0] if len(words) == 1 else f"({', '.join(words)})"
 
@@ -409,8 +474,10 @@ def _pack_one(scalar: Scalar, value: Number) -> tuple[bytes, str]:
         data = _bfloat16(value) if scalar.kind == "bfloat" else struct.pack(_CODES[scalar.size], value)
         return data, _shortest(data, scalar)
     number = int(value)
-    word = ("false", "true")[number] if scalar.kind == "bool" else str(number)
-    return number.to_bytes(scalar.size, "little", signed=scalar.kind == "int"), word
+    data = number.to_bytes(scalar.size, "little", signed=scalar.kind == "int")
+    if scalar.kind == "bool":
+        return data, "true" if number else "false"
+    return data, str(number)
 
 
 def _bfloat16(value: float) -> bytes:
@@ -421,30 +488,25 @@ def _bfloat16(value: float) -> bytes:
     return ((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16).to_bytes(2, "little")
 
 
-def _number(data: bytes, scalar: Scalar) -> float:
-    if scalar.kind == "bfloat":
-        data = b"\0\0" + data
-    return float(struct.unpack(_CODES[len(data)], data)[0])
-
-
 def _shortest(data: bytes, scalar: Scalar) -> str:
     """The fewest digits that give the number back; bfloat16 as the float32 that it is."""
-    number = _number(data, scalar)
+    if scalar.kind == "bfloat":
+        data = b"\0\0" + data
+    code = _CODES[len(data)]
+    number = float(struct.unpack(code, data)[0])
     if scalar.size == _DOUBLE or not math.isfinite(number) or number == 0:
         return repr(number)
-    width = max(scalar.size, 4) if scalar.kind == "bfloat" else scalar.size
-    wanted = struct.pack(_CODES[width], number)
     for digits in range(1, _MOST_DIGITS):
         # Just above a power of two the nearer of two decimals that are as near may be the other one.
         for near in (number, math.nextafter(number, math.copysign(math.inf, number))):
             text = repr(float(f"{near:.{digits}g}"))
-            if _packs_to(text, width) == wanted:
+            if _packs_to(text, code) == data:
                 return text
     return repr(number)
 
 
-def _packs_to(text: str, width: int) -> bytes:
+def _packs_to(text: str, code: str) -> bytes:
     try:
-        return struct.pack(_CODES[width], float(text))
+        return struct.pack(code, float(text))
     except OverflowError:
         return b""

@@ -4,30 +4,26 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Set as AbstractSet
 
 from gpuregress.foundation.document.problems import Problems
+from gpuregress.foundation.document.reader import Key
+from gpuregress.foundation.escapes import one_line
 from gpuregress.jobs.spec import expressions
 from gpuregress.jobs.spec.expressions import ExpressionError, Value
 from gpuregress.jobs.spec.load import JobFile
-from gpuregress.jobs.spec.resolve.scope import Scope
-
-if TYPE_CHECKING:
-    from gpuregress.toolchain.python_kernels.autotuning import Configuration
-import re
-from collections.abc import Set as AbstractSet
-
-from gpuregress.foundation.document.reader import Key
-from gpuregress.foundation.escapes import one_line
 from gpuregress.jobs.spec.models.values import PlainTextSpec
+from gpuregress.jobs.spec.resolve.scope import Scope
+from gpuregress.toolchain.python_kernels.autotuning import Configuration
 
 MAX_CASES = 100_000
 MAX_COMBINATIONS = 5_000_000
 MAX_NAME = 200
 
 
-Tuning = Callable[[Mapping[str, Value]], Sequence["Configuration | None"]]
+Tuning = Callable[[Mapping[str, Value]], Sequence[Configuration | None]]
 """A combination of parameters → the configurations of its kernel, each a case; [None] without any."""
 
 
@@ -48,21 +44,17 @@ def scopes(file: JobFile, problems: Problems, tuning: Tuning = lambda _names: [N
         return ()
     cases: list[Scope] = []
     before = problems.reported
-    for names, configuration in _kept(file, values, problems, tuning):
+    for names, configuration in _selected(file, values, problems, tuning):
         if len(cases) == MAX_CASES:
             problems.add(("parameters",), f"make more than {MAX_CASES:,} cases: split the job, or say more in `where`")
             return ()
         cases.append(Scope(names, problems, case_text(names), configuration))
-    if (
-        not cases
-        and problems.reported == before
-        and not file.is_broken("parameters", "where")
-        and not any(e.key.startswith("where") for e in problems.errors)
-    ):
+    is_where_valid = not any(error.key.startswith("where") for error in problems.errors)
+    if not cases and problems.reported == before and is_where_valid and not file.is_broken("parameters", "where"):
         problems.add(("where",), f"leaves none of the {count} combinations: the job has no case")
-    longest = max((scope.case for scope in cases), key=len, default="")
-    if len(longest) > MAX_NAME:
-        problems.add(("parameters",), f"make a case name of {len(longest)} characters; the limit is {MAX_NAME}")
+    longest = max((len(scope.case) for scope in cases), default=0)
+    if longest > MAX_NAME:
+        problems.add(("parameters",), f"make a case name of {longest} characters; the limit is {MAX_NAME}")
     return tuple(cases)
 
 
@@ -71,33 +63,32 @@ def case_text(names: Mapping[str, Value]) -> str:
     return ",".join(f"{name}={spelling(value)}" for name, value in names.items())
 
 
-def case_name(job: str, case: str) -> str:
-    """Return `reduce/n=1000,tile=128`, or the job's name if it has no parameters."""
-    return f"{job}/{case}" if case else job
-
-
-def _kept(
+def _selected(
     file: JobFile, values: Mapping[str, tuple[Value, ...]], problems: Problems, tuning: Tuning
 ) -> Iterator[tuple[dict[str, Value], Configuration | None]]:
-    conditions = list(zip(file.positions("where"), file.job.where, strict=True))
-    wrong: set[int] = set()
-    plain = (dict(zip(values, combination, strict=True)) for combination in itertools.product(*values.values()))
-    tuned = ((names, one) for names in plain for one in tuning(names))
-    for of_job, configuration in tuned:
-        names = {**of_job, **(configuration.parameters if configuration is not None else {})}
-        keep = True
-        for position, condition in conditions:
-            if position in wrong:
-                continue
-            try:
-                keep = keep and bool(expressions.evaluate(condition, names))
-            except ExpressionError as error:
-                wrong.add(position)
-                problems.add(("where", position), f"{error}{f' (where {case_text(names)})' if names else ''}")
-            if not keep:
-                break
-        if keep:
-            yield names, configuration
+    """Yield the combinations that fulfil the conditions of `where`, each with its configurations."""
+    conditions = dict(zip(file.positions("where"), file.job.where, strict=True))
+    for combination in itertools.product(*values.values()):
+        parameters = dict(zip(values, combination, strict=True))
+        for configuration in tuning(parameters):
+            names = dict(parameters)
+            if configuration is not None:
+                names.update(configuration.parameters)
+            if _fulfils(names, conditions, problems):
+                yield names, configuration
+
+
+def _fulfils(names: dict[str, Value], conditions: dict[int, float | str], problems: Problems) -> bool:
+    """Tell whether values fulfil all conditions; one that cannot be evaluated is reported and taken out."""
+    for position, condition in list(conditions.items()):
+        try:
+            if not expressions.evaluate(condition, names):
+                return False
+        except ExpressionError as error:
+            del conditions[position]
+            where = f" (where {case_text(names)})" if names else ""
+            problems.add(("where", position), f"{error}{where}")
+    return True
 
 
 # --- values of parameters: numbers, booleans and text, with their spelling in the name of a case ----------------------
@@ -115,12 +106,11 @@ def parameter_values(file: JobFile, problems: Problems) -> dict[str, tuple[Value
         file: the job.
         problems: collects the errors.
     """
-    result: dict[str, tuple[Value, ...]] = {}
+    values: dict[str, tuple[Value, ...]] = {}
     before = len(problems)
     for name, choices in file.job.parameters.items():
         spelled: dict[str, Value] = {}
-        known: set[tuple[bool, Value]] = set()
-        kept: list[Value] = []
+        known: dict[tuple[bool, Value], None] = {}
         for position, choice in enumerate(choices):
             key = ("parameters", name, position)
             try:
@@ -128,12 +118,11 @@ def parameter_values(file: JobFile, problems: Problems) -> dict[str, tuple[Value
             except ExpressionError as error:
                 problems.add(key, str(error))
                 continue
-            _check(value, spelled, known, key, problems)
+            _check(value, spelled, known.keys(), key, problems)
             spelled.setdefault(spelling(value), value)
-            known.add(_identity(value))
-            kept.append(value)
-        result[name] = tuple(kept)
-    return None if len(problems) > before or file.is_broken("parameters") else result
+            known[_identity(value)] = None
+        values[name] = tuple(value for _, value in known)
+    return None if len(problems) > before or file.is_broken("parameters") else values
 
 
 def spelling(value: Value) -> str:
@@ -160,14 +149,16 @@ def _value(choice: float | str | PlainTextSpec, file: JobFile) -> Value:
         names = expressions.parse(choice).names
     except ExpressionError:
         return choice
-    used = next((name for name in names if name in file.job.parameters), None)
-    if used is not None:
-        reason = f"{choice!r} uses the parameter {used!r}: a value is a constant; as text it is {{text: {choice}}}"
-        raise ExpressionError(reason)
+    for name in names:
+        if name in file.job.parameters:
+            reason = f"{choice!r} uses the parameter {name!r}: a value is a constant; as text it is {{text: {choice}}}"
+            raise ExpressionError(reason)
     if names:
         return choice
     value = expressions.evaluate_any(choice, {})
-    return int(value) if isinstance(value, bool) and choice.strip() not in ("true", "false") else value
+    if isinstance(value, bool) and choice.strip() not in ("true", "false"):
+        return int(value)
+    return value
 
 
 def _identity(value: Value) -> tuple[bool, Value]:

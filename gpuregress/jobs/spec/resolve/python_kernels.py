@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from gpuregress.foundation import dtypes, records
+from gpuregress.foundation.document import units
 from gpuregress.foundation.document.problems import suggestion
 from gpuregress.foundation.document.reader import Key
 from gpuregress.foundation.records import PythonKernel
@@ -21,12 +22,11 @@ from gpuregress.jobs.spec.models.launch import LaunchSpec
 from gpuregress.jobs.spec.models.rules import ReferenceSpec
 from gpuregress.jobs.spec.models.values import PlainTextSpec
 from gpuregress.jobs.spec.resolve import tensor_maps
+from gpuregress.jobs.spec.resolve.launches import first_of_entries
 from gpuregress.jobs.spec.resolve.scope import Scope
 from gpuregress.toolchain.python_kernels import function_parameters
+from gpuregress.toolchain.python_kernels.autotuning import Configuration
 from gpuregress.toolchain.python_kernels.function_parameters import FunctionParameter
-
-if TYPE_CHECKING:
-    from gpuregress.toolchain.python_kernels.autotuning import Configuration
 
 Language = Literal["triton", "numba", "python"]
 _TRITON_TYPES = {
@@ -45,8 +45,10 @@ _TRITON_TYPES = {
 _TRITON = re.compile(r"(?P<pointer>\*k?)?(?P<type>\w+)(?P<aligned>:16)?")
 _DESCRIPTOR = re.compile(r"tensordesc<(?P<type>\w+)\[(?P<block>\s*\d+\s*(?:,\s*\d+\s*)*)\]>")
 _NUMBA = re.compile(r"(?P<type>\w+)(?:\[(?P<axes>[:1, ]+)\])?")
-_NUMBA_TYPES = ("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
-_NUMBA_FLOATS = ("float16", "float32", "float64")
+_NUMBA_TYPES = (
+    *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
+    *("float16", "float32", "float64"),
+)
 _COUNTS = {"num_warps": 32, "num_stages": 16, "num_ctas": 16}
 _ALIGNMENT = 16
 
@@ -65,7 +67,7 @@ def job_levels(file: JobFile, launch: int | None) -> Levels:
     job: Levels = [(file.job, ())]
     if launch is None:
         return job
-    return [(file.job.launches[file.positions("launches").index(launch)], ("launches", launch)), *job]
+    return [(file.launches[launch], ("launches", launch)), *job]
 
 
 def reference_levels(file: JobFile, name: str) -> Levels:
@@ -96,7 +98,7 @@ def tuning_applies(levels: Levels, configuration: Configuration) -> bool:
     return True
 
 
-class _KernelResolver:
+class KernelResolver:
     """One kernel in one case.
 
     Args:
@@ -110,15 +112,24 @@ class _KernelResolver:
         self._file, self._scope, self._language, self._levels = file, scope, language, levels
 
     def resolved(self, function: str, content: bytes, options: Sequence[str]) -> PythonKernel | None:
+        """Resolve the kernel; None if it is invalid, which is reported.
+
+        Args:
+            function: its name.
+            content: of its file.
+            options: further settings of the compiler: `--maxnreg=128`.
+        """
         before = self._scope.problems.reported
         if self._language == "python":
             return PythonKernel("python", function, constants=self._scope.parameters)
         signature = self._signature()
+        constants = self._constants()
+        settings = self._settings()
         tuning = self._scope.tuning
-        if tuning is not None and (tuning.function != function or not tuning_applies(self._levels, tuning)):
-            tuning = None
-        constants = {**self._constants(), **(tuning.constants if tuning is not None else {})}
-        settings = {**self._settings(), **(tuning.settings if tuning is not None else {}), **_options(options)}
+        if tuning is not None and tuning.function == function and tuning_applies(self._levels, tuning):
+            constants.update(tuning.constants)
+            settings.update(tuning.settings)
+        settings.update(_options(options))
         parameters = function_parameters.of_function(content, function)
         if parameters is not None:
             signature = self._checked(function, parameters, signature, constants)
@@ -135,33 +146,32 @@ class _KernelResolver:
         return None, key or ("source",)
 
     def _signature(self) -> dict[str, str]:
-        given, key = self._given("signature")
-        given = given or {}
-        filled = {name: self._scope.text(text, (*key, name)) for name, text in given.items()}
-        for name, text in filled.items():
-            problem = _type_problem(self._language, text) if text is not None else None
-            if problem:
-                self._scope.error((*key, name), problem, given[name])
-        return {name: text for name, text in filled.items() if text is not None}
+        templates, key = self._given("signature")
+        signature: dict[str, str] = {}
+        for name, template in (templates or {}).items():
+            text = self._scope.text(template, (*key, name))
+            if text is None:
+                continue
+            signature[name] = text
+            problem = _type_problem(self._language, text)
+            if problem is not None:
+                self._scope.error((*key, name), problem, template)
+        return signature
 
     def _constants(self) -> dict[str, bool | int | float | str | None]:
         given, key = self._given("constants")
         if given and self._language != "triton":
             self._scope.error(key, f"is for language: triton, and this is {self._language}")
-        values: dict[str, bool | int | float | str | None] = {}
+        constants: dict[str, bool | int | float | str | None] = {}
         for name, item in (given or {}).items():
-            value: bool | int | float | str | None
-            if item is None:
-                values[name] = None
-                continue
+            value: bool | int | float | str | None = item
             if isinstance(item, PlainTextSpec):
                 value = self._scope.text(item.text, (*key, name))
-            elif isinstance(item, bool | float):
-                value = item
-            else:
+            elif item is not None and not isinstance(item, bool | float):
                 value = self._scope.value(item, (*key, name))
-            values |= {} if value is None else {name: value}
-        return values
+            if value is not None or item is None:
+                constants[name] = value
+        return constants
 
     def _settings(self) -> dict[str, bool | int | float | str]:
         settings: dict[str, bool | int | float | str] = {}
@@ -172,10 +182,13 @@ class _KernelResolver:
             if self._language != "triton":
                 self._scope.error(key, f"is for language: triton, and this is {self._language}")
                 continue
-            number = self._scope.whole(given, key, low=1 - (name == "num_stages"), high=most, what=name)
-            if number is not None and name != "num_stages" and number & (number - 1):
+            is_stages = name == "num_stages"
+            number = self._scope.whole(given, key, low=0 if is_stages else 1, high=most, what=name)
+            if number is None:
+                continue
+            settings[name] = number
+            if number & (number - 1) and not is_stages:
                 self._scope.error(key, f"is {number}: {name} must be a power of two", given)
-            settings |= {} if number is None else {name: number}
         return settings
 
     def _checked(
@@ -186,8 +199,9 @@ class _KernelResolver:
         constants: Mapping[str, object],
     ) -> dict[str, str]:
         """Compare the types and constants with the function's parameters; the types in its order."""
-        key_types, key_constants = self._given("signature")[1], self._given("constants")[1]
-        by_name = {one.name: one for one in parameters}
+        _, key_types = self._given("signature")
+        _, key_constants = self._given("constants")
+        by_name = {parameter.name: parameter for parameter in parameters}
         for name in (*signature, *constants):
             key = (*(key_types if name in signature else key_constants), name)
             if name not in by_name:
@@ -199,41 +213,17 @@ class _KernelResolver:
                 self._scope.error(key, text)
         if self._file.is_broken("signature", "constants", "launches", "reference"):
             return dict(signature)
-        for one in parameters:
-            if one.name in signature or one.name in constants or one.has_default:
+        for name, parameter in by_name.items():
+            if name in signature or name in constants or parameter.has_default:
                 continue
-            if one.is_constant:
-                self._scope.error(
-                    key_constants, f"parameter {one.name!r} of {function} has no value: constants: {{{one.name}: …}}"
-                )
+            if parameter.is_constant:
+                text = f"parameter {name!r} of {function} has no value: constants: {{{name}: …}}"
+                self._scope.error(key_constants, text)
             else:
                 example = "*fp32" if self._language == "triton" else "float32[::1]"
-                text = f"parameter {one.name!r} of {function} has no type: signature: {{{one.name}: {example!r}}}"
+                text = f"parameter {name!r} of {function} has no type: signature: {{{name}: {example!r}}}"
                 self._scope.error(key_types, text)
-        return {one.name: signature[one.name] for one in parameters if one.name in signature}
-
-
-def resolve(
-    file: JobFile,
-    scope: Scope,
-    function: str,
-    language: Language,
-    levels: Levels,
-    content: bytes,
-    options: Sequence[str],
-) -> PythonKernel | None:
-    """Resolve a kernel in Python; None if it is invalid, which is reported.
-
-    Args:
-        file: the job.
-        scope: the case's values.
-        function: its name.
-        language: its compiler.
-        levels: where its settings are looked for.
-        content: of its file.
-        options: further settings of the compiler: `--maxnreg=128`.
-    """
-    return _KernelResolver(file, scope, language, levels).resolved(function, content, options)
+        return {name: signature[name] for name in by_name if name in signature}
 
 
 def check_arguments(
@@ -254,14 +244,14 @@ def check_arguments(
     """
     if kernel.language == "python":
         return
-    for launch in {one.origin: one for one in reversed(launches)}.values():
-        key: Key = (*section, launch.origin, "args")
-        if len(launch.args) != len(kernel.signature):
-            count, names = len(kernel.signature), ", ".join(kernel.signature)
-            text = f"{kernel.function} takes {count} argument{'' if count == 1 else 's'} ({names}), not"
-            scope.error(key, f"{text} {len(launch.args)}")
+    signature = kernel.signature
+    for origin, launch in first_of_entries(launches).items():
+        key: Key = (*section, origin, "args")
+        if len(launch.args) != len(signature):
+            wanted = f"{units.counted(len(signature), 'argument')} ({', '.join(signature)})"
+            scope.error(key, f"{kernel.function} takes {wanted}, not {len(launch.args)}")
             continue
-        for position, (argument, (name, text)) in enumerate(zip(launch.args, kernel.signature.items(), strict=True)):
+        for position, (argument, (name, text)) in enumerate(zip(launch.args, signature.items(), strict=True)):
             problem = _offset_problem(argument, text) or _argument_problem(kernel.language, argument, text, buffers)
             if problem:
                 scope.error((*key, position), f"{problem}, and signature.{name} is {text}")
@@ -288,14 +278,14 @@ def with_arguments(
     """
     if kernel.language != "triton" or "heuristics" not in function_parameters.decorators(content, kernel.function):
         return kernel
-    seen = {}
-    for launch in {one.origin: one for one in reversed(launches)}.values():
-        pairs = list(zip(kernel.signature, launch.args, strict=False))
-        for at, (_, argument) in enumerate(pairs):
+    seen: dict[int, dict[str, bool | int | float | tuple[int, ...] | None]] = {}
+    for origin, launch in first_of_entries(launches).items():
+        seen[origin] = {}
+        for position, (name, argument) in enumerate(zip(kernel.signature, launch.args, strict=False)):
             if argument.offset:
                 text = f"offset {argument.offset} is given, and heuristics of {kernel.function} see whole buffers"
-                scope.error((*section, launch.origin, "args", at), f"{text}: leave it out")
-        seen[launch.origin] = {name: _heuristic_value(argument, buffers) for name, argument in pairs}
+                scope.error((*section, origin, "args", position), f"{text}: leave it out")
+            seen[origin][name] = _heuristic_value(argument, buffers)
     first = min(seen, default=0)
     for origin, arguments in seen.items():
         if arguments != seen[first]:
@@ -308,35 +298,36 @@ def _heuristic_value(
     argument: records.Argument, buffers: Mapping[str, records.Buffer]
 ) -> bool | int | float | tuple[int, ...] | None:
     """An argument as a heuristic sees it: a number, the shape of a buffer, or None."""
-    if argument.kind == "buffer":
-        return buffers[argument.buffer].shape if argument.buffer in buffers else None
-    if argument.kind != "scalar" or argument.text in ("true", "false"):
-        return argument.text == "true" if argument.kind == "scalar" else None
+    if argument.kind == "buffer" and argument.buffer in buffers:
+        return buffers[argument.buffer].shape
+    if argument.kind != "scalar":
+        return None
     value = _option_value(argument.text)
     return value if isinstance(value, int | float) else None
 
 
 def _check_alignment(scope: Scope, kernel: PythonKernel, launches: Sequence[records.Launch], section: Key) -> None:
     """Report numbers that are no multiples of 16 although the signature promises it."""
-    promised = [at for at, text in enumerate(kernel.signature.values()) if text.endswith(":16")]
-    for launch in launches if promised else ():
-        for at in promised:
-            argument = launch.args[at] if at < len(launch.args) else None
-            if argument is not None and argument.kind == "scalar" and _integer(argument) % _ALIGNMENT:
-                name = tuple(kernel.signature)[at]
+    promised = [name for name, text in kernel.signature.items() if text.endswith(":16")]
+    if not promised:
+        return
+    for launch in launches:
+        for position, (name, argument) in enumerate(zip(kernel.signature, launch.args, strict=False)):
+            if name not in promised or argument.kind != "scalar":
+                continue
+            if int.from_bytes(bytes.fromhex(argument.data), "little") % _ALIGNMENT:
                 text = f"is {argument.text}, and signature.{name} promises a multiple of {_ALIGNMENT} (:16)"
-                scope.error((*section, launch.origin, "args", at), text)
+                scope.error((*section, launch.origin, "args", position), text)
                 return
-
-
-def _integer(argument: records.Argument) -> int:
-    return int.from_bytes(bytes.fromhex(argument.data), "little")
 
 
 def _options(options: Sequence[str]) -> dict[str, bool | int | float | str]:
     """`--maxnreg=128` as a setting; `--debug` is true."""
-    pairs = (option.lstrip("-").partition("=") for option in options)
-    return {name.replace("-", "_"): _option_value(text) if sign else True for name, sign, text in pairs}
+    settings: dict[str, bool | int | float | str] = {}
+    for option in options:
+        name, sign, text = option.lstrip("-").partition("=")
+        settings[name.replace("-", "_")] = _option_value(text) if sign else True
+    return settings
 
 
 def _option_value(text: str) -> bool | int | float | str:
@@ -351,23 +342,23 @@ def _option_value(text: str) -> bool | int | float | str:
 
 
 def _type_problem(language: str, text: str) -> str | None:
-    if language == "triton":
-        match = _TRITON.fullmatch(text)
-        if match and match["type"] in _TRITON_TYPES:
+    if language != "triton":
+        match = _NUMBA.fullmatch(text)
+        if match and match["type"] in _NUMBA_TYPES:
             return None
-        descriptor = _DESCRIPTOR.fullmatch(text)
-        if descriptor and descriptor["type"] in _TRITON_TYPES:
-            return None
-        if text.startswith(("tensordesc", "nvTmaDesc")):
-            return f"unknown descriptor {text!r}: write its type and its block, as tensordesc<fp16[128,64]>"
-        known = next((name for name, takes in _TRITON_TYPES.items() if text.strip("* ") in takes), None)
-        hint = f"; Triton's name of it is {known!r}" if known else f"; it has {', '.join(_TRITON_TYPES)}"
-        return f"unknown type {text!r}{hint}; a pointer begins with *, and :16 behind it promises a multiple of 16"
-    match = _NUMBA.fullmatch(text)
-    if match and match["type"] in (*_NUMBA_TYPES, *_NUMBA_FLOATS):
+        types = ", ".join(_NUMBA_TYPES)
+        return f"unknown type {text!r}; it has {types}, and arrays as float32[:], float32[::1] or float32[:, ::1]"
+    match = _TRITON.fullmatch(text) or _DESCRIPTOR.fullmatch(text)
+    if match and match["type"] in _TRITON_TYPES:
         return None
-    types = ", ".join((*_NUMBA_TYPES, *_NUMBA_FLOATS))
-    return f"unknown type {text!r}; it has {types}, and arrays as float32[:], float32[::1] or float32[:, ::1]"
+    if text.startswith(("tensordesc", "nvTmaDesc")):
+        return f"unknown descriptor {text!r}: write its type and its block, as tensordesc<fp16[128,64]>"
+    hint = f"; it has {', '.join(_TRITON_TYPES)}"
+    for name, dtypes_of_type in _TRITON_TYPES.items():
+        if text.strip("* ") in dtypes_of_type:
+            hint = f"; Triton's name of it is {name!r}"
+            break
+    return f"unknown type {text!r}{hint}; a pointer begins with *, and :16 behind it promises a multiple of 16"
 
 
 def _offset_problem(argument: records.Argument, text: str) -> str | None:
@@ -411,10 +402,11 @@ def _descriptor_problem(
     if argument.kind == "null":
         return "null is no tensor"
     problem = _mismatch(argument, _TRITON_TYPES[descriptor["type"]], buffers, pointer=True)
-    buffer = buffers.get(argument.buffer)
-    if problem or buffer is None:
+    if problem or argument.buffer not in buffers:
         return problem
-    block, given = [int(number) for number in descriptor["block"].split(",")], buffer.tensor_map
+    buffer = buffers[argument.buffer]
+    block = [int(number) for number in descriptor["block"].split(",")]
+    given = buffer.tensor_map
     axes = len(buffer.shape) if given is None else len(given.extents)
     if axes != len(block):
         return f"{buffer.name} has {axes} axes"
@@ -422,7 +414,8 @@ def _descriptor_problem(
         return None
     if given.im2col is not None or given.interleave != "none" or set(given.element_strides) != {1}:
         return f"{buffer.name} has a tensor map with im2col, interleave or element_strides"
-    return None if list(given.box[::-1]) == block else f"{buffer.name} has a tensor map of box {list(given.box[::-1])}"
+    box = list(given.box[::-1])
+    return None if box == block else f"{buffer.name} has a tensor map of box {box}"
 
 
 def check_descriptors(
@@ -439,16 +432,16 @@ def check_descriptors(
     """
     blocks: dict[str, str] = {}
     for kernel, launches in kernels:
-        for launch in {one.origin: one for one in reversed(launches)}.values():
-            pairs = zip(launch.args, kernel.signature.values(), strict=False)
-            for at, (argument, text) in enumerate(pairs):
+        for origin, launch in first_of_entries(launches).items():
+            for position, (argument, text) in enumerate(zip(launch.args, kernel.signature.values(), strict=False)):
                 descriptor = _DESCRIPTOR.fullmatch(text)
                 if descriptor is None or argument.buffer not in buffers:
                     continue
-                block, buffer = "".join(descriptor["block"].split()), buffers[argument.buffer]
+                buffer = buffers[argument.buffer]
+                block = "".join(descriptor["block"].split())
                 if blocks.setdefault(buffer.name, block) != block:
                     other = f"{buffer.name} is a descriptor with block [{blocks[buffer.name]}] elsewhere in the case"
-                    scope.error(("launches", launch.origin, "args", at), f"{other}, and here with [{block}]")
+                    scope.error(("launches", origin, "args", position), f"{other}, and here with [{block}]")
                 elif buffer.tensor_map is None:
                     given = TensorMapSpec.of({"box": [int(number) for number in block.split(",")]})
                     tensor_maps.tensor_map(scope, given, buffer, ("buffers", buffer.name))
@@ -462,11 +455,15 @@ def _mismatch(
     if argument.kind == "scalar":
         if pointer:
             return f"{argument.dtype} is a number: name a buffer"
-        is_same = dtypes.parse(argument.dtype).size == dtypes.parse(takes[0]).size
-        is_float = dtypes.parse(argument.dtype).is_float == dtypes.parse(takes[0]).is_float
-        return None if is_same and is_float else f"{argument.dtype} is given: write {{{takes[0]}: …}}"
+        given = dtypes.parse(argument.dtype)
+        taken = dtypes.parse(takes[0])
+        if given.size == taken.size and given.is_float == taken.is_float:
+            return None
+        return f"{argument.dtype} is given: write {{{takes[0]}: …}}"
     if not pointer:
         what = f"{argument.buffer} is a buffer" if argument.buffer else "null is a pointer"
         return f"{what}: write {{{takes[0]}: …}}"
     buffer = buffers.get(argument.buffer)
-    return None if buffer is None or buffer.dtype in takes else f"{buffer.name} is {buffer.dtype}"
+    if buffer is None or buffer.dtype in takes:
+        return None
+    return f"{buffer.name} is {buffer.dtype}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from gpuregress.foundation import dtypes, records
@@ -15,7 +15,7 @@ from gpuregress.foundation.numeric.tolerances import Unsound, loose, over_larges
 from gpuregress.foundation.records import METRICS, Outliers, Rule
 from gpuregress.gpu.records import replace
 from gpuregress.jobs.spec.models.rules import DEVICE, DEVICE_CHECKS, CheckSpec, CountSpec, RuleSpec, SumSpec
-from gpuregress.jobs.spec.resolve.scope import Scope, existing_user_function, record
+from gpuregress.jobs.spec.resolve.scope import Scope, complete, existing_user_function, record
 
 
 def rule(scope: Scope, item: RuleSpec, element: ElementType, key: Key) -> records.Rule:
@@ -56,8 +56,7 @@ def _check_columns(scope: Scope, item: RuleSpec, element: ElementType, key: Key)
     columns = [part.name for part in element.parts if part.name]
     for position, column in enumerate(item.key):
         if column not in columns:
-            there = "the columns are" if columns else ""
-            hint = suggestion(column, columns, there_are=there) or f"; {element.name} has no columns"
+            hint = suggestion(column, columns, there_are="the columns are") or f"; {element.name} has no columns"
             scope.error((*key, position), f"unknown column {column!r}{hint}")
         elif column in item.key[:position]:
             scope.error((*key, position), f"duplicate column {column!r}")
@@ -79,15 +78,14 @@ def device_checks(
     wanted = []
     for name, items in checks.items():
         for position, item in enumerate(items):
+            key = ("checks", name, position)
             is_of_device = item.kind in DEVICE_CHECKS
-            if is_of_device != (name == DEVICE):
-                place = "is a check of the device, not of a buffer: write device: " if is_of_device else ""
-                text = (
-                    f"{place}[{item.kind}]" if place else f"is no check of the device: say {', '.join(DEVICE_CHECKS)}"
-                )
-                scope.error(("checks", name, position), text)
-            elif is_of_device:
+            if is_of_device and name == DEVICE:
                 wanted.append(item.kind)
+            elif is_of_device:
+                scope.error(key, f"is a check of the device, not of a buffer: write device: [{item.kind}]")
+            elif name == DEVICE:
+                scope.error(key, f"is no check of the device: say {', '.join(DEVICE_CHECKS)}")
     return records.checks_named(wanted, "checks.device")
 
 
@@ -103,8 +101,12 @@ def checks(
         buffers: all of the case.
         key: where they stand.
     """
-    resolved = [_check(scope, item, buffer, buffers, (*key, position)) for position, item in enumerate(items)]
-    return tuple(item for item in resolved if item is not None)
+    resolved: list[records.Check] = []
+    for position, item in enumerate(items):
+        check = _check(scope, item, buffer, buffers, (*key, position))
+        if check is not None:
+            resolved.append(check)
+    return tuple(resolved)
 
 
 def _check(
@@ -134,17 +136,16 @@ def _check(
 
 def _nonzero(scope: Scope, setting: CountSpec, buffer: records.Buffer, key: Key) -> records.Check | None:
     """A number of elements: a plain number where only the smallest is given."""
-    written = {name: getattr(setting, name) for name in setting.key_names()}
-    given = {name: value for name, value in written.items() if value is not None}
+    given = setting.present()
     if list(given) == ["at_least"]:
         number = scope.whole(given["at_least"], key, low=1, what="elements")
         return None if number is None else records.Check("nonzero", number)
     count = math.prod(buffer.shape)
-    limits = {
-        name: scope.whole(value, (*key, name), low=1 if name == "at_least" else 0, high=count, what="elements")
-        for name, value in given.items()
-    }
-    numbers = {name: number for name, number in limits.items() if number is not None}
+    numbers: dict[str, int] = {}
+    for name, value in given.items():
+        number = scope.whole(value, (*key, name), low=1 if name == "at_least" else 0, high=count, what="elements")
+        if number is not None:
+            numbers[name] = number
     if len(numbers) < len(given):
         return None
     if numbers.get("at_least", 0) > numbers.get("at_most", count):
@@ -157,28 +158,37 @@ def _nonzero(scope: Scope, setting: CountSpec, buffer: records.Buffer, key: Key)
 
 def _rows(scope: Scope, setting: Mapping[str, Any], buffer: records.Buffer, key: Key) -> records.Check:
     """Row → its values as numbers; rows are counted along the first axis, negative ones from the end."""
-    element, count = dtypes.parse(buffer.dtype), buffer.shape[0]
-    width = math.prod(buffer.shape[1:]) * len(element.parts)
+    parts, count = dtypes.parse(buffer.dtype).parts, buffer.shape[0]
+    width = math.prod(buffer.shape[1:]) * len(parts)
     rows: dict[str, tuple[float, ...]] = {}
     for text, written in setting.items():
-        at = (*key, text)
-        row = scope.whole(text, at, low=-count, high=count - 1, what="a row's number")
+        row_key = (*key, text)
+        row = scope.whole(text, row_key, low=-count, high=count - 1, what="a row's number")
         values = written if isinstance(written, list) else [written]
-        numbers = [scope.number(value, at) for value in values]
-        if row is None or None in numbers:
+        numbers = complete([scope.number(value, row_key) for value in values])
+        if row is None or numbers is None:
             continue
         if isinstance(written, list) and len(values) != width:
-            scope.error(at, f"has {len(values)} values; a row of {buffer.name} has {width}", text, *values)
+            scope.error(row_key, f"has {len(values)} values; a row of {buffer.name} has {width}", text, *values)
             continue
-        if str(row % count) in rows:
-            scope.error(at, f"row {row % count} is given twice", text)
-        for position, number in enumerate(number for number in numbers if number is not None):
-            parts = element.parts if len(values) == 1 else [element.parts[position % len(element.parts)]]
-            problem = next((p for part in parts if (p := conversion.number_problem(number, part.scalar))), None)
-            if problem:
-                scope.error(at, problem, values[position])
-        rows[str(row % count)] = tuple(number for number in numbers if number is not None)
+        number_text = str(row % count)
+        if number_text in rows:
+            scope.error(row_key, f"row {number_text} is given twice", text)
+        for position, (value, number) in enumerate(zip(values, numbers, strict=True)):
+            problem = _problem_of_parts(number, parts if len(values) == 1 else [parts[position % len(parts)]])
+            if problem is not None:
+                scope.error(row_key, problem, value)
+        rows[number_text] = tuple(numbers)
     return records.Check("rows", records.KnownRows(rows))
+
+
+def _problem_of_parts(number: float, parts: Sequence[Part]) -> str | None:
+    """Explain why one of the parts of an element cannot hold a number; None if all can."""
+    for part in parts:
+        problem = conversion.number_problem(number, part.scalar)
+        if problem:
+            return problem
+    return None
 
 
 def _sum(scope: Scope, setting: SumSpec, buffer: records.Buffer, key: Key) -> records.Check | None:
@@ -197,27 +207,30 @@ def _sum(scope: Scope, setting: SumSpec, buffer: records.Buffer, key: Key) -> re
 
 
 def _range(scope: Scope, setting: list[Any], element: ElementType, key: Key) -> records.Check | None:
-    low, high = (scope.number(value, (*key, at)) for at, value in enumerate(setting))
+    low, high = (scope.number(value, (*key, position)) for position, value in enumerate(setting))
     if low is None or high is None:
         return None
     if not low <= high:
         scope.error(key, f"[{low}, {high}] is empty: low comes first")
-    elif all(low <= smallest and largest <= high for smallest, largest in map(_ends, element.parts)):
+    elif all(_holds_every_number(low, high, part) for part in element.parts):
         instead = "; `finite` refuses NaN and infinities" if element.is_float else ""
         scope.error(key, f"[{low}, {high}] holds every number of {element.name}: it could hardly fail{instead}")
     return records.Check("range", (low, high))
 
 
-def _ends(part: Part) -> tuple[float, float]:
-    return (-part.scalar.largest, part.scalar.largest) if part.scalar.is_float else part.scalar.bounds
+def _holds_every_number(low: float, high: float, part: Part) -> bool:
+    smallest, largest = -part.scalar.largest, part.scalar.largest
+    if not part.scalar.is_float:
+        smallest, largest = part.scalar.bounds
+    return low <= smallest and largest <= high
 
 
 def _all_equal(scope: Scope, setting: Any, element: ElementType, key: Key) -> records.Check:
     value = scope.number(setting, key)
-    problems = (conversion.number_problem(value, part.scalar) for part in element.parts if value is not None)
-    problem = next((problem for problem in problems if problem), None)
-    if problem:
-        scope.error(key, problem, setting)
+    if value is not None:
+        problem = _problem_of_parts(value, element.parts)
+        if problem is not None:
+            scope.error(key, problem, setting)
     return records.Check("all_equal", value)
 
 
@@ -243,8 +256,12 @@ def functions(scope: Scope, given: Mapping[str, str], *section: str) -> dict[str
         given: buffer → `module.py:function`, as the job has it.
         section: the key they stand under.
     """
-    resolved = {name: existing_user_function(scope, text, (*section, name)) for name, text in given.items()}
-    return {name: path for name, path in resolved.items() if path is not None}
+    paths: dict[str, str] = {}
+    for name, text in given.items():
+        path = existing_user_function(scope, text, (*section, name))
+        if path is not None:
+            paths[name] = path
+    return paths
 
 
 # --- validation of rules before anything runs: comparisons that cannot be right, or that can never fail ---------------
@@ -285,18 +302,15 @@ def _numbers(rule: Rule) -> list[Unsound]:
     given |= {("metric", name): limit for name, limit in rule.metric.items()}
     if rule.outliers is not None:
         given |= {("outliers", name): getattr(rule.outliers, name) for name in ("fraction", "rtol", "atol")}
-    problems: list[Unsound] = [
-        (key, f"is {value}: it must be 0 or more, and finite: with infinity the comparison could never fail")
-        for key, value in given.items()
-        if value is not None and not (math.isfinite(value) and value >= 0)
+    problems: list[Unsound] = []
+    for key, value in given.items():
+        if value is not None and not (math.isfinite(value) and value >= 0):
+            text = f"is {value}: it must be 0 or more, and finite: with infinity the comparison could never fail"
+            problems.append((key, text))
+    unknown = [name for name in rule.metric if name not in METRICS]
+    problems += [
+        (("metric", name), f"unknown metric {name!r}; expected one of {', '.join(METRICS)}") for name in unknown
     ]
-    if rule.metric:
-        known = ", ".join(METRICS)
-        problems += [
-            (("metric", name), f"unknown metric {name!r}; expected one of {known}")
-            for name in rule.metric
-            if name not in METRICS
-        ]
     return problems
 
 
@@ -306,9 +320,13 @@ def _bounds(rule: Rule, element_type: ElementType) -> list[Unsound]:
         text = f"counts steps between floats, and {element_type.name} holds none: use atol"
         problems.append((("ulp",), text))
     if all(part.scalar.kind == "bool" for part in element_type.parts):
-        given = [name for name in ("rtol", "atol") if getattr(rule, name) is not None]
         text = "means nothing to booleans, which are equal or not"
-        problems += [((name,), text) for name in (*given[:1], *(["metric"] if rule.metric else []))]
+        if rule.rtol is not None:
+            problems.append((("rtol",), text))
+        elif rule.atol is not None:
+            problems.append((("atol",), text))
+        if rule.metric:
+            problems.append((("metric",), text))
     if rule.nan == "never" and not element_type.is_float:
         problems.append((("nan",), f"never means nothing to {element_type.name}, which knows no NaN"))
     if rule.outliers is not None:
@@ -361,15 +379,17 @@ def _of_size(rule: Rule, element_type: ElementType) -> Iterator[Unsound]:
     """Find bounds and metrics that no finite value of ordinary data breaks, and tolerances below rounding."""
     yield from tight(element_type, rule.rtol, exact=rule.key)
     yield from loose(element_type, rtol=rule.rtol, atol=rule.atol, ulp=rule.ulp, exact=rule.key)
-    if rule.outliers is not None:
-        second = (
-            *tight(element_type, rule.outliers.rtol, exact=rule.key),
-            *loose(element_type, rtol=rule.outliers.rtol, atol=rule.outliers.atol, exact=rule.key),
-        )
-        yield from ((("outliers", *key), text) for key, text in second)
+    outliers = rule.outliers
+    if outliers is not None:
+        for key, text in (
+            *tight(element_type, outliers.rtol, exact=rule.key),
+            *loose(element_type, rtol=outliers.rtol, atol=outliers.atol, exact=rule.key),
+        ):
+            yield ("outliers", *key), text
     for name, limit in rule.metric.items():
         if name != "l2":
-            yield from ((("metric", name), text) for text in over_largest(limit, element_type.parts))
+            for text in over_largest(limit, element_type.parts):
+                yield ("metric", name), text
         elif limit >= 1:
             yield ("metric", name), f"is {limit:g}: it must be below 1, or a result of zeros passes for everything"
 

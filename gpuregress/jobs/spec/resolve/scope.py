@@ -2,31 +2,28 @@
 
 from __future__ import annotations
 
+import ast
 import math
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_type_hints
+import os
+import re
+from collections.abc import Mapping, Sequence
+from functools import cache, lru_cache
+from pathlib import Path
+from typing import Any, TypeVar, get_args, get_type_hints
 
+from gpuregress.foundation import dtypes
 from gpuregress.foundation.document.forms import Spec, forms, parts
-from gpuregress.foundation.document.problems import Problems
+from gpuregress.foundation.document.problems import Problems, suggestion
 from gpuregress.foundation.document.reader import Key, dotted
 from gpuregress.gpu.records import Record, replace
 from gpuregress.jobs.spec import expressions, templates
 from gpuregress.jobs.spec.expressions import ExpressionError, Number, Value
 from gpuregress.jobs.spec.models.values import EXPRESSION, FUNCTION, Bounds
-
-if TYPE_CHECKING:
-    from gpuregress.toolchain.python_kernels.autotuning import Configuration
-import ast
-import os
-import re
-from functools import cache, lru_cache
-from pathlib import Path
-
-from gpuregress.foundation import dtypes
-from gpuregress.foundation.document.problems import suggestion
 from gpuregress.toolchain import cxx_types
+from gpuregress.toolchain.python_kernels.autotuning import Configuration
 
 Worked = TypeVar("Worked", bound=Record)
+Valid = TypeVar("Valid")
 
 
 class Scope(Record):
@@ -80,9 +77,13 @@ class Scope(Record):
             message: what is wrong.
             values: what it comes from; where one of them has a parameter in it, the message says in which case.
         """
-        texts = [value for value in values if isinstance(value, str)]
-        names = {name for text in texts for name in (*expressions.names_in(text), *templates.names_in(text))}
-        self.problems.add(key, f"{message} (in case {self.case})" if self.case and names & {*self.names} else message)
+        names: set[str] = set()
+        for value in values:
+            if isinstance(value, str):
+                names.update(expressions.names_in(value), templates.names_in(value))
+        if self.case and names & {*self.names}:
+            message = f"{message} (in case {self.case})"
+        self.problems.add(key, message)
 
     def number(self, value: float | str, key: Key) -> Number | None:
         """Evaluate an expression; None if it is invalid, which is reported."""
@@ -146,11 +147,20 @@ class Scope(Record):
         if number is None:
             return None
         if number < low or (above and number == low) or number > high:
-            bounds = f"{'above' if above else 'at least'} {low:g}" if math.isfinite(low) else ""
-            bounds += (" and " if bounds else "") + f"at most {high:g}" if math.isfinite(high) else ""
-            self.error(key, f"{shown(value, number)}: it must be {bounds}", value)
+            bounds = []
+            if math.isfinite(low):
+                bounds.append(f"{'above' if above else 'at least'} {low:g}")
+            if math.isfinite(high):
+                bounds.append(f"at most {high:g}")
+            self.error(key, f"{shown(value, number)}: it must be {' and '.join(bounds)}", value)
             return None
         return float(number)
+
+
+def complete(values: Sequence[Valid | None]) -> list[Valid] | None:
+    """Return values of which each must be valid; None if one is None, which was reported when it was evaluated."""
+    valid = [value for value in values if value is not None]
+    return valid if len(valid) == len(values) else None
 
 
 def record(scope: Scope, spec: Spec, kind: type[Worked], key: Key) -> Worked | None:
@@ -166,7 +176,8 @@ def record(scope: Scope, spec: Spec, kind: type[Worked], key: Key) -> Worked | N
         key: the model's.
     """
     before = scope.problems.reported
-    targets, values = _field_types(kind), {}
+    targets = _field_types(kind)
+    values = {}
     for name, written in spec.present().items():
         if name in targets:
             values[name] = _worked_out(scope, forms(type(spec))[name].type, written, targets[name], (*key, name))
@@ -180,11 +191,12 @@ def _field_types(kind: type[Record]) -> dict[str, Any]:
 
 def mapping(scope: Scope, spec: Spec, key: Key) -> dict[str, Any]:
     """Work out the keys of a model that the job has, without those that are invalid, which are reported."""
-    worked = {
-        name: _worked_out(scope, forms(type(spec))[name].type, written, Any, (*key, name))
-        for name, written in spec.present().items()
-    }
-    return {name: value for name, value in worked.items() if value is not None}
+    values: dict[str, Any] = {}
+    for name, written in spec.present().items():
+        value = _worked_out(scope, forms(type(spec))[name].type, written, Any, (*key, name))
+        if value is not None:
+            values[name] = value
+    return values
 
 
 def _worked_out(scope: Scope, form: Any, written: Any, target: Any, key: Key) -> Any:
@@ -192,8 +204,9 @@ def _worked_out(scope: Scope, form: Any, written: Any, target: Any, key: Key) ->
     form, annotations = parts(form)
     if isinstance(written, Spec):
         kind, _ = parts(target)
-        is_record = isinstance(kind, type) and issubclass(kind, Record)
-        return record(scope, written, kind, key) if is_record else mapping(scope, written, key)
+        if isinstance(kind, type) and issubclass(kind, Record):
+            return record(scope, written, kind, key)
+        return mapping(scope, written, key)
     if isinstance(written, list):
         (item_form,) = get_args(form)
         return tuple(_worked_out(scope, item_form, item, Any, (*key, at)) for at, item in enumerate(written))
@@ -211,7 +224,9 @@ def _worked_out(scope: Scope, form: Any, written: Any, target: Any, key: Key) ->
 
 def shown(value: float | str, number: Number) -> str:
     """Quote a value in a message: `'n / tile' is 0`, or `is 0` for a plain number."""
-    return f"{value!r} is {number}" if isinstance(value, str) and value != str(number) else f"is {number}"
+    if isinstance(value, str) and value != str(number):
+        return f"{value!r} is {number}"
+    return f"is {number}"
 
 
 # --- resolution of the files, folders and Python functions that a job names -------------------------------------------
@@ -328,11 +343,16 @@ def _known_dtype(text: str) -> str | None:
     """The name of a dtype, of a C++ type's dtype, or of a record of such."""
     if not (text.startswith("{") and text.endswith("}")):
         return cxx_types.dtype_of(text)
-    fields = {name: cxx_types.dtype_of(inner) for name, inner in _FIELD.findall(text[1:-1])}
-    if not fields or None in fields.values():
+    fields: dict[str, str] = {}
+    for name, type_ in _FIELD.findall(text[1:-1]):
+        dtype = cxx_types.dtype_of(type_)
+        if dtype is None:
+            return None
+        fields[name] = dtype
+    if not fields:
         return None
     try:
-        return dtypes.from_fields({name: str(inner) for name, inner in fields.items()}).name
+        return dtypes.from_fields(fields).name
     except ValueError:
         return None
 

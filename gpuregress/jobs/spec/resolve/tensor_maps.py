@@ -10,7 +10,7 @@ from gpuregress.foundation.document.reader import Key
 from gpuregress.gpu.descriptors import ELEMENT_SIZES, INTERLEAVES, SPANS, Im2col, TensorMap
 from gpuregress.jobs.spec.models.buffer import Im2colSpec, TensorMapSpec
 from gpuregress.jobs.spec.models.values import Expr
-from gpuregress.jobs.spec.resolve.scope import Scope
+from gpuregress.jobs.spec.resolve.scope import Scope, complete
 
 _OF_DTYPE = {name: name for name in ELEMENT_SIZES}
 _OF_DTYPE |= {"int8": "uint8", "int16": "uint16", "bool": "uint8", "float8_e4m3": "uint8", "float8_e5m2": "uint8"}
@@ -67,74 +67,77 @@ class _Resolver:
         type_ = self._type()
         if type_ is None:
             return None
+        given = self.given
         size = ELEMENT_SIZES[type_]
-        unit = INTERLEAVES[self.given.interleave] or size
+        unit = INTERLEAVES[given.interleave] or size
         shape = self._shape(size, unit)
         if shape is None:
             return None
         rank = len(shape)
         strides = self._strides(shape, unit)
         steps = self._list("element_strides", rank, 1, _MOST_ELEMENT_STRIDE) or (1,) * rank
-        box = self._list("box", rank, 1, _MOST_BOX) if self.given.box is not None else ()
-        im2col = self._im2col(self.given.im2col, shape) if self.given.im2col is not None else None
+        box = self._list("box", rank, 1, _MOST_BOX) if given.box is not None else ()
+        im2col = self._im2col(given.im2col, shape) if given.im2col is not None else None
         if strides is None or box is None or (im2col is None and not box):
             return None
-        inner = (im2col.channels if im2col else box[-1]) * size
-        self._check_inner(inner, size, type_)
-        self._check_bytes(math.prod(box) * size if im2col is None else inner * im2col.pixels)
+        if im2col is None:
+            self._check_inner(box[-1] * size, size, type_)
+            self._check_bytes(math.prod(box) * size)
+        else:
+            self._check_inner(im2col.channels * size, size, type_)
+            self._check_bytes(im2col.channels * size * im2col.pixels)
         self._check_interleave(rank)
-        if self.given.oob_fill == "nan" and "float" not in type_:
+        if given.oob_fill == "nan" and "float" not in type_:
             self._error("oob_fill", f"nan is for floating-point elements, and {self.buffer.dtype} is not one")
         resolved = TensorMap(
-            type_,
-            shape[::-1],
-            strides[::-1],
-            box[::-1],
-            steps[::-1],
-            self.given.interleave,
-            self.given.swizzle,
-            self.given.l2_promotion,
-            self.given.oob_fill,
-            im2col,
+            type=type_,
+            extents=shape[::-1],
+            strides=strides[::-1],
+            box=box[::-1],
+            element_strides=steps[::-1],
+            interleave=given.interleave,
+            swizzle=given.swizzle,
+            l2_promotion=given.l2_promotion,
+            oob_fill=given.oob_fill,
+            im2col=im2col,
         )
         if resolved.size > self.buffer.size:
-            at = "strides" if self.given.strides is not None else "shape"
-            self._error(at, f"the tensor reaches {resolved.size} bytes and the buffer has {self.buffer.size}")
+            name = "strides" if given.strides is not None else "shape"
+            self._error(name, f"the tensor reaches {resolved.size} bytes and the buffer has {self.buffer.size}")
         return resolved
 
     def _error(self, name: str, text: str, *values: Expr) -> None:
         self.scope.error((*self.key, name), text, *values)
 
     def _type(self) -> str | None:
-        element = dtypes.parse(self.buffer.dtype)
-        found = _OF_DTYPE.get(self.buffer.dtype) if len(element.parts) == 1 else None
-        if found is None:
+        dtype = self.buffer.dtype
+        type_ = _OF_DTYPE.get(dtype) if len(dtypes.parse(dtype).parts) == 1 else None
+        if type_ is None:
             known = ", ".join(_OF_DTYPE)
-            self.scope.error((*self.key[:-1], "dtype"), f"{self.buffer.dtype}: a tensor map holds one of {known}")
+            self.scope.error((*self.key[:-1], "dtype"), f"{dtype}: a tensor map holds one of {known}")
             return None
-        if self.given.type is not None and found != "float32":
-            self._error("type", f"{self.given.type} is for a buffer of float32, not {self.buffer.dtype}")
+        if self.given.type is not None and type_ != "float32":
+            self._error("type", f"{self.given.type} is for a buffer of float32, not {dtype}")
             return None
-        return self.given.type or found
+        return self.given.type or type_
 
     def _shape(self, size: int, unit: int) -> tuple[int, ...] | None:
         shape = self.buffer.shape
+        key = self.key
         if unit != size and shape[-1] * size == unit:
             shape = shape[:-1]  # the elements of a slice of channels
         if self.given.shape is not None:
+            key = (*self.key, "shape")
             given = self._list("shape", len(self.given.shape), 1, _MOST_EXTENT)
             if given is None:
                 return None
             shape = given
         if len(shape) > _MOST_AXES:
-            name = "tensormap" if self.given.shape is None else "shape"
-            at = self.key if name == "tensormap" else (*self.key, name)
-            self.scope.error(at, f"has {len(shape)} axes: a tensor has at most {_MOST_AXES}")
+            self.scope.error(key, f"has {len(shape)} axes: a tensor has at most {_MOST_AXES}")
             return None
         if self.given.im2col is not None and len(shape) not in _CORNERS:
-            self._error(
-                "im2col", f"the tensor has {len(shape)} axes: expected 3, 4 or 5 ([n, w, c] to [n, d, h, w, c])"
-            )
+            text = f"the tensor has {len(shape)} axes: expected 3, 4 or 5 ([n, w, c] to [n, d, h, w, c])"
+            self._error("im2col", text)
             return None
         return shape
 
@@ -151,63 +154,68 @@ class _Resolver:
         if len(values) != rank:
             self._error(name, f"has {len(values)} numbers and the tensor {rank} axes, slowest first")
             return None
-        known = tuple(value for value in values if value is not None)
-        return known if len(known) == rank else None
+        valid = complete(values)
+        return None if valid is None else tuple(valid)
 
     def _strides(self, shape: tuple[int, ...], unit: int) -> tuple[int, ...] | None:
         rank = len(shape)
-        multiple = 32 if self.given.interleave == "32B" else _CHUNK
-        if self.given.strides is None:
-            strides = tuple(math.prod(shape[axis + 1 :]) * unit for axis in range(rank - 1))
-        else:
-            found = self._list("strides", rank - 1, 0, _MOST_STRIDE - 1)
-            if found is None and rank > 1:
+        is_given = self.given.strides is not None
+        strides: tuple[int, ...] = tuple(math.prod(shape[axis + 1 :]) * unit for axis in range(rank - 1))
+        if is_given:
+            given = self._list("strides", rank - 1, 0, _MOST_STRIDE - 1)
+            if given is None and rank > 1:
                 return None
-            strides = found or ()
+            strides = given or ()
+        multiple = 32 if self.given.interleave == "32B" else _CHUNK
         for axis, stride in enumerate(strides):
+            text = f"the stride of axis {axis} is {stride} bytes"
             if stride % multiple:
-                key: Key = (*self.key, "strides", axis) if self.given.strides is not None else self.key
-                why = f" with interleave {self.given.interleave}" if multiple != _CHUNK else ""
-                of = f"{shape[axis + 1 :]}".replace("(", "[").replace(",)", "]").replace(")", "]")
-                text = f"the stride of axis {axis} is {stride} bytes"
-                text += f" ({of} of {self.buffer.dtype})" if self.given.strides is None else ""
-                self.scope.error(key, f"{text}: it must be a multiple of {multiple}{why}")
+                reason = f" with interleave {self.given.interleave}" if multiple != _CHUNK else ""
+                if is_given:
+                    key: Key = (*self.key, "strides", axis)
+                else:
+                    key = self.key
+                    text += f" ({list(shape[axis + 1 :])} of {self.buffer.dtype})"
+                self.scope.error(key, f"{text}: it must be a multiple of {multiple}{reason}")
                 return None
             if stride >= _MOST_STRIDE:
-                self.scope.error(self.key, f"the stride of axis {axis} is {stride} bytes: it must be below 2^40")
+                self.scope.error(self.key, f"{text}: it must be below 2^40")
                 return None
         return strides
 
     def _im2col(self, given: Im2colSpec, shape: tuple[int, ...]) -> Im2col | None:
-        inner = len(shape) - 2
-        low, high = _CORNERS[len(shape)]
-        outer, where = (1, "between") if self.given.interleave == "none" else (2, "behind")
-        corners = []
-        for name in ("lower", "upper"):
-            values = [
-                self.scope.whole(value, (*self.key, "im2col", name, axis), low=low, high=high, what="a corner")
-                for axis, value in enumerate(getattr(given, name))
-            ]
-            if len(values) != inner:
-                text = f"has {len(values)} numbers; a tensor of {len(shape)} axes has {inner} {where} n and c"
-                self.scope.error((*self.key, "im2col", name), text)
-            corners.append(values)
-        channels = self.scope.whole(
-            given.channels, (*self.key, "im2col", "channels"), low=1, high=_MOST_BOX, what="channels"
-        )
-        pixels = self.scope.whole(
-            given.pixels, (*self.key, "im2col", "pixels"), low=1, high=_MOST_PIXELS, what="pixels"
-        )
-        lower, upper = (tuple(value for value in values if value is not None) for values in corners)
-        if channels is None or pixels is None or len(lower) != inner or len(upper) != inner:
+        key = (*self.key, "im2col")
+        outer = 1 if self.given.interleave == "none" else 2
+        lower = self._corner("lower", given.lower, len(shape))
+        upper = self._corner("upper", given.upper, len(shape))
+        channels = self.scope.whole(given.channels, (*key, "channels"), low=1, high=_MOST_BOX, what="channels")
+        pixels = self.scope.whole(given.pixels, (*key, "pixels"), low=1, high=_MOST_PIXELS, what="pixels")
+        if channels is None or pixels is None or lower is None or upper is None:
             return None
         for axis, (first, last) in enumerate(zip(lower, upper, strict=True)):
             extent = shape[axis + outer]
             if extent + last - first <= 0:
                 text = f"the bounding box is empty along axis {axis + outer}: from {first} to {extent - 1 + last}"
-                self.scope.error((*self.key, "im2col", "upper", axis), text)
+                self.scope.error((*key, "upper", axis), text)
                 return None
         return Im2col(lower[::-1], upper[::-1], channels, pixels)
+
+    def _corner(self, name: str, given: Sequence[Expr], rank: int) -> tuple[int, ...] | None:
+        """The offsets of a corner of the bounding box along each inner axis; None if they are wrong."""
+        key = (*self.key, "im2col", name)
+        low, high = _CORNERS[rank]
+        values = [
+            self.scope.whole(value, (*key, axis), low=low, high=high, what="a corner")
+            for axis, value in enumerate(given)
+        ]
+        inner = rank - 2
+        if len(values) != inner:
+            where = "between" if self.given.interleave == "none" else "behind"
+            text = f"has {len(values)} numbers; a tensor of {rank} axes has {inner} {where} n and c"
+            self.scope.error(key, text)
+            return None
+        valid = complete(values)
+        return None if valid is None else tuple(valid)
 
     def _check_inner(self, inner: int, size: int, type_: str) -> None:
         """Check the bytes of a box along its fastest axis."""
