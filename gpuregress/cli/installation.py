@@ -72,7 +72,7 @@ def doctor_command(ctx: click.Context, /, as_json: bool) -> int:
 
     from gpuregress.foundation.errors import GpuregressError
     from gpuregress.foundation.records import to_json
-    from gpuregress.report.terminal import table
+    from gpuregress.report.layout import table
     from gpuregress.session import doctor
 
     configs = None

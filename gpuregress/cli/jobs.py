@@ -34,7 +34,7 @@ def list_command(
     """List the cases of the JOBs, all of configs/ if none: name, revision of the source, accepted revision, tags."""
     from gpuregress.foundation.errors import BaselineError
     from gpuregress.jobs import plan
-    from gpuregress.report.terminal import table
+    from gpuregress.report.layout import table
     from gpuregress.store import baselines
 
     project = context.find_project(ctx, jobs)
