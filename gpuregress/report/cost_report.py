@@ -132,7 +132,7 @@ def profile(case: str, costs: Costs, root: Path) -> Iterator[str]:
     yield f"{case}"
     yield from summary(costs)
     for path, of_file in groupby(lines(costs), attrgetter("path")):
-        numbers = [("line", *COLUMNS)]
+        numbers: list[tuple[str, ...]] = [("line", *COLUMNS)]
         sources = ["source"]
         for line in of_file:
             numbers.append((str(line.number), *line.cells))

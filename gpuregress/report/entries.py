@@ -88,10 +88,11 @@ def entries(summary: RunSummary, root: Path) -> tuple[ReportEntry, ...]:
 
 
 def _of_case(verdict: Verdict, root: Path) -> ReportEntry:
-    level, status = _LEVELS[verdict.status], verdict.status
+    level, status = _LEVELS[verdict.status], str(verdict.status)
     if verdict.known is not None:
         level, status = "known", verdict.known.status
-    message, details, output = verdict.reason, (), ""
+    message, output = verdict.reason, ""
+    details: tuple[str, ...] = ()
     if level != "passed":
         message = message or verdict.status
     if level not in ("passed", "skipped"):

@@ -23,16 +23,6 @@ State = Literal["running", "finished", "interrupted", "cut short"]
 """The state of a run: `cut short` ended without a record (kill -9, a power cut)."""
 
 
-PLACES = {
-    **dict.fromkeys(("tail", "blocks", "stretch", "row", "tile"), "contiguous"),
-    **dict.fromkeys(("thread", "lane", "warp", "column", "stride"), "periodic"),
-    **dict.fromkeys(("border", "interior"), "border"),
-    "diagonal": "diagonal",
-}
-"""Patterns that say where a buffer differs, and not how → their kind: one mistake has another pattern in another shape,
-and the last column of a matrix is one lane of each warp where a row has as many elements as a block has threads."""
-
-
 class Accuracy(Record):
     """The error of a result against its reference.
 

@@ -239,7 +239,7 @@ def case_table(cases: Sequence[Mapping[str, Any]], groups: Sequence[Group], anch
     for _, entries in groupby(others, itemgetter("job")):
         bodies.append({"number": 0, "entries": list(entries)})
     verdicts = {entry["verdict"] for entry in cases}
-    statuses = [status for status in STATUSES if status in verdicts]
+    statuses: list[str] = [status for status in STATUSES if status in verdicts]
     if not verdicts.isdisjoint(FAILED):
         statuses.insert(0, "failed")
     return fragment(
