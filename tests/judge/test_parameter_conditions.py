@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gpuregress.foundation import wording
 from gpuregress.judge import parameter_spaces
 from gpuregress.judge.parameter_spaces import Conditions
 
@@ -150,7 +151,7 @@ def test_numbers_are_in_order_and_texts_as_they_come() -> None:
 
 
 def test_values_are_written_as_in_a_job() -> None:
-    assert [parameter_spaces.value_text(value) for value in (True, 4, 0.5, "float")] == [
+    assert [wording.value_text(value) for value in (True, 4, 0.5, "float")] == [
         "true",
         "4",
         "0.5",
