@@ -58,14 +58,16 @@ def compare(buffer: str, expected: ObservedDeterminism, actual: ObservedDetermin
     worse, better = actual.worse_than(expected), expected.worse_than(actual)
     same = not worse and not (better and actual.orders == expected.orders)
     texts = [f"{side.determinism}{side.in_orders}" for side in (expected, actual)]
-    message = "" if same else f"over {runs} runs: {texts[1]}; the baseline: {texts[0]}"
+    message = ""
+    if not same:
+        message = f"over {runs} runs: {texts[1]}; the baseline: {texts[0]}"
     return Comparison(
         buffer,
         "repeat",
         f"determinism: {texts[0]}",
-        same,
-        actual.determinism == "bitwise",
-        of,
+        same=same,
+        identical=actual.determinism == "bitwise",
+        of=of,
         message=message,
         figures=Figures(expected=expected.determinism, actual=actual.determinism, runs=runs),
     )
