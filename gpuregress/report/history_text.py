@@ -48,7 +48,6 @@ CSV_COLUMNS = (
     "place",
 )
 """Columns of a CSV file: new ones come at the end."""
-_SHORT_HASH = 7
 _FEWEST_LETTERS = 10
 
 
@@ -126,22 +125,14 @@ def run_table(runs: Sequence[PastRun], width: int | None) -> Iterator[str]:
         runs: the oldest first.
         width: of the terminal; None: lines of any length.
     """
-    rows = [
-        {
-            "run": run.run,
-            "kind": run.kind,
-            "device": run.device,
-            "seconds": str(round(run.seconds, 2)),
-            "exit": str(run.exit_code),
-            "host": run.host,
-            "commit": commit(run.commit, dirty=run.dirty),
-            "cases": counts(run),
-        }
-        for run in runs
-    ]
-    columns = _columns(rows, optional=("host",))
-    if not any(run.commit for run in runs):
-        del columns["commit"]
+    columns = _columns(runs, "run", "kind", "device")
+    columns["seconds"] = [str(round(run.seconds, 2)) for run in runs]
+    columns["exit"] = [str(run.exit_code) for run in runs]
+    if len({run.host for run in runs}) > 1:
+        columns |= _columns(runs, "host")
+    if any(run.commit for run in runs):
+        columns["commit"] = [run.short_commit for run in runs]
+    columns["cases"] = list(map(counts, runs))
     return _cut(columns, width)
 
 
@@ -157,22 +148,17 @@ def trend_table(
     """
     import statistics  # noqa: PLC0415 - only this table needs it
 
-    rows = []
+    columns: dict[str, list[str]] = {
+        name: [] for name in ("case", "device", "host", "verdicts", "seconds", "median", "revision")
+    }
     for case, device, host, results in trends:
         newest = results[min(results)]
+        letters = "".join(_letter(results.get(position)) for position in reversed(range(runs)))
         median = statistics.median(result.seconds for result in results.values())
-        rows.append(
-            {
-                "case": case,
-                "device": device,
-                "host": host,
-                "verdicts": "".join(_letter(results.get(position)) for position in reversed(range(runs))),
-                "seconds": f"{newest.seconds:.3f}",
-                "median": f"{median:.3f}",
-                "revision": newest.revision,
-            }
-        )
-    columns = _columns(rows, optional=("device", "host"))
+        cells = (case, device, host, letters, f"{newest.seconds:.3f}", f"{median:.3f}", newest.revision)
+        for values, cell in zip(columns.values(), cells, strict=True):
+            values.append(cell)
+    _remove_uniform(columns, "device", "host")
     excess = 0
     if width is not None:
         excess = _width(columns) + len("[]") - width
@@ -201,32 +187,17 @@ def result_table(results: Sequence[PastResult], width: int | None) -> Iterator[s
         results: the oldest first.
         width: of the terminal; reasons are cut there.
     """
-    rows = []
-    for result in results:
-        tolerance = ""
-        if result.tolerance_share is not None:
-            tolerance = percentage(result.tolerance_share)
-        rows.append(
-            {
-                "run": result.run,
-                "device": result.device,
-                "host": result.host,
-                "verdict": result.verdict,
-                "seconds": f"{result.seconds:.3f}",
-                "tolerance": tolerance,
-                "commit": commit(result.commit, dirty=result.dirty),
-                "revision": result.revision,
-                "reason": result.reason,
-            }
-        )
-    columns = _columns(rows, optional=("device", "host"))
-    if not any(columns["tolerance"]):
-        del columns["tolerance"]
-    if not any(result.commit for result in results):
-        del columns["commit"]
-    elif all(result.commit for result in results):
-        del columns["revision"]
-    return _cut(columns, width)
+    columns = _columns(results, "run", "device", "host", "verdict")
+    _remove_uniform(columns, "device", "host")
+    columns["seconds"] = [f"{result.seconds:.3f}" for result in results]
+    shares = [result.tolerance_share for result in results]
+    if any(share is not None for share in shares):
+        columns["tolerance"] = ["" if share is None else percentage(share) for share in shares]
+    if any(result.commit for result in results):
+        columns["commit"] = [result.short_commit for result in results]
+    if not all(result.commit for result in results):
+        columns |= _columns(results, "revision")
+    return _cut(columns | _columns(results, "reason"), width)
 
 
 def failing_table(failing: Sequence[tuple[PastResult, PastRun, int]], width: int | None) -> Iterator[str]:
@@ -236,39 +207,26 @@ def failing_table(failing: Sequence[tuple[PastResult, PastRun, int]], width: int
         failing: the newest result, the run in which the failures began, their number.
         width: of the terminal; reasons are cut there.
     """
-    rows = []
-    for newest, first, count in failing:
-        rows.append(
-            {
-                "case": newest.case,
-                "device": newest.device,
-                "host": newest.host,
-                "verdict": newest.verdict,
-                "since": first.started[:10],
-                "commit": commit(first.commit, dirty=first.dirty),
-                "runs": str(count),
-                "reason": newest.reason,
-            }
-        )
-    columns = _columns(rows, optional=("device", "host"))
-    if not any(columns["commit"]):
-        del columns["commit"]
-    return _cut(columns, width)
+    results, first_runs, numbers = zip(*failing, strict=True)
+    columns = _columns(results, "case", "device", "host", "verdict")
+    _remove_uniform(columns, "device", "host")
+    columns["since"] = [run.started[:10] for run in first_runs]
+    if any(run.commit for run in first_runs):
+        columns["commit"] = [run.short_commit for run in first_runs]
+    columns["runs"] = list(map(str, numbers))
+    return _cut(columns | _columns(results, "reason"), width)
 
 
-def commit(hash_: str, *, dirty: bool) -> str:
-    """A short commit hash, with a `+` where the work tree had changes."""
-    return hash_[:_SHORT_HASH] + ("+" if dirty else "")
+def _columns(records: Sequence[object], *names: str) -> dict[str, list[str]]:
+    """A column for each of some attributes."""
+    return {name: [str(getattr(record, name)) for record in records] for name in names}
 
 
-def _columns(rows: Sequence[Mapping[str, str]], optional: Sequence[str]) -> dict[str, list[str]]:
-    """The columns of a table, without the optional ones that have the same text in all rows."""
-    columns = {}
-    for name in rows[0]:
-        values = [row[name] for row in rows]
-        if name not in optional or len(set(values)) > 1:
-            columns[name] = values
-    return columns
+def _remove_uniform(columns: dict[str, list[str]], *names: str) -> None:
+    """Remove those of some columns that have the same text in all rows."""
+    for name in names:
+        if len(set(columns[name])) == 1:
+            del columns[name]
 
 
 def _width(columns: Mapping[str, Sequence[str]]) -> int:

@@ -86,12 +86,7 @@ def document_if_whole(folder: Path) -> Manifest | None:
 def _whole(folder: Path, buffer: str, entry: ManifestEntry, url: str = "") -> Dump:
     """Verify the file of a dump, under its own name or, after a kill, still under the hidden one."""
     dump = Dump(
-        buffer=buffer,
-        path="",
-        dtype=entry.dtype,
-        shape=entry.shape,
-        digest=entry.digest,
-        text_digest=entry.text_digest,
+        buffer=buffer, path="", dtype=entry.dtype, shape=entry.shape, digest=entry.digest, text_digest=entry.text_digest
     )
     named = folder / dump_name(buffer, entry.revision)
     compressed = compressed_path(named)
