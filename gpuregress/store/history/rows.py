@@ -258,7 +258,7 @@ def past_run(values: Sequence[Any], counts: dict[str, int]) -> PastRun:
         counts: status → number of results.
     """
     row = dict(zip(RUN_COLUMNS, values, strict=True))
-    flags = {name: bool(row.pop(name)) for name in ("interrupted", "dirty", "imported")}
+    flags: dict[str, Any] = {name: bool(row.pop(name)) for name in ("interrupted", "dirty", "imported")}
     commit = row.pop("commit_hash")
     del row["cases"], row["digest"]
     return PastRun(**row, **flags, commit=commit, counts=counts)
