@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
@@ -135,6 +136,13 @@ class DifferenceStatistics:
     histogram: dict[int, int] = field(default_factory=dict)
     nan: list[int] = field(default_factory=lambda: [0, 0])
     use: ToleranceUse = field(init=False)
+
+    @classmethod
+    def of_rule(cls, element_type: ElementType, rule: Rule) -> Self:
+        """The statistics of a comparison under a rule."""
+        if rule.outliers is None:
+            return cls(element_type, Bound.of_rule(rule))
+        return cls(element_type, Bound.of_rule(rule), Bound.of_outliers(rule.outliers, rule))
 
     def __post_init__(self) -> None:
         """One set of sums a part."""
