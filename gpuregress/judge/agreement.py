@@ -336,9 +336,7 @@ class _BufferResults:
 
             compared = diagnosis.compare(pair, self._members[position].outcome)
         elements = left_out.any(axis=1)
-        what = "never written"
-        if not left_out[elements].all():
-            what = "never written, or in part only"
+        what = "never written" if left_out[elements].all() else "never written, or in part only"
         message = (
             f"{int(elements.sum())} of {compared.of} elements were {what}; "
             f"other cases write them, as {self._members[writer].label}"

@@ -131,9 +131,7 @@ def compare(case: Case, outcome: Outcome, accepted: Baseline | None) -> tuple[Co
         return (CostComparison("", "cost: not compared, for nothing was counted"),)
     if seen.uncounted:
         return (CostComparison("", f"cost: not compared, for not all is counted: {seen.uncounted}"),)
-    before = None
-    if accepted is not None:
-        before = accepted.timings.get(accepted_timings.CPU)
+    before = accepted.timings.get(accepted_timings.CPU) if accepted is not None else None
     if before is None or not before.costs:
         advice = f"`{shlex.join(['gpuregress', 'accept', case.name])}` keeps this run's"
         return (CostComparison("", f"cost: not compared, for no costs were accepted; {advice}"),)
@@ -202,9 +200,7 @@ def _change(measure: str, old: Mapping[str, int], line: LineCost, outcome: Outco
         text += "; the line is new"
         if measure == "sectors" and each:
             text += f", with {new['requests']:,} requests, each of {each[0]:.3g} sectors"
-    lanes = ""
-    if measure == "instructions":
-        lanes = _lost_lanes(old, new)
+    lanes = _lost_lanes(old, new) if measure == "instructions" else ""
     return joined("; ", text, lanes, _HINTS.get(measure, ""))
 
 

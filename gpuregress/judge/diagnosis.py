@@ -69,9 +69,7 @@ class ErrorMap:
         """
         if comparison.same or self._is_empty:
             return comparison
-        heat_map = None
-        if self._heat_map is not None:
-            heat_map = self._heat_map.profile
+        heat_map = self._heat_map.profile if self._heat_map is not None else None
         maps = ErrorMaps(self._strip.profile, heat_map, self._drawn(comparison))
         return replace(comparison, figures=replace(comparison.figures, error_maps=maps))
 
@@ -174,9 +172,7 @@ _CPU_SHARED = b"\xff"
 def _evidence(pair: BufferPair, outcome: Outcome, sample: DifferenceSample) -> Evidence:
     request, case = pair.request, pair.case
     indices, expected, actual = sample.rows()
-    unset = b""
-    if outcome.device is not None and outcome.device.name == "cpu":
-        unset = _CPU_SHARED
+    unset = _CPU_SHARED if outcome.device is not None and outcome.device.name == "cpu" else b""
     evidence = Evidence(
         element_type=request.element_type,
         shape=request.shape,

@@ -99,9 +99,7 @@ def repeats(judged: JudgedBuffer) -> Iterator[Comparison]:
 def twins(judged: JudgedBuffer) -> Iterator[Comparison]:
     """Compare a buffer with those of the case's twins; a difference gets its causes."""
     own, device = judged.own, judged.outcome.device
-    here = "this device"
-    if device is not None:
-        here = f"{device.name} ({device.model})"
+    here = f"{device.name} ({device.model})" if device is not None else "this device"
     for twin in judged.outcome.observations.along("twin"):
         if twin.fault:
             yield _failed(own.buffer, "twin", f"{twin.facts.label}: {twin.fault}", own.count)
@@ -224,9 +222,7 @@ def _surveyed(survey: ConflictSurvey) -> str:
         exchanged = "all"
     elif not survey.exchanged:
         exchanged = "none"
-    pairs = "pairs of accesses conflict"
-    if survey.pairs == 1:
-        pairs = "pair of accesses conflicts"
+    pairs = "pair of accesses conflicts" if survey.pairs == 1 else "pairs of accesses conflict"
     adversarial = f"the adversarial schedule exchanges {exchanged} of them"
     return f"{survey.pairs:,} {pairs}, as {survey.first}; {adversarial}{unwatched}"
 

@@ -178,9 +178,7 @@ def _with_history(failure: NightFailure, earlier: EarlierNights, extent: Extent 
 
 def _described(last: EarlierVerdict, extent: Extent) -> str:
     """`zeros, periodic, by up to 1.5`: an earlier failure whose extent was another one."""
-    error = ""
-    if extent.max_abs is not None:
-        error = f"by up to {extent.max_abs:.3g}"
+    error = f"by up to {extent.max_abs:.3g}" if extent.max_abs is not None else ""
     return joined(", ", last.cause or last.verdict, extent.place, error)
 
 

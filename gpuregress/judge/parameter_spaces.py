@@ -215,9 +215,7 @@ class _Table(Record):
     def leaves(self, cases: int, depth: int = MOST_ALTERNATIVES) -> list[int]:
         """The failing cases of each leaf of a decision tree in which most cases fail."""
         failing = cases & self.failing
-        split = None
-        if depth and failing and failing != cases:
-            split = self._split(cases)
+        split = self._split(cases) if depth and failing and failing != cases else None
         if split is not None:
             return self.leaves(cases & split, depth - 1) + self.leaves(cases & ~split, depth - 1)
         if 2 * failing.bit_count() > cases.bit_count():
@@ -314,9 +312,7 @@ def _space(job: str, cases: Sequence[Verdict]) -> ParameterSpace | None:
     ways: defaultdict[tuple[Status, str, int], list[Verdict]] = defaultdict(list)
     for case in cases:
         if case.status in ("differ", "fault", "timeout", "error"):
-            fault = ""
-            if case.status == "fault" and case.fault is not None:
-                fault = case.fault.kind
+            fault = case.fault.kind if case.status == "fault" and case.fault is not None else ""
             ways[case.status, fault, case.exit_code].append(case)
     groups = []
     for (_, fault, _), failing in ways.items():

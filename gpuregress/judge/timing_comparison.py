@@ -172,9 +172,7 @@ def of_samples(
     tested = sample_tests.compare(expected, actual)
     status = judged(interval, tested.p, limit, level=LEVEL / tests)
     fails = status == "slower" and limit is not None and interval.low > limit
-    same_code = None
-    if before.code and facts.code:
-        same_code = before.code == facts.code
+    same_code = before.code == facts.code if before.code and facts.code else None
     return TimingComparison(
         status,
         measure="time",
@@ -253,9 +251,7 @@ def _message(status: str, interval: RatioInterval) -> str:
         return f"{1 / ratio:.3g} times faster than accepted (95 % interval {1 / high:.3g} to {1 / low:.3g})"
     if status == "slower":
         return f"{ratio:.3g} times slower than accepted (95 % interval {low:.3g} to {high:.3g})"
-    word = "unclear"
-    if status == "same":
-        word = "as fast as accepted"
+    word = "as fast as accepted" if status == "same" else "unclear"
     return f"{word}: {ratio:.3f} times the accepted time (95 % interval {low:.3f} to {high:.3f})"
 
 

@@ -159,9 +159,7 @@ def trend_table(
         for values, cell in zip(columns.values(), cells, strict=True):
             values.append(cell)
     _remove_uniform(columns, "device", "host")
-    excess = 0
-    if width is not None:
-        excess = _width(columns) + len("[]") - width
+    excess = _width(columns) + len("[]") - width if width is not None else 0
     for name in ("revision", "median", "device"):
         if excess > 0 and name in columns:
             excess -= _width({name: columns.pop(name)}) + 2

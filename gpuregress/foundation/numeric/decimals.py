@@ -112,9 +112,7 @@ def _magnitudes(patterns: Bits, scalar: Scalar) -> npt.NDArray[np.float32]:
         rounding_up = Context(prec=digits, rounding=ROUND_CEILING)
         # Below a power of two the numbers lie closer: the nearest decimal can miss where the next one up reads back.
         for is_power in (False, True):
-            rows = left
-            if is_power:
-                rows = left[np.frexp(exact[left])[0] == 0.5]
+            rows = left[np.frexp(exact[left])[0] == 0.5] if is_power else left
             texts = [f"{value:.{digits - 1}e}" for value in exact[rows].tolist()]
             if is_power:
                 texts = [str(rounding_up.create_decimal_from_float(value)) for value in exact[rows].tolist()]

@@ -58,9 +58,7 @@ def compare(buffer: str, expected: ObservedDeterminism, actual: ObservedDetermin
     worse, better = actual.worse_than(expected), expected.worse_than(actual)
     same = not worse and not (better and actual.orders == expected.orders)
     texts = [f"{side.determinism}{side.in_orders}" for side in (expected, actual)]
-    message = ""
-    if not same:
-        message = f"over {runs} runs: {texts[1]}; the baseline: {texts[0]}"
+    message = "" if same else f"over {runs} runs: {texts[1]}; the baseline: {texts[0]}"
     return Comparison(
         buffer,
         "repeat",

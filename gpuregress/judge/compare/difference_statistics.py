@@ -47,9 +47,7 @@ class ErrorSums:
         self.largest = max(self.largest, top)
         self.total += float(absolute.sum())
         if top > self.scale:
-            shrink = 0.0
-            if math.isfinite(top):
-                shrink = (self.scale / top) ** 2
+            shrink = (self.scale / top) ** 2 if math.isfinite(top) else 0.0
             self.squares *= shrink
             self.scale = top
         if self.scale and math.isfinite(self.scale):
@@ -248,9 +246,7 @@ class DifferenceStatistics:
         if self.misplaced_worst is not None:
             parts.append(self.misplaced_worst)
         formatted = elements(parts)
-        misplaced = None
-        if self.misplaced_worst is not None:
-            misplaced = formatted.pop()
+        misplaced = formatted.pop() if self.misplaced_worst is not None else None
         first = formatted[: len(self.parts_listed)]
         by_measure = dict(zip(measures, formatted[len(first) :], strict=True))
         return ListedElements(tuple(first), by_measure, misplaced)
@@ -323,9 +319,7 @@ def elements(parts: list[DifferingPart]) -> list[Element]:
             element = Element(parts[position].index, parts[position].part.name, expected, actual)
             error, size = absolute[row], magnitude[row]
             if not math.isnan(error):
-                relative = None
-                if size > 0:
-                    relative = finite(error / size)
+                relative = finite(error / size) if size > 0 else None
                 element = replace(element, absolute=finite(error), relative=relative, ulp=steps[row])
             formatted[position] = element
     return [formatted[position] for position in range(len(parts))]

@@ -151,9 +151,7 @@ def _comparison(name: str, comparison: Mapping[str, Any], case: str, above: str)
         above: the comparison that has drawn the same picture; "" for none.
     """
     image = _image(comparison)
-    shape: Sequence[int] = ()
-    if image is not None:
-        shape = image.shape
+    shape: Sequence[int] = image.shape if image is not None else ()
     worst = comparison["worst"]
     message = _message(comparison, shape)
     findings = [finding["message"] for finding in comparison["findings"]]
@@ -233,9 +231,7 @@ def histogram(counts: Sequence[tuple[str, int]], of: int) -> Markup:
     rows = []
     for name, count in counts:
         width = max(1.0, _BAR * count / highest)
-        share = ""
-        if of:
-            share = f"{100 * count / of:.3g} %"
+        share = f"{100 * count / of:.3g} %" if of else ""
         rows.append({"range": _range(name), "count": count, "width": width, "share": share})
     return fragment("card.html", "histogram", rows)
 

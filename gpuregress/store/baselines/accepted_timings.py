@@ -74,9 +74,7 @@ def line_costs(costs: Costs) -> tuple[LineCost, ...]:
     for (path, number), counts in by_line(costs).items():
         if path not in sources:
             sources[path] = _lines(path)
-        text = ""
-        if number <= len(sources[path]):
-            text = sources[path][number - 1].strip()
+        text = sources[path][number - 1].strip() if number <= len(sources[path]) else ""
         lines.append(LineCost(Path(path).name, number, text[:_LONGEST_TEXT], _measures(counts)))
     elsewhere = total(instruction for instruction in costs.instructions if not instruction.path)
     if any(elsewhere.values()):

@@ -222,9 +222,7 @@ class BaselineStore:
         """
         folder = safe_join(self.folder, case)
         dumps = {buffer: path for buffer, label, path in dumps_in(folder) if label == revision}
-        accepted = None
-        if self._dumps and (folder / FILE).is_file():
-            accepted = self.load(case)
+        accepted = self.load(case) if self._dumps and (folder / FILE).is_file() else None
         if accepted is None:
             return dumps
         for buffer, dump in accepted.dumps.items():

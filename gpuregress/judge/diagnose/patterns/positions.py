@@ -45,9 +45,7 @@ def stretch(evidence: Evidence) -> Finding | None:
         return None
     if evidence.differing < DENSE * length or (2 * length > evidence.total and evidence.differing < length):
         return None
-    what = "one stretch"
-    if first == 0:
-        what = "the first elements"
+    what = "the first elements" if first == 0 else "one stretch"
     message = f"{what}: {share(evidence.differing, length)} elements from {first} to {last} differ"
     mapping = evidence.mapping
     if mapping is not None:
