@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpuregress.foundation import wording
 from gpuregress.judge import parameter_spaces
 from gpuregress.judge.parameter_spaces import Conditions
 
@@ -148,15 +147,6 @@ def test_numbers_are_in_order_and_texts_as_they_come() -> None:
     assert parameter_spaces.ordered([16, 4, 8, 4]) == [4, 8, 16]
     assert parameter_spaces.ordered(["half", "float", "half"]) == ["half", "float"]
     assert parameter_spaces.ordered([True, False]) == [True, False]
-
-
-def test_values_are_written_as_in_a_job() -> None:
-    assert [wording.value_text(value) for value in (True, 4, 0.5, "float")] == [
-        "true",
-        "4",
-        "0.5",
-        "float",
-    ]
 
 
 def test_thousands_of_values_are_no_error_and_take_no_time() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from gpuregress.foundation import wording
 from gpuregress.report import case_lines
 from gpuregress.report.html import templates
 from tests.report.html.parsed import tree
@@ -31,4 +30,3 @@ def test_control_characters_and_commands_to_ci_servers_are_made_visible() -> Non
 
 def test_numbers_in_few_digits() -> None:
     assert [case_lines.short(number) for number in (None, 0.123456, 7, "inf")] == ["", "0.123", "7", "inf"]
-    assert [wording.plural(count, "case") for count in (0, 1, 2)] == ["0 cases", "1 case", "2 cases"]
