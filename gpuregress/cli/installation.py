@@ -14,7 +14,7 @@ from gpuregress.foundation.errors import GpuregressError
 from gpuregress.foundation.escapes import json_text
 from gpuregress.foundation.records import to_json
 from gpuregress.jobs.spec import key_reference
-from gpuregress.report.terminal import table
+from gpuregress.report.layout import table
 from gpuregress.session import compilation, doctor
 
 

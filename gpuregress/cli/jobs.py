@@ -24,7 +24,7 @@ from gpuregress.foundation.records import Case, Program, to_json
 from gpuregress.gpu.records import Record
 from gpuregress.jobs import plan
 from gpuregress.jobs.plan.explain import explain
-from gpuregress.report.terminal import table
+from gpuregress.report.layout import table
 from gpuregress.session import checking
 from gpuregress.session.compilation import Built, CasePrograms, compile_cases, compile_source
 from gpuregress.store import baselines

@@ -31,6 +31,7 @@ import errno
 from collections.abc import Mapping
 from pathlib import Path
 
+from gpuregress.foundation.wording import joined
 from gpuregress.gpu import errors as device_errors
 from gpuregress.gpu.errors import CALLED_AT as CALLED_AT
 from gpuregress.gpu.errors import NOWHERE as NOWHERE
@@ -65,8 +66,10 @@ class JobError(Record):
 
     def __str__(self) -> str:
         """`configs/reduce.yaml:12: buffers.x.shape[0]: …`."""
-        where = str(self.path) if self.line is None else f"{self.path}:{self.line}"
-        return f"{where}: {self.key}: {self.message}" if self.key else f"{where}: {self.message}"
+        where = str(self.path)
+        if self.line is not None:
+            where += f":{self.line}"
+        return joined(": ", where, self.key, self.message)
 
 
 class JobErrors(GpuregressError):

@@ -9,7 +9,6 @@ from __future__ import annotations
 import html
 import json
 import re
-from collections.abc import Sequence
 from typing import Any
 
 # C0 but for newline and tab, DEL, C1; marks of direction and their embeddings and isolates; line and paragraph
@@ -66,9 +65,3 @@ def json_text(value: Any, indent: int) -> str:
     """
     text = json.dumps(value, indent=indent, allow_nan=False).replace("\x7f", "\\u007f")
     return _OLD_COMMANDS.sub(r"#\\u0023", text)
-
-
-def first_names(names: Sequence[str], most: int = 3) -> str:
-    """Name the first of several things in one line: `a, b, c and 2 more`."""
-    text = ", ".join(names[:most])
-    return f"{text} and {len(names) - most} more" if len(names) > most else text

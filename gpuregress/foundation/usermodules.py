@@ -29,6 +29,7 @@ from typing import Any, TypeVar
 import xxhash
 
 from gpuregress.foundation import process_state
+from gpuregress.foundation.wording import joined
 
 R = TypeVar("R")
 _PACKAGE = str(Path(__file__).parents[1])
@@ -132,17 +133,20 @@ def describe_error(wrong: BaseException, file: str = "") -> str:
     else:
         last = max((at for at, frame in enumerate(frames) if frame.filename.startswith(ours)), default=-1)
         theirs = frames[last + 1 :]
-    where = f" (line {theirs[-1].lineno} of {Path(theirs[-1].filename).name})" if theirs else ""
-    text = ""
+    text = type(wrong).__name__
     with contextlib.suppress(Exception):  # their __str__ may raise
-        text = first_words(str(wrong))
-    return f"{type(wrong).__name__}{': ' + text if text else ''}{where}"
+        text = joined(": ", text, first_words(str(wrong)))
+    for frame in theirs[-1:]:
+        text += f" (line {frame.lineno} of {Path(frame.filename).name})"
+    return text
 
 
 def first_words(text: str) -> str:
     """The first line of a message, and the second one where the first announces it: `Error at driver init: …`."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    return " ".join(lines[:2]) if lines and lines[0].endswith(":") else "".join(lines[:1])
+    if lines and lines[0].endswith(":"):
+        return " ".join(lines[:2])
+    return "".join(lines[:1])
 
 
 class _Namespace:

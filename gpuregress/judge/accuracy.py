@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from pathlib import Path
 from typing import Literal
 
@@ -39,14 +40,15 @@ def report(case: Case, reference: Dump, actual: Dump, accepted: Baseline | None)
     if not _is_comparable(reference, actual):
         return None
     measured = measure(reference, actual)
-    before = accepted.dumps.get(actual.buffer) if accepted is not None else None
-    if actual.buffer not in case.improves or before is None or accepted is None:
+    if accepted is None or actual.buffer not in accepted.dumps or actual.buffer not in case.improves:
         return AccuracyReport(actual.dtype, measured)
+    before = accepted.dumps[actual.buffer]
     if (before.dtype, before.shape) != (actual.dtype, actual.shape):
         return AccuracyReport(actual.dtype, measured)
+    was = measured
     if before.digest != actual.digest:
         files.verify(before)
-    was = measured if before.digest == actual.digest else measure(reference, before)
+        was = measure(reference, before)
     return AccuracyReport(actual.dtype, measured, was, accepted.revision, trend(was, measured))
 
 
@@ -70,15 +72,16 @@ def measure(reference: Dump, result: Dump) -> Accuracy:
 
 def trend(before: Accuracy, after: Accuracy) -> Trend:
     """Compare two accuracies; `mixed` where one measure is better and another one worse."""
-    pairs = [
-        (before.misplaced, after.misplaced),
-        (before.max_ulp, after.max_ulp),
-        (before.rms_ulp, after.rms_ulp),
-    ]
-    is_better, is_worse = any(new < old for old, new in pairs), any(new > old for old, new in pairs)
+    old = (before.misplaced, before.max_ulp, before.rms_ulp)
+    new = (after.misplaced, after.max_ulp, after.rms_ulp)
+    is_better, is_worse = any(map(operator.lt, new, old)), any(map(operator.gt, new, old))
     if is_better and is_worse:
         return "mixed"
-    return "more accurate" if is_better else "less accurate" if is_worse else "as accurate"
+    if is_better:
+        return "more accurate"
+    if is_worse:
+        return "less accurate"
+    return "as accurate"
 
 
 def _is_comparable(reference: Dump, actual: Dump) -> bool:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from gpuregress.foundation.errors import GpuregressError
 from gpuregress.foundation.records import Case, Comparison, Dump, Outcome, Rule, Verdict
+from gpuregress.foundation.wording import joined
 from gpuregress.gpu.records import Record, replace
 from gpuregress.judge import diagnosis, verdict, write_coverage
 from gpuregress.judge.buffer_pairs import BufferPair
@@ -91,8 +92,7 @@ def _judged(member: GroupMember, compared: _MemberComparisons | GpuregressError,
     if judged.status == "pass" != member.verdict.status:  # the reason of a new case has been dropped
         judged = write_coverage.reported(judged, member.case, member.outcome)
     if compared.remarks and judged.status in ("pass", "new"):
-        reason = "; ".join(filter(None, (judged.reason, *compared.remarks)))
-        judged = replace(judged, reason=reason)
+        judged = replace(judged, reason=joined("; ", judged.reason, *compared.remarks))
     return judged
 
 
@@ -126,7 +126,7 @@ class _GroupComparison:
         """The buffers that all members dumped, with one dtype and shape."""
         for dump in self._members[0].outcome.dumps:
             others = [member.dumps.get(dump.buffer) for member in self._members]
-            if all(one is not None and (one.dtype, one.shape) == (dump.dtype, dump.shape) for one in others):
+            if all(other is not None and (other.dtype, other.shape) == (dump.dtype, dump.shape) for other in others):
                 yield dump.buffer
 
 
@@ -144,10 +144,13 @@ class _BufferResults:
         self._dumps = [member.dumps[buffer] for member in members]
         self._rule = members[0].case.compare.get(buffer, Rule())
         self._unreadable: dict[int, GpuregressError] = {}
-        positions = range(len(members))
-        self._silent = {position for position in positions if self._is_silent(position)}
-        self._voters = [position for position in positions if position not in self._silent]
-        self._unwritten = {position: mask for position in self._voters if (mask := self._mask(position)) is not None}
+        self._silent = set(filter(self._is_silent, range(len(members))))
+        self._voters = [position for position in range(len(members)) if position not in self._silent]
+        self._unwritten: dict[int, Mask] = {}
+        for position in self._voters:
+            mask = self._mask(position)
+            if mask is not None:
+                self._unwritten[position] = mask
         self._left_out = dict(self._elements_left_out())
         self._clusters = self._clustered()
         self._votes = sum(len(cluster.members) for cluster in self._clusters)
@@ -219,8 +222,8 @@ class _BufferResults:
 
     def _left_out_by(self, positions: Sequence[int]) -> Mask:
         """The parts that none of these cases wrote. Some case of the group has left parts out."""
-        some_mask = next(iter(self._unwritten.values()))
-        left_out = some_mask | True  # every part; numpy is loaded only where there is a mask
+        left_out, *_ = self._unwritten.values()
+        left_out = left_out | True  # every part; numpy is loaded only where there is a mask
         for position in positions:
             left_out = left_out & self._unwritten.get(position, False)
         return left_out
@@ -243,13 +246,16 @@ class _BufferResults:
                 by_digest.setdefault(self._dumps[position].digest, []).append(position)
         clusters: list[_Cluster] = []
         for alike in sorted(by_digest.values(), key=len, reverse=True):
-            home = next((one for one in clusters if self._is_same(one.leader, alike[0])), None)
-            if home is None:
-                clusters.append(_Cluster(alike))
+            for cluster in clusters:
+                if self._is_same(cluster.leader, alike[0]):
+                    cluster.members.extend(alike)
+                    break
             else:
-                home.members.extend(alike)
-        for position in () if self._rule.verify else self._left_out:
-            homes = [one for one in clusters if self._is_same(one.leader, position)]
+                clusters.append(_Cluster(alike))
+        for position in self._left_out:
+            if self._rule.verify:
+                break
+            homes = [cluster for cluster in clusters if self._is_same(cluster.leader, position)]
             if not homes:
                 clusters.append(_Cluster([position]))
             elif len(homes) == 1:
@@ -270,13 +276,18 @@ class _BufferResults:
         leader, *others = (cluster.leader for cluster in self._clusters)
         if self._rule.verify or leader in self._unwritten:
             return False
-        one, dump = self._members[leader], self._dumps[leader]
-        pairs = (BufferPair(self._members[other].case, "agree", dump, self._dumps[other]) for other in others)
+        outcome, dump = self._members[leader].outcome, self._dumps[leader]
         try:
-            mask = write_coverage.unwritten_parts(one.outcome, dump, or_by_chance=True)
-            return mask is not None and any(pair.compare_without(mask).same for pair in pairs)
+            mask = write_coverage.unwritten_parts(outcome, dump, or_by_chance=True)
+            if mask is None:
+                return False
+            for other in others:
+                pair = BufferPair(self._members[other].case, "agree", dump, self._dumps[other])
+                if pair.compare_without(mask).same:
+                    return True
         except GpuregressError:  # as in `_is_same`
             return False
+        return False
 
     # --- comparisons --------------------------------------------------------------------------------------------------
 
@@ -299,8 +310,9 @@ class _BufferResults:
     def _of_silent(self, position: int) -> Comparison | None:
         """The comparison of a case that has no result here; None where nobody has one, and its fill was left."""
         dump = self._dumps[position]
-        own = next((one.status for one in self._members[position].verdict.buffers if one.name == dump.buffer), "new")
-        if not self._voters and (own == "pass" or not self._is_empty(position)):
+        buffers = self._members[position].verdict.buffers
+        has_passed = any(buffer.name == dump.buffer and buffer.status == "pass" for buffer in buffers)
+        if not self._voters and (has_passed or not self._is_empty(position)):
             return None
         if self._is_empty(position):
             return write_coverage.nothing_written(dump, "agree")
@@ -332,7 +344,9 @@ class _BufferResults:
         clusters, total = self._clusters, self._votes
         own = next(cluster for cluster in clusters if position in cluster.members)
         has_majority = 2 * len(clusters[0].members) > total and not self._is_doubtful
-        other = clusters[0] if has_majority else next(cluster for cluster in clusters if cluster is not own)
+        other = clusters[0]
+        if not has_majority and own is other:
+            other = clusters[1]
         compared = self._compare(other.leader, position, is_diagnosed=other is not own)
         if has_majority and compared.same:
             return compared
@@ -342,8 +356,9 @@ class _BufferResults:
         elif has_majority:
             message = f"{compared.difference} from {label}, whose result {theirs} of {total} cases have"
         else:
+            verb = "has" if theirs == 1 else "have"
             message = (
-                f"{compared.difference} from {label}; of {total} cases {theirs} {'has' if theirs == 1 else 'have'} "
+                f"{compared.difference} from {label}; of {total} cases {theirs} {verb} "
                 f"that result and {len(own.members)} this one, so it cannot be told which is wrong"
             )
             if self._is_doubtful:

@@ -60,7 +60,7 @@ class BufferPair:
         buffer = self.actual.buffer
         rule = self.rule if self.rule is not None else self.case.compare.get(buffer, Rule())
         element = dtypes.parse(self.actual.dtype)
-        return ComparisonRequest(buffer, element, self.actual.shape, rule, self.against, self.case)
+        return ComparisonRequest(buffer, element, self.actual.shape, rule=rule, against=self.against, case=self.case)
 
     @property
     def is_identical(self) -> bool:

@@ -85,8 +85,7 @@ def drift(case: Case, actual: Dump, accepted: Baseline) -> list[Comparison]:
     compared = BufferPair(case, "first", first, actual).compare()
     if compared.same:
         return [compared]
-    named = split_name(Path(first.path).name)
-    revision = named[1] if named else Path(first.path).name
+    _, revision = split_name(Path(first.path).name) or ("", Path(first.path).name)
     message = f"{compared.difference} from the first one accepted, revision {revision}: small changes have added up"
     return [replace(compared, message=message)]
 
@@ -138,14 +137,18 @@ class CaseComparisons(Record):
 
     def _of(self, actual: Dump) -> list[Comparison]:
         comparisons: list[Comparison] = []
-        baseline = self.accepted.dumps.get(actual.buffer) if self.accepted is not None else None
-        if self.accepted is not None and baseline is not None:
+        baseline, with_baseline = None, None
+        if self.accepted is not None and actual.buffer in self.accepted.dumps:
+            baseline = self.accepted.dumps[actual.buffer]
             rule = further_runs.rule_for_seeds(self.case, actual.buffer)
-            comparisons.append(self._compare(BufferPair(self.case, "baseline", baseline, actual, rule)))
+            with_baseline = self._compare(BufferPair(self.case, "baseline", baseline, actual, rule))
+            comparisons.append(with_baseline)
             comparisons += drift(self.case, actual, self.accepted)
             comparisons += determinism_of(self.case, actual, self.accepted, self.outcome)
-        comparisons += self._with_reference(actual, baseline, comparisons[0] if comparisons else None)
-        judged = JudgedBuffer(self.case, self.outcome, actual, baseline, self._compare, self._check)
+        comparisons += self._with_reference(actual, baseline, with_baseline)
+        judged = JudgedBuffer(
+            self.case, self.outcome, own=actual, baseline=baseline, compare=self._compare, check=self._check
+        )
         for compare_runs in further_runs.BEFORE_CHECKS:
             comparisons += compare_runs(judged)
         comparisons += (self._check(wanted, self.case, actual) for wanted in self.case.checks.get(actual.buffer, ()))
@@ -193,11 +196,10 @@ class CaseComparisons(Record):
         rule = self.case.reference_rules.get(name, own)
         pair = BufferPair(self.case, "reference", reference, actual, rule)
         known = None
-        if with_baseline is not None and baseline is not None and rule == own and compare.is_in_order(rule):
-            known = with_baseline if _is_equal(reference, baseline) else None
-        unrounded = computed.facts.unrounded.get(name) if rule.ulp is None or rule.verify else None
-        if unrounded is not None:
-            return self._with_unrounded(pair, unrounded, known)
+        if baseline is not None and rule == own and compare.is_in_order(rule) and _is_equal(reference, baseline):
+            known = with_baseline
+        if name in computed.facts.unrounded and (rule.ulp is None or rule.verify):
+            return self._with_unrounded(pair, computed.facts.unrounded[name], known)
         if known is None or pair.is_identical:
             return self._compare(pair)
         return replace(known, against="reference")
@@ -210,7 +212,7 @@ class CaseComparisons(Record):
         compared = pair.compare()
         if compared.same or rounded.is_identical:
             return compared
-        diagnosed = known if known is not None else self._compare(rounded)
+        diagnosed = known or self._compare(rounded)
         figures = replace(
             compared.figures,
             error_maps=diagnosed.figures.error_maps,

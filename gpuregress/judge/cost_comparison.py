@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import difflib
-import itertools
 import shlex
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from gpuregress.foundation.records import Baseline, Case, CostComparison, InstructionCost, LineCost, Outcome
+from gpuregress.foundation.wording import joined
 from gpuregress.gpu.instruments import total
 from gpuregress.gpu.schedules import FORWARD
 from gpuregress.store.baselines import accepted_timings
@@ -27,60 +28,77 @@ def pairs(before: Sequence[LineCost], now: Sequence[LineCost]) -> list[Pair]:
     A line is found in its file in the old order, else by an equal text anywhere, as after a move or in a renamed file,
     else by a similar text. What is left of an exchanged block is paired in order where it has as many lines as before.
     """
-    found: dict[int, int] = {}
+    partners: dict[int, int] = {}
     blocks: list[tuple[list[int], list[int]]] = []
     for file in dict.fromkeys(line.file for line in now):
-        old = [at for at, line in enumerate(before) if line.file == file]
-        new = [at for at, line in enumerate(now) if line.file == file]
-        texts = [before[at].text for at in old], [now[at].text for at in new]
-        for tag, first, end, start, stop in difflib.SequenceMatcher(None, *texts, autojunk=False).get_opcodes():
+        old = [index for index, line in enumerate(before) if line.file == file]
+        new = [index for index, line in enumerate(now) if line.file == file]
+        old_texts, new_texts = [before[index].text for index in old], [now[index].text for index in new]
+        matcher = difflib.SequenceMatcher(None, old_texts, new_texts, autojunk=False)
+        for tag, first, end, start, stop in matcher.get_opcodes():
             if tag == "equal":
-                found.update(zip(new[start:stop], old[first:end], strict=True))
+                partners.update(zip(new[start:stop], old[first:end], strict=True))
             else:
                 blocks.append((old[first:end], new[start:stop]))
-    for find in (_equal, _similar):
-        _join(found, find(before, now, found))
-    exchanged = [zip(new, old, strict=True) for old, new in blocks if len(old) == len(new)]
-    _join(found, itertools.chain.from_iterable(exchanged))
-    return [(before[found[at]] if at in found else LineCost("", 0, ""), line) for at, line in enumerate(now)]
+    _join(partners, _equal(before, now, partners))
+    _join(partners, _similar(before, now, partners))
+    for old, new in blocks:
+        if len(old) == len(new):
+            _join(partners, zip(new, old, strict=True))
+    paired = []
+    for index, line in enumerate(now):
+        partner = LineCost("", 0, "")
+        if index in partners:
+            partner = before[partners[index]]
+        paired.append((partner, line))
+    return paired
 
 
-def _join(found: dict[int, int], more: Iterable[tuple[int, int]]) -> None:
+def _join(partners: dict[int, int], more: Iterable[tuple[int, int]]) -> None:
     """Add pairs of lines that are in none yet."""
-    taken = set(found.values())
-    for at, was in more:
-        if at not in found and was not in taken:
-            found[at] = was
-            taken.add(was)
+    taken = set(partners.values())
+    for new, old in more:
+        if new not in partners and old not in taken:
+            partners[new] = old
+            taken.add(old)
 
 
-def _left(before: Sequence[LineCost], now: Sequence[LineCost], found: dict[int, int]) -> tuple[list[int], list[int]]:
-    taken = set(found.values())
-    return [at for at in range(len(before)) if at not in taken], [at for at in range(len(now)) if at not in found]
+def _alone(
+    before: Sequence[LineCost], now: Sequence[LineCost], partners: dict[int, int]
+) -> tuple[list[int], list[int]]:
+    """The old and the new lines without a partner."""
+    taken = set(partners.values())
+    old = [index for index in range(len(before)) if index not in taken]
+    return old, [index for index in range(len(now)) if index not in partners]
 
 
-def _equal(before: Sequence[LineCost], now: Sequence[LineCost], found: dict[int, int]) -> list[tuple[int, int]]:
+def _equal(before: Sequence[LineCost], now: Sequence[LineCost], partners: dict[int, int]) -> list[tuple[int, int]]:
     """Lines with the text of a line that is not there any more."""
-    old, new = _left(before, now, found)
-    places: dict[str, list[int]] = {}
-    for was in old:
-        places.setdefault(before[was].text, []).append(was)
-    return [(at, places[text].pop(0)) for at in new if places.get(text := now[at].text)]
+    old, new = _alone(before, now, partners)
+    lines: dict[str, list[int]] = {}
+    for index in reversed(old):
+        lines.setdefault(before[index].text, []).append(index)
+    equal = []
+    for index in new:
+        same_text = lines.get(now[index].text)
+        if same_text:
+            equal.append((index, same_text.pop()))
+    return equal
 
 
-def _similar(before: Sequence[LineCost], now: Sequence[LineCost], found: dict[int, int]) -> list[tuple[int, int]]:
+def _similar(before: Sequence[LineCost], now: Sequence[LineCost], partners: dict[int, int]) -> list[tuple[int, int]]:
     """Edited lines with what they were, the most similar ones first."""
-    old, new = _left(before, now, found)
+    old, new = _alone(before, now, partners)
     if len(old) * len(new) > _MOST_PAIRS:
         return []
     scored: list[tuple[float, int, int]] = []
-    for at in new:
-        matcher = difflib.SequenceMatcher(None, "", now[at].text, autojunk=False)
-        for was in old:
-            matcher.set_seq1(before[was].text)
-            if matcher.quick_ratio() >= _ALIKE and (score := matcher.ratio()) >= _ALIKE:
-                scored.append((-score, at, was))
-    return [(at, was) for _, at, was in sorted(scored)]
+    for index in new:
+        matcher = difflib.SequenceMatcher(None, "", now[index].text, autojunk=False)
+        for candidate in old:
+            matcher.set_seq1(before[candidate].text)
+            if matcher.quick_ratio() >= _ALIKE and matcher.ratio() >= _ALIKE:
+                scored.append((-matcher.ratio(), index, candidate))
+    return [(index, candidate) for _, index, candidate in sorted(scored)]
 
 
 _HINTS = {
@@ -118,36 +136,38 @@ def compare(case: Case, outcome: Outcome, accepted: Baseline | None) -> tuple[Co
         advice = f"`{shlex.join(['gpuregress', 'accept', case.name])}` keeps this run's"
         return (CostComparison("", f"cost: not compared, for no costs were accepted; {advice}"),)
     now = accepted_timings.line_costs(seen)
-    found = [_of_measure(name, limit, before.costs, now, outcome) for name, limit in limits.items()]
-    rest = [CostComparison("", f"cost: compared without {'; '.join(seen.left_out)}")] if seen.left_out else []
-    return (*sorted(found, key=_growth, reverse=True), *rest)
+    compared = [_of_measure(name, limit, before.costs, now, outcome) for name, limit in limits.items()]
+    compared.sort(key=_growth, reverse=True)
+    if seen.left_out:
+        compared.append(CostComparison("", f"cost: compared without {'; '.join(seen.left_out)}"))
+    return tuple(compared)
 
 
-def _growth(one: CostComparison) -> float:
+def _growth(cost: CostComparison) -> float:
     """How many times as great a cost is that fails; 0 for one that does not. The greatest one is told first."""
-    return (one.actual or 0) / (one.expected or 0.5) if one.fails else 0
+    if not cost.fails:
+        return 0
+    return (cost.actual or 0) / (cost.expected or 0.5)
 
 
 def _of_measure(
     measure: str, limit: float, before: Sequence[LineCost], now: Sequence[LineCost], outcome: Outcome
 ) -> CostComparison:
-    expected, actual = (sum(line.counts.get(measure, 0) for line in lines) for lines in (before, now))
+    expected = sum(line.counts.get(measure, 0) for line in before)
+    actual = sum(line.counts.get(measure, 0) for line in now)
     words = measure.replace("_", " ")
-    if actual <= expected * limit:
+    fails = actual > expected * limit
+    if fails:
+        old, line = _worse(measure, pairs(before, now))
+        place = f"{line.file}:{line.line}" if line.file else "code without a source line"
+        times = f", {actual / expected:.3g} times as many" if expected else ""
+        text = f"{place}: {_change(measure, old.counts, line, outcome)}"
+        text += f" (all {words}: {expected:,} → {actual:,}{times}; `cost:` allows {limit:g})"
+    elif actual == expected:
+        text = f"cost: {actual:,} {words} as accepted"
+    else:
         text = f"cost: {words} {expected:,} → {actual:,}"
-        return CostComparison(
-            measure,
-            text if actual != expected else f"cost: {actual:,} {words} as accepted",
-            expected=expected,
-            actual=actual,
-            limit=limit,
-        )
-    old, line = _worse(measure, pairs(before, now))
-    place = f"{line.file}:{line.line}" if line.file else "code without a source line"
-    text = f"{place}: {_change(measure, old.counts, line, outcome)}"
-    times = f", {actual / expected:.3g} times as many" if expected else ""
-    text += f" (all {words}: {expected:,} → {actual:,}{times}; `cost:` allows {limit:g})"
-    return CostComparison(measure, text, fails=True, expected=expected, actual=actual, limit=limit)
+    return CostComparison(measure, text, fails=fails, expected=expected, actual=actual, limit=limit)
 
 
 def _worse(measure: str, lines: Sequence[Pair]) -> Pair:
@@ -180,9 +200,8 @@ def _change(measure: str, old: Mapping[str, int], line: LineCost, outcome: Outco
         text += "; the line is new"
         if measure == "sectors" and each:
             text += f", with {new['requests']:,} requests, each of {each[0]:.3g} sectors"
-    if measure == "instructions" and (lanes := _lost_lanes(old, new)):
-        text += f"; {lanes}"
-    return f"{text}; {_HINTS[measure]}" if measure in _HINTS else text
+    lanes = _lost_lanes(old, new) if measure == "instructions" else ""
+    return joined("; ", text, lanes, _HINTS.get(measure, ""))
 
 
 def _sector_reason(line: LineCost, each: float, outcome: Outcome) -> str:
@@ -197,18 +216,22 @@ def _sector_reason(line: LineCost, each: float, outcome: Outcome) -> str:
 
 def _lost_lanes(old: Mapping[str, int], new: Mapping[str, int]) -> str:
     """The lanes that take part in an instruction before and now, where they are fewer; else ""."""
-    counts = [one for one in (old, new) if one.get("instructions")]
-    lanes = [one.get("thread_instructions", 0) / one["instructions"] for one in counts]
-    if len(lanes) < 2 or lanes[1] > _FEWER_LANES * lanes[0]:
+    if not old.get("instructions") or not new.get("instructions"):
         return ""
-    return f"{lanes[0]:.3g} → {lanes[1]:.3g} lanes take part in each, for lanes of a warp go different ways"
+    before = old.get("thread_instructions", 0) / old["instructions"]
+    now = new.get("thread_instructions", 0) / new["instructions"]
+    if now > _FEWER_LANES * before:
+        return ""
+    return f"{before:.3g} → {now:.3g} lanes take part in each, for lanes of a warp go different ways"
 
 
 def _items(line: LineCost, outcome: Outcome) -> Iterator[InstructionCost]:
     costs = outcome.observations.instruments.costs
-    for item in costs.instructions if costs is not None else ():
-        if item.line == line.line and Path(item.path).name == line.file:
-            yield item
+    if costs is None:
+        return
+    for instruction in costs.instructions:
+        if instruction.line == line.line and Path(instruction.path).name == line.file:
+            yield instruction
 
 
 def _sums(line: LineCost, outcome: Outcome) -> dict[str, int]:
@@ -220,8 +243,9 @@ def _sums(line: LineCost, outcome: Outcome) -> dict[str, int]:
 
 def _action(line: LineCost, outcome: Outcome) -> str:
     """What most sectors of a line are for: read, write or update."""
-    sums: dict[str, int] = {}
-    for item in _items(line, outcome):
-        kind = item.kind.partition(".")[0]
-        sums[kind] = sums.get(kind, 0) + item.counts.get("sectors", 0)
-    return _DEVICE_ACTIONS.get(max(sums, key=lambda kind: sums[kind], default=""), "access")
+    sums: Counter[str] = Counter()
+    for instruction in _items(line, outcome):
+        sums[instruction.kind.partition(".")[0]] += instruction.counts.get("sectors", 0)
+    for kind, _ in sums.most_common(1):
+        return _DEVICE_ACTIONS.get(kind, "access")
+    return "access"

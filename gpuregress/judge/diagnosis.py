@@ -69,7 +69,7 @@ class ErrorMap:
         """
         if comparison.same or self._is_empty:
             return comparison
-        heat_map = None if self._heat_map is None else self._heat_map.profile
+        heat_map = self._heat_map.profile if self._heat_map is not None else None
         maps = ErrorMaps(self._strip.profile, heat_map, self._drawn(comparison))
         return replace(comparison, figures=replace(comparison.figures, error_maps=maps))
 
@@ -79,10 +79,13 @@ class ErrorMap:
             return None
         pair, shape, values = self._pair, self._pair.actual.shape, None
         names = [part.name for part in self._element.parts]
-        part = comparison.worst.part if comparison.worst is not None and comparison.worst.part in names else names[0]
+        part = names[0]
+        if comparison.worst is not None and comparison.worst.part in names:
+            part = comparison.worst.part
         if self._pair.request.total <= MOST_VALUES:
-            sides = (self._values(pair.loaded(dump).array, names.index(part)) for dump in (pair.expected, pair.actual))
-            values = diagnose.image_values(shape, *sides)
+            expected = self._values(pair.loaded(pair.expected).array, names.index(part))
+            actual = self._values(pair.loaded(pair.actual).array, names.index(part))
+            values = diagnose.image_values(shape, expected, actual)
         return diagnose.image(shape, self._image, values, part, pair.case.writer_of(pair.actual.buffer))
 
     def _values(self, array: Array, part: int) -> npt.NDArray[np.float64]:
@@ -137,8 +140,10 @@ class Diagnosis:
         """Receive the next elements that differ; see `buffer_pairs.DifferenceObserver`."""
         if broken is None:
             return
-        rows = pairs.indices, pairs.expected, pairs.actual
-        self._sample.add(*rows if broken.all() else (row[broken] for row in rows))
+        if broken.all():
+            self._sample.add(pairs.indices, pairs.expected, pairs.actual)
+        else:
+            self._sample.add(pairs.indices[broken], pairs.expected[broken], pairs.actual[broken])
 
     def added_to(self, comparison: Comparison) -> Comparison:
         """The comparison with its findings, the strongest first; unchanged without differing elements.
@@ -167,27 +172,30 @@ _CPU_SHARED = b"\xff"
 def _evidence(pair: BufferPair, outcome: Outcome, sample: DifferenceSample) -> Evidence:
     request, case = pair.request, pair.case
     indices, expected, actual = sample.rows()
-    is_small = request.total <= WHOLE
-    return Evidence(
-        request.element_type,
-        request.shape,
-        indices,
-        expected,
-        actual,
+    unset = _CPU_SHARED if outcome.device is not None and outcome.device.name == "cpu" else b""
+    evidence = Evidence(
+        element_type=request.element_type,
+        shape=request.shape,
+        indices=indices,
+        expected=expected,
+        actual=actual,
         of=sample.of,
         launch=case.writer_of(pair.actual.buffer),
         poison=_poison(pair, outcome),
-        unset=_CPU_SHARED if outcome.device is not None and outcome.device.name == "cpu" else b"",
+        unset=unset,
         inputs=_inputs(case),
-        whole_expected=pair.loaded(pair.expected).array.reshape(-1) if is_small else None,
-        whole_actual=pair.loaded(pair.actual).array.reshape(-1) if is_small else None,
     )
+    if request.total > WHOLE:
+        return evidence
+    whole_expected = pair.loaded(pair.expected).array.reshape(-1)
+    return replace(evidence, whole_expected=whole_expected, whole_actual=pair.loaded(pair.actual).array.reshape(-1))
 
 
 def _poison(pair: BufferPair, outcome: Outcome) -> bytes:
     initial = pair.case.initial_buffers.get(pair.actual.buffer)
-    is_poisoned = initial is not None and initial.is_poisoned
-    return bytes.fromhex(outcome.observations.writes.poison) if is_poisoned else b""
+    if initial is None or not initial.is_poisoned:
+        return b""
+    return bytes.fromhex(outcome.observations.writes.poison)
 
 
 def _inputs(case: Case) -> Mapping[str, Array]:

@@ -50,8 +50,17 @@ def of_baseline(accepted: Baseline | None) -> RecordedSide | None:
     if accepted is None or accepted.launch_digests is None:
         return None
     facts = accepted.made_of
-    varying = frozenset(name for name, kind in facts.determinism.items() if kind != "bitwise")
-    return RecordedSide(accepted.launch_digests, facts.inputs, accepted.dumps, tuple(facts.launches), varying)
+    return RecordedSide(
+        accepted.launch_digests,
+        facts.inputs,
+        accepted.dumps,
+        calls=tuple(facts.launches),
+        varying=_varying(facts.determinism),
+    )
+
+
+def _varying(determinism: Mapping[str, str]) -> frozenset[str]:
+    return frozenset(name for name, kind in determinism.items() if kind != "bitwise")
 
 
 def of_outcome(outcome: Outcome, calls: Sequence[str] = ()) -> RecordedSide | None:
@@ -65,11 +74,19 @@ def of_outcome(outcome: Outcome, calls: Sequence[str] = ()) -> RecordedSide | No
     digests = observed.launch_digests
     if digests is None:
         return None
-    recorded = {memory for number, after in digests.after.items() if number != "0" for memory in after}
-    if set(observed.writes.overwritten) - recorded:
+    recorded: set[str] = set()
+    for number, after in digests.after.items():
+        if number != "0":
+            recorded.update(after)
+    if not recorded.issuperset(observed.writes.overwritten):
         return None
-    varying = frozenset(name for name, kind in observed.determinism.items() if kind != "bitwise")
-    return RecordedSide(digests, outcome.inputs, {dump.buffer: dump for dump in outcome.dumps}, tuple(calls), varying)
+    return RecordedSide(
+        digests,
+        outcome.inputs,
+        dumps={dump.buffer: dump for dump in outcome.dumps},
+        calls=tuple(calls),
+        varying=_varying(observed.determinism),
+    )
 
 
 def added(
@@ -95,8 +112,10 @@ def added(
         return result
     evidence, timeline = DigestEvidence(case, expected, actual), Timeline(case, programs)
     for name in failed:
-        found = find(case, timeline, evidence, name)
-        result[name] = [replace(one, first_wrong=found) if _is_failure(one) else one for one in result[name]]
+        wrong = find(case, timeline, evidence, name)
+        for position, comparison in enumerate(result[name]):
+            if _is_failure(comparison):
+                result[name][position] = replace(comparison, first_wrong=wrong)
     return result
 
 
@@ -141,11 +160,12 @@ def find(case: Case, timeline: Timeline, evidence: DescribedEvidence, buffer: st
         origins = launch_slice.origins(timeline, evidence, initial.name)
     except UnknownState:
         return None
-    wrong = next((origin for origin in origins if evidence.breaks_rule(buffer, origin)), None)
-    chosen = wrong or next(iter(origins), None)
-    if chosen is None:
-        return None
-    return _described(case, timeline, evidence, buffer, chosen, is_by_rule=wrong is not None)
+    for origin in origins:
+        if evidence.breaks_rule(buffer, origin):
+            return _described(case, timeline, evidence, buffer, origin, is_by_rule=True)
+    for origin in origins:
+        return _described(case, timeline, evidence, buffer, origin, is_by_rule=False)
+    return None
 
 
 def _described(
@@ -153,18 +173,21 @@ def _described(
 ) -> FirstWrong:
     launch, step = case.launches[origin.number - 1], timeline.step(origin.number - 1)
     source, name = case.source_names[launch.source], timeline.name_of(origin.memory, origin.number - 1)
-    where = f"launch {launch.origin + 1} ({launch.kernel}, {source})"
-    where += "" if step is None else f" at step {step}"
-    earlier = origin.among - 1
-    where += (
-        "" if not earlier else f" or one of the {earlier} launches before it" if earlier > 1 else " or the one before"
-    )
-    verb = "first wrong after" if is_by_rule else "first bit difference after"
+    where = _place(case, timeline, origin.number)
     suspects = case.launches[origin.number - origin.among : origin.number]
-    inputs = _inputs(case, timeline, evidence, launch) if not earlier else _common_inputs(timeline, suspects)
-    in_buffer = "" if name == buffer else f"; the difference is in {name}"
-    if in_buffer and not timeline.knows_all():
-        in_buffer += _possible_path(case, timeline, evidence, buffer)
+    inputs = _common_inputs(timeline, suspects)
+    if origin.among == 1:
+        inputs = _inputs(case, timeline, evidence, launch)
+    elif origin.among == 2:
+        where += " or the one before"
+    else:
+        where += f" or one of the {origin.among - 1} launches before it"
+    verb = "first wrong after" if is_by_rule else "first bit difference after"
+    message = f"{verb} {where}; {inputs}"
+    if name != buffer:
+        message += f"; the difference is in {name}"
+        if not timeline.knows_all():
+            message += _possible_path(case, timeline, evidence, buffer)
     return FirstWrong(
         launch=launch.origin + 1,
         number=origin.number,
@@ -175,25 +198,33 @@ def _described(
         decided_by="rule" if is_by_rule else "bits",
         among=origin.among,
         inputs=inputs,
-        message=f"{verb} {where}; {inputs}{in_buffer}",
+        message=message,
     )
+
+
+def _place(case: Case, timeline: Timeline, number: int) -> str:
+    """`launch 3 (smooth, grid.cu) at step 7`; of the launch with this number, counted from 1."""
+    launch, step = case.launches[number - 1], timeline.step(number - 1)
+    place = f"launch {launch.origin + 1} ({launch.kernel}, {case.source_names[launch.source]})"
+    if step is not None:
+        place += f" at step {step}"
+    return place
 
 
 def _possible_path(case: Case, timeline: Timeline, evidence: DescribedEvidence, buffer: str) -> str:
     """Where the buffer itself began to differ; it may not depend on what differed before."""
     number = launch_slice.onset(evidence, case.initial_buffers[buffer].name)
-    launch, step = case.launches[number - 1], timeline.step(number - 1)
-    where = f"launch {launch.origin + 1} ({launch.kernel}, {case.source_names[launch.source]})"
-    where += "" if step is None else f" at step {step}"
-    return f", which {buffer} may not depend on; {buffer} differs since {where}"
+    return f", which {buffer} may not depend on; {buffer} differs since {_place(case, timeline, number)}"
 
 
 def _common_inputs(timeline: Timeline, launches: Sequence[Launch]) -> str:
     """What is known of the inputs of the launches that one of is to blame, in words."""
-    distinct = {(one.source, one.kernel): one for one in launches}.values()
-    hidden = sorted({name for one in distinct for name in timeline.hidden_variables(one)})
+    distinct = {(launch.source, launch.kernel): launch for launch in launches}.values()
+    hidden: set[str] = set()
+    for launch in distinct:
+        hidden.update(timeline.hidden_variables(launch))
     if hidden:
-        return f"the buffers that these read were the same before, but they also read {', '.join(hidden)}"
+        return f"the buffers that these read were the same before, but they also read {', '.join(sorted(hidden))}"
     if not all(map(timeline.knows, distinct)):
         return "the buffers that these were given were the same before"
     return "all that these read was the same before"
@@ -201,8 +232,13 @@ def _common_inputs(timeline: Timeline, launches: Sequence[Launch]) -> str:
 
 def _inputs(case: Case, timeline: Timeline, evidence: DescribedEvidence, launch: Launch) -> str:
     """What is known of the inputs of the launch to blame, in words."""
-    given = "the buffers it reads were the same" if timeline.knows(launch) else "the buffers it was given were the same"
-    given = given if evidence.sees_bits else "the buffers it was given kept their rules"
+    is_known = timeline.knows(launch)
+    if not evidence.sees_bits:
+        given = "the buffers it was given kept their rules"
+    elif is_known:
+        given = "the buffers it reads were the same"
+    else:
+        given = "the buffers it was given were the same"
     calls = evidence.expected_calls
     hidden = timeline.hidden_variables(launch)
     if hidden:
@@ -211,7 +247,7 @@ def _inputs(case: Case, timeline: Timeline, evidence: DescribedEvidence, launch:
         return f"{given}, but its launch changed"
     if calls and launch_log.calls_of(case) != calls:
         return f"{given}, but the launches of the case changed"
-    if not (timeline.knows(launch) and evidence.sees_bits):
+    if not (is_known and evidence.sees_bits):
         return given
     return "its inputs were the same"
 
@@ -257,23 +293,23 @@ class DigestEvidence(DescribedEvidence):
         """Decide by bits where every bit counts, or where what the origin wrote is what was compared at the end."""
         names = {memory: name for name, memory in self._memories.items()}
         name, last = names[origin.memory], len(self._case.launches)
-        rules = [self._case.compare.get(one, Rule()) for one in (buffer, name)]
-        if all(rule.is_exact for rule in rules) and not any(name in side.varying for side in self._sides):
+        is_exact = all(self._case.compare.get(compared, Rule()).is_exact for compared in (buffer, name))
+        if is_exact and not any(name in side.varying for side in self._sides):
             return True
-        is_final = all(one.at(origin.memory, origin.number) == one.at(origin.memory, last) for one in self._states)
-        return name == buffer and is_final
+        if name != buffer:
+            return False
+        return all(states.at(origin.memory, origin.number) == states.at(origin.memory, last) for states in self._states)
 
     def _covers(self) -> bool:
         """Tell whether the digests are of the same launches, and end in the dumps: no write went unnoticed."""
         last = len(self._case.launches)
         if any(side.digests.launches != last for side in self._sides) or self._checkpoints[-1] != last:
             return False
-        return all(
-            states.at(self._memories[name], last) in ("", dump.digest[:DIGITS])
-            for side, states in zip(self._sides, self._states, strict=True)
-            for name, dump in side.dumps.items()
-            if name in self._memories
-        )
+        for side, states in zip(self._sides, self._states, strict=True):
+            for name, dump in side.dumps.items():
+                if name in self._memories and states.at(self._memories[name], last) not in ("", dump.digest[:DIGITS]):
+                    return False
+        return True
 
 
 class _States:
@@ -293,4 +329,6 @@ class _States:
     def at(self, memory: str, number: int) -> str:
         """The digest of a memory after a launch; "" for what was neither filled nor written."""
         index = bisect_right(self._numbers.get(memory, ()), number)
-        return self._digests[memory][index - 1] if index else ""
+        if not index:
+            return ""
+        return self._digests[memory][index - 1]

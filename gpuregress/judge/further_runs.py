@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from operator import attrgetter
 
 from gpuregress.foundation import dtypes
 from gpuregress.foundation.records import (
@@ -77,14 +78,18 @@ def repeats(judged: JudgedBuffer) -> Iterator[Comparison]:
             continue
         compared = judged.compare(BufferPair(judged.case, "repeat", own, run.dumps[own.buffer]))
         if not compared.same:
-            order = f" ({run.facts.label})" if run.facts.label else ""
-            is_timed = observed.timing is not None and str(observed.timing.run) == run.name
-            which = "the last run of the timing loop" if is_timed else f"run {run.name} of {total}{order}"
+            which = f"run {run.name} of {total}"
+            if observed.timing is not None and str(observed.timing.run) == run.name:
+                which = "the last run of the timing loop"
+            elif run.facts.label:
+                which += f" ({run.facts.label})"
             yield replace(compared, message=f"{which} is not the first one: {compared.difference}")
             return
-    orders = f" ({'; '.join(observed.orders)})" if observed.orders else ""
+    runs = f"{total} runs"
+    if observed.orders:
+        runs += f" ({'; '.join(observed.orders)})"
     results = {own.digest, *(run.facts.digests[own.buffer] for run in done)}
-    rule = f"{total} runs{orders}, {len(results)} different results, all the same under the buffer's rule"
+    rule = f"{runs}, {len(results)} different results, all the same under the buffer's rule"
     yield Comparison(own.buffer, "repeat", rule, same=True, identical=len(results) == 1, of=own.count)
 
 
@@ -162,10 +167,9 @@ def _first_difference(compared: Comparison) -> str:
     """The first element that differs, with both values, and the number of those that do."""
     if not compared.first:
         return compared.difference
-    element = min(compared.first, key=lambda one: one.index)
-    where = f"{compared.buffer}[{element.index}]{'.' + element.part if element.part else ''}"
+    element = min(compared.first, key=attrgetter("index"))
     values = f"{element.expected or 'missing'} and {element.actual or 'missing'}"
-    return f"{where} is {values}; {compared.difference}"
+    return f"{compared.buffer}{element.place} is {values}; {compared.difference}"
 
 
 def schedule_notes(case: Case, outcome: Outcome, compare: Callable[[BufferPair], Comparison]) -> Iterator[str]:
@@ -218,7 +222,7 @@ def _surveyed(survey: ConflictSurvey) -> str:
         exchanged = "all"
     elif not survey.exchanged:
         exchanged = "none"
-    pairs = "pairs of accesses conflict" if survey.pairs != 1 else "pair of accesses conflicts"
+    pairs = "pair of accesses conflicts" if survey.pairs == 1 else "pairs of accesses conflict"
     adversarial = f"the adversarial schedule exchanges {exchanged} of them"
     return f"{survey.pairs:,} {pairs}, as {survey.first}; {adversarial}{unwatched}"
 
@@ -230,7 +234,9 @@ def _within_rule(main: str, run: FurtherRun, compared: Comparison) -> str:
             if value is not None:
                 size = f", at most by {name} {value:.3g}"
                 break
-    changed = f"{compared.changed} of {compared.of} elements" if compared.changed else "some elements"
+    changed = "some elements"
+    if compared.changed:
+        changed = f"{compared.changed} of {compared.of} elements"
     return f"{compared.buffer}: {main} and {run.name} differ within the buffer's rule in {changed}{size}"
 
 
@@ -261,11 +267,11 @@ def seeds(judged: JudgedBuffer) -> Iterator[Comparison]:
     told = f"{len(dumps) + 1} seeds, {results} different results"
     rule = rule_for_seeds(case, own.buffer)
     if judged.baseline is not None and rule is not None:
-        compared = {
-            seed: BufferPair(case, "seeds", judged.baseline, dump, rule).compare() for seed, dump in dumps.items()
-        }
+        compared = {}
+        for seed, dump in dumps.items():
+            compared[seed] = BufferPair(case, "seeds", judged.baseline, dump, rule).compare()
         yield _of_seeds(own, compared, f"{told}, limits corrected for the number of tests")
-    seeded = {str(one.seed): case.with_seed(one) for one in case.seeds}
+    seeded = {str(settings.seed): case.with_seed(settings) for settings in case.seeds}
     for wanted in case.checks.get(own.buffer, ()):
         checked = {seed: judged.check(wanted, seeded[seed], dump) for seed, dump in dumps.items()}
         yield _of_seeds(own, checked, f"{wanted.name} for {told}")
@@ -273,8 +279,8 @@ def seeds(judged: JudgedBuffer) -> Iterator[Comparison]:
 
 def _of_seeds(own: Dump, compared: dict[str, Comparison], rule: str) -> Comparison:
     """The first failure, with the number of all; or a comparison that passed."""
-    failed = {seed: one for seed, one in compared.items() if not one.same}
-    for seed, first in failed.items():
+    failed = [(seed, comparison) for seed, comparison in compared.items() if not comparison.same]
+    for seed, first in failed:
         message = f"{len(failed)} of {len(compared)} other seeds fail; seed {seed}: {first.difference}"
         return replace(first, against="seeds", rule=f"{first.rule}; {rule}", message=message)
     return Comparison(own.buffer, "seeds", rule, same=True, identical=False, of=own.count)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from gpuregress.foundation.errors import GpuregressError, HarnessError, Interrupted
 from gpuregress.foundation.numeric import float_environment
-from gpuregress.foundation.records import Case, Outcome, Program, Verdict
+from gpuregress.foundation.records import Case, Comparison, Outcome, Program, Verdict
 from gpuregress.gpu.records import replace
 from gpuregress.judge import (
     cost_comparison,
@@ -45,9 +45,10 @@ class Judge:
         """Judge a case that a worker ran; an error during a comparison gives a verdict, too."""
         try:
             accepted = self.accepted.baseline(case)
-            is_done = outcome.state == "done"
             of_case = CaseComparisons(case, outcome, accepted, self.user)
-            comparisons = write_coverage.without_poison(of_case.by_buffer(), outcome) if is_done else {}
+            comparisons: dict[str, list[Comparison]] = {}
+            if outcome.state == "done":
+                comparisons = write_coverage.without_poison(of_case.by_buffer(), outcome)
             comparisons = first_wrong.added(case, programs, outcome, accepted, comparisons)
             for name, overwritten in overwritten_inputs.comparisons(case, programs, outcome).items():
                 comparisons.setdefault(name, []).append(overwritten)
@@ -60,8 +61,7 @@ class Judge:
             decided = verdict.decide(
                 case, outcome, accepted, comparisons, made_of=provenance, timing=timing, costs=counted
             )
-            decided = replace(decided, variants=variants) if variants else decided
-            decided = replace(decided, notes=(*decided.notes, *of_case.notes()))
+            decided = replace(decided, variants=variants, notes=(*decided.notes, *of_case.notes()))
         except Interrupted:
             raise
         except GpuregressError as error:
@@ -72,15 +72,15 @@ class Judge:
 
     def _with_rejections(self, decided: Verdict) -> Verdict:
         """The verdict with a note for each buffer whose bytes somebody rejected before."""
-        dumps = decided.outcome.dumps if decided.outcome is not None else ()
-        digests = {dump.buffer: dump.digest for dump in dumps}
-        notes = [
-            f"{buffer.name}: known to be bad: {rejection}"
-            for buffer in decided.buffers
-            if buffer.status == "differ"
-            and (rejection := self.rejected.get((decided.case, buffer.name, digests.get(buffer.name, ""))))
-        ]
-        return replace(decided, notes=(*decided.notes, *notes)) if notes else decided
+        if decided.outcome is None:
+            return decided
+        digests = {dump.buffer: dump.digest for dump in decided.outcome.dumps}
+        notes = list(decided.notes)
+        for buffer in decided.buffers:
+            rejection = self.rejected.get((decided.case, buffer.name, digests.get(buffer.name, "")))
+            if buffer.status == "differ" and rejection is not None:
+                notes.append(f"{buffer.name}: known to be bad: {rejection}")
+        return replace(decided, notes=tuple(notes))
 
 
 def _internal_error(case: Case, outcome: Outcome, error: Exception) -> Verdict:

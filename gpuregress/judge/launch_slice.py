@@ -7,10 +7,12 @@ all the same is to blame.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from gpuregress.foundation.records import Case, Launch, Program
+from gpuregress.gpu.programs import Entry
 from gpuregress.gpu.records import Record
 from gpuregress.judge.overwritten_inputs import kernel_accesses
 
@@ -71,25 +73,25 @@ def origins(timeline: Timeline, evidence: LaunchEvidence, memory: str) -> list[O
     points = evidence.checkpoints
     if not evidence.differs(memory, points[-1]):
         return []
-    found: set[Origin] = set()
+    to_blame: set[Origin] = set()
     pending, seen = [(memory, len(points) - 1)], set[tuple[str, int]]()
     while pending:
-        name, at = pending.pop()
-        while (name, at) not in seen:
-            seen.add((name, at))
-            if at == 0:
+        name, position = pending.pop()
+        while (name, position) not in seen:
+            seen.add((name, position))
+            if position == 0:
                 return []
-            before, number = points[at - 1], points[at]
+            before, number = points[position - 1], points[position]
             is_onset = not evidence.differs(name, before)
             read = timeline.read_between(before, number, None if is_onset else name)
-            causes = [one for one in read if one != name and evidence.differs(one, before)]
-            pending += [(cause, at - 1) for cause in causes]
+            causes = [cause for cause in read if cause != name and evidence.differs(cause, before)]
+            pending += [(cause, position - 1) for cause in causes]
             if is_onset and not causes:
-                found.add(Origin(number, name, number - before))
+                to_blame.add(Origin(number, name, number - before))
             if is_onset:
                 break
-            at -= 1
-    return sorted(found, key=lambda one: (one.number, one.memory))
+            position -= 1
+    return sorted(to_blame, key=lambda origin: (origin.number, origin.memory))
 
 
 def onset(evidence: LaunchEvidence, memory: str) -> int:
@@ -103,10 +105,10 @@ def onset(evidence: LaunchEvidence, memory: str) -> int:
         UnknownState: the evidence does not suffice.
     """
     points = evidence.checkpoints
-    at = len(points) - 1
-    while at > 1 and evidence.differs(memory, points[at - 1]):
-        at -= 1
-    return points[at]
+    position = len(points) - 1
+    while position > 1 and evidence.differs(memory, points[position - 1]):
+        position -= 1
+    return points[position]
 
 
 class Timeline:
@@ -130,7 +132,9 @@ class Timeline:
     def step(self, position: int) -> int | None:
         """The step of a launch of a repeated entry; None for other launches."""
         entry = self._case.launches[position].origin
-        return position - self._first[entry] if entry in self._repeated else None
+        if entry not in self._repeated:
+            return None
+        return position - self._first[entry]
 
     def name_of(self, memory: str, position: int) -> str:
         """The buffer that a memory was during a launch."""
@@ -157,42 +161,54 @@ class Timeline:
 
     def knows_all(self) -> bool:
         """Tell whether it is known of each launch which buffers it reads; else some only may be read."""
-        kernels = {(one.source, one.kernel) for one in self._case.launches}
-        every = [self._accesses(source, kernel) for source, kernel in kernels]
-        return all(one is not None and not one.reads_anywhere for one in every)
+        for source, kernel in {(launch.source, launch.kernel) for launch in self._case.launches}:
+            accesses = self._accesses(source, kernel)
+            if accesses is None or accesses.reads_anywhere:
+                return False
+        return True
 
     def hidden_variables(self, launch: Launch) -> tuple[str, ...]:
         """The variables of the source that a launch reads, one of the case writes, and that are no buffers."""
-        own = self._accesses(launch.source, launch.kernel)
-        if own is None:
+        accesses = self._accesses(launch.source, launch.kernel)
+        if accesses is None:
             return ()
-        program = self._programs[launch.source]
-        read = {*own.read, *program.symbols.values()} if own.reads_anywhere else own.read
-        kernels = dict.fromkeys(one.kernel for one in self._case.launches if one.source == launch.source)
-        others = [self._accesses(launch.source, kernel) for kernel in kernels]
+        symbols = self._programs[launch.source].symbols
+        read = set(accesses.read)
+        if accesses.reads_anywhere:
+            read.update(symbols.values())
         written: set[int | str] = set()
-        for accesses in others:
-            is_known = accesses is not None and not accesses.writes_anywhere
-            written |= accesses.written if accesses is not None else set()
-            written |= set() if is_known else read
-        written -= {mangled for mangled, _ in self._variables(launch.source)}
-        names = {mangled: name for name, mangled in program.symbols.items()}
-        hidden = (one for one in read if isinstance(one, str) and one in written)
-        return tuple(sorted(names.get(one, one) for one in hidden))
+        for kernel in {other.kernel for other in self._case.launches if other.source == launch.source}:
+            others = self._accesses(launch.source, kernel)
+            if others is not None:
+                written |= others.written
+            if others is None or others.writes_anywhere:
+                written |= read
+        buffers = {mangled for mangled, _ in self._variables(launch.source)}
+        names = {mangled: name for name, mangled in symbols.items()}
+        hidden = [names.get(variable, variable) for variable in (read & written) - buffers if isinstance(variable, str)]
+        return tuple(sorted(hidden))
 
-    def _variables(self, source: int) -> list[tuple[str, str]]:
+    def _variables(self, source: int) -> Iterator[tuple[str, str]]:
         """The variables of a source that are buffers: mangled name and buffer."""
-        symbols = self._programs[source].symbols if self._programs else {}
-        return [
-            (symbols.get(buffer.symbol, buffer.symbol), buffer.name)
-            for buffer in self._case.buffers.values()
-            if buffer.symbol is not None and buffer.symbol_source == source
-        ]
+        symbols: Mapping[str, str] = {}
+        if self._programs:
+            symbols = self._programs[source].symbols
+        for buffer in self._case.buffers.values():
+            if buffer.symbol is not None and buffer.symbol_source == source:
+                yield symbols.get(buffer.symbol, buffer.symbol), buffer.name
 
     def _accesses(self, source: int, kernel: str) -> Accesses | None:
         """What a kernel does to memory; None if unknown."""
-        entry = self._programs[source].entries.get(kernel) if self._programs else None
-        return kernel_accesses(self._programs[source].ptx, entry.mangled) if entry is not None else None
+        entry = self._entry(source, kernel)
+        if entry is None:
+            return None
+        return kernel_accesses(self._programs[source].ptx, entry.mangled)
+
+    def _entry(self, source: int, kernel: str) -> Entry | None:
+        """A kernel of a compiled source; None if the programs are not known."""
+        if not self._programs:
+            return None
+        return self._programs[source].entries.get(kernel)
 
     def _accessed(self, position: int) -> _Accessed:
         """The memories that a launch may read and write an element of."""
@@ -205,21 +221,25 @@ class Timeline:
 
     def _names_accessed(self, launch: Launch) -> tuple[set[str], set[str]]:
         """The buffers that a launch may read, and those that it may write."""
-        every = set(self._case.buffers)
-        entry = self._programs[launch.source].entries.get(launch.kernel) if self._programs else None
-        accesses = self._accesses(launch.source, launch.kernel)
-        given = {name for argument in launch.args for name in argument.buffers}
+        entry, accesses = self._entry(launch.source, launch.kernel), self._accesses(launch.source, launch.kernel)
+        variables = list(self._variables(launch.source))
+        given = set(itertools.chain.from_iterable(argument.buffers for argument in launch.args))
         if accesses is None or entry is None:
-            variables = {name for _, name in self._variables(launch.source)}
-            return given | variables, given | variables
+            given.update(name for _, name in variables)
+            return given, given
         read = {name for name in given if self._case.buffers[name].texture is not None}
         written = set(read)
         for base, names in ((accesses.read, read), (accesses.written, written)):
-            names |= {name for mangled, name in self._variables(launch.source) if mangled in base}
-            for at, argument in enumerate(launch.args):
-                if at >= len(entry.parameters) or accesses.of_parameter(at, entry.parameters[at].size, base):
-                    names |= set(argument.buffers)
-        return every if accesses.reads_anywhere else read, every if accesses.writes_anywhere else written
+            names.update(name for mangled, name in variables if mangled in base)
+            for position, argument in enumerate(launch.args):
+                is_known = position < len(entry.parameters)
+                if not is_known or accesses.of_parameter(position, entry.parameters[position].size, base):
+                    names.update(argument.buffers)
+        if accesses.reads_anywhere:
+            read.update(self._case.buffers)
+        if accesses.writes_anywhere:
+            written.update(self._case.buffers)
+        return read, written
 
 
 class _Accessed(Record):

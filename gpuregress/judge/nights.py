@@ -9,15 +9,13 @@ such differences of one case apart, whose shape stays.
 from __future__ import annotations
 
 import itertools
-import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from msgspec import field
 
 from gpuregress.foundation.records import (
     NIGHT_STATUSES,
-    PLACES,
     Case,
     Comparison,
     EarlierVerdict,
@@ -33,6 +31,7 @@ from gpuregress.foundation.records import (
     Since,
     Verdict,
 )
+from gpuregress.foundation.wording import joined
 from gpuregress.gpu.records import Record, replace
 from gpuregress.judge.verdict.decision import over_limits
 
@@ -98,28 +97,34 @@ def compare_nights(summary: RunSummary, earlier: EarlierNights, left_out: LeftOu
         left_out: cases that did not run.
     """
     extents = {verdict.case: verdict.extent for verdict in summary.verdicts}
-    failures = [_with_history(one, earlier, extents.get(one.case)) for one in _failures(summary)]
-    new = tuple(one for one in failures if one.since is None and one.status != "new")
-    changed = tuple(one for one in failures if one.since is not None and one.before)
-    unaccepted = tuple(one for one in failures if one.status == "new")
-    fixed = tuple(_fixed(summary, earlier))
-    moved = dict.fromkeys(one.case for one in (*new, *changed, *fixed) if one.status not in _NOT_ITS_OWN)
+    new: list[NightFailure] = []
+    changed: list[NightFailure] = []
+    still: list[NightFailure] = []
+    unaccepted: list[NightFailure] = []
+    for plain in _failures(summary):
+        failure = _with_history(plain, earlier, extents.get(plain.case))
+        if failure.status == "new":
+            unaccepted.append(failure)
+        elif failure.since is None:
+            new.append(failure)
+        elif failure.before:
+            changed.append(failure)
+        else:
+            still.append(failure)
+    fixed = list(_fixed(summary, earlier))
+    moved = {failure.case for failure in (*new, *changed, *fixed) if failure.status not in _NOT_ITS_OWN}
     passing = [verdict for verdict in summary.verdicts if verdict.status == "pass"]
     return NightChanges(
         against=earlier.against,
         unknown=earlier.unknown,
-        new=new,
-        changed=changed,
-        still=tuple(one for one in failures if one.since is not None and not one.before and one.status != "new"),
-        unaccepted=unaccepted,
-        fixed=fixed,
+        new=tuple(new),
+        changed=tuple(changed),
+        still=tuple(still),
+        unaccepted=tuple(unaccepted),
+        fixed=tuple(fixed),
         slower=tuple(_slower(passing, earlier)),
-        near=tuple(near for verdict in passing if (near := _near(verdict, earlier.last.get(verdict.case)))),
-        known=tuple(
-            NightRemark(verdict.case, f"{verdict.known.status}, known until {verdict.known.until}: {verdict.known.why}")
-            for verdict in summary.verdicts
-            if verdict.known is not None
-        ),
+        near=tuple(_near(passing, earlier)),
+        known=tuple(_known(summary)),
         flaky=tuple(_flaky(summary, moved, earlier)),
         lacking=left_out.lacking,
         no_turn=left_out.no_turn,
@@ -129,40 +134,52 @@ def compare_nights(summary: RunSummary, earlier: EarlierNights, left_out: LeftOu
 
 def diagnosis(verdict: Verdict) -> str:
     """`b: 689 of 1000 differ; all are 1/10 of what they should be`: the reason with the strongest pattern."""
-    failing = [one for buffer in verdict.buffers for one in buffer.comparisons if not one.same]
+    failing = verdict.failing
     if verdict.status != "differ" or not failing or not failing[0].findings:
         return verdict.reason
-    pattern = re.sub(r"^all [\d,]+ differing elements\b", "all", failing[0].findings[0].message)
-    pattern = re.sub(r"\b(1/[0-9]+) times what\b", r"\1 of what", pattern)
-    return f"{verdict.reason}; {pattern}"
+    strongest = failing[0].findings[0]
+    return f"{verdict.reason}; {strongest.summary or strongest.message}"
 
 
 def _failures(summary: RunSummary) -> Iterator[NightFailure]:
     for verdict in summary.verdicts:
         if verdict.status in NIGHT_STATUSES or verdict.status == "new":
             yield NightFailure(verdict.case, verdict.status, diagnosis(verdict), verdict.cause)
-    for one in summary.missing:
-        yield NightFailure(one.case, "missing", one.lines[0], "missing")
+    for missing in summary.missing:
+        yield NightFailure(missing.case, "missing", missing.lines[0], "missing")
+
+
+def _known(summary: RunSummary) -> Iterator[NightRemark]:
+    for verdict in summary.verdicts:
+        known = verdict.known
+        if known is not None:
+            yield NightRemark(verdict.case, f"{known.status}, known until {known.until}: {known.why}")
 
 
 def _with_history(failure: NightFailure, earlier: EarlierNights, extent: Extent | None) -> NightFailure:
     """Add the night of the first failure, and cause and counts before where they were other ones."""
     last = earlier.last.get(failure.case)
-    goes_on = last is not None and (last.verdict == "new" if failure.status == "new" else last.has_failed)
-    if last is None or not goes_on:
+    if last is None or (failure.status == "new") != (last.verdict == "new"):
         return failure
-    then = last.extent
-    is_other = extent is not None and then is not None and not extent.is_like(then)
-    before = ""
-    if failure.status != "new" and (is_other or (last.verdict, last.cause) != (failure.status, failure.cause)):
+    if failure.status != "new" and not last.has_failed:
+        return failure
+    before, counts = "", ""
+    if failure.status != "new" and (last.verdict, last.cause) != (failure.status, failure.cause):
         before = last.cause or last.verdict
-        if is_other and then is not None:
-            error = f"by up to {then.max_abs:.3g}" if then.max_abs is not None else ""
-            before = ", ".join(filter(None, (before, then.place, error)))
-    counts = then.counts if then is not None and extent is not None and then.counts != extent.counts else ""
+    if extent is not None and last.extent is not None:
+        if last.extent.counts != extent.counts:
+            counts = last.extent.counts
+        if failure.status != "new" and not extent.is_like(last.extent):
+            before = _described(last, last.extent)
     since = _since(earlier, failure.case, last)
     since = replace(since, nights=since.nights + 1)
     return replace(failure, since=since, before=before, counts_before=counts)
+
+
+def _described(last: EarlierVerdict, extent: Extent) -> str:
+    """`zeros, periodic, by up to 1.5`: an earlier failure whose extent was another one."""
+    error = f"by up to {extent.max_abs:.3g}" if extent.max_abs is not None else ""
+    return joined(", ", last.cause or last.verdict, extent.place, error)
 
 
 def _since(earlier: EarlierNights, case: str, last: EarlierVerdict) -> Since:
@@ -170,12 +187,12 @@ def _since(earlier: EarlierNights, case: str, last: EarlierVerdict) -> Since:
     if case in earlier.since and last.run == earlier.against:
         return earlier.since[case]
     first, nights = last, 0
-    for one in earlier.trend(case):
-        if one.verdict == "skip":
+    for night in earlier.trend(case):
+        if night.verdict == "skip":
             continue
-        if one.has_failed != last.has_failed or (one.verdict == "new") != (last.verdict == "new"):
+        if night.has_failed != last.has_failed or (night.verdict == "new") != (last.verdict == "new"):
             break
-        first, nights = one, nights + 1
+        first, nights = night, nights + 1
     return Since(first.run, first.started, first.commit, max(nights, 1), first.dirty)
 
 
@@ -198,31 +215,46 @@ def _slower(passing: Sequence[Verdict], earlier: EarlierNights) -> Iterator[Nigh
             yield NightRemark(verdict.case, timing.message, since is None, since)
 
 
-def _near(verdict: Verdict, last: EarlierVerdict | None) -> NightRemark | None:
-    share = verdict.tolerance_share
-    if share is None or share <= NEAR:
-        return None
-    was = last.tolerance_share if last is not None else None
-    before = f", {was:.0%} on the last night" if was is not None else ""
-    return NightRemark(verdict.case, f"{share:.0%} of its tolerance is used{before}", is_new=was is None or was <= NEAR)
+def _near(passing: Sequence[Verdict], earlier: EarlierNights) -> Iterator[NightRemark]:
+    """The cases that pass and have used most of their tolerance."""
+    for verdict in passing:
+        share, last = verdict.tolerance_share, earlier.last.get(verdict.case)
+        if share is None or share <= NEAR:
+            continue
+        text = f"{share:.0%} of its tolerance is used"
+        if last is None or last.tolerance_share is None:
+            yield NightRemark(verdict.case, text, is_new=True)
+        else:
+            text += f", {last.tolerance_share:.0%} on the last night"
+            yield NightRemark(verdict.case, text, is_new=last.tolerance_share <= NEAR)
 
 
-def _flaky(summary: RunSummary, moved: Mapping[str, None], earlier: EarlierNights) -> Iterator[NightRemark]:
+def _flaky(summary: RunSummary, moved: Collection[str], earlier: EarlierNights) -> Iterator[NightRemark]:
     """The cases whose verdict moved tonight, and has moved back and forth without a change of the code."""
     for verdict in summary.verdicts:
         if verdict.case not in moved:
             continue
-        now = summary.run, summary.started, verdict.status
-        tonight = EarlierVerdict(*now, commit=summary.commit, revision=verdict.revision)
-        ran = [one for one in (tonight, *earlier.trend(verdict.case)) if one.verdict == "pass" or one.has_failed]
-        nights = [one for one in ran[:_FLAKY_NIGHTS] if one.verdict not in _NOT_ITS_OWN]
-        same = [one for one in nights if one.revision == verdict.revision]
-        flips = [pair for pair in itertools.pairwise(same) if pair[0].has_failed != pair[1].has_failed]
-        of_commit = [one for one, other in flips if one.commit and one.commit == other.commit]
-        if len(of_commit) >= _FLIPS or len(flips) > _FLIPS:  # one bug and its fix are two
-            words = " ".join(one.verdict for one in reversed(same))
-            of = f" (revision {verdict.revision})" if verdict.revision else ""
-            yield NightRemark(verdict.case, f"its verdict changes, and its code does not{of}: {words}", is_new=True)
+        tonight = EarlierVerdict(
+            run=summary.run,
+            started=summary.started,
+            verdict=verdict.status,
+            commit=summary.commit,
+            revision=verdict.revision,
+        )
+        nights = (tonight, *earlier.trend(verdict.case))
+        ran = [night for night in nights if night.verdict == "pass" or night.has_failed][:_FLAKY_NIGHTS]
+        same = [night for night in ran if night.verdict not in _NOT_ITS_OWN and night.revision == verdict.revision]
+        flips, flips_of_commit = 0, 0
+        for later, before in itertools.pairwise(same):
+            if later.has_failed != before.has_failed:
+                flips += 1
+                flips_of_commit += bool(later.commit) and later.commit == before.commit
+        if flips_of_commit >= _FLIPS or flips > _FLIPS:  # one bug and its fix are two
+            text = "its verdict changes, and its code does not"
+            if verdict.revision:
+                text += f" (revision {verdict.revision})"
+            words = " ".join(night.verdict for night in reversed(same))
+            yield NightRemark(verdict.case, f"{text}: {words}", is_new=True)
 
 
 def ordered(cases: Sequence[Case], last: Mapping[str, EarlierVerdict]) -> tuple[Case, ...]:
@@ -237,7 +269,9 @@ def ordered(cases: Sequence[Case], last: Mapping[str, EarlierVerdict]) -> tuple[
         verdict = last.get(case.name)
         if verdict is None:
             return 1, 0, ""
-        return (0, 0, "") if verdict.has_failed else (2, verdict.number, verdict.started)
+        if verdict.has_failed:
+            return 0, 0, ""
+        return 2, verdict.number, verdict.started
 
     return tuple(sorted(cases, key=rank))
 
@@ -256,9 +290,8 @@ def cause_of(verdict: Verdict, case: Case | None = None) -> str:
         return ""
     if verdict.status == "new":
         return "no baseline"
-    fault = verdict.outcome.fault if verdict.outcome is not None else None
-    if verdict.status in ("fault", "timeout") and fault is not None:
-        return _of_fault(fault, case)
+    if verdict.status in ("fault", "timeout") and verdict.fault is not None:
+        return _of_fault(verdict.fault, case)
     if verdict.status == "differ":
         return _of_difference(verdict, case)
     error = verdict.error
@@ -267,7 +300,7 @@ def cause_of(verdict: Verdict, case: Case | None = None) -> str:
     place = ""
     if verdict.location is not None and verdict.location.line:
         place = f" at {Path(verdict.location.file).name}:{verdict.location.line}"
-    return f"{verdict.status}: {error}{place}" if error or place else verdict.status
+    return joined(": ", verdict.status, error + place)
 
 
 def extent_of(verdict: Verdict) -> Extent | None:
@@ -276,12 +309,16 @@ def extent_of(verdict: Verdict) -> Extent | None:
     Args:
         verdict: on the case.
     """
-    failing = _failing(verdict)
-    if verdict.status != "differ" or failing is None:
+    if verdict.status != "differ" or not verdict.failing:
         return None
-    error = failing.figures.max_abs if isinstance(failing.figures, ErrorFigures) else None
-    place = next((PLACES[one.pattern] for one in failing.findings if one.pattern in PLACES), "")
-    return Extent(failing.differing, failing.of, error, place)
+    failing = verdict.failing[0]
+    extent = Extent(failing.differing, failing.of)
+    if isinstance(failing.figures, ErrorFigures):
+        extent = replace(extent, max_abs=failing.figures.max_abs)
+    for finding in failing.findings:
+        if finding.place:
+            return replace(extent, place=finding.place)
+    return extent
 
 
 def _of_fault(fault: Fault, case: Case | None) -> str:
@@ -295,9 +332,8 @@ def _of_fault(fault: Fault, case: Case | None) -> str:
 
 
 def _of_difference(verdict: Verdict, case: Case | None) -> str:
-    failing = _failing(verdict)
-    if failing is not None:
-        return f"differ: {_of_comparison(failing)}"
+    if verdict.failing:
+        return f"differ: {_of_comparison(verdict.failing[0])}"
     if verdict.timing is not None and verdict.timing.fails:
         return "slower than accepted"
     costly = [cost.measure for cost in verdict.costs if cost.fails]
@@ -313,18 +349,14 @@ def _of_difference(verdict: Verdict, case: Case | None) -> str:
     return "differ"
 
 
-def _failing(verdict: Verdict) -> Comparison | None:
-    comparisons = (one for buffer in verdict.buffers for one in buffer.comparisons)
-    return next((one for one in comparisons if not one.same), None)
-
-
 def _of_comparison(comparison: Comparison) -> str:
     """The strongest pattern of the values with the first wrong kernel, else what was compared."""
-    wrong = comparison.first_wrong
-    where = f", first in {wrong.kernel}" if wrong is not None and wrong.among == 1 else ""
-    pattern = next((one.pattern for one in comparison.findings if one.pattern not in PLACES), "")
-    if pattern:
-        return f"{pattern}{where}"
+    wrong, where = comparison.first_wrong, ""
+    if wrong is not None and wrong.among == 1:
+        where = f", first in {wrong.kernel}"
+    for finding in comparison.findings:
+        if not finding.place:
+            return f"{finding.pattern}{where}"
     what = ""
     if comparison.figures.nothing_written:
         what = ": nothing written"

@@ -22,13 +22,13 @@ from gpuregress.foundation.records import (
     Parameter,
     Program,
 )
+from gpuregress.foundation.wording import first_names
 from gpuregress.gpu.records import Record
 
 if TYPE_CHECKING:
     from gpuregress.virtual_gpu.buffer_accesses import Accesses
 
 RULE = "every bit of the fill"
-MOST_NAMED = 3
 
 
 class _Use(Record):
@@ -66,9 +66,8 @@ def comparisons(case: Case, programs: Sequence[Program], outcome: Outcome) -> di
 
 def _comparison(buffer: Buffer, change: OverwrittenInput, why: str) -> Comparison:
     element = _element(buffer, change)
-    where = f"[{element.index}]{'.' + element.part if element.part else ''}"
     message = (
-        f"{change.elements} of {change.of} elements of this input were overwritten, the first {where}: "
+        f"{change.elements} of {change.of} elements of this input were overwritten, the first {element.place}: "
         f"{element.actual}, was {element.expected}; {why}"
     )
     return Comparison(
@@ -89,10 +88,13 @@ def _comparison(buffer: Buffer, change: OverwrittenInput, why: str) -> Compariso
 def _element(buffer: Buffer, change: OverwrittenInput) -> Element:
     """The first changed part of the first changed element, as a dump writes it."""
     kind = dtypes.parse(buffer.dtype)
-    sides = (np.frombuffer(bytes.fromhex(side), kind.storage) for side in (change.expected, change.actual))
-    columns = list(zip(kind.parts, *map(kind.columns, sides), strict=True))
-    part, *changed = next((row for row in columns if row[1].tobytes() != row[2].tobytes()), columns[0])
-    expected, actual = (decimals.word(column, 0, part.scalar) for column in changed)
+    before = kind.columns(np.frombuffer(bytes.fromhex(change.expected), kind.storage))
+    after = kind.columns(np.frombuffer(bytes.fromhex(change.actual), kind.storage))
+    changed = [number for number in range(len(before)) if before[number].tobytes() != after[number].tobytes()]
+    number = min(changed, default=0)
+    part = kind.parts[number]
+    expected = decimals.word(before[number], 0, part.scalar)
+    actual = decimals.word(after[number], 0, part.scalar)
     return Element(change.first, part.name, expected, actual)
 
 
@@ -182,6 +184,4 @@ def _uses(case: Case) -> dict[str, list[_Use]]:
 def _named(uses: Sequence[_Use]) -> str:
     if not uses:
         return "no launch is given it"
-    shown = [f"launch {use.launch}: {use.kernel}" for use in uses]
-    more = f" and {len(shown) - MOST_NAMED} more" if len(shown) > MOST_NAMED else ""
-    return ", ".join(shown[:MOST_NAMED]) + more
+    return first_names([f"launch {use.launch}: {use.kernel}" for use in uses])

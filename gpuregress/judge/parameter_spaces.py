@@ -20,6 +20,7 @@ from gpuregress.foundation.records import (
     Status,
     Verdict,
 )
+from gpuregress.foundation.wording import plural, value_text
 from gpuregress.gpu.records import Record, replace
 
 # Conditions on parameters that tell failing cases from passing ones, by a small decision tree.
@@ -76,25 +77,24 @@ def find(failing: Sequence[Parameters], passing: Sequence[Parameters]) -> Condit
     whole = table.box(table.failing)
     if whole is not None and not table.passes(whole.cases):
         return table.conditions([whole])
-    boxes = [table.box(leaf) for leaf in table.leaves(table.every)]
-    known = [box for box in boxes if box is not None]
-    candidates = [[whole]] if whole is not None else []
-    if known and len(known) <= MOST_ALTERNATIVES and table.errors(known) <= MOST_ERRORS * len(failing):
-        candidates.append(known)
-    candidates = [one for one in candidates if table.covered(one) >= _LEAST_COVERED * len(failing)]
-    best = min(candidates, key=lambda one: (table.errors(one), len(one)), default=None)
-    return table.conditions(best) if best is not None else None
+    candidates = []
+    if whole is not None:
+        candidates.append([whole])
+    boxes = [box for box in map(table.box, table.leaves(table.every)) if box is not None]
+    if boxes and len(boxes) <= MOST_ALTERNATIVES and table.errors(boxes) <= MOST_ERRORS * len(failing):
+        candidates.append(boxes)
+    candidates = [boxes for boxes in candidates if table.covered(boxes) >= _LEAST_COVERED * len(failing)]
+    if not candidates:
+        return None
+    return table.conditions(min(candidates, key=lambda boxes: (table.errors(boxes), len(boxes))))
 
 
 def ordered(values: Sequence[Any]) -> list[Any]:
     """The distinct values of a parameter: numbers ascending, others in the order in which they come."""
     distinct = list(dict.fromkeys(values))
-    return sorted(distinct) if all(_is_number(value) for value in distinct) else distinct
-
-
-def value_text(value: Any) -> str:
-    """A value as a job writes it."""
-    return str(value).lower() if isinstance(value, bool) else str(value)
+    if all(map(_is_number, distinct)):
+        distinct.sort()
+    return distinct
 
 
 def _is_number(value: Any) -> bool:
@@ -135,11 +135,11 @@ class _Table(Record):
         values: dict[str, dict[Any, int]] = {}
         for name in cases[0]:
             sets = dict.fromkeys(ordered([case[name] for case in cases]), 0)
-            for at, case in enumerate(cases):
-                sets[case[name]] |= 1 << at
+            for position, case in enumerate(cases):
+                sets[case[name]] |= 1 << position
             if len(sets) > 1:
                 values[name] = sets
-        return cls(values, (1 << len(failing)) - 1, (1 << len(cases)) - 1)
+        return cls(values, failing=(1 << len(failing)) - 1, every=(1 << len(cases)) - 1)
 
     def passes(self, cases: int) -> int:
         """Count the passing cases of a set."""
@@ -173,14 +173,14 @@ class _Table(Record):
                     cases &= test.cases
                 chance = self._chance(failing, cases, picked)
                 score = (self.passes(cases), count, chance)
-                is_exact = cases == self.failing
-                most = CHANCE if is_exact else CHANCE_OF_OTHERS
+                most = CHANCE if cases == self.failing else CHANCE_OF_OTHERS
                 if chance <= math.log(most) and (best is None or score < best):
                     best, chosen = score, _Box(picked, cases)
-        order = list(self.values)
         if chosen is None:
             return None
-        return _Box(tuple(sorted(chosen.tests, key=lambda test: order.index(test.condition.parameter))), chosen.cases)
+        order = list(self.values)
+        tests = sorted(chosen.tests, key=lambda test: order.index(test.condition.parameter))
+        return _Box(tuple(tests), chosen.cases)
 
     def _chance(self, failing: int, cases: int, tests: Sequence[_Test]) -> float:
         """The logarithm of the corrected probability that cases drawn at random all fulfil the tests."""
@@ -192,7 +192,7 @@ class _Table(Record):
         """The tightest tests that hold for these cases: of each parameter the values, and of numbers their range."""
         for name, sets in self.values.items():
             every = list(sets)
-            held = [at for at, value in enumerate(every) if sets[value] & failing]
+            held = [position for position, value in enumerate(every) if sets[value] & failing]
             chosen = {tuple(held)}
             if all(map(_is_number, every)):
                 chosen.add(tuple(range(held[0], held[-1] + 1)))
@@ -204,7 +204,7 @@ class _Table(Record):
 
     def _test(self, name: str, every: Sequence[Any], positions: Sequence[int]) -> _Test:
         text, log_forms = _form(name, every, positions)
-        values = tuple(every[at] for at in positions)
+        values = tuple(every[position] for position in positions)
         cases = 0
         for value in values:
             cases |= self.values[name][value]
@@ -216,9 +216,11 @@ class _Table(Record):
         """The failing cases of each leaf of a decision tree in which most cases fail."""
         failing = cases & self.failing
         split = self._split(cases) if depth and failing and failing != cases else None
-        if split is None:
-            return [failing] if failing and 2 * failing.bit_count() > cases.bit_count() else []
-        return [*self.leaves(cases & split, depth - 1), *self.leaves(cases & ~split, depth - 1)]
+        if split is not None:
+            return self.leaves(cases & split, depth - 1) + self.leaves(cases & ~split, depth - 1)
+        if 2 * failing.bit_count() > cases.bit_count():
+            return [failing]
+        return []
 
     def _split(self, cases: int) -> int | None:
         """The test that lowers the Gini impurity of a set of cases most; None where none does."""
@@ -236,7 +238,9 @@ class _Table(Record):
     def _impurity(self, cases: int) -> float:
         """Gini impurity times the number of cases."""
         count, failing = cases.bit_count(), (cases & self.failing).bit_count()
-        return 2 * failing * (count - failing) / count if count else 0.0
+        if not count:
+            return 0.0
+        return 2 * failing * (count - failing) / count
 
 
 def _union(boxes: Sequence[_Box]) -> int:
@@ -249,7 +253,7 @@ def _union(boxes: Sequence[_Box]) -> int:
 def _form(name: str, every: Sequence[Any], positions: Sequence[int]) -> tuple[str, float]:
     """A condition's text, and the logarithm of the number of conditions that have its form."""
     count, first, last = len(every), positions[0], positions[-1]
-    values = [value_text(every[at]) for at in positions]
+    values = [value_text(every[position]) for position in positions]
     if len(values) == 1:
         return f"{name} = {values[0]}", math.log(count)
     if all(map(_is_number, every)) and len(positions) == last - first + 1:
@@ -259,10 +263,9 @@ def _form(name: str, every: Sequence[Any], positions: Sequence[int]) -> tuple[st
         if first == 0:
             return f"{name} <= {top}", math.log(2 * (count - 1))
         return f"{below} < {name} <= {top}", math.log(count * (count - 1) / 2)
-    held = set(positions)
-    missing = [value_text(value) for at, value in enumerate(every) if at not in held]
-    if len(missing) == 1:
-        return f"{name} != {missing[0]}", math.log(count)
+    if len(values) == count - 1:
+        (missing,) = set(range(count)).difference(positions)
+        return f"{name} != {value_text(every[missing])}", math.log(count)
     return f"{name} in {{{', '.join(values)}}}", count * math.log(2.0)
 
 
@@ -291,41 +294,44 @@ def summarize(verdicts: Iterable[Verdict]) -> tuple[ParameterSpace, ...]:
     for verdict in verdicts:
         if verdict.parameters:
             jobs[verdict.job].append(verdict)
-    made = (_space(job, cases) for job, cases in jobs.items())
-    return tuple(space for space in made if space is not None)
+    spaces = [_space(job, cases) for job, cases in jobs.items()]
+    return tuple(space for space in spaces if space is not None)
 
 
 def _space(job: str, cases: Sequence[Verdict]) -> ParameterSpace | None:
     """The summary of one job; None where no parameter has several values."""
     names = [name for name in cases[0].parameters if all(name in case.parameters for case in cases)]
     cases = _with_distinct_values(cases, names)
-    values = {name: ordered([case.parameters[name] for case in cases]) for name in names}
-    values = {name: several for name, several in values.items() if len(several) > 1}
+    values: dict[str, tuple[Any, ...]] = {}
+    for name in names:
+        distinct = ordered([case.parameters[name] for case in cases])
+        if len(distinct) > 1:
+            values[name] = tuple(distinct)
     if not values:
         return None
     ways: defaultdict[tuple[Status, str, int], list[Verdict]] = defaultdict(list)
     for case in cases:
         if case.status in ("differ", "fault", "timeout", "error"):
-            fault = case.outcome.fault.kind if case.outcome is not None and case.outcome.fault is not None else ""
-            ways[case.status, fault if case.status == "fault" else "", case.exit_code].append(case)
-    groups = [
-        replace(_group(failing, cases, values, fault), is_only=len(ways) == 1)
-        for (_, fault, _), failing in ways.items()
-        if len(failing) >= MANY
-    ]
+            fault = case.fault.kind if case.status == "fault" and case.fault is not None else ""
+            ways[case.status, fault, case.exit_code].append(case)
+    groups = []
+    for (_, fault, _), failing in ways.items():
+        if len(failing) >= MANY:
+            groups.append(replace(_group(failing, cases, values, fault), is_only=len(ways) == 1))
     groups.sort(key=lambda group: -len(group.cases))
-    plain = {name: tuple(several) for name, several in values.items()}
-    return ParameterSpace(job, plain, tuple(groups), _grid(cases, values, groups))
+    return ParameterSpace(job, values, tuple(groups), _grid(cases, values, groups))
 
 
 def _with_distinct_values(cases: Sequence[Verdict], names: Sequence[str]) -> Sequence[Verdict]:
     """The cases with text for the values of parameters that have booleans and numbers, for `True == 1`."""
-    kinds = {name: {isinstance(case.parameters[name], bool) for case in cases} for name in names}
-    mixed = [name for name in names if len(kinds[name]) > 1]
+    mixed = [name for name in names if len({isinstance(case.parameters[name], bool) for case in cases}) > 1]
     if not mixed:
         return cases
-    texts = [{name: value_text(case.parameters[name]) for name in mixed} for case in cases]
-    return [replace(case, parameters={**case.parameters, **text}) for case, text in zip(cases, texts, strict=True)]
+    distinct = []
+    for case in cases:
+        texts = {name: value_text(case.parameters[name]) for name in mixed}
+        distinct.append(replace(case, parameters={**case.parameters, **texts}))
+    return distinct
 
 
 # --- groups of failures -----------------------------------------------------------------------------------------------
@@ -338,32 +344,35 @@ def _group(
     others = [case for case in cases if _STAGES.get(case.status, -1) > _STAGES[status]]
     if status == "differ":
         others = [case for case in others if case.status == "pass"]
-    known = find([_of(case, values) for case in failing], [_of(case, values) for case in others])
-    ranks = {
-        name: {value: at / (len(several) - 1) for at, value in enumerate(several)} for name, several in values.items()
-    }
-    simple = sorted(failing, key=lambda case: _size(case, ranks))
+    known = find(_varying(failing, values), _varying(others, values))
+    ranks = {}
+    for name, distinct in values.items():
+        ranks[name] = {value: rank / (len(distinct) - 1) for rank, value in enumerate(distinct)}
+    simplest_first = sorted(failing, key=lambda case: _size(case, ranks))
     ran = sum(case.status != "skip" for case in cases)
-    text = _text(known, len(failing), others, ran)
-    return FailureGroup(
-        status,
-        fault,
-        tuple(case.case for case in simple),
-        known.alternatives if known is not None else (),
-        known.covered if known is not None else 0,
-        known.exceptions if known is not None else 0,
-        len(others),
-        text,
+    group = FailureGroup(
+        status=status,
+        fault=fault,
+        cases=tuple(case.case for case in simplest_first),
+        alternatives=(),
+        covered=0,
+        exceptions=0,
+        compared=len(others),
+        text=_text(known, len(failing), others, ran),
     )
+    if known is None:
+        return group
+    return replace(group, alternatives=known.alternatives, covered=known.covered, exceptions=known.exceptions)
 
 
-def _of(case: Verdict, values: Mapping[str, Sequence[Any]]) -> dict[str, Any]:
-    return {name: case.parameters[name] for name in values}
+def _varying(cases: Sequence[Verdict], values: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
+    """The parameters of each case, without those that have one value only."""
+    return [{name: case.parameters[name] for name in values} for case in cases]
 
 
 def _size(case: Verdict, ranks: Mapping[str, Mapping[Any, float]]) -> float:
     """The size of a case's parameters: the ranks of their values, each from 0 to 1, added up."""
-    return sum(of_values[case.parameters[name]] for name, of_values in ranks.items())
+    return sum(rank_of[case.parameters[name]] for name, rank_of in ranks.items())
 
 
 def _text(known: Conditions | None, failing: int, others: Sequence[Verdict], ran: int) -> str:
@@ -381,19 +390,31 @@ def _text(known: Conditions | None, failing: int, others: Sequence[Verdict], ran
         if not others:
             return "no case passes that the failing ones could be compared with"
         return f"no parameter values tell the {failing} failing cases from the {len(others)} others"
-    single = len(known.alternatives) == 1
-    joined = [" and ".join(condition.text for condition in one) for one in known.alternatives]
-    shared = " or ".join(f"({text})" if " and " in text and not single else text for text in joined)
+    shared = _alternatives_text(known.alternatives)
     text = f"every failing case has {shared}"
     if known.covered < failing:
         text = f"{known.covered} of {failing} failing cases have {shared}"
     if not known.exceptions:
         return text
-    passing, one = all(case.status == "pass" for case in others), known.exceptions == 1
-    verb = ("passes" if one else "pass") if passing else ("does" if one else "do") + " not fail in this way"
+    is_one = known.exceptions == 1
+    if all(case.status == "pass" for case in others):
+        verb = "passes" if is_one else "pass"
+    else:
+        verb = "does not fail in this way" if is_one else "do not fail in this way"
     if failing + len(others) < ran:
-        return f"{text}; {known.exceptions} such case{'' if one else 's'} {verb}"
+        return f"{text}; {plural(known.exceptions, 'such case')} {verb}"
     return f"{text}; {known.exceptions} of {known.covered + known.exceptions} such cases {verb}"
+
+
+def _alternatives_text(alternatives: Sequence[Sequence[ParameterCondition]]) -> str:
+    """`tile_x = 4 and block_x > 32`, or `(tile_x = 4 and block_x > 32) or n = 7`."""
+    texts = []
+    for conditions in alternatives:
+        text = " and ".join(condition.text for condition in conditions)
+        if len(conditions) > 1 and len(alternatives) > 1:
+            text = f"({text})"
+        texts.append(text)
+    return " or ".join(texts)
 
 
 # --- grid -------------------------------------------------------------------------------------------------------------
@@ -403,13 +424,16 @@ def _grid(
     cases: Sequence[Verdict], values: Mapping[str, Sequence[Any]], groups: Sequence[FailureGroup]
 ) -> ParameterGrid | None:
     """The grid over the first two parameters of the conditions, else over the first two that vary."""
-    named = [one.parameter for group in groups for conditions in group.alternatives for one in conditions]
+    named: list[str] = []
+    for group in groups:
+        for conditions in group.alternatives:
+            named += [condition.parameter for condition in conditions]
     axes = [name for name in dict.fromkeys((*named, *values)) if len(values[name]) <= MOST_COLUMNS][:2]
     if len(axes) < 2:
         return None
-    x, y = (name for name in values if name in axes)
+    x, y = sorted(axes, key=list(values).index)
     cells: defaultdict[tuple[Any, Any], Counter[str]] = defaultdict(Counter)
     for case in cases:
         cells[case.parameters[x], case.parameters[y]][case.status] += 1
-    rows = tuple(tuple(dict(cells[column, row]) for column in values[x]) for row in values[y])
-    return ParameterGrid(x, y, tuple(values[x]), tuple(values[y]), rows)
+    rows = [[dict(cells[column, row]) for column in values[x]] for row in values[y]]
+    return ParameterGrid(x=x, y=y, x_values=tuple(values[x]), y_values=tuple(values[y]), rows=tuple(map(tuple, rows)))

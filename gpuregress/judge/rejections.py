@@ -12,6 +12,7 @@ from pathlib import Path
 
 from gpuregress.foundation import storage
 from gpuregress.foundation.records import to_json
+from gpuregress.foundation.wording import joined
 from gpuregress.gpu.records import Record
 
 FILE = "rejected.json"
@@ -51,9 +52,8 @@ class Rejection(Record):
 
     def __str__(self) -> str:
         """`rejected by ada on 2026-11-20: the last block is not written`."""
-        by = f" by {self.who}" if self.who else ""
-        why = f": {self.why}" if self.why else ""
-        return f"rejected{by} on {self.when[:10]}{why}"
+        who = joined(" by ", "rejected", self.who)
+        return joined(": ", f"{who} on {self.when[:10]}", self.why)
 
 
 class _Rejections(Record):
@@ -73,7 +73,9 @@ def load(runs: Path) -> tuple[Rejection, ...]:
         StorageError: the file was cut short or edited, or cannot be read.
     """
     path = runs / FILE
-    return storage.read_record(path, _Rejections, "move it away to begin anew").rejected if path.exists() else ()
+    if not path.exists():
+        return ()
+    return storage.read_record(path, _Rejections, "move it away to begin anew").rejected
 
 
 def known(runs: Path) -> dict[Key, str]:

@@ -6,6 +6,7 @@ On the CPU device the executed instructions are compared, which are exact, and n
 from __future__ import annotations
 
 import shlex
+import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -51,8 +52,11 @@ def false_alarms_among(samples: Iterable[tuple[str, Sequence[float]]]) -> FalseA
         differ = halves_differ(times)
         if differ is not None:
             compared += 1
-            alarms += [case] if differ else []
-    return FalseAlarms(compared, tuple(alarms)) if compared else None
+        if differ:
+            alarms.append(case)
+    if not compared:
+        return None
+    return FalseAlarms(compared, tuple(alarms))
 
 
 def _compared_times(outcome: Outcome | None) -> Timing | None:
@@ -68,7 +72,9 @@ def text(measured: FalseAlarms, what: str = "timed case") -> str:
         measured: the rate.
         what: one of the things that were compared.
     """
-    differ = f"{what} differs from itself" if measured.compared == 1 else f"{what}s differ from themselves"
+    differ = f"{what}s differ from themselves"
+    if measured.compared == 1:
+        differ = f"{what} differs from itself"
     return (
         f"A/A: {len(measured.cases)} of {measured.compared} {differ}, the first half of the samples against the "
         f"second: {100 * measured.rate:.3g} % false alarms"
@@ -106,15 +112,22 @@ def compare(
         return None
     key = accepted_timings.key_of(outcome.device)
     loop, timing = case.settings.timing, outcome.observations.timing
-    limit = loop.limit if loop is not None else None
-    before = accepted.timings.get(key) if accepted is not None else None
-    if accepted is None and limit is None:
+    limit, before = None, None
+    if loop is not None:
+        limit = loop.limit
+    if accepted is not None:
+        before = accepted.timings.get(key)
+    elif limit is None:
         return None
     if key == accepted_timings.CPU:
-        if before is None or not before.instructions:
-            return _not_compared(case, key, "instructions", limit) if loop is not None else None
-        compared = of_instructions(before, outcome, limit)
-        return compared if loop is not None or compared.status != "same" else None
+        if before is not None and before.instructions:
+            compared = of_instructions(before, outcome, limit)
+            if loop is None and compared.status == "same":
+                return None
+            return compared
+        if loop is None:
+            return None
+        return _not_compared(case, key, "instructions", limit)
     if loop is None or timing is None:
         return None
     if before is None or not before.samples_ms:
@@ -123,10 +136,11 @@ def compare(
 
 
 def _not_compared(case: Case, key: str, measure: Any, limit: float | None) -> TimingComparison:
-    what = "samples" if measure == "time" else "instruction counts"
-    where = "the cpu device" if key == accepted_timings.CPU else key
+    what = f"samples of {key}"
+    if key == accepted_timings.CPU:
+        what = "instruction counts of the cpu device"
     advice = f"`{shlex.join(['gpuregress', 'accept', case.name])}` keeps this run's"
-    return TimingComparison("unclear", measure, f"not compared: no accepted {what} of {where}; {advice}", limit=limit)
+    return TimingComparison("unclear", measure, f"not compared: no accepted {what}; {advice}", limit=limit)
 
 
 # --- samples ----------------------------------------------------------------------------------------------------------
@@ -148,8 +162,9 @@ def of_samples(
     needed = _samples_needed(tests)
     if min(len(expected), len(actual)) < needed:
         text = f"unclear: {len(expected)} accepted and {len(actual)} samples, at least {needed} of each are needed"
-        more = f" for {tests} timed cases" if tests > 1 else ""
-        return TimingComparison("unclear", "time", text + more, limit=limit, revision=before.revision)
+        if tests > 1:
+            text += f" for {tests} timed cases"
+        return TimingComparison("unclear", "time", text, limit=limit, revision=before.revision)
     if min(*expected, *actual) <= 0:
         return TimingComparison("unclear", "time", "unclear: a sample is 0 ms", limit=limit, revision=before.revision)
     interval = _interval(expected, actual)
@@ -159,19 +174,19 @@ def of_samples(
     same_code = before.code == facts.code if before.code and facts.code else None
     return TimingComparison(
         status,
-        "time",
-        _message(status, interval) + "".join(_explained(before, timing, facts, status, same_code=same_code)),
-        fails,
-        _median(expected),
-        timing.median_ms,
-        interval.ratio,
-        interval.low,
-        interval.high,
-        tested.p,
-        tested.effect,
-        limit,
-        before.revision,
-        same_code,
+        measure="time",
+        message=_message(status, interval) + "".join(_explained(before, timing, facts, status, same_code=same_code)),
+        fails=fails,
+        expected=statistics.median(expected),
+        actual=timing.median_ms,
+        ratio=interval.ratio,
+        low=interval.low,
+        high=interval.high,
+        p=tested.p,
+        effect=tested.effect,
+        limit=limit,
+        revision=before.revision,
+        same_code=same_code,
     )
 
 
@@ -184,13 +199,21 @@ def judged(interval: RatioInterval, p: float, limit: float | None, *, level: flo
         limit: the job's.
         level: the significance level of this test.
     """
-    margin = min(MARGIN, limit - 1) if limit is not None else MARGIN
-    most = limit if limit is not None else _NOTABLE
+    margin, most = _margin(limit), limit or _NOTABLE
     if p < level and interval.low > 1 + margin:
         return "slower"
     if p < level and interval.high < 1 / (1 + margin):
         return "faster"
-    return "same" if 1 / most <= interval.low and interval.high <= most else "unclear"
+    if 1 / most <= interval.low and interval.high <= most:
+        return "same"
+    return "unclear"
+
+
+def _margin(limit: float | None) -> float:
+    """The part of a time or count by which it may change and is still called `same`."""
+    if limit is None:
+        return MARGIN
+    return min(MARGIN, limit - 1)
 
 
 def halves_differ(samples: Sequence[float]) -> bool | None:
@@ -215,11 +238,6 @@ def _samples_needed(tests: int) -> int:
     return needed
 
 
-def _median(values: Sequence[float]) -> float:
-    ordered, middle = sorted(values), len(values) // 2
-    return ordered[middle] if len(ordered) % 2 else (ordered[middle - 1] + ordered[middle]) / 2
-
-
 def _message(status: str, interval: RatioInterval) -> str:
     ratio, low, high = interval.ratio, interval.low, interval.high
     if status == "faster":
@@ -236,7 +254,9 @@ def _explained(
     """Further parts of the message: facts that explain a difference."""
     if status not in ("slower", "faster"):
         return []
-    parts = ["; the machine code is the same: look for the machine"] if same_code else []
+    parts = []
+    if same_code:
+        parts.append("; the machine code is the same: look for the machine")
     if before.sm_clock and timing.sm_clock and before.sm_clock != timing.sm_clock:
         parts.append(f"; SM clock {before.sm_clock} → {timing.sm_clock}")
     if before.driver and facts.driver and before.driver != facts.driver:
@@ -261,21 +281,27 @@ def of_instructions(before: AcceptedTiming, outcome: Outcome, limit: float | Non
     expected, actual = sum(before.instructions.values()), sum(seen.instructions.values())
     if not expected or not actual or bool(before.uncounted) != bool(seen.uncounted):
         lines = ", ".join(seen.uncounted or before.uncounted)
-        where = f" at {lines}" if lines else ""
+        where = lines and f" at {lines}"
         text = f"not compared: instructions in loops that wait for other threads{where} are not counted"
         return TimingComparison("unclear", "instructions", text, limit=limit, revision=before.revision)
     ratio = actual / expected
-    margin = min(MARGIN, limit - 1) if limit is not None else MARGIN
-    status: Any = "slower" if ratio > 1 + margin else "faster" if ratio < 1 / (1 + margin) else "same"
-    left_out = f"; without the loops that wait for other threads, at {', '.join(seen.uncounted)}"
+    margin = _margin(limit)
+    status: Any = "same"
+    if ratio > 1 + margin:
+        status = "slower"
+    elif ratio < 1 / (1 + margin):
+        status = "faster"
+    message = _counted(before.instructions, seen.instructions)
+    if seen.uncounted:
+        message += f"; without the loops that wait for other threads, at {', '.join(seen.uncounted)}"
     return TimingComparison(
         status,
-        "instructions",
-        _counted(before.instructions, seen.instructions) + (left_out if seen.uncounted else ""),
-        limit is not None and ratio > limit,
-        float(expected),
-        float(actual),
-        ratio,
+        measure="instructions",
+        message=message,
+        fails=limit is not None and ratio > limit,
+        expected=float(expected),
+        actual=float(actual),
+        ratio=ratio,
         limit=limit,
         revision=before.revision,
     )
@@ -304,8 +330,10 @@ def _change(expected: int, actual: int) -> str:
 
 
 def _arrow(expected: int, actual: int) -> str:
-    texts = count_text(expected), count_text(actual)
-    return " → ".join(texts if texts[0] != texts[1] else (f"{expected:,}", f"{actual:,}"))
+    before, now = count_text(expected), count_text(actual)
+    if before == now:
+        return f"{expected:,} → {actual:,}"
+    return f"{before} → {now}"
 
 
 def _times(expected: int, actual: int) -> str:
@@ -313,15 +341,21 @@ def _times(expected: int, actual: int) -> str:
     if not expected:
         return "none before"
     ratio = actual / expected
-    if abs(ratio - 1) < _SMALL:
-        return f"{100 * abs(ratio - 1):.2g} % {'more' if ratio > 1 else 'fewer'}"
-    text = f"{ratio:,.0f}" if ratio >= 100 else f"{ratio:.3g}"
-    return f"{text} times as many"
+    if 1 < ratio < 1 + _SMALL:
+        return f"{100 * (ratio - 1):.2g} % more"
+    if 1 - _SMALL < ratio <= 1:
+        return f"{100 * (1 - ratio):.2g} % fewer"
+    if ratio >= 100:
+        return f"{ratio:,.0f} times as many"
+    return f"{ratio:.3g} times as many"
 
 
 def count_text(number: int) -> str:
     """A count with three digits: `1.9 M`."""
-    if number < _AS_NUMBERS:
-        return f"{number:,}"
-    size, unit = next(entry for entry in _UNITS if number >= entry[0] or entry is _UNITS[-1])
-    return f"{number / size:.3g} {unit}" if number < 1e15 else f"{number:.3g}"
+    if number >= 1e15:
+        return f"{number:.3g}"
+    if number >= _AS_NUMBERS:
+        for size, unit in _UNITS:
+            if number >= size:
+                return f"{number / size:.3g} {unit}"
+    return f"{number:,}"

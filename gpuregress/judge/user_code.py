@@ -90,7 +90,9 @@ class UserCodeProcess:
             Interrupted: the user asked to stop.
         """
         rule, actual = pair.request.rule, pair.actual
-        request = UserCodeRequest(pair.case, actual, None, pair.against, pair.expected, rule)
+        request = UserCodeRequest(
+            pair.case, actual, check=None, against=pair.against, expected=pair.expected, rule=rule
+        )
         failed = Comparison(
             actual.buffer, pair.against, "verify", same=False, identical=False, of=actual.count, unanswered=True
         )

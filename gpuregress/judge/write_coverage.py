@@ -21,6 +21,7 @@ from gpuregress.foundation.records import (
     Verdict,
     WriteSurvey,
 )
+from gpuregress.foundation.wording import first_names, joined
 from gpuregress.gpu.records import replace
 from gpuregress.store.dumps import reader
 
@@ -48,7 +49,10 @@ def remarks(case: Case, outcome: Outcome) -> tuple[str, ...]:
         outcome: of a run that ended; without counts they are taken from its dumps.
     """
     counted, was = _counted(case, outcome), case.initial_buffers
-    return tuple(line for dump in outcome.dumps for line in _of_buffer(was[dump.buffer], dump, counted))
+    lines: list[str] = []
+    for dump in outcome.dumps:
+        lines += _of_buffer(was[dump.buffer], dump, counted)
+    return tuple(lines)
 
 
 def reported(decided: Verdict, case: Case, outcome: Outcome) -> Verdict:
@@ -64,7 +68,9 @@ def reported(decided: Verdict, case: Case, outcome: Outcome) -> Verdict:
     """
     if decided.status not in ("pass", "new"):
         return decided
-    sides = {one.name: {compared.against for compared in one.comparisons} for one in decided.buffers}
+    sides = {}
+    for buffer in decided.buffers:
+        sides[buffer.name] = {compared.against for compared in buffer.comparisons}
     dumps, has_passed = outcome.dumps, decided.status == "pass"
     if has_passed:
         derived = [name for name, against in sides.items() if against & _DERIVED and "baseline" not in against]
@@ -76,8 +82,7 @@ def reported(decided: Verdict, case: Case, outcome: Outcome) -> Verdict:
     for dump in dumps:
         is_confirmed = has_passed and "reference" in sides[dump.buffer]
         told += _of_buffer(was[dump.buffer], dump, counted, is_confirmed=is_confirmed)
-    reason = "; ".join(filter(None, (decided.reason, *told)))
-    return replace(decided, reason=reason) if told else decided
+    return replace(decided, reason=joined("; ", decided.reason, *told))
 
 
 def without_poison(comparisons: Mapping[str, Sequence[Comparison]], outcome: Outcome) -> dict[str, list[Comparison]]:
@@ -89,14 +94,14 @@ def without_poison(comparisons: Mapping[str, Sequence[Comparison]], outcome: Out
         comparisons: buffer → its comparisons.
         outcome: of the case's run.
     """
-    judged = {name: list(some) for name, some in comparisons.items()}
+    judged = {name: list(compared) for name, compared in comparisons.items()}
     for dump in outcome.dumps:
-        some = judged.get(dump.buffer, [])
-        if any(one.against == "baseline" for one in some) or not is_empty(outcome, dump):
+        compared = judged.get(dump.buffer, [])
+        if any(comparison.against == "baseline" for comparison in compared) or not is_empty(outcome, dump):
             continue
-        judged[dump.buffer] = [
-            nothing_written(dump, one.against) if one.same and one.against in _DERIVED else one for one in some
-        ]
+        for position, comparison in enumerate(compared):
+            if comparison.same and comparison.against in _DERIVED:
+                compared[position] = nothing_written(dump, comparison.against)
     return judged
 
 
@@ -171,10 +176,13 @@ def empty(case: Case, outcome: Outcome) -> tuple[str, ...]:
 
 def ranges_text(unwritten: UnwrittenElements) -> str:
     """The first few index ranges of unwritten elements: `[8] to [63]`."""
-    ranges = unwritten.ranges
-    shown = [f"[{first}]" if last == first + 1 else f"[{first}] to [{last - 1}]" for first, last in ranges]
-    more = f" and {len(ranges) - _MOST_RANGES} more stretches" if len(ranges) > _MOST_RANGES else ""
-    return ", ".join(shown[:_MOST_RANGES]) + more
+    texts = []
+    for first, end in unwritten.ranges:
+        text = f"[{first}]"
+        if end > first + 1:
+            text += f" to [{end - 1}]"
+        texts.append(text)
+    return first_names(texts, _MOST_RANGES, "stretches")
 
 
 def _of_buffer(was: Buffer, dump: Dump, observed: WriteSurvey, *, is_confirmed: bool = False) -> Iterator[str]:
@@ -191,17 +199,19 @@ def _of_buffer(was: Buffer, dump: Dump, observed: WriteSurvey, *, is_confirmed: 
     if unwritten and _by_chance(unwritten, dtypes.parse(dump.dtype)):
         unwritten = None
     if unwritten or (nans and not is_confirmed):
-        where = f" ({ranges_text(unwritten)})" if unwritten else ""
-        is_doubtful = was.is_poisoned and nans == total
-        hint = ": are they made of what was there before? (--poison twice tells)" if is_doubtful else ""
-        count = unwritten.elements if unwritten else 0
-        yield f"{name}: {count} of {total} elements were never written{where}; {nans} NaN{hint}"
+        line = f"{name}: 0 of {total} elements were never written; {nans} NaN"
+        if unwritten:
+            where = ranges_text(unwritten)
+            line = f"{name}: {unwritten.elements} of {total} elements were never written ({where}); {nans} NaN"
+        if was.is_poisoned and nans == total:
+            line += ": are they made of what was there before? (--poison twice tells)"
+        yield line
     if name in observed.partly:
         yield f"{name}: {observed.partly[name]} of {total} elements were written in part only"
     if name in observed.unchanged and not is_confirmed:
         whose = "its" if was.name == name else f"{was.name}'s"
-        what = f"{whose} fill" if was.fill is not None else f"{whose} initial value"
-        yield f"{name}: equal to {what}, no element changed"
+        what = "fill" if was.fill is not None else "initial value"
+        yield f"{name}: equal to {whose} {what}, no element changed"
 
 
 def _by_chance(unwritten: UnwrittenElements, element: ElementType) -> bool:

@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 from gpuregress.foundation.escapes import one_line, visible
-from gpuregress.foundation.records.audits import (
-    EVIDENCE,
-    AuditEvidence,
-    AuditReport,
-    EvidenceKind,
-    JobExamination,
-    JobGrade,
-    PartResult,
-)
+from gpuregress.foundation.records.audits import EVIDENCE, AuditReport, EvidenceKind, JobGrade, PartResult
+from gpuregress.foundation.wording import joined, plural
 from gpuregress.report.html import templates
+from gpuregress.report.layout import table
 
 _MOST = 5
 """Pieces of evidence of one kind, part and job that the text shows; the page and the JSON have all."""
@@ -24,19 +18,17 @@ _MOST = 5
 def lines(report: AuditReport) -> Iterator[str]:
     """What was found by kind, then what was not examined, then a table of grades."""
     for kind, title in EVIDENCE.items():
-        found = [
-            (part, job, evidence)
-            for part in report.parts
-            for job in part.jobs
-            if (evidence := [one for one in job.evidence if one.kind == kind])
-        ]
-        if found:
-            yield title
-            for part, job, evidence in found:
-                yield from _evidence(part, job, evidence)
-            yield ""
-    yield from _not_examined(report)
-    yield from _table(report)
+        evidence = list(_evidence(report, kind))
+        if evidence:
+            yield from (title, *evidence, "")
+    not_examined = _not_examined(report)
+    if not_examined:
+        yield "Not examined"
+        for line in not_examined:
+            yield f"  {line}"
+        yield ""
+    yield from table(_columns(report), [_row(report, grade) for grade in report.grades])
+    yield ""
     for note in report.notes:
         yield f"note: {one_line(note)}"
     yield headline(report)
@@ -44,104 +36,83 @@ def lines(report: AuditReport) -> Iterator[str]:
 
 def headline(report: AuditReport) -> str:
     """The grade in one line."""
-    count = f"{len(report.grades)} job{'s' if len(report.grades) != 1 else ''}"
-    grade = f"grade {report.grade}" if report.grade else "no grade (not all of them could be examined)"
-    stopped = "interrupted: " if report.interrupted else ""
-    return f"{stopped}{count}: {grade} in {report.seconds:.1f} s of {report.budget_s:.0f} s"
+    grade = "no grade (not all of them could be examined)"
+    if report.grade:
+        grade = f"grade {report.grade}"
+    text = f"{plural(len(report.grades), 'job')}: {grade} in {report.seconds:.1f} s of {report.budget_s:.0f} s"
+    if report.interrupted:
+        return f"interrupted: {text}"
+    return text
 
 
-def _evidence(part: PartResult, job: JobExamination, evidence: Sequence[AuditEvidence]) -> Iterator[str]:
-    for one in evidence[:_MOST]:
-        yield f"  {job.job}: {part.name}: {visible(one.text)}"
-        yield from (f"      {visible(line)}" for line in one.details)
-    if len(evidence) > _MOST:
-        yield f"  {job.job}: {part.name}: {len(evidence) - _MOST} more, in --html and --json"
+def _evidence(report: AuditReport, kind: EvidenceKind) -> Iterator[str]:
+    """The evidence of a kind, part by part and job by job."""
+    for part in report.parts:
+        for job in part.jobs:
+            evidence = [piece for piece in job.evidence if piece.kind == kind]
+            for piece in evidence[:_MOST]:
+                yield f"  {job.job}: {part.name}: {visible(piece.text)}"
+                for line in piece.details:
+                    yield f"      {visible(line)}"
+            if len(evidence) > _MOST:
+                yield f"  {job.job}: {part.name}: {len(evidence) - _MOST} more, in --html and --json"
 
 
-def not_examined(report: AuditReport) -> Mapping[tuple[str, str, str], list[str]]:
-    """(part, how much was done, why) → jobs, of what was not examined, or not all of it."""
-    found: dict[tuple[str, str, str], list[str]] = {}
+def _not_examined(report: AuditReport) -> list[str]:
+    """`saxpy, reduce: fuzz: 3 of 8 cases: no time` for what was not examined, or not all of it."""
+    jobs: dict[str, list[str]] = {}
     for part in report.parts:
         for job in part.jobs:
             if job.applies and (job.share is None or job.why):
-                found.setdefault((part.name, job.done, one_line(job.why)), []).append(job.job)
-    return found
+                jobs.setdefault(joined(": ", part.name, job.done, one_line(job.why)), []).append(job.job)
+    return [f"{', '.join(names)}: {what}" for what, names in jobs.items()]
 
 
-def _not_examined(report: AuditReport) -> Iterator[str]:
-    left = not_examined(report)
-    if left:
-        yield "Not examined"
-        for (part, done, why), jobs in left.items():
-            text = ": ".join(one for one in (part, done, why) if one)
-            yield f"  {', '.join(jobs)}: {text}"
-        yield ""
+def _columns(report: AuditReport) -> list[str]:
+    return ["grade", "job", *(part.name for part in _counted(report)), "points", ""]
 
 
-def cell(part: PartResult, job: str) -> str:
+def _row(report: AuditReport, grade: JobGrade) -> list[str]:
+    """The cells of a job: its grade, its points in each part and in all, and why the grade is what it is."""
+    text = grade.grade or "-"
+    if grade.grade and grade.lowest != grade.highest:  # of a sample, the grades that all of it may have
+        text += f" ({grade.lowest} to {grade.highest})"
+    points = [_points(part, grade.job) for part in _counted(report)]
+    return [text, grade.job, *points, f"{grade.points:.0f} of {grade.examined:.0f}", grade.why]
+
+
+def _points(part: PartResult, job_name: str) -> str:
     """The points of a job in a part: `18 of 20`, `-` where it was not examined, nothing where it does not apply."""
-    one = next((one for one in part.jobs if one.job == job), None)
-    if one is None or (one.share is None and one.applies):
-        return "-"
-    if one.share is None:
-        return ""
-    return f"{part.points * one.examined * one.share:.0f} of {part.points * one.examined:.0f}"
+    for job in part.jobs:
+        if job.job == job_name and job.share is not None:
+            return f"{part.points * job.examined * job.share:.0f} of {part.points * job.examined:.0f}"
+        if job.job == job_name and not job.applies:
+            return ""
+    return "-"
 
 
-def grade(one: JobGrade) -> str:
-    """The grade of a job; of a sample with the grades that all of it may have: `B (C to A)`."""
-    if not one.grade:
-        return "-"
-    return one.grade if one.lowest == one.highest else f"{one.grade} ({one.lowest} to {one.highest})"
-
-
-def counted(report: AuditReport) -> tuple[PartResult, ...]:
+def _counted(report: AuditReport) -> list[PartResult]:
     """The parts that have points."""
-    return tuple(part for part in report.parts if part.points)
-
-
-def _table(report: AuditReport) -> Iterator[str]:
-    parts = counted(report)
-    rows = [("grade", "job", *(part.name for part in parts), "points", "")]
-    rows += [
-        (
-            grade(one),
-            one.job,
-            *(cell(part, one.job) for part in parts),
-            f"{one.points:.0f} of {one.examined:.0f}",
-            one_line(one.why),
-        )
-        for one in report.grades
-    ]
-    widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
-    for row in rows:
-        yield "  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip()
-    yield ""
+    return [part for part in report.parts if part.points]
 
 
 def page(report: AuditReport) -> str:
     """The whole page."""
-    parts = counted(report)
     grades = []
     for job_grade in report.grades:
-        cells = [cell(part, job_grade.job) for part in parts]
-        points = f"{job_grade.points:.0f} of {job_grade.examined:.0f}"
-        grades.append({"text": grade(job_grade), "job": job_grade.job, "cells": [*cells, points, job_grade.why]})
-    left = []
-    for (part, done, why), jobs in not_examined(report).items():
-        reason = ": ".join(word for word in (part, done, why) if word)
-        left.append(f"{', '.join(jobs)}: {reason}")
+        text, job, *cells = _row(report, job_grade)
+        grades.append({"text": text, "job": job, "cells": cells})
     first_line = headline(report)
     return templates.render(
         "audit.html",
         title=f"gpuregress audit: {first_line}",
         headline=first_line,
-        columns=("grade", "job", *(part.name for part in parts), "points", ""),
+        columns=_columns(report),
         grades=grades,
         evidence=[
             {"kind": kind, "title": title, "jobs": _evidence_by_job(report, kind)} for kind, title in EVIDENCE.items()
         ],
-        not_examined=left,
+        not_examined=_not_examined(report),
         parts=report.parts,
         notes=report.notes,
     )

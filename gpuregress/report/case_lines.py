@@ -10,13 +10,15 @@ from gpuregress.foundation.records import (
     AccuracyReport,
     Case,
     Comparison,
+    Element,
     InstructionChange,
     UlpFigures,
     VariantVerdict,
     Verdict,
 )
+from gpuregress.foundation.wording import first_names
 
-_MARK = re.compile(r" \[(cpu|cuda)\]")
+_MARK = re.compile(r" \[(cpu|cuda)\]\Z")
 
 
 def mark(device: str) -> str:
@@ -26,8 +28,15 @@ def mark(device: str) -> str:
 
 def parts(name: str) -> tuple[str, str]:
     """The name of a case as its job gives it, and the kind of device of its mark; "" without one."""
-    found = _MARK.fullmatch(name[name.rfind(" [") :]) if " [" in name else None
-    return (name[: name.rfind(" [")], found[1]) if found else (name, "")
+    match = _MARK.search(name)
+    if match is None:
+        return name, ""
+    return name[: match.start()], match[1]
+
+
+def job_of(case: str) -> str:
+    """The job of a case, from its name."""
+    return case.partition("/")[0]
 
 
 NEAR = 0.8
@@ -39,9 +48,13 @@ def percentage(share: float) -> str:
     percent = share * 100
     if percent > 1000:
         return "over 1000 %"
-    if percent < 99.5 or percent >= 100.5 or percent == 100:
-        return f"{percent:.0f} %" if percent >= 1 or not percent else "under 1 %"
-    return "over 100 %" if percent > 100 else "almost 100 %"
+    if 100 < percent < 100.5:
+        return "over 100 %"
+    if 99.5 <= percent < 100:
+        return "almost 100 %"
+    if 0 < percent < 1:
+        return "under 1 %"
+    return f"{percent:.0f} %"
 
 
 def of_case(verdict: Verdict, *, verbose: bool) -> str:
@@ -52,7 +65,10 @@ def of_case(verdict: Verdict, *, verbose: bool) -> str:
         verbose: else only cases that pass and are near their limit are described.
     """
     share = verdict.tolerance_share
-    if share is None or not (verbose or (verdict.status in ("pass", "new") and share > NEAR)):
+    if share is None:
+        return ""
+    is_near = verdict.status in ("pass", "new") and share > NEAR
+    if not verbose and not is_near:
         return ""
     return f"{percentage(share)} of its tolerance used"
 
@@ -70,14 +86,54 @@ def describe(report: AccuracyReport) -> str:
     text = _figures(report.actual, f" ulp of {report.dtype} from its reference")
     if report.baseline is None:
         return text
-    named = "neither more nor less accurate" if report.trend == "mixed" else report.trend
-    than = "as" if report.trend == "as accurate" else "than"
-    return f"{text}; {named} {than} the accepted revision {report.revision} ({_figures(report.baseline, ' ulp')})"
+    trend = f"{report.trend} than"
+    if report.trend == "mixed":
+        trend = "neither more nor less accurate than"
+    elif report.trend == "as accurate":
+        trend = "as accurate as"
+    return f"{text}; {trend} the accepted revision {report.revision} ({_figures(report.baseline, ' ulp')})"
 
 
 def _figures(measured: Accuracy, unit: str) -> str:
-    odd = f", {measured.misplaced} NaN or infinite on one side" if measured.misplaced else ""
-    return f"at most {measured.max_ulp:.3g}{unit}, {measured.rms_ulp:.3g} rms{odd}"
+    text = f"at most {measured.max_ulp:.3g}{unit}, {measured.rms_ulp:.3g} rms"
+    if measured.misplaced:
+        text += f", {measured.misplaced} NaN or infinite on one side"
+    return text
+
+
+def short(value: object) -> str:
+    """A number in few digits, anything else as it is; "" for None."""
+    if value is None:
+        return ""
+    if isinstance(value, float):
+        return f"{value:.3g}"
+    return str(value)
+
+
+def element_text(element: Element, against: str = "baseline") -> str:
+    """`[5].x: 1.5, was 1.25 (rel 0.2)`; the finding of a check has no second value."""
+    text = f"{element.place}: {element.actual or 'missing'}"
+    if element.expected:
+        text += f", in the twin {element.expected}" if against == "twin" else f", was {element.expected}"
+    elif against not in ("check", "seeds"):
+        text += f", in the {against} nothing"
+    errors = []
+    for name, value in (("abs", element.absolute), ("rel", element.relative), ("ulp", element.ulp)):
+        if value is not None:
+            errors.append(f"{name} {short(value)}")
+    if errors:
+        text += f" ({', '.join(errors)})"
+    return text
+
+
+def worst_text(comparison: Comparison) -> str:
+    """The worst element and its thread, `[5]: 1.5, was 1.25 (rel 0.2), at block 0, thread 5`; "" without one."""
+    if comparison.worst is None:
+        return ""
+    text = element_text(comparison.worst, comparison.against)
+    if comparison.figures.worst_thread:
+        text += f", at {comparison.figures.worst_thread}"
+    return text
 
 
 _MOST_LINES = 8
@@ -92,16 +148,18 @@ def lines(verdict: Verdict) -> Iterator[str]:
     if not verdict.variants:
         return
     yield f"variants, compared with {verdict.variants[0].first}:"
-    same = [one.name for one in verdict.variants if not (one.message or one.buffers or one.same_as)]
+    unchanged = []
+    same_programs: dict[str, list[str]] = {}
     for variant in verdict.variants:
         yield from _variant(variant)
-    if same:
-        yield f"{'; '.join(same)}: no bit changes"
-    alike: dict[str, list[str]] = {}
-    for variant in verdict.variants:
         if variant.same_as:
-            alike.setdefault(variant.same_as, []).append(variant.name)
-    yield from (f"{'; '.join(names)}: the same program as {name}" for name, names in alike.items())
+            same_programs.setdefault(variant.same_as, []).append(variant.name)
+        elif not variant.message and not variant.buffers:
+            unchanged.append(variant.name)
+    if unchanged:
+        yield f"{'; '.join(unchanged)}: no bit changes"
+    for name, names in same_programs.items():
+        yield f"{'; '.join(names)}: the same program as {name}"
 
 
 def _variant(variant: VariantVerdict) -> Iterator[str]:
@@ -118,23 +176,24 @@ def _variant(variant: VariantVerdict) -> Iterator[str]:
 
 def buffer_text(compared: Comparison) -> str:
     """`out: 37 of 100 changed, by 2 ulp at most, at worst [17] from 0.1 to 0.2; not equal under its rule`."""
-    figures, worst = compared.figures, compared.worst
-    ulp = figures.max_ulp if isinstance(figures, UlpFigures) else None
-    by = f", by {ulp:.0f} ulp at most" if ulp is not None else ""
-    where = f", at worst [{worst.index}] from {worst.expected} to {worst.actual}" if worst is not None else ""
-    ruled = "" if compared.same else "; not equal under its rule"
-    return f"{compared.buffer}: {compared.changed} of {compared.of} changed{by}{where}{ruled}"
+    text = f"{compared.buffer}: {compared.changed} of {compared.of} changed"
+    if isinstance(compared.figures, UlpFigures) and compared.figures.max_ulp is not None:
+        text += f", by {compared.figures.max_ulp:.0f} ulp at most"
+    worst = compared.worst
+    if worst is not None:
+        text += f", at worst [{worst.index}] from {worst.expected} to {worst.actual}"
+    if not compared.same:
+        text += "; not equal under its rule"
+    return text
 
 
 def instruction_text(change: InstructionChange) -> str:
     """`gp.cu:12: mul.rn.f32, add.rn.f32 in place of fma.rn.f32`."""
-    before, after = _few(change.before), _few(change.after)
+    before = first_names(change.before, _MOST_INSTRUCTIONS)
+    after = first_names(change.after, _MOST_INSTRUCTIONS)
     where = f"{change.file}:{change.line}"
-    if not before or not after:
-        return f"{where}: {after} is added" if after else f"{where}: {before} is gone"
+    if not after:
+        return f"{where}: {before} is gone"
+    if not before:
+        return f"{where}: {after} is added"
     return f"{where}: {after} in place of {before}"
-
-
-def _few(instructions: tuple[str, ...]) -> str:
-    more = f" and {len(instructions) - _MOST_INSTRUCTIONS} more" if len(instructions) > _MOST_INSTRUCTIONS else ""
-    return ", ".join(instructions[:_MOST_INSTRUCTIONS]) + more

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -14,6 +13,7 @@ from gpuregress.foundation.records.audits import AuditEvidence
 from gpuregress.foundation.records.json_form import to_json
 from gpuregress.gpu.instruments import merged_coverage
 from gpuregress.gpu.records import Record
+from gpuregress.report.layout import shown, table
 
 FILE = "coverage.json"
 """In a run's folder."""
@@ -57,8 +57,10 @@ class Total(Record):
 
 def of_run(summary: RunSummary) -> Coverage | None:
     """The coverage of all cases of a run; None where none was counted."""
-    found = [coverage for _, coverage in _of_cases(summary)]
-    return merged_coverage(found) if found else None
+    counted = [coverage for _, coverage in _of_cases(summary)]
+    if not counted:
+        return None
+    return merged_coverage(counted)
 
 
 def of_jobs(summary: RunSummary) -> dict[str, Coverage]:
@@ -71,9 +73,8 @@ def of_jobs(summary: RunSummary) -> dict[str, Coverage]:
 
 def _of_cases(summary: RunSummary) -> Iterator[tuple[str, Coverage]]:
     for verdict in summary.verdicts:
-        coverage = verdict.outcome.observations.instruments.coverage if verdict.outcome is not None else None
-        if coverage is not None:
-            yield verdict.job, coverage
+        if verdict.outcome is not None and verdict.outcome.observations.instruments.coverage is not None:
+            yield verdict.job, verdict.outcome.observations.instruments.coverage
 
 
 def document(summary: RunSummary) -> dict[str, Any] | None:
@@ -81,23 +82,17 @@ def document(summary: RunSummary) -> dict[str, Any] | None:
     whole = of_run(summary)
     if whole is None:
         return None
-    jobs = {
-        job: {"files": to_json(one.files), "never": [to_json_gap(gap) for gap in gaps(one)]}
-        for job, one in of_jobs(summary).items()
-    }
+    jobs = {}
+    for job, coverage in of_jobs(summary).items():
+        jobs[job] = {"files": to_json(coverage.files), "never": to_json(gaps(coverage))}
     return {
         "version": VERSION,
         "run": summary.run,
         "files": to_json(whole.files),
-        "never": [to_json_gap(gap) for gap in gaps(whole)],
-        "totals": {name: {"seen": one.seen, "of": one.of} for name, one in totals(whole.files).items()},
+        "never": to_json(gaps(whole)),
+        "totals": to_json(totals(whole.files)),
         "jobs": jobs,
     }
-
-
-def to_json_gap(gap: Gap) -> dict[str, Any]:
-    """A gap as plain JSON values."""
-    return {"path": gap.path, "line": gap.line, "kind": gap.kind, "text": gap.text}
 
 
 class Point(Record):
@@ -116,65 +111,71 @@ class Point(Record):
     count: int
 
 
-def points(one: FileCoverage) -> Iterator[Point]:
+def points(file: FileCoverage) -> Iterator[Point]:
     """All that cases can execute in a file.
 
     What the compiler makes of a loop has branches and bounds of its own: on the line of a loop only its iterations
     are told, the branches inside of it, and its further ways out. A branch that was never reached is told by its
     line, or by the branch that it depends on.
     """
-    missed = {line for line, count in one.lines if count == 0}
-    loops = {loop.line for loop in one.loops}
-    for line, count in one.lines:
+    missed = {line for line, count in file.lines if count == 0}
+    loops = {loop.line for loop in file.loops}
+    for line, count in file.lines:
         yield Point(line, "line", "executed", count)
-    branches = [
-        branch
-        for branch in one.branches
-        if branch.kind != "case"
-        and branch.line not in missed
-        and any(branch.sides)
-        and (branch.line not in loops or branch.is_inside)
-    ]
+    branches = []
+    for branch in file.branches:
+        is_reached = branch.line not in missed and any(branch.sides)
+        if branch.kind != "case" and is_reached and (branch.is_inside or branch.line not in loops):
+            branches.append(branch)
     numbers = Counter((branch.line, branch.kind) for branch in branches)
     for branch in branches:
         number = numbers[branch.line, branch.kind]
         taken, other = _SIDES[branch.kind, number > 1]
         yield Point(branch.line, "branch", taken.format(number), branch.taken)
         yield Point(branch.line, "branch", other.format(number), branch.other)
-    for loop in one.loops:
+    for loop in file.loops:
         if loop.line not in missed:
-            yield from (Point(loop.line, "loop", text, count) for text, count in iteration_counts(loop))
-    for bound in one.bounds:
+            for text, count in iteration_counts(loop):
+                yield Point(loop.line, "loop", text, count)
+    for bound in file.bounds:
         if bound.line not in missed and bound.line not in loops:
-            yield from (Point(bound.line, "bound", text, count) for text, count in bound.edges)
+            for text, count in bound.edges:
+                yield Point(bound.line, "bound", text, count)
 
 
 def totals(files: Iterable[FileCoverage]) -> dict[str, Total]:
     """`lines`, `branches` (sides of them), `loops` (numbers of iterations), `bounds` (values) → what was executed."""
-    found = [point for one in files for point in points(one)]
-    kinds = {"lines": "line", "branches": "branch", "loops": "loop", "bounds": "bound"}
-    counts = {name: [point.count for point in found if point.kind == kind] for name, kind in kinds.items()}
-    return {name: Total(sum(count > 0 for count in all_), len(all_)) for name, all_ in counts.items()}
+    seen: Counter[str] = Counter()
+    counted: Counter[str] = Counter()
+    for file in files:
+        for point in points(file):
+            counted[point.kind] += 1
+            if point.count > 0:
+                seen[point.kind] += 1
+    names = ("lines", "branches", "loops", "bounds")
+    return {name: Total(seen[kind], counted[kind]) for name, kind in zip(names, _KINDS, strict=True)}
 
 
 def gaps(coverage: Coverage) -> list[Gap]:
     """What was never executed, by file and line; alternatives of one thing are one gap."""
-    found: dict[tuple[str, int, str], list[str]] = {}
-    for one in coverage.files:
-        for point in sorted(points(one), key=lambda point: (point.line, _KINDS.index(point.kind))):
+    missed: dict[tuple[str, int, str], list[str]] = {}
+    for file in coverage.files:
+        for point in sorted(points(file), key=lambda point: (point.line, _KINDS.index(point.kind))):
             if point.count == 0:
-                found.setdefault((one.path, point.line, point.kind), []).append(point.text)
-    return [Gap(*place, "never " + " or ".join(dict.fromkeys(texts))) for place, texts in found.items()]
+                missed.setdefault((file.path, point.line, point.kind), []).append(point.text)
+    return [Gap(*place, "never " + " or ".join(dict.fromkeys(texts))) for place, texts in missed.items()]
 
 
 def iteration_counts(loop: LoopCount) -> list[tuple[str, int]]:
     """How often a loop ran 0 times, once, more often, as far as that can be seen."""
     if loop.is_unrolled:
         return [("an iteration", loop.once + loop.many)]
-    zero = [] if loop.zero is None else [("0 iterations", loop.zero)]
+    counts = []
+    if loop.zero is not None:
+        counts.append(("0 iterations", loop.zero))
     if not loop.once and not loop.many:
-        return [*zero, ("an iteration", 0)]
-    return [*zero, ("1 iteration", loop.once), ("more than 1 iteration", loop.many)]
+        return [*counts, ("an iteration", 0)]
+    return [*counts, ("1 iteration", loop.once), ("more than 1 iteration", loop.many)]
 
 
 def source_lines(path: str) -> list[str]:
@@ -223,43 +224,43 @@ def lines(summary: RunSummary, root: Path, *, verbose: bool = False) -> Iterator
         return
     yield ""
     yield from _totals(whole, summary, root)
-    found = gaps(whole)
-    if not found:
-        has_lines = any(one.lines for one in whole.files)
-        yield "coverage: nothing is left out" if has_lines else "coverage: the code has no source lines of the project"
+    missed = gaps(whole)
+    if not missed:
+        if any(file.lines for file in whole.files):
+            yield "coverage: nothing is left out"
+        else:
+            yield "coverage: the code has no source lines of the project"
         return
-    shown = found if verbose else found[:_MOST_GAPS]
-    texts = {gap.path: source_lines(gap.path) for gap in shown}
-    rows = [(f"{_shown(gap.path, root)}:{gap.line}", gap.text, _source(texts[gap.path], gap.line)) for gap in shown]
+    most = len(missed) if verbose else _MOST_GAPS
+    texts: dict[str, list[str]] = {}
+    rows = []
+    for gap in missed[:most]:
+        if gap.path not in texts:
+            texts[gap.path] = source_lines(gap.path)
+        rows.append((f"{shown(gap.path, root)}:{gap.line}", gap.text, _source(texts[gap.path], gap.line)))
     yield ""
-    yield from _table([("line", "no case", "source"), *rows])
-    if len(found) > len(shown):
-        yield f"… and {len(found) - len(shown)} more in {_shown(summary.folder, root)}/{FILE}"
+    yield from table(("line", "no case", "source"), rows)
+    if len(missed) > most:
+        yield f"… and {len(missed) - most} more in {shown(summary.folder, root)}/{FILE}"
 
 
 def _totals(whole: Coverage, summary: RunSummary, root: Path) -> Iterator[str]:
     jobs = of_jobs(summary)
-    rows = [(_shown(one.path, root), *_counts([one])) for one in whole.files]
+    rows = [_row(shown(file.path, root), [file]) for file in whole.files]
     if len(jobs) > 1:
-        rows += [(f"job {job}", *_counts(one.files)) for job, one in jobs.items()]
-        rows.append(("all", *_counts(whole.files)))
-    yield from _table([("coverage", "lines", "branches", "loop counts", "bounds"), *rows])
+        rows += [_row(f"job {job}", coverage.files) for job, coverage in jobs.items()]
+        rows.append(_row("all", whole.files))
+    yield from table(("coverage", "lines", "branches", "loop counts", "bounds"), rows)
 
 
-def _counts(files: Iterable[FileCoverage]) -> tuple[str, ...]:
-    return tuple(str(total) if total.of else "" for total in totals(files).values())
-
-
-def _table(rows: list[tuple[str, ...]]) -> Iterator[str]:
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    for row in rows:
-        yield "  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip()
+def _row(name: str, files: Iterable[FileCoverage]) -> list[str]:
+    return [name, *(str(total) if total.of else "" for total in totals(files).values())]
 
 
 def _source(text: list[str], line: int) -> str:
-    code = one_line(text[line - 1].strip()) if 0 < line <= len(text) else ""
-    return code if len(code) <= _WIDEST_SOURCE else code[: _WIDEST_SOURCE - 1] + "…"
-
-
-def _shown(path: str, root: Path) -> str:
-    return os.path.relpath(path, root) if Path(path).is_relative_to(root) else path
+    if not 0 < line <= len(text):
+        return ""
+    code = one_line(text[line - 1].strip())
+    if len(code) > _WIDEST_SOURCE:
+        return code[: _WIDEST_SOURCE - 1] + "…"
+    return code

@@ -8,10 +8,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 
 from gpuregress.foundation.records import BufferVerdict, Comparison, Element, ErrorProfile, Verdict
-from gpuregress.report import terminal
+from gpuregress.foundation.wording import plural
+from gpuregress.report import case_lines, layout
 
 SAME = "·"
 NOT_A_NUMBER = "!"
@@ -57,7 +59,7 @@ def level(error: float, low: float, high: float) -> int:
 def ends(largest: Sequence[float]) -> tuple[float, float]:
     """The smallest and the largest error of all bins that is finite and not zero; zeros where there is none."""
     finite = [error for error in largest if math.isfinite(error) and error > 0]
-    return (min(finite), max(finite)) if finite else (0.0, 0.0)
+    return min(finite, default=0.0), max(finite, default=0.0)
 
 
 def _signs(profile: ErrorProfile) -> list[tuple[str, int]]:
@@ -72,15 +74,17 @@ def _sign(error: float, differing: int, low: float, high: float) -> tuple[str, i
         return SAME, _SAME_COLOUR
     if not math.isfinite(error):
         return NOT_A_NUMBER, _NAN_COLOUR
-    at = level(error, low, high) if error > 0 else 0
-    return LEVELS[at], _COLOURS[at]
+    number = level(error, low, high) if error > 0 else 0
+    return LEVELS[number], _COLOURS[number]
 
 
 def _legend(profile: ErrorProfile) -> str:
     low, high = ends(profile.largest)
     fewest, most = min(profile.of), max(profile.of)
-    each = f"{fewest}" if fewest == most else f"{fewest} to {most}"
-    parts = [f"each sign {each} element{'s' if each != '1' else ''}", f"{SAME} same"]
+    each = plural(most, "element")
+    if fewest != most:
+        each = f"{fewest} to {each}"
+    parts = [f"each sign {each}", f"{SAME} same"]
     if high > low:
         parts.append(f"{LEVELS[0]} error {low:.2g} … {LEVELS[-1]} {high:.2g}")
     elif high:
@@ -91,7 +95,10 @@ def _legend(profile: ErrorProfile) -> str:
 
 
 def _coloured(signs: Sequence[tuple[str, int]]) -> Line:
-    return tuple(("".join(sign for sign, _ in run), colour) for colour, run in groupby(signs, key=lambda sign: sign[1]))
+    runs = []
+    for colour, run in groupby(signs, key=itemgetter(1)):
+        runs.append(("".join(sign for sign, _ in run), colour))
+    return tuple(runs)
 
 
 _MOST_SHOWN = 8
@@ -107,37 +114,44 @@ def screen(verdict: Verdict, root: Path | None = None) -> Iterator[Line]:
     for buffer in verdict.buffers:
         for comparison in buffer.comparisons:
             if comparison.same:
-                yield ((f"{buffer.name}: {_same(comparison)}", None),)
+                yield _plain(f"{buffer.name}: {_same(comparison)}")
             else:
-                for line in _different(buffer, comparison, verdict, root):
-                    yield ((line, None),) if isinstance(line, str) else (("  ", None), *line)
+                yield from _different(buffer, comparison, verdict, root)
+
+
+def _plain(text: str) -> Line:
+    return ((text, None),)
 
 
 def _same(comparison: Comparison) -> str:
     if comparison.identical:
         return f"every bit of {comparison.of} elements the same"
-    changed = f"the bits of {comparison.changed} of {comparison.of} changed" if comparison.changed else "not identical"
+    changed = "not identical"
+    if comparison.changed:
+        changed = f"the bits of {comparison.changed} of {comparison.of} changed"
     return f"the same under {comparison.rule}; {changed}"
 
 
-def _different(
-    buffer: BufferVerdict, comparison: Comparison, verdict: Verdict, root: Path | None
-) -> Iterator[str | Line]:
-    yield f"{buffer.name}: {comparison.difference}"
-    yield f"  rule       {comparison.rule}"
-    yield from (f"  {line}" for line in both_verdicts(comparison))
+def _different(buffer: BufferVerdict, comparison: Comparison, verdict: Verdict, root: Path | None) -> Iterator[Line]:
+    yield _plain(f"{buffer.name}: {comparison.difference}")
+    yield _plain(f"  rule       {comparison.rule}")
+    for line in both_verdicts(comparison):
+        yield _plain(f"  {line}")
     if comparison.worst is not None:
-        position = comparison.figures.worst_thread
-        yield f"  worst      {terminal.element_text(comparison.worst)}{f', at {position}' if position else ''}"
+        yield _plain(f"  worst      {case_lines.worst_text(comparison)}")
     if comparison.first_wrong is not None:
-        yield f"  {comparison.first_wrong.message}"
-    for number, finding in enumerate(comparison.findings):
-        yield f"  {'looks like' if not number else '':<10} {finding.message}"
-    yield from _error_map(comparison)
-    yield from (f"  {line}" for line in _side_by_side(comparison, verdict))
+        yield _plain(f"  {comparison.first_wrong.message}")
+    label = "looks like"
+    for finding in comparison.findings:
+        yield _plain(f"  {label:<10} {finding.message}")
+        label = ""
+    for signs in _error_map(comparison):
+        yield (("  ", None), *signs)
+    for line in _side_by_side(comparison, verdict):
+        yield _plain(f"  {line}")
     for label, path in (("before", buffer.baseline), ("after", buffer.dump)):
         if path:
-            yield f"  {label:<10} {terminal.shown(path, root)}"
+            yield _plain(f"  {label:<10} {layout.shown(path, root)}")
 
 
 def both_verdicts(comparison: Comparison) -> Iterator[str]:
@@ -158,18 +172,16 @@ def _error_map(comparison: Comparison) -> Iterator[Line]:
 
 
 def _side_by_side(comparison: Comparison, verdict: Verdict) -> Iterator[str]:
-    if not comparison.first:
+    elements = comparison.first[:_MOST_SHOWN]
+    if not elements:
         return
-    names = [Path(name).name for name in (verdict.baseline_revision, verdict.revision)]
-    head = ("element", names[0], names[1], "absolute", "relative", "ulp")
-    rows = [_row(element) for element in comparison.first[:_MOST_SHOWN]]
-    yield from terminal.table(head, rows)
-    if comparison.differing > len(rows):
-        yield f"… and {comparison.differing - len(rows)} more"
+    before, after = Path(verdict.baseline_revision).name, Path(verdict.revision).name
+    yield from layout.table(("element", before, after, "absolute", "relative", "ulp"), map(_row, elements))
+    if comparison.differing > len(elements):
+        yield f"… and {comparison.differing - len(elements)} more"
 
 
 def _row(element: Element) -> tuple[str, ...]:
-    where = f"[{element.index}]{'.' + element.part if element.part else ''}"
-    errors = (element.absolute, element.relative, element.ulp)
-    cells = ("" if error is None else f"{error:.3g}" if isinstance(error, float) else str(error) for error in errors)
-    return (where, element.expected or "nothing", element.actual or "nothing", *cells)
+    sides = (element.expected or "nothing", element.actual or "nothing")
+    errors = map(case_lines.short, (element.absolute, element.relative, element.ulp))
+    return (element.place, *sides, *errors)

@@ -11,8 +11,9 @@ from typing import Literal
 
 from gpuregress.foundation.escapes import entry, inert, visible
 from gpuregress.foundation.records import Missing, RunSummary, SourceLocation, Status, Verdict
-from gpuregress.gpu.records import Record
+from gpuregress.gpu.records import Record, replace
 from gpuregress.report import morning, terminal
+from gpuregress.report.layout import shown
 
 Level = Literal["passed", "failure", "error", "known", "skipped"]
 THE_RUN = "the run"
@@ -61,6 +62,16 @@ class ReportEntry(Record):
         """Whether it fails the run."""
         return self.level in ("failure", "error")
 
+    @property
+    def is_news(self) -> bool:
+        """Whether it is a failure, known or not."""
+        return self.level not in ("passed", "skipped")
+
+    @property
+    def further_details(self) -> list[str]:
+        """The details that its message does not say."""
+        return [line for line in self.details if line != self.message]
+
 
 def entries(summary: RunSummary, root: Path) -> tuple[ReportEntry, ...]:
     """The entries of a run: its cases in the order of the plan, the missing ones, the run itself where it failed.
@@ -69,68 +80,75 @@ def entries(summary: RunSummary, root: Path) -> tuple[ReportEntry, ...]:
         summary: the run.
         root: paths below it are shown relative to it.
     """
-    cases = tuple(_of_case(verdict, root) for verdict in summary.verdicts)
-    missing = tuple(_of_missing(one) for one in summary.missing)
-    found = (*cases, *missing)
+    found = [_of_case(verdict, root) for verdict in summary.verdicts]
+    found += map(_of_missing, summary.missing)
     if summary.interrupted or (summary.exit_code and not any(one.is_failure for one in found)):
-        return (*found, *_of_run(summary, root))
-    return found
+        found += _of_run(summary, root)
+    return tuple(found)
 
 
 def _of_case(verdict: Verdict, root: Path) -> ReportEntry:
-    known = verdict.known
-    level = "known" if known is not None else _LEVELS[verdict.status]
-    status = known.status if known is not None else verdict.status
-    details = () if level in ("passed", "skipped") else tuple(map(entry, terminal.details(verdict, root)))
-    path, line = _shown(verdict.location, root)
+    level, status = _LEVELS[verdict.status], str(verdict.status)
+    if verdict.known is not None:
+        level, status = "known", verdict.known.status
+    message, output = verdict.reason, ""
+    details: tuple[str, ...] = ()
+    if level != "passed":
+        message = message or verdict.status
+    if level not in ("passed", "skipped"):
+        details = tuple(map(entry, terminal.details(verdict, root)))
+    if verdict.outcome is not None:
+        output = inert(visible(verdict.outcome.output))
+    location = verdict.location or SourceLocation("")
+    path, line = _shown(location, root)
     return ReportEntry(
-        inert(visible(verdict.case)),
-        inert(visible(verdict.job)),
-        level,
-        status,
-        _first_line(verdict.reason or ("" if level == "passed" else verdict.status)),
-        details,
-        path,
-        line,
-        verdict.seconds,
-        inert(visible(verdict.outcome.output)) if verdict.outcome is not None else "",
-        tuple(_shown(call, root) for call in verdict.location.calls) if verdict.location is not None else (),
+        name=inert(visible(verdict.case)),
+        group=inert(visible(verdict.job)),
+        level=level,
+        status=status,
+        message=_first_line(message),
+        details=details,
+        path=path,
+        line=line,
+        seconds=verdict.seconds,
+        output=output,
+        calls=tuple(_shown(call, root) for call in location.calls),
     )
 
 
-def _of_missing(one: Missing) -> ReportEntry:
-    lines = tuple(map(entry, one.lines))
-    name, message = inert(visible(one.case)), _first_line("\n".join(lines))
-    return ReportEntry(name, "missing cases", "failure", "missing", message, lines)
+def _of_missing(missing: Missing) -> ReportEntry:
+    lines = tuple(map(entry, missing.lines))
+    return ReportEntry(
+        name=inert(visible(missing.case)),
+        group="missing cases",
+        level="failure",
+        status="missing",
+        message=_first_line("\n".join(lines)),
+        details=lines,
+    )
 
 
 def _of_run(summary: RunSummary, root: Path) -> tuple[ReportEntry, ...]:
     """The failure of a whole run: one entry for each error that has a location, else one with its notes."""
-    message = _first_line("\n".join(summary.notes)) or f"no case was run: exit code {summary.exit_code}"
-    details = tuple(map(entry, summary.notes))
+    whole = ReportEntry(name=THE_RUN, group="gpuregress", level="error", status="run")
     if not summary.problems:
-        return (ReportEntry(THE_RUN, "gpuregress", "error", "run", message, details),)
-    names = [THE_RUN, *(f"{THE_RUN} ({number})" for number in range(2, len(summary.problems) + 1))]
-    return tuple(
-        ReportEntry(name, "gpuregress", "error", "run", _relative(one.message, root), (), *_shown(one.location, root))
-        for name, one in zip(names, summary.problems, strict=True)
-    )
+        message = _first_line("\n".join(summary.notes)) or f"no case was run: exit code {summary.exit_code}"
+        return (replace(whole, message=message, details=tuple(map(entry, summary.notes))),)
+    found = []
+    for number, problem in enumerate(summary.problems, 1):
+        name = THE_RUN if number == 1 else f"{THE_RUN} ({number})"
+        message = _first_line(problem.message.removeprefix(f"{root}/"))
+        path, line = _shown(problem.location or SourceLocation(""), root)
+        found.append(replace(whole, name=name, message=message, path=path, line=line))
+    return tuple(found)
 
 
 def _first_line(text: str) -> str:
     return inert(visible(text).strip().partition("\n")[0].replace("\t", " "))
 
 
-def _shown(location: SourceLocation | None, root: Path) -> tuple[str, int]:
-    if location is None:
-        return "", 0
-    path = Path(location.file)
-    shown = path.relative_to(root).as_posix() if path.is_relative_to(root) else location.file
-    return inert(visible(shown)), location.line
-
-
-def _relative(message: str, root: Path) -> str:
-    return _first_line(message.removeprefix(f"{root}/"))
+def _shown(location: SourceLocation, root: Path) -> tuple[str, int]:
+    return inert(visible(shown(location.file, root))), location.line
 
 
 def title(summary: RunSummary) -> str:
@@ -141,4 +159,6 @@ def title(summary: RunSummary) -> str:
     if not summary.verdicts and not summary.missing and summary.exit_code:
         return _first_line("\n".join(summary.notes)) or f"exit code {summary.exit_code}"
     counts = _first_line(terminal.counts(summary))
-    return f"{_first_line(morning.headline(summary))}; {counts}" if summary.changes is not None else counts
+    if summary.changes is None:
+        return counts
+    return f"{_first_line(morning.headline(summary))}; {counts}"

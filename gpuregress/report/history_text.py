@@ -13,7 +13,7 @@ from msgspec.structs import asdict
 from gpuregress.foundation.escapes import one_line
 from gpuregress.foundation.records import STATUSES, PastResult, PastRun, ShortResult
 from gpuregress.report.case_lines import percentage
-from gpuregress.report.terminal import table
+from gpuregress.report.layout import table
 
 LETTERS = {"pass": ".", "differ": "d", "new": "n", "fault": "F", "timeout": "T", "error": "E", "skip": "s"}
 LEGEND = "oldest first; . pass, d differ, n new, F fault, T timeout, E error, s skipped, blank: not run"
@@ -49,7 +49,6 @@ CSV_COLUMNS = (
     "place",
 )
 """Columns of a CSV file: new ones come at the end."""
-_SHORT_HASH = 7
 _FEWEST_LETTERS = 10
 
 
@@ -78,8 +77,10 @@ def run_row(run: PastRun) -> dict[str, Any]:
 
 def result_row(result: PastResult) -> dict[str, Any]:
     """A result for JSON: all that the history has of it."""
-    plain = asdict(result)
-    return plain | {"seconds": round(result.seconds, 4), "samples": [_rounded(one) for one in result.samples]}
+    row = asdict(result)
+    row["seconds"] = round(result.seconds, 4)
+    row["samples"] = list(map(_rounded, result.samples))
+    return row
 
 
 def csv_line(values: Iterable[object]) -> str:
@@ -96,11 +97,13 @@ def csv_values(result: PastResult) -> Iterator[str]:
         if value is None:
             yield ""
         elif isinstance(value, tuple):
-            yield ";".join(str(_rounded(one)) for one in value)
+            yield ";".join(str(_rounded(sample)) for sample in value)
         elif isinstance(value, bool):
             yield str(value).lower()
+        elif isinstance(value, str):
+            yield one_line(value)
         else:
-            yield one_line(value) if isinstance(value, str) else str(value)
+            yield str(value)
 
 
 def _rounded(sample: float) -> float:
@@ -123,18 +126,15 @@ def run_table(runs: Sequence[PastRun], width: int | None) -> Iterator[str]:
         runs: the oldest first.
         width: of the terminal; None: lines of any length.
     """
-    columns = {
-        "run": [run.run for run in runs],
-        "kind": [run.kind for run in runs],
-        "device": [run.device for run in runs],
-        "seconds": [str(round(run.seconds, 2)) for run in runs],
-        "exit": [str(run.exit_code) for run in runs],
-    }
+    columns = _columns(runs, "run", "kind", "device")
+    columns["seconds"] = [str(round(run.seconds, 2)) for run in runs]
+    columns["exit"] = [str(run.exit_code) for run in runs]
     if len({run.host for run in runs}) > 1:
-        columns["host"] = [run.host for run in runs]
+        columns |= _columns(runs, "host")
     if any(run.commit for run in runs):
-        columns["commit"] = [commit(run.commit, dirty=run.dirty) for run in runs]
-    return _cut(columns | {"cases": [counts(run) for run in runs]}, width)
+        columns["commit"] = [run.short_commit for run in runs]
+    columns["cases"] = list(map(counts, runs))
+    return _cut(columns, width)
 
 
 def trend_table(
@@ -147,30 +147,34 @@ def trend_table(
         runs: the number of positions.
         width: of the terminal; what does not fit is left out: revision, median, device, then the oldest letters.
     """
-    columns = {
-        "case": [case for case, _, _, _ in trends],
-        "device": [device for _, device, _, _ in trends],
-        "host": [host for _, _, host, _ in trends],
-        "verdicts": ["".join(_letter(of.get(at)) for at in reversed(range(runs))) for *_, of in trends],
-        "seconds": [f"{of[min(of)].seconds:.3f}" for *_, of in trends],
-        "median": [f"{statistics.median(one.seconds for one in of.values()):.3f}" for *_, of in trends],
-        "revision": [of[min(of)].revision for *_, of in trends],
+    columns: dict[str, list[str]] = {
+        name: [] for name in ("case", "device", "host", "verdicts", "seconds", "median", "revision")
     }
-    for name in ("device", "host"):
-        if len(set(columns[name])) == 1:
-            del columns[name]
-    over = (_width(columns) + 2 - width) if width is not None else 0
+    for case, device, host, results in trends:
+        newest = results[min(results)]
+        letters = "".join(_letter(results.get(position)) for position in reversed(range(runs)))
+        median = statistics.median(result.seconds for result in results.values())
+        cells = (case, device, host, letters, f"{newest.seconds:.3f}", f"{median:.3f}", newest.revision)
+        for values, cell in zip(columns.values(), cells, strict=True):
+            values.append(cell)
+    _remove_uniform(columns, "device", "host")
+    excess = _width(columns) + len("[]") - width if width is not None else 0
     for name in ("revision", "median", "device"):
-        if over > 0 and name in columns:
-            over -= _width({name: columns.pop(name)}) + 2
-    shown = max(_FEWEST_LETTERS, runs - over - 1) if over > 0 else runs
-    before = "…" if shown < runs else ""
-    columns["verdicts"] = [f"[{before}{letters[runs - shown :]}]" for letters in columns["verdicts"]]
+        if excess > 0 and name in columns:
+            excess -= _width({name: columns.pop(name)}) + 2
+    first, mark = 0, ""
+    if excess > 0:
+        first = runs - max(_FEWEST_LETTERS, runs - excess - 1)
+    if first > 0:
+        mark = "…"
+    columns["verdicts"] = [f"[{mark}{letters[first:]}]" for letters in columns["verdicts"]]
     return _cut(columns, None)
 
 
 def _letter(result: ShortResult | None) -> str:
-    return LETTERS.get(result.verdict, "?") if result is not None else " "
+    if result is None:
+        return " "
+    return LETTERS.get(result.verdict, "?")
 
 
 def result_table(results: Sequence[PastResult], width: int | None) -> Iterator[str]:
@@ -180,20 +184,17 @@ def result_table(results: Sequence[PastResult], width: int | None) -> Iterator[s
         results: the oldest first.
         width: of the terminal; reasons are cut there.
     """
-    columns = {"run": [one.run for one in results]}
-    for name in ("device", "host"):
-        values = [str(getattr(one, name)) for one in results]
-        columns |= {name: values} if len(set(values)) > 1 else {}
-    columns["verdict"] = [one.verdict for one in results]
-    columns["seconds"] = [f"{one.seconds:.3f}" for one in results]
-    if any(one.tolerance_share is not None for one in results):
-        shares = [one.tolerance_share for one in results]
+    columns = _columns(results, "run", "device", "host", "verdict")
+    _remove_uniform(columns, "device", "host")
+    columns["seconds"] = [f"{result.seconds:.3f}" for result in results]
+    shares = [result.tolerance_share for result in results]
+    if any(share is not None for share in shares):
         columns["tolerance"] = ["" if share is None else percentage(share) for share in shares]
-    if any(one.commit for one in results):
-        columns["commit"] = [commit(one.commit, dirty=one.dirty) for one in results]
-    if not all(one.commit for one in results):
-        columns["revision"] = [one.revision for one in results]
-    return _cut(columns | {"reason": [one.reason for one in results]}, width)
+    if any(result.commit for result in results):
+        columns["commit"] = [result.short_commit for result in results]
+    if not all(result.commit for result in results):
+        columns |= _columns(results, "revision")
+    return _cut(columns | _columns(results, "reason"), width)
 
 
 def failing_table(failing: Sequence[tuple[PastResult, PastRun, int]], width: int | None) -> Iterator[str]:
@@ -203,32 +204,40 @@ def failing_table(failing: Sequence[tuple[PastResult, PastRun, int]], width: int
         failing: the newest result, the run in which the failures began, their number.
         width: of the terminal; reasons are cut there.
     """
-    columns = {
-        "case": [newest.case for newest, _, _ in failing],
-        "device": [newest.device for newest, _, _ in failing],
-        "host": [newest.host for newest, _, _ in failing],
-        "verdict": [newest.verdict for newest, _, _ in failing],
-        "since": [since.started[:10] for _, since, _ in failing],
-        "commit": [commit(since.commit, dirty=since.dirty) for _, since, _ in failing],
-        "runs": [str(count) for _, _, count in failing],
-    }
-    for name in ("device", "host", "commit"):
-        if len(set(columns[name])) == 1 and (name != "commit" or not columns[name][0]):
+    results, first_runs, numbers = zip(*failing, strict=True)
+    columns = _columns(results, "case", "device", "host", "verdict")
+    _remove_uniform(columns, "device", "host")
+    columns["since"] = [run.started[:10] for run in first_runs]
+    if any(run.commit for run in first_runs):
+        columns["commit"] = [run.short_commit for run in first_runs]
+    columns["runs"] = list(map(str, numbers))
+    return _cut(columns | _columns(results, "reason"), width)
+
+
+def _columns(records: Sequence[object], *names: str) -> dict[str, list[str]]:
+    """A column for each of some attributes."""
+    return {name: [str(getattr(record, name)) for record in records] for name in names}
+
+
+def _remove_uniform(columns: dict[str, list[str]], *names: str) -> None:
+    """Remove those of some columns that have the same text in all rows."""
+    for name in names:
+        if len(set(columns[name])) == 1:
             del columns[name]
-    return _cut(columns | {"reason": [newest.reason for newest, _, _ in failing]}, width)
-
-
-def commit(hash_: str, *, dirty: bool) -> str:
-    """A short commit hash, with a `+` where the work tree had changes."""
-    return hash_[:_SHORT_HASH] + ("+" if dirty else "")
 
 
 def _width(columns: Mapping[str, Sequence[str]]) -> int:
-    return sum(max(map(len, (name, *values))) for name, values in columns.items()) + 2 * (len(columns) - 1)
+    width = 2 * (len(columns) - 1)
+    for name, values in columns.items():
+        width += max(map(len, (name, *values)))
+    return width
 
 
 def _cut(columns: Mapping[str, Sequence[str]], width: int | None) -> Iterator[str]:
     """The lines of a table; those longer than the terminal are cut at their end."""
     rows = zip(*columns.values(), strict=True)
     for line in table(tuple(columns), rows):
-        yield line if width is None or len(line) <= width else f"{line[: width - 1].rstrip()}…"
+        if width is None or len(line) <= width:
+            yield line
+        else:
+            yield f"{line[: width - 1].rstrip()}…"

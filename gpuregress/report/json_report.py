@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from gpuregress.foundation.escapes import json_text
 from gpuregress.foundation.records import (
     BufferVerdict,
+    Comparison,
     FurtherRun,
     Outcome,
     RunSummary,
@@ -26,7 +28,7 @@ def document(summary: RunSummary) -> dict[str, Any]:
 
 def _head(summary: RunSummary) -> dict[str, Any]:
     """The document without its cases."""
-    return {
+    head = {
         "version": VERSION,
         "run": summary.run,
         "device": summary.device,
@@ -47,9 +49,9 @@ def _head(summary: RunSummary) -> dict[str, Any]:
         "missing": to_json(summary.missing),
         "parameter_spaces": to_json(summary.spaces),
         **summary.options,
-        **({"changes": to_json(summary.changes)} if summary.changes is not None else {}),
-        **({"false_alarms": to_json(summary.false_alarms)} if summary.false_alarms is not None else {}),
     }
+    optional = {"changes": summary.changes, "false_alarms": summary.false_alarms}
+    return head | _present(optional)
 
 
 def render(summary: RunSummary) -> str:
@@ -58,16 +60,22 @@ def render(summary: RunSummary) -> str:
     Cases are written one by one: an encoder of the whole takes ten times the memory of its text.
     """
     head = json_text(finite(_head(summary)), indent=1).removesuffix("\n}")
-    texts = [json_text(finite(case_document(one)), indent=1).replace("\n", "\n  ") for one in summary.verdicts]
-    cases = ",\n  ".join(texts)
-    cases = f"[\n  {cases}\n ]" if cases else "[]"
-    return f'{head},\n "cases": {cases}\n}}\n'
+    texts = [json_text(finite(case_document(verdict)), indent=1) for verdict in summary.verdicts]
+    if not texts:
+        return f'{head},\n "cases": []\n}}\n'
+    cases = ",\n".join(texts).replace("\n", "\n  ")
+    return f'{head},\n "cases": [\n  {cases}\n ]\n}}\n'
+
+
+def _present(optional: Mapping[str, Any]) -> dict[str, Any]:
+    """The JSON forms of the values that are there."""
+    return {key: to_json(value) for key, value in optional.items() if value is not None}
 
 
 def case_document(verdict: Verdict) -> dict[str, Any]:
     """One entry of `cases`."""
-    outcome = verdict.outcome
-    return {
+    outcome = verdict.outcome or Outcome(verdict.case, "done")
+    entry = {
         "job": verdict.job,
         "case": verdict.case,
         "parameters": dict(verdict.parameters),
@@ -81,37 +89,33 @@ def case_document(verdict: Verdict) -> dict[str, Any]:
         "against": list(verdict.against),
         "changes": list(verdict.changes),
         "notes": list(verdict.notes),
-        "fault": to_json(outcome.fault) if outcome is not None else None,
-        "buffers": [_buffer(buffer) for buffer in verdict.buffers],
-        "launches": to_json(outcome.launches) if outcome is not None else [],
-        "resources": to_json(outcome.resources) if outcome is not None else {},
-        "device": outcome.device.name if outcome is not None and outcome.device is not None else "",
-        "output": outcome.output if outcome is not None else "",
+        "fault": to_json(outcome.fault),
+        "buffers": list(map(_buffer, verdict.buffers)),
+        "launches": to_json(outcome.launches),
+        "resources": to_json(outcome.resources),
+        "device": outcome.device.name if outcome.device is not None else "",
+        "output": outcome.output,
         "tolerance_share": verdict.tolerance_share,
-        **({"infeasible": True} if verdict.infeasible else {}),
-        **({"location": to_json(verdict.location)} if verdict.location is not None else {}),
-        **({"known_failing": to_json(verdict.known)} if verdict.known is not None else {}),
-        **({"retried": list(verdict.retried)} if verdict.retried else {}),
-        **({"cost_comparison": to_json(verdict.costs)} if verdict.costs else {}),
-        **({"timing_comparison": to_json(verdict.timing)} if verdict.timing is not None else {}),
-        **({"variants": [_variant(one) for one in verdict.variants]} if verdict.variants else {}),
-        **_measured(outcome),
     }
+    optional = {
+        "infeasible": verdict.infeasible or None,
+        "location": verdict.location,
+        "known_failing": verdict.known,
+        "retried": verdict.retried or None,
+        "cost_comparison": verdict.costs or None,
+        "timing_comparison": verdict.timing,
+        "variants": list(map(_variant, verdict.variants)) or None,
+    }
+    return entry | _present(optional) | _measured(outcome)
 
 
-def _measured(outcome: Outcome | None) -> dict[str, Any]:
+def _measured(outcome: Outcome) -> dict[str, Any]:
     """The measurements of a case: the card, timing samples, unwritten elements, the findings of a tool."""
-    if outcome is None:
-        return {}
     measured: dict[str, Any] = {}
     if outcome.device is not None:
         card = outcome.device.card
-        measured["device_facts"] = {
-            "model": outcome.device.model,
-            "arch": outcome.device.arch,
-            "driver": outcome.device.driver,
-            **{name: text for name, text in (("uuid", card.uuid), ("bus", card.bus)) if text},
-        }
+        facts = {"model": outcome.device.model, "arch": outcome.device.arch, "driver": outcome.device.driver}
+        measured["device_facts"] = facts | _present({"uuid": card.uuid or None, "bus": card.bus or None})
     seen, writes, instruments = outcome.observations, outcome.observations.writes, outcome.observations.instruments
     published = {
         "timing": seen.timing,
@@ -130,14 +134,21 @@ def _measured(outcome: Outcome | None) -> dict[str, Any]:
         "coverage": instruments.coverage,
         "costs": instruments.costs,
         "schedule": seen.schedule,
-        "schedules": [_schedule(run) for run in seen.along("schedule")],
+        "schedules": list(map(_schedule, seen.along("schedule"))),
         "conflicts": instruments.conflicts,
     }
-    return measured | {key: to_json(value) for key, value in published.items() if value}
+    return measured | _without_empty(published)
+
+
+def _without_empty(published: Mapping[str, Any]) -> dict[str, Any]:
+    """The JSON forms of the values that say something."""
+    return {key: to_json(value) for key, value in published.items() if value}
 
 
 def _schedule(run: FurtherRun) -> dict[str, Any]:
-    accesses = {buffer: [one.message for one in found] for buffer, found in run.facts.findings.items()}
+    accesses = {}
+    for buffer, findings in run.facts.findings.items():
+        accesses[buffer] = [finding.message for finding in findings]
     published = {
         "digests": run.facts.digests,
         "dumps": to_json(run.dumps),
@@ -147,43 +158,49 @@ def _schedule(run: FurtherRun) -> dict[str, Any]:
         "accesses": accesses,
         "left_out": run.left_out,
     }
-    return {"name": run.name, **{key: value for key, value in published.items() if value}}
+    return {"name": run.name} | _without_empty(published)
 
 
 def _variant(variant: VariantVerdict) -> dict[str, Any]:
+    buffers = []
+    for comparison in variant.buffers:
+        figures = to_json(comparison.figures)
+        buffers.append(
+            {
+                "name": comparison.buffer,
+                "changed": comparison.changed,
+                "of": comparison.of,
+                "same": comparison.same,
+                "max_ulp": figures.get("max_ulp"),
+                "max_abs": figures.get("max_abs"),
+                "max_rel": figures.get("max_rel"),
+                "worst": to_json(comparison.worst),
+            }
+        )
     return {
         "variant": variant.name,
         "first": variant.first,
         "same_as": variant.same_as,
         "message": variant.message,
-        "buffers": [
-            {
-                "name": one.buffer,
-                "changed": one.changed,
-                "of": one.of,
-                "same": one.same,
-                **{key: to_json(one.figures).get(key) for key in ("max_ulp", "max_abs", "max_rel")},
-                "worst": to_json(one.worst),
-            }
-            for one in variant.buffers
-        ],
+        "buffers": buffers,
         "instructions": to_json(variant.instructions),
     }
 
 
 def _buffer(buffer: BufferVerdict) -> dict[str, Any]:
-    main = terminal.telling(buffer)
+    nothing = Comparison(buffer.name, "", "", same=True, identical=True, of=0)
+    main = buffer.main_comparison or nothing
     return {
         "name": buffer.name,
         "verdict": buffer.status,
         "dump": buffer.dump,
         "baseline": buffer.baseline,
-        "differing": main.differing if main else 0,
-        "of": main.of if main else 0,
-        "worst": to_json(main.worst) if main else None,
-        "message": main.message if main else "",
-        "findings": [finding.message for finding in main.findings] if main else [],
-        "first_wrong": to_json(main.first_wrong) if main else None,
+        "differing": main.differing,
+        "of": main.of,
+        "worst": to_json(main.worst),
+        "message": main.message,
+        "findings": [finding.message for finding in main.findings],
+        "first_wrong": to_json(main.first_wrong),
         "comparisons": to_json(buffer.comparisons),
     }
 

@@ -10,14 +10,18 @@ from datetime import datetime
 from pathlib import Path
 
 from gpuregress.foundation.escapes import entry, one_line
-from gpuregress.foundation.records import NightChanges, NightFailure, NightRemark, RunSummary, Since, Verdict
+from gpuregress.foundation.records import NightChanges, NightFailure, RunSummary, Since, Verdict
+from gpuregress.foundation.wording import first_names, joined, plural
 from gpuregress.report import terminal
+from gpuregress.report.case_lines import job_of
+from gpuregress.report.layout import pick, shown
 
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
-_COMMIT_DIGITS = 7
+_SEVERITY = ("error", "missing", "fault", "timeout", "differ", "new")
 _MOST_NEW = 30
 _MOST_OTHERS = 10
 _MOST_NAMED = 8
+_MOST_JOBS = 6
 _MOST_NOTES = 5
 _ALIKE = 4
 """Failures of one cause that get a heading of their own."""
@@ -31,29 +35,33 @@ def is_worth_telling(summary: RunSummary) -> bool:
 def headline(summary: RunSummary) -> str:
     """`1 new failure, 2 still failing (since 20 Nov, 8eb0c1f), 1 fixed`: all parts that are not zero."""
     changes = summary.changes or NightChanges()
-    lacking = sum(one.cases for one in changes.lacking)
-    devices = ", ".join(one.device for one in changes.lacking)
-    new, first = len(changes.new), _first(changes.still)
-    since = f" ({_when(first, summary.started)})" if first is not None else ""
-    parts = [
-        (new, f"{new} new failure{'s' if new != 1 else ''}"),
-        (len(changes.changed), f"{len(changes.changed)} failing differently"),
-        (len(changes.still), f"{len(changes.still)} still failing{since}"),
-        (len(changes.unaccepted), f"{len(changes.unaccepted)} without a baseline"),
-        (len(changes.fixed), f"{len(changes.fixed)} fixed"),
-        (len(changes.slower), f"{len(changes.slower)} slower"),
-        (len(changes.near), f"{len(changes.near)} near {'its' if len(changes.near) == 1 else 'their'} tolerance"),
-        (len(changes.known), f"{len(changes.known)} known failing"),
-        (len(changes.flaky), f"{len(changes.flaky)} flaky"),
-        (len(changes.no_turn), f"{len(changes.no_turn)} without a turn"),
-        (len(changes.held_back), f"{len(changes.held_back)} skipped after timeouts"),
-        (lacking, f"{lacking} skipped (no {devices} on this host)"),
-    ]
-    line = ", ".join(text for count, text in parts if count) or "nothing new"
+    devices = ", ".join(lacking.device for lacking in changes.lacking)
+    still = "still failing"
+    first = _first(changes.still)
+    if first is not None:
+        still += f" ({since_text(first, summary.started)})"
+    near = "near its tolerance" if len(changes.near) == 1 else "near their tolerance"
+    counts = {
+        "new failure" if len(changes.new) == 1 else "new failures": len(changes.new),
+        "failing differently": len(changes.changed),
+        still: len(changes.still),
+        "without a baseline": len(changes.unaccepted),
+        "fixed": len(changes.fixed),
+        "slower": len(changes.slower),
+        near: len(changes.near),
+        "known failing": len(changes.known),
+        "flaky": len(changes.flaky),
+        "without a turn": len(changes.no_turn),
+        "skipped after timeouts": len(changes.held_back),
+        f"skipped (no {devices} on this host)": sum(lacking.cases for lacking in changes.lacking),
+    }
+    line = ", ".join(f"{count} {what}" for what, count in counts.items() if count) or "nothing new"
     if summary.interrupted:
         return f"interrupted: {line}"
-    failing = new + len(changes.changed) + len(changes.still) + len(changes.unaccepted) + len(changes.no_turn)
-    return f"{line}; the night failed (exit code {summary.exit_code})" if summary.exit_code and not failing else line
+    has_failures = changes.new or changes.changed or changes.still or changes.unaccepted or changes.no_turn
+    if summary.exit_code and not has_failures:
+        return f"{line}; the night failed (exit code {summary.exit_code})"
+    return line
 
 
 def lines(summary: RunSummary, *, root: Path) -> Iterator[str]:
@@ -63,7 +71,7 @@ def lines(summary: RunSummary, *, root: Path) -> Iterator[str]:
         summary: the night.
         root: the project's; paths below it are shown relative to it.
     """
-    where = f"{terminal.shown(summary.folder, root)}/{terminal.FULL_TEXT}"
+    where = f"{shown(summary.folder, root)}/{terminal.FULL_TEXT}"
     yield from _lines(summary, where, is_full=False)
     yield from terminal.note_lines(summary.notes, _MOST_NOTES, where)
     yield terminal.counts(summary)
@@ -79,41 +87,59 @@ def full(summary: RunSummary) -> str:
 
 def _lines(summary: RunSummary, where: str, *, is_full: bool) -> Iterator[str]:
     changes = summary.changes or NightChanges()
+    tonight = summary.started
     texts = _texts(summary)
-    most = len(summary.verdicts) + len(summary.missing) if is_full else 0
-    others = most or _MOST_OTHERS
+    most_new, most_others, most_named = _MOST_NEW, _MOST_OTHERS, _MOST_NAMED
+    if is_full:
+        most_new = most_others = most_named = len(summary.verdicts) + len(summary.missing)
     yield headline(summary)
     if changes.unknown and (changes.new or changes.unaccepted):
         yield f"every failure counts as new: {changes.unknown}"
-    yield from _by_cause((*changes.new, *changes.unaccepted), texts, most or _MOST_NEW, where)
+    yield from _by_cause((*changes.new, *changes.unaccepted), texts, most_new, where)
     if changes.new or changes.unaccepted or changes.changed:  # else it was told on the first night
-        yield from (line for line in terminal.shared_values(summary) if line)
-    yield from _section("failing for another cause than before:", _told(changes.changed, summary, texts), others)
-    yield from _section("still failing:", _told(changes.still, summary, texts), others)
-    yield from _bounded([f"fixed    {one.case}{_lasted(one, summary.started)}" for one in changes.fixed], others)
-    for word, remarks in (("slower", changes.slower), ("near", changes.near), ("flaky", changes.flaky)):
-        yield from _remarks(word, remarks, others, summary.started)
-    yield from _remarks("known", changes.known, others, summary.started)
-    yield from _names("no turn before the deadline", changes.no_turn, most or _MOST_NAMED)
-    yield from _names("skipped after timeouts of their kernel", changes.held_back, most or _MOST_NAMED)
-    for one in changes.lacking:
-        cases = f"{one.cases} case{'s' if one.cases != 1 else ''}"
-        yield one_line(f"skipped  {cases} on {one.device}, which this host lacks{f': {one.why}' if one.why else ''}")
+        for line in terminal.shared_values(summary):
+            if line:
+                yield line
+    for heading, failures in (
+        ("failing for another cause than before:", changes.changed),
+        ("still failing:", changes.still),
+    ):
+        if failures:
+            yield heading
+            yield from _bounded(_with_history(failures, texts, tonight), most_others)
+    fixed = [f"fixed    {failure.case}{_lasted(failure, tonight)}" for failure in changes.fixed]
+    yield from _bounded(fixed, most_others)
+    for word, remarks in (
+        ("slower", changes.slower),
+        ("near", changes.near),
+        ("flaky", changes.flaky),
+        ("known", changes.known),
+    ):
+        lines = [one_line(f"{word:<8} {one.case}  {one.text}{_after_comma(one.since, tonight)}") for one in remarks]
+        yield from _bounded(lines, most_others)
+    if changes.no_turn:
+        yield one_line(f"no turn before the deadline: {first_names(changes.no_turn, most_named)}")
+    if changes.held_back:
+        yield one_line(f"skipped after timeouts of their kernel: {first_names(changes.held_back, most_named)}")
+    for lacking in changes.lacking:
+        line = f"skipped  {plural(lacking.cases, 'case')} on {lacking.device}, which this host lacks"
+        yield one_line(joined(": ", line, lacking.why))
     yield from terminal.infeasible(summary)
 
 
 def _texts(summary: RunSummary) -> dict[str, tuple[str, ...]]:
     """Case → the lines on its failure."""
-    of_missing = {one.case: one.lines for one in summary.missing}
+    missing = {one.case: one.lines for one in summary.missing}
     verdicts: dict[str, Verdict] = {verdict.case: verdict for verdict in summary.verdicts}
     changes = summary.changes or NightChanges()
     texts: dict[str, tuple[str, ...]] = {}
-    for one in (*changes.new, *changes.unaccepted, *changes.changed, *changes.still):
-        verdict = verdicts.get(one.case)
-        if one.status == "missing" or verdict is None:
-            texts[one.case] = of_missing.get(one.case, (f"{one.status:<8} {one.case}  {one.diagnosis}",))
+    for failure in (*changes.new, *changes.unaccepted, *changes.changed, *changes.still):
+        case, status = failure.case, f"{failure.status:<8}"
+        verdict = verdicts.get(case)
+        if failure.status == "missing" or verdict is None:
+            texts[case] = missing.get(case, (f"{status} {case}  {failure.diagnosis}",))
         else:
-            texts[one.case] = (one_line(f"{one.status:<8} {one.case}  {verdict.seconds:.3f} s  {one.diagnosis}"),)
+            texts[case] = (one_line(f"{status} {case}  {verdict.seconds:.3f} s  {failure.diagnosis}"),)
     return texts
 
 
@@ -121,65 +147,49 @@ def _by_cause(
     failures: Sequence[NightFailure], texts: dict[str, tuple[str, ...]], most: int, where: str
 ) -> Iterator[str]:
     """The failures of one cause together, the most severe causes first; of many, one of each before a second of any."""
-    order = ("error", "missing", "fault", "timeout", "differ", "new")
     groups: dict[tuple[str, str], list[NightFailure]] = {}
-    for one in sorted(failures, key=lambda one: order.index(one.status)):
-        groups.setdefault((one.status, one.cause), []).append(one)
-    keyed = [
-        (f"{'/'.join(key)}\0{terminal.job_of(one.case)}", (key, one)) for key, ones in groups.items() for one in ones
-    ]
-    picked, more = terminal.pick(keyed, most)
+    for failure in sorted(failures, key=lambda failure: _SEVERITY.index(failure.status)):
+        groups.setdefault((failure.status, failure.cause), []).append(failure)
+    keyed = []
+    for cause, members in groups.items():
+        keyed += [(f"{'/'.join(cause)}\0{job_of(failure.case)}", (cause, failure)) for failure in members]
+    picked, left_out = pick(keyed, most)
     last: tuple[str, str] | None = None
-    for key, one in picked:
-        if key != last and len(groups[key]) >= _ALIKE:
-            yield one_line(f"{len(groups[key])} cases, {key[1] or key[0]}:")
-        last = key
-        yield from texts[one.case]
-    if more:
-        jobs = list(dict.fromkeys(key.partition("\0")[2] for key in more))
-        yield f"… and {sum(more.values())} more failures of {terminal.few(jobs)} (all in {where})"
+    for cause, failure in picked:
+        if cause != last and len(groups[cause]) >= _ALIKE:
+            yield one_line(f"{len(groups[cause])} cases, {cause[1] or cause[0]}:")
+        last = cause
+        yield from texts[failure.case]
+    if left_out:
+        jobs = list(dict.fromkeys(key.partition("\0")[2] for key in left_out))
+        names = first_names(jobs, _MOST_JOBS, "jobs")
+        yield f"… and {sum(left_out.values())} more failures of {names} (all in {where})"
 
 
-def _told(failures: Sequence[NightFailure], summary: RunSummary, texts: dict[str, tuple[str, ...]]) -> list[str]:
+def _with_history(failures: Sequence[NightFailure], texts: dict[str, tuple[str, ...]], tonight: str) -> list[str]:
     """The lines on each failure, the first one with the night of its beginning."""
-    told: list[str] = []
-    for one in failures:
-        first, *more = texts[one.case]
-        told += [f"{first}{_history(one, summary.started)}", *more]
-    return told
-
-
-def _section(heading: str, texts: Sequence[str], most: int) -> Iterator[str]:
-    if texts:
-        yield heading
-        yield from _bounded(texts, most)
+    lines: list[str] = []
+    for failure in failures:
+        first, *more = texts[failure.case]
+        lines += [f"{first}{_history(failure, tonight)}", *more]
+    return lines
 
 
 def _history(failure: NightFailure, tonight: str) -> str:
-    before = f" (before: {one_line(failure.before)})" if failure.before else ""
-    counts = f" (last night: {failure.counts_before})" if failure.counts_before else ""
-    if failure.since is None:
-        return f"{counts}{before}"
-    return f"{counts} ({_when(failure.since, tonight)}; {failure.since.nights} nights){before}"
+    text = ""
+    if failure.counts_before:
+        text += f" (last night: {failure.counts_before})"
+    if failure.since is not None:
+        text += f" ({since_text(failure.since, tonight)}; {failure.since.nights} nights)"
+    if failure.before:
+        text += f" (before: {one_line(failure.before)})"
+    return text
 
 
 def _lasted(failure: NightFailure, tonight: str) -> str:
     if failure.since is None:
         return ""
-    nights = f"{failure.since.nights} night{'s' if failure.since.nights != 1 else ''}"
-    return f"  (failed {nights}, {_when(failure.since, tonight)})"
-
-
-def _remarks(word: str, remarks: Sequence[NightRemark], most: int, tonight: str) -> Iterator[str]:
-    since = [f", {_when(one.since, tonight)}" if one.since is not None else "" for one in remarks]
-    texts = [f"{word:<8} {one.case}  {one.text}{when}" for one, when in zip(remarks, since, strict=True)]
-    yield from _bounded([one_line(text) for text in texts], most)
-
-
-def _names(what: str, names: Sequence[str], most: int) -> Iterator[str]:
-    if names:
-        more = f" and {len(names) - most} more" if len(names) > most else ""
-        yield one_line(f"{what}: {', '.join(names[:most])}{more}")
+    return f"  (failed {plural(failure.since.nights, 'night')}{_after_comma(failure.since, tonight)})"
 
 
 def _bounded(texts: Sequence[str], most: int) -> Iterator[str]:
@@ -190,14 +200,19 @@ def _bounded(texts: Sequence[str], most: int) -> Iterator[str]:
 
 def _first(failures: Iterable[NightFailure]) -> Since | None:
     """The earliest beginning of several series."""
-    return min((one.since for one in failures if one.since is not None), key=lambda one: one.started, default=None)
+    beginnings = [failure.since for failure in failures if failure.since is not None]
+    return min(beginnings, key=lambda since: since.started, default=None)
 
 
-def _when(since: Since, tonight: str) -> str:
+def _after_comma(since: Since | None, tonight: str) -> str:
+    if since is None:
+        return ""
+    return f", {since_text(since, tonight)}"
+
+
+def since_text(since: Since, tonight: str) -> str:
     """`since 20 Nov, 8eb0c1f`; `8eb0c1f+` where the work tree was changed, `, gone from git` where it is gone."""
-    gone = ", gone from git" if since.gone else ""
-    commit = f", {since.commit[:_COMMIT_DIGITS]}{'+' if since.dirty else ''}{gone}" if since.commit else ""
-    return f"since {day(since.started, tonight)}{commit}"
+    return f"since {day(since.started, tonight)}{since.commit_text}"
 
 
 def day(started: str, tonight: str) -> str:
@@ -206,5 +221,7 @@ def day(started: str, tonight: str) -> str:
         local, now = (datetime.fromisoformat(text).astimezone() for text in (started, tonight))
     except ValueError:
         return one_line(started)
-    year = f" {local.year}" if local.year != now.year else ""
-    return f"{local.day} {_MONTHS[local.month - 1]}{year}"
+    text = f"{local.day} {_MONTHS[local.month - 1]}"
+    if local.year != now.year:
+        text += f" {local.year}"
+    return text

@@ -9,8 +9,8 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from gpuregress.foundation.errors import BaselineError, Interrupted, NothingToDo, StorageError, UsageError
-from gpuregress.foundation.escapes import first_names
 from gpuregress.foundation.records import Verdict
+from gpuregress.foundation.wording import first_names
 from gpuregress.gpu.records import Record
 from gpuregress.judge import case_comparisons, rejections, write_coverage
 from gpuregress.judge.accepted import nearest

@@ -25,8 +25,9 @@ from gpuregress.foundation.errors import (
     MissingCompiler,
     StorageError,
 )
-from gpuregress.foundation.escapes import first_names, one_line
+from gpuregress.foundation.escapes import one_line
 from gpuregress.foundation.records import Case, Outcome, RunKind, Task, Verdict
+from gpuregress.foundation.wording import first_names
 from gpuregress.gpu.records import Record, replace
 from gpuregress.judge import agreement, verdict
 from gpuregress.judge.accepted import AcceptedDumps

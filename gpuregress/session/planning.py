@@ -14,8 +14,8 @@ from gpuregress.foundation.errors import (
     StorageError,
     UsageError,
 )
-from gpuregress.foundation.escapes import first_names
 from gpuregress.foundation.records import Case, SourceLocation, Verdict, checks_named
+from gpuregress.foundation.wording import first_names
 from gpuregress.gpu.records import Record, replace
 from gpuregress.gpu.schedules import FORWARD
 from gpuregress.jobs import plan

@@ -70,9 +70,15 @@ class LaunchBegin(Record):
     @property
     def text(self) -> str:
         """The call, its constant memory, its seed, its variant and its schedule, as the log has them."""
-        constant = f" constant=<{self.constant}>" if self.constant else ""
-        variant = f" variant={self.variant}" if self.variant else ""
-        return f"{self.call}{constant} seed={self.seed}{variant}{f' schedule={self.schedule}' if self.schedule else ''}"
+        text = self.call
+        if self.constant:
+            text += f" constant=<{self.constant}>"
+        text += f" seed={self.seed}"
+        if self.variant:
+            text += f" variant={self.variant}"
+        if self.schedule:
+            text += f" schedule={self.schedule}"
+        return text
 
 
 class LaunchEnd(Record):
@@ -156,7 +162,8 @@ class LaunchLog:
         Args:
             facts: `device`, `driver`, `compiler`, `host`, `gpuregress`, and every seed, each with its text.
         """
-        lines = [f"# gpuregress log {VERSION}", *(f"# {_escape(key, ':')}: {_escape(facts[key])}" for key in facts)]
+        lines = [f"# gpuregress log {VERSION}"]
+        lines += [f"# {_escape(fact, ':')}: {_escape(text)}" for fact, text in facts.items()]
         self._append("\n".join(lines))
 
     def begin(
@@ -184,9 +191,18 @@ class LaunchLog:
         """
         now = datetime.now(UTC)
         time = f"{now:%Y-%m-%dT%H:%M:%S}.{now.microsecond // 1000:03d}Z"
-        texts = _escape(device, " "), _escape(case, " "), _escape(call)
-        of = LaunchBegin(number, time, *texts, seed, constant, _escape(variant, " ") if variant else "", schedule)
-        self._append(f"begin {number} {time} {of.device} {of.case} {of.text}")
+        begin = LaunchBegin(
+            number=number,
+            time=time,
+            device=_escape(device, " "),
+            case=_escape(case, " "),
+            call=_escape(call),
+            seed=seed,
+            constant=constant,
+            variant=variant and _escape(variant, " "),
+            schedule=schedule,
+        )
+        self._append(f"begin {number} {time} {begin.device} {begin.case} {begin.text}")
 
     def end(self, number: int, elapsed_ms: float) -> None:
         """Write that a launch ended, and its time on the device."""
@@ -220,7 +236,9 @@ class LaunchLog:
         self._append(f"# {_escape(f'lost log of {case}', ':')}: {_escape(f'{host} was lost, and its log with it')}")
 
     def _append(self, line: str, *, durable: bool = True) -> None:
-        data = (("\n" if self._torn else "") + line + "\n").encode("utf-8")
+        data = f"{line}\n".encode()
+        if self._torn:
+            data = b"\n" + data
         with disk_errors(self._path):
             written = os.write(self._descriptor, data)
             self._torn = written < len(data)
@@ -241,13 +259,16 @@ def read(path: Path) -> Log:
     unreadable: list[int] = []
     lines = read_bytes(path).decode("utf-8", "replace").split("\n")
     for number, line in enumerate(lines, 1):
-        is_torn = number == len(lines)
-        event = None if is_torn else _parse(line)
+        if number == len(lines):  # torn, or the end behind the last line
+            if line:
+                unreadable.append(number)
+            break
+        event, fact = _parse(line), _HEADER.fullmatch(line)
         if event is not None:
             events.append(event)
-        elif not is_torn and (fact := _HEADER.fullmatch(line)):
+        elif fact is not None:
             header[_unescape(fact[1])] = _unescape(fact[2])
-        elif line and (is_torn or not line.startswith("# gpuregress log ")):
+        elif line and not line.startswith("# gpuregress log "):
             unreadable.append(number)
     return Log(header, tuple(events), tuple(unreadable))
 
@@ -263,8 +284,10 @@ def render(launch: Launch, buffers: Mapping[str, Buffer], source: str = "") -> s
         source: the name of the kernel's source, "" where the case has only one.
     """
     args = ", ".join(_argument(argument, buffers) for argument in launch.args)
-    where = f" in {source}" if source else ""
-    return f"{launch.kernel}<<<{_dim3(launch.grid)},{_dim3(launch.block)},{launch.shared}>>>({args}){where}"
+    call = f"{launch.kernel}<<<{_dim3(launch.grid)},{_dim3(launch.block)},{launch.shared}>>>({args})"
+    if source:
+        call += f" in {source}"
+    return call
 
 
 def call_of(case: Case, launch: Launch) -> str:
@@ -279,13 +302,18 @@ def calls_of(case: Case) -> tuple[str, ...]:
 
 def _argument(argument: Argument, buffers: Mapping[str, Buffer]) -> str:
     if argument.kind == "buffer":
-        buffer = buffers[argument.buffer]
-        return f"{argument.buffer}{f'+{argument.offset}' if argument.offset else ''}=<{buffer.size}>"
+        name = argument.buffer
+        if argument.offset:
+            name += f"+{argument.offset}"
+        return f"{name}=<{buffers[argument.buffer].size}>"
+    text = argument.text
     if argument.kind == "struct":
         text = "{" + ", ".join(_argument(field, buffers) for field in argument.fields) + "}"
-    else:
-        text = "null" if argument.kind == "null" else argument.text
-    return f"{argument.label}={text}" if argument.label else text
+    elif argument.kind == "null":
+        text = "null"
+    if argument.label:
+        return f"{argument.label}={text}"
+    return text
 
 
 def _dim3(size: tuple[int, int, int]) -> str:
@@ -294,10 +322,17 @@ def _dim3(size: tuple[int, int, int]) -> str:
 
 def _parse(line: str) -> Event | None:
     if match := _BEGIN.fullmatch(line):
-        number, time, device, case, call, constant, seed, variant, schedule = match.groups()
-        texts = _unescape(device), _unescape(case), _unescape(call)
+        number, time, device, case, call, constant, seed, variant, schedule = match.groups("")
         return LaunchBegin(
-            int(number), time, *texts, int(seed), int(constant or 0), _unescape(variant or ""), schedule or ""
+            number=int(number),
+            time=time,
+            device=_unescape(device),
+            case=_unescape(case),
+            call=_unescape(call),
+            seed=int(seed),
+            constant=int(constant or 0),
+            variant=_unescape(variant),
+            schedule=schedule,
         )
     if match := _END.fullmatch(line):
         return LaunchEnd(int(match[1]), float(match[2]))
@@ -309,7 +344,9 @@ def _parse(line: str) -> Event | None:
 
 
 def _escape(text: str, also: str = "") -> str:
-    return "".join(_escaped(letter, also) for letter in text) or ("\\e" if also == " " else "")
+    if not text and also == " ":  # a word that would not be there
+        return "\\e"
+    return "".join(_escaped(letter, also) for letter in text)
 
 
 def _escaped(letter: str, also: str) -> str:
@@ -320,7 +357,9 @@ def _escaped(letter: str, also: str) -> str:
     code = ord(letter)
     if code < 0x100:
         return f"\\x{code:02x}"
-    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+    if code < 0x10000:
+        return f"\\u{code:04x}"
+    return f"\\U{code:08x}"
 
 
 def _unescape(text: str) -> str:

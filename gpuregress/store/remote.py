@@ -23,7 +23,7 @@ from gpuregress.foundation import storage
 from gpuregress.foundation.errors import BaselineError, DumpError, HarnessError, StorageError
 from gpuregress.foundation.records import Dump
 from gpuregress.foundation.storage import TEMPORARY_PREFIX, explain, sync_all
-from gpuregress.gpu.records import Record
+from gpuregress.gpu.records import Record, replace
 from gpuregress.toolchain import cache
 
 R = TypeVar("R")
@@ -222,8 +222,9 @@ def is_parallel(url: str) -> bool:
 
 def protocol(url: str) -> str:
     """Return the part of an address before `://`; `file` for a path."""
-    name, mark, _ = url.partition("://")
-    return name if mark else "file"
+    if "://" not in url:
+        return "file"
+    return url.partition("://")[0]
 
 
 @lru_cache(maxsize=8)
@@ -256,7 +257,9 @@ def _size(fs: Any, path: str) -> int | None:
 
 def _put(fs: Any, root: str, file: Path, name: str, sent: _Count) -> None:
     target = f"{root}/{name}"
-    protocols = {fs.protocol} if isinstance(fs.protocol, str) else set(fs.protocol)
+    protocols = set(fs.protocol)
+    if isinstance(fs.protocol, str):
+        protocols = {fs.protocol}
     if protocols & _OBJECT_STORES:
         fs.put_file(str(file), target, callback=sent.callback())
         return
@@ -278,7 +281,8 @@ def _put(fs: Any, root: str, file: Path, name: str, sent: _Count) -> None:
 
 def _message(what: str, error: Exception) -> str:
     text = _redacted(" ".join(str(error).split())) or "no reason is given"
-    text = text if len(text) <= _LONGEST_MESSAGE else text[: _LONGEST_MESSAGE - 3] + "..."
+    if len(text) > _LONGEST_MESSAGE:
+        text = text[: _LONGEST_MESSAGE - 3] + "..."
     return f"{what} failed: {type(error).__name__}: {text}; check the address, the network and the credentials"
 
 
@@ -307,8 +311,7 @@ def described(url: str, dump: Dump, revision: str) -> Dump:
     """
     name = storage.dump_name(dump.buffer, revision) + storage.SUFFIX
     path = cache.folder() / "dumps" / dump.text_digest[:2] / dump.text_digest / name
-    remote = f"{url.rstrip('/')}/{_name(dump.text_digest)}"
-    return Dump(dump.buffer, str(path), dump.dtype, dump.shape, dump.digest, dump.text_digest, remote)
+    return replace(dump, path=str(path), remote=f"{url.rstrip('/')}/{_name(dump.text_digest)}")
 
 
 def is_local(dump: Dump) -> bool:

@@ -149,15 +149,6 @@ def test_numbers_are_in_order_and_texts_as_they_come() -> None:
     assert parameter_spaces.ordered([True, False]) == [True, False]
 
 
-def test_values_are_written_as_in_a_job() -> None:
-    assert [parameter_spaces.value_text(value) for value in (True, 4, 0.5, "float")] == [
-        "true",
-        "4",
-        "0.5",
-        "float",
-    ]
-
-
 def test_thousands_of_values_are_no_error_and_take_no_time() -> None:
     """2^4000 conditions of the form `k in {…}` are no float; with bounds as lists of values this took minutes."""
     space: dict[str, list[Any]] = {"k": list(range(4000)), "real": ["float", "double"]}

@@ -19,7 +19,7 @@ from gpuregress.foundation.records import (
 )
 from gpuregress.gpu.records import replace
 from gpuregress.judge import parameter_spaces
-from gpuregress.report import terminal
+from gpuregress.report import case_lines, layout, terminal
 from tests.report.samples import DIFFERENT, summary, verdict
 
 ROOT = Path("/p")
@@ -118,7 +118,7 @@ def test_where_many_differ_every_job_is_shown_before_more_of_one() -> None:
 
 @given(st.lists(st.tuples(st.text(max_size=8), st.text(max_size=8)), max_size=6))
 def test_a_tables_columns_are_aligned(rows: list[tuple[str, str]]) -> None:
-    lines = list(terminal.table(("first", "second"), rows))
+    lines = list(layout.table(("first", "second"), rows))
     rows = [(one_line(left), one_line(right)) for left, right in rows]
     assert len(lines) == len(rows) + 1
     for (left, right), line in zip(rows, lines[1:], strict=True):
@@ -170,13 +170,13 @@ def test_all_is_shown_in_full_to_who_asks_and_where_there_are_few() -> None:
 
 def test_an_element_of_a_twin_is_no_older_value() -> None:
     element = Element(5, "", "1.25", "1.5")
-    assert terminal.element_text(element, "twin") == "[5]: 1.5, in the twin 1.25"
-    assert terminal.element_text(element) == "[5]: 1.5, was 1.25"
+    assert case_lines.element_text(element, "twin") == "[5]: 1.5, in the twin 1.25"
+    assert case_lines.element_text(element) == "[5]: 1.5, was 1.25"
 
 
 def test_what_a_check_found_has_no_other_value() -> None:
     element = Element(5, "", "", "1.5")
-    assert [terminal.element_text(element, side) for side in ("check", "seeds")] == ["[5]: 1.5", "[5]: 1.5"]
+    assert [case_lines.element_text(element, side) for side in ("check", "seeds")] == ["[5]: 1.5", "[5]: 1.5"]
 
 
 def test_infeasible_cases_are_counted_in_one_line_with_their_reasons() -> None:

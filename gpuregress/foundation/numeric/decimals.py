@@ -50,12 +50,12 @@ def words(column: Array, scalar: Scalar, *, nan_bits: bool = False) -> list[str]
     with np.errstate(invalid="ignore"):  # signalling NaNs
         magnitudes = np.abs(numbers)
         positional = ((magnitudes >= low) & (magnitudes < high)) | (magnitudes == 0)
-        texts = [
-            np.format_float_positional(number, trim="0")
-            if is_positional
-            else np.format_float_scientific(number, trim="-", exp_digits=1)
-            for number, is_positional in zip(numbers, positional.tolist(), strict=True)
-        ]
+        texts = []
+        for number, is_positional in zip(numbers, positional.tolist(), strict=True):
+            if is_positional:
+                texts.append(np.format_float_positional(number, trim="0"))
+            else:
+                texts.append(np.format_float_scientific(number, trim="-", exp_digits=1))
     for index in np.flatnonzero(np.isnan(numbers)).tolist():
         texts[index] = nan_word(int(bits[index]), scalar) if nan_bits else "nan"
     return texts
@@ -113,12 +113,10 @@ def _magnitudes(patterns: Bits, scalar: Scalar) -> npt.NDArray[np.float32]:
         # Below a power of two the numbers lie closer: the nearest decimal can miss where the next one up reads back.
         for is_power in (False, True):
             rows = left[np.frexp(exact[left])[0] == 0.5] if is_power else left
-            values = exact[rows].tolist()
-            decimals = np.array(
-                [float(rounding_up.create_decimal_from_float(value)) for value in values]
-                if is_power
-                else [float(f"{value:.{digits - 1}e}") for value in values]
-            )
+            texts = [f"{value:.{digits - 1}e}" for value in exact[rows].tolist()]
+            if is_power:
+                texts = [str(rounding_up.create_decimal_from_float(value)) for value in exact[rows].tolist()]
+            decimals = np.array([float(text) for text in texts])
             at_end = (decimals == low[rows]) | (decimals == high[rows])
             good = (decimals > low[rows]) & (decimals < high[rows]) | is_even[rows] & at_end
             shortest_of[rows[good]] = decimals[good]

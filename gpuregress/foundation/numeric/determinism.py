@@ -63,9 +63,9 @@ def compare(buffer: str, expected: ObservedDeterminism, actual: ObservedDetermin
         buffer,
         "repeat",
         f"determinism: {texts[0]}",
-        same,
-        actual.determinism == "bitwise",
-        of,
+        same=same,
+        identical=actual.determinism == "bitwise",
+        of=of,
         message=message,
         figures=Figures(expected=expected.determinism, actual=actual.determinism, runs=runs),
     )

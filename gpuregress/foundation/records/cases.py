@@ -11,6 +11,7 @@ from msgspec import field
 from gpuregress.foundation.records.launches import Buffer, Fill, Launch, PythonFunction
 from gpuregress.foundation.records.programs import FunctionCall, Source
 from gpuregress.foundation.records.rules import Check, Rule
+from gpuregress.foundation.wording import joined
 from gpuregress.gpu.architectures import DEFAULT_HEAP
 from gpuregress.gpu.instruments import Instruments
 from gpuregress.gpu.records import Record, Sparse, replace
@@ -56,10 +57,10 @@ class KnownFailing(Sparse):
     @property
     def failure(self) -> str:
         """The known failure in words: `fault: out-of-bounds of scale`, `differ in out`."""
-        of = f" of {self.kernel}" if self.kernel else ""
-        where = f" in {self.buffer}" if self.buffer else ""
-        kind = f": {self.fault}" if self.fault not in ("", self.status) else ""
-        return f"{self.status}{kind}{of}{where}"
+        text = self.status
+        if self.fault != self.status:
+            text = joined(": ", text, self.fault)
+        return joined(" in ", joined(" of ", text, self.kernel), self.buffer)
 
 
 class TimingLoop(Sparse):
@@ -259,23 +260,23 @@ class Case(Record):
     @property
     def source_names(self) -> tuple[str, ...]:
         """Name each source by its file, or by its path from the job's folder where two files share a name."""
-        paths = [source.path for source in self.sources]
         names = [source.name for source in self.sources]
         folder = os.path.dirname(self.path)  # noqa: PTH120 - as above
-        return tuple(
-            name if names.count(name) == 1 else os.path.relpath(path, folder)
-            for path, name in zip(paths, names, strict=True)
-        )
+        unique = []
+        for source in self.sources:
+            is_shared = names.count(source.name) > 1
+            unique.append(os.path.relpath(source.path, folder) if is_shared else source.name)
+        return tuple(unique)
 
     @property
     def kernel_labels(self) -> dict[tuple[int, str], str]:
         """Map a source's position and a kernel to `step`, or to `step (two.cu)` where two sources launch a `step`."""
-        kernels = dict.fromkeys((launch.source, launch.kernel) for launch in self.launches)
-        names, of = [kernel for _, kernel in kernels], self.source_names
-        return {
-            (source, kernel): kernel if names.count(kernel) == 1 else f"{kernel} ({of[source]})"
-            for source, kernel in kernels
-        }
+        labels = {(launch.source, launch.kernel): launch.kernel for launch in self.launches}
+        names = list(labels.values())
+        for source, kernel in labels:
+            if names.count(kernel) > 1:
+                labels[source, kernel] = f"{kernel} ({self.source_names[source]})"
+        return labels
 
     @property
     def references(self) -> tuple[str, ...]:
@@ -285,9 +286,9 @@ class Case(Record):
     @property
     def user_functions(self) -> tuple[str, ...]:
         """List the functions of the user that make its inputs and references, `/abs/module.py:function`, each once."""
-        fills = (buffer.fill.options for buffer in self.buffers.values() if buffer.fill is not None)
-        made = (options.function for options in fills if isinstance(options, PythonFunction))
-        return tuple(dict.fromkeys((*made, *self.reference.values())))
+        options = [buffer.fill.options for buffer in self.buffers.values() if buffer.fill is not None]
+        functions = [one.function for one in options if isinstance(one, PythonFunction)]
+        return tuple(dict.fromkeys((*functions, *self.reference.values())))
 
     @property
     def own_buffers(self) -> frozenset[str]:
@@ -308,10 +309,10 @@ class Case(Record):
 
     def with_seed(self, seeded: Seeded) -> Case:
         """Return the case as it is run with another seed, once."""
-        buffers = {
-            name: replace(buffer, fill=seeded.fills[name]) if name in seeded.fills else buffer
-            for name, buffer in self.buffers.items()
-        }
+        buffers = dict(self.buffers)
+        for name, buffer in self.buffers.items():
+            if name in seeded.fills:
+                buffers[name] = replace(buffer, fill=seeded.fills[name])
         launches = seeded.launches or self.launches
         return replace(self, seed=seeded.seed, buffers=buffers, launches=launches, seeds=(), repeat=1)
 
@@ -367,10 +368,13 @@ class Case(Record):
     @property
     def launch_numbers(self) -> int:
         """Count the log numbers that it may take, with its repeats, samples, references and twins."""
-        timing = self.settings.timing
-        runs = self.repeat + (self.settings.poison == "twice")
-        runs += timing.warmup + timing.samples if timing else 0
-        runs += (len(self.variants.sources) if self.variants else 0) + len(self.seeds)
-        twins = self.settings.twins or ()
-        runs += sum(TRIALS if twin == "host" else 1 for twin in twins)
+        runs = self.repeat + len(self.seeds)
+        if self.settings.poison == "twice":
+            runs += 1
+        if self.settings.timing is not None:
+            runs += self.settings.timing.warmup + self.settings.timing.samples
+        if self.variants is not None:
+            runs += len(self.variants.sources)
+        for twin in self.settings.twins or ():
+            runs += TRIALS if twin == "host" else 1
         return len(self.launches) * runs + sum(len(kernel.launches) for kernel in self.reference_kernels.values())

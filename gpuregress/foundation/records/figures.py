@@ -35,6 +35,13 @@ class Element(Record):
     relative: float | None = None
     ulp: int | None = None
 
+    @property
+    def place(self) -> str:
+        """`[5]`, or `[5].x` for a part."""
+        if self.part:
+            return f"[{self.index}].{self.part}"
+        return f"[{self.index}]"
+
 
 class SideCounts(Record):
     """A count on each side of a comparison."""

@@ -16,18 +16,29 @@ CLASSES: tuple[Determinism, ...] = ("bitwise", "order varies", "values vary")
 """Determinism of a buffer over several runs, the best first."""
 
 
-class Finding(Record):
+def _all_elements() -> float:
+    """The weight of a finding on all differing elements; a factory, for JSON keeps a weight that is the default."""
+    return 1.0
+
+
+class Finding(Sparse):
     """The pattern of a difference.
 
     Attributes:
         pattern: a name from `diagnose`'s list, or a cause that further runs have shown.
         message: one sentence with its evidence.
         weight: the share of the differing elements it explains, 0 to 1.
+        summary: the message for a line that has the number of differing elements already; "" for the message itself.
+        place: for a pattern that says where a buffer differs, and not how: `contiguous`, `periodic`, `border` or
+            `diagonal`. One mistake has another pattern in another shape, and the last column of a matrix is one lane
+            of each warp where a row has as many elements as a block has threads.
     """
 
     pattern: str
     message: str
-    weight: float = 1.0
+    weight: float = field(default_factory=_all_elements)
+    summary: str = ""
+    place: str = ""
 
 
 class UnwrittenElements(Record):

@@ -39,7 +39,9 @@ class StatisticLimits(Sparse):
         """Statistic → its limit: standard errors, or a p-value for `ks`."""
         sigmas = {"mean": self.mean, "variance": self.variance}
         limits = {name: limit.sigmas for name, limit in sigmas.items() if limit is not None}
-        return limits if self.ks is None else {**limits, "ks": self.ks}
+        if self.ks is not None:
+            limits["ks"] = self.ks
+        return limits
 
 
 class ExpectedSum(Record):
@@ -188,7 +190,9 @@ _METRICS = {"max": "largest |error|", "mean": "mean |error|", "rms": "rms error"
 
 def number_text(value: float) -> str:
     """Format a number with the fewest digits: `1e-05`, `0`, `3`."""
-    return repr(int(value)) if float(value).is_integer() and abs(value) < 1e15 else repr(float(value))
+    if float(value).is_integer() and abs(value) < 1e15:
+        return repr(int(value))
+    return repr(float(value))
 
 
 def bound_text(limits: Bound) -> str:
@@ -200,21 +204,25 @@ def bound_text(limits: Bound) -> str:
         )
     if limits.ulp is not None:
         terms.append(f"within {limits.ulp} ulp of the same sign")
-    return " or ".join(terms) if terms else "every bit equal"
+    return " or ".join(terms) or "every bit equal"
 
 
 def rule_text(wanted: Rule) -> str:
     """Describe a whole rule in one line."""
     if wanted.verify:
         return f"verify: {wanted.verify}"
-    limits = Bound.of_rule(wanted)
-    terms = [] if limits.is_exact and (wanted.metric or wanted.statistics.given) else [bound_text(limits)]
+    limits, terms = Bound.of_rule(wanted), []
+    if not limits.is_exact or not (wanted.metric or wanted.statistics.given):
+        terms.append(bound_text(limits))
     if wanted.outliers:
         second = bound_text(Bound.of_outliers(wanted.outliers, wanted))
         terms.append(f"but for {number_text(wanted.outliers.fraction)} of the elements, which keep {second}")
     terms += [f"{_METRICS.get(name, name)} <= {number_text(limit)}" for name, limit in wanted.metric.items()]
     terms += [_statistic(name, limit) for name, limit in wanted.statistics.given.items()]
-    terms += _order(wanted)
+    if wanted.key:
+        terms.append(f"records matched by {', '.join(wanted.key)}")
+    elif wanted.order == "any":
+        terms.append("in any order")
     if wanted.nan == "never":
         terms.append("no NaN")
     if wanted.signed_zero == "equal":
@@ -223,11 +231,6 @@ def rule_text(wanted: Rule) -> str:
 
 
 def _statistic(name: str, limit: float) -> str:
-    text = number_text(limit)
-    return f"Kolmogorov-Smirnov p >= {text}" if name == "ks" else f"{name}s within {text} standard errors"
-
-
-def _order(wanted: Rule) -> list[str]:
-    if wanted.key:
-        return [f"records matched by {', '.join(wanted.key)}"]
-    return ["in any order"] if wanted.order == "any" else []
+    if name == "ks":
+        return f"Kolmogorov-Smirnov p >= {number_text(limit)}"
+    return f"{name}s within {number_text(limit)} standard errors"

@@ -12,7 +12,7 @@ from gpuregress.foundation.records.figures import Element, ErrorFigures, Figures
 from gpuregress.foundation.records.further_runs import Finding, InstructionChange
 from gpuregress.foundation.records.json_form import OneOf
 from gpuregress.foundation.records.launch_digests import FirstWrong
-from gpuregress.foundation.records.outcomes import Outcome
+from gpuregress.foundation.records.outcomes import Fault, Outcome
 from gpuregress.foundation.records.parameter_spaces import ParameterSpace
 from gpuregress.foundation.records.statuses import Status, headline
 from gpuregress.foundation.records.trends.nights import Extent, NightChanges
@@ -21,16 +21,6 @@ from gpuregress.gpu.records import Record, Sparse
 
 State = Literal["running", "finished", "interrupted", "cut short"]
 """The state of a run: `cut short` ended without a record (kill -9, a power cut)."""
-
-
-PLACES = {
-    **dict.fromkeys(("tail", "blocks", "stretch", "row", "tile"), "contiguous"),
-    **dict.fromkeys(("thread", "lane", "warp", "column", "stride"), "periodic"),
-    **dict.fromkeys(("border", "interior"), "border"),
-    "diagonal": "diagonal",
-}
-"""Patterns that say where a buffer differs, and not how → their kind: one mistake has another pattern in another shape,
-and the last column of a matrix is one lane of each warp where a row has as many elements as a block has threads."""
 
 
 class Accuracy(Record):
@@ -117,12 +107,11 @@ class Comparison(Record):
     @property
     def difference(self) -> str:
         """The message, or the number of differing elements."""
-        return self.message or self.share_text or "differs"
-
-    @property
-    def share_text(self) -> str:
-        """`3 of 8 differ`; "" where the elements that fail are not known, as for a sum."""
-        return f"{self.differing} of {self.of} differ" if self.differing else ""
+        if self.message:
+            return self.message
+        if self.differing:
+            return f"{self.differing} of {self.of} differ"
+        return "differs"  # the elements that fail are not known, as for a sum
 
 
 class BufferVerdict(Record):
@@ -133,6 +122,18 @@ class BufferVerdict(Record):
     dump: str = ""
     baseline: str = ""
     comparisons: tuple[Comparison, ...] = ()
+
+    @property
+    def failing(self) -> tuple[Comparison, ...]:
+        """The comparisons that are not the same."""
+        return tuple(comparison for comparison in self.comparisons if not comparison.same)
+
+    @property
+    def main_comparison(self) -> Comparison | None:
+        """The first comparison that is not the same, else the first; None without any."""
+        for comparison in (*self.failing, *self.comparisons):
+            return comparison
+        return None
 
 
 class VariantVerdict(Record):
@@ -296,6 +297,21 @@ class Verdict(Record):
     def headline(self) -> str:
         """The status and the reason, `fault: out-of-bounds: …`."""
         return headline(self.status, self.reason)
+
+    @property
+    def fault(self) -> Fault | None:
+        """The fault that ended the case."""
+        if self.outcome is None:
+            return None
+        return self.outcome.fault
+
+    @property
+    def failing(self) -> list[Comparison]:
+        """The comparisons of all buffers that are not the same."""
+        failing: list[Comparison] = []
+        for buffer in self.buffers:
+            failing += buffer.failing
+        return failing
 
 
 class Missing(Record):

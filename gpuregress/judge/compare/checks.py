@@ -32,6 +32,7 @@ from gpuregress.foundation.records import (
     Rule,
     to_json,
 )
+from gpuregress.foundation.wording import first_names, joined
 from gpuregress.gpu.records import Record, replace
 from gpuregress.judge.compare import comparators, user_functions
 from gpuregress.judge.compare.comparison_request import ComparisonRequest
@@ -103,31 +104,33 @@ def run(
     """
     subject = CheckedBuffer(np.asarray(array).reshape(-1), element_type, shape or np.shape(array), inputs or {}, case)
     result = _result(subject, check)
-    rule = check.name if check.setting is None else f"{check.name}: {_shown(check.setting)}"
-    count = 0 if result.broken is None else int(np.count_nonzero(result.broken))
-    return Comparison(
+    rule = check.name
+    if check.setting is not None:
+        rule += f": {_shown(check.setting)}"
+    compared = Comparison(
         buffer,
         "check",
         rule,
         same=not result.message,
         identical=False,
         of=len(subject.array),
-        differing=count,
-        worst=None if result.worst is None else _element(subject, result.worst),
-        first=_first(subject, result.broken),
-        message=f"{check.name}: {result.message}" if result.message else "",
+        message=result.message and f"{check.name}: {result.message}",
         unanswered=result.unanswered,
     )
+    if result.worst is not None:
+        compared = replace(compared, worst=_element(subject, result.worst))
+    if result.broken is None:
+        return compared
+    first = tuple(_element(subject, index) for index in np.flatnonzero(result.broken)[:FIRST].tolist())
+    return replace(compared, differing=int(np.count_nonzero(result.broken)), first=first)
 
 
 def _result(subject: CheckedBuffer, check: Check) -> CheckResult:
     if check.name not in CHECKS:
         return CheckResult(f"unknown check {check.name!r}")
-    return (
-        CHECKS[check.name](subject, check.setting)
-        if len(subject.array)
-        else CheckResult("there is no element to check")
-    )
+    if not len(subject.array):
+        return CheckResult("there is no element to check")
+    return CHECKS[check.name](subject, check.setting)
 
 
 def _shown(setting: CheckSetting) -> str:
@@ -135,16 +138,8 @@ def _shown(setting: CheckSetting) -> str:
     if isinstance(setting, ElementCount):
         return ", ".join(f"{name.replace('_', ' ')} {number}" for name, number in to_json(setting).items())
     if isinstance(setting, KnownRows):
-        shown = [f"{row}: {_values_text(values)}" for row, values in setting.rows.items()]
-        more = f" and {len(shown) - _MOST_ROWS} more" if len(shown) > _MOST_ROWS else ""
-        return ", ".join(shown[:_MOST_ROWS]) + more
+        return first_names([f"{row}: {_values_text(values)}" for row, values in setting.rows.items()], _MOST_ROWS)
     return str(to_json(setting))
-
-
-def _first(subject: CheckedBuffer, broken: Mask | None) -> tuple[Element, ...]:
-    if broken is None:
-        return ()
-    return tuple(_element(subject, int(at)) for at in np.flatnonzero(broken)[:FIRST])
 
 
 def _element(subject: CheckedBuffer, index: int) -> Element:
@@ -161,7 +156,9 @@ def _any_part(subject: CheckedBuffer, test: Callable[[Array, Scalar], Mask]) -> 
 
 def _share(broken: Mask, what: str) -> CheckResult:
     count = int(np.count_nonzero(broken))
-    return CheckResult(f"{count} of {len(broken)} {what}", broken) if count else CheckResult()
+    if not count:
+        return CheckResult()
+    return CheckResult(f"{count} of {len(broken)} {what}", broken)
 
 
 def _finite(subject: CheckedBuffer, _setting: object) -> CheckResult:
@@ -170,7 +167,9 @@ def _finite(subject: CheckedBuffer, _setting: object) -> CheckResult:
 
 def _nonzero(subject: CheckedBuffer, setting: ElementCount | int | None) -> CheckResult:
     """The number of elements with a part that is a number other than 0 is within its bounds."""
-    bounds = setting if isinstance(setting, ElementCount) else ElementCount(at_least=1 if setting is None else setting)
+    if setting is None:
+        setting = 1
+    bounds = setting if isinstance(setting, ElementCount) else ElementCount(at_least=setting)
     count = int(np.count_nonzero(_any_part(subject, _is_not_zero)))
     for name, limit in to_json(bounds).items():
         if not _COUNTS[name](count, limit):
@@ -204,7 +203,9 @@ def _range(subject: CheckedBuffer, setting: tuple[float, float]) -> CheckResult:
         return _integers_outside(column, low, high)
 
     result = _share(_any_part(subject, outside), f"are outside [{low:g}, {high:g}]")
-    return result if result.broken is None else replace(result, worst=_farthest(subject, low, high))
+    if result.broken is None:
+        return result
+    return replace(result, worst=_farthest(subject, low, high))
 
 
 def _farthest(subject: CheckedBuffer, low: float, high: float) -> int:
@@ -223,11 +224,14 @@ def _integers_outside(column: Array, low: float, high: float) -> Mask:
     if column.dtype.kind == "b":
         column = column.view(np.uint8)
     info = np.iinfo(column.dtype)
-    lowest = math.ceil(low) if math.isfinite(low) else (info.min if low < 0 else info.max + 1)
-    highest = math.floor(high) if math.isfinite(high) else (info.max if high > 0 else info.min - 1)
-    if lowest > info.max or highest < info.min:
+    if not low <= info.max or not high >= info.min:
         return np.ones(len(column), np.bool_)
-    return np.asarray((column < max(lowest, info.min)) | (column > min(highest, info.max)))
+    lowest, highest = int(info.min), int(info.max)
+    if math.isfinite(low):
+        lowest = max(lowest, math.ceil(low))
+    if math.isfinite(high):
+        highest = min(highest, math.floor(high))
+    return np.asarray((column < lowest) | (column > highest))
 
 
 def _sum(subject: CheckedBuffer, setting: ExpectedSum) -> CheckResult:
@@ -236,8 +240,8 @@ def _sum(subject: CheckedBuffer, setting: ExpectedSum) -> CheckResult:
     for part, column in subject.element_type.part_columns(subject.array):
         total = exact_sum(column, part.scalar)
         if not abs(total - value) <= atol + rtol * abs(value):
-            name = f"{part.name} sums" if part.name else "sums"
-            return CheckResult(f"{name} to {total!r}, not {value!r}")
+            what = joined(" ", part.name, "sums")
+            return CheckResult(f"{what} to {total!r}, not {value!r}")
     return CheckResult()
 
 
@@ -265,7 +269,9 @@ def _unique(subject: CheckedBuffer, _setting: object) -> CheckResult:
     broken = np.ones(len(hashes), np.bool_)
     broken[first] = False
     repeated = int(np.count_nonzero(count > 1))
-    return CheckResult(f"{repeated} duplicate values", broken) if repeated else CheckResult()
+    if not repeated:
+        return CheckResult()
+    return CheckResult(f"{repeated} duplicate values", broken)
 
 
 def _all_equal(subject: CheckedBuffer, setting: float | None) -> CheckResult:
@@ -286,26 +292,36 @@ def _is_not(column: Array, scalar: Scalar, values: Sequence[Any]) -> Mask:
 def _not_a_number(subject: CheckedBuffer) -> CheckResult | None:
     """NaN is unordered and equals nothing: a buffer with one is neither sorted nor all equal."""
     result = _share(_any_part(subject, ordinals.is_nan), "are NaN")
-    return result if result.message else None
+    if not result.message:
+        return None
+    return result
 
 
-def _ordered(subject: CheckedBuffer, problem: str, *, falling: bool, strict: bool) -> CheckResult:
-    """No element is out of order with the one before it; the first part decides."""
+def _ordered(subject: CheckedBuffer, problem: str, out_of_order: Callable[[Array, Array], Mask]) -> CheckResult:
+    """No element is out of order with the one before it; the first part decides.
+
+    Args:
+        subject: the buffer.
+        problem: what an element is that is out of order, in words.
+        out_of_order: of the keys of the elements, and of those before them.
+    """
     part, column = next(subject.element_type.part_columns(subject.array))
     keys = ordinals.keys(column, part.scalar, merge_zeros=True)
-    before, after = (keys[1:], keys[:-1]) if falling else (keys[:-1], keys[1:])
-    broken = np.concatenate([np.zeros(min(1, len(keys)), np.bool_), before >= after if strict else before > after])
+    broken = np.zeros(len(keys), np.bool_)
+    broken[1:] = out_of_order(keys[1:], keys[:-1])
     return _not_a_number(subject) or _share(broken, f"are {problem} the one before")
 
 
 def _sorted(subject: CheckedBuffer, setting: str | None) -> CheckResult:
-    falling = setting == "descending"
-    return _ordered(subject, "over" if falling else "under", falling=falling, strict=False)
+    if setting == "descending":
+        return _ordered(subject, "over", operator.gt)
+    return _ordered(subject, "under", operator.lt)
 
 
 def _monotone(subject: CheckedBuffer, setting: str | None) -> CheckResult:
-    falling = setting == "decreasing"
-    return _ordered(subject, f"not {'under' if falling else 'over'}", falling=falling, strict=True)
+    if setting == "decreasing":
+        return _ordered(subject, "not under", operator.ge)
+    return _ordered(subject, "not over", operator.le)
 
 
 def _permutation(subject: CheckedBuffer, setting: str) -> CheckResult:
@@ -353,17 +369,22 @@ def _rows(subject: CheckedBuffer, setting: KnownRows) -> CheckResult:
         if not problem and broken[row].any():
             problem = f"row {text} is {_row_text(subject, start, width)}, not {_values_text(values)}"
     result = _share(broken, "are not what their rows must be")
-    return replace(result, message=f"{problem}; {result.message}") if problem else result
+    return replace(result, message=joined("; ", problem, result.message))
 
 
 def _row_text(subject: CheckedBuffer, start: int, width: int) -> str:
-    return _values_text([_element(subject, start + at).actual for at in range(min(width, _MOST_ROWS + 1))])
+    last = start + min(width, _MOST_ROWS + 1)
+    return _values_text([_element(subject, index).actual for index in range(start, last)])
 
 
 def _values_text(values: Sequence[Any]) -> str:
     """`0.0`, or `[0.0, 1.0]`; the first few where there are many."""
     shown = [str(value) for value in values[:_MOST_ROWS]]
-    return shown[0] if len(values) == 1 else f"[{', '.join(shown)}{', …' if len(values) > _MOST_ROWS else ''}]"
+    if len(values) == 1:
+        return shown[0]
+    if len(values) > _MOST_ROWS:
+        shown.append("…")
+    return f"[{', '.join(shown)}]"
 
 
 def _python(subject: CheckedBuffer, setting: str) -> CheckResult:

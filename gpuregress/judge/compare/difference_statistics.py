@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +19,7 @@ from gpuregress.foundation.numeric.decimals import words
 from gpuregress.foundation.numeric.ordinals import Array, Mask
 from gpuregress.foundation.records import Element, OutlierCounts, Rule, SideCounts, UlpFigures
 from gpuregress.foundation.records.rules import Bound
-from gpuregress.gpu.records import Record
+from gpuregress.gpu.records import Record, replace
 from gpuregress.judge.compare import bounds
 from gpuregress.judge.compare.bounds import Floats
 from gpuregress.judge.compare.comparison_request import ComparisonRequest
@@ -46,7 +47,8 @@ class ErrorSums:
         self.largest = max(self.largest, top)
         self.total += float(absolute.sum())
         if top > self.scale:
-            self.squares *= (self.scale / top) ** 2 if math.isfinite(top) else 0.0
+            shrink = (self.scale / top) ** 2 if math.isfinite(top) else 0.0
+            self.squares *= shrink
             self.scale = top
         if self.scale and math.isfinite(self.scale):
             self.squares += float(np.square(absolute / self.scale).sum())
@@ -54,7 +56,9 @@ class ErrorSums:
     @property
     def norm(self) -> float:
         """The square root of the sum of squares."""
-        return self.scale * math.sqrt(self.squares) if math.isfinite(self.scale) else math.inf
+        if not math.isfinite(self.scale):
+            return math.inf
+        return self.scale * math.sqrt(self.squares)
 
 
 class DifferingPart(Record):
@@ -92,6 +96,10 @@ class ListedElements(Record):
         return self.misplaced or self.worst.get(measure)
 
 
+def _no_worst() -> dict[str, WorstPart]:
+    return {measure: WorstPart() for measure in ("absolute", "relative", "ulp")}
+
+
 @dataclass(slots=True)
 class DifferenceStatistics:
     """Running statistics of one comparison.
@@ -120,14 +128,19 @@ class DifferenceStatistics:
     beyond: int = 0
     misplaced: int = 0
     parts_listed: list[DifferingPart] = field(default_factory=list)
-    worst: dict[str, WorstPart] = field(
-        default_factory=lambda: {key: WorstPart() for key in ("absolute", "relative", "ulp")}
-    )
+    worst: dict[str, WorstPart] = field(default_factory=_no_worst)
     misplaced_worst: DifferingPart | None = None
     sums: list[ErrorSums] = field(default_factory=list)
     histogram: dict[int, int] = field(default_factory=dict)
     nan: list[int] = field(default_factory=lambda: [0, 0])
     use: ToleranceUse = field(init=False)
+
+    @classmethod
+    def of_rule(cls, element_type: ElementType, rule: Rule) -> Self:
+        """The statistics of a comparison under a rule."""
+        if rule.outliers is None:
+            return cls(element_type, Bound.of_rule(rule))
+        return cls(element_type, Bound.of_rule(rule), Bound.of_outliers(rule.outliers, rule))
 
     def __post_init__(self) -> None:
         """One set of sums a part."""
@@ -225,12 +238,18 @@ class DifferenceStatistics:
 
     def listed(self) -> ListedElements:
         """Format the first few elements and the worst ones."""
-        worst = [(name, kept.differing_part) for name, kept in self.worst.items() if kept.differing_part is not None]
-        misplaced = [] if self.misplaced_worst is None else [self.misplaced_worst]
-        listed = elements([*self.parts_listed, *(one for _, one in worst), *misplaced])
-        first, rest = listed[: len(self.parts_listed)], listed[len(self.parts_listed) :]
-        by_name = {name: one for (name, _), one in zip(worst, rest, strict=False)}
-        return ListedElements(tuple(first), by_name, rest[-1] if misplaced else None)
+        parts, measures = list(self.parts_listed), []
+        for measure, worst in self.worst.items():
+            if worst.differing_part is not None:
+                parts.append(worst.differing_part)
+                measures.append(measure)
+        if self.misplaced_worst is not None:
+            parts.append(self.misplaced_worst)
+        formatted = elements(parts)
+        misplaced = formatted.pop() if self.misplaced_worst is not None else None
+        first = formatted[: len(self.parts_listed)]
+        by_measure = dict(zip(measures, formatted[len(first) :], strict=True))
+        return ListedElements(tuple(first), by_measure, misplaced)
 
     def figures(self, listed: ListedElements) -> UlpFigures:
         """The figures of a report."""
@@ -249,7 +268,9 @@ def ranking_measure(rule: Rule) -> str:
     """The error by which a rule ranks its worst element: `ulp`, `relative` or `absolute`."""
     if rule.ulp is not None and not rule.rtol and not rule.atol:
         return "ulp"
-    return "relative" if rule.rtol and not rule.atol else "absolute"
+    if rule.rtol and not rule.atol:
+        return "relative"
+    return "absolute"
 
 
 # 0 (-0 against 0), 1, 2, 4, 8 …: the upper end of each bucket.
@@ -257,7 +278,9 @@ _BUCKETS = np.array([0, *(1 << power for power in range(64))], np.uint64)
 
 
 def _bucket_name(bucket: int) -> str:
-    return str(bucket) if bucket < 3 else f"{(1 << (bucket - 2)) + 1}-{1 << (bucket - 1)}"
+    if bucket < 3:
+        return str(bucket)
+    return f"{(1 << (bucket - 2)) + 1}-{1 << (bucket - 1)}"
 
 
 def finite(score: float) -> float | None:
@@ -283,25 +306,22 @@ def differing_part(part: Part, index: int, expected: Array, actual: Array, row: 
 def elements(parts: list[DifferingPart]) -> list[Element]:
     """Format differing parts, in the same order; all parts of one scalar type at once."""
     formatted: dict[int, Element] = {}
-    for scalar in {one.part.scalar for one in parts}:
-        positions = [position for position, one in enumerate(parts) if one.part.scalar == scalar]
+    for scalar in {listed.part.scalar for listed in parts}:
+        positions = [position for position, listed in enumerate(parts) if listed.part.scalar == scalar]
         e = np.concatenate([parts[position].expected for position in positions])
         a = np.concatenate([parts[position].actual for position in positions])
-        absolute, magnitude = bounds.absolute(e, a, scalar), bounds.magnitude(e, scalar)
-        steps = ordinals.ulps(e, a, scalar).tolist() if scalar.is_float else None
+        absolute, magnitude = bounds.absolute(e, a, scalar).tolist(), bounds.magnitude(e, scalar).tolist()
+        steps = [None] * len(e)
+        if scalar.is_float:
+            steps = ordinals.ulps(e, a, scalar).tolist()
         texts = zip(words(e, scalar), words(a, scalar), strict=True)
         for row, (position, (expected, actual)) in enumerate(zip(positions, texts, strict=True)):
-            error, size = float(absolute[row]), float(magnitude[row])
-            is_number = not math.isnan(error)
-            formatted[position] = Element(
-                parts[position].index,
-                parts[position].part.name,
-                expected,
-                actual,
-                finite(error) if is_number else None,
-                finite(error / size) if is_number and size > 0 else None,
-                steps[row] if is_number and steps is not None else None,
-            )
+            element = Element(parts[position].index, parts[position].part.name, expected, actual)
+            error, size = absolute[row], magnitude[row]
+            if not math.isnan(error):
+                relative = finite(error / size) if size > 0 else None
+                element = replace(element, absolute=finite(error), relative=relative, ulp=steps[row])
+            formatted[position] = element
     return [formatted[position] for position in range(len(parts))]
 
 
@@ -320,5 +340,9 @@ def outlier_counts(request: ComparisonRequest, missed: int, beyond: int) -> Outl
 def outlier_problems(outliers: OutlierCounts, total: int) -> list[str]:
     """Describe how a comparison of `total` elements exceeds its budget of outliers."""
     missed, allowed, beyond = outliers.missed, outliers.allowed, outliers.beyond
-    problems = [f"{missed} of {total} miss the bound, {allowed} may"] if missed > allowed else []
-    return problems + ([f"{beyond} of {total} miss the outliers' bound too, none may"] if beyond else [])
+    problems = []
+    if missed > allowed:
+        problems.append(f"{missed} of {total} miss the bound, {allowed} may")
+    if beyond:
+        problems.append(f"{beyond} of {total} miss the outliers' bound too, none may")
+    return problems

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
 from gpuregress.foundation.numeric import float_environment, ordinals, row_hash
 from gpuregress.foundation.numeric.ordinals import Array, Mask
 from gpuregress.foundation.records import AnyOrderFigures, Comparison, InOrderFigures, OutlierCounts
-from gpuregress.foundation.records.rules import Bound, rule_text
+from gpuregress.foundation.records.rules import rule_text
 from gpuregress.gpu.records import replace
 from gpuregress.judge.compare import bounds, error_norms, multiset, tolerance_use
 from gpuregress.judge.compare.comparison_request import ComparisonRequest
@@ -35,10 +36,8 @@ class InOrder:
     """
 
     def __init__(self, request: ComparisonRequest, *, every: bool) -> None:
-        rule = request.rule
         self.request, self.every = request, every
-        second = Bound.of_outliers(rule.outliers, rule) if rule.outliers else None
-        self.statistics = DifferenceStatistics(request.element_type, Bound.of_rule(rule), second)
+        self.statistics = DifferenceStatistics.of_rule(request.element_type, request.rule)
         self.norms = error_norms.ExpectedNorms(request.element_type)
         if not every:
             self.norms.assume(request.total)
@@ -82,7 +81,8 @@ class InOrder:
         self.sums[1] += row_hash.total(actual, kind)
         if self.kept is not None:
             self.kept.append((expected, actual))
-            self.kept = self.kept if self.statistics.changed <= MOST_CHANGED_KEPT else None
+        if self.statistics.changed > MOST_CHANGED_KEPT:
+            self.kept = None
         return broken
 
     @property
@@ -94,14 +94,22 @@ class InOrder:
     def finish(self) -> Comparison:
         """The comparison of all rows."""
         request, statistics, rule = self.request, self.statistics, self.request.rule
-        listed = statistics.listed()
-        outliers = _outliers(self)
-        problems = _bound_problems(self, outliers)
-        metrics = error_norms.values(statistics.sums, self.norms) if rule.metric else {}
-        problems += error_norms.problems(rule.metric, metrics)
-        same = not problems
-        differing = 0 if same else (statistics.broken or statistics.changed)
+        listed, outliers = statistics.listed(), _outliers(self)
+        metrics: dict[str, float] = {}
+        if rule.metric:
+            metrics = error_norms.values(statistics.sums, self.norms)
+        problems = _bound_problems(self, outliers) + error_norms.problems(rule.metric, metrics)
+        same, differing = not problems, 0
+        facts: dict[str, Any] = {}
+        if problems:
+            differing = statistics.broken or statistics.changed
+            facts["first"] = listed.first
+        if problems or statistics.changed:
+            facts["worst"] = listed.worst_by(ranking_measure(rule))
         same_values, any_order = _any_order(self, same=same)
+        if any_order is not None:
+            facts["only_expected"] = any_order.only_expected or 0
+            facts["only_actual"] = any_order.only_actual or 0
         return request.result(
             same=same,
             rule=rule_text(rule),
@@ -116,12 +124,9 @@ class InOrder:
             differing=differing,
             changed=statistics.changed,
             multiset_same=same_values,
-            only_expected=(any_order and any_order.only_expected) or 0,
-            only_actual=(any_order and any_order.only_actual) or 0,
-            worst=None if statistics.changed == 0 and same else listed.worst_by(ranking_measure(rule)),
-            first=() if same else listed.first,
             message="; ".join(problems),
             tolerance_share=_tolerance_share(self, outliers, metrics),
+            **facts,
         )
 
 
@@ -166,13 +171,18 @@ def _bound_problems(run: InOrder, outliers: OutlierCounts | None) -> list[str]:
     """Describe the elements that break the bound, less the budget of outliers."""
     statistics, rule, total = run.statistics, run.request.rule, run.request.total
     if _is_by_metric(run):
-        kept_out = statistics.misplaced or (rule.nan == "never" and statistics.broken and sum(statistics.nan))
-        return (
-            [f"{statistics.misplaced or sum(statistics.nan)} NaN or infinite where they may not be"] if kept_out else []
-        )
+        forbidden = statistics.misplaced
+        if not forbidden and rule.nan == "never" and statistics.broken:
+            forbidden = sum(statistics.nan)
+        return [f"{forbidden} NaN or infinite where they may not be"] if forbidden else []
     if outliers is not None:
         return outlier_problems(outliers, total)
-    return [f"{statistics.broken} of {total} differ{_not_numbers(statistics)}"] if statistics.broken else []
+    if not statistics.broken:
+        return []
+    text = f"{statistics.broken} of {total} differ"
+    if statistics.misplaced:
+        text += f", {statistics.misplaced} of them NaN or infinite on one side"
+    return [text]
 
 
 def _tolerance_share(run: InOrder, outliers: OutlierCounts | None, metrics: Mapping[str, float]) -> float | None:
@@ -180,10 +190,6 @@ def _tolerance_share(run: InOrder, outliers: OutlierCounts | None, metrics: Mapp
     statistics, limits = run.statistics, run.request.rule.metric
     of_bound = statistics.use.share(is_broken=statistics.broken > 0, outliers=outliers)
     return tolerance_use.largest(of_bound, tolerance_use.of_metrics(limits, metrics))
-
-
-def _not_numbers(statistics: DifferenceStatistics) -> str:
-    return f", {statistics.misplaced} of them NaN or infinite on one side" if statistics.misplaced else ""
 
 
 def _any_order(run: InOrder, *, same: bool) -> tuple[bool, AnyOrderFigures | None]:

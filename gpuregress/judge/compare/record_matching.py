@@ -6,6 +6,8 @@ and sorting columns apart hides swaps: neither is done.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from gpuregress.foundation import dtypes
@@ -109,8 +111,7 @@ def _result(
     """
     kind, rule = request.element_type, request.rule
     paired = np.flatnonzero(partner != _FREE)
-    second = Bound.of_outliers(rule.outliers, rule) if rule.outliers else None
-    statistics = DifferenceStatistics(kind, Bound.of_rule(rule), second)
+    statistics = DifferenceStatistics.of_rule(kind, rule)
     if paired.size:
         statistics.add(partner[paired], expected[partner[paired]], actual[paired])
     only_a = np.flatnonzero(partner == _FREE)
@@ -119,14 +120,25 @@ def _result(
     unmatched = max(len(only_e), len(only_a))
     outliers = None
     if rule.outliers is not None:
-        also_beyond = statistics.beyond + (unmatched if beyond is None else beyond)
-        outliers = outlier_counts(request, statistics.broken + unmatched, also_beyond)
+        if beyond is None:
+            beyond = unmatched
+        outliers = outlier_counts(request, statistics.broken + unmatched, statistics.beyond + beyond)
     problems = _problems(request, statistics, (len(only_e), len(only_a)), outliers)
-    metrics = _metrics(request, statistics, expected[partner[paired]], actual[paired]) if rule.metric else {}
+    metrics: dict[str, float] = {}
+    if rule.metric:
+        norms = error_norms.ExpectedNorms(kind)
+        norms.add(expected[partner[paired]], actual[paired])
+        metrics = error_norms.values(statistics.sums, norms)
     problems += error_norms.problems(rule.metric, metrics)
-    same = not problems
+    same, listed = not problems, statistics.listed()
+    facts: dict[str, Any] = {}
+    if problems:
+        facts["differing"] = statistics.broken + unmatched
+        facts["first"] = _first(request, listed.first, expected[only_e], actual[only_a], only_e, only_a)
+    use = None
+    if not unmatched:
+        use = statistics.use.share(is_broken=statistics.broken > 0, outliers=outliers)
     merge = rule.signed_zero == "equal"
-    listed = statistics.listed()
     figures = replace(
         statistics.figures(listed),
         outliers=outliers,
@@ -140,18 +152,14 @@ def _result(
         figures=figures,
         identical=changed == 0,
         changed=changed,
-        differing=0 if same else statistics.broken + unmatched,
         multiset_same=row_hash.total(expected, kind, merge_zeros=merge)
         == row_hash.total(actual, kind, merge_zeros=merge),
         only_expected=len(only_e),
         only_actual=len(only_a),
         worst=listed.worst_by(ranking_measure(rule)),
-        first=() if same else _first(request, listed.first, expected[only_e], actual[only_a], only_e, only_a),
         message="; ".join(problems),
-        tolerance_share=tolerance_use.largest(
-            None if unmatched else statistics.use.share(is_broken=statistics.broken > 0, outliers=outliers),
-            tolerance_use.of_metrics(rule.metric, metrics),
-        ),
+        tolerance_share=tolerance_use.largest(use, tolerance_use.of_metrics(rule.metric, metrics)),
+        **facts,
     )
 
 
@@ -163,14 +171,6 @@ def count_changed(element_type: ElementType, expected: Array, actual: Array) -> 
     return int(np.count_nonzero(changed))
 
 
-def _metrics(
-    request: ComparisonRequest, statistics: DifferenceStatistics, expected: Array, actual: Array
-) -> dict[str, float]:
-    norms = error_norms.ExpectedNorms(request.element_type)
-    norms.add(expected, actual)
-    return error_norms.values(statistics.sums, norms)
-
-
 def _problems(
     request: ComparisonRequest,
     statistics: DifferenceStatistics,
@@ -180,9 +180,11 @@ def _problems(
     """Describe what breaks the rule: expected and actual rows without a partner, and partners that differ."""
     if outliers is not None:
         return outlier_problems(outliers, request.total)
-    only_metric = request.rule.metric and statistics.bound.is_exact
-    broken = statistics.misplaced if only_metric else statistics.broken
-    problems = [f"{broken} of {request.total} differ"] if broken else []
+    broken, problems = statistics.broken, []
+    if request.rule.metric and statistics.bound.is_exact:
+        broken = statistics.misplaced
+    if broken:
+        problems.append(f"{broken} of {request.total} differ")
     if any(unmatched):
         problems.append(f"{unmatched[0]} rows only in the {request.against}, {unmatched[1]} only here")
     return problems
@@ -197,13 +199,16 @@ def _first(
     rows_a: Indices,
 ) -> tuple[Element, ...]:
     """The first pairs that differ, the first rows only in the baseline, and the first only here: each has its share."""
-    unmatched: list[Element] = []
-    pairs = list(first)[: max(FIRST // 3, FIRST - len(only_e) - len(only_a))]
-    for is_actual, (rows, indices) in enumerate(((only_e, rows_e), (only_a, rows_a))):
-        room = FIRST - len(pairs) - len(unmatched)
-        room = room if is_actual else max(room // 2, room - len(only_a))
-        for row in range(min(room, len(rows))):
-            columns = request.element_type.part_columns(rows)
-            text = " ".join(word(column, row, part.scalar) for part, column in columns)
-            unmatched.append(Element(int(indices[row]), "", *(("", text) if is_actual else (text, ""))))
-    return (*pairs, *unmatched)
+    listed = list(first)[: max(FIRST // 3, FIRST - len(only_e) - len(only_a))]
+    room = FIRST - len(listed)
+    for row in range(min(max(room // 2, room - len(only_a)), len(only_e))):
+        listed.append(Element(int(rows_e[row]), "", expected=_text(request, only_e, row), actual=""))
+    for row in range(min(FIRST - len(listed), len(only_a))):
+        listed.append(Element(int(rows_a[row]), "", expected="", actual=_text(request, only_a, row)))
+    return tuple(listed)
+
+
+def _text(request: ComparisonRequest, rows: Array, row: int) -> str:
+    """The numbers of a row as a dump has them."""
+    columns = request.element_type.part_columns(rows)
+    return " ".join(word(column, row, part.scalar) for part, column in columns)

@@ -36,6 +36,7 @@ from gpuregress.foundation.records import (
     StatisticLimits,
 )
 from gpuregress.foundation.records.rules import rule_text
+from gpuregress.foundation.wording import joined
 from gpuregress.gpu.records import Record, replace
 from gpuregress.judge.compare.bounds import Floats
 from gpuregress.judge.compare.comparison_request import ComparisonRequest
@@ -88,8 +89,7 @@ def compare(request: ComparisonRequest, expected: Array, actual: Array) -> Compa
     of_parts: dict[str, SampleFigures] = {}
     for part, e, a in kind.column_pairs(expected, actual):
         of_part, figures = _compare_part(rule.statistics, sample(e, part), sample(a, part))
-        name = f"{part.name}: " if part.name else ""
-        problems += [name + problem for problem in of_part]
+        problems += [joined(": ", part.name, problem) for problem in of_part]
         of_parts[part.name or "value"] = figures
     changed, multiset_same = row_hash.differences(expected, actual, kind)
     return request.result(
@@ -107,13 +107,15 @@ def compare(request: ComparisonRequest, expected: Array, actual: Array) -> Compa
 
 def _tolerance_share(limits: StatisticLimits, parts: Iterable[SampleFigures]) -> float | None:
     """The largest part of the allowed standard errors that a mean or a variance is off; the KS test has none."""
-    shares = [
-        one.sigmas / limit if one.sigmas is not None else math.inf
-        for part in parts
-        for limit, one in ((limits.given.get("mean"), part.mean), (limits.given.get("variance"), part.variance))
-        if limit and one is not None
-    ]
-    return max(shares, default=None) if all(map(math.isfinite, shares)) else None
+    shares: list[float] = []
+    for part in parts:
+        for limit, distance in ((limits.given.get("mean"), part.mean), (limits.given.get("variance"), part.variance)):
+            if not limit or distance is None:
+                continue
+            if distance.sigmas is None or not math.isfinite(distance.sigmas / limit):
+                return None
+            shares.append(distance.sigmas / limit)
+    return max(shares, default=None)
 
 
 def sample(column: Array, part: Part) -> NumericSample:
@@ -139,7 +141,8 @@ def _compare_part(
             problems.append(f"{name} of numbers up to {largest:.3g}: their fourth powers leave float64")
             continue
         problem, tested[name] = STATISTICS[name](expected, actual, limit)
-        problems += [problem] if problem else []
+        if problem:
+            problems.append(problem)
     return problems, replace(figures, **tested)
 
 
@@ -168,15 +171,19 @@ def _variance(expected: NumericSample, actual: NumericSample, limit: float) -> t
     return _sigmas("variance", expected.variance, actual.variance, error, limit)
 
 
-def _variance_of_variance(one: NumericSample) -> float:
-    n, variance = one.count, one.variance
-    fourth = float(((one.values - one.mean) ** 4).mean())
+def _variance_of_variance(numbers: NumericSample) -> float:
+    n, variance = numbers.count, numbers.variance
+    fourth = float(((numbers.values - numbers.mean) ** 4).mean())
     return max(0.0, (fourth - variance**2 * (n - 3) / (n - 1)) / n)
 
 
 def _sigmas(name: str, expected: float, actual: float, error: float, limit: float) -> tuple[str, EstimateDistance]:
     off = abs(actual - expected)
-    sigmas = off / error if error else (0.0 if off == 0 else math.inf)
+    sigmas = 0.0
+    if error:
+        sigmas = off / error
+    elif off:
+        sigmas = math.inf
     figures = EstimateDistance(_finite(expected), _finite(actual), finite(sigmas))
     if sigmas <= limit:
         return "", figures

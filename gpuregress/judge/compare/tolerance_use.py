@@ -86,7 +86,9 @@ class ToleranceUse:
             if outliers.beyond and self.largest_of_outliers <= 1:
                 return None
             return max(outliers.missed / outliers.allowed, self.largest_of_outliers)
-        return None if is_broken and self.largest <= 1 else self.largest
+        if is_broken and self.largest <= 1:
+            return None
+        return self.largest
 
 
 def _shares(
@@ -131,12 +133,17 @@ def of_metrics(limits: Mapping[str, float], metrics: Mapping[str, float]) -> flo
         limits: metric → its largest value.
         metrics: from `error_norms.values`.
     """
-    shares = [metrics[name] / limit for name, limit in limits.items() if limit]
-    if any(not np.isfinite(one) for one in shares) or any(metrics[name] for name, limit in limits.items() if not limit):
+    shares: list[float] = []
+    for name, limit in limits.items():
+        if not limit and metrics[name]:
+            return None
+        if limit:
+            shares.append(metrics[name] / limit)
+    if not np.isfinite(shares).all():
         return None
     return max(shares, default=None)
 
 
 def largest(*shares: float | None) -> float | None:
     """The largest of the shares that there are."""
-    return max((one for one in shares if one is not None), default=None)
+    return max((share for share in shares if share is not None), default=None)

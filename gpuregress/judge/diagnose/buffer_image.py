@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from gpuregress.foundation.records import BufferImage, ErrorProfile, ImageLayer, Launch
 from gpuregress.foundation.records.maps.images import LARGEST, NOT_FINITE, pack
+from gpuregress.gpu.records import replace
 from gpuregress.judge.diagnose.evidence import fitting_mapping
 
 Floats = npt.NDArray[np.float64]
@@ -200,9 +201,11 @@ def image(
     """
     errors, shares = error_layers(filled)
     expected, actual = values or (None, None)
+    drawn = BufferImage(shape, cell_of(shape), errors, shares=shares, expected=expected, actual=actual, part=part)
     block = block_of(launch, shape) if launch is not None else ()
-    words = _launch_words(launch) if launch is not None and block else ""
-    return BufferImage(shape, cell_of(shape), errors, shares, expected, actual, part, block, words)
+    if launch is None or not block:
+        return drawn
+    return replace(drawn, block=block, launch=_launch_words(launch))
 
 
 def _launch_words(launch: Launch) -> str:

@@ -14,7 +14,7 @@ from gpuregress.foundation import dtypes
 from gpuregress.foundation.dtypes import ElementType, Part
 from gpuregress.foundation.numeric import ordinals
 from gpuregress.foundation.records import Finding, Launch
-from gpuregress.gpu.records import Record
+from gpuregress.gpu.records import Record, replace
 
 MOST = 1 << 22
 """Rows up to which all are kept."""
@@ -149,11 +149,11 @@ def fitting_mapping(launch: Launch, shape: tuple[int, ...]) -> ThreadMapping | N
     if launch.block[1] > 1 or launch.block[2] > 1:
         return None
     if total == blocks and blocks > 1:
-        return ThreadMapping("block", blocks, threads, 1)
+        return ThreadMapping("block", blocks, threads, per_block=1)
     if (blocks - 1) * threads < total <= blocks * threads:
-        return ThreadMapping("thread", blocks, threads, threads)
+        return ThreadMapping("thread", blocks, threads, per_block=threads)
     if total > blocks * threads:
-        return ThreadMapping("stretch", blocks, threads, -(-total // blocks))
+        return ThreadMapping("stretch", blocks, threads, per_block=-(-total // blocks))
     return None
 
 
@@ -163,12 +163,21 @@ def _tiles(launch: Launch, shape: tuple[int, ...], blocks: int, threads: int) ->
     columns_done, rows_done = launch.grid[0] * launch.block[0], launch.grid[1] * launch.block[1]
     if columns_done < width or rows_done < rows or launch.grid[2] * launch.block[2] > 1:
         return None
-    return ThreadMapping("tile", blocks, threads, threads, width, (launch.block[1], launch.block[0]), launch.grid[0])
+    return ThreadMapping(
+        "tile",
+        blocks,
+        threads,
+        per_block=threads,
+        width=width,
+        tile=(launch.block[1], launch.block[0]),
+        across=launch.grid[0],
+    )
 
 
 Array = npt.NDArray[Any]
 Floats = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
+_EPSILONS = {"float16": 2**-10, "bfloat16": 2**-7, "float32": 2**-23, "float64": 2**-52}
 DENSE = 0.95
 """The share of differing elements from which on a whole area counts as differing."""
 
@@ -247,7 +256,15 @@ class Evidence(Record, dict=True):
         for position, (part, e, a) in enumerate(self.element_type.column_pairs(self.expected, self.actual)):
             rows = np.flatnonzero(_differs(e, a, part))
             if rows.size:
-                columns.append(Column(self, part, position, self.indices[rows], e[rows], a[rows]))
+                differing = Column(
+                    evidence=self,
+                    part=part,
+                    position=position,
+                    indices=self.indices[rows],
+                    expected=e[rows],
+                    actual=a[rows],
+                )
+                columns.append(differing)
         return tuple(columns)
 
 
@@ -325,9 +342,7 @@ class Column(Record, dict=True):
     @property
     def epsilon(self) -> float:
         """The relative step of the part's floats at 1; 0 for integers."""
-        return {"float16": 2**-10, "bfloat16": 2**-7, "float32": 2**-23, "float64": 2**-52}.get(
-            self.part.scalar.name, 0.0
-        )
+        return _EPSILONS.get(self.part.scalar.name, 0.0)
 
     @property
     def whole_expected(self) -> Array | None:
@@ -347,13 +362,16 @@ class Column(Record, dict=True):
             share: the smallest share of rows that must remain.
         """
         e, a = self.e[mask], self.a[mask]
-        if len(e) < (3 if self.is_float else 4) or len(e) < share * self.count or (e == e[0]).all():
+        fewest = 3 if self.is_float else 4
+        if len(e) < max(fewest, share * self.count) or (e == e[0]).all():
             return None
         return e, a
 
     def _whole(self, array: Array | None) -> Array | None:
         """This part of a whole buffer, if it is small."""
-        return None if array is None else self.evidence.element_type.columns(array)[self.position]
+        if array is None:
+            return None
+        return self.evidence.element_type.columns(array)[self.position]
 
 
 Pattern = Callable[[Evidence], Finding | None]
@@ -368,35 +386,57 @@ def per_part(test: Callable[[Column], Finding | None]) -> Pattern:
             finding = test(column)
             if finding is None:
                 continue
-            weight = finding.weight * column.count / evidence.count
-            name = f"{column.part.name}: " if column.part.name else ""
-            if best is None or weight > best.weight:
-                best = Finding(finding.pattern, name + finding.message, weight)
+            finding = replace(finding, weight=finding.weight * column.count / evidence.count)
+            if best is None or finding.weight > best.weight:
+                best = _of_part(finding, column.part.name)
         return best
 
     return pattern
 
 
+def _of_part(finding: Finding, part: str) -> Finding:
+    """A finding that names the part; the only part of a plain scalar has no name."""
+    if not part:
+        return finding
+    summary = finding.summary and f"{part}: {finding.summary}"
+    return replace(finding, message=f"{part}: {finding.message}", summary=summary)
+
+
 def share(count: int, of: int) -> str:
     """Format a share as counts, `all 312` or `3 of 312`: a percentage could round to nothing."""
-    return f"all {of}" if count == of else f"{count} of {of}"
+    if count == of:
+        return f"all {of}"
+    return f"{count} of {of}"
 
 
-def differing(count: int, of: int, verbs: str) -> str:
-    """Format the subject of a sentence: `all 312 differing elements are`, `the one differing element is`.
+def of_share(pattern: str, count: int, of: int, predicates: str) -> Finding:
+    """Make a finding on some of the differing elements: `all 312 differing elements are 0 instead of a value`.
 
     Args:
+        pattern: its name.
         count: elements.
         of: elements that differ.
-        verbs: for one and for several, as `is|are`.
+        predicates: the rest of the sentence for one and for several, as `is NaN|are NaN`.
     """
-    one, several = verbs.split("|")
-    return (
-        f"the one differing element {one}" if count == of == 1 else f"{share(count, of)} differing elements {several}"
-    )
+    one, several = predicates.split("|")
+    if count == of == 1:
+        return Finding(pattern, f"the one differing element {one}")
+    message = f"{share(count, of)} differing elements {several}"
+    if count < of:
+        return Finding(pattern, message, count / of)
+    return Finding(pattern, message, summary=f"all {several}")
+
+
+def named_blocks(blocks: Array) -> str:
+    """`block 7`, `blocks 3, 7, 9 and 4 more`."""
+    if len(blocks) == 1:
+        return f"block {blocks[0]}"
+    return f"blocks {listed(blocks)}"
 
 
 def listed(numbers: Array, most: int = 6) -> str:
     """Format the first few numbers and the count of the others: `3, 7, 9 and 4 more`."""
-    values = [str(int(number)) for number in numbers[:most]]
-    return ", ".join(values) + (f" and {len(numbers) - most} more" if len(numbers) > most else "")
+    text = ", ".join(map(str, numbers[:most].tolist()))
+    if len(numbers) > most:
+        text += f" and {len(numbers) - most} more"
+    return text

@@ -49,19 +49,26 @@ def diagnose(evidence: Evidence) -> tuple[Finding, ...]:
     if not evidence.count:
         return ()
     with np.errstate(all="ignore"):
-        findings = [finding for pattern in PATTERNS.values() if (finding := pattern(evidence)) is not None]
+        findings = [pattern(evidence) for pattern in PATTERNS.values()]
+    found = _without_poison_as_nan([finding for finding in findings if finding is not None])
+    found.sort(key=lambda finding: -round(finding.weight, 2))
     if evidence.is_sample:
-        sampled = f"seen on a sample of {evidence.count:,} of {evidence.differing:,} differing elements"
-        findings = [replace(finding, message=f"{finding.message}, {sampled}") for finding in findings]
-    findings = _without_poison_as_nan(findings)
-    findings.sort(key=lambda finding: -round(finding.weight, 2))
-    return tuple(findings[:MOST_FINDINGS])
+        sampled = f", seen on a sample of {evidence.count:,} of {evidence.differing:,} differing elements"
+        return tuple(_with_remark(finding, sampled) for finding in found[:MOST_FINDINGS])
+    return tuple(found[:MOST_FINDINGS])
+
+
+def _with_remark(finding: Finding, remark: str) -> Finding:
+    return replace(finding, message=finding.message + remark, summary=finding.summary and finding.summary + remark)
 
 
 def _without_poison_as_nan(findings: list[Finding]) -> list[Finding]:
     """Drop the NaN pattern if all NaNs are poison, which is a NaN as a float."""
-    never = next((finding.weight for finding in findings if finding.pattern == "never written"), 0.0)
-    return [finding for finding in findings if finding.pattern != "nan" or finding.weight > never + 0.005]
+    poisoned = 0.0
+    for finding in findings:
+        if finding.pattern == "never written":
+            poisoned = finding.weight
+    return [finding for finding in findings if finding.pattern != "nan" or finding.weight > poisoned + 0.005]
 
 
 def thread_label(index: int, launch: Launch, shape: tuple[int, ...]) -> str:
@@ -73,4 +80,6 @@ def thread_label(index: int, launch: Launch, shape: tuple[int, ...]) -> str:
         shape: of the buffer.
     """
     mapping = fitting_mapping(launch, shape)
-    return mapping.describe(index) if mapping is not None else ""
+    if mapping is None:
+        return ""
+    return mapping.describe(index)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from gpuregress.foundation.records import BufferVerdict, Case, Comparison, KnownFailing, Verdict
+from gpuregress.foundation.wording import joined
 from gpuregress.gpu.records import replace
 from gpuregress.judge.verdict.decision import (
     EXIT_CODES,
@@ -30,14 +31,16 @@ def with_agreement(decided: Verdict, comparisons: Mapping[str, Comparison], abse
     status, reason = joint_status(buffers, has_baseline=bool(decided.baseline_revision))
     if status == decided.status:
         reason = decided.reason
-    were = "case of its group was" if absent == 1 else "cases of its group were"
-    notes = (f"{absent} {were} not compared: skipped, failed or not run to the end",) if absent else ()
+    notes = list(decided.notes)
+    if absent:
+        were = "case of its group was" if absent == 1 else "cases of its group were"
+        notes.append(f"{absent} {were} not compared: skipped, failed or not run to the end")
     return replace(
         decided,
         status=status,
         reason=first_line(reason),
         buffers=buffers,
-        notes=(*decided.notes, *notes),
+        notes=tuple(notes),
         exit_code=EXIT_CODES[status],
         against=expected_sides(buffers),
         tolerance_share=tolerance_share(buffers),
@@ -58,10 +61,14 @@ def without_partners(decided: Verdict, others: int) -> Verdict:
         decided: the verdict on the case by itself: `pass` or `new`.
         others: the number of the other cases of its group in this run.
     """
-    why = f"none of the {others} others of its group ran to its end" if others > 1 else "it is alone in this run"
-    text = f"nothing to agree with: {why if others != 1 else 'the other one of its group did not run to its end'}"
+    why = "it is alone in this run"
+    if others == 1:
+        why = "the other one of its group did not run to its end"
+    elif others > 1:
+        why = f"none of the {others} others of its group ran to its end"
+    text = f"nothing to agree with: {why}"
     if decided.status == "new":
-        return replace(decided, reason="; ".join(filter(None, (decided.reason, text))))
+        return replace(decided, reason=joined("; ", decided.reason, text))
     return replace(decided, notes=(*decided.notes, text))
 
 
@@ -99,8 +106,9 @@ def with_known_failure(decided: Verdict, known: KnownFailing, today: str, case: 
 
 def _is_undecided(decided: Verdict) -> bool:
     """Whether a function of the user did not run to its end, so that a buffer was compared with nothing."""
-    references_failed = decided.outcome is not None and bool(decided.outcome.observations.reference.facts.errors)
-    return references_failed or any(one.unanswered for buffer in decided.buffers for one in buffer.comparisons)
+    if decided.outcome is not None and decided.outcome.observations.reference.facts.errors:
+        return True
+    return any(comparison.unanswered for comparison in decided.failing)
 
 
 def _is_known(decided: Verdict, known: KnownFailing, case: Case) -> bool:
@@ -115,9 +123,10 @@ def _is_known(decided: Verdict, known: KnownFailing, case: Case) -> bool:
     if not is_kind:
         return False
     if known.kernel:
-        fault = outcome.fault if outcome is not None else None
-        position = fault.position if fault is not None else None
-        return position is not None and case.launches[position].kernel == known.kernel
+        fault = decided.fault
+        if fault is None or fault.position is None:
+            return False
+        return case.launches[fault.position].kernel == known.kernel
     if known.buffer:
         is_over = outcome is not None and bool(over_limits(case, outcome))
         is_slower = decided.timing is not None and decided.timing.fails

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from gpuregress.foundation import errors
@@ -29,7 +29,8 @@ from gpuregress.gpu.records import Record, replace
 from gpuregress.judge.verdict.provenance import changed_inputs, changed_resources, changes, without_reference_inputs
 
 EXIT_CODES: dict[Status, int] = {"pass": 0, "differ": 1, "new": 1, "fault": 3, "timeout": 3, "error": 4, "skip": 0}
-_USERS = errors.CompileError.exit_code
+_USERS = CompileError.exit_code
+_NOTHING_RAN = 5
 EXIT_PRECEDENCE = (4, 3, 2, 1, 5, 0)
 """Exit codes, the most severe first."""
 
@@ -42,36 +43,50 @@ def exit_code(verdicts: Iterable[Verdict], *, vanished: bool = False, has_lost_d
         vanished: whether a case is missing, had no turn or was held back, which counts as 1.
         has_lost_device: whether a device is gone, which counts as 4.
     """
-    ran = [verdict for verdict in verdicts if verdict.status != "skip" or verdict.known is not None]
-    codes = {verdict.exit_code for verdict in ran} or {5}
-    codes |= {1} if vanished else set()
-    codes |= {EXIT_CODES["error"]} if has_lost_device else set()
-    return next((code for code in EXIT_PRECEDENCE if code in codes), max(codes))
+    codes = {verdict.exit_code for verdict in verdicts if verdict.status != "skip" or verdict.known is not None}
+    if not codes:
+        codes.add(_NOTHING_RAN)
+    if vanished:
+        codes.add(EXIT_CODES["differ"])
+    if has_lost_device:
+        codes.add(EXIT_CODES["error"])
+    for code in EXIT_PRECEDENCE:
+        if code in codes:
+            return code
+    return max(codes)
 
 
 def exit_code_of(status: Status, outcome: Outcome) -> int:
     """The status's; 3 where the user's own code could not be run, as for a kernel that the device cannot compile."""
-    kind = getattr(errors, outcome.observations.error, None) if status == "error" else None
-    is_users = kind is not None and issubclass(kind, errors.GpuregressError) and kind.exit_code == _USERS
-    return _USERS if is_users else EXIT_CODES[status]
+    if status == "error":
+        kind = getattr(errors, outcome.observations.error, None)
+        if kind is not None and issubclass(kind, errors.GpuregressError) and kind.exit_code == _USERS:
+            return _USERS
+    return EXIT_CODES[status]
 
 
 def fault_line(outcome: Outcome) -> str:
     """Describe the fault that ended a case, with the number of its launch."""
     fault = outcome.fault or Fault(outcome.state, outcome.message or "no more is known")
-    where = "" if fault.launch is None else f" (launch {fault.launch})"
-    return f"{fault.kind}: {fault.message}{where}"
+    line = f"{fault.kind}: {fault.message}"
+    if fault.launch is not None:
+        line += f" (launch {fault.launch})"
+    return line
 
 
 def headline(text: str) -> list[str]:
     """The lines of a message; a first one that ends with a colon is joined with the second one."""
-    first, *more = text.splitlines() or [""]
-    return [f"{first} {more[0].strip()}", *more[1:]] if more and first.endswith(":") else [first, *more]
+    lines = text.splitlines() or [""]
+    if len(lines) > 1 and lines[0].endswith(":"):
+        lines[:2] = [f"{lines[0]} {lines[1].strip()}"]
+    return lines
 
 
 def first_line(text: str) -> str:
     """Return the first line of a text, "" if it is empty."""
-    return text.splitlines()[0] if text else ""
+    for line in text.splitlines():
+        return line
+    return ""
 
 
 _EXPECTED_SIDES = ("baseline", "reference", "twin", "verify", "agree")
@@ -89,19 +104,24 @@ def buffer_verdicts(
         comparisons: buffer → its comparisons.
     """
     dumps = {dump.buffer: dump.path for dump in outcome.dumps}
-    accepted = {name: dump.path for name, dump in baseline.dumps.items()} if baseline else {}
     names = dict.fromkeys((*case.dump, *comparisons))
-    gone = tuple(_gone(dump) for name, dump in baseline.dumps.items() if name not in names) if baseline else ()
-    return gone + tuple(
-        BufferVerdict(
-            name,
-            buffer_status(comparisons.get(name, ())),
-            dumps.get(name, ""),
-            accepted.get(name, ""),
-            tuple(comparisons.get(name, ())),
+    verdicts = []
+    accepted = {}
+    if baseline is not None:
+        accepted = {name: dump.path for name, dump in baseline.dumps.items()}
+        verdicts += [_gone(dump) for name, dump in baseline.dumps.items() if name not in names]
+    for name in names:
+        compared = tuple(comparisons.get(name, ()))
+        verdicts.append(
+            BufferVerdict(
+                name,
+                status=buffer_status(compared),
+                dump=dumps.get(name, ""),
+                baseline=accepted.get(name, ""),
+                comparisons=compared,
+            )
         )
-        for name in names
-    )
+    return tuple(verdicts)
 
 
 def _gone(accepted: Dump) -> BufferVerdict:
@@ -114,55 +134,71 @@ def _gone(accepted: Dump) -> BufferVerdict:
 
 def buffer_status(comparisons: Sequence[Comparison]) -> Status:
     """The status of a buffer; `new` if only checks and repeats were compared."""
-    if any(not comparison.same for comparison in comparisons):
+    if not all(comparison.same for comparison in comparisons):
         return "differ"
-    return "pass" if any(comparison.against in _EXPECTED_SIDES for comparison in comparisons) else "new"
+    if any(comparison.against in _EXPECTED_SIDES for comparison in comparisons):
+        return "pass"
+    return "new"
 
 
 def joint_status(buffers: Sequence[BufferVerdict], *, has_baseline: bool) -> tuple[Status, str]:
     """Return the status that buffers give their case, and its reason, "" for a pass."""
     differing = [buffer for buffer in buffers if buffer.status == "differ"]
     if differing:
-        more = f"; and {len(differing) - 1} more" if len(differing) > 1 else ""
-        return "differ", f"{differing[0].name}: {_what(differing[0])}{more}"
+        reason = f"{differing[0].name}: {_difference(differing[0].failing[0])}"
+        if len(differing) > 1:
+            reason += f"; and {len(differing) - 1} more"
+        return "differ", reason
     new = [buffer.name for buffer in buffers if buffer.status == "new"]
+    passed = [buffer for buffer in buffers if buffer.status == "pass"]
     if new:
-        passed = [buffer for buffer in buffers if buffer.status == "pass"]
-        named = f"{', '.join(new)}: " if has_baseline or passed else ""
-        return "new", "; ".join((f"{named}no baseline yet", *(f"{one.name}: {_as(one)}" for one in passed)))
+        parts = ["no baseline yet"]
+        if has_baseline or passed:
+            parts = [f"{', '.join(new)}: no baseline yet"]
+        for buffer in passed:
+            sides = " and ".join(map(side_text, expected_sides([buffer])))
+            parts.append(f"{buffer.name}: as {sides}")
+        return "new", "; ".join(parts)
     if not buffers:
         return "new", "nothing is dumped, so nothing can be compared"
     return "pass", ""
 
 
-def _as(buffer: BufferVerdict) -> str:
-    """`as its baseline and its reference`."""
-    return "as " + " and ".join(side_text(name) for name in expected_sides([buffer]))
-
-
-def _what(buffer: BufferVerdict) -> str:
-    failing = next(comparison for comparison in buffer.comparisons if not comparison.same)
-    named = {"baseline": "", "first": "drift: "}
-    against = named.get(failing.against, f"{failing.against}: ")
-    return against + failing.difference
+def _difference(failing: Comparison) -> str:
+    if failing.against == "baseline":
+        return failing.difference
+    side = "drift" if failing.against == "first" else failing.against
+    return f"{side}: {failing.difference}"
 
 
 def is_of_old_results(buffers: Sequence[BufferVerdict]) -> bool:
     """Whether all failures are differences from accepted results, which changed inputs explain."""
-    failing = [(one, comparison) for one in buffers for comparison in one.comparisons if not comparison.same]
-    return all(one.dump and comparison.against in ("baseline", "first") for one, comparison in failing)
+    for buffer in buffers:
+        for comparison in buffer.failing:
+            if not buffer.dump or comparison.against not in ("baseline", "first"):
+                return False
+    return True
 
 
 def tolerance_share(buffers: Sequence[BufferVerdict]) -> float | None:
     """The largest use of a tolerance by any buffer."""
-    shares = (comparison.tolerance_share for buffer in buffers for comparison in buffer.comparisons)
-    return max((share for share in shares if share is not None), default=None)
+    largest: float | None = None
+    for comparison in _comparisons(buffers):
+        share = comparison.tolerance_share
+        if share is not None and (largest is None or share > largest):
+            largest = share
+    return largest
 
 
 def expected_sides(buffers: Sequence[BufferVerdict]) -> tuple[str, ...]:
     """The expected sides of all comparisons, of baseline, reference and verify."""
-    sides = {comparison.against for buffer in buffers for comparison in buffer.comparisons}
+    sides = {comparison.against for comparison in _comparisons(buffers)}
     return tuple(name for name in _EXPECTED_SIDES if name in sides)
+
+
+def _comparisons(buffers: Sequence[BufferVerdict]) -> Iterator[Comparison]:
+    for buffer in buffers:
+        yield from buffer.comparisons
 
 
 _JOB_ERRORS = "JobErrors"
@@ -202,17 +238,15 @@ def decide(
         return ended
     buffers = buffer_verdicts(case, outcome, baseline, comparisons)
     if baseline is not None and made_of is not None:
-        accepted, made_of = (without_reference_inputs(case, facts) for facts in (baseline.made_of, made_of))
-        baseline = replace(baseline, made_of=accepted)
-    ruling, others = _decisive(
-        [
-            _ruling_of_buffers(case, buffers, baseline, made_of),
-            *(Ruling("differ", line, ("pass", "new")) for line in over_limits(case, outcome)),
-            *(Ruling("differ", one.message) for one in (timing,) if one is not None and one.fails),
-            *(Ruling("differ", one.message) for one in costs if one.fails),
-            *_rulings_of_twins(outcome, baseline),
-        ]
-    )
+        made_of = without_reference_inputs(case, made_of)
+        baseline = replace(baseline, made_of=without_reference_inputs(case, baseline.made_of))
+    rulings = [_ruling_of_buffers(case, buffers, baseline, made_of)]
+    rulings += [Ruling("differ", line, ("pass", "new")) for line in over_limits(case, outcome)]
+    if timing is not None and timing.fails:
+        rulings.append(Ruling("differ", timing.message))
+    rulings += [Ruling("differ", cost.message) for cost in costs if cost.fails]
+    rulings += _rulings_of_twins(outcome, baseline)
+    ruling, others = _decisive(rulings)
     decided = _verdict(
         case,
         outcome,
@@ -299,11 +333,13 @@ def _ruling_of_buffers(
 
 def _rulings_of_twins(outcome: Outcome, baseline: Baseline | None) -> list[Ruling]:
     """Say which twins this machine could not run: a case that nothing else decides is skipped."""
-    lacking = [twin for twin in outcome.observations.along("twin") if twin.left_out]
-    if not lacking:
+    twins = [twin for twin in outcome.observations.along("twin") if twin.left_out]
+    if not twins:
         return []
-    reason = "; ".join(f"not compared with {twin.name}: {twin.left_out}" for twin in lacking)
-    return [Ruling("skip", reason, ("pass", "new") if baseline is None else ("pass",))]
+    reason = "; ".join(f"not compared with {twin.name}: {twin.left_out}" for twin in twins)
+    if baseline is None:
+        return [Ruling("skip", reason, overrules=("pass", "new"))]
+    return [Ruling("skip", reason)]
 
 
 def _changes(baseline: Baseline | None, made_of: MadeOf | None, *, is_pass: bool) -> tuple[str, ...]:
@@ -318,16 +354,16 @@ def _changes(baseline: Baseline | None, made_of: MadeOf | None, *, is_pass: bool
 
 def failed(case: Case, error: GpuregressError) -> Verdict:
     """The verdict on a case that could not be run or compared: a compile error, a damaged baseline."""
-    first, *rest = str(error).splitlines() or [""]
+    first, *further = str(error).splitlines() or [""]
     kind = public_name(error)
     if isinstance(error, KernelTimeout):
-        return _without_buffers(case, "timeout", first, exit_code=3, error=kind)
-    code = error.exit_code if error.exit_code == CompileError.exit_code else EXIT_CODES["error"]
-    return _without_buffers(case, "error", first, notes=tuple(rest), exit_code=code, error=kind)
+        return _of_case(case, "timeout", first, exit_code=EXIT_CODES["timeout"], error=kind)
+    code = _USERS if error.exit_code == _USERS else EXIT_CODES["error"]
+    return _of_case(case, "error", first, notes=tuple(further), exit_code=code, error=kind)
 
 
-def _without_buffers(case: Case, status: Status, reason: str, **facts: Any) -> Verdict:
-    """A verdict that no buffer decided.
+def _of_case(case: Case, status: Status, reason: str, **facts: Any) -> Verdict:
+    """The verdict on a case with further facts; by itself, one that no buffer decided.
 
     Args:
         case: the case.
@@ -335,7 +371,15 @@ def _without_buffers(case: Case, status: Status, reason: str, **facts: Any) -> V
         reason: one line.
         facts: further fields of the verdict.
     """
-    return Verdict(case.job, case.name, status, reason, case.revision, parameters=case.parameters, **facts)
+    return Verdict(
+        job=case.job,
+        case=case.name,
+        status=status,
+        reason=reason,
+        revision=case.revision,
+        parameters=case.parameters,
+        **facts,
+    )
 
 
 def broken(
@@ -355,17 +399,24 @@ def broken(
         exit_code: of the verdict.
         location: of the first error.
     """
-    first, notes = first_line(errors[0]), tuple(errors[1:])
-    if case is None:
-        return Verdict(job, job, "error", first, notes=notes, exit_code=exit_code, location=location, error=_JOB_ERRORS)
-    return _without_buffers(
-        case, "error", first, notes=notes, exit_code=exit_code, location=location, error=_JOB_ERRORS
+    verdict = Verdict(
+        job=job,
+        case=job,
+        status="error",
+        reason=first_line(errors[0]),
+        notes=tuple(errors[1:]),
+        exit_code=exit_code,
+        location=location,
+        error=_JOB_ERRORS,
     )
+    if case is None:
+        return verdict
+    return replace(verdict, job=case.job, case=case.name, revision=case.revision, parameters=case.parameters)
 
 
 def skipped(case: Case, reason: str) -> Verdict:
     """The verdict on a case that was not run."""
-    return _without_buffers(case, "skip", reason)
+    return _of_case(case, "skip", reason)
 
 
 def infeasible(case: Case, reason: str, baseline: Baseline | None, outcome: Outcome | None = None) -> Verdict:
@@ -379,9 +430,9 @@ def infeasible(case: Case, reason: str, baseline: Baseline | None, outcome: Outc
     """
     text = f"infeasible: {headline(reason)[0]}"
     if baseline is None:
-        return _without_buffers(case, "skip", text, outcome=outcome, infeasible=True)
+        return _of_case(case, "skip", text, outcome=outcome, infeasible=True)
     advice = f"it ran when {baseline.revision} was accepted; delete its folder {case.name} in baselines/ to skip it"
-    return _without_buffers(
+    return _of_case(
         case,
         "error",
         text,
@@ -397,21 +448,20 @@ def infeasible(case: Case, reason: str, baseline: Baseline | None, outcome: Outc
 
 def _expected_fault(case: Case, outcome: Outcome, expected: str, baseline: Baseline | None) -> Verdict:
     actual = _kind(outcome)
-    notes = () if baseline is None else ("there is a baseline, and a job that expects a fault is not compared with it",)
+    notes: tuple[str, ...] = ()
+    if baseline is not None:
+        notes = ("there is a baseline, and a job that expects a fault is not compared with it",)
+    if actual is None and outcome.state == "error":
+        return _verdict(case, outcome, "error", outcome.message or "could not be run", notes=notes)
     if actual is None:
-        if outcome.state == "error":
-            return _verdict(case, outcome, "error", outcome.message or "could not be run", notes=notes)
-        return _verdict(
-            case, outcome, "differ", f"expected to fail with {expected}, but it ran to its end", notes=notes
-        )
-    is_kind = is_fault_kind(outcome, expected)
-    position = outcome.fault.position if outcome.fault is not None else None
-    launch = case.launches[position] if position is not None else None
-    if is_kind and launch is not None and _is_expected_place(case, launch):
-        return _verdict(case, outcome, "pass", f"failed as expected: {fault_line(outcome)}", notes=notes)
+        reason = f"expected to fail with {expected}, but it ran to its end"
+        return _verdict(case, outcome, "differ", reason, notes=notes)
     where = _expected_place(case)
-    if is_kind and launch is None:
-        where = where or " in a launch of the case"
+    if is_fault_kind(outcome, expected):
+        if outcome.fault is None or outcome.fault.position is None:
+            where = where or " in a launch of the case"
+        elif _is_expected_place(case, case.launches[outcome.fault.position]):
+            return _verdict(case, outcome, "pass", f"failed as expected: {fault_line(outcome)}", notes=notes)
     status: Status = "timeout" if actual == "timeout" else "fault"
     return _verdict(case, outcome, status, f"expected {expected}{where}, but: {fault_line(outcome)}", notes=notes)
 
@@ -428,16 +478,21 @@ def _is_expected_place(case: Case, launch: Launch) -> bool:
 
 
 def _expected_place(case: Case) -> str:
-    of = f" of {case.expect_kernel}" if case.expect_kernel else ""
-    at = f" in launch {case.expect_launch + 1}" if case.expect_launch is not None else ""
-    return of + at
+    place = ""
+    if case.expect_kernel:
+        place += f" of {case.expect_kernel}"
+    if case.expect_launch is not None:
+        place += f" in launch {case.expect_launch + 1}"
+    return place
 
 
 def _kind(outcome: Outcome) -> str | None:
     """The kind of fault that ended a case, None without a fault."""
     if outcome.fault is not None:
         return outcome.fault.kind
-    return outcome.state if outcome.state in ("fault", "timeout") else None
+    if outcome.state in ("fault", "timeout"):
+        return outcome.state
+    return None
 
 
 # --- buffers ----------------------------------------------------------------------------------------------------------
@@ -445,12 +500,11 @@ def _kind(outcome: Outcome) -> str | None:
 
 def _twin_notes(outcome: Outcome) -> tuple[str, ...]:
     """Name the devices whose results were compared."""
-    own = f"{outcome.device.name} ({outcome.device.model})" if outcome.device is not None else "this device"
-    return tuple(
-        f"compared with its twin: {own} and {twin.facts.label}"
-        for twin in outcome.observations.along("twin")
-        if twin.dumps
-    )
+    device = "this device"
+    if outcome.device is not None:
+        device = f"{outcome.device.name} ({outcome.device.model})"
+    labels = [twin.facts.label for twin in outcome.observations.along("twin") if twin.dumps]
+    return tuple(f"compared with its twin: {device} and {label}" for label in labels)
 
 
 def _notes(baseline: Baseline | None) -> tuple[str, ...]:
@@ -461,8 +515,10 @@ def _notes(baseline: Baseline | None) -> tuple[str, ...]:
 
 def _renamed(baseline: Baseline | None) -> tuple[str, ...]:
     """A line on a baseline that was accepted for another case: its folder was moved, or exchanged with another."""
-    accepted_as = baseline.history[-1].case if baseline is not None and baseline.history else ""
-    if baseline is None or accepted_as in ("", baseline.case):
+    if baseline is None or not baseline.history:
+        return ()
+    accepted_as = baseline.history[-1].case
+    if accepted_as in ("", baseline.case):
         return ()
     return (f"case {accepted_as} → {baseline.case} (the folder of the baseline was moved or exchanged)",)
 
@@ -474,13 +530,13 @@ def over_limits(case: Case, outcome: Outcome) -> list[str]:
     """List kernels over the job's `resources`; a device that counts no registers is not judged."""
     limits, lines = case.settings.resources or ResourceLimits(), []
     for kernel, used in outcome.resources.items():
-        for most, what, unit in (
-            (limits.registers, "registers", "registers a thread"),
-            (limits.spills, "spill", "bytes spilt"),
-        ):
-            has = used.get(what, 0)
-            if most is not None and used.get("registers") and has > most:
-                lines.append(f"{kernel}: {has} {unit}; the job allows {most}")
+        registers, spilt = used.get("registers", 0), used.get("spill", 0)
+        if not registers:
+            continue
+        if limits.registers is not None and registers > limits.registers:
+            lines.append(f"{kernel}: {registers} registers a thread; the job allows {limits.registers}")
+        if limits.spills is not None and spilt > limits.spills:
+            lines.append(f"{kernel}: {spilt} bytes spilt; the job allows {limits.spills}")
     return lines
 
 
@@ -495,20 +551,17 @@ def _verdict(
     changes: tuple[str, ...] = (),
     notes: tuple[str, ...] = (),
 ) -> Verdict:
-    return Verdict(
-        case.job,
-        case.name,
+    return _of_case(
+        case,
         status,
         first_line(reason),
-        case.revision,
-        baseline.revision if baseline else "",
-        outcome.seconds,
-        buffers,
-        changes,
-        notes,
-        exit_code_of(status, outcome),
-        outcome,
-        expected_sides(buffers),
-        parameters=case.parameters,
+        baseline_revision=baseline.revision if baseline is not None else "",
+        seconds=outcome.seconds,
+        buffers=buffers,
+        changes=changes,
+        notes=notes,
+        exit_code=exit_code_of(status, outcome),
+        outcome=outcome,
+        against=expected_sides(buffers),
         tolerance_share=tolerance_share(buffers),
     )

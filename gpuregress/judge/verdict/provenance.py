@@ -35,8 +35,7 @@ def without_reference_inputs(case: Case, facts: MadeOf) -> MadeOf:
     if not case.reference_kernels:
         return facts
     others = case.buffers.keys() - case.own_buffers
-    kept = {name: digest for name, digest in facts.inputs.items() if name not in others}
-    return replace(facts, inputs=kept)
+    return replace(facts, inputs={name: digest for name, digest in facts.inputs.items() if name not in others})
 
 
 def changed_inputs(expected: MadeOf, actual: MadeOf) -> tuple[str, ...]:
@@ -53,17 +52,21 @@ def _changed_sources(expected: Mapping[str, str], actual: Mapping[str, str]) -> 
 
 
 def _change(what: str, expected: str, actual: str) -> list[str]:
-    return [f"{what} {expected or 'none'} → {actual or 'none'}"] if expected != actual else []
+    if expected == actual:
+        return []
+    return [f"{what} {expected or 'none'} → {actual or 'none'}"]
 
 
 def _options(expected: Sequence[str], actual: Sequence[str]) -> list[str]:
-    expected, actual = (
-        [option for option in options if option not in _OF_EVERY_PROGRAM] for options in (expected, actual)
-    )
-    signed = [f"-({o})" for o in expected if o not in actual] + [f"+({o})" for o in actual if o not in expected]
+    expected = [option for option in expected if option not in _OF_EVERY_PROGRAM]
+    actual = [option for option in actual if option not in _OF_EVERY_PROGRAM]
+    signed = [f"-({option})" for option in expected if option not in actual]
+    signed += [f"+({option})" for option in actual if option not in expected]
     if signed:
         return [f"compiler options: {' '.join(signed)}"]
-    return ["compiler options: another order"] if tuple(expected) != tuple(actual) else []
+    if expected != actual:
+        return ["compiler options: another order"]
+    return []
 
 
 def _launches(expected: Sequence[str], actual: Sequence[str]) -> list[str]:
@@ -71,8 +74,8 @@ def _launches(expected: Sequence[str], actual: Sequence[str]) -> list[str]:
         return []
     if len(expected) != len(actual):
         return [f"launches: {len(expected)} → {len(actual)}"]
-    number, e, a = next((k, e, a) for k, (e, a) in enumerate(zip(expected, actual, strict=True), 1) if e != a)
-    return [f"launch {number}: {e} → {a}"]
+    changed = [number for number in range(len(actual)) if expected[number] != actual[number]]
+    return [f"launch {number + 1}: {expected[number]} → {actual[number]}" for number in changed[:1]]
 
 
 def changed_resources(expected: MadeOf, actual: MadeOf) -> list[str]:

@@ -12,9 +12,9 @@ from typing import Any
 from msgspec import field
 
 from gpuregress.foundation.errors import GpuregressError
-from gpuregress.foundation.escapes import first_names
 from gpuregress.foundation.records import Case, RunSummary, Verdict
 from gpuregress.foundation.records.audits import AuditEvidence, JobExamination, JobGrade, PartResult
+from gpuregress.foundation.wording import first_names
 from gpuregress.gpu.records import Record, replace
 from gpuregress.jobs import plan
 from gpuregress.judge import verdict, write_coverage

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from gpuregress.foundation.errors import UsageError
-from gpuregress.foundation.escapes import first_names
 from gpuregress.foundation.records import Case, Outcome, Program, Source, Verdict
+from gpuregress.foundation.wording import first_names
 from gpuregress.gpu.records import Record
 from gpuregress.jobs import plan
 from gpuregress.lab import experiment

@@ -15,9 +15,9 @@ from pathlib import Path, PurePosixPath
 
 from gpuregress.foundation import git, storage
 from gpuregress.foundation.errors import HarnessError, JobErrors, NothingToDo, UsageError
-from gpuregress.foundation.escapes import first_names
 from gpuregress.foundation.records import Baseline, Case, RunSummary, to_json
 from gpuregress.foundation.storage import disk_errors
+from gpuregress.foundation.wording import first_names
 from gpuregress.gpu.records import replace
 from gpuregress.jobs import plan
 from gpuregress.jobs.plan import selection

@@ -10,10 +10,10 @@ from msgspec import field
 
 from gpuregress.foundation import storage
 from gpuregress.foundation.errors import UsageError
-from gpuregress.foundation.escapes import first_names
 from gpuregress.foundation.interrupts import StopSignal
 from gpuregress.foundation.records import Case, Outcome, Verdict
 from gpuregress.foundation.storage import find_dump
+from gpuregress.foundation.wording import first_names
 from gpuregress.gpu.records import Record, replace
 from gpuregress.lab.experiment import RunOptions
 from gpuregress.lab.revisions import commit_runs, repository

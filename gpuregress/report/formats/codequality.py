@@ -17,17 +17,17 @@ _SEVERITIES = {"error": "critical", "failure": "major", "known": "info"}
 
 def render(summary: RunSummary, root: Path) -> str:
     """The failures of a run, each with a fingerprint by which GitLab compares two runs."""
-    issues = [_issue(one) for one in entries(summary, root) if one.level in _SEVERITIES]
+    issues = [_issue(entry) for entry in entries(summary, root) if entry.level in _SEVERITIES]
     return json_text(issues, indent=1) + "\n"
 
 
-def _issue(one: ReportEntry) -> dict[str, Any]:
+def _issue(entry: ReportEntry) -> dict[str, Any]:
     return {
         "type": "issue",
-        "check_name": f"gpuregress/{one.status}",
-        "description": f"{one.name}: {one.message}",
+        "check_name": f"gpuregress/{entry.status}",
+        "description": f"{entry.name}: {entry.message}",
         "categories": ["Bug Risk"],
-        "severity": _SEVERITIES[one.level],
-        "fingerprint": fingerprint(one),
-        "location": {"path": one.path or _NO_FILE, "lines": {"begin": max(1, one.line)}},
+        "severity": _SEVERITIES[entry.level],
+        "fingerprint": fingerprint(entry),
+        "location": {"path": entry.path or _NO_FILE, "lines": {"begin": max(1, entry.line)}},
     }

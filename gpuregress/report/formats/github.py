@@ -8,6 +8,7 @@ from pathlib import Path
 from gpuregress.foundation.records import RunSummary
 from gpuregress.report.entries import ReportEntry, entries, title
 from gpuregress.report.formats import markdown
+from gpuregress.report.layout import spread
 
 MOST_ANNOTATIONS = 10
 """GitHub shows ten errors of a step; further ones are dropped without a word."""
@@ -31,31 +32,31 @@ def step_summary(summary: RunSummary, root: Path) -> str:
 
 def _commands(summary: RunSummary, root: Path) -> Iterator[str]:
     found = entries(summary, root)
-    failures = [one for one in found if one.is_failure]
-    shown = failures if len(failures) <= MOST_ANNOTATIONS else _spread(failures)[: MOST_ANNOTATIONS - 1]
-    yield from (_command("error", one) for one in shown)
-    if left := len(failures) - len(shown):
-        yield f"::error title=gpuregress::{_data(f'… and {left} more failures: {title(summary)}')}"
-    yield from (_command("notice", one) for one in [one for one in found if one.level == "known"][:MOST_ANNOTATIONS])
+    failures = [entry for entry in found if entry.is_failure]
+    shown = failures
+    if len(failures) > MOST_ANNOTATIONS:
+        positions = spread(entry.group for entry in failures)
+        shown = [failures[position] for position in positions[: MOST_ANNOTATIONS - 1]]
+    for entry in shown:
+        yield _command("error", entry)
+    if len(failures) > len(shown):
+        more = f"… and {len(failures) - len(shown)} more failures: {title(summary)}"
+        yield f"::error title=gpuregress::{_data(more)}"
+    known = [entry for entry in found if entry.level == "known"]
+    for entry in known[:MOST_ANNOTATIONS]:
+        yield _command("notice", entry)
 
 
-def _spread(failures: list[ReportEntry]) -> list[ReportEntry]:
-    """One of each job before a second of any."""
-    ranks: dict[str, int] = {}
-    ranked = []
-    for one in failures:
-        ranks[one.group] = ranks.get(one.group, -1) + 1
-        ranked.append((ranks[one.group], one))
-    return [one for _, one in sorted(ranked, key=lambda pair: pair[0])]
-
-
-def _command(word: str, one: ReportEntry) -> str:
-    properties = [f"file={_property(one.path)}"] if one.path else []
-    properties += [f"line={one.line}"] if one.path and one.line else []
-    title_ = "gpuregress" if one.status == "run" else f"{one.status} {one.name}"
-    properties.append(f"title={_property(title_)}")
-    details = [line for line in one.details if line != one.message][:_MOST_LINES]
-    return f"::{word} {','.join(properties)}::{_data(chr(10).join((one.message, *details)))}"
+def _command(word: str, entry: ReportEntry) -> str:
+    properties = []
+    if entry.path:
+        properties.append(f"file={_property(entry.path)}")
+        if entry.line:
+            properties.append(f"line={entry.line}")
+    heading = "gpuregress" if entry.status == "run" else f"{entry.status} {entry.name}"
+    properties.append(f"title={_property(heading)}")
+    text = "\n".join((entry.message, *entry.further_details[:_MOST_LINES]))
+    return f"::{word} {','.join(properties)}::{_data(text)}"
 
 
 def _data(text: str) -> str:

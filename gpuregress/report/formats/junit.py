@@ -10,6 +10,7 @@ from junitparser import Error, Failure, JUnitXml, Skipped, TestCase, TestSuite
 
 from gpuregress.foundation.escapes import inert, visible
 from gpuregress.foundation.records import RunSummary
+from gpuregress.report.case_lines import job_of
 from gpuregress.report.entries import ReportEntry, entries
 
 # What XML 1.0 cannot hold, not even escaped, and what is no control character.
@@ -21,47 +22,54 @@ _OWN_SUITES = ("missing cases", "gpuregress")
 def render(summary: RunSummary, root: Path) -> str:
     """The run as JUnit XML: `differ`, `new`, `fault`, `timeout` are failures, `error` an error, `skip` skipped."""
     xml = JUnitXml("gpuregress")
-    found = sorted(entries(summary, root), key=lambda one: (_rank(one), one.group))
-    for group, members in groupby(found, lambda one: (_rank(one), one.group)):
+    found = sorted(entries(summary, root), key=lambda entry: (_rank(entry), entry.group))
+    for group, members in groupby(found, lambda entry: (_rank(entry), entry.group)):
         suite = TestSuite(_clean(group[1]))
         suite.timestamp = summary.started
         if not group[0]:
             _add_facts(suite, summary, group[1])
-        for one in members:
-            suite.add_testcase(_case(one))
+        for entry in members:
+            suite.add_testcase(_case(entry))
         xml.add_testsuite(suite)
     xml.update_statistics()
     text: bytes | str = xml.tostring()
-    return text if isinstance(text, str) else text.decode("utf-8")
+    if isinstance(text, bytes):  # with lxml, which junitparser takes where it is installed
+        return text.decode("utf-8")
+    return text
 
 
-def _rank(one: ReportEntry) -> int:
-    return 0 if one.status not in ("missing", "run") else 1 + _OWN_SUITES.index(one.group)
+def _rank(entry: ReportEntry) -> int:
+    if entry.status in ("missing", "run"):
+        return 1 + _OWN_SUITES.index(entry.group)
+    return 0
 
 
 def _add_facts(suite: TestSuite, summary: RunSummary, job: str) -> None:
     suite.add_property("run", _clean(summary.run))
     suite.add_property("device", _clean(summary.device))
-    for group in (group for space in summary.spaces if visible(space.job) == job for group in space.failures):
-        suite.add_property("failures", _clean(group.text if group.is_only else f"{group.way}: {group.text}"))
+    for space in summary.spaces:
+        if visible(space.job) != job:
+            continue
+        for group in space.failures:
+            suite.add_property("failures", _clean(group.text if group.is_only else f"{group.way}: {group.text}"))
 
 
-def _case(one: ReportEntry) -> TestCase:
-    classname = one.name.partition("/")[0] if one.status == "missing" else one.group
-    case = TestCase(_clean(one.name), classname=_clean(classname), time=one.seconds)
-    if one.path:
-        case._elem.set("file", _clean(one.path))  # noqa: SLF001 - pytest's attributes, which junitparser does not know
-        if one.line:
-            case._elem.set("line", str(one.line))  # noqa: SLF001 - as above
-    if one.level in ("known", "skipped"):
-        case.result = [Skipped(_clean(one.message))]
-    elif one.level != "passed":
-        kind = Error if one.level == "error" else Failure
-        result = kind(_clean(one.message), "missing" if one.status == "missing" else one.status)
-        result.text = _clean("\n".join(one.details))
+def _case(entry: ReportEntry) -> TestCase:
+    classname = job_of(entry.name) if entry.status == "missing" else entry.group
+    case = TestCase(_clean(entry.name), classname=_clean(classname), time=entry.seconds)
+    if entry.path:
+        case._elem.set("file", _clean(entry.path))  # noqa: SLF001 - pytest's attributes, which junitparser does not know
+        if entry.line:
+            case._elem.set("line", str(entry.line))  # noqa: SLF001 - as above
+    if entry.level in ("known", "skipped"):
+        case.result = [Skipped(_clean(entry.message))]
+    elif entry.level != "passed":
+        kind = Error if entry.level == "error" else Failure
+        result = kind(_clean(entry.message), entry.status)
+        result.text = _clean("\n".join(entry.details))
         case.result = [result]
-    if one.output:
-        case.system_out = _clean(one.output)
+    if entry.output:
+        case.system_out = _clean(entry.output)
     return case
 
 

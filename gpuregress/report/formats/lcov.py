@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from gpuregress.foundation.escapes import inert, one_line
 from gpuregress.foundation.records import FileCoverage, RunSummary
 from gpuregress.report import coverage_report
+from gpuregress.report.layout import shown
 
 
 def render(summary: RunSummary, root: Path) -> str:
@@ -18,29 +19,33 @@ def render(summary: RunSummary, root: Path) -> str:
         summary: the run.
         root: the repository's folder; files below it are named relative to it.
     """
-    whole = coverage_report.of_run(summary)
-    files = whole.files if whole is not None else ()
-    comments = () if files else [f"# {inert(one_line(note))}" for note in summary.notes]
-    return "".join(f"{line}\n" for line in (*comments, *(line for one in files for line in _record(one, root))))
+    coverage = coverage_report.of_run(summary)
+    lines: list[str] = []
+    if coverage is None or not coverage.files:
+        lines += [f"# {inert(one_line(note))}" for note in summary.notes]
+    else:
+        for file in coverage.files:
+            lines += _record(file, root)
+    return "".join(f"{line}\n" for line in lines)
 
 
-def _record(one: FileCoverage, root: Path) -> Iterator[str]:
-    path = os.path.relpath(one.path, root) if Path(one.path).is_relative_to(root) else one.path
+def _record(file: FileCoverage, root: Path) -> Iterator[str]:
+    path = shown(file.path, root).replace("\n", " ")
     yield "TN:gpuregress"
-    yield f"SF:{path.replace(chr(10), ' ')}"
-    sides = [
-        (branch.line, (branch.column, branch.kind, branch.condition), side, count, any(branch.sides))
-        for branch in one.branches
-        for side, count in enumerate(branch.sides)
-    ]
-    blocks = {key: number for number, key in enumerate(dict.fromkeys((line, name) for line, name, *_ in sides))}
-    for line, name, side, count, reached in sides:
-        yield f"BRDA:{line},{blocks[line, name]},{side},{count if reached else '-'}"
-    if sides:
-        yield f"BRF:{len(sides)}"
-        yield f"BRH:{sum(count > 0 for *_, count, _ in sides)}"
-    for line, count in one.lines:
+    yield f"SF:{path}"
+    counts: list[int] = []
+    blocks: dict[tuple[Any, ...], int] = {}
+    for branch in file.branches:
+        block = blocks.setdefault((branch.line, branch.column, branch.kind, branch.condition), len(blocks))
+        for side, count in enumerate(branch.sides):
+            # "-" is for a branch that was never reached
+            yield f"BRDA:{branch.line},{block},{side},{count if any(branch.sides) else '-'}"
+        counts += branch.sides
+    if counts:
+        yield f"BRF:{len(counts)}"
+        yield f"BRH:{sum(count > 0 for count in counts)}"
+    for line, count in file.lines:
         yield f"DA:{line},{count}"
-    yield f"LF:{len(one.lines)}"
-    yield f"LH:{sum(count > 0 for _, count in one.lines)}"
+    yield f"LF:{len(file.lines)}"
+    yield f"LH:{sum(count > 0 for _, count in file.lines)}"
     yield "end_of_record"

@@ -16,12 +16,14 @@ MOST_ROWS = 100
 MOST_DETAILED = 20
 _MOST_LINES = 40
 _MOST_NOTES = 20
+_MOST_JOBS = 5
+_CODE_SPECIAL = re.compile(r"[|`\\*_\[\]<>&~$@:]")
 _SPECIAL = re.compile(r"[\\`*_{}\[\]()#+!|~$@-]")
 
 
 def render(summary: RunSummary, root: Path) -> str:
     """The run as GitHub-flavoured Markdown, short enough for a comment or the summary of a CI step."""
-    found = [one for one in entries(summary, root) if one.level not in ("passed", "skipped")]
+    found = [entry for entry in entries(summary, root) if entry.is_news]
     mark = "❌" if summary.exit_code else "✅"
     lines = [f"## {mark} gpuregress", "", text(title(summary)), ""]
     lines += [*_table(found), *_details(found), *_notes(summary)]
@@ -32,24 +34,31 @@ def _table(found: Sequence[ReportEntry]) -> Iterator[str]:
     if not found:
         return
     yield from ("| verdict | case | message | where |", "| --- | --- | --- | --- |")
-    for one in found[:MOST_ROWS]:
-        where = f"{one.path}:{one.line}" if one.line else one.path
-        yield f"| {one.status} | {code(one.name)} | {text(one.message)} | {code(where)} |"
-    left = Counter(one.group for one in found[MOST_ROWS:])
+    for entry in found[:MOST_ROWS]:
+        where = entry.path
+        if entry.line:
+            where += f":{entry.line}"
+        yield f"| {entry.status} | {code(entry.name)} | {text(entry.message)} | {code(where)} |"
+    left = Counter(entry.group for entry in found[MOST_ROWS:])
     if left:
-        of = ", ".join(f"{count} of {text(job)}" for job, count in left.most_common(5))
+        parts = [f"{count} of {text(job)}" for job, count in left.most_common(_MOST_JOBS)]
+        if len(left) > _MOST_JOBS:
+            parts.append("…")
         yield ""
-        yield f"… and {left.total()} more ({of}{', …' if len(left) > 5 else ''})"
+        yield f"… and {left.total()} more ({', '.join(parts)})"
     yield ""
 
 
 def _details(found: Sequence[ReportEntry]) -> Iterator[str]:
-    for one in [one for one in found if one.details and one.details != (one.message,)][:MOST_DETAILED]:
-        yield f"<details><summary>{html.escape(one_line(one.name))}</summary>"
+    detailed = [entry for entry in found if entry.details and entry.details != (entry.message,)]
+    for entry in detailed[:MOST_DETAILED]:
+        yield f"<details><summary>{html.escape(one_line(entry.name))}</summary>"
         yield ""
-        lines = one.details[:_MOST_LINES]
-        more = [f"… and {len(one.details) - len(lines)} more lines"] if one.details[_MOST_LINES:] else []
-        yield f"<pre>{html.escape(chr(10).join((*lines, *more)))}</pre>"
+        lines = list(entry.details[:_MOST_LINES])
+        if len(entry.details) > _MOST_LINES:
+            lines.append(f"… and {len(entry.details) - _MOST_LINES} more lines")
+        block = html.escape("\n".join(lines))
+        yield f"<pre>{block}</pre>"
         yield ""
         yield "</details>"
         yield ""
@@ -59,7 +68,8 @@ def _notes(summary: RunSummary) -> Iterator[str]:
     if not summary.verdicts and not summary.missing:
         return  # they are the title and the details
     notes = (*summary.notes, *summary.remarks)
-    yield from (f"- {text(note)}" for note in notes[:_MOST_NOTES])
+    for note in notes[:_MOST_NOTES]:
+        yield f"- {text(note)}"
     if notes[_MOST_NOTES:]:
         yield f"- … and {len(notes) - _MOST_NOTES} more notes"
 
@@ -75,5 +85,5 @@ def code(raw: str) -> str:
     shown = one_line(raw).strip()
     if not shown:
         return ""
-    escaped = "".join(f"&#{ord(sign)};" if sign in "|`\\*_[]<>&~$@:" else sign for sign in shown)
+    escaped = _CODE_SPECIAL.sub(lambda match: f"&#{ord(match[0])};", shown)
     return f"<code>{escaped}</code>"

@@ -27,14 +27,13 @@ _ROOT = "SRCROOT"
 
 def render(summary: RunSummary, root: Path) -> str:
     """The run as SARIF: one result for each failure; notes are notifications of the tool."""
-    found = [one for one in entries(summary, root) if one.level not in ("passed", "skipped")]
     run: dict[str, Any] = {
         "tool": {"driver": _driver()},
         "automationDetails": {"id": f"gpuregress/{visible(summary.run)}"},
         "columnKind": "unicodeCodePoints",
         "originalUriBaseIds": {_ROOT: {"description": {"text": "The folder of the repository."}}},
         "invocations": [_invocation(summary)],
-        "results": [_result(one) for one in found],
+        "results": [_result(entry) for entry in entries(summary, root) if entry.is_news],
     }
     return json_text({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}, indent=1) + "\n"
 
@@ -45,54 +44,48 @@ def _driver() -> dict[str, Any]:
 
 
 def _invocation(summary: RunSummary) -> dict[str, Any]:
-    return {
+    notes = [visible(note) for note in (*summary.notes, *summary.remarks) if note]
+    invocation: dict[str, Any] = {
         "executionSuccessful": summary.exit_code == 0 and summary.state == "finished",
         "exitCode": summary.exit_code,
-        **({"startTimeUtc": summary.started} if summary.started else {}),
-        "toolExecutionNotifications": [
-            {"level": "note", "message": {"text": visible(note)}} for note in (*summary.notes, *summary.remarks) if note
-        ],
     }
+    if summary.started:
+        invocation["startTimeUtc"] = summary.started
+    invocation["toolExecutionNotifications"] = [{"level": "note", "message": {"text": note}} for note in notes]
+    return invocation
 
 
-def _result(one: ReportEntry) -> dict[str, Any]:
+def _result(entry: ReportEntry) -> dict[str, Any]:
     result: dict[str, Any] = {
-        "ruleId": one.status,
-        "ruleIndex": list(RULES).index(one.status),
-        "level": "note" if one.level == "known" else "error",
-        "message": {"text": "\n".join((f"{one.name}: {one.message}", *_further(one)))},
-        "locations": [_location(one)],
-        "partialFingerprints": {"gpuregressCase/v1": fingerprint(one)},
+        "ruleId": entry.status,
+        "ruleIndex": list(RULES).index(entry.status),
+        "level": "note" if entry.level == "known" else "error",
+        "message": {"text": "\n".join((f"{entry.name}: {entry.message}", *entry.further_details))},
+        "locations": [_location(entry)],
+        "partialFingerprints": {"gpuregressCase/v1": fingerprint(entry)},
     }
-    if one.calls:
-        result["relatedLocations"] = [
-            {"physicalLocation": _physical(path, line), "message": {"text": "called here"}} for path, line in one.calls
-        ]
-    if one.level == "known":
-        result["suppressions"] = [{"kind": "external", "justification": one.message}]
+    if entry.calls:
+        calls = [_physical(path, line) for path, line in entry.calls]
+        result["relatedLocations"] = [{"physicalLocation": call, "message": {"text": "called here"}} for call in calls]
+    if entry.level == "known":
+        result["suppressions"] = [{"kind": "external", "justification": entry.message}]
     return result
 
 
-def _further(one: ReportEntry) -> tuple[str, ...]:
-    return tuple(line for line in one.details if line != one.message)
-
-
-def _location(one: ReportEntry) -> dict[str, Any]:
-    location: dict[str, Any] = {"logicalLocations": [{"fullyQualifiedName": one.name, "kind": "module"}]}
-    if one.path:
-        location["physicalLocation"] = _physical(one.path, one.line)
+def _location(entry: ReportEntry) -> dict[str, Any]:
+    location: dict[str, Any] = {"logicalLocations": [{"fullyQualifiedName": entry.name, "kind": "module"}]}
+    if entry.path:
+        location["physicalLocation"] = _physical(entry.path, entry.line)
     return location
 
 
 def _physical(path: str, line: int) -> dict[str, Any]:
-    below = not path.startswith("/")
-    artifact = {"uri": quote(path) if below else f"file://{quote(path)}"}
-    return {
-        "artifactLocation": artifact | ({"uriBaseId": _ROOT} if below else {}),
-        "region": {"startLine": max(1, line)},
-    }
+    artifact = {"uri": quote(path), "uriBaseId": _ROOT}
+    if path.startswith("/"):
+        artifact = {"uri": f"file://{quote(path)}"}
+    return {"artifactLocation": artifact, "region": {"startLine": max(1, line)}}
 
 
-def fingerprint(one: ReportEntry) -> str:
+def fingerprint(entry: ReportEntry) -> str:
     """A digest that stays the same from run to run while a case fails in the same way; numbers are not in it."""
-    return hashlib.sha256(f"{one.status}\n{one.group}\n{one.name}".encode()).hexdigest()[:40]
+    return hashlib.sha256(f"{entry.status}\n{entry.group}\n{entry.name}".encode()).hexdigest()[:40]

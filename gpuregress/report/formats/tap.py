@@ -12,6 +12,8 @@ from gpuregress.foundation.records import RunSummary
 from gpuregress.report.entries import ReportEntry, entries
 
 _SPECIAL = re.compile(r"[\\#]")
+_DIRECTIVES = {"skipped": "SKIP", "known": "TODO"}
+_SEVERITIES = {"error": "error", "known": "todo", "failure": "fail"}
 _NOT_YAML = re.compile("[\ufffe\uffff]")
 
 
@@ -22,33 +24,35 @@ def render(summary: RunSummary, root: Path) -> str:
 
 
 def _points(found: tuple[ReportEntry, ...]) -> Iterator[str]:
-    for number, one in enumerate(found, 1):
-        word = "ok" if one.level in ("passed", "skipped") else "not ok"
-        yield f"{word} {number} - {_text(one.name)}{_directive(one)}"
-        if one.level not in ("passed", "skipped"):
-            yield from _block(one)
+    for number, entry in enumerate(found, 1):
+        word = "not ok" if entry.is_news else "ok"
+        yield f"{word} {number} - {_text(entry.name)}{_directive(entry)}"
+        if entry.is_news:
+            yield from _block(entry)
 
 
-def _directive(one: ReportEntry) -> str:
-    word = {"skipped": "SKIP", "known": "TODO"}.get(one.level)
-    return f" # {word} {_text(one.message)}".rstrip() if word else ""
+def _directive(entry: ReportEntry) -> str:
+    if entry.level not in _DIRECTIVES:
+        return ""
+    return f" # {_DIRECTIVES[entry.level]} {_text(entry.message)}".rstrip()
 
 
-def _block(one: ReportEntry) -> Iterator[str]:
+def _block(entry: ReportEntry) -> Iterator[str]:
     """The YAML block of a test point."""
     yield "  ---"
-    yield f"  message: {_scalar(one.message)}"
-    yield f"  severity: {'error' if one.level == 'error' else 'todo' if one.level == 'known' else 'fail'}"
-    yield f"  verdict: {one.status}"
-    if one.path:
+    yield f"  message: {_scalar(entry.message)}"
+    yield f"  severity: {_SEVERITIES[entry.level]}"
+    yield f"  verdict: {entry.status}"
+    if entry.path:
         yield "  at:"
-        yield f"    file: {_scalar(one.path)}"
-        if one.line:
-            yield f"    line: {one.line}"
-    yield f"  duration_ms: {one.seconds * 1000:.3f}"
-    if one.details:
+        yield f"    file: {_scalar(entry.path)}"
+        if entry.line:
+            yield f"    line: {entry.line}"
+    yield f"  duration_ms: {entry.seconds * 1000:.3f}"
+    if entry.details:
         yield "  details:"
-        yield from (f"    - {_scalar(line)}" for line in one.details)
+        for line in entry.details:
+            yield f"    - {_scalar(line)}"
     yield "  ..."
 
 

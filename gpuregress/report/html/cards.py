@@ -49,8 +49,12 @@ class RunFacts(Record):
         commit, branch = self.of(entry, "commit"), self.of(entry, "branch")
         if not commit:
             return ""
-        changed = ", with changes" if self.document.get("dirty") else ""
-        return f"{commit[:12]}{f' ({branch})' if branch else ''}{changed}"
+        text = commit[:12]
+        if branch:
+            text += f" ({branch})"
+        if self.document.get("dirty"):
+            text += ", with changes"
+        return text
 
 
 def card(entry: Mapping[str, Any], anchor: str, facts: RunFacts, *, is_open: bool) -> Markup:
@@ -81,24 +85,30 @@ def command(entry: Mapping[str, Any], facts: RunFacts) -> str:
     """The command that runs the case alone, on the device where it ran."""
     case, kind = case_lines.parts(entry["case"])
     device = str(entry.get("device") or kind or facts.of(entry, "device"))
-    chosen = ["--device", device] if device and "," not in device and " " not in device else []
-    return shlex.join(["gpuregress", "run", case, *chosen])
+    words = ["gpuregress", "run", case]
+    if device and "," not in device and " " not in device:
+        words += ["--device", device]
+    return shlex.join(words)
 
 
 def _facts(entry: Mapping[str, Any], facts: RunFacts) -> list[tuple[str, str]]:
     """Revision, baseline, commit, host, device and time; "" for those that are not known."""
     model = (entry.get("device_facts") or {}).get("model", "")
     device = facts.of(entry, "device")
-    share = entry.get("tolerance_share")
+    if model:
+        device = f"{device} ({model})"
+    tolerance = ""
+    if entry.get("tolerance_share") is not None:
+        tolerance = f"{case_lines.percentage(float(entry['tolerance_share']))} used"
     return [
         ("revision", entry["revision"]),
         ("baseline", entry.get("baseline_revision")),
         ("commit", facts.commit(entry)),
         ("host", facts.of(entry, "host")),
-        ("device", f"{device} ({model})" if model else device),
+        ("device", device),
         ("compiler", facts.of(entry, "compiler")),
         ("time", f"{entry['seconds']:.3f} s"),
-        ("tolerance", f"{case_lines.percentage(float(share))} used" if share is not None else ""),
+        ("tolerance", tolerance),
     ]
 
 
@@ -142,18 +152,14 @@ def _comparison(name: str, comparison: Mapping[str, Any], case: str, above: str)
     """
     image = _image(comparison)
     shape: Sequence[int] = image.shape if image is not None else ()
-    message = comparison["message"]
-    if not message:
-        message = f"{comparison['differing']} of {comparison['of']} differ" if comparison["differing"] else "differs"
     worst = comparison["worst"]
-    if worst:
-        message += f"; the worst at {_index(worst, shape)}"
-        if comparison["numbers"].get("place"):
-            message += f", {comparison['numbers']['place']}"
+    message = _message(comparison, shape)
     findings = [finding["message"] for finding in comparison["findings"]]
     picture = Markup()
     if image is not None and not above:
-        description = message + (f"; it looks like: {findings[0]}" if findings else "")
+        description = message
+        if findings:
+            description += f"; it looks like: {findings[0]}"
         picture = pictures.figure(image, f"{name} of {case}", description, worst["index"] if worst else None)
     return {
         "against": comparison["against"],
@@ -167,6 +173,20 @@ def _comparison(name: str, comparison: Mapping[str, Any], case: str, above: str)
         "elements": _elements(comparison, shape),
         "histogram": histogram(comparison["numbers"].get("ulp_histogram") or (), comparison["of"]),
     }
+
+
+def _message(comparison: Mapping[str, Any], shape: Sequence[int]) -> str:
+    """What differs, and the worst element with its thread."""
+    message = str(comparison["message"])
+    if not message and comparison["differing"]:
+        message = f"{comparison['differing']} of {comparison['of']} differ"
+    if not message:
+        message = "differs"
+    if comparison["worst"]:
+        message += f"; the worst at {_index(comparison['worst'], shape)}"
+        if comparison["numbers"].get("place"):
+            message += f", {comparison['numbers']['place']}"
+    return message
 
 
 def _image(comparison: Mapping[str, Any]) -> BufferImage | None:
@@ -183,14 +203,19 @@ def _image(comparison: Mapping[str, Any]) -> BufferImage | None:
 
 def _elements(comparison: Mapping[str, Any], shape: Sequence[int]) -> list[dict[str, Any]]:
     worst = comparison["worst"]
-    elements = [worst] if worst else []
-    elements += [element for element in comparison["first"][:_MOST_ELEMENTS] if element != worst]
-    return [{"index": _index(one, shape), "is_worst": one is worst, "entry": one} for one in elements]
+    elements = [element for element in comparison["first"][:_MOST_ELEMENTS] if element != worst]
+    if worst:
+        elements.insert(0, worst)
+    return [{"index": _index(element, shape), "is_worst": element is worst, "entry": element} for element in elements]
 
 
 def _index(element: Mapping[str, Any], shape: Sequence[int]) -> str:
-    where = index_text(shape, element["index"]) if shape else f"[{element['index']}]"
-    return f"{where}.{element['part']}" if element["part"] else where
+    text = f"[{element['index']}]"
+    if shape:
+        text = index_text(shape, element["index"])
+    if element["part"]:
+        text += f".{element['part']}"
+    return text
 
 
 def histogram(counts: Sequence[tuple[str, int]], of: int) -> Markup:
@@ -216,5 +241,5 @@ def _range(name: str) -> str:
     first, dash, last = name.partition("-")
     if not (last.isdigit() and first.isdigit() and len(last) > _MOST_DIGITS):
         return name
-    low = (int(first) - 1).bit_length() - 1 if int(first) > 1 else 0
+    low = max(0, (int(first) - 1).bit_length() - 1)
     return f"2^{low}{dash}2^{int(last).bit_length() - 1}"

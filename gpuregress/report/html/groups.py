@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from gpuregress.foundation.wording import joined
 from gpuregress.gpu.records import Record
 
 
@@ -30,7 +32,7 @@ class Group(Record):
         """`fault: out-of-bounds`, or the verdict alone."""
         if self.cause.startswith(self.status):
             return self.cause
-        return f"{self.status}: {self.cause}" if self.cause else self.status
+        return joined(": ", self.status, self.cause)
 
 
 def grouped(failed: Sequence[Mapping[str, Any]], spaces: Sequence[Mapping[str, Any]]) -> tuple[Group, ...]:
@@ -43,12 +45,12 @@ def grouped(failed: Sequence[Mapping[str, Any]], spaces: Sequence[Mapping[str, A
     members: dict[tuple[str, str, str], list[Mapping[str, Any]]] = {}
     for entry in failed:
         members.setdefault((entry["job"], entry["verdict"], cause(entry)), []).append(entry)
-    jobs = {entry["job"]: at for at, entry in reversed(list(enumerate(failed)))}
     ranks = _ranks(spaces)
-    groups = [
-        Group(job, status, why, tuple(_simplest_first(entries, ranks)), tuple(_shared(entries, spaces)))
-        for (job, status, why), entries in members.items()
-    ]
+    groups = []
+    for (job, status, why), entries in members.items():
+        simplest_first = sorted(entries, key=lambda entry: ranks.get(entry["case"], 0))
+        groups.append(Group(job, status, why, tuple(simplest_first), tuple(_shared(entries, spaces))))
+    jobs = dict(zip(dict.fromkeys(entry["job"] for entry in failed), itertools.count(), strict=False))
     return tuple(sorted(groups, key=lambda group: (jobs[group.job], -len(group.cases))))
 
 
@@ -68,27 +70,31 @@ def cause(entry: Mapping[str, Any]) -> str:
 
 
 def _of_buffer(buffer: Mapping[str, Any]) -> str:
-    failed = [one for one in buffer["comparisons"] if not one["same"]]
-    pattern = failed[0]["findings"][0]["pattern"] if failed and failed[0]["findings"] else ""
-    return f"{buffer['name']} ({pattern})" if pattern else str(buffer["name"])
+    for comparison in buffer["comparisons"]:
+        if not comparison["same"]:
+            if comparison["findings"]:
+                return f"{buffer['name']} ({comparison['findings'][0]['pattern']})"
+            break
+    return str(buffer["name"])
 
 
 def _ranks(spaces: Sequence[Mapping[str, Any]]) -> dict[str, int]:
-    """Case → its place in the group of failures that its parameters decide, the simplest first."""
-    return {case: at for space in spaces for group in space["failures"] for at, case in enumerate(group["cases"])}
-
-
-def _simplest_first(entries: Sequence[Mapping[str, Any]], ranks: Mapping[str, int]) -> list[Mapping[str, Any]]:
-    return sorted(entries, key=lambda entry: ranks.get(entry["case"], 0))
+    """Case → its rank in the group of failures that its parameters decide, the simplest first."""
+    ranks: dict[str, int] = {}
+    for space in spaces:
+        for group in space["failures"]:
+            ranks.update(zip(group["cases"], itertools.count(), strict=False))
+    return ranks
 
 
 def _shared(entries: Sequence[Mapping[str, Any]], spaces: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The texts on the parameters of these cases, each once."""
     names = {entry["case"] for entry in entries}
-    texts = (
-        group["text"]
-        for space in spaces
-        if space["job"] == entries[0]["job"]
-        for group in space["failures"]
-        if group["alternatives"] and not names.isdisjoint(group["cases"])
-    )
-    return list(dict.fromkeys(texts))
+    texts: dict[str, None] = {}
+    for space in spaces:
+        if space["job"] != entries[0]["job"]:
+            continue
+        for group in space["failures"]:
+            if group["alternatives"] and not names.isdisjoint(group["cases"]):
+                texts[group["text"]] = None
+    return list(texts)

@@ -5,16 +5,19 @@ All of it can be read without scripts. The script only sorts, filters and jumps.
 
 from __future__ import annotations
 
+import itertools
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
-from gpuregress.foundation.records import STATUSES, NightChanges, RunSummary, from_json
+from gpuregress.foundation.records import STATUSES, NightChanges, PastResult, RunSummary, from_json
+from gpuregress.foundation.wording import plural
 from gpuregress.report import json_report, morning
 from gpuregress.report.html import cards, pictures, sections, templates
 from gpuregress.report.html.cards import RunFacts, Trends
 from gpuregress.report.html.groups import Group, grouped
-from gpuregress.report.html.templates import FAILED, plural
+from gpuregress.report.html.templates import FAILED
 
 _MOST_OPEN = 3
 """Groups whose first card is unfolded."""
@@ -45,9 +48,9 @@ def page(document: Mapping[str, Any], trends: Trends | None = None) -> str:
         document: the content of the file.
         trends: the past results of a case on a device; None without a history.
     """
-    facts = RunFacts(document, trends or (lambda _case, _device: ()))
+    facts = RunFacts(document, trends or _no_trend)
     cases, spaces = document["cases"], document.get("parameter_spaces", ())
-    missing = [line for one in document.get("missing", ()) for line in one["lines"]]
+    missing = list(itertools.chain.from_iterable(absent["lines"] for absent in document.get("missing", ())))
     groups = grouped([entry for entry in cases if entry["verdict"] in FAILED], spaces)
     anchors: dict[str, str] = {}
     shown_groups = _shown_groups(groups, facts, anchors)  # before what links to their cards
@@ -80,36 +83,37 @@ def page(document: Mapping[str, Any], trends: Trends | None = None) -> str:
     )
 
 
+def _no_trend(_case: str, _device: str) -> Sequence[PastResult]:
+    return ()
+
+
 # --- head -------------------------------------------------------------------------------------------------------------
 
 
 def _facts(document: Mapping[str, Any], facts: RunFacts) -> list[str]:
     """The run in a line: its name, when and where it ran, how it ended."""
-    host, commit = facts.of({}, "host"), facts.commit({})
-    stopped = "" if document["state"] == "finished" else f"{document['state']}, "
-    parts = (
-        f"run {document['run']}",
-        document["started"],
-        document["device"],
-        f"commit {commit}" if commit else "",
-        f"host {host}" if host else "",
-        facts.of({}, "compiler"),
-        f"{document['seconds']:.2f} s",
-        f"{stopped}{document['cut']} exit code {document['exit_code']}".strip(),
-    )
+    parts = [f"run {document['run']}", document["started"], document["device"]]
+    for name, text in (("commit", facts.commit({})), ("host", facts.of({}, "host"))):
+        if text:
+            parts.append(f"{name} {text}")
+    end = f"{document['cut']} exit code {document['exit_code']}"
+    if document["state"] != "finished":
+        end = f"{document['state']}, {end}"
+    parts += [facts.of({}, "compiler"), f"{document['seconds']:.2f} s", end.strip()]
     return [str(part) for part in parts if part]
 
 
-def _counts(document: Mapping[str, Any]) -> list[tuple[str, int]]:
-    verdicts = [entry["verdict"] for entry in document["cases"]]
-    return [(word, verdicts.count(word)) for word in STATUSES if word in verdicts]
+def _counts(document: Mapping[str, Any]) -> Counter[str]:
+    """The number of cases with each verdict, in the order of the verdicts."""
+    verdicts = Counter(entry["verdict"] for entry in document["cases"])
+    return Counter({status: verdicts[status] for status in STATUSES if status in verdicts})
 
 
 def _shares(document: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The verdicts with their numbers and their parts of a bar of 1000 units."""
     start = 0.0
     shares = []
-    for status, count in _counts(document):
+    for status, count in _counts(document).items():
         width = 1000 * count / len(document["cases"])
         shares.append({"status": status, "count": count, "start": start, "width": width})
         start += width
@@ -136,26 +140,28 @@ def _headline(document: Mapping[str, Any]) -> str:
 
 
 def _counted(document: Mapping[str, Any]) -> str:
-    counts, missing = _counts(document), len(document.get("missing", ()))
-    text = _outcome(counts, missing, document["exit_code"])
-    return text if document["state"] == "finished" else f"{str(document['state']).capitalize()}, {text}"
+    text = _outcome(_counts(document), len(document.get("missing", ())), document["exit_code"])
+    if document["state"] != "finished":
+        return f"{str(document['state']).capitalize()}, {text}"
+    return text
 
 
-def _outcome(counts: Sequence[tuple[str, int]], missing: int, exit_code: int) -> str:
-    number = sum(count for _, count in counts)
-    failed = sum(count for word, count in counts if word in FAILED)
-    fresh = sum(count for word, count in counts if word == "new")
-    cases = plural(number, "case")
-    gone = f"{missing} missing" if missing else ""
+def _outcome(counts: Counter[str], missing: int, exit_code: int) -> str:
+    cases = plural(counts.total(), "case")
+    failed = sum(counts[status] for status in FAILED)
+    if failed and missing:
+        return f"{failed} of {cases} failed, {missing} missing"
     if failed:
-        return f"{failed} of {cases} failed{gone and f', {gone}'}"
-    if gone:
-        return f"{gone}; {cases} ran"
-    if fresh:
-        return f"{fresh} of {cases} new, the others are well"
+        return f"{failed} of {cases} failed"
+    if missing:
+        return f"{missing} missing; {cases} ran"
+    if counts["new"]:
+        return f"{counts['new']} of {cases} new, the others are well"
     if exit_code:
         return f"The run failed: exit code {exit_code}"
-    return f"All is well: {cases}" if number else "No case was run"
+    if not counts:
+        return "No case was run"
+    return f"All is well: {cases}"
 
 
 # --- the parts --------------------------------------------------------------------------------------------------------
@@ -199,7 +205,7 @@ def _grids(spaces: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
         grid = space["grid"]
         if grid is None:
             continue
-        has_failed = any(cell.get(word) for row in grid["rows"] for cell in row for word in FAILED)
+        has_failed = any(not FAILED.isdisjoint(cell) for row in grid["rows"] for cell in row)
         is_small = len(grid["rows"]) * len(grid["x_values"]) <= _MOST_CELLS
         grids.append({"job": space["job"], "is_open": has_failed and is_small, "table": sections.grid(grid)})
     return grids
@@ -208,10 +214,11 @@ def _grids(spaces: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 def _new_jobs(cases: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """The jobs that have nothing to compare with yet, with their new buffers."""
     jobs = []
-    for name, entries in groupby(cases, lambda entry: str(entry["job"])):
-        group = list(entries)
-        buffers = dict.fromkeys(
-            buffer["name"] for entry in group for buffer in entry["buffers"] if buffer["verdict"] == "new"
-        )
-        jobs.append({"name": name, "cases": len(group), "buffers": list(buffers)})
+    for name, entries in itertools.groupby(cases, itemgetter("job")):
+        number = 0
+        buffers: dict[str, None] = {}
+        for entry in entries:
+            number += 1
+            buffers |= dict.fromkeys(buffer["name"] for buffer in entry["buffers"] if buffer["verdict"] == "new")
+        jobs.append({"name": name, "cases": number, "buffers": list(buffers)})
     return jobs

@@ -8,6 +8,7 @@ from markupsafe import Markup
 
 from gpuregress.foundation.records import BufferImage, ImageLayer
 from gpuregress.foundation.records.maps.images import LARGEST, NOT_FINITE, unpack
+from gpuregress.foundation.wording import joined
 from gpuregress.gpu.records import Record
 from gpuregress.report.html import scales
 from gpuregress.report.html.scales import LogAxis, error_at, index_text, png_uri, value_at
@@ -45,7 +46,7 @@ class Area(Record):
 
     def data(self, image: BufferImage) -> str:
         """The numbers with which the page's script finds the elements below the pointer."""
-        block = image.block[-2:] if image.block else (0, 0)
+        block = image.block[-2:] or (0, 0)
         numbers = (self.left, self.top, self.cell_width, self.cell_height, *image.cell, *block)
         return " ".join(f"{number:g}" for number in numbers) + ";" + " ".join(map(str, image.shape))
 
@@ -100,11 +101,11 @@ def _panels(image: BufferImage, axis: LogAxis | None, worst: int | None) -> list
     def error_colour(level: int) -> str:
         if level in (0, NOT_FINITE):
             return scales.SAME
-        return scales.error(axis.place(error_at(image.errors, level)) if axis else 0.0)
+        return scales.error(_height(image.errors, level, axis))
 
     layers = []
     if image.expected is not None and image.actual is not None:
-        part = f" .{image.part}" if image.part else ""
+        part = image.part and f" .{image.part}"
         layers.append((f"expected{part}", image.expected, scales.value_colour))
         layers.append((f"actual{part}", image.actual, scales.value_colour))
     layers.append(("error", image.errors, error_colour))
@@ -115,18 +116,29 @@ def _panels(image: BufferImage, axis: LogAxis | None, worst: int | None) -> list
     panels = []
     for name, layer, colour_of in layers:
         cells = unpack(layer.cells, rows * columns)
+        hatched, ring = "", None
+        if layer is not image.shares:  # of the shares, byte 255 is all elements, not a number that is not finite
+            hatched = _not_finite_runs(cells, columns, area)
+        if layer is image.errors and worst is not None:
+            ring = _ring(image, area, worst)
         panels.append(
             {
                 "name": name,
                 "image": png_uri(cells, columns, colour_of),
-                # Of the shares, byte 255 is all elements, not a number that is not finite.
-                "hatched": "" if layer is image.shares else _not_finite_runs(cells, columns, area),
+                "hatched": hatched,
                 "borders": _matrix_borders(image, area),
-                "ring": _ring(image, area, worst) if name == "error" and worst is not None else None,
+                "ring": ring,
                 "data": area.data(image),
             }
         )
     return panels
+
+
+def _height(errors: ImageLayer, level: int, axis: LogAxis | None) -> float:
+    """The place of a byte's error on the axis, from 0 to 1; 0 without an axis."""
+    if axis is None:
+        return 0.0
+    return axis.place(error_at(errors, level))
 
 
 def _area(image: BufferImage) -> Area:
@@ -191,7 +203,9 @@ def _legends(image: BufferImage, axis: LogAxis | None) -> list[dict[str, Any]]:
         legends.append({"gradient": "errors", "title": title, "ticks": axis.ticks})
     if image.expected is not None and image.actual is not None:
         low, high = image.expected.low, image.expected.high
-        ticks = [(0.0, f"{low:.4g}"), (1.0, f"{high:.4g}")] if high > low else [(0.5, f"{low:.4g}")]
+        ticks = [(0.0, f"{low:.4g}"), (1.0, f"{high:.4g}")]
+        if high <= low:
+            ticks = [(0.5, f"{low:.4g}")]
         legends.append({"gradient": "greys", "title": "values", "ticks": ticks})
     if image.shares is not None:
         ticks = [(0.0, "0"), (0.5, "50 %"), (1.0, "100 %")]
@@ -214,9 +228,13 @@ def _explanation(image: BufferImage, *, has_ring: bool) -> str:
         parts.append("not to scale")
     if image.block:
         size = f"{image.block[0]} x {image.block[1]} elements, as the launch ({image.launch}) suggests"
-        drawn = "lines: thread blocks of" if _draws_matrix_borders(image) else "thread blocks, too many to draw, of"
-        parts.append(f"{drawn} {size}")
-    parts.append("white in the error: equal" + ("; ring: the worst element" if has_ring else ""))
+        if _draws_matrix_borders(image):
+            parts.append(f"lines: thread blocks of {size}")
+        else:
+            parts.append(f"thread blocks, too many to draw, of {size}")
+    parts.append("white in the error: equal")
+    if has_ring:
+        parts.append("ring: the worst element")
     cells = _cells_of_layers(image)
     if any(NOT_FINITE in layer for layer in cells):
         parts.append("hatched in black and amber: NaN or infinity")
@@ -247,7 +265,7 @@ def _plots(image: BufferImage, what: str, description: str) -> Markup:
     plots = []
     if image.expected is not None and image.actual is not None:
         ticks = ((0.0, f"{image.expected.low:.4g}"), (1.0, f"{image.expected.high:.4g}"))
-        name = "expected and actual" + (f" .{image.part}" if image.part else "")
+        name = joined(" .", "expected and actual", image.part)
         count = image.cells[0] * image.cells[1]
         lines = (("expected", _line(image.expected, count)), ("actual", _line(image.actual, count)))
         plots.append(_plot(image, name, ticks, lines=lines))
@@ -268,7 +286,9 @@ def _plots(image: BufferImage, what: str, description: str) -> Markup:
 
 def _plot(image: BufferImage, name: str, ticks: tuple[tuple[float, str], ...], **drawn: Any) -> dict[str, Any]:
     """A plot with its ticks: `lines` (class → path), `hatched` (a path), and `shares` (an image)."""
-    bottom = _PLOT.top + _PLOT.height + (_SHARES if drawn.get("shares") else 0)
+    bottom = _PLOT.top + _PLOT.height
+    if drawn.get("shares"):
+        bottom += _SHARES
     cells = image.cells[0] * image.cells[1]
     under_pointer = Area(
         left=_PLOT.left,
@@ -294,7 +314,9 @@ def _line(layer: ImageLayer, count: int) -> str:
         if level == NOT_FINITE:
             pen = "M"
             continue
-        share = (value_at(layer, level) - layer.low) / span if span else 0.5
+        share = 0.5
+        if span:
+            share = (value_at(layer, level) - layer.low) / span
         path.append(f"{pen}{_x(index + 0.5, count)} {_y(share):.1f}")
         if pen == "M":
             path.append("h.1")  # a single point is drawn, too
@@ -306,14 +328,16 @@ def _error_plot(image: BufferImage) -> dict[str, Any]:
     """A bar for each cell, up to its largest error; below them the share of each cell that differs."""
     axis = LogAxis.over(image.errors.low, image.errors.high)
     count = image.cells[0] * image.cells[1]
-    width = max(1.0, _PLOT.width / count - (1 if count < _PLOT.width / 4 else 0))
+    width = max(1.0, _PLOT.width / count)
+    if width > 4:
+        width -= 1  # a gap between wide bars
     bars, hatched = [], []
     for index, level in enumerate(unpack(image.errors.cells, count)):
         left = _x(index, count)
         if level == NOT_FINITE:
             hatched.append(f"M{left} {_PLOT.top}h{width:.1f}v{_PLOT.height}H{left}z")
         elif level:
-            share = axis.place(error_at(image.errors, level)) if axis else 0.0
+            share = _height(image.errors, level, axis)
             bars.append(f"M{left} {_y(0)}h{width:.1f}v-{3 + share * (_PLOT.height - 3):.1f}H{left}z")
     lines = (("bars", "".join(bars)),) if bars else ()
     shares = ""

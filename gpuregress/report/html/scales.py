@@ -45,7 +45,9 @@ def value_colour(level: int) -> str:
 
 def share_colour(level: int) -> str:
     """The grey of a byte of the shares of elements that differ; white for none."""
-    return grey(0.1 + 0.9 * level / 255) if level else SAME
+    if level == 0:
+        return SAME
+    return grey(0.1 + 0.9 * level / 255)
 
 
 def _between(colours: tuple[str, ...], share: float) -> str:
@@ -84,7 +86,9 @@ class LogAxis(Record):
         if value <= self.low < self.high:
             return 0.0
         span = math.log10(self.high) - math.log10(self.low)
-        return min(1.0, (math.log10(value) - math.log10(self.low)) / span) if span else 1.0
+        if not span:
+            return 1.0
+        return min(1.0, (math.log10(value) - math.log10(self.low)) / span)
 
     @property
     def ticks(self) -> tuple[tuple[float, str], ...]:
@@ -134,8 +138,8 @@ def png_uri(cells: bytes, columns: int, colour_of: Callable[[int], str]) -> str:
         colour_of: byte → six hexadecimal digits.
     """
     used = sorted(set(cells))
-    palette = b"".join(bytes.fromhex(colour_of(level)) for level in used)
-    pixels = cells.translate(bytes(used.index(level) if level in used else 0 for level in range(256)))
+    palette = bytes.fromhex("".join(map(colour_of, used)))
+    pixels = cells.translate(bytes.maketrans(bytes(used), bytes(range(len(used)))))
     rows = b"".join(b"\0" + pixels[start : start + columns] for start in range(0, len(pixels), columns))
     header = struct.pack(">IIBBBBB", columns, len(cells) // columns, 8, _INDEXED, 0, 0, 0)
     image = bytearray(_PNG_SIGNATURE)

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from datetime import datetime
 from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
 from markupsafe import Markup
 
-from gpuregress.foundation.records import STATUSES, Costs, Coverage, FileCoverage, from_json
+from gpuregress.foundation.records import STATUSES, Costs, Coverage, FileCoverage, Since, from_json
+from gpuregress.foundation.wording import joined, plural, value_text
 from gpuregress.gpu.instruments import merged_coverage
-from gpuregress.report import cost_report, coverage_report
+from gpuregress.report import cost_report, coverage_report, morning
 from gpuregress.report.html import trend
 from gpuregress.report.html.cards import RunFacts
 from gpuregress.report.html.groups import Group
-from gpuregress.report.html.templates import FAILED, fragment, plural
+from gpuregress.report.html.templates import FAILED, fragment
 
 _MOST_SHOWN = 30
 _MOST_NAMED = 3
@@ -48,12 +50,15 @@ def changes(night: Mapping[str, Any] | None, anchors: Mapping[str, str]) -> Mark
     for key, title in _FAILURES.items():
         entries = []
         for failure in night.get(key) or ():
-            since = since_text(failure["since"]) if failure.get("since") else ""
-            defaults = {"diagnosis": "", "counts_before": "", "before": ""}
-            entries.append({**defaults, **failure, "since_text": since})
-        is_plural = key == "new" and len(entries) > 1
-        title_ = f"{len(entries)} {title}{'s' if is_plural else ''}"
-        failures.append({"kind": key, "title": title_, "entries": entries, "is_open": key in _OPEN})
+            entry = {"diagnosis": "", "counts_before": "", "before": "", "since_text": "", **failure}
+            if failure.get("since"):
+                since = from_json(Since, failure["since"])
+                entry["since_text"] = morning.since_text(since, since.started)
+            entries.append(entry)
+        numbered = f"{len(entries)} {title}"
+        if key == "new" and len(entries) > 1:
+            numbered += "s"
+        failures.append({"kind": key, "title": numbered, "entries": entries, "is_open": key in _OPEN})
     remarks = []
     for key, title in _REMARKS.items():
         entries = night.get(key) or []
@@ -65,8 +70,8 @@ def changes(night: Mapping[str, Any] | None, anchors: Mapping[str, str]) -> Mark
         skipped.append({"title": f"{len(cases)} {title}", "entries": cases})
     lacking = []
     for device in night.get("lacking") or ():
-        why = f", {device['why']}" if device.get("why") else ""
-        lacking.append(f"{device['device']}: {plural(device['cases'], 'case')} skipped{why}")
+        skipped_cases = f"{device['device']}: {plural(device['cases'], 'case')} skipped"
+        lacking.append(joined(", ", skipped_cases, device.get("why", "")))
     against = night.get("unknown")
     if not against and night.get("against"):
         against = f"compared with the night {night['against']}"
@@ -79,23 +84,6 @@ def changes(night: Mapping[str, Any] | None, anchors: Mapping[str, str]) -> Mark
         "is_quiet": not lacking and not any(part["entries"] for part in (*failures, *remarks, *skipped)),
     }
     return fragment("sections.html", "changes", view, anchors)
-
-
-def since_text(since: Mapping[str, Any]) -> str:
-    """`since 20 Nov, 8eb0c1f`; `8eb0c1f+` where the work tree was changed."""
-    try:
-        day = datetime.fromisoformat(since["started"]).astimezone()  # as in the report in text
-    except ValueError:
-        text = f"since {since['started']}"
-    else:
-        text = f"since {day.day} {day:%b}"
-    if since.get("commit"):
-        text += f", {since['commit'][:7]}"
-        if since.get("dirty"):
-            text += "+"
-        if since.get("gone"):
-            text += ", gone from git"
-    return text
 
 
 # --- instruments ------------------------------------------------------------------------------------------------------
@@ -112,9 +100,8 @@ def times(cases: Sequence[Mapping[str, Any]], facts: RunFacts) -> Markup:
     measured = facts.document.get("false_alarms")
     if not compared and measured is None:
         return Markup()
-    statuses = [entry["timing_comparison"]["status"] for entry in compared]
-    told = [status for status in ("slower", "faster", "same", "unclear") if status in statuses]
-    parts = [f"{statuses.count(status)} {status}" for status in told]
+    statuses = Counter(entry["timing_comparison"]["status"] for entry in compared)
+    parts = [f"{statuses[status]} {status}" for status in ("slower", "faster", "same", "unclear") if statuses[status]]
     what = f"{plural(len(compared), 'case')} compared with the accepted times or instruction counts"
     changed = [entry for entry in compared if entry["timing_comparison"]["status"] in ("slower", "faster")]
     changed.sort(key=lambda entry: -float(entry["timing_comparison"].get("ratio") or 0))
@@ -134,11 +121,15 @@ def times(cases: Sequence[Mapping[str, Any]], facts: RunFacts) -> Markup:
 
 def _false_alarms(measured: Mapping[str, Any]) -> str:
     count, of = len(measured["cases"]), measured["compared"]
-    rate = 100 * count / of if of else 0
+    rate = 0.0
+    if of:
+        rate = 100 * count / of
     text = f"A/A, the samples of a case against themselves: {count} of {of} would be false alarms, {rate:.3g} %"
-    if count:
-        more = ", …" if count > _MOST_NAMED else ""
-        text += f" ({', '.join(measured['cases'][:_MOST_NAMED])}{more})"
+    names = list(measured["cases"][:_MOST_NAMED])
+    if count > _MOST_NAMED:
+        names.append("…")
+    if names:
+        text += f" ({', '.join(names)})"
     return text
 
 
@@ -165,8 +156,8 @@ def coverage(cases: Sequence[Mapping[str, Any]]) -> Markup:
         return Markup()
     files = []
     for file in merged_coverage(counted).files:
-        totals = [f"{total} {name}" for name, total in coverage_report.totals([file]).items() if total.of]
-        files.append({"name": Path(file.path).name, "totals": ", ".join(totals), "lines": _covered_lines(file)})
+        totals = ", ".join(f"{total} {name}" for name, total in coverage_report.totals([file]).items() if total.of)
+        files.append({"name": Path(file.path).name, "totals": totals, "lines": _covered_lines(file)})
     return fragment("sections.html", "coverage", len(counted), files)
 
 
@@ -175,18 +166,16 @@ def _covered_lines(file: FileCoverage) -> list[dict[str, Any]]:
     for gap in coverage_report.gaps(Coverage((file,))):
         gaps.setdefault(gap.line, []).append(gap.text)
     counts = dict(file.lines)
-    texts = coverage_report.source_lines(file.path)
-    numbers = range(1, len(texts) + 1) if texts else sorted(counts)
+    code = dict(enumerate(coverage_report.source_lines(file.path), 1)) or dict.fromkeys(sorted(counts), "")
     lines = []
-    for number in list(numbers)[:_MOST_LINES]:
-        code = texts[number - 1] if texts else ""
-        count = "no code" if code.strip() else ""
+    for number, text in list(code.items())[:_MOST_LINES]:
+        count = ""
         if number in counts:
             count = f"{counts[number]:,}"
+        elif text.strip():
+            count = "no code"
         never = "; ".join(gaps.get(number, ()))
-        lines.append(
-            {"number": number, "count": count, "code": code, "never": never, "is_counted": number in counts},
-        )
+        lines.append({"number": number, "count": count, "code": text, "never": never, "is_counted": number in counts})
     return lines
 
 
@@ -223,19 +212,14 @@ def grid(of: Mapping[str, Any]) -> Markup:
     """The table of a `ParameterGrid` in its JSON form."""
     rows = []
     for value, cells in zip(of["y_values"], of["rows"], strict=True):
-        rows.append((_parameter(value), [_cell(counts) for counts in cells]))
-    return fragment("sections.html", "grid", of["x"], of["y"], [_parameter(value) for value in of["x_values"]], rows)
-
-
-def _parameter(value: Any) -> str:
-    """A value of a parameter as a job writes it."""
-    return str(value).lower() if isinstance(value, bool) else str(value)
+        rows.append((value_text(value), list(map(_cell, cells))))
+    return fragment("sections.html", "grid", of["x"], of["y"], list(map(value_text, of["x_values"])), rows)
 
 
 def _cell(counts: Mapping[str, int]) -> dict[str, str]:
     statuses = [status for status in SEVERITY if counts.get(status)]
     words = ", ".join(f"{counts[status]} {status}" for status in statuses)
-    return {"words": words, "worst": statuses[0] if statuses else ""}
+    return {"words": words, "worst": next(iter(statuses), "")}
 
 
 def case_table(cases: Sequence[Mapping[str, Any]], groups: Sequence[Group], anchors: Mapping[str, str]) -> Markup:
@@ -247,15 +231,17 @@ def case_table(cases: Sequence[Mapping[str, Any]], groups: Sequence[Group], anch
         anchors: case → the id of its card.
     """
     bodies: list[dict[str, Any]] = []
+    failed: set[str] = set()
     for number, group in enumerate(groups, 1):
         bodies.append({"number": number, "entries": group.cases})
-    failed = {entry["case"] for group in groups for entry in group.cases}
-    others = (entry for entry in cases if entry["case"] not in failed)
-    for _, entries in groupby(others, lambda entry: str(entry["job"])):
+        failed.update(entry["case"] for entry in group.cases)
+    others = [entry for entry in cases if entry["case"] not in failed]
+    for _, entries in groupby(others, itemgetter("job")):
         bodies.append({"number": 0, "entries": list(entries)})
     verdicts = {entry["verdict"] for entry in cases}
-    statuses = ["failed"] if verdicts & set(FAILED) else []
-    statuses += [status for status in STATUSES if status in verdicts]
+    statuses: list[str] = [status for status in STATUSES if status in verdicts]
+    if not verdicts.isdisjoint(FAILED):
+        statuses.insert(0, "failed")
     return fragment(
         "sections.html",
         "case_table",

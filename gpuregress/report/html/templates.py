@@ -15,8 +15,10 @@ import jinja2
 from markupsafe import Markup
 
 from gpuregress.foundation.escapes import visible_html
+from gpuregress.foundation.wording import plural
+from gpuregress.report.case_lines import short
 
-FAILED = ("differ", "fault", "timeout", "error")
+FAILED = frozenset(("differ", "fault", "timeout", "error"))
 """The verdicts that fail a run."""
 
 
@@ -33,18 +35,6 @@ def render(template: str, **values: Any) -> str:
 def fragment(template: str, macro: str, *values: Any, **named: Any) -> Markup:
     """Write a part of a page by a macro of a template."""
     return Markup(getattr(_environment().get_template(template).module, macro)(*values, **named))  # noqa: S704 - escaped
-
-
-def plural(count: int, word: str) -> str:
-    """`1 case`, `2 cases`."""
-    return f"{count} {word}{'' if count == 1 else 's'}"
-
-
-def short(value: Any) -> str:
-    """A number in few digits, anything else as it is, nothing for None."""
-    if value is None:
-        return ""
-    return f"{value:.3g}" if isinstance(value, float) else str(value)
 
 
 @cache

@@ -9,7 +9,8 @@ from typing import Any
 from markupsafe import Markup
 
 from gpuregress.foundation.records import PastResult
-from gpuregress.report.html.templates import FAILED, fragment, plural
+from gpuregress.foundation.wording import joined, plural
+from gpuregress.report.html.templates import FAILED, fragment
 
 LAST = 20
 """Runs of a trend."""
@@ -48,13 +49,13 @@ def in_words(past: Sequence[PastResult]) -> str:
     series = [(verdict, list(group)) for verdict, group in groupby(results, lambda result: result.verdict)]
     shown = series[-4:]
     parts = [f"{len(group)} {verdict}" for verdict, group in shown]
-    lead = "… " if len(series) > len(shown) else ""
-    since = ""
+    text = ", then ".join(parts)
+    if len(series) > len(shown):
+        text = f"… {text}"
     if len(series) > 1:
         first = shown[-1][1][0]
-        commit = f", {first.short_commit}" if first.short_commit else ""
-        since = f" (since {_day(first)}{commit})"
-    return f"last {plural(len(results), 'run')}: {lead}{', then '.join(parts)}{since}"
+        text += f" (since {joined(', ', _day(first), first.short_commit)})"
+    return f"last {plural(len(results), 'run')}: {text}"
 
 
 def chart(past: Sequence[PastResult], what: str, *, is_open: bool = False) -> Markup:
@@ -70,10 +71,11 @@ def chart(past: Sequence[PastResult], what: str, *, is_open: bool = False) -> Ma
     results = [result for result in reversed(past[:LAST]) if result.seconds > 0]
     if len(results) < 3:
         return Markup()
-    launches = [result.launch_seconds for result in results if result.launch_seconds]
-    kind, seconds = "case", [result.seconds for result in results]
-    if len(launches) == len(results):
-        kind, seconds = "launches", launches
+    kind = "launches"
+    seconds = [result.launch_seconds for result in results if result.launch_seconds]
+    if len(seconds) < len(results):
+        kind = "case"
+        seconds = [result.seconds for result in results]
     unit, scale = _unit(max(seconds))
     times = [time * scale for time in seconds]
     points = []
@@ -124,7 +126,9 @@ def _unit(longest: float) -> tuple[str, float]:
     """The unit in which a time is written, and its number in a second."""
     if longest >= 1:
         return "s", 1.0
-    return ("ms", 1e3) if longest >= 1e-3 else ("µs", 1e6)
+    if longest >= 1e-3:
+        return "ms", 1e3
+    return "µs", 1e6
 
 
 def _day(result: PastResult) -> str:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from gpuregress.foundation.records import AcceptedTiming, Case, Costs, DeviceInfo, LineCost, MadeOf, Outcome
 from gpuregress.gpu.instruments import MEASURES, by_line, total
+from gpuregress.gpu.records import replace
 
 CPU = "cpu"
 _LONGEST_TEXT = 120
@@ -32,44 +33,57 @@ def updated(
     """
     if outcome.device is None:
         return dict(accepted)
-    own = key_of(outcome.device)
-    kept = {model: timing for model, timing in accepted.items() if model != own}
-    measured = _measured(case, outcome, facts, is_timed=own != CPU)
-    return kept if measured is None else dict(sorted({**kept, own: measured}.items()))
+    model = key_of(outcome.device)
+    timings = dict(accepted)
+    timings.pop(model, None)
+    measured = _measured(case, outcome, facts, is_timed=model != CPU)
+    if measured is None:
+        return timings
+    timings[model] = measured
+    return dict(sorted(timings.items()))
 
 
 def _measured(case: Case, outcome: Outcome, facts: MadeOf, *, is_timed: bool) -> AcceptedTiming | None:
-    seen = outcome.observations.instruments
-    timing = outcome.observations.timing
-    samples = timing.samples_ms if timing is not None and is_timed else ()
+    seen, timing = outcome.observations.instruments, outcome.observations.timing
+    samples: tuple[float, ...] = ()
+    costs: tuple[LineCost, ...] = ()
+    if timing is not None and is_timed:
+        samples = tuple(float(f"{sample:.{_DIGITS}g}") for sample in timing.samples_ms)
     if not samples and not seen.instructions:
         return None
-    return AcceptedTiming(
+    if seen.costs is not None and not seen.costs.uncounted:
+        costs = line_costs(seen.costs)
+    measured = AcceptedTiming(
         case.revision,
-        tuple(float(f"{sample:.{_DIGITS}g}") for sample in samples),
+        samples,
         code=facts.code,
-        card=facts.card if samples else "",
-        driver=facts.driver if samples else "",
         sm_clock=timing.sm_clock if timing is not None else "",
         instructions=dict(seen.instructions),
         uncounted=seen.uncounted,
-        costs=line_costs(seen.costs) if seen.costs is not None and not seen.costs.uncounted else (),
+        costs=costs,
     )
+    if not samples:
+        return measured
+    return replace(measured, card=facts.card, driver=facts.driver)
 
 
 def line_costs(costs: Costs) -> tuple[LineCost, ...]:
     """The costs of each line, with its text as it is now; those of code without a line come last, in no file."""
-    found: list[LineCost] = []
-    texts: dict[str, list[str]] = {}
-    for (path, line), counts in by_line(costs).items():
-        lines = texts.setdefault(path, _lines(path))
-        text = lines[line - 1].strip() if line <= len(lines) else ""
-        kept = {name: counts[name] for name in MEASURES if counts.get(name)}
-        found.append(LineCost(Path(path).name, line, text[:_LONGEST_TEXT], kept))
-    rest = total(item for item in costs.instructions if not item.path)
-    if any(rest.values()):
-        found.append(LineCost("", 0, "", {name: rest[name] for name in MEASURES if rest.get(name)}))
-    return tuple(found)
+    lines: list[LineCost] = []
+    sources: dict[str, list[str]] = {}
+    for (path, number), counts in by_line(costs).items():
+        if path not in sources:
+            sources[path] = _lines(path)
+        text = sources[path][number - 1].strip() if number <= len(sources[path]) else ""
+        lines.append(LineCost(Path(path).name, number, text[:_LONGEST_TEXT], _measures(counts)))
+    elsewhere = total(instruction for instruction in costs.instructions if not instruction.path)
+    if any(elsewhere.values()):
+        lines.append(LineCost("", 0, "", _measures(elsewhere)))
+    return tuple(lines)
+
+
+def _measures(counts: Mapping[str, int]) -> dict[str, int]:
+    return {name: counts[name] for name in MEASURES if counts.get(name)}
 
 
 def _lines(path: str) -> list[str]:

@@ -6,6 +6,7 @@ Its last line is a digest of all above, so that an edit by hand is refused.
 from __future__ import annotations
 
 import functools
+import itertools
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -30,7 +31,7 @@ from gpuregress.foundation.records import (
     to_json,
 )
 from gpuregress.foundation.storage import digest_text
-from gpuregress.gpu.records import Record
+from gpuregress.gpu.records import Record, replace
 from gpuregress.toolchain import cubin
 from gpuregress.toolchain.cache import digest as digest_of
 from gpuregress.toolchain.cubin_linker import build_cubin
@@ -142,51 +143,61 @@ def made_of(case: Case, outcome: Outcome, programs: Sequence[Program], launches:
         programs: what its sources were compiled to; none where that is not known.
         launches: `launch_log.render` of each launch.
     """
-    device = outcome.device
     compilers = dict.fromkeys(program.compiler for program in programs)
-    digests = [source.digest for source in case.sources]
-    return MadeOf(
+    arch, sources = case.source.arch, {}
+    if programs:
+        arch = programs[0].arch
+    if case.other_sources:
+        sources = dict(zip(case.source_names, (source.digest for source in case.sources), strict=True))
+    facts = MadeOf(
         source=case.source_digest,
         inputs=dict(outcome.inputs),
         seed=case.seed,
         compiler=", ".join(compilers),
         options=_without_folders(_options(case, programs)),
         contract=case.source.contract,
-        arch=programs[0].arch if programs else case.source.arch,
-        device=_model(case, device) if device else "",
-        card=device.card.uuid if device else "",
-        driver=device.driver if device else "",
+        arch=arch,
         launches=tuple(dict.fromkeys(launches)),
         resources=outcome.resources,
         determinism=outcome.observations.determinism,
         orders=outcome.observations.orders,
-        sources=dict(zip(case.source_names, digests, strict=True)) if case.other_sources else {},
+        sources=sources,
         code=_code(case, outcome, programs),
     )
+    device = outcome.device
+    if device is None:
+        return facts
+    return replace(facts, device=_model(case, device), card=device.card.uuid, driver=device.driver)
 
 
 def _model(case: Case, device: DeviceInfo) -> str:
     """The device's model, and whose tensor cores it had."""
-    is_other = case.source.card not in ("", device.arch)
-    return f"{device.model}, tensor cores of {case.source.card}" if is_other else device.model
+    if case.source.card in ("", device.arch):
+        return device.model
+    return f"{device.model}, tensor cores of {case.source.card}"
 
 
 def _code(case: Case, outcome: Outcome, programs: Sequence[Program]) -> str:
     """A digest of the code that a timed case ran on its device."""
     if case.settings.timing is None or outcome.device is None:
         return ""
-
-    if outcome.device.name.startswith("cuda"):
-        digests = [digest(cubin_of(program)) for program in programs]
-    else:
-        digests = [digest(program.ptx) for program in programs]
-    return digest_text(" ".join(digests).encode()) if all(digests) else ""
+    digests = []
+    for program in programs:
+        is_gpu = outcome.device.name.startswith("cuda")
+        digests.append(digest(cubin_of(program) if is_gpu else program.ptx))
+    if not all(digests):
+        return ""
+    return digest_text(" ".join(digests).encode())
 
 
 def _options(case: Case, programs: Sequence[Program]) -> tuple[str, ...]:
     """The options of the compiled source, or of all that are compiled: a `.ptx` has none."""
-    given = dict.fromkeys(program.options for program in programs if program.options)
-    return next(iter(given), ()) if programs else case.source.options
+    for program in programs:
+        if program.options:
+            return program.options
+    if programs:
+        return ()
+    return case.source.options
 
 
 def manifest_entry(dump: Dump, revision: str) -> ManifestEntry:
@@ -225,7 +236,7 @@ def digest(path: str) -> str:
     try:
         data = Path(path).read_bytes()
         if path.endswith(".cubin"):
-            return digest_of([part for named in cubin.code_sections(data) for part in named])
+            return digest_of(list(itertools.chain.from_iterable(cubin.code_sections(data))))
     except (OSError, ValueError):
         return ""
     return digest_of([_SECTION.sub(b"", _SAYS_NOTHING.sub(b"", data))])

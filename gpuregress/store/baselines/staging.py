@@ -24,6 +24,7 @@ from gpuregress.foundation.storage import (
     sync_all,
     write_beside,
 )
+from gpuregress.gpu.records import replace
 from gpuregress.store import remote
 from gpuregress.store.baselines.manifest import AGAIN, FILE, Manifest, ManifestEntry, parse, render
 
@@ -53,18 +54,26 @@ def load(folder: Path, case: str, arch: str, url: str = "") -> Baseline:
         BaselineError: a file of it was cut short, edited, or is gone.
     """
     document = parse(read_bytes(folder / FILE), folder / FILE)
-    dumps = {buffer: _whole(folder, buffer, entry, url) for buffer, entry in document.dumps.items()}
-    first = {buffer: _whole_first(folder, buffer, document, url) for buffer in document.first}
-    path = str((folder / FILE).absolute())
-    facts = document.made_of
-    history, digests = document.history, document.launch_digests
-    return Baseline(case, path, document.revision, facts, dumps, history, first, arch, digests, document.timings)
+    return Baseline(
+        case=case,
+        path=str((folder / FILE).absolute()),
+        revision=document.revision,
+        made_of=document.made_of,
+        dumps={buffer: _whole(folder, buffer, entry, url) for buffer, entry in document.dumps.items()},
+        history=document.history,
+        first={buffer: _whole_first(folder, buffer, document, url) for buffer in document.first},
+        arch=arch,
+        launch_digests=document.launch_digests,
+        timings=document.timings,
+    )
 
 
 def document_in(folder: Path) -> Manifest | None:
     """Load the manifest of a folder; None if there is none."""
     path = folder / FILE
-    return parse(read_bytes(path), path) if os.path.lexists(path) else None
+    if not os.path.lexists(path):
+        return None
+    return parse(read_bytes(path), path)
 
 
 def document_if_whole(folder: Path) -> Manifest | None:
@@ -76,15 +85,18 @@ def document_if_whole(folder: Path) -> Manifest | None:
 
 def _whole(folder: Path, buffer: str, entry: ManifestEntry, url: str = "") -> Dump:
     """Verify the file of a dump, under its own name or, after a kill, still under the hidden one."""
+    dump = Dump(
+        buffer=buffer, path="", dtype=entry.dtype, shape=entry.shape, digest=entry.digest, text_digest=entry.text_digest
+    )
     named = folder / dump_name(buffer, entry.revision)
     compressed = compressed_path(named)
     for path in (named, compressed, _staged(folder, buffer, entry)):
         if path.is_file() and digest_file(path) == entry.text_digest:
-            return Dump(buffer, str(path.absolute()), entry.dtype, entry.shape, entry.digest, entry.text_digest)
+            return replace(dump, path=str(path.absolute()))
     if url:  # what is beside baseline.yaml is left of an accept before the dumps moved
-        dump = Dump(buffer, "", entry.dtype, entry.shape, entry.digest, entry.text_digest)
         return remote.described(url, dump, entry.revision)
-    named = compressed if compressed.exists() else named
+    if compressed.exists():
+        named = compressed
     if not named.exists():
         raise BaselineError(
             f"{named}: missing, though {FILE} beside it names it; {AGAIN}, or set `folders: dumps` if it is kept there"
@@ -94,8 +106,9 @@ def _whole(folder: Path, buffer: str, entry: ManifestEntry, url: str = "") -> Du
 
 def _whole_first(folder: Path, buffer: str, document: Manifest, url: str = "") -> Dump:
     entry = document.first[buffer]
-    is_accepted = document.dumps.get(buffer) == entry
-    return _whole(folder if is_accepted else folder / FIRST, buffer, entry, url)
+    if document.dumps.get(buffer) != entry:
+        folder = folder / FIRST
+    return _whole(folder, buffer, entry, url)
 
 
 def dumps_in(folder: Path) -> Iterator[tuple[str, str, Path]]:
@@ -187,10 +200,16 @@ def commit(root: Path, changes: Sequence[StagedChange]) -> None:
         StorageError: the disk fails.
         BaselineError: a dump could not be uploaded.
     """
-    files = [path for change in changes for path in change.files]
-    parents = {parent for path in files for parent in path.parents if parent == root or root in parent.parents}
+    files: list[Path] = []
+    uploads: list[tuple[Dump, Dump]] = []
+    for change in changes:
+        files += change.files
+        uploads += change.uploads
+    parents: set[Path] = set()
+    for path in files:
+        parents.update(parent for parent in path.parents if parent.is_relative_to(root))
     try:
-        remote.upload_all([pair for change in changes for pair in change.uploads])
+        remote.upload_all(uploads)
         sync_all(files, parents)
         for change in changes:
             for source, target in change.renames:
@@ -217,14 +236,13 @@ def _copy_in(change: StagedChange, dump: Dump, entry: ManifestEntry, old: Manife
         change.names[dump.buffer] = target.name
         if target.is_file() and not target.is_symlink() and digest_file(target) == entry.text_digest:
             return
-    target = compressed if source.name.endswith(SUFFIX) else plain
+    target = new = compressed if source.name.endswith(SUFFIX) else plain
     change.names[dump.buffer] = target.name
-    is_in_use = old is not None and dump.buffer in old.dumps and old.dumps[dump.buffer].revision == entry.revision
-    new = _staged(change.folder, dump.buffer, entry) if is_in_use else target
+    if old is not None and dump.buffer in old.dumps and old.dumps[dump.buffer].revision == entry.revision:
+        new = _staged(change.folder, dump.buffer, entry)
+        change.renames.append((new, target))
     copy_file(source, new, durable=False)
     change.files.append(new)
-    if is_in_use:
-        change.renames.append((new, target))
 
 
 def _upload(change: StagedChange, dump: Dump, entry: ManifestEntry, url: str) -> None:
@@ -235,7 +253,9 @@ def _upload(change: StagedChange, dump: Dump, entry: ManifestEntry, url: str) ->
 
 def _upload_first(change: StagedChange, buffer: str, old: Manifest, entry: ManifestEntry, url: str) -> None:
     """Upload the first accepted dump, if it is still beside `baseline.yaml`."""
-    folder = change.folder if old.dumps.get(buffer) == entry else change.folder / FIRST
+    folder = change.folder
+    if old.dumps.get(buffer) != entry:
+        folder = folder / FIRST
     kept = _whole(folder, buffer, entry, url)
     if not kept.remote:
         change.uploads.append((kept, remote.described(url, kept, entry.revision)))
@@ -247,7 +267,8 @@ def _keep_first(change: StagedChange, buffer: str, entry: ManifestEntry) -> None
     if not kept.is_file() or digest_file(kept) != entry.text_digest:
         source = Path(_whole(change.folder, buffer, entry).path)
         kept = change.folder / FIRST / dump_name(buffer, entry.revision)
-        kept = compressed_path(kept) if is_compressed(source) else kept
+        if is_compressed(source):
+            kept = compressed_path(kept)
         copy_file(source, kept, durable=False)
         change.files.append(kept)
 
@@ -256,16 +277,18 @@ def first_dumps(
     old: Manifest | None, entries: Mapping[str, ManifestEntry], drift: Collection[str], anew: Collection[str]
 ) -> dict[str, ManifestEntry]:
     """Return the first accepted dump of each buffer whose drift is watched; a new type or shape begins anew."""
-    before = {} if old is None else {**old.dumps, **old.first}
+    before: dict[str, ManifestEntry] = {}
+    if old is not None:
+        before = {**old.dumps, **old.first}
     first = {}
     for buffer in drift:
         now, then = entries.get(buffer), before.get(buffer)
-        if now is None:
-            if then is not None:
+        if now is None and then is not None:
+            first[buffer] = then
+        elif now is not None:
+            first[buffer] = now
+            if then is not None and buffer not in anew and (then.dtype, then.shape) == (now.dtype, now.shape):
                 first[buffer] = then
-        else:
-            is_alike = buffer not in anew and then is not None and (then.dtype, then.shape) == (now.dtype, now.shape)
-            first[buffer] = then if then is not None and is_alike else now
     return first
 
 
@@ -279,11 +302,10 @@ def _tidy(change: StagedChange) -> None:
     for _, revision, path in dumps_in(folder):
         if path.name not in named and revision in earlier:
             path.unlink(missing_ok=True)
-    firsts = {
-        dump_name(buffer, entry.revision)
-        for buffer, entry in document.first.items()
-        if document.dumps.get(buffer) != entry and not change.uploads
-    }
+    firsts = set()
+    for buffer, entry in document.first.items():
+        if document.dumps.get(buffer) != entry and not change.uploads:
+            firsts.add(dump_name(buffer, entry.revision))
     for _, _, path in dumps_in(folder / FIRST):
         if path.name.removesuffix(SUFFIX) not in firsts:
             path.unlink(missing_ok=True)

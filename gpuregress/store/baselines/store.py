@@ -6,13 +6,13 @@ import contextlib
 import os
 import re
 import traceback
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Self
 
 from gpuregress.foundation.errors import BaselineError, StorageError
-from gpuregress.foundation.records import Acceptance, Baseline, Case, MadeOf, Outcome
+from gpuregress.foundation.records import Acceptance, AcceptedTiming, Baseline, Case, MadeOf, Outcome
 from gpuregress.foundation.storage import disk_errors, lock, refuse_links, safe_join, split_name, sweep_tree
 from gpuregress.gpu.records import Record
 from gpuregress.store import remote
@@ -111,12 +111,30 @@ class AcceptBatch:
         old = document_if_whole(folder)
         entries = {buffer: manifest_entry(dump, case.revision) for buffer, dump in dumps.items()}
         when = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
-        event = Acceptance(case.revision, facts.source, when, by.who, by.why, by.run, by.unwritten_ok, case.name)
-        history = (*(old.history if old else ()), event)
-        first = first_dumps(old, entries, drift, anew)
-        digests = outcome.observations.launch_digests
-        timings = accepted_timings.updated(old.timings if old else {}, case, outcome, facts)
-        document = Manifest(VERSION, case.revision, facts, entries, first, history, digests, timings)
+        event = Acceptance(
+            revision=case.revision,
+            source=facts.source,
+            when=when,
+            who=by.who,
+            why=by.why,
+            run=by.run,
+            unwritten_ok=by.unwritten_ok,
+            case=case.name,
+        )
+        history: tuple[Acceptance, ...] = ()
+        timings: Mapping[str, AcceptedTiming] = {}
+        if old is not None:
+            history, timings = old.history, old.timings
+        document = Manifest(
+            version=VERSION,
+            revision=case.revision,
+            made_of=facts,
+            dumps=entries,
+            first=first_dumps(old, entries, drift, anew),
+            history=(*history, event),
+            launch_digests=outcome.observations.launch_digests,
+            timings=accepted_timings.updated(timings, case, outcome, facts),
+        )
         self._changes[folder] = stage(folder, old, document, dumps, self._dumps)
         return folder
 
@@ -169,16 +187,20 @@ class BaselineStore:
             StorageError: it cannot be read.
         """
         common = safe_join(self.folder, case)
-        for of in (*([arch] if isinstance(arch, str) else arch), ""):
-            if os.path.lexists(common / of / FILE):  # what is no file is an error, and not "no baseline"
-                return load_steadily(common / of, case, of, self._dumps)
+        if isinstance(arch, str):
+            arch = (arch,)
+        for kind in (*arch, ""):
+            if os.path.lexists(common / kind / FILE):  # what is no file is an error, and not "no baseline"
+                return load_steadily(common / kind, case, kind, self._dumps)
         return None
 
     def kinds(self, case: str) -> tuple[str, ...]:
         """List the architectures and devices that have a baseline of their own, "" for the common one."""
         common = safe_join(self.folder, case)
-        parts = [path.parent.name for path in common.glob(f"*/{FILE}") if _ARCH.fullmatch(path.parent.name)]
-        return (*([""] if (common / FILE).is_file() else []), *sorted(parts))
+        kinds = [path.parent.name for path in common.glob(f"*/{FILE}") if _ARCH.fullmatch(path.parent.name)]
+        if (common / FILE).is_file():
+            kinds.append("")
+        return tuple(sorted(kinds))
 
     def case_names(self) -> tuple[str, ...]:
         """List the cases that have a baseline, sorted."""
@@ -188,7 +210,9 @@ class BaselineStore:
     @staticmethod
     def _case_of(folder: Path) -> str:
         """Return the case of a folder that holds a manifest; a job itself may be called `cpu`."""
-        return (folder.parent if len(folder.parts) > 1 and _ARCH.fullmatch(folder.name) else folder).as_posix()
+        if len(folder.parts) > 1 and _ARCH.fullmatch(folder.name):
+            folder = folder.parent
+        return folder.as_posix()
 
     def find(self, case: str, revision: str) -> dict[str, Path]:
         """Return buffer → its dump of a revision in this store, accepted or not; a remote one is fetched.
@@ -197,13 +221,15 @@ class BaselineStore:
             BaselineError: a remote one cannot be fetched.
         """
         folder = safe_join(self.folder, case)
-        found = {buffer: path for buffer, of, path in dumps_in(folder) if of == revision}
+        dumps = {buffer: path for buffer, label, path in dumps_in(folder) if label == revision}
         accepted = self.load(case) if self._dumps and (folder / FILE).is_file() else None
-        for buffer, dump in accepted.dumps.items() if accepted is not None else ():
+        if accepted is None:
+            return dumps
+        for buffer, dump in accepted.dumps.items():
             named = split_name(Path(dump.path).name)
-            if buffer not in found and dump.remote and named is not None and named[1] == revision:
-                found[buffer] = remote.local(dump)
-        return found
+            if buffer not in dumps and dump.remote and named is not None and named[1] == revision:
+                dumps[buffer] = remote.local(dump)
+        return dumps
 
     def histories(self, case: str) -> dict[str, tuple[Acceptance, ...]]:
         """Return the accepts of a case, the oldest first, by architecture or device; "" is the common baseline.

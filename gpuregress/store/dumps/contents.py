@@ -53,11 +53,12 @@ class DumpContents(Record):
                 return None
         except (OSError, DumpError, StorageError):
             return None
-        path = storage.compressed_path(path) if known.suffix else path
-        buffer = storage.split_name(path.name)
-        shape, name = header.shape, header.element_type.name
-        made = Dump(buffer[0] if buffer else path.name, str(path), name, shape, raw, known.stem)
-        return made if linked(known, made) else None
+        if known.suffix:
+            path = storage.compressed_path(path)
+        dump = writer.record(path, header.element_type, header.shape, raw, known.stem)
+        if not linked(known, dump):
+            return None
+        return dump
 
     def add(self, dump: Dump, header: Header) -> None:
         """Enter a dump, in place of one that can have no more names; a file system without links has no entries."""

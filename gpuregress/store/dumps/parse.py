@@ -42,7 +42,9 @@ def rows(data: bytes, element_type: ElementType, count: int, path: Path, first_l
     array = np.zeros(count, element_type.storage)
     if count == 0:
         return array
-    columns = None if b"\r" in data or b"\t" in data else _columns(data, element_type, count)
+    columns = None
+    if b"\r" not in data and b"\t" not in data:
+        columns = _columns(data, element_type, count)
     if columns is None:
         raise DumpError(_error_message(data, element_type, path, first_line))
     for target, column in zip(element_type.columns(array), columns, strict=True):
@@ -68,8 +70,9 @@ def _columns(data: bytes, element_type: ElementType, count: int) -> list[Array] 
             return None
         infinities += _count_infinities(column, part.scalar)
         columns.append(column)
-    # A number too large for its type must not pass for an infinity.
-    return None if infinities and infinities != data.count(b"inf") else columns
+    if infinities and infinities != data.count(b"inf"):
+        return None  # a number too large for its type must not pass for an infinity
+    return columns
 
 
 def _read(data: bytes, types: list[pl.DataType]) -> pl.DataFrame | None:
@@ -86,8 +89,10 @@ def _polars_type(scalar: Scalar) -> pl.DataType:
     import polars as pl  # noqa: PLC0415 - see _columns
 
     bits = 8 * scalar.size
+    if scalar.is_float and bits == 32:
+        return pl.Float32()
     if scalar.is_float:
-        return pl.Float32() if bits == 32 else pl.Float64()
+        return pl.Float64()
     kinds: dict[str, pl.DataType] = {
         "int8": pl.Int8(), "int16": pl.Int16(), "int32": pl.Int32(), "int64": pl.Int64(),
         "uint8": pl.UInt8(), "uint16": pl.UInt16(), "uint32": pl.UInt32(), "uint64": pl.UInt64(),
@@ -128,7 +133,9 @@ def _float_bits(numbers: Array, scalar: Scalar) -> Array:
     if nans.any():
         bits = bits.copy()
         bits[nans] = CANONICAL_NAN[scalar.name]
-    return bits if bits.flags.writeable else bits.copy()
+    if not bits.flags.writeable:
+        return bits.copy()
+    return bits
 
 
 def _round_to_bits(numbers: npt.NDArray[np.float64], scalar: Scalar) -> npt.NDArray[np.uint16]:
@@ -152,7 +159,9 @@ def _nan_bits(word: str, scalar: Scalar) -> int | None:
         return None
     bits = int(match[1], 16)
     numbers = _numbers(np.array([bits], f"<u{scalar.size}"), scalar)
-    return bits if np.isnan(numbers[0]) else None
+    if not np.isnan(numbers[0]):
+        return None
+    return bits
 
 
 def _numbers(bits: Array, scalar: Scalar) -> Array:
@@ -160,7 +169,9 @@ def _numbers(bits: Array, scalar: Scalar) -> Array:
 
 
 def _count_infinities(column: Array, scalar: Scalar) -> int:
-    return int(np.isinf(_numbers(column, scalar)).sum()) if scalar.is_float else 0
+    if not scalar.is_float:
+        return 0
+    return int(np.isinf(_numbers(column, scalar)).sum())
 
 
 # --- the message of an error ------------------------------------------------------------------------------------------
@@ -209,4 +220,6 @@ def _as_float(word: str, scalar: Scalar) -> npt.NDArray[np.floating[Any]]:
 
 
 def _short(text: str) -> str:
-    return repr(text if len(text) <= 40 else text[:37] + "...")
+    if len(text) > 40:
+        text = text[:37] + "..."
+    return repr(text)

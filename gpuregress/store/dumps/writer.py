@@ -216,7 +216,7 @@ class DumpWriter:
                 self._decompress(self._frames)
             self._stack.close()
         path = self._path if self._frames is None else compressed_path(self._path)
-        self._dump = _record(path, self._type, self._shape, self._raw.hexdigest(), self._text.hexdigest())
+        self._dump = record(path, self._type, self._shape, self._raw.hexdigest(), self._text.hexdigest())
         return self._dump
 
     def _put(self, data: bytes | memoryview) -> None:
@@ -336,7 +336,7 @@ def copy_known(
     except (DumpError, StorageError):
         return None
     copy_file(known[raw], path, durable=durable)
-    return _record(path, element_type, shape, raw, digest_file(path))
+    return record(path, element_type, shape, raw, digest_file(path))
 
 
 def has_form(path: Path, compress_above: int | None) -> bool:
@@ -357,6 +357,7 @@ def _holds(path: Path, header: Header) -> bool:
         return False
 
 
-def _record(path: Path, element_type: ElementType, shape: tuple[int, ...], raw: str, text: str) -> Dump:
-    named = split_name(path.name)
-    return Dump(named[0] if named else path.name, str(path), element_type.name, shape, raw, text)
+def record(path: Path, element_type: ElementType, shape: tuple[int, ...], raw: str, text: str) -> Dump:
+    """The record of a dump, with the digests of its raw bytes and of its text."""
+    buffer, _ = split_name(path.name) or (path.name, "")
+    return Dump(buffer, str(path), dtype=element_type.name, shape=shape, digest=raw, text_digest=text)

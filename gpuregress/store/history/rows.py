@@ -20,21 +20,22 @@ from gpuregress.foundation.records import (
     RunKind,
     RunSummary,
     ShortResult,
+    UlpFigures,
     Verdict,
 )
 from gpuregress.foundation.storage import digest_text
 from gpuregress.gpu.records import Record
 from gpuregress.store.history.database import EXTENT_COLUMNS, NUMBER_COLUMNS, RUN_COLUMNS, TEXT_COLUMNS
 
-_INSERT_RUN = (
-    f"INSERT INTO runs ({', '.join((*RUN_COLUMNS, 'seal'))}) "  # noqa: S608 - constants
-    f"VALUES ({', '.join('?' for _ in (*RUN_COLUMNS, 'seal'))})"
-)
-_INSERT_RESULT = (
-    "INSERT OR REPLACE INTO results "  # noqa: S608 - constants
-    f"(run_id, case_id, {', '.join((*TEXT_COLUMNS, *NUMBER_COLUMNS))}, seal) "
-    f"VALUES ({', '.join('?' for _ in ('run', 'case', *TEXT_COLUMNS, *NUMBER_COLUMNS, 'seal'))})"
-)
+
+def _insert(table: str, columns: Sequence[str]) -> str:
+    marks = ", ".join("?" * len(columns))
+    return f"INTO {table} ({', '.join(columns)}) VALUES ({marks})"
+
+
+_INSERT_RUN = f"INSERT {_insert('runs', (*RUN_COLUMNS, 'seal'))}"
+_RESULT_COLUMNS = ("run_id", "case_id", *TEXT_COLUMNS, *NUMBER_COLUMNS, "seal")
+_INSERT_RESULT = f"INSERT OR REPLACE {_insert('results', _RESULT_COLUMNS)}"
 
 
 class ResultRow(Record):
@@ -61,8 +62,8 @@ class ResultRow(Record):
 
 def seal(values: Sequence[Any]) -> int:
     """Compute the digest of a row, which shows a change: half of the xxh3-128 of its values, as SQLite's integer."""
-    half = int(digest_text(repr(tuple(values)).encode())[:16], 16)
-    return half - (1 << 64) if half >> 63 else half
+    half = bytes.fromhex(digest_text(repr(tuple(values)).encode())[:16])
+    return int.from_bytes(half, "big", signed=True)
 
 
 def digest(results: Iterable[ShortResult]) -> int:
@@ -99,23 +100,21 @@ class RowWriter:
 
     def _text(self, text: str) -> int:
         if text not in self._texts:
-            self._texts[text] = self._id("texts", "text", (text,))
+            self._texts[text] = self._id("texts", ("text",), (text,))
         return self._texts[text]
 
     def _case(self, row: ResultRow) -> int:
         if row.case not in self._cases:
-            self._cases[row.case] = self._id("cases", "name, job", (row.case, row.job))
+            self._cases[row.case] = self._id("cases", ("name", "job"), (row.case, row.job))
         return self._cases[row.case]
 
-    def _id(self, table: str, columns: str, values: tuple[str, ...]) -> int:
-        found = self._database.execute(
-            f"SELECT id FROM {table} WHERE {columns.partition(',')[0]} = ?",  # noqa: S608 - constants
-            values[:1],
-        ).fetchone()
-        if found is not None:
-            return int(found[0])
-        marks = ", ".join("?" for _ in values)
-        cursor = self._database.execute(f"INSERT INTO {table} ({columns}) VALUES ({marks})", values)  # noqa: S608 - constants
+    def _id(self, table: str, columns: Sequence[str], values: tuple[str, ...]) -> int:
+        """The id of the row whose first column has the first value; it is added where there is none."""
+        query = f"SELECT id FROM {table} WHERE {columns[0]} = ?"  # noqa: S608 - constants
+        row = self._database.execute(query, values[:1]).fetchone()
+        if row is not None:
+            return int(row[0])
+        cursor = self._database.execute(f"INSERT {_insert(table, columns)}", values)
         return int(cursor.lastrowid or 0)
 
 
@@ -166,80 +165,76 @@ def result_rows(summary: RunSummary) -> list[ResultRow]:
 
 
 def _result_row(verdict: Verdict, device: str) -> ResultRow:
-    outcome = verdict.outcome
-    facts = outcome.device if outcome is not None else None
-    worst = _worst(verdict)
-    figures = worst.figures if worst is not None else None
-    errors = figures if isinstance(figures, ErrorFigures) else None
-    extent = verdict.extent
-    texts = (
-        facts.name if facts is not None else device,
-        verdict.status,
-        verdict.reason,
-        verdict.revision,
-        verdict.cause,
-        facts.model if facts is not None else "",
-        worst.buffer if worst is not None else "",
-    )
+    model, buffer = "", ""
+    launch_seconds, samples, instructions, registers = None, None, None, None
+    max_abs, max_rel, max_ulp = None, None, None
+    extent: tuple[Any, ...] = (None, None, None)
+    outcome, worst = verdict.outcome, _worst(verdict)
+    if outcome is not None:
+        launch_seconds, samples = _launch_seconds(outcome), _samples(outcome)
+        if outcome.observations.instruments.instructions:
+            instructions = sum(outcome.observations.instruments.instructions.values())
+        registers = max((used.get("registers", 0) for used in outcome.resources.values()), default=0) or None
+        if outcome.device is not None:
+            device, model = outcome.device.name, outcome.device.model
+    if worst is not None:
+        buffer = worst.buffer
+        if isinstance(worst.figures, ErrorFigures):
+            max_abs, max_rel = worst.figures.max_abs, worst.figures.max_rel
+        if isinstance(worst.figures, UlpFigures):
+            max_ulp = worst.figures.max_ulp
+    if verdict.extent is not None:
+        extent = (verdict.extent.differing, verdict.extent.of, verdict.extent.place)
+    texts = (device, verdict.status, verdict.reason, verdict.revision, verdict.cause, model, buffer)
     numbers = (
         float(verdict.seconds),
-        _number(_launch_seconds(outcome)),
-        _packed(_samples(outcome)),
-        _instructions(outcome),
-        _registers(outcome),
+        _number(launch_seconds),
+        samples,
+        instructions,
+        registers,
         _number(verdict.tolerance_share),
-        _number(errors.max_abs if errors is not None else None),
-        _number(errors.max_rel if errors is not None else None),
-        _number(getattr(errors, "max_ulp", None)),
-        *((extent.differing, extent.of, extent.place) if extent is not None else (None, None, None)),
+        _number(max_abs),
+        _number(max_rel),
+        _number(max_ulp),
+        *extent,
     )
     return ResultRow(visible(verdict.case), visible(verdict.job), tuple(map(visible, texts)), numbers)
 
 
 def _worst(verdict: Verdict) -> Comparison | None:
     """The first comparison that failed; else the first with errors."""
-    comparisons = [one for buffer in verdict.buffers for one in buffer.comparisons]
-    failed = [one for one in comparisons if not one.same]
-    measured = [one for one in comparisons if isinstance(one.figures, ErrorFigures) and not one.identical]
-    return next(iter((*failed, *measured)), None)
+    for comparison in verdict.failing:
+        return comparison
+    for buffer in verdict.buffers:
+        for comparison in buffer.comparisons:
+            if isinstance(comparison.figures, ErrorFigures) and not comparison.identical:
+                return comparison
+    return None
 
 
 def _number(value: float | None) -> float | None:
     """SQLite has no NaN."""
-    return None if value is None or math.isnan(value) else float(value)
-
-
-def _launch_seconds(outcome: Outcome | None) -> float | None:
-    """The median sample, else the time of all launches of one run of the case."""
-    if outcome is None:
+    if value is None or math.isnan(value):
         return None
+    return float(value)
+
+
+def _launch_seconds(outcome: Outcome) -> float | None:
+    """The median sample, else the time of all launches of one run of the case."""
     if outcome.observations.timing is not None:
         return outcome.observations.timing.median_ms / 1000
     if outcome.state != "done" or not outcome.launches:
         return None
     repeats = len(outcome.observations.along("repeat"))
-    return sum(one.elapsed_ms for one in outcome.launches) / 1000 / (1 + repeats)
+    return sum(launch.elapsed_ms for launch in outcome.launches) / 1000 / (1 + repeats)
 
 
-def _samples(outcome: Outcome | None) -> tuple[float, ...]:
-    timing = outcome.observations.timing if outcome is not None else None
-    return tuple(one / 1000 for one in timing.samples_ms) if timing is not None else ()
-
-
-def _instructions(outcome: Outcome | None) -> int | None:
-    counts = outcome.observations.instruments.instructions if outcome is not None else {}
-    return sum(counts.values()) if counts else None
-
-
-def _registers(outcome: Outcome | None) -> int | None:
-    resources = outcome.resources.values() if outcome is not None else ()
-    return max((one["registers"] for one in resources if one.get("registers")), default=None)  # 0: none were counted
-
-
-def _packed(samples: Sequence[float]) -> bytes | None:
-    if not samples:
+def _samples(outcome: Outcome) -> bytes | None:
+    """The samples in seconds, as little-endian float32."""
+    timing = outcome.observations.timing
+    if timing is None or not timing.samples_ms:
         return None
-    numbers = array.array("f", samples)
+    numbers = array.array("f", [sample / 1000 for sample in timing.samples_ms])
     if sys.byteorder == "big":
         numbers.byteswap()
     return numbers.tobytes()
@@ -262,12 +257,11 @@ def past_run(values: Sequence[Any], counts: dict[str, int]) -> PastRun:
         values: in the order of `schema.RUN_COLUMNS`.
         counts: status → number of results.
     """
-    run, host, kind, started, device, commit, branch, dirty, compiler, seconds, code, *states = values
-    interrupted, imported = states[:2]
-    identity = {"host": host, "commit": commit, "branch": branch, "dirty": bool(dirty), "compiler": compiler}
-    return PastRun(
-        run, kind, started, device, seconds, code, bool(interrupted), counts, imported=bool(imported), **identity
-    )
+    row = dict(zip(RUN_COLUMNS, values, strict=True))
+    flags: dict[str, Any] = {name: bool(row.pop(name)) for name in ("interrupted", "dirty", "imported")}
+    commit = row.pop("commit_hash")
+    del row["cases"], row["digest"]
+    return PastRun(**row, **flags, commit=commit, counts=counts)
 
 
 def past_result(run: PastRun, values: Sequence[Any], text: Callable[[int], str]) -> tuple[PastResult, bool]:
@@ -279,40 +273,12 @@ def past_result(run: PastRun, values: Sequence[Any], text: Callable[[int], str])
         text: id → text.
     """
     case, job, *others = values
-    device, verdict, reason, revision, cause, model, buffer = texts = [text(one) for one in others[: len(TEXT_COLUMNS)]]
+    texts = list(map(text, others[: len(TEXT_COLUMNS)]))
     numbers = others[len(TEXT_COLUMNS) : -1]
-    seconds, launch_seconds, samples, instructions, registers, share, max_abs, max_rel, max_ulp, *extent = numbers
     intact = seal(_sealed(run.run, run.host, case, job, texts, numbers)) == others[-1]
-    differing, compared, place = extent
-    return PastResult(
-        run=run.run,
-        kind=run.kind,
-        started=run.started,
-        device=device,
-        case=case,
-        verdict=verdict,
-        reason=reason,
-        revision=revision,
-        seconds=seconds,
-        job=job,
-        host=run.host,
-        commit=run.commit,
-        branch=run.branch,
-        dirty=run.dirty,
-        compiler=run.compiler,
-        model=model,
-        cause=cause,
-        launch_seconds=launch_seconds,
-        samples=_unpacked(samples),
-        instructions=instructions,
-        registers=registers,
-        tolerance_share=share,
-        max_abs=max_abs,
-        max_rel=max_rel,
-        max_ulp=max_ulp,
-        buffer=buffer,
-        differing=differing,
-        compared=compared,
-        place=place or "",
-        imported=run.imported,
-    ), intact
+    row = dict(zip((*TEXT_COLUMNS, *NUMBER_COLUMNS), (*texts, *numbers), strict=True))
+    row["samples"] = _unpacked(row["samples"])
+    row["place"] = row["place"] or ""
+    for name in ("run", "kind", "started", "host", "commit", "branch", "dirty", "compiler", "imported"):
+        row[name] = getattr(run, name)
+    return PastResult(case=case, job=job, **row), intact

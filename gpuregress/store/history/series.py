@@ -59,13 +59,16 @@ def _longest_in_order(texts: Sequence[str]) -> list[int]:
     before: list[int | None] = []
     for place, text in enumerate(texts):
         length = bisect.bisect_right(ends, text, key=texts.__getitem__)
-        before.append(ends[length - 1] if length else None)
+        before.append(None)
+        if length:
+            before[place] = ends[length - 1]
         ends[length : length + 1] = [place]
     series: list[int] = []
-    at = ends[-1] if ends else None
-    while at is not None:
-        series.append(at)
-        at = before[at]
+    for end in ends[-1:]:
+        last: int | None = end
+        while last is not None:
+            series.append(last)
+            last = before[last]
     return series[::-1]
 
 
@@ -84,7 +87,11 @@ def natural_key(name: str) -> NaturalKey:
 
 
 def _part_key(part: str) -> tuple[tuple[int, str], ...]:
-    return tuple((int(word), "") if at % 2 else (-1, word) for at, word in enumerate(_NUMBER.split(part)))
+    key: list[tuple[int, str]] = []
+    for number, word in enumerate(_NUMBER.split(part)):
+        is_number = number % 2 == 1
+        key.append((int(word), "") if is_number else (-1, word))
+    return tuple(key)
 
 
 LEVEL = 0.01
@@ -105,18 +112,25 @@ def find_steps(past: Sequence[PastResult]) -> tuple[TimingStep, ...]:
         past: its results on one kind of device, the newest first; those on another model than the newest are left out.
     """
     measure = _measure(past)
-    series = [(one, value) for one in reversed(_of_newest_model(past)) if (value := _value(one, measure))]
+    series = []
+    values = []
+    for result in reversed(_of_newest_model(past)):
+        value = _value(result, measure)
+        if value:
+            series.append(result)
+            values.append(value)
     if len(series) < 2:
         return ()
-    values = [value for _, value in series]
-    cuts = _changes(values) if measure == "instructions" else sorted(_cuts(values, 0, len(values)))
-    edges = [0, *cuts, len(values)]
-    levels = [_median(values[start:end]) for start, end in itertools.pairwise(edges)]
-    return tuple(
-        TimingStep(measure, before, after, after / before, series[cut][0])
-        for cut, (before, after) in zip(cuts, itertools.pairwise(levels), strict=True)
-        if abs(math.log(after / before)) > math.log1p(SMALLEST)
-    )
+    if measure == "instructions":
+        cuts = [number for number in range(1, len(values)) if values[number] != values[number - 1]]
+    else:
+        cuts = sorted(_cuts(values, 0, len(values)))
+    levels = [_median(values[start:end]) for start, end in itertools.pairwise((0, *cuts, len(values)))]
+    steps = []
+    for cut, (before, after) in zip(cuts, itertools.pairwise(levels), strict=True):
+        if abs(math.log(after / before)) > math.log1p(SMALLEST):
+            steps.append(TimingStep(measure, before, after, ratio=after / before, first=series[cut]))
+    return tuple(steps)
 
 
 def level_since(
@@ -134,13 +148,13 @@ def level_since(
         None where the newest of them is nearer to the accepted level: it began now.
     """
     first, middle = None, math.sqrt(expected * actual)
-    for one in past:
-        value = _value(one, measure)
+    for result in past:
+        value = _value(result, measure)
         if value is None:
             continue
         if (value > middle) != (actual > middle):
             break
-        first = one
+        first = result
     return first
 
 
@@ -150,23 +164,24 @@ def _measure(past: Sequence[PastResult]) -> Literal["time", "instructions"]:
 
 def _of_newest_model(past: Sequence[PastResult]) -> list[PastResult]:
     is_counted = _measure(past) == "instructions"  # the same on each host
-    return [one for one in past if is_counted or one.model == past[0].model]
+    return [result for result in past if is_counted or result.model == past[0].model]
 
 
-def _value(one: PastResult, measure: str) -> float | None:
+def _value(result: PastResult, measure: str) -> float | None:
     """Instructions, or the median of the samples in ms; the time of a single launch holds too much of the host."""
-    if measure == "instructions":
-        return float(one.instructions) if one.instructions else None
-    return 1000 * _median(one.samples) if one.samples and min(one.samples) > 0 else None
+    if measure == "instructions" and result.instructions:
+        return float(result.instructions)
+    if measure == "time" and result.samples and min(result.samples) > 0:
+        return 1000 * _median(result.samples)
+    return None
 
 
 def _median(values: Sequence[float]) -> float:
+    """As `statistics.median`, whose module takes longer to import than all of the history."""
     ordered, middle = sorted(values), len(values) // 2
-    return ordered[middle] if len(ordered) % 2 else (ordered[middle - 1] + ordered[middle]) / 2
-
-
-def _changes(values: Sequence[float]) -> list[int]:
-    return [number for number in range(1, len(values)) if values[number] != values[number - 1]]
+    if len(ordered) % 2:
+        return ordered[middle]
+    return (ordered[middle - 1] + ordered[middle]) / 2
 
 
 def _cuts(values: Sequence[float], start: int, end: int) -> list[int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -78,14 +79,16 @@ class Reader:
         keys = self._query(_KEYS, (visible(case),))  # from the index alone: few of the rows may be asked for
         keys = [key for key in keys if not kind or series.device_kind(self._text(key[2])) == kind]
         if is_own or until:
-            own = (self._moments[run_id] for run_id, run in runs.items() if run.started == until and not run.imported)
-            until = next(own, until)
+            for run_id, run in runs.items():
+                if run.started == until and not run.imported:
+                    until = self._moments[run_id]
+                    break
             keys = [key for key in keys if key[0] not in runs or self._counts(key[0], runs, is_own=is_own, until=until)]
         keys.sort(key=lambda key: recency.get(key[0], -1))
-        found = (
-            self._read(f"{_RESULTS} WHERE run_id = ? AND case_id = ? AND device = ?", key, runs) for key in keys[:last]
-        )
-        return tuple(result for results in found for result in results)
+        results: list[PastResult] = []
+        for key in keys[:last]:
+            results += self._read(f"{_RESULTS} WHERE run_id = ? AND case_id = ? AND device = ?", key, runs)
+        return tuple(results)
 
     def runs(self, last: int | None = 10) -> tuple[PastRun, ...]:
         """The last runs, the newest first, with the numbers of their results.
@@ -116,19 +119,20 @@ class Reader:
             case: the case's name.
             device: its kind; see `trend`.
         """
-        found = {run_id: one for run_id, one in self._runs() if (one.run, one.host) == (run.run, run.host)}
-        read = (
-            self._read(f"{_RESULTS} WHERE run_id = ? AND case_id = {_CASE}", (run_id, case), found) for run_id in found
-        )
+        results = self._results_where(run, f"case_id = {_CASE}", case)
         kind = series.device_kind(device)
-        return next(one for results in read for one in results if not kind or series.device_kind(one.device) == kind)
+        return next(result for result in results if not kind or series.device_kind(result.device) == kind)
 
     def results_of(self, run: PastRun) -> tuple[PastResult, ...]:
         """The results of one run, by case."""
-        found = {run_id: one for run_id, one in self._runs() if (one.run, one.host) == (run.run, run.host)}
-        return tuple(
-            result for run_id in found for result in self._read(f"{_RESULTS} WHERE run_id = ?", (run_id,), found)
-        )
+        return tuple(self._results_where(run, "1"))
+
+    def _results_where(self, run: PastRun, condition: str, *values: object) -> Iterator[PastResult]:
+        """The results of a run that meet a condition in SQL."""
+        for run_id, known in self._runs():
+            if (known.run, known.host) == (run.run, run.host):
+                query = f"{_RESULTS} WHERE run_id = ? AND {condition}"
+                yield from self._read(query, (run_id, *values), {run_id: known})
 
     def short_results(self, run: PastRun) -> tuple[ShortResult, ...]:
         """The results of one run in short, in any order: much faster than `results_of`."""
@@ -147,13 +151,14 @@ class Reader:
         Args:
             before_run: the name of a run; one that is not in the history is newer than all.
         """
-        runs = self._runs()
-        names = [run.run for _, run in runs if not run.imported]
+        own = [(run_id, run) for run_id, run in self._runs() if not run.imported]
+        names = [run.run for _, run in own]
         if before_run in names:
-            at = next(n for n, (_, run) in enumerate(runs) if run.run == before_run and not run.imported)
-            runs = runs[at + 1 :]
-        nights = (entry for entry in runs if entry[1].kind == "nightly" and not entry[1].imported)
-        return next((self._with_counts(*entry) for entry in nights if not entry[1].interrupted), None)
+            own = own[names.index(before_run) + 1 :]
+        for run_id, run in own:
+            if run.kind == "nightly" and not run.interrupted:
+                return self._with_counts(run_id, run)
+        return None
 
     def clock_note(self, run: str) -> str:
         """A line where the clock went back between two nights of this project; "" where it did not.
@@ -161,10 +166,9 @@ class Reader:
         Args:
             run: the name of the later one; of a run that is no night there is nothing to say.
         """
-        nights = [one for _, one in self._runs() if one.kind == "nightly" and not one.imported]
-        at = next((place for place, one in enumerate(nights) if one.run == run), len(nights))
-        for earlier in nights[at + 1 : at + 2]:
-            if seconds_between(nights[at].started, earlier.started) > nights[at].seconds:
+        nights = [night for _, night in self._runs() if night.kind == "nightly" and not night.imported]
+        for later, earlier in itertools.pairwise(nights):
+            if later.run == run and seconds_between(later.started, earlier.started) > later.seconds:
                 return (
                     f"the clock of this host went back: the night before, run {earlier.run}, is dated "
                     f"{earlier.started}; nights are compared in the order in which they were written"
@@ -182,8 +186,8 @@ class Reader:
             for run_id, *values, mark in self._query(_RUNS):
                 self._check(values[0], is_intact=rows.seal(values) == mark)
                 runs.append((run_id, rows.past_run(values, {})))
-            self._moments = moments = series.moments((number, one.started, one.imported) for number, one in runs)
-            runs.sort(key=lambda one: (moments[one[0]], one[0]), reverse=True)
+            self._moments = moments = series.moments((run_id, run.started, run.imported) for run_id, run in runs)
+            runs.sort(key=lambda entry: (moments[entry[0]], entry[0]), reverse=True)
             self._known_runs = state, runs
         return self._known_runs[1]
 
@@ -213,8 +217,10 @@ class Reader:
     def _text(self, number: int) -> str:
         text = self._texts.get(number)
         if text is None:
-            found = self._query("SELECT text FROM texts WHERE id = ?", (number,))
-            text = self._texts[number] = found[0][0] if found else ""
+            text = ""
+            for (known,) in self._query("SELECT text FROM texts WHERE id = ?", (number,)):
+                text = known
+            self._texts[number] = text
         return text
 
     def _check(self, run: str, *, is_intact: bool) -> None:
@@ -385,5 +391,5 @@ def verdicts(path: Path, runs: Sequence[str]) -> Mapping[str, Mapping[str, str]]
             if run.run in wanted and not run.imported:
                 with contextlib.suppress(StorageError):
                     results = sorted(reader.short_results(run), key=lambda one: one.verdict == "pass", reverse=True)
-                    found[run.run] = {one.case: one.verdict for one in results}
+                    found[run.run] = {result.case: result.verdict for result in results}
     return found

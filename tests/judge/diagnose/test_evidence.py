@@ -62,8 +62,11 @@ def test_the_best_part_speaks_for_the_element() -> None:
 
 def test_sentences() -> None:
     assert (module.share(3, 3), module.share(1, 3)) == ("all 3", "1 of 3")
-    assert module.differing(1, 1, "is|are") == "the one differing element is"
-    assert module.differing(1, 2, "is|are") == "1 of 2 differing elements are"
+    assert module.of_share("p", 1, 1, "is 0|are 0") == Finding("p", "the one differing element is 0")
+    assert module.of_share("p", 1, 2, "is 0|are 0") == Finding("p", "1 of 2 differing elements are 0", 0.5)
+    all_three = Finding("p", "all 3 differing elements are 0", summary="all are 0")
+    assert module.of_share("p", 3, 3, "is 0|are 0") == all_three
+    assert [module.named_blocks(np.arange(count)) for count in (1, 2)] == ["block 0", "blocks 0, 1"]
     assert module.listed(np.arange(3)) == "0, 1, 2"
     assert module.listed(np.arange(9)) == "0, 1, 2, 3, 4, 5 and 3 more"
 

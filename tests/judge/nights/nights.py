@@ -25,7 +25,8 @@ def case(name: str, status: str = "pass", **changes: Any) -> Verdict:
     """A verdict; one that differs has all elements a tenth of what they should be."""
     given: dict[str, Any] = {"seconds": 0.012, "exit_code": EXIT_CODES[status]} | changes  # type: ignore[index]
     if status == "differ" and "buffers" not in given:
-        findings = (Finding("factor", "all 689 differing elements are 1/10 times what they should be"),)
+        message = "all 689 differing elements are 1/10 times what they should be"
+        findings = (Finding("factor", message, summary="all are 1/10 of what they should be"),)
         compared = Comparison(
             "b", "baseline", "", same=False, identical=False, of=1000, differing=689, findings=findings
         )

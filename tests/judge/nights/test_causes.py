@@ -95,7 +95,8 @@ def test_a_difference_without_a_comparison_is_named_by_what_the_job_says() -> No
 
 @pytest.mark.parametrize("places", [(), ("thread",), ("column", "stride"), ("tail",)])
 def test_a_cause_does_not_depend_on_the_shape(places: tuple[str, ...]) -> None:
-    findings = tuple(Finding(place, f"{place}: 3 of 8") for place in places)
+    kinds = {"thread": "periodic", "column": "periodic", "tail": "contiguous", "stride": "periodic"}
+    findings = tuple(Finding(place, f"{place}: 3 of 8", place=kinds[place]) for place in places)
     figures = ErrorFigures(max_abs=0.5, max_rel=1.0, misplaced_nan_or_inf=0, worst={})
     plain = Comparison(
         "b", "baseline", "", same=False, identical=False, of=8, differing=3, message="3 of 8 differ", findings=findings,
@@ -103,7 +104,6 @@ def test_a_cause_does_not_depend_on_the_shape(places: tuple[str, ...]) -> None:
     )  # fmt: skip
     one = case("scale", "differ", buffers=(BufferVerdict("b", "differ", comparisons=(plain,)),))
     assert cause_of(one) == "differ: b (baseline)"
-    kinds = {"thread": "periodic", "column": "periodic", "tail": "contiguous"}
     assert extent_of(one) == Extent(3, 8, 0.5, kinds[places[0]] if places else "")
     valued = replace(plain, findings=(*findings, Finding("zeros", "3 are 0")))
     two = case("scale", "differ", buffers=(BufferVerdict("b", "differ", comparisons=(valued,)),))

@@ -71,8 +71,9 @@ def test_a_beginning_has_the_day_of_this_host_and_marks_a_changed_work_tree(monk
     monkeypatch.setenv("TZ", "Asia/Tokyo")
     time.tzset()
     try:
-        since = {"started": "2026-11-19T23:30:00Z", "commit": "8eb0c1f2b3", "dirty": True}
-        assert sections.since_text(since) == "since 20 Nov, 8eb0c1f+"
+        since = {"run": "r", "started": "2026-11-19T23:30:00Z", "commit": "8eb0c1f2b3", "dirty": True}
+        page = shown_changes({"new": [{"case": "a", "status": "differ", "since": since}]})
+        assert "since 20 Nov, 8eb0c1f+" in page.text
     finally:
         monkeypatch.undo()
         time.tzset()

@@ -91,7 +91,13 @@ class PastResult(Record):
     @property
     def short_commit(self) -> str:
         """`8eb0c1f`; `8eb0c1f+` where the work tree had changes, which the commit is not to be blamed for."""
-        return self.commit and self.commit[:7] + ("+" if self.dirty else "")
+        return _short(self.commit, dirty=self.dirty)
+
+
+def _short(commit: str, *, dirty: bool) -> str:
+    if commit and dirty:
+        return f"{commit[:7]}+"
+    return commit[:7]
 
 
 class ShortResult(NamedTuple):
@@ -156,3 +162,8 @@ class PastRun(Record):
     dirty: bool = False
     compiler: str = ""
     imported: bool = False
+
+    @property
+    def short_commit(self) -> str:
+        """As `PastResult.short_commit`."""
+        return _short(self.commit, dirty=self.dirty)

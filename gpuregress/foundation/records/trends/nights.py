@@ -27,6 +27,18 @@ class Since(Record):
     dirty: bool = False
     gone: bool = False
 
+    @property
+    def commit_text(self) -> str:
+        """`, 8eb0c1f`; `, 8eb0c1f+` where the work tree was changed, `, gone from git` where it is gone."""
+        if not self.commit:
+            return ""
+        text = f", {self.commit[:7]}"
+        if self.dirty:
+            text += "+"
+        if self.gone:
+            text += ", gone from git"
+        return text
+
 
 class Extent(Sparse):
     """The extent of a difference: what tells two failures of one case apart that have one cause.
@@ -58,14 +70,14 @@ class Extent(Sparse):
         """
         if self.place and other.place and self.place != other.place:
             return False
-        shares = [one.differing / one.of for one in (self, other) if one.of and one.differing]
-        errors = [one.max_abs for one in (self, other) if one.max_abs is not None and one.max_abs > 0]
-        return all(
-            len(pair) < 2 or max(pair) < _DECADE * min(pair) or max(pair) == min(pair) for pair in (shares, errors)
-        )
+        shares = [extent.differing / extent.of for extent in (self, other) if extent.of and extent.differing]
+        errors = [extent.max_abs for extent in (self, other) if extent.max_abs is not None and extent.max_abs > 0]
+        return _is_within_decade(shares) and _is_within_decade(errors)
 
 
-_DECADE = 10
+def _is_within_decade(values: list[float]) -> bool:
+    """Whether the values of both sides are near each other; equal ones may be infinite."""
+    return len(values) < 2 or max(values) < 10 * min(values) or max(values) == min(values)
 
 
 class EarlierVerdict(Record):

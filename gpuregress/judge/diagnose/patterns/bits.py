@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from gpuregress.foundation.numeric import ordinals
 from gpuregress.foundation.records import Finding
-from gpuregress.judge.diagnose.evidence import Column, Mask, differing
+from gpuregress.judge.diagnose.evidence import Column, Mask, of_share
 from gpuregress.judge.diagnose.patterns.values import FEW_ULPS
 
 ENOUGH = 0.95
@@ -27,14 +27,19 @@ def flipped(column: Column) -> Finding | None:
         return None
     if not column.is_float and column.count < 4 and bit < 16:
         return None
-    direction = _direction(column, bit)
-    what = "the differing element has" if column.count == 1 else f"all {column.count} differing elements have"
-    return Finding("bit", f"{what} bit {bit} {direction}, and no other bit wrong")
+    what = f"bit {bit} {_direction(column, bit)}, and no other bit wrong"
+    if column.count == 1:
+        return Finding("bit", f"the differing element has {what}")
+    return of_share("bit", column.count, column.count, f"|have {what}")
 
 
 def _direction(column: Column, bit: int) -> str:
-    up = (ordinals.bits(column.actual, column.part.scalar).astype(np.uint64) >> np.uint64(bit)) & np.uint64(1)
-    return "set" if up.all() else "cleared" if not up.any() else "flipped"
+    is_set = (ordinals.bits(column.actual, column.part.scalar).astype(np.uint64) >> np.uint64(bit)) & np.uint64(1)
+    if is_set.all():
+        return "set"
+    if is_set.any():
+        return "flipped"
+    return "cleared"
 
 
 def wrapped(column: Column) -> Finding | None:
@@ -46,8 +51,8 @@ def wrapped(column: Column) -> Finding | None:
         hits = whole & _is_wrapped(column, width)
         count = int(np.count_nonzero(hits))
         if count >= max(2, ENOUGH * column.count) and len(np.unique(column.e[hits])) > 1:
-            message = differing(count, column.count, "is what it|are what they") + f" should be modulo 2^{width}"
-            return Finding("wrap-around", message + ": a counter or product too narrow", count / column.count)
+            why = f"should be modulo 2^{width}: a counter or product too narrow"
+            return of_share("wrap-around", count, column.count, f"is what it {why}|are what they {why}")
     return None
 
 
@@ -74,9 +79,11 @@ def shifted_sign(column: Column) -> Finding | None:
     if not (runs & set_now).all() or int(column.xor[0]).bit_count() < 2 or len(np.unique(column.expected)) < 2:
         return None
     filled = sorted({int(mask).bit_count() for mask in np.unique(column.xor)[:64]})
-    how_many = f"{filled[0]}" if len(filled) == 1 else f"{filled[0]} to {filled[-1]}"
-    message = f"all {column.count} differing elements have ones in their top {how_many} bits: the sign was shifted in"
-    return Finding("signed shift", message)
+    bits = f"{filled[0]}"
+    if len(filled) > 1:
+        bits += f" to {filled[-1]}"
+    what = f"have ones in their top {bits} bits: the sign was shifted in"
+    return of_share("signed shift", column.count, column.count, f"|{what}")
 
 
 def byte_order(column: Column) -> Finding | None:
@@ -89,11 +96,8 @@ def byte_order(column: Column) -> Finding | None:
     count = int(np.count_nonzero(hits))
     if count < max(2, ENOUGH * column.count) or len(np.unique(swapped)) < 2:
         return None
-    return Finding(
-        "byte order",
-        f"{differing(count, column.count, 'has its|have their')} {size} bytes reversed",
-        count / column.count,
-    )
+    reversed_ = f"{size} bytes reversed"
+    return of_share("byte order", count, column.count, f"has its {reversed_}|have their {reversed_}")
 
 
 def _bits(column: npt.NDArray[np.generic], of: Column) -> npt.NDArray[np.generic]:

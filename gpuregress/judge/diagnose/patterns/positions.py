@@ -6,7 +6,9 @@ import numpy as np
 
 from gpuregress.foundation.records import Finding
 from gpuregress.gpu.records import Record
-from gpuregress.judge.diagnose.evidence import DENSE, WARP, Evidence, Indices, Mask, listed, share
+from gpuregress.judge.diagnose.evidence import DENSE, WARP, Evidence, Indices, Mask, listed, named_blocks, share
+
+_CONTIGUOUS, _PERIODIC, _BORDER = "contiguous", "periodic", "border"
 
 
 def _is_everything(evidence: Evidence) -> bool:
@@ -22,7 +24,7 @@ def tail(evidence: Evidence) -> Finding | None:
     if length < 2 and evidence.total < 100:
         return None
     message = f"the tail: {share(evidence.differing, length)} elements from {first} to the end differ, and none before"
-    return Finding("tail", message + _last_block(evidence, first))
+    return Finding("tail", message + _last_block(evidence, first), place=_CONTIGUOUS)
 
 
 def _last_block(evidence: Evidence, first: int) -> str:
@@ -48,8 +50,8 @@ def stretch(evidence: Evidence) -> Finding | None:
     mapping = evidence.mapping
     if mapping is not None:
         blocks = np.unique(mapping.block_of(evidence.indices))
-        message += f" (block{'s' if len(blocks) > 1 else ''} {listed(blocks)})"
-    return Finding("stretch", message)
+        message += f" ({named_blocks(blocks)})"
+    return Finding("stretch", message, place=_CONTIGUOUS)
 
 
 def whole_blocks(evidence: Evidence) -> Finding | None:
@@ -64,7 +66,7 @@ def whole_blocks(evidence: Evidence) -> Finding | None:
     message = (
         f"whole blocks: {listed(blocks)} of {mapping.blocks}, {share(evidence.differing, int(sizes.sum()))} elements"
     )
-    return Finding("blocks", message)
+    return Finding("blocks", message, place=_CONTIGUOUS)
 
 
 def _block_sizes(evidence: Evidence, blocks: Indices) -> Indices:
@@ -92,15 +94,17 @@ def thread(evidence: Evidence) -> Finding | None:
     where = f"in {blocks} of {mapping.blocks} blocks"
     if len(distinct) == 1 and blocks > 1:
         number = int(distinct[0])
-        return Finding("thread", f"one thread of each block: thread {number} (lane {number % WARP}), {where}")
+        text = f"one thread of each block: thread {number} (lane {number % WARP}), {where}"
+        return Finding("thread", text, place=_PERIODIC)
     if evidence.count < 8:
         return None
     if len(lanes) == 1:
-        return Finding("lane", f"one lane of each warp: lane {lanes[0]}, {len(warps)} warps, {where}")
+        return Finding("lane", f"one lane of each warp: lane {lanes[0]}, {len(warps)} warps, {where}", place=_PERIODIC)
     if len(warps) == 1 and mapping.threads > WARP and blocks > 1:
-        return Finding("warp", f"one warp of each block: warp {warps[0]}, {where}")
+        return Finding("warp", f"one warp of each block: warp {warps[0]}, {where}", place=_PERIODIC)
     if len(distinct) <= mapping.threads // 8 and blocks > 1 and evidence.differing >= 0.9 * len(distinct) * blocks:
-        return Finding("thread", f"the same {len(distinct)} threads of each block: {listed(distinct)}, {where}")
+        text = f"the same {len(distinct)} threads of each block: {listed(distinct)}, {where}"
+        return Finding("thread", text, place=_PERIODIC)
     return None
 
 
@@ -114,7 +118,7 @@ def stride(evidence: Evidence) -> Finding | None:
     if step < 2 or evidence.differing < 0.9 * multiples:
         return None
     message = f"every {_nth(step)} element: {share(evidence.differing, multiples)} from {first} to {last}"
-    return Finding("stride", message)
+    return Finding("stride", message, place=_PERIODIC)
 
 
 def _nth(number: int) -> str:
@@ -157,8 +161,11 @@ def _lines(evidence: Evidence, numbers: Indices, name: str, length: int, of: int
     lines, counts = np.unique(numbers, return_counts=True)
     if 2 * len(lines) > of or length < 2 or not evidence.fills(counts, np.full(len(lines), length)):
         return None
-    which = f"one {name}: {lines[0]}" if len(lines) == 1 else f"whole {name}s: {listed(lines)}"
-    return Finding(name, f"{which} of {of}, {share(evidence.differing, len(lines) * length)} elements")
+    which = f"whole {name}s: {listed(lines)}"
+    if len(lines) == 1:
+        which = f"one {name}: {lines[0]}"
+    text = f"{which} of {of}, {share(evidence.differing, len(lines) * length)} elements"
+    return Finding(name, text, place=_CONTIGUOUS if name == "row" else _PERIODIC)
 
 
 def _border_or_interior(matrix: _Matrix) -> Finding | None:
@@ -168,10 +175,10 @@ def _border_or_interior(matrix: _Matrix) -> Finding | None:
         return None
     if on_border.all() and differing >= 0.9 * around:
         text = f"the border: {share(differing, around)} elements of the first and last rows and columns"
-        return Finding("border", text)
+        return Finding("border", text, place=_BORDER)
     if not on_border.any() and differing >= DENSE * inside:
         text = f"all but the border: {share(differing, inside)} elements inside of it, and none on it"
-        return Finding("interior", text)
+        return Finding("interior", text, place=_BORDER)
     return None
 
 
@@ -179,7 +186,7 @@ def _diagonal(matrix: _Matrix) -> Finding | None:
     length, differing = min(matrix.height, matrix.width), matrix.evidence.differing
     if not (matrix.row == matrix.column).all() or differing < 0.9 * length:
         return None
-    return Finding("diagonal", f"the diagonal: {share(differing, length)} elements")
+    return Finding("diagonal", f"the diagonal: {share(differing, length)} elements", place="diagonal")
 
 
 def _tile(matrix: _Matrix) -> Finding | None:
@@ -190,4 +197,6 @@ def _tile(matrix: _Matrix) -> Finding | None:
     if min(high, wide) < 2 or differing < max(9, DENSE * high * wide) or is_half:
         return None
     which = share(differing, high * wide)
-    return Finding("tile", f"one tile: rows {top} to {bottom}, columns {left} to {right}, {which} elements")
+    return Finding(
+        "tile", f"one tile: rows {top} to {bottom}, columns {left} to {right}, {which} elements", place=_CONTIGUOUS
+    )

@@ -6,7 +6,7 @@ import numpy as np
 
 from gpuregress.foundation.numeric import ordinals
 from gpuregress.foundation.records import Finding
-from gpuregress.judge.diagnose.evidence import Array, Column, Evidence, Indices, Mask, differing, listed
+from gpuregress.judge.diagnose.evidence import Array, Column, Evidence, Indices, Mask, named_blocks, of_share
 
 ENOUGH = 0.9
 _FEWEST = {1: 4, 2: 3}
@@ -23,9 +23,11 @@ def never_written(evidence: Evidence) -> Finding | None:
     if count < _FEWEST.get(size, 1) + 8 * evidence.count // 256**size:
         return None
     indices = evidence.indices[still]
-    where = f"elements {indices[0]} to {indices[-1]}" if count > 1 else f"element {indices[0]}"
-    message = f"{differing(count, evidence.count, 'still holds|still hold')} the poison: never written ({where}"
-    return Finding("never written", message + _blocks(evidence, still) + ")", count / evidence.count)
+    where = f"element {indices[0]}"
+    if count > 1:
+        where = f"elements {indices[0]} to {indices[-1]}"
+    what = f"the poison: never written ({where}{_blocks(evidence, still)})"
+    return of_share("never written", count, evidence.count, f"still holds {what}|still hold {what}")
 
 
 def read_too_early(evidence: Evidence) -> Finding | None:
@@ -37,11 +39,11 @@ def read_too_early(evidence: Evidence) -> Finding | None:
     count = int(np.count_nonzero((raw == evidence.unset[0]).all(axis=1)))
     if count < 2 or count < ENOUGH * evidence.count:
         return None
-    message = (
-        f"{differing(count, evidence.count, 'is|are')} the bytes that shared memory is filled with before each block: "
+    what = (
+        "the bytes that shared memory is filled with before each block: "
         "read before a thread wrote them (a missing __syncthreads()?)"
     )
-    return Finding("read too early", message, count / evidence.count)
+    return of_share("read too early", count, evidence.count, f"is {what}|are {what}")
 
 
 def _poisoned(raw: Array, evidence: Evidence) -> Mask:
@@ -67,7 +69,7 @@ def _blocks(evidence: Evidence, still: Mask) -> str:
     partial = evidence.total % mapping.per_block
     if mapping.kind == "thread" and blocks.tolist() == [last] and partial and np.count_nonzero(still) == partial:
         return f"; the last partial block, {last}, with {partial} of {mapping.threads} threads at work"
-    return f"; block{'s' if len(blocks) > 1 else ''} {listed(blocks)}"
+    return f"; {named_blocks(blocks)}"
 
 
 def _short_launch(evidence: Evidence, unwritten: Indices) -> str:
@@ -76,21 +78,26 @@ def _short_launch(evidence: Evidence, unwritten: Indices) -> str:
     if launch is None or any(size > 1 for size in (*launch.grid[1:], *launch.block[1:])):
         return ""
     blocks, threads = launch.grid[0], launch.block[0]
-    count = evidence.differing if len(unwritten) == evidence.count else len(unwritten)
+    count = len(unwritten)
+    if count == evidence.count:
+        count = evidence.differing
     if unwritten[0] != blocks * threads or count != evidence.total - blocks * threads:
         return ""
-    which = f"{blocks} blocks" if blocks > 1 else "one block"
-    return f"; the launch's {which} of {threads} threads end{'' if blocks > 1 else 's'} there"
+    if blocks == 1:
+        return f"; the launch's one block of {threads} threads ends there"
+    return f"; the launch's {blocks} blocks of {threads} threads end there"
 
 
 def zeros(column: Column) -> Finding | None:
     """Zeros instead of values: 90 % of the rows, and two elements (four integers)."""
     scalar = column.part.scalar
-    bits = ordinals.magnitude_bits(column.actual, scalar) if column.is_float else ordinals.bits(column.actual, scalar)
+    bits, fewest = ordinals.bits(column.actual, scalar), 4
+    if column.is_float:
+        bits, fewest = ordinals.magnitude_bits(column.actual, scalar), 2
     count = int(np.count_nonzero((bits == 0) & (column.e != 0)))
-    if count < (2 if column.is_float else 4) or count < ENOUGH * column.count or scalar.kind == "bool":
+    if count < max(fewest, ENOUGH * column.count) or scalar.kind == "bool":
         return None
-    return Finding("zeros", f"{differing(count, column.count, 'is|are')} 0 instead of a value", count / column.count)
+    return of_share("zeros", count, column.count, "is 0 instead of a value|are 0 instead of a value")
 
 
 def nan(column: Column) -> Finding | None:
@@ -99,10 +106,8 @@ def nan(column: Column) -> Finding | None:
     count = int(np.count_nonzero(fresh))
     if not count or count < 0.5 * column.count:
         return None
-    indices = column.indices[fresh]
-    return Finding(
-        "nan", f"{differing(count, column.count, 'is|are')} NaN{_spread(column, indices)}", count / column.count
-    )
+    spread = _spread(column, column.indices[fresh])
+    return of_share("nan", count, column.count, f"is NaN{spread}|are NaN{spread}")
 
 
 def _spread(column: Column, indices: Indices) -> str:
@@ -118,5 +123,6 @@ def _spread(column: Column, indices: Indices) -> str:
         if len(columns) == 1 and count > total // shape[-1] // 2:
             return f": spread along column {columns[0]}"
     if last - first + 1 == count:
-        return f": spread from element {first} to {'the end' if last == total - 1 else last}"
+        end = "the end" if last == total - 1 else last
+        return f": spread from element {first} to {end}"
     return f", from element {first} to {last}"

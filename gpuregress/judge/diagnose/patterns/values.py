@@ -9,7 +9,8 @@ import numpy as np
 from gpuregress.foundation import dtypes
 from gpuregress.foundation.numeric import ordinals
 from gpuregress.foundation.records import Finding
-from gpuregress.judge.diagnose.evidence import Column, Evidence, Floats, differing
+from gpuregress.gpu.records import replace
+from gpuregress.judge.diagnose.evidence import Column, Evidence, Floats, of_share, share
 
 ENOUGH = 0.95
 FEW_ULPS = 16
@@ -50,8 +51,11 @@ def rounding(column: Column) -> Finding | None:
     if not count or count < ENOUGH * column.count:
         return None
     own, size = int(column.steps[hits].max()), math.ceil(steps[hits].max())
-    which = f"rounding only: all {count}" if count == column.count else f"rounding: {count} of {column.count}"
-    words = f"{own} ulp" if own <= FEW_ULPS else f"{size} ulp of {scale:.3g}, the scale of the buffer"
+    which, words = f"rounding: {count} of {column.count}", f"{own} ulp"
+    if count == column.count:
+        which = f"rounding only: all {count}"
+    if own > FEW_ULPS:
+        words = f"{size} ulp of {scale:.3g}, the scale of the buffer"
     return Finding("rounding", f"{which} differences are of at most {words}", count / column.count)
 
 
@@ -86,12 +90,13 @@ def _binade(magnitudes: Floats, column: Column) -> Floats:
 def sign(column: Column) -> Finding | None:
     """The magnitude is right and the sign is not: 95 %, and two elements."""
     if column.is_float and not column.e.any() and not column.a.any():
-        return Finding("sign", f"all {column.count} differing elements are 0, but for the sign of the zero")
+        text = "are 0, but for the sign of the zero"
+        return Finding("sign", f"all {column.count} differing elements {text}", summary=f"all {text}")
     good = column.finite & (column.a == -column.e) & (column.e != 0)
     count = int(np.count_nonzero(good))
     if count < 2 or count < ENOUGH * column.count or (not column.is_float and count < 4):
         return None
-    return Finding("sign", f"{differing(count, column.count, 'has|have')} the other sign", count / column.count)
+    return of_share("sign", count, column.count, "has the other sign|have the other sign")
 
 
 def factor(column: Column) -> Finding | None:
@@ -109,9 +114,13 @@ def factor(column: Column) -> Finding | None:
     count = int(np.count_nonzero(hits))
     if count < ENOUGH * column.count:
         return None
-    times = f"{_number(ratio, column)} times what"
-    message = differing(count, column.count, f"is {times} it should be|are {times} they should be")
-    return Finding("factor", message, count / column.count)
+    name = _number(ratio, column)
+    what = f"{name} times what"
+    found = of_share("factor", count, column.count, f"is {what} it should be|are {what} they should be")
+    if name.startswith("1/") and ratio > 0:
+        subject = "all" if count == column.count else f"{share(count, column.count)} differing elements"
+        return replace(found, summary=f"{subject} are {name} of what they should be")
+    return found
 
 
 def _number(value: float, column: Column) -> str:
@@ -124,8 +133,9 @@ def _number(value: float, column: Column) -> str:
     for known, name in _NAMED.items():
         if abs(value - known) <= room * known:
             return name
-    digits = 6 if abs(abs(value) - 1) > 1e-5 else 10  # one that is almost 1 is not shown as 1
-    return f"{value:.{digits}g}"
+    if abs(abs(value) - 1) > 1e-5:
+        return f"{value:.6g}"
+    return f"{value:.10g}"  # one that is almost 1 is not shown as 1
 
 
 def offset(column: Column) -> Finding | None:
@@ -144,8 +154,7 @@ def offset(column: Column) -> Finding | None:
     count = int(np.count_nonzero(hits))
     if count < ENOUGH * column.count:
         return None
-    message = f"{differing(count, column.count, 'is|are')} off by {constant:+.6g}"
-    return Finding("offset", message, count / column.count)
+    return of_share("offset", count, column.count, f"is off by {constant:+.6g}|are off by {constant:+.6g}")
 
 
 def precision(column: Column) -> Finding | None:
@@ -163,8 +172,8 @@ def precision(column: Column) -> Finding | None:
         was_full = ((wanted & low) != 0).mean() > 0.5
         near = _relative(column) <= 2.0 ** -(kept - 4)
         if trimmed.all() and was_full and near.mean() >= ENOUGH:
-            message = f"all {column.count} differing elements have the precision of {narrow} where {name} was expected"
-            return Finding("precision", message)
+            what = f"have the precision of {narrow} where {name} was expected"
+            return of_share("precision", column.count, column.count, f"|{what}")
     return None
 
 

@@ -8,7 +8,7 @@ import re
 import shlex
 import shutil
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 from msgspec import field
@@ -135,29 +135,34 @@ def of_project(project: Project, arguments: Sequence[str], at: tuple[int, int]) 
     """
     settings = project.settings
     texts = (settings.ping, settings.webhook, *settings.mail)
-    secrets = tuple(dict.fromkeys(name for text in texts for name in web_request.variables(text)))
+    secrets: dict[str, None] = {}
+    for text in texts:
+        secrets |= dict.fromkeys(web_request.variables(text))
+    program: tuple[str, ...] = (sys.executable, "-m", "gpuregress")
     script = Path(sys.executable).with_name("gpuregress")
-    program = (str(script),) if script.is_file() else (sys.executable, "-m", "gpuregress")
+    if script.is_file():
+        program = (str(script),)
     night = NightCommand(
-        project.root,
-        project.runs,
-        _repository(project.root),
-        program,
-        tuple(arguments),
-        {"PATH": _path(program[0]), "GPUREGRESS_CACHE": str(cache.folder()), **_carried(secrets)},
-        secrets,
-        _secrets_file(),
-        bool(settings.webhook or settings.mail),
-        *at,
+        root=project.root,
+        runs=project.runs,
+        repository=_repository(project.root),
+        program=program,
+        arguments=tuple(arguments),
+        environment={"PATH": _path(program[0]), "GPUREGRESS_CACHE": str(cache.folder()), **_carried(secrets)},
+        secrets=tuple(secrets),
+        secrets_file=user_home.configuration() / "gpuregress" / "nightly.env",
+        tells=bool(settings.webhook or settings.mail),
+        hour=at[0],
+        minute=at[1],
         zone=local_zone(),
     )
-    texts = (str(night.root), str(night.runs), *program, *arguments, *night.environment.values())
-    if wrong := next((text for text in texts if not text.isprintable()), None):
-        raise UsageError(f"{wrong!r} holds a newline or a control character, which a scheduler's file cannot hold")
+    for text in (str(night.root), str(night.runs), *program, *arguments, *night.environment.values()):
+        if not text.isprintable():
+            raise UsageError(f"{text!r} holds a newline or a control character, which a scheduler's file cannot hold")
     return night
 
 
-def _carried(secrets: Sequence[str]) -> dict[str, str]:
+def _carried(secrets: Collection[str]) -> dict[str, str]:
     """Variables of this process that change what a night does, without those that the settings name."""
     return {name: os.environ[name] for name in _CARRIED if os.environ.get(name) and name not in secrets}
 
@@ -167,10 +172,6 @@ def _path(program: str) -> str:
     found = (shutil.which(tool) for tool in _TOOLS)
     folders = [str(Path(path).parent.absolute()) for path in (program, *found) if path]
     return os.pathsep.join(dict.fromkeys((*folders, *_SYSTEM_PATH)))
-
-
-def _secrets_file() -> Path:
-    return user_home.configuration() / "gpuregress" / "nightly.env"
 
 
 def _repository(root: Path) -> Path:

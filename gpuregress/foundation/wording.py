@@ -1,0 +1,41 @@
+"""Wording of messages: a count with its noun, the first of several names, joined texts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+def plural(count: int, noun: str) -> str:
+    """`1 case`, `2 cases`."""
+    if count == 1:
+        return f"1 {noun}"
+    return f"{count} {noun}s"
+
+
+def first_names(names: Sequence[str], most: int = 3, noun: str = "") -> str:
+    """Name the first of several things in one line: `a, b, c and 2 more`.
+
+    Args:
+        names: of all things.
+        most: how many are named.
+        noun: of the others, as `jobs`; "" for none.
+    """
+    text = ", ".join(names[:most])
+    if len(names) > most:
+        text += f" and {len(names) - most} more"
+        if noun:
+            text += f" {noun}"
+    return text
+
+
+def joined(separator: str, *texts: str) -> str:
+    """Join the texts that are not empty."""
+    return separator.join(text for text in texts if text)
+
+
+def value_text(value: object) -> str:
+    """A value of a parameter as a job writes it."""
+    text = str(value)
+    if isinstance(value, bool):
+        return text.lower()
+    return text
