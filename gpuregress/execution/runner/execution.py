@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gpuregress import toolchain
-from gpuregress.execution.runner.axes import AXES
+from gpuregress.execution.runner import axes
 from gpuregress.execution.runner.case_runs import CaseRuns, FurtherRuns, RunPlan, check_status
 from gpuregress.execution.runner.dumps import BufferReader, DumpFolder, changes, digest_of
 from gpuregress.execution.runner.launch_reports import LaunchReports
@@ -46,6 +46,7 @@ from gpuregress.foundation.records import (
     Timing,
     WriteSurvey,
 )
+from gpuregress.foundation.records.further_runs import AXES
 from gpuregress.gpu import limits
 from gpuregress.gpu.base import Device, KernelInfo, LaunchReport, Memory
 from gpuregress.gpu.records import replace
@@ -284,7 +285,7 @@ class _CaseRun:
         runs.elapsed_s = sum(launch.elapsed_ms for launch in self.reports.times[: len(case.launches)]) / 1e3
         for row in AXES:
             if row.is_asked_for(case):
-                self.further.along(row.axis())
+                self.further.along(axes.load(row))
 
     # --- the first run ------------------------------------------------------------------------------------------------
 
