@@ -55,7 +55,10 @@ class DeviceSelection(Record):
 
     def slot(self, label: str) -> DeviceSlot:
         """The slot of this name; hosts that joined the run later have one, too."""
-        return next((slot for slot in self.slots if slot.label == label), DeviceSlot(self.kind, label))
+        for slot in self.slots:
+            if slot.label == label:
+                return slot
+        return DeviceSlot(self.kind, label)
 
 
 def likely(device: str) -> DeviceSlot | None:
@@ -91,7 +94,9 @@ def select(device: str, jobs: int | None = None) -> DeviceSelection:
         return _cpu("", jobs)
     gpus = [name for name in registry.available() if name.startswith("cuda:")]
     if device == "auto":
-        return _cuda(gpus, f"{len(gpus)} GPU{'s' if len(gpus) > 1 else ''} found", jobs) if gpus else _cpu("", jobs)
+        if not gpus:
+            return _cpu("", jobs)
+        return _cuda(gpus, f"{len(gpus)} GPU{'s' if len(gpus) > 1 else ''} found", jobs)
     if match.group(1) is not None:
         if device not in gpus:
             there = f"there is {', '.join(gpus)}" if gpus else prerequisites.lack()
@@ -133,10 +138,10 @@ def _cuda(gpus: Sequence[str], why: str, jobs: int | None) -> DeviceSelection:
     arch = architectures.get(gpus[0], "")
     alike = [name for name in gpus if architectures.get(name, "") == arch]
     if len(alike) < len(gpus):
-        why = f"{why}; " if why else ""
-        why += f"{', '.join(name for name in gpus if name not in alike)} is left out: not {arch} as {gpus[0]}"
-    gpus, count = alike, jobs or len(alike)
-    slots = tuple(_gpu_slot(gpus[number % len(gpus)], os.environ) for number in range(count))
+        others = ", ".join(name for name in gpus if name not in alike)
+        left_out = f"{others} is left out: not {arch} as {gpus[0]}"
+        why = f"{why}; {left_out}" if why else left_out
+    slots = tuple(_gpu_slot(alike[number % len(alike)], os.environ) for number in range(jobs or len(alike)))
     label = ", ".join(dict.fromkeys(slot.label for slot in slots))
     return DeviceSelection("cuda", label, why, slots, arch, cards=_cards(slots))
 
@@ -144,19 +149,24 @@ def _cuda(gpus: Sequence[str], why: str, jobs: int | None) -> DeviceSelection:
 def _cards(slots: Sequence[DeviceSlot]) -> dict[str, dict[str, str]]:
     """What NVIDIA's management library says of each card that is used."""
     visible = [slot.environment.get("CUDA_VISIBLE_DEVICES", "") for slot in slots]
-    numbers = {int(entry) for entry in visible} if all(entry.isdecimal() for entry in visible) else None
+    numbers = None
+    if all(entry.isdecimal() for entry in visible):
+        numbers = {int(entry) for entry in visible}
     cards = nvml.cards(numbers=numbers)
     facts_of = {}
-    for slot, wanted in zip(slots, visible, strict=True):
-        card = next((card for at, card in enumerate(cards) if _is(card.get("uuid", ""), at, wanted)), None)
-        if card:
-            facts_of[slot.label] = card
-    return facts_of
+    for slot, entry in zip(slots, visible, strict=True):
+        for number, card in enumerate(cards):
+            if _is_visible(card.get("uuid", ""), number, entry):
+                facts_of[slot.label] = card
+                break
+    return {label: card for label, card in facts_of.items() if card}
 
 
-def _is(uuid: str, at: int, wanted: str) -> bool:
-    """Whether CUDA_VISIBLE_DEVICES' entry means this card: its number in PCI order, or the beginning of its UUID."""
-    return wanted == str(at) if wanted.isdigit() else bool(wanted) and uuid.startswith(wanted)
+def _is_visible(uuid: str, number: int, entry: str) -> bool:
+    """Whether an entry of CUDA_VISIBLE_DEVICES means a card: its number in PCI order, or the beginning of its UUID."""
+    if entry.isdigit():
+        return entry == str(number)
+    return bool(entry) and uuid.startswith(entry)
 
 
 def _gpu_slot(name: str, environment: Mapping[str, str]) -> DeviceSlot:

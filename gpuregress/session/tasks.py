@@ -43,20 +43,23 @@ class TaskFactory:
         remark: Callable[[str], None],
         first: int = 1,
     ) -> None:
-        self._project, self._folder, self._accepted, self._remark = project, folder, accepted, remark
+        self._project = project
+        self._folder = folder
+        self._accepted = accepted
+        self._remark = remark
         launches = itertools.accumulate((case.launch_numbers for case in cases), initial=first)
         self._first_launch = {case.name: number for case, number in zip(cases, launches, strict=False)}
         self._labels: set[tuple[str, str, str]] = set()
         self._remarks: set[str] = set()
         self._recorded = functools.cache(partial(revision.recorded, project.baselines, project.runs))
 
-    def __call__(self, case: Case, built: CasePrograms) -> Task:
+    def make(self, case: Case, built: CasePrograms) -> Task:
         """Make the task of a case; its revision is recorded from here on."""
         case = plan.completed(case, built.programs, built.references)
         case, note = plan.of_programs(case, built.programs, self._recorded)
-        foreign = map(toolchain.foreign_compiler, case.sources, built.programs)
-        for text in filter(None, (note, *foreign)):
-            if text not in self._remarks:
+        texts = [note, *map(toolchain.foreign_compiler, case.sources, built.programs)]
+        for text in texts:
+            if text and text not in self._remarks:
                 self._remarks.add(text)
                 self._remark(text)
         label = (case.job, case.revision, case.source_digest)
@@ -66,19 +69,17 @@ class TaskFactory:
         known = {}
         with contextlib.suppress(GpuregressError):  # a damaged baseline is reported when the case is judged
             known = self._accepted.known(case)
-        log, dumps = str(self._folder / run_folders.LAUNCH_LOG), str(self._folder / "dumps")
-        program, *others = built.programs
         return Task(
             case=case,
-            program=program,
-            log=log,
+            program=built.programs[0],
+            log=str(self._folder / run_folders.LAUNCH_LOG),
             first_launch=self._first_launch[case.name],
-            dumps=dumps,
+            dumps=str(self._folder / "dumps"),
             known=known,
             references=built.references,
             shared=str(self._folder / run_folders.SHARED),
             variants=built.variants,
-            other_programs=tuple(others),
+            other_programs=built.programs[1:],
             storage=DumpStorage(str(self._project.runs / run_folders.CONTENTS), self._project.settings.compress_above),
         )
 
