@@ -30,7 +30,16 @@ if TYPE_CHECKING:
     from gpuregress.foundation.records import Task
 
 
-_CARD_FACTS = ("name", "uuid", "driver", "temperature", "sm_clock", "memory_clock", "throttle")
+_CARD_FACTS = {
+    "name": "",
+    "uuid": "",
+    "driver": "driver",
+    "temperature": "",
+    "sm_clock": "SM",
+    "memory_clock": "memory",
+    "throttle": "clocks held back by",
+}
+"""Key of `nvml.cards` → the word before its value."""
 
 
 def log_header(cases: Sequence[Case], devices: DeviceSelection, programs: Iterable[Program]) -> dict[str, str]:
@@ -59,8 +68,9 @@ def _system() -> str:
     """The operating system, as `platform.platform()` names it, which starts a process to ask for the processor."""
     if platform.system() != "Linux":
         return platform.platform()
+    system = f"Linux-{platform.release()}-{platform.machine()}"
     libc = "".join(platform.libc_ver())
-    return "-".join(("Linux", platform.release(), platform.machine(), *(("with", libc) if libc else ())))
+    return f"{system}-with-{libc}" if libc else system
 
 
 def _seeds(cases: Sequence[Case]) -> dict[str, str]:
@@ -83,17 +93,16 @@ def _seeds(cases: Sequence[Case]) -> dict[str, str]:
 
 def _cards(devices: DeviceSelection) -> dict[str, str]:
     """What is known of each card that is used: `NVIDIA H200, GPU-…, driver 580.95, 34 C …`."""
-    return {
-        label: ", ".join(_card_fact(key, card[key]) for key in _CARD_FACTS if key in card)
-        for label, card in devices.cards.items()
-    }
-
-
-def _card_fact(key: str, value: str) -> str:
-    words = {"driver": "driver", "sm_clock": "SM", "memory_clock": "memory", "throttle": "clocks held back by"}
-    if key == "throttle" and value == "none":
-        return "clocks not held back"
-    return f"{words[key]} {value}" if key in words else value
+    header = {}
+    for label, card in devices.cards.items():
+        facts = []
+        for key, word in _CARD_FACTS.items():
+            if key == "throttle" and card.get(key) == "none":
+                facts.append("clocks not held back")
+            elif key in card:
+                facts.append(f"{word} {card[key]}" if word else card[key])
+        header[label] = ", ".join(facts)
+    return header
 
 
 _OTHER_COMMIT = "this night was cut short, and continued at another commit: all of its cases were run again"
@@ -148,14 +157,15 @@ def earlier_part(folder: Path | None, cases: Sequence[Case], commit: str) -> Ear
     if folder is None:
         return NOTHING_BEFORE
     read = journal.read(folder)
-    is_moved = read.start.commit != commit
-    judged = {} if is_moved else read.judged
-    kept = {case.name: case for case in cases if case.name in judged and _is_same(case, judged[case.name])}
-    stopped = read.state == "interrupted"  # then groups were released without a comparison
-    open_groups = {case.agreement_group for case in cases if stopped or case.name not in kept} - {None}
-    stays = tuple(case for case in kept.values() if case.agreement_group not in open_groups)
+    if read.start.commit != commit:
+        return EarlierPart(read, next_launch=_next_launch(folder), is_moved=True)
+    judged = read.judged
+    unchanged = {case.name: case for case in cases if case.name in judged and _is_same(case, judged[case.name])}
+    is_stopped = read.state == "interrupted"  # then groups were released without a comparison
+    open_groups = {case.agreement_group for case in cases if is_stopped or case.name not in unchanged} - {None}
+    stays = tuple(case for case in unchanged.values() if case.agreement_group not in open_groups)
     verdicts = {case.name: judged[case.name].verdict for case in stays}
-    return EarlierPart(read, verdicts, stays, _next_launch(folder), is_moved)
+    return EarlierPart(read, verdicts, stays, _next_launch(folder))
 
 
 def _is_same(case: Case, entry: JournalEntry) -> bool:
@@ -313,9 +323,10 @@ class Recording:
             notes = history_entry.record(self.project, summary, self.start.kind)
             retention.retire(self.project)
         except StorageError as error:
-            summary = _with_notes(summary, (str(error), *(() if is_kept else (_NOT_KEPT,))))
-            code = summary.exit_code if summary.interrupted else StorageError.exit_code
-            return replace(summary, exit_code=code, is_kept=is_kept)
+            summary = _with_notes(summary, (str(error),) if is_kept else (str(error), _NOT_KEPT))
+            if not summary.interrupted:
+                summary = replace(summary, exit_code=StorageError.exit_code)
+            return replace(summary, is_kept=is_kept)
         return _with_notes(summary, notes)
 
     def _write(self, summary: RunSummary) -> RunSummary:
