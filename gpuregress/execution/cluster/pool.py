@@ -10,8 +10,8 @@ import contextlib
 import os
 import selectors
 import time
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections import defaultdict, deque
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
@@ -26,6 +26,7 @@ from gpuregress.execution.cluster.replies import Unpacker
 from gpuregress.execution.cluster.task_files import TaskFiles
 from gpuregress.execution.workers import unfinished_cases
 from gpuregress.execution.workers.pool import CaseNotCompiled, CaseStarted, TaskFeed
+from gpuregress.execution.workers.watchdog import patience
 from gpuregress.foundation import storage
 from gpuregress.foundation.errors import DeviceError, GpuregressError, StorageError
 from gpuregress.foundation.interrupts import StopSignal
@@ -90,7 +91,10 @@ class ClusterPool:
     """
 
     def __init__(self, address: str, run: str, scratch: Path, options: PoolOptions, stop: StopSignal) -> None:
-        self._address, self._run, self._options, self._stop = address, run, options, stop
+        self._address = address
+        self._run = run
+        self._options = options
+        self._stop = stop
         self._slots: list[_Slot] = []
         self._members: tuple[ClusterMember, ...] = ()
         self._refused: dict[str, str] = {}
@@ -103,7 +107,8 @@ class ClusterPool:
         self._unusable: dict[str, str] = {}
         self._dead = ""
         self._lonely_since: float | None = None
-        self._files, self._unpacker = TaskFiles(), Unpacker()
+        self._files = TaskFiles()
+        self._unpacker = Unpacker()
         self._selector = selectors.DefaultSelector()
         self._link = ClusterLink(address, run, options.wait_s, scratch)
         self._selector.register(self._link, selectors.EVENT_READ)
@@ -126,7 +131,11 @@ class ClusterPool:
     @property
     def kinds(self) -> frozenset[str]:
         """The kinds of devices that the members have, `cpu` and `cuda`."""
-        return frozenset(kind for kind in ("cpu", "cuda") if any(member.slots(kind) for member in self._members))
+        kinds = set()
+        for kind in ("cpu", "cuda"):
+            if any(member.slots(kind) for member in self._members):
+                kinds.add(kind)
+        return frozenset(kinds)
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -136,12 +145,10 @@ class ClusterPool:
     @property
     def notes(self) -> tuple[str, ...]:
         """Workers that were refused, and hosts that were lost with their cases."""
-        refused = (f"{address} of the cluster is not used: {why}" for address, why in self._refused.items())
-        lost = (
-            f"{name} was lost during the run; its launch logs are lost with it: {', '.join(cases)}"
-            for name, cases in self._notes.items()
-        )
-        return (*refused, *lost)
+        notes = [f"{address} of the cluster is not used: {why}" for address, why in self._refused.items()]
+        for name, cases in self._notes.items():
+            notes.append(f"{name} was lost during the run; its launch logs are lost with it: {', '.join(cases)}")
+        return tuple(notes)
 
     def warm(self, count: int) -> None:
         """Start a worker process on each of the first slots."""
@@ -197,7 +204,7 @@ class ClusterPool:
         """Wait for the scheduler, which has its limit, and for a first worker that can be used."""
         deadline: float | None = None
         while True:
-            self._selector.select(max(0.0, deadline - time.monotonic()) if deadline is not None else None)
+            self._selector.select(patience(deadline))
             self._stop.check()
             for event in self._link.events():
                 if isinstance(event, ClusterLost):
@@ -212,16 +219,18 @@ class ClusterPool:
 
     def _update_slots(self) -> None:
         """Keep the slots of the members that are still there, and add those of new ones."""
-        kind, kept = self.devices.kind, dict[str, list[_Slot]]()
+        kind = self.devices.kind
+        slots_of: defaultdict[str, list[_Slot]] = defaultdict(list)
         for slot in self._slots:
-            kept.setdefault(slot.member.facts.worker, []).append(slot)
+            slots_of[slot.member.facts.worker].append(slot)
         self._slots = []
         for member in self._members:
             if member.facts.worker in self._unusable:
                 continue
-            slots = kept.get(member.facts.worker, [])
+            slots = slots_of[member.facts.worker]
             for number in range(len(slots), member.slots(kind)):
-                slots.append(_Slot(member, f"{'cpu' if kind == 'cpu' else f'cuda:{number}'}@{member.host}"))
+                device = "cpu" if kind == "cpu" else f"cuda:{number}"
+                slots.append(_Slot(member, f"{device}@{member.host}"))
             for slot in slots:
                 slot.member = member
             self._slots += slots
@@ -258,26 +267,27 @@ class ClusterPool:
                 yield _refused(self._waiting.popleft().task, self._dead)
             return
         for slot in self._slots:
-            while self._can_start(slot) and (waiting := self._next_for(slot)) is not None:
+            while slot.ticket is None and slot.member.is_ready:
+                if len(self._running) >= (self._options.jobs or len(self._slots)):
+                    return
+                waiting = self._next_for(slot)
+                if waiting is None:
+                    break
                 yield from self._start(waiting, slot)
-
-    def _can_start(self, slot: _Slot) -> bool:
-        is_room = len(self._running) < (self._options.jobs or len(self._slots))
-        return bool(self._waiting) and is_room and slot.ticket is None and slot.member.is_ready
 
     def _next_for(self, slot: _Slot) -> _Waiting | None:
         """Take the first task that this slot may run: not one that lost this host, while there are other hosts."""
         for waiting in self._waiting:
+            if not self.devices.accept(slot.member, waiting.task.case):
+                continue
             lost = {member.host for member in waiting.lost}
-            elsewhere = any(
-                other.member.host not in lost and self.devices.accept(other.member, waiting.task.case)
-                for other in self._slots
-            )
-            is_elsewhere = slot.member.host not in lost or not elsewhere
-            if is_elsewhere and self.devices.accept(slot.member, waiting.task.case):
+            if slot.member.host not in lost or not self._has_other_host(waiting.task.case, lost):
                 self._waiting.remove(waiting)
                 return waiting
         return None
+
+    def _has_other_host(self, case: Case, lost: Collection[str]) -> bool:
+        return any(slot.member.host not in lost and self.devices.accept(slot.member, case) for slot in self._slots)
 
     def _start(self, waiting: _Waiting, slot: _Slot) -> Iterator[CaseStarted | Outcome]:
         waiting.task = replace(waiting.task, device_label=slot.label)
@@ -298,24 +308,25 @@ class ClusterPool:
         Raises:
             StorageError: a file that the case needs cannot be read.
         """
-        device = "cpu" if self.devices.kind == "cpu" else "cuda:0"
-        empty = CaseRequest(
-            self._run,
-            slot.member.facts.worker,
-            "",
-            {},
-            "",
-            device,
-            slot.label,
-            dict(self._options.environment),
-            tuple(self._options.command),
+        request = CaseRequest(
+            run=self._run,
+            worker=slot.member.facts.worker,
+            case="",
+            task={},
+            folder="",
+            device="cpu" if self.devices.kind == "cpu" else "cuda:0",
+            label=slot.label,
+            environment=dict(self._options.environment),
+            command=tuple(self._options.command),
         )
         if waiting is None:
-            return empty
+            return request
         task = waiting.task
-        known = {} if waiting.sends_all else {name: tuple(digests) for name, digests in task.known.items()}
+        known = {}
+        if not waiting.sends_all:
+            known = {name: tuple(digests) for name, digests in task.known.items()}
         return replace(
-            empty,
+            request,
             case=task.case.name,
             task=to_json(replace(task, known={})),
             folder=str(Path(task.dumps).parent),
@@ -328,7 +339,11 @@ class ClusterPool:
 
     def _listen(self) -> Iterator[CaseStarted | Outcome]:
         """Wait for events; a slot that became free has its next case before an outcome is judged."""
-        self._selector.select(self._patience())
+        lonely_until = None
+        if self._lonely_since is not None and not self._dead:
+            lonely_until = self._lonely_since + self._options.wait_s
+        feed_deadline = self._feed.deadline if self._feed is not None else None
+        self._selector.select(patience(self._until, feed_deadline, lonely_until))
         self._stop.check()
         outcomes: list[Outcome] = []
         for event in self._link.events():
@@ -337,9 +352,12 @@ class ClusterPool:
             elif isinstance(event, CaseLost):
                 outcomes += self._on_loss(event.ticket)
             elif isinstance(event, MembersChanged):
-                broken = {one.address: self._unusable.get(one.facts.worker, "") for one in event.members}
                 self._members = event.members
-                self._refused = {**event.refused, **{address: why for address, why in broken.items() if why}}
+                self._refused = dict(event.refused)
+                for member in event.members:
+                    why = self._unusable.get(member.facts.worker)
+                    if why:
+                        self._refused[member.address] = why
                 self._update_slots()
             elif not self._dead:
                 outcomes += self._on_end(event.why)
@@ -348,26 +366,11 @@ class ClusterPool:
         yield from self._hand_out()
         yield from outcomes
 
-    def _patience(self) -> float | None:
-        deadlines = [self._until] if self._until is not None else []
-        if self._feed is not None and self._feed.deadline is not None:
-            deadlines.append(self._feed.deadline)
-        if self._lonely_since is not None and not self._dead:
-            deadlines.append(self._lonely_since + self._options.wait_s)
-        return max(0.0, min(deadlines) - time.monotonic()) if deadlines else None
-
-    def _ended(self, ticket: int) -> tuple[_Waiting, _Slot] | None:
-        """Free the slot of a ticket; None where the case has its outcome already."""
-        found = self._running.pop(ticket, None)
-        if found is not None:
-            found[1].ticket = None
-        return found
-
     def _on_reply(self, event: CaseReplied) -> list[Outcome]:
-        found = self._ended(event.ticket)
-        if found is None:
+        if event.ticket not in self._running:  # the case has its outcome already
             return []
-        waiting, slot = found
+        waiting, slot = self._running.pop(event.ticket)
+        slot.ticket = None
         task, reply = waiting.task, event.reply
         if reply.kind == "unusable":
             return self._on_unusable(waiting, slot, reply.message)
@@ -400,10 +403,10 @@ class ClusterPool:
 
     def _on_loss(self, ticket: int) -> list[Outcome]:
         """Run the case of a lost host again, before all others; it is an error the second time."""
-        found = self._ended(ticket)
-        if found is None:
+        if ticket not in self._running:
             return []
-        waiting, slot = found
+        waiting, slot = self._running.pop(ticket)
+        slot.ticket = None
         if slot in self._slots:
             self._slots.remove(slot)
         waiting.lost += (slot.member,)
@@ -414,15 +417,17 @@ class ClusterPool:
             self._waiting.appendleft(waiting)
             return []
         names = " and then ".join(member.name for member in waiting.lost)
-        why = f"its host was lost each time it ran: {names}; does the case take its host down?"
-        return [_marked(_refused(waiting.task, why if not self._dead else self._dead), waiting, None)]
+        why = self._dead or f"its host was lost each time it ran: {names}; does the case take its host down?"
+        return [_marked(_refused(waiting.task, why), waiting, None)]
 
     def _on_end(self, why: str) -> list[Outcome]:
         """End all cases: nothing can run any more."""
         self._dead = why
-        running, self._running = self._running, {}
-        self._slots, self._lonely_since = [], None
-        return [_marked(_refused(waiting.task, why), waiting, None) for waiting, _ in running.values()]
+        outcomes = [_marked(_refused(waiting.task, why), waiting, None) for waiting, _ in self._running.values()]
+        self._running = {}
+        self._slots = []
+        self._lonely_since = None
+        return outcomes
 
 
 def kinds_of(address: str, wait_s: float) -> frozenset[str]:

@@ -59,18 +59,22 @@ def check_status(memory: Memory, buffer: Buffer, names: Mapping[str, str] | None
     if not raised.size:
         return
     lines = [f"{buffer.name}[{index}] = {_code(codes[index], names or {})}" for index in raised[:_MOST_CODES]]
-    others = f" and {raised.size - 1} more of {codes.size} are not zero" if raised.size > 1 else ""
-    raise KernelFault("status", lines[0] + others, details=tuple(lines))
+    message = lines[0]
+    if raised.size > 1:
+        message += f" and {raised.size - 1} more of {codes.size} are not zero"
+    raise KernelFault("status", message, details=tuple(lines))
 
 
 def _code(value: np.generic, names: Mapping[str, str]) -> str:
     """A status code as `35 (0x23): table full`; negative ones have the two's complement of their width."""
     if isinstance(value, np.void):  # a vector or record
         return f"({', '.join(_code(value[name], names) for name in value.dtype.names or ())})"
-    named = f": {names[str(value)]}" if str(value) in names else ""
+    text = str(value)
     if isinstance(value, np.integer) and value:
-        return f"{value} ({int(value) % (1 << 8 * value.itemsize):#x}){named}"
-    return f"{value}{named}"
+        text += f" ({int(value) % (1 << 8 * value.itemsize):#x})"
+    if str(value) in names:
+        text += f": {names[str(value)]}"
+    return text
 
 
 Array = npt.NDArray[np.generic]
@@ -201,7 +205,8 @@ class CaseRuns:
         Raises:
             KernelFault: of a launch, or of the status buffer.
         """
-        launcher, case = self.launcher, self.case
+        launcher = self.launcher
+        case = self.case
         launches = case.launches if plan.launches is None else plan.launches
         launcher.device.free_all()
         launcher.device.follow(self.schedule if plan.schedule is None else plan.schedule)

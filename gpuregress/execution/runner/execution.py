@@ -78,21 +78,24 @@ def sample(
     Returns:
         The samples, and the memory of each buffer after the last run: launches may exchange them.
     """
-    case, loop, samples, kernels = launcher.case, launcher.case.settings.timing, list[float](), dict[str, list[float]]()
+    case, loop = launcher.case, launcher.case.settings.timing
     assert loop is not None
+    samples: list[float] = []
+    kernels: dict[str, list[float]] = {}
     memory, labels = dict(prepared), case.kernel_labels
     for number in range(loop.warmup + loop.samples):
         for name, buffer in case.buffers.items():
             BufferReader(prepared[name], buffer).initialise(contents.get(name))
         memory = dict(prepared)
-        taken = [
-            (labels[launch.source, launch.kernel], report.elapsed_ms)
-            for launch, report in launcher.run(case.launches, loaded, memory)
-        ]
+        elapsed_ms: list[float] = []
+        of_kernel_ms: dict[str, list[float]] = {}
+        for launch, report in launcher.run(case.launches, loaded, memory):
+            elapsed_ms.append(report.elapsed_ms)
+            of_kernel_ms.setdefault(labels[launch.source, launch.kernel], []).append(report.elapsed_ms)
         if number >= loop.warmup:
-            samples.append(sum(elapsed for _, elapsed in taken))
-            for kernel in dict.fromkeys(name for name, _ in taken):
-                kernels.setdefault(kernel, []).append(sum(elapsed for name, elapsed in taken if name == kernel))
+            samples.append(sum(elapsed_ms))
+            for kernel, times_ms in of_kernel_ms.items():
+                kernels.setdefault(kernel, []).append(sum(times_ms))
     is_gpu = launcher.device.info.name.startswith("cuda")
     timing = Timing(
         clock="events on the GPU" if is_gpu else "wall time of the launches",
@@ -189,7 +192,9 @@ def run_case(
     outcome = run.outcome()
     if error:
         return replace(outcome, state="error", message=message, fault=None)
-    return outcome if failure is None else replace(outcome, state="fault", fault=failure)
+    if failure is not None:
+        return replace(outcome, state="fault", fault=failure)
+    return outcome
 
 
 class _CaseRun:
@@ -209,7 +214,8 @@ class _CaseRun:
     """
 
     def __init__(self, launcher: Launcher, folder: DumpFolder, interim: Callable[[Outcome, str], None]) -> None:
-        self._launcher, self._interim = launcher, interim
+        self._launcher = launcher
+        self._interim = interim
         self._began = time.perf_counter()
         self._was = launcher.case.initial_buffers
         self._initial: dict[str, str] = {}
@@ -230,7 +236,8 @@ class _CaseRun:
 
     def outcome(self) -> Outcome:
         """Return the outcome so far; findings of the dynamic checks are a fault."""
-        fault, instruments = self.reports.fault, self.reports.instruments
+        fault = self.reports.fault
+        instruments = self.reports.instruments
         if self.runs.adversary is not None and ADVERSARIAL in self._case.settings.schedules:
             instruments = replace(instruments, conflicts=self.runs.adversary.survey)
         observed = replace(
@@ -241,9 +248,9 @@ class _CaseRun:
             sticky=self.runs.is_lost,
         )
         return Outcome(
-            self._case.name,
-            "done" if fault is None else "fault",
-            fault,
+            case=self._case.name,
+            state="done" if fault is None else "fault",
+            fault=fault,
             dumps=tuple(self.runs.results),
             inputs=self.runs.inputs,
             launches=tuple(self.reports.times),
@@ -342,7 +349,8 @@ class _CaseRun:
 
     def _dump(self, result: BufferReader) -> None:
         """Dump a buffer; keep its contents, unless it is large and no later run is compared with it."""
-        buffer, known = result.buffer, self._launcher.task.known.get(result.buffer.name, {})
+        buffer = result.buffer
+        known = self._launcher.task.known.get(buffer.name, {})
         is_compared = self._case.repeat > 1 or self._case.settings.poison == "twice"
         if result.is_large and not is_compared:
             dump = self.runs.folder.stream(result, known)
@@ -419,19 +427,23 @@ class _CaseRun:
 
     def _filled(self) -> dict[str, Array]:
         """Fill every buffer with a fill once; those with the same contents as another one are filled from it."""
-        fills = {name: buffer.fill for name, buffer in self._case.buffers.items() if buffer.fill is not None}
-        filled = {name: self.runs.fill(self._case.buffers[name]) for name, fill in fills.items() if fill.same is None}
-        for name, fill in fills.items():
-            if fill.same is not None:
-                filled[name] = inputs.same(self._case.buffers[name], filled[fill.same.name])
-        return {name: filled[name] for name in fills}
+        buffers = [buffer for buffer in self._case.buffers.values() if buffer.fill is not None]
+        filled: dict[str, Array] = {}
+        for buffer in buffers:
+            if buffer.fill is not None and buffer.fill.same is None:
+                filled[buffer.name] = self.runs.fill(buffer)
+        for buffer in buffers:
+            if buffer.fill is not None and buffer.fill.same is not None:
+                filled[buffer.name] = inputs.same(buffer, filled[buffer.fill.same.name])
+        return {buffer.name: filled[buffer.name] for buffer in buffers}
 
     def _unfilled_symbols(self, prepared: Mapping[str, Memory]) -> dict[str, Array]:
         """Read the variables that the case does not fill: they hold their initialisers' values."""
-        symbols = [
-            buffer for buffer in self._case.buffers.values() if buffer.symbol is not None and buffer.fill is None
-        ]
-        return {buffer.name: BufferReader(prepared[buffer.name], buffer).array() for buffer in symbols}
+        contents = {}
+        for name, buffer in self._case.buffers.items():
+            if buffer.symbol is not None and buffer.fill is None:
+                contents[name] = BufferReader(prepared[name], buffer).array()
+        return contents
 
     def _digest(self, name: str, array: Array) -> str:
         return writer.content_digest(array, dtypes.parse(self._case.buffers[name].dtype))

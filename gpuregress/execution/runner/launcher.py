@@ -224,7 +224,10 @@ class Launcher:
         own = loaded[buffer.symbol_source] if buffer.symbol_source < len(loaded) else loaded[0]
         if loaded[0].source is self.case.source or buffer.symbol in own.source.symbols:
             return own
-        return next((one for one in loaded if buffer.symbol in one.source.symbols), None)
+        for candidate in loaded:
+            if buffer.symbol in candidate.source.symbols:
+                return candidate
+        return None
 
     def _allocate(self, holder: LoadedSource | None, buffer: Buffer) -> Memory:
         if holder is None:
@@ -240,7 +243,7 @@ class Launcher:
         self, launches: Sequence[Launch], loaded: Sequence[LoadedSource], memory: dict[str, Memory]
     ) -> Iterator[tuple[Launch, LaunchReport]]:
         """Run launches in order; a swap exchanges two entries of `memory` after the launch was yielded."""
-        is_optimised = all(one.module.is_optimised for one in loaded)
+        is_optimised = all(source.module.is_optimised for source in loaded)
         self.entering(self.label.phase if is_optimised or self.label.phase == WATCHING else "trying")
         for position, launch in enumerate(launches):
             self.position = position
@@ -257,14 +260,14 @@ class Launcher:
         constant = loaded.module.kernel(entry.mangled).constant
         seed = self.case.seed if self.label.seed is None else self.label.seed
         self.log.begin(
-            self.current,
-            self.device_label,
-            self.case.name,
-            call,
-            seed,
-            constant,
-            self.label.variant,
-            self.label.schedule,
+            number=self.current,
+            device=self.device_label,
+            case=self.case.name,
+            call=call,
+            seed=seed,
+            constant=constant,
+            variant=self.label.variant,
+            schedule=self.label.schedule,
         )
         try:
             report = self.device.launch(loaded.module, entry.mangled, launch.shape, arguments)

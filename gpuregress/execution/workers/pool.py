@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Protocol, Self
 
 from gpuregress.execution.workers import unfinished_cases
 from gpuregress.execution.workers.channel import Message
-from gpuregress.execution.workers.watchdog import LAUNCHES, Phase, Step
+from gpuregress.execution.workers.watchdog import LAUNCHES, Phase, Step, patience
 from gpuregress.execution.workers.worker_process import DeviceSlot, Worker
 from gpuregress.foundation.errors import GpuregressError, HarnessError
 from gpuregress.foundation.interrupts import StopSignal
@@ -47,7 +47,9 @@ def limit_s(task: Task, phase: Phase) -> float:
     It is longer where all accesses are watched.
     """
     limit = task.launch_limit_s if _has_own(task, phase) else task.case.limits.timeout
-    return WATCHED_SLOWDOWN * limit if phase is Phase.WATCHING else limit
+    if phase is Phase.WATCHING:
+        return WATCHED_SLOWDOWN * limit
+    return limit
 
 
 def put_off(worker: Worker, now: float) -> None:
@@ -285,7 +287,8 @@ class WorkerPool:
         for state in self._slots:
             if not self._waiting:
                 return
-            folders, idle = _user_folders(self._waiting[0].case), state.worker
+            folders = _user_folders(self._waiting[0].case)
+            idle = state.worker
             if idle is not None and idle.is_free and folders and idle.user_folders not in (frozenset(), folders):
                 self._dismiss(state, idle, is_suspect=False)  # this code must not meet what that left in the process
             if state.lost:
@@ -296,7 +299,7 @@ class WorkerPool:
                 worker.user_folders = folders or worker.user_folders
                 worker.submit(task)
                 yield CaseStarted(task.case.name, state.slot.label)
-        if self._waiting and all(state.lost for state in self._slots):
+        if self._waiting and self.is_lost:
             why = "; ".join(dict.fromkeys(state.lost for state in self._slots))
             while self._waiting:
                 yield unfinished_cases.refused(self._waiting.popleft(), why)
@@ -316,13 +319,10 @@ class WorkerPool:
     # --- listening ----------------------------------------------------------------------------------------------------
 
     def _ready_slots(self) -> list[_SlotState]:
-        deadlines = [p.worker.watch.deadline for p in self._slots if p.worker and p.worker.watch.deadline is not None]
-        if self._feed is not None and self._feed.deadline is not None:
+        deadlines = [state.worker.watch.deadline for state in self._slots if state.worker is not None]
+        if self._feed is not None:
             deadlines.append(self._feed.deadline)
-        if self._until is not None:
-            deadlines.append(self._until)
-        patience = max(0.0, min(deadlines) - time.monotonic()) if deadlines else None
-        ready = [key.data for key, _ in self._selector.select(patience)]
+        ready = [key.data for key, _ in self._selector.select(patience(*deadlines, self._until))]
         if self._stop is not None:
             self._stop.check()
         return [state for state in ready if state is not None]
@@ -346,7 +346,9 @@ class WorkerPool:
     def _on_message(self, state: _SlotState, worker: Worker, message: Message) -> Outcome | None:
         now = time.monotonic()
         if message["say"] == "ready":
-            worker.ready, state.failed_starts, state.suspect = True, 0, False
+            state.failed_starts = 0
+            state.suspect = False
+            worker.ready = True
             worker.device = from_json(DeviceInfo, message["device"])
             worker.watch.enter(Phase.PREPARING if worker.task else Phase.IDLE, now)
         elif message["say"] == "refused":
@@ -369,22 +371,22 @@ class WorkerPool:
     def _finish(self, state: _SlotState, worker: Worker, outcome: Outcome, now: float, *, is_last: bool) -> Outcome:
         worker.task = None
         worker.watch.enter(Phase.IDLE, now)
-        if (outcome.state != "done" and not self._is_kept(state, outcome)) or outcome.observations.sticky:
+        is_harmless = outcome.state == "done"
+        if self._keeps_faulted and state.slot.device == "cpu" and outcome.fault is not None:
+            is_harmless = outcome.fault.kind in _CHECKED
+        if not is_harmless or outcome.observations.sticky:
             self._dismiss(state, worker)
         elif is_last:
             self._dismiss(state, worker, is_suspect=False)
         return outcome
-
-    def _is_kept(self, state: _SlotState, outcome: Outcome) -> bool:
-        is_checked = outcome.fault is not None and outcome.fault.kind in _CHECKED
-        return self._keeps_faulted and state.slot.device == "cpu" and is_checked
 
     # --- when it goes wrong -------------------------------------------------------------------------------------------
 
     def _dismiss(self, state: _SlotState, worker: Worker, *, is_suspect: bool = True) -> None:
         """End a worker; the next one on this slot must prove that the device is healthy, if this one is suspect."""
         self._selector.unregister(worker.channel)
-        state.worker, state.suspect = None, is_suspect
+        state.worker = None
+        state.suspect = is_suspect
         if not worker.end(grace_s=0.2 if is_suspect else 2.0):
             state.lost = unfinished_cases.lost(worker)
 
@@ -397,9 +399,9 @@ class WorkerPool:
 
     def _on_exit(self, state: _SlotState, worker: Worker) -> Iterator[Outcome]:
         """Handle a closed channel: the worker refused to start, crashed, or was killed at its limit."""
-        task, started, late = worker.task, worker.ready, worker.watch.late
+        task, late = worker.task, worker.watch.late
         self._dismiss(state, worker)
-        if not started:
+        if not worker.ready:
             state.failed_starts += 1
             why = worker.refusal or unfinished_cases.startup_error(worker)
             if state.failed_starts >= _FAILED_STARTS or worker.refusal or late is not None:
@@ -414,17 +416,14 @@ class WorkerPool:
         elif task is not None:
             if late in LAUNCHES:
                 _note_slow(task, is_slow=False)
-            outcome = (
-                unfinished_cases.overdue(worker, task, late, self._stopped.pop(task.case.name, ()))
-                if late is not None
-                else unfinished_cases.crashed(worker, task)
-            )
+            if late is None:
+                outcome = unfinished_cases.crashed(worker, task)
+            else:
+                outcome = unfinished_cases.overdue(worker, task, late, self._stopped.pop(task.case.name, ()))
             outcome = replace(outcome, device=worker.device)
-            yield (
-                unfinished_cases.under_schedule(worker.interim, task, outcome)
-                if worker.interim is not None
-                else outcome
-            )
+            if worker.interim is not None:
+                outcome = unfinished_cases.under_schedule(worker.interim, task, outcome)
+            yield outcome
 
     def _try_again(self, task: Task) -> None:
         """Run a case again whose code was not optimised: it is now, and has the whole limit of the case."""
@@ -454,8 +453,10 @@ class WorkerPool:
 
 def _user_folders(case: Case) -> frozenset[str]:
     """The folders of the user's functions that a worker calls for a case."""
-    paths = (function.rpartition(":")[0] for function in case.user_functions)
-    return frozenset(os.path.dirname(path) for path in paths)  # noqa: PTH120 - thousands of cases
+    return frozenset(
+        os.path.dirname(function.rpartition(":")[0])  # noqa: PTH120 - thousands of cases
+        for function in case.user_functions
+    )
 
 
 def _note_slow(task: Task, *, is_slow: bool) -> None:

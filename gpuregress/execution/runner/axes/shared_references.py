@@ -245,7 +245,9 @@ class SharedReferences(Record):
             with self._held(folder / f"lock-{_digest(seen, case)}", deadline):
                 if _seen(folder) == seen:  # else another lock is that of this case
                     known = _result(folder, seen, case)
-                    return (known, False) if known is not None else (_kept(folder, case, compute()), True)
+                    if known is not None:
+                        return known, False
+                    return _kept(folder, case, compute()), True
 
     @contextlib.contextmanager
     def _held(self, path: Path, deadline: float) -> Iterator[None]:
@@ -306,7 +308,9 @@ def kernels_key(
 
 def _code(program: Program, kernels: Collection[str]) -> str:
     """Digest of the code of some kernels and of all that they can call."""
-    data = storage.read_bytes(Path(program.ptx or program.cubin)) if program.ptx or program.cubin else b""
+    data = b""
+    if program.ptx or program.cubin:
+        data = storage.read_bytes(Path(program.ptx or program.cubin))
     if program.ptx:
         data = kernel_text.of_kernels(data.decode(errors="surrogateescape"), kernels).encode(errors="surrogateescape")
     return hashlib.sha256(data).hexdigest()
@@ -344,7 +348,8 @@ def _seen(folder: Path) -> tuple[tuple[str, ...], ...]:
     """The sets of facts that computations of a key looked at."""
     with contextlib.suppress(OSError):
         names = sorted(entry.name for entry in os.scandir(folder / "seen") if entry.name.endswith(".json"))
-        return tuple(tuple(facts) for name in names if isinstance(facts := _json(folder / "seen" / name), list))
+        sets = [_json(folder / "seen" / name) for name in names]
+        return tuple(tuple(facts) for facts in sets if isinstance(facts, list))
     return ()
 
 
@@ -352,13 +357,11 @@ def _result(folder: Path, seen: Sequence[Sequence[str]], case: Case) -> SharedRe
     """A result that holds for a case; None without one."""
     for names in seen:
         result = _read(folder / "results" / f"{_digest([names], case)}.json")
-        if result is not None and (result.rounded or result.errors) and _is_of_this_code(result):
+        if result is None or not (result.rounded or result.errors):
+            continue
+        if all(usermodules.stamp(file) == stamp for file, stamp in result.files.items()):
             return result
     return None
-
-
-def _is_of_this_code(result: SharedResult) -> bool:
-    return all(usermodules.stamp(file) == stamp for file, stamp in result.files.items())
 
 
 def _read(path: Path) -> SharedResult | None:
