@@ -21,6 +21,7 @@ from gpuregress.session import device_slots
 from gpuregress.session.run_request import Machinery, RunRequest
 
 if TYPE_CHECKING:
+    from gpuregress.execution.workers.pool import CasePool
     from gpuregress.foundation.records import RunSummary
     from gpuregress.jobs.plan import Plan
     from gpuregress.session.events import Listener
@@ -45,7 +46,10 @@ class Session:
     """
 
     def __init__(self, request: RunRequest, stop: StopSignal, scratch: Path) -> None:
-        self._request, self._machinery, self._stop, self._scratch = request, MACHINERY, stop, scratch
+        self._request = request
+        self._machinery = MACHINERY
+        self._stop = stop
+        self._scratch = scratch
         self._first: Worker | None = None
         if request.cluster:
             return
@@ -83,35 +87,50 @@ class Session:
 
     def run(self, project: Project | Callable[[], Project], listen: Listener = _ignore) -> RunSummary:
         """Run the cases of the request, once; see `run` below."""
-        project = project() if callable(project) else project
-        from gpuregress.execution.workers.pool import WorkerPool  # noqa: PLC0415 - as above
+        if callable(project):
+            project = project()
         from gpuregress.session import workflow  # noqa: PLC0415 - takes as long as the worker's start
         from gpuregress.session.run_context import RunContext  # noqa: PLC0415 - as above
 
-        address = self._request.cluster if self._request.cluster is not None else project.settings.cluster.scheduler
-        if address:
-            self.close()
-            return self._run_on_cluster(address, project, listen)
-        devices = self._selected_devices()
-        first, self._first = self._first, None
-        command, slots = self._machinery.command, devices.slots
-        with WorkerPool(slots, self._scratch, command=command, stop=self._stop, first=first) as pool:
-            services = self._machinery, self._stop, devices, pool
-            return workflow.execute(RunContext(project, self._request, listen, *services))
+        with self._opened_pool(project) as (devices, pool):
+            context = RunContext(
+                project=project,
+                request=self._request,
+                listen=listen,
+                machinery=self._machinery,
+                stop=self._stop,
+                devices=devices,
+                pool=pool,
+            )
+            return workflow.execute(context)
 
-    def _run_on_cluster(self, address: str, project: Project, listen: Listener) -> RunSummary:
-        """Run the cases on the hosts of a cluster."""
+    @contextlib.contextmanager
+    def _opened_pool(self, project: Project) -> Iterator[tuple[device_slots.DeviceSelection, CasePool]]:
+        """The workers of this machine, or of the cluster that the request or the project names."""
+        request, command = self._request, self._machinery.command
+        address = project.settings.cluster.scheduler if request.cluster is None else request.cluster
+        if not address:
+            from gpuregress.execution.workers.pool import WorkerPool  # noqa: PLC0415 - as above
+
+            devices = self._selected_devices()
+            first, self._first = self._first, None
+            with WorkerPool(devices.slots, self._scratch, command=command, stop=self._stop, first=first) as workers:
+                yield devices, workers
+            return
         from gpuregress.execution.cluster.pool import ClusterPool, PoolOptions  # noqa: PLC0415 - few runs need it
-        from gpuregress.session import workflow  # noqa: PLC0415 - as above
-        from gpuregress.session.run_context import RunContext  # noqa: PLC0415 - as above
         from gpuregress.virtual_gpu.parallel import block_order  # noqa: PLC0415 - as above
 
-        request, command = self._request, tuple(self._machinery.command or ())
+        self.close()
         environment = {block_order.VARIABLE: request.block_order} if request.block_order else {}
-        options = PoolOptions(request.device, request.jobs, project.settings.cluster.wait, environment, command)
-        with ClusterPool(address, os.urandom(6).hex(), self._scratch, options, self._stop) as pool:
-            services = self._machinery, self._stop, device_slots.of_cluster(pool.devices, pool.labels), pool
-            return workflow.execute(RunContext(project, self._request, listen, *services))
+        options = PoolOptions(
+            device=request.device,
+            jobs=request.jobs,
+            wait_s=project.settings.cluster.wait,
+            environment=environment,
+            command=tuple(command or ()),
+        )
+        with ClusterPool(address, os.urandom(6).hex(), self._scratch, options, self._stop) as cluster:
+            yield device_slots.of_cluster(cluster.devices, cluster.labels), cluster
 
     def close(self) -> None:
         """End a first worker that no run took."""

@@ -46,11 +46,14 @@ def execute(context: RunContext) -> RunSummary:
         context.listen(Planned(checked.plan.total, recording.folder.name, devices.name, devices.why))
         executed = execute_cases(context, checked, builder, recording, part)
         summary = summarize(context, checked, executed, recording.folder)
-        begun = recording.start
-        notes = (*([part.note] if part.note else []), *summary.notes)
-        seconds = summary.seconds + sum(reached.seconds for reached in part.kept.values())
-        summary = replace(summary, commit=begun.commit, started=begun.started)
-        summary = replace(summary, seconds=seconds, notes=notes)
+        summary = replace(
+            summary,
+            commit=recording.start.commit,
+            started=recording.start.started,
+            seconds=summary.seconds + sum(reached.seconds for reached in part.kept.values()),
+        )
+        if part.note:
+            summary = replace(summary, notes=(part.note, *summary.notes))
         left_out = LeftOut(executed.no_turn, executed.held_back, context.request.lacking)
         return recording.finish(earlier_nights.with_changes(context, summary, left_out, executed.unknown))
 
