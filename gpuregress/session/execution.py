@@ -25,13 +25,13 @@ from gpuregress.foundation.errors import (
     StorageError,
 )
 from gpuregress.foundation.escapes import first_names, one_line
-from gpuregress.foundation.records import Case, Outcome, RunKind, Task, Verdict
+from gpuregress.foundation.records import Case, Outcome, RunKind, Task, Verdict, prepare
 from gpuregress.gpu.records import Record, replace
 from gpuregress.judge import verdict
 from gpuregress.judge.accepted import AcceptedDumps
 from gpuregress.judge.nights import cause_of, extent_of
 from gpuregress.report import case_lines
-from gpuregress.session import case_remarks
+from gpuregress.session import case_remarks, source_locations
 from gpuregress.session.case_remarks import ToleranceRemarks
 from gpuregress.session.checking import CheckedRun
 from gpuregress.session.compilation import ProgramBuilder
@@ -197,7 +197,7 @@ def debugger_command(task: Task, run: Path, environment: Mapping[str, str]) -> s
         run: the run's folder.
         environment: what the worker was given, which card it sees.
     """
-    from gpuregress.execution.workers import alone  # noqa: PLC0415 - for faults on a GPU only
+    from gpuregress.execution.workers import alone  # noqa: PLC0415 - loads numpy, for faults on a GPU only
 
     path = run / ALONE / f"{task.case.name}.json"
     try:
@@ -393,7 +393,7 @@ class _Execution:
             self._keep(replace(reached, notes=(*reached.notes, text)), task)
 
     def _agreement(self, tasks: Sequence[Task], reached: Sequence[Verdict], planned: int) -> Sequence[Verdict]:
-        from gpuregress.judge import agreement  # noqa: PLC0415 - few jobs need it
+        from gpuregress.judge import agreement  # noqa: PLC0415 - takes 50 ms, and few jobs need it
 
         members = []
         for task, verdict_reached in zip(tasks, reached, strict=True):
@@ -407,11 +407,8 @@ class _Execution:
 
     def _load_judge(self, held: contextlib.ExitStack) -> Judge:
         """Load the judge, and all that the end of the run needs, while the first case runs."""
-        from gpuregress.foundation.records import prepare  # noqa: PLC0415 - as above
-        from gpuregress.judge.judge import Judge  # noqa: PLC0415 - see above
+        from gpuregress.judge.judge import Judge  # noqa: PLC0415 - takes 60 ms
         from gpuregress.judge.user_code import UserCodeProcess  # noqa: PLC0415 - as above
-        from gpuregress.session import source_locations  # noqa: PLC0415, F401 - as above
-        from gpuregress.session.runs import cut_short, results  # noqa: PLC0415, F401 - as above
 
         prepare(Outcome)
         path = self._context.project.runs / history_entry.FILE
@@ -471,8 +468,6 @@ class _Execution:
 
     def _keep(self, reached: Verdict, task: Task | None) -> None:
         if reached.status not in ("pass", "skip") and reached.case in self._cases:
-            from gpuregress.session import source_locations  # noqa: PLC0415 - for failures only
-
             reached = source_locations.located(reached, self._cases[reached.case])
         case = task.case if task is not None else self._cases.get(reached.case)
         if case is not None and case.settings.known_failing is not None:

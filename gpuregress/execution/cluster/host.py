@@ -7,7 +7,9 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import shutil
+import socket
 import threading
 import time
 from collections import deque
@@ -103,8 +105,10 @@ class HostAgent:
         cards: int = 0,
         is_alive: Callable[[], bool] = lambda: True,
     ) -> None:
-        self.identity, self.store = identity, store
-        self._folder, self._is_alive = folder, is_alive
+        self.identity = identity
+        self.store = store
+        self._folder = folder
+        self._is_alive = is_alive
         self._cards = list(range(cards))
         self._lock = threading.Lock()
         self._runs: dict[str, _Run] = {}
@@ -179,11 +183,12 @@ class HostAgent:
                 if running.run == run:
                     running.stop.set()
             ended = self._runs.pop(run, None)
-            idle = [one for pools in self._idle.values() for one in pools] if not self._running else []
-            if idle:
+            idle: list[_Idle] = []
+            if not self._running:
+                idle += itertools.chain.from_iterable(self._idle.values())
                 self._idle.clear()
-        for one in idle:
-            one.held.close()
+        for process in idle:
+            process.held.close()
         if ended is not None:
             shutil.rmtree(ended.folder, ignore_errors=True)
 
@@ -235,8 +240,8 @@ class HostAgent:
             doomed = []
             while sum(size for _, size in kept) > KEPT_BYTES:
                 doomed.append(kept.popleft()[0])
-        for one in doomed:
-            shutil.rmtree(one, ignore_errors=True)
+        for old_folder in doomed:
+            shutil.rmtree(old_folder, ignore_errors=True)
 
     # --- processes ----------------------------------------------------------------------------------------------------
 
@@ -267,8 +272,10 @@ class HostAgent:
 
     def _slot(self, request: CaseRequest, card: int) -> DeviceSlot:
         """The device of a case; on the CPU each case has one core, as Dask counts them."""
-        own = gpu_environment(card) if request.device.startswith("cuda") else cores.share(cores.available())
-        return DeviceSlot(request.device, request.label, {**own, **request.environment})
+        environment = cores.share(cores.available())
+        if request.device.startswith("cuda"):
+            environment = gpu_environment(card)
+        return DeviceSlot(request.device, request.label, {**environment, **request.environment})
 
     def _opened(self, slot: DeviceSlot, request: CaseRequest) -> _Idle:
         with contextlib.ExitStack() as held:
@@ -279,7 +286,7 @@ class HostAgent:
 
     def _taken(self, slot: DeviceSlot, request: CaseRequest) -> _Idle | None:
         with self._lock:
-            pools = self._idle.get(_key(slot, request))
+            pools = self._idle.get(_key(slot, request), [])
             return pools.pop() if pools else None
 
     def _put_back(self, slot: DeviceSlot, request: CaseRequest, idle: _Idle) -> None:
@@ -321,14 +328,15 @@ class HostAgent:
                 for running in self._running:
                     if not is_alive or not running.is_wanted():
                         running.stop.set()
-                old = [
-                    one for pools in self._idle.values() for one in pools if now - one.since > IDLE_S or not is_alive
-                ]
+                old: list[_Idle] = []
                 for pools in self._idle.values():
-                    pools[:] = [one for one in pools if one not in old]
+                    for idle in list(pools):
+                        if now - idle.since > IDLE_S or not is_alive:
+                            pools.remove(idle)
+                            old.append(idle)
                 forgotten = [name for name, run in self._runs.items() if now - run.used > FORGOTTEN_S]
-            for one in old:
-                one.held.close()
+            for idle in old:
+                idle.held.close()
             for name in forgotten:
                 self.end_run(name)
             if not is_alive:
@@ -353,8 +361,6 @@ _ALIVE = ("running", "paused", "closing_gracefully")
 
 def hello(dask_worker: Any) -> dict[str, Any]:
     """Return the facts of a Dask worker and its host, as JSON."""
-    import socket  # noqa: PLC0415 - Dask has loaded it
-
     agent = _agent(dask_worker)
     architectures: tuple[str, ...] = ()
     if gpu_count(dask_worker.state.total_resources):

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from decimal import Context, Decimal
 from fractions import Fraction
 
 import numpy as np
@@ -161,8 +162,6 @@ def _decimal(high: float, low: float, digits: int) -> str:
     """The sum of two doubles with that many digits."""
     if not np.isfinite(high) or not low:
         return f"{high:.{min(digits, 17)}g}"
-    from decimal import Context, Decimal  # noqa: PLC0415 - few runs ask for it
-
     total = Fraction(high) + Fraction(low)
     number = Context(prec=digits).divide(Decimal(total.numerator), Decimal(total.denominator))
     if -_PLAIN_DIGITS < number.adjusted() < digits:

@@ -57,7 +57,8 @@ def main(arguments: Sequence[str], opener: Callable[[str], Device] | None = None
     options = _parse(arguments)
     try:
         task = storage.read_record(Path(options.task), Task, "run the case again")
-        with (opener or _bare)(options.device) as device:
+        opened = opener(options.device) if opener else registry.open_device(options.device, bare=True)
+        with opened as device:
             outcome = _run(task, device)
             is_dead = device.info.card.sticky
     except GpuregressError as error:
@@ -85,10 +86,6 @@ def _summary(outcome: Outcome) -> list[str]:
     if outcome.state == "done":
         return [f"{outcome.case}: ran to its end"]
     return [f"{outcome.case}: {outcome.state}: {outcome.message}"]
-
-
-def _bare(name: str) -> Device:
-    return registry.open_device(name, bare=True)
 
 
 def _parse(arguments: Sequence[str]) -> argparse.Namespace:

@@ -124,16 +124,19 @@ def launch(device: Device, call: LaunchCall, memory: SharedMemory, entering: Cal
     threads = int(np.prod([*call.shape.grid, *call.shape.block], dtype=np.int64))
     module = device.load(call.program, threads, (entry.mangled,))
     _check_cluster(call, module.kernel(entry.mangled).cluster)
-    places = {one.name: _place(device, module, call, one) for one in call.contents}
-    for one in call.contents:
-        _check_size(one, places[one.name])
-        places[one.name].write(shared[one.offset : one.offset + one.size])
+    places = {contents.name: _place(device, module, call, contents) for contents in call.contents}
+    for contents in call.contents:
+        target = places[contents.name]
+        if contents.symbol and contents.size != target.size:
+            raise DeviceError(f"the variable {contents.symbol} has {target.size} bytes; {contents.size} were given")
+        target.write(shared[contents.offset : contents.offset + contents.size])
     arguments = tuple(pack(argument, places)[0] for argument in call.arguments)
     entering("launching" if module.is_optimised else "trying")
     report = device.launch(module, entry.mangled, call.shape, arguments)
-    for one in call.contents:
-        if one.is_output:
-            shared[one.offset : one.offset + one.size] = places[one.name].read(0, one.size)
+    for contents in call.contents:
+        if contents.is_output:
+            end = contents.offset + contents.size
+            shared[contents.offset : end] = places[contents.name].read(0, contents.size)
     return LaunchResult(report.elapsed_ms, report.output, report.instructions)
 
 
@@ -148,11 +151,6 @@ def _check_cluster(call: LaunchCall, own: tuple[int, int, int]) -> None:
     if call.cluster is not None and call.cluster != own:
         shown = " x ".join(map(str, own))
         raise DeviceError(f"{call.kernel} has clusters of {shown} blocks, not of {' x '.join(map(str, call.cluster))}")
-
-
-def _check_size(given: Contents, memory: Memory) -> None:
-    if given.symbol and given.size != memory.size:
-        raise DeviceError(f"the variable {given.symbol} has {memory.size} bytes; {given.size} were given")
 
 
 if __name__ == "__main__":

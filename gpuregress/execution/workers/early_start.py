@@ -39,7 +39,10 @@ class StartedWorker:
     def __init__(
         self, process: subprocess.Popen[bytes], connection: socket.socket, device: str, environment: Mapping[str, str]
     ) -> None:
-        self.process, self.connection, self.device, self.environment = process, connection, device, environment
+        self.process = process
+        self.connection = connection
+        self.device = device
+        self.environment = environment
 
     def end(self) -> None:
         """End it at once."""
@@ -73,14 +76,18 @@ def start(
     """
     import socket  # noqa: PLC0415 - not for every command
 
-    command = command or (_GPU_COMMAND if device.startswith("cuda") else CPU_COMMAND)
-    path = {late_site.VARIABLE: os.pathsep.join(late_site.module_path())} if command is _GPU_COMMAND else {}
+    variables = {**LIBRARIES, **os.environ, **environment}
+    if not command:
+        command = CPU_COMMAND
+        if device.startswith("cuda"):
+            command = _GPU_COMMAND
+            variables[late_site.VARIABLE] = os.pathsep.join(late_site.module_path())
     ours, theirs = socket.socketpair()
-    arguments = [*command, "--channel", str(theirs.fileno()), device, *(("--after-fault",) if after_fault else ())]
+    arguments = [*command, "--channel", str(theirs.fileno()), device]
+    if after_fault:
+        arguments.append("--after-fault")
     with theirs:
-        process = _spawn(
-            arguments, output, (theirs.fileno(), *passed), {**LIBRARIES, **os.environ, **environment, **path}
-        )
+        process = _spawn(arguments, output, (theirs.fileno(), *passed), variables)
     return StartedWorker(process, ours, device, environment)
 
 

@@ -11,24 +11,20 @@ import platform
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 from msgspec import field
 
 from gpuregress import __version__, toolchain
 from gpuregress.foundation import storage
 from gpuregress.foundation.errors import StorageError
-from gpuregress.foundation.records import Case, Program, RunSummary, Verdict
+from gpuregress.foundation.records import Case, Program, RunSummary, Task, Verdict
 from gpuregress.gpu.records import Record, replace
 from gpuregress.session.device_slots import DeviceSelection
-from gpuregress.session.runs import journal, retention, run_folders
+from gpuregress.session.runs import cut_short, history_entry, journal, results, retention, run_folders
 from gpuregress.session.runs.journal import Journal, JournalEntry, launches_digest
 from gpuregress.store import launch_log
 from gpuregress.store.project import Project
-
-if TYPE_CHECKING:
-    from gpuregress.foundation.records import Task
-
 
 _CARD_FACTS = {
     "name": "",
@@ -285,8 +281,6 @@ class Recording:
         """
         entry = journal.JournalEntry(verdict)
         if task is not None:
-            from gpuregress.session.runs import results  # noqa: PLC0415 - the first case does not wait for it
-
             entry = results.entry(verdict, task.case, task.programs)
             self.compilers.add(task.program.compiler)
         try:
@@ -299,8 +293,6 @@ class Recording:
 
     def finish(self, summary: RunSummary) -> RunSummary:
         """Write the results; where the disk refuses, the summary says so and keeps its verdicts."""
-        from gpuregress.session.runs import cut_short, history_entry  # noqa: PLC0415 - see `add`
-
         with contextlib.suppress(StorageError):  # some bytes that are of no use
             storage.remove_tree(self.folder / run_folders.SHARED)
         closed = tuple(cut_short.close_all(self.project))
@@ -331,8 +323,6 @@ class Recording:
 
     def _write(self, summary: RunSummary) -> RunSummary:
         """Write the results; where the disk is full, once more after old runs were removed."""
-        from gpuregress.session.runs import results  # noqa: PLC0415 - see `add`
-
         self.writer.require()
         try:
             results.write(self.folder, summary, self.writer, root=self.project.root)

@@ -19,6 +19,8 @@ import numpy.typing as npt
 from msgspec import field
 
 from gpuregress import toolchain
+from gpuregress.execution import device_registry as registry
+from gpuregress.execution.cuda import prerequisites
 from gpuregress.execution.runner.case_runs import CaseRuns, PlannedRun, RunAxis
 from gpuregress.execution.runner.dumps import BufferReader
 from gpuregress.execution.runner.launcher import Launcher, thread_count
@@ -169,8 +171,6 @@ def _dumped(
 
 
 def _on_device(runs: CaseRuns, kind: str) -> FurtherRun:
-    from gpuregress.execution import device_registry as registry  # noqa: PLC0415 - loads the devices
-
     missing = _missing(kind)
     if missing:
         return FurtherRun("twin", kind, left_out=missing, facts=RunFacts(label=kind))
@@ -191,8 +191,6 @@ def _missing(kind: str) -> str:
     """Explain why this machine has no such device; "" if it has."""
     if kind != "cuda":
         return ""
-    from gpuregress.execution.cuda import prerequisites  # noqa: PLC0415 - looks for libraries
-
     if prerequisites.usable_gpus():
         return ""
     return f"there is no GPU here: {prerequisites.lack()}"
