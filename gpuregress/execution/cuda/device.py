@@ -162,7 +162,7 @@ class CudaDevice(Device):
             free, total = self._api.mem_get_info()
         if needed + _SPARE_BYTES > free:
             raise DeviceError(
-                f"buffer {name} needs {_amount(size)}; {self._info.name} has {_amount(free)} of {_amount(total)} free",
+                f"buffer {name} needs {_amount(size)}; {self._info.name} has {_amount(free)} of {_amount(total)} free"
             )
         with self.guard(f"allocating {name}, {_amount(size)}"):
             allocation = self._api.mem_alloc(needed)

@@ -103,7 +103,7 @@ def find() -> str:
     if path is None:
         raise DeviceError(
             "compute-sanitizer is not on the PATH; it comes with the CUDA toolkit (apt install cuda-sanitizer), "
-            "in its bin folder",
+            "in its bin folder"
         )
     return path
 

@@ -189,9 +189,7 @@ class CaseRuns:
         return array
 
     def memory(
-        self,
-        plan: RunPlan,
-        report: Callable[[Launch, LaunchReport], None] = lambda _launch, _report: None,
+        self, plan: RunPlan, report: Callable[[Launch, LaunchReport], None] = lambda _launch, _report: None
     ) -> dict[str, Memory]:
         """Run the case as planned.
 

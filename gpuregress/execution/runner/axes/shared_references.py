@@ -317,12 +317,7 @@ def _code(program: Program, kernels: Collection[str]) -> str:
 
 
 def function_key(
-    function: str,
-    buffer: Buffer,
-    buffers: Mapping[str, Buffer],
-    inputs: Mapping[str, str],
-    *,
-    verified: bool = False,
+    function: str, buffer: Buffer, buffers: Mapping[str, Buffer], inputs: Mapping[str, str], *, verified: bool = False
 ) -> str:
     """Digest of all that decides the result of a user function, but for its code and its case.
 
