@@ -10,11 +10,12 @@ import os
 import selectors
 import signal
 import time
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from gpuregress.execution.workers import unfinished_cases
 from gpuregress.execution.workers.channel import Message
@@ -114,26 +115,117 @@ class TaskFeed(Protocol):
         """The tasks that are ready, at most `room`, and any number of cases that cannot run."""
 
 
-class CasePool(Protocol):
-    """Runs cases; `WorkerPool` on this machine, `cluster.pool.ClusterPool` on the hosts of a cluster."""
+class CasePool(ABC):
+    """Pool that runs cases; `WorkerPool` on this machine, `cluster.pool.ClusterPool` on the hosts of a cluster.
+
+    Args:
+        stop: set when the user asks to stop.
+    """
+
+    def __init__(self, stop: StopSignal | None) -> None:
+        self._stop = stop
+        self._waiting: deque[Task] = deque()
+        self._feed: TaskFeed | None = None
+        self._until: float | None = None
+        self._selector = selectors.DefaultSelector()
+        if stop is not None:
+            self._selector.register(stop, selectors.EVENT_READ, None)
+
+    def __enter__(self) -> Self:
+        """The pool."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """End all that runs."""
+        self.close()
+
+    @abstractmethod
+    def close(self) -> None:
+        """End all that runs."""
 
     @property
     def notes(self) -> tuple[str, ...]:
         """Notes for the run, beside the outcomes of its cases."""
+        return ()
 
+    @abstractmethod
     def warm(self, count: int) -> None:
-        """Prepare for so many cases at a time."""
+        """Start worker processes for up to `count` cases, so that they are ready when the first case is compiled."""
 
     def run(
         self, tasks: Iterable[Task], feed: TaskFeed | None = None, until: float | None = None
     ) -> Iterator[CaseStarted | Outcome | CaseNotCompiled]:
-        """Run every task; outcomes come in the order they end, exactly one for each task."""
+        """Run every task; outcomes come in the order they end, exactly one for each task.
+
+        Args:
+            tasks: those that are ready.
+            feed: those that become ready meanwhile; its cases that cannot run are reported as they are found.
+            until: seconds of time.monotonic at which it stops, whatever runs then; None: when all is done.
+
+        Raises:
+            Interrupted: the user asked to stop.
+        """
+        self._waiting = deque(tasks)
+        self._feed = feed
+        self._until = until
+        if feed is not None and feed.fileno() >= 0:
+            self._selector.register(feed, selectors.EVENT_READ, None)
+        while until is None or time.monotonic() < until:
+            yield from self._take()
+            yield from self._hand_out()
+            if not self._is_busy:
+                if feed is None or feed.is_over:
+                    return
+                if feed.is_ready:
+                    continue
+            yield from self._listen()
 
     def again(self, task: Task, why: str) -> None:
         """Run a task once more; its launch under way is blamed for nothing."""
+        unfinished_cases.log_retry(task, why, task.first_launch)
+        self._waiting.append(task)
 
     def withdraw(self, is_unwanted: Callable[[Case], bool]) -> list[Task]:
         """Take back the tasks that no worker has yet and that are not wanted any more."""
+        unwanted = [task for task in self._waiting if is_unwanted(task.case)]
+        self._waiting = deque(task for task in self._waiting if not is_unwanted(task.case))
+        return unwanted
+
+    def _take(self) -> Iterator[CaseNotCompiled]:
+        """Keep a task ready for each slot."""
+        if self._feed is None or self._feed.is_over:
+            return
+        for item in self._feed.take(self._room):
+            if isinstance(item, CaseNotCompiled):
+                yield item
+            else:
+                self._waiting.append(item)
+
+    def _wait(self, *deadlines: float | None) -> list[Any]:
+        """Wait for something to read, at most until the first deadline; return the data of what is readable."""
+        feed_deadline = self._feed.deadline if self._feed is not None else None
+        ready = self._selector.select(patience(self._until, feed_deadline, *deadlines))
+        if self._stop is not None:
+            self._stop.check()
+        return [key.data for key, _ in ready]
+
+    @property
+    @abstractmethod
+    def _room(self) -> int:
+        """The number of tasks to take from the feed."""
+
+    @property
+    @abstractmethod
+    def _is_busy(self) -> bool:
+        """Whether there is an outcome to wait for."""
+
+    @abstractmethod
+    def _hand_out(self) -> Iterator[CaseStarted | Outcome]:
+        """Give waiting tasks to free slots."""
+
+    @abstractmethod
+    def _listen(self) -> Iterator[CaseStarted | Outcome]:
+        """Wait for messages and limits, and act on them."""
 
 
 @dataclass(slots=True)
@@ -147,7 +239,7 @@ class _SlotState:
     lost: str = ""
 
 
-class WorkerPool:
+class WorkerPool(CasePool):
     """Workers on a set of slots, as a context manager: no child is left when it is over.
 
     Args:
@@ -171,44 +263,25 @@ class WorkerPool:
         tries_slow_code: bool = True,
         keeps_faulted: bool = False,
     ) -> None:
+        super().__init__(stop)
         self._slots = [_SlotState(slot) for slot in slots]
         self._scratch = scratch
         self._command = command
-        self._stop = stop
         self._started = 0
         self._tried: set[str] = set()
         self._stopped: dict[str, tuple[str, ...]] = {}
         self._tries_slow_code = tries_slow_code
         self._keeps_faulted = keeps_faulted
-        self._waiting: deque[Task] = deque()
-        self._feed: TaskFeed | None = None
-        self._until: float | None = None
-        self._selector = selectors.DefaultSelector()
-        if stop is not None:
-            self._selector.register(stop, selectors.EVENT_READ, None)
         if first is not None:
             self._assign(self._slots[0], first)
-
-    def __enter__(self) -> Self:
-        """The pool, without a worker yet."""
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Ends every worker."""
-        self.close()
 
     @property
     def is_lost(self) -> bool:
         """Whether no slot can run a case any more."""
         return all(state.lost for state in self._slots)
 
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """Notes for the run: none, for each failure of a worker is the verdict of its case."""
-        return ()
-
     def warm(self, count: int) -> None:
-        """Starts up to `count` workers now, so that they are ready when the first case is compiled."""
+        """Start the workers of the first slots."""
         for state in self._slots[:count]:
             self._worker_of(state)
 
@@ -227,59 +300,13 @@ class WorkerPool:
                 worker.end()
         self._selector.close()
 
-    def run(
-        self, tasks: Iterable[Task], feed: TaskFeed | None = None, until: float | None = None
-    ) -> Iterator[CaseStarted | Outcome | CaseNotCompiled]:
-        """Runs every task; outcomes come in the order they end, exactly one for each task.
+    @property
+    def _room(self) -> int:
+        return max(0, len(self._slots) - len(self._waiting))
 
-        Args:
-            tasks: those that are ready.
-            feed: those that become ready meanwhile; its cases that cannot run are told as they are found.
-            until: seconds of time.monotonic at which it stops, whatever runs then; None: when all is done.
-
-        Raises:
-            Interrupted: the user asked to stop; the workers are ended.
-        """
-        self._waiting = deque(tasks)
-        self._feed = feed
-        self._until = until
-        if feed is not None and feed.fileno() >= 0:
-            self._selector.register(feed, selectors.EVENT_READ, None)
-        while until is None or time.monotonic() < until:
-            yield from self._take()
-            yield from self._hand_out()
-            if not any(state.worker is not None and state.worker.task for state in self._slots):
-                if self._feed is None or self._feed.is_over:
-                    return
-                if self._feed.is_ready:
-                    continue
-            ready = self._ready_slots()
-            now = time.monotonic()  # the consumer of an outcome may take long: messages of that time come first
-            for state in ready:
-                yield from self._listen(state)
-            for state in self._slots:
-                yield from self._enforce(state, now)
-
-    def again(self, task: Task, why: str) -> None:
-        """Run a task once more; its launch under way is blamed for nothing."""
-        unfinished_cases.log_retry(task, why, task.first_launch)
-        self._waiting.append(task)
-
-    def withdraw(self, is_unwanted: Callable[[Case], bool]) -> list[Task]:
-        """Take back the tasks that no worker has yet and that are not wanted any more."""
-        unwanted = [task for task in self._waiting if is_unwanted(task.case)]
-        self._waiting = deque(task for task in self._waiting if not is_unwanted(task.case))
-        return unwanted
-
-    def _take(self) -> Iterator[CaseNotCompiled]:
-        """Keep a task ready for each slot."""
-        if self._feed is None or self._feed.is_over:
-            return
-        for item in self._feed.take(max(0, len(self._slots) - len(self._waiting))):
-            if isinstance(item, CaseNotCompiled):
-                yield item
-            else:
-                self._waiting.append(item)
+    @property
+    def _is_busy(self) -> bool:
+        return any(state.worker is not None and state.worker.task for state in self._slots)
 
     # --- handing out --------------------------------------------------------------------------------------------------
 
@@ -318,16 +345,16 @@ class WorkerPool:
 
     # --- listening ----------------------------------------------------------------------------------------------------
 
-    def _ready_slots(self) -> list[_SlotState]:
-        deadlines = [state.worker.watch.deadline for state in self._slots if state.worker is not None]
-        if self._feed is not None:
-            deadlines.append(self._feed.deadline)
-        ready = [key.data for key, _ in self._selector.select(patience(*deadlines, self._until))]
-        if self._stop is not None:
-            self._stop.check()
-        return [state for state in ready if state is not None]
+    def _listen(self) -> Iterator[Outcome]:
+        ready = self._wait(*(state.worker.watch.deadline for state in self._slots if state.worker is not None))
+        now = time.monotonic()  # the consumer of an outcome may take long: messages of that time come first
+        for state in ready:
+            if state is not None:
+                yield from self._read(state)
+        for state in self._slots:
+            yield from self._enforce(state, now)
 
-    def _listen(self, state: _SlotState) -> Iterator[Outcome]:
+    def _read(self, state: _SlotState) -> Iterator[Outcome]:
         worker = state.worker
         if worker is None:
             return
