@@ -66,22 +66,19 @@ def _contradicting_jobs(
     try:
         check_arguments(cases, compiled)
     except JobErrors as contradictions:
-        if not context.request.keeps_going or _is_none_left(context, cases, contradictions):
+        wrong = {str(error.path) for error in contradictions.errors}
+        # Nothing is run where every job is wrong; a night reports them all the same.
+        is_none_left = wrong >= {case.path for case in cases} and context.request.kind != "nightly"
+        if is_none_left or not context.request.keeps_going:
             raise
         jobs = {case.path: case.job for case in cases}
         code = wrong_job_code(context.request)
         broken = {}
-        for path in sorted({str(error.path) for error in contradictions.errors}):
+        for path in sorted(wrong):
             errors = [error for error in contradictions.errors if str(error.path) == path]
             broken[path] = verdict.broken(jobs[path], error_lines(context.project, errors), exit_code=code)
         return broken
     return {}
-
-
-def _is_none_left(context: RunContext, cases: Sequence[Case], contradictions: JobErrors) -> bool:
-    """Tell whether every job of a run that is no night's is wrong: then nothing is run."""
-    wrong = {str(error.path) for error in contradictions.errors}
-    return context.request.kind != "nightly" and wrong >= {case.path for case in cases}
 
 
 _ATTEMPTS = 8

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -141,14 +140,20 @@ def _cuda(gpus: Sequence[str], why: str, jobs: int | None) -> DeviceSelection:
         others = ", ".join(name for name in gpus if name not in alike)
         left_out = f"{others} is left out: not {arch} as {gpus[0]}"
         why = f"{why}; {left_out}" if why else left_out
-    slots = tuple(_gpu_slot(alike[number % len(alike)], os.environ) for number in range(jobs or len(alike)))
+    slots = []
+    for number in range(jobs or len(alike)):
+        name = alike[number % len(alike)]
+        # Each worker sees its own card only, as cuda:0; the user's own CUDA_VISIBLE_DEVICES is respected.
+        environment = early_start.gpu_environment(int(name.partition(":")[2]))
+        slots.append(DeviceSlot("cuda:0", name, environment))
     label = ", ".join(dict.fromkeys(slot.label for slot in slots))
-    return DeviceSelection("cuda", label, why, slots, arch, cards=_cards(slots))
+    return DeviceSelection("cuda", label, why, tuple(slots), arch, cards=_cards(slots))
 
 
 def _cards(slots: Sequence[DeviceSlot]) -> dict[str, dict[str, str]]:
     """What NVIDIA's management library says of each card that is used."""
     visible = [slot.environment.get("CUDA_VISIBLE_DEVICES", "") for slot in slots]
+    # Each card takes some 10 ms to answer, so only those that are used are asked. UUIDs have no numbers.
     numbers = None
     if all(entry.isdecimal() for entry in visible):
         numbers = {int(entry) for entry in visible}
@@ -167,8 +172,3 @@ def _is_visible(uuid: str, number: int, entry: str) -> bool:
     if entry.isdigit():
         return entry == str(number)
     return bool(entry) and uuid.startswith(entry)
-
-
-def _gpu_slot(name: str, environment: Mapping[str, str]) -> DeviceSlot:
-    """A slot whose worker sees one card only, as cuda:0; the user's own CUDA_VISIBLE_DEVICES is respected."""
-    return DeviceSlot("cuda:0", name, early_start.gpu_environment(int(name.partition(":")[2]), environment))

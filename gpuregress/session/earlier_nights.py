@@ -72,7 +72,18 @@ def opened(project: Project, device: str, run: str, cases: Collection[str]) -> I
         numbers = {name: number for number, name in enumerate(written, 1)}
 
         def earlier(result: PastResult) -> EarlierVerdict:
-            return replace(_earlier(result), number=numbers.get(result.run, 0))
+            return EarlierVerdict(
+                run=result.run,
+                started=result.started,
+                verdict=result.verdict,
+                cause=result.cause,
+                tolerance_share=result.tolerance_share,
+                commit=result.commit,
+                revision=result.revision,
+                dirty=result.dirty,
+                extent=result.extent,
+                number=numbers.get(result.run, 0),
+            )
 
         def past_nights(case: str) -> list[PastResult]:
             past = history.trend(case, _LOOKED_AT, kind, is_own=True)
@@ -125,20 +136,6 @@ def _nights(history: History, kind: str, run: str) -> Iterator[PastRun]:
         if device_kind(night.device) == kind and (end is None or end.state == "finished"):
             yield night
         before = night.run
-
-
-def _earlier(result: PastResult) -> EarlierVerdict:
-    return EarlierVerdict(
-        run=result.run,
-        started=result.started,
-        verdict=result.verdict,
-        cause=result.cause,
-        tolerance_share=result.tolerance_share,
-        commit=result.commit,
-        revision=result.revision,
-        dirty=result.dirty,
-        extent=result.extent,
-    )
 
 
 def _series(runs: Path, night: PastRun) -> tuple[Mapping[str, Since], tuple[str, ...]]:

@@ -329,8 +329,9 @@ class _Execution:
             first=self._part.next_launch,
         )
         stream = TaskStream(builder, cases, factory.make)
-        if self._is_stopped():
+        if self._is_stopped():  # a broken job has failed already
             return
+        # A continued night knows kernels that timed out before it was cut short.
         self._hold_back(stream)
         with contextlib.ExitStack() as held:
             for event in self._context.pool.run((), stream, self._context.request.until):
@@ -410,7 +411,7 @@ class _Execution:
         from gpuregress.judge.judge import Judge  # noqa: PLC0415 - takes 60 ms
         from gpuregress.judge.user_code import UserCodeProcess  # noqa: PLC0415 - as above
 
-        prepare(Outcome)
+        prepare(Outcome)  # makes the decoder of outcomes
         path = self._context.project.runs / history_entry.FILE
         self._tolerances = held.enter_context(contextlib.closing(ToleranceRemarks(path)))
         user = held.enter_context(UserCodeProcess(self._context.stop))
@@ -475,6 +476,7 @@ class _Execution:
         retried = self._retried.get(reached.case, ())
         reached = replace(reached, cause=cause_of(reached, case), extent=extent_of(reached), retried=retried)
         self._verdicts[reached.case] = reached
+        # The baselines of 10,000 cases would fill the memory.
         self._accepted.forget(reached.case)
         self._has_failed |= reached.exit_code != 0
         self._tell_compilation(task)

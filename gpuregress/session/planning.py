@@ -255,25 +255,21 @@ def apply_overrides(cases: Sequence[Case], request: RunRequest, devices: DeviceS
     """Apply the overrides, and compile for the GPU's own architecture where the job names none."""
     sanitize = request.sanitize if devices.kind == "cuda" else None
     if devices.kind == "cuda":
+        # The hardware decides the order of blocks and warps.
         request = replace(request, schedules=())
     applied = []
     for planned in cases:
-        case = _with_request(_with_other_twins(planned, devices.kind), request, sanitize, devices.kind)
+        case = _with_request(planned, request, sanitize, devices.kind)
         if devices.arch and case.settings.arch is None:
             case = _compiled_for(case, devices.arch)
         applied.append(case)
     return tuple(applied)
 
 
-def _with_other_twins(case: Case, kind: str) -> Case:
-    """Return a case whose twins are devices other than the run's own."""
-    if case.settings.twins is None:
-        return case
-    return case.with_settings(twins=tuple(twin for twin in case.settings.twins if twin != kind))
-
-
 def _with_request(case: Case, request: RunRequest, sanitize: str | None, kind: str) -> Case:
-    """Return a case with the settings that a request asks for."""
+    """Return a case with the settings that a request asks for; the run's own device is no twin."""
+    if case.settings.twins is not None:
+        case = case.with_settings(twins=tuple(twin for twin in case.settings.twins if twin != kind))
     case = case.with_settings(schedules=request.schedules or case.settings.schedules)
     settings, schedule = case.settings, case.settings.main_schedule
     counts_costs = (request.costs or bool(settings.cost)) and schedule == FORWARD

@@ -90,6 +90,7 @@ def _orphans(context: RunContext, planned: PlannedRun) -> list[str]:
     broken = {reached.job for reached in planned.broken}
     accepted = BaselineStore.of(context.project).case_names()
     gone = [name for name in accepted if name not in names and not missing_cases.is_of(name, broken)]
+    # A run of some jobs says nothing of the baselines of the others.
     if context.request.takes_all:
         return gone
     gone = [name for name in gone if missing_cases.is_of(name, jobs)]

@@ -32,6 +32,7 @@ def execute(context: RunContext) -> RunSummary:
 
     A run whose kernels cannot be checked leaves no folder: until then nothing was run.
     """
+    # git runs while the jobs are planned, and workers start while kernels are compiled.
     checkout = Background(functools.partial(git.work_tree_state, context.project.root), "git")
     planned = plan_cases(context)
     context.pool.warm(min(len(planned.runnable), len(context.devices.slots)))

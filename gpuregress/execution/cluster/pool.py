@@ -286,6 +286,7 @@ class ClusterPool(CasePool):
             lonely_until = self._lonely_since + self._options.wait_s
         self._wait(lonely_until)
         outcomes: list[Outcome] = []
+        # All events are taken before an outcome is judged, which may take long.
         for event in self._link.events():
             if isinstance(event, CaseReplied):
                 outcomes += self._on_reply(event)

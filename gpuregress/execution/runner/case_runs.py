@@ -324,6 +324,7 @@ class FurtherRuns:
         run = FurtherRun(axis.name, planned.name, left_out=planned.left_out, facts=planned.facts)
         if planned.perform is None:
             return run
+        # A device without its context refuses every launch.
         if self.lost_by:
             return replace(run, left_out=f"a {self.lost_by} before it lost the device")
         try:

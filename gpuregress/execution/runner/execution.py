@@ -286,6 +286,7 @@ class _CaseRun:
             self._time(loaded, prepared, contents)
         else:
             self._first_run(thread_count(case.launches))
+        # Timing and further runs execute the plain code: instruments would slow it, and report twice.
         self._device.instrument(Instruments())
         if case.settings.timing is not None and self.observed.timing is None:
             self._time_apart()

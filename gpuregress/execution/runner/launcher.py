@@ -254,6 +254,7 @@ class Launcher:
     def _launch(self, launch: Launch, loaded: LoadedSource, memory: Mapping[str, Memory]) -> LaunchReport:
         entry = loaded.program.entries[launch.kernel]
         arguments = tuple(pack(argument, memory, self.handles, self.maps)[0] for argument in launch.args)
+        # The log names the source only where a case has several.
         of = self.case.source_names[launch.source] if self.case.other_sources else ""
         call = launch_log.render(launch, self.case.buffers, of)
         self.current = self.task.first_launch if self.current is None else self.current + 1

@@ -23,11 +23,6 @@ FOLDER = "launches"
 """Beside a run's dumps: LAUNCH/CASE/BUFFER.REVISION, with the launch's number in the case."""
 
 
-def launch_folder(number: int) -> str:
-    """Name the folder of the dumps after a launch, counted from 1: `0003`."""
-    return f"{number:04d}"
-
-
 class LaunchRecorder:
     """Recorder of the first run of a case's launches.
 
@@ -76,7 +71,7 @@ class LaunchRecorder:
         for name in self._written.by(launch):
             self._pending[self._holds[name]] = name
             if self._dumps is not None:
-                folder = self._dumps.beside(FOLDER).within(launch_folder(number))
+                folder = self._dumps.beside(FOLDER).within(f"{number:04d}")
                 folder.stream(BufferReader(memory[name], self._case.buffers[name]), {})
         if self._has_digests and (number % self._stride == 0 or number == len(self._case.launches)):
             self._after[str(number)] = self._take(memory)

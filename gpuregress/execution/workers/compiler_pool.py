@@ -269,6 +269,7 @@ class CompilerPool:
         if results:
             sender.key = None
         if not alive:
+            # The exit code tells a crash from a kill, and comes a moment after the end of the channel.
             with contextlib.suppress(subprocess.TimeoutExpired):
                 sender.process.wait(_DYING_S)
             if sender.key is not None and sender.source is not None:

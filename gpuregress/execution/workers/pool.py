@@ -323,6 +323,7 @@ class WorkerPool(CasePool):
             worker = self._worker_of(state)
             if worker.is_free:
                 task = replace(self._waiting.popleft(), device_label=state.slot.label)
+                # What an earlier case has imported stays in the process.
                 worker.user_folders = folders or worker.user_folders
                 worker.submit(task)
                 yield CaseStarted(task.case.name, state.slot.label)
@@ -360,8 +361,10 @@ class WorkerPool(CasePool):
             return
         try:
             messages, alive = worker.messages()
-        except HarnessError as error:
-            yield from self._on_damage(state, worker, error)
+        except HarnessError as error:  # a damaged message: what the worker says of its case cannot be known
+            self._dismiss(state, worker)
+            if worker.task is not None:
+                yield unfinished_cases.refused(worker.task, str(error), error="HarnessError")
             return
         for message in messages:
             outcome = self._on_message(state, worker, message)
@@ -416,13 +419,6 @@ class WorkerPool(CasePool):
         state.suspect = is_suspect
         if not worker.end(grace_s=0.2 if is_suspect else 2.0):
             state.lost = unfinished_cases.lost(worker)
-
-    def _on_damage(self, state: _SlotState, worker: Worker, error: HarnessError) -> Iterator[Outcome]:
-        """Handle a damaged message: what the worker says of its case cannot be known."""
-        task = worker.task
-        self._dismiss(state, worker)
-        if task is not None:
-            yield unfinished_cases.refused(task, str(error), error="HarnessError")
 
     def _on_exit(self, state: _SlotState, worker: Worker) -> Iterator[Outcome]:
         """Handle a closed channel: the worker refused to start, crashed, or was killed at its limit."""

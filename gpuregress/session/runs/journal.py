@@ -294,6 +294,7 @@ class JournalWriter:
     def _append(self, key: str, record: JournalRecord, before: str = "") -> None:
         line = _line(key, record, before)
         self._digest.update(line)
+        # A line that a full disk refuses stays here, and is written before the next one.
         self._unwritten += line
         with storage.disk_errors(self._path):
             while self._unwritten:
@@ -353,6 +354,7 @@ def end_of(folder: Path) -> JournalEnd | None:
     if not (folder / FILE).is_file():  # a pipe would be waited for
         return None
     with contextlib.suppress(OSError), (folder / FILE).open("rb") as file:
+        # The last line of a long night may be longer than the tail.
         whole = file.seek(0, os.SEEK_END)
         for size in (min(_TAIL, whole), whole):
             file.seek(-size, os.SEEK_END)

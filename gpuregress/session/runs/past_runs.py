@@ -168,7 +168,7 @@ class WantedCases:
                 raise NothingToDo(f"no run in the history has a case {selector!r}")
         selected = set(names)
         if query.selectors:
-            selected = {name for name in names if _is_selected(name, query.selectors)}
+            selected = {name for name in names if any(_matches(name, selector) for selector in query.selectors)}
         self.names = frozenset(selected)
         if not query.removed:
             self.names = _present(project, selected) | selected.intersection(query.selectors)
@@ -293,10 +293,6 @@ def _present(project: Project, names: Collection[str]) -> frozenset[str]:
     cases = {case.name for case in planned.cases}
     wrong = {broken.name for broken in planned.broken}
     return frozenset(name for name in names if name in cases or name.partition("/")[0] in wrong)
-
-
-def _is_selected(case: str, selectors: Sequence[str]) -> bool:
-    return any(_matches(case, selector) for selector in selectors)
 
 
 def _matches(case: str, selector: str) -> bool:

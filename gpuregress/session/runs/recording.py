@@ -323,6 +323,7 @@ class Recording:
 
     def _write(self, summary: RunSummary) -> RunSummary:
         """Write the results; where the disk is full, once more after old runs were removed."""
+        # Somebody may have removed the run's folder: its files would be written beside nothing.
         self.writer.require()
         try:
             results.write(self.folder, summary, self.writer, root=self.project.root)

@@ -70,6 +70,7 @@ def _over_size(runs: Sequence[Path], candidates: Sequence[Path], most: int) -> s
     sizes: dict[tuple[int, int], int] = {}
     total = 0
     first = [folder for folder in runs if folder not in candidates]
+    # Those that stay in any case count first, then the newest ones.
     for folder in (*first, *reversed(candidates)):
         for file, size in _files(folder).items():
             if file not in sizes:

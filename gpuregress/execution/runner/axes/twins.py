@@ -131,6 +131,7 @@ class HostTwin(Record):
 
 
 def _without_core() -> None:
+    # A crash of the function under test is a result, and needs no file of its memory.
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
