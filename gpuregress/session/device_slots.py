@@ -114,7 +114,7 @@ def of_cluster(devices: Devices, labels: Sequence[str]) -> DeviceSelection:
         labels: of its slots, `cpu@node1`.
     """
     slots = tuple(DeviceSlot(devices.kind, label) for label in labels)
-    return DeviceSelection(devices.kind, devices.kind, devices.why, slots, devices.arch, is_remote=True)
+    return DeviceSelection(devices.kind, devices.kind, devices.why, slots=slots, arch=devices.arch, is_remote=True)
 
 
 def with_block_order(devices: DeviceSelection, block_order: str) -> DeviceSelection:
@@ -147,7 +147,7 @@ def _cuda(gpus: Sequence[str], why: str, jobs: int | None) -> DeviceSelection:
         environment = early_start.gpu_environment(int(name.partition(":")[2]))
         slots.append(DeviceSlot("cuda:0", name, environment))
     label = ", ".join(dict.fromkeys(slot.label for slot in slots))
-    return DeviceSelection("cuda", label, why, tuple(slots), arch, cards=_cards(slots))
+    return DeviceSelection("cuda", label, why, slots=tuple(slots), arch=arch, cards=_cards(slots))
 
 
 def _cards(slots: Sequence[DeviceSlot]) -> dict[str, dict[str, str]]:

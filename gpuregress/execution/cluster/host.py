@@ -367,7 +367,13 @@ def hello(dask_worker: Any) -> dict[str, Any]:
         from gpuregress.execution.cuda import prerequisites  # noqa: PLC0415 - asks the driver, on hosts with GPUs only
 
         architectures = tuple(prerequisites.architectures().values())
-    facts = HostFacts(agent.identity, socket.gethostname(), agent.store.identity, code_digest(), architectures)
+    facts = HostFacts(
+        worker=agent.identity,
+        host=socket.gethostname(),
+        store=agent.store.identity,
+        code=code_digest(),
+        architectures=architectures,
+    )
     plain: dict[str, Any] = to_json(facts)
     return plain
 

@@ -176,7 +176,16 @@ class CudaDevice(Device):
 
     def view(self, name: str, size: int, address: int, *, itemsize: int = 1, zoned: bool = False) -> CudaMemory:
         """Memory at an address on the card."""
-        return CudaMemory(name, size, address, itemsize, zoned, self._api, self.guard, self._pinned)
+        return CudaMemory(
+            name=name,
+            size=size,
+            address=address,
+            itemsize=itemsize,
+            zoned=zoned,
+            _api=self._api,
+            _guard=self.guard,
+            _staging=self._pinned,
+        )
 
     def texture(self, memory: Memory, description: TextureDescription) -> int:
         """A texture or surface object on a buffer; see `gpu.base.Device.texture`.

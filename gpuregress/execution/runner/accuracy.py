@@ -23,7 +23,7 @@ from gpuregress.foundation.numeric.ordinals import spacing
 from gpuregress.foundation.records import BufferAccuracy, Case, ResultAccuracy
 from gpuregress.gpu.base import Bytes, Device, LaunchReport, Shadow
 from gpuregress.gpu.instruments import Cancellation, InaccurateElement, LineError, Place, Restart, RoundingSite
-from gpuregress.gpu.records import Record
+from gpuregress.gpu.records import Record, replace
 
 Doubles = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
@@ -205,9 +205,7 @@ class AccuracyRuns:
         for site in report.roundings:
             key = (source, site.kind, site.place, site.instruction)
             before = self.sites.get(key, RoundingSite(site.kind, site.place))
-            self.sites[key] = RoundingSite(
-                site.kind, site.place, before.count + site.count, max(before.bits, site.bits), site.instruction
-            )
+            self.sites[key] = replace(site, count=before.count + site.count, bits=max(before.bits, site.bits))
 
     def take(self, result: BufferReader) -> None:
         """Compare the parts of a buffer of the first run that are of floating-point types."""

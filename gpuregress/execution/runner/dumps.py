@@ -96,7 +96,7 @@ def changes(readout: BufferReader, before: Array) -> OverwrittenInput:
         before: what it held, in its shape and storage dtype.
     """
     flat, at = before.reshape(-1), 0
-    changed = OverwrittenInput(0, int(flat.size), 0, "", "")
+    changed = OverwrittenInput(elements=0, of=int(flat.size), first=0, expected="", actual="")
     for piece in readout.pieces():
         old = flat[at : at + piece.size]
         differing = np.zeros(piece.size, np.bool_)

@@ -174,7 +174,14 @@ def run_case(
         run.execute()
     except KernelFault as fault:
         position = launcher.position if run.is_first else None
-        failure = Fault(fault.kind, str(fault), fault.details, launcher.current, position, fault.location)
+        failure = Fault(
+            fault.kind,
+            str(fault),
+            details=fault.details,
+            launch=launcher.current,
+            position=position,
+            location=fault.location,
+        )
         run.runs.is_lost |= fault.sticky
         run.reports.add_interrupted(device.interrupted(), is_first=run.is_first)
     except GpuregressError as wrong:

@@ -92,8 +92,10 @@ def _serve(channel: Channel, device: Device, memory: SharedMemory) -> None:
         except (BrokenPipeError, ConnectionResetError):
             return  # the parent is gone
         except KernelFault as fault:
-            told = CallFault(fault.kind, str(fault), fault.details, fault.sticky, fault.location)
-            channel.send({"say": "fault", "fault": told})
+            call_fault = CallFault(
+                fault.kind, str(fault), details=fault.details, sticky=fault.sticky, location=fault.location
+            )
+            channel.send({"say": "fault", "fault": call_fault})
         except GpuregressError as error:
             channel.send({"say": "failed", "error": public_name(error), "message": str(error)})
         except Exception as error:  # noqa: BLE001 - a bug of ours ends one launch, not the process

@@ -62,7 +62,7 @@ def crashed(worker: Worker, task: Task) -> Outcome:
     if cause.whose == "kernel" and phase is Phase.REFERENCE:
         return replace(refused(task, f"the reference's own kernel failed: {why}", tail), seconds=seconds)
     if cause.whose == "kernel":
-        fault = Fault("crash", why, tail, number, _position(task, number))
+        fault = Fault("crash", why, details=tail, launch=number, position=_position(task, number))
         return Outcome(case=task.case.name, state="fault", fault=fault, seconds=seconds)
     error = "UserCodeError" if cause.whose == "user" else "HarnessError"
     return replace(refused(task, why, tail, error), seconds=seconds)
@@ -95,7 +95,7 @@ def overdue(worker: Worker, task: Task, late: Phase, before: tuple[str, ...] = (
     elif before:
         lines = before
         why += f"; before its code was optimised, it stood here: {lines[0]}"
-    fault = Fault("timeout", why, lines[1:], number, _position(task, number))
+    fault = Fault("timeout", why, details=lines[1:], launch=number, position=_position(task, number))
     return Outcome(case=task.case.name, state="timeout", fault=fault, seconds=seconds)
 
 

@@ -45,8 +45,7 @@ def retire(project: Project) -> tuple[str, ...]:
     is_bounded = settings.keep_seconds is not None or settings.keep_bytes is not None
     if len(runs) <= (1 if is_bounded else settings.keep_runs):
         return ()
-    kept = _kept_in_any_case(project, runs)
-    candidates = [folder for folder in runs[:-1] if folder not in kept and _is_over(folder)]
+    candidates = removable(project)
     doomed = set(runs[: -settings.keep_runs]).intersection(candidates)
     if settings.keep_seconds is not None:
         doomed.update(folder for folder in candidates if _age_s(folder) > settings.keep_seconds)
