@@ -158,7 +158,7 @@ AXES: tuple[AxisRow, ...] = (
     AxisRow("repeat", "repeats.REPEATS", "first run", lambda case: case.repeat > 1),
     AxisRow("poison", "repeats.POISON", "apart", lambda case: case.settings.poison == "twice"),
     AxisRow("reference", "references.AXIS", "apart", lambda case: bool(case.references)),
-    AxisRow("seed", "seeds.AXIS", "apart", lambda case: bool(case.seeds)),
+    AxisRow("seed", "repeats.SEEDS", "apart", lambda case: bool(case.seeds)),
     AxisRow("variant", "variants.AXIS", "apart", lambda case: case.variants is not None),
     AxisRow("twin", "twins.AXIS", "apart", lambda case: bool(case.settings.twins)),
     # The schedules are last: a kernel may never end under another one, and then all else is known.
