@@ -30,7 +30,6 @@ def select_cases(
     """The verdicts of the selected cases; all where there are no selectors.
 
     Args:
-        verdicts: of the run.
         finished: its cases that ran, by name.
         selectors: job names, case names, job files or globs.
 
@@ -149,7 +148,6 @@ def accept(
     """Make a run's dumps the baselines.
 
     Args:
-        project: whose.
         selectors: job names, case names, job files or globs; none: every case that differs or has no baseline.
         terms: why, for whom, and what is tolerated.
         run: the run's name; the last one where not given.
@@ -351,7 +349,6 @@ def obsolete(project: Project, present: Sequence[str]) -> tuple[str, ...]:
     """The baselines whose case is gone.
 
     Args:
-        project: whose.
         present: every case of every job.
     """
     cases = set(present)
@@ -377,7 +374,6 @@ def pending(project: Project, selectors: Sequence[str] = (), *, run: str | None 
     """Find the cases of a run that differ or are new and that nobody has accepted or rejected since.
 
     Args:
-        project: whose.
         selectors: job names, case names, job files or globs; none: all.
         run: the run's name; the last one where not given.
 
@@ -409,7 +405,6 @@ def reject(
     """Reject results of a run: the baselines stay, and these bytes are not accepted any more.
 
     Args:
-        project: whose.
         selectors: job names, case names, job files or globs.
         run: the run's name; the last one where not given.
         why: recorded with it.
@@ -443,7 +438,6 @@ def take_back(project: Project, selectors: Sequence[str]) -> tuple[Rejection, ..
     """Take rejections back.
 
     Args:
-        project: whose.
         selectors: case or job names.
 
     Raises:

@@ -71,7 +71,6 @@ class ProgramBuilder:
         """Compile every distinct source of some cases, and wait for that.
 
         Args:
-            cases: whose.
             until: seconds of time.monotonic at which it stops waiting; cases that are not ready have no entry.
             listen: told of each case whose programs are ready.
 
@@ -209,7 +208,6 @@ def compile_cases(cases: Sequence[Case], listen: Listener = ignore) -> dict[str,
     """Compile every distinct source of the cases.
 
     Args:
-        cases: whose.
         listen: told of each case whose programs are ready.
 
     Returns:
@@ -293,7 +291,6 @@ def build(
     """Compile every distinct source of the cases.
 
     Args:
-        project: whose jobs.
         selectors: of the cases; none: all.
         arch: in place of the jobs' own.
         cubins: link to machine code, too.

@@ -46,7 +46,6 @@ def opened(project: Project, device: str, run: str, cases: Collection[str]) -> I
     """Open the history and read the last verdicts of some cases.
 
     Args:
-        project: whose.
         device: of tonight.
         run: tonight's name.
         cases: tonight's; the search ends when each of them is found.
@@ -155,7 +154,6 @@ def night_order(context: RunContext, cases: tuple[Case, ...], run: str) -> tuple
     """Order the cases of a night, recent failures first; those of another run stay as they are.
 
     Args:
-        context: the run's.
         cases: in the order of the plan.
         run: tonight's name.
 
@@ -195,7 +193,6 @@ def with_changes(context: RunContext, summary: RunSummary, left_out: LeftOut, un
     """Add the changes to a night's summary; another run's stays as it is.
 
     Args:
-        context: the run's.
         summary: its verdicts.
         left_out: cases that did not run.
         unknown: why the earlier nights are not known, "" where they are.

@@ -70,7 +70,6 @@ class AgreementGroups:
     """The groups of a run.
 
     Args:
-        cases: of the run.
         judge: judges the cases of one group against each other.
     """
 
@@ -245,7 +244,6 @@ def execute_cases(
     """Run and judge the cases; those that cannot run get their verdicts first.
 
     Args:
-        context: the run's.
         checked: the cases.
         builder: compiles the programs that are missing.
         recording: keeps each verdict as it is reached.

@@ -172,7 +172,6 @@ def accept(project: Project, store: BaselineStore, cases: Sequence[Case]) -> boo
     The first time, the cases that this host expects so far and those that have a baseline are added.
 
     Args:
-        project: whose.
         store: its baselines.
         cases: that ran.
 
@@ -195,7 +194,6 @@ def forget(project: Project, store: BaselineStore, present: Sequence[Case]) -> t
     """Expect only the present cases that were feasible last night from the next nightly run on.
 
     Args:
-        project: whose.
         store: its baselines.
         present: every case of every job.
 

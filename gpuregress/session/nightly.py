@@ -99,7 +99,6 @@ def run(project: Project, request: RunRequest, terms: NightTerms = ANY_TERMS) ->
     A job that is wrong is an `error`, and the others run. Each device has a run of its own.
 
     Args:
-        project: whose.
         request: what to run.
         terms: what is asked beside that.
 

@@ -224,7 +224,6 @@ def dropped_settings(cases: Sequence[Case], request: RunRequest, devices: Device
 
     Args:
         cases: as they were planned.
-        request: the run's.
         devices: those that it runs on.
     """
     checked = dict.fromkeys(case.job for case in cases if case.settings.instruments.checks)

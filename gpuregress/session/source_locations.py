@@ -24,7 +24,6 @@ def located(verdict: Verdict, case: Case) -> Verdict:
 
     Args:
         verdict: a failure.
-        case: its case.
     """
     if verdict.location is not None:
         return verdict

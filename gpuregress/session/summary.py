@@ -23,10 +23,8 @@ def summarize(context: RunContext, checked: CheckedRun, executed: ExecutedRun, f
     """Summarize a run: verdicts in the order of the plan, broken jobs first.
 
     Args:
-        context: the run's.
         checked: the cases.
         executed: their verdicts; a case without one was interrupted, or left out by `--fail-fast`.
-        folder: the run's.
     """
     planned = checked.plan
     unfinished = [case for case in planned.cases if case.name not in executed.verdicts]

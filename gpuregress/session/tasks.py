@@ -27,7 +27,6 @@ class TaskFactory:
 
     Args:
         project: whose revisions are recorded.
-        folder: the run's.
         cases: all that run, in order: each gets the numbers of its launches before anything starts.
         accepted: the baselines.
         remark: receives what the user should know of a revision.

@@ -70,7 +70,6 @@ class _Run:
     """What a run has on this host.
 
     Attributes:
-        folder: its own.
         placed: path of a file on the client → the digest of what is laid out here.
         finished: folders of cases whose dumps were sent, oldest first, with their sizes.
         used: when it was last needed, seconds of time.monotonic.

@@ -52,7 +52,6 @@ def task_on_host(request: CaseRequest, folders: CaseFolders) -> Task:
 
     Args:
         request: with the task.
-        folders: of the case.
     """
     paths = frozenset((*(file.path for file in request.files), *request.folders))
 
@@ -72,8 +71,6 @@ def outcome_on_client(outcome: Outcome, request: CaseRequest, folders: CaseFolde
 
     Args:
         outcome: of the host's worker.
-        request: of the case.
-        folders: of the case.
     """
     case, files = str(folders.case), str(folders.files)
 
@@ -123,7 +120,6 @@ class Unpacker:
         """Write the dumps and the log of a case.
 
         Args:
-            task: of the case.
             reply: `done`.
             files: that came with it.
 
@@ -217,9 +213,7 @@ def packed(request: CaseRequest, outcome: Outcome, folders: CaseFolders) -> tupl
     """Pack what a case wrote.
 
     Args:
-        request: of the case.
         outcome: of its worker.
-        folders: of the case.
 
     Returns:
         The reply, and the compressed files that travel with it, by their digests.

@@ -119,7 +119,6 @@ class Adversary(Record):
 
     Attributes:
         name: of the schedule that exchanges all conflicting accesses.
-        conflicts: those.
         survey: what is told of them.
     """
 
@@ -133,7 +132,6 @@ class CaseRuns:
     """The runs of one case, and what the further ones are compared with.
 
     Attributes:
-        launcher: of the case.
         folder: the dumps of the first run; those of further runs go to folders inside or beside it.
         observer: of the case's own runs.
         filled: filled buffer → its contents.
@@ -293,7 +291,6 @@ class FurtherRuns:
     """The further runs of a case, along all axes.
 
     Attributes:
-        runs: of the case.
         before: is told of each run that may never end, before it begins: its name, or `schedules.EXPLANATION`.
         done: the runs so far.
         lost_by: the axis of the run that lost the device's context, "" while nothing did.

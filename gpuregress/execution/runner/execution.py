@@ -69,7 +69,6 @@ def sample(
     """Time the launches of a case.
 
     Args:
-        launcher: of the case.
         loaded: its sources.
         prepared: buffer → its memory before the first launch.
         contents: buffer → what it holds then.
@@ -208,12 +207,10 @@ class _CaseRun:
     """One case while it runs, and its results so far.
 
     Args:
-        launcher: of the case.
         folder: of its dumps.
         interim: is told the outcome so far.
 
     Attributes:
-        runs: of the case.
         further: runs, along the axes.
         reports: of the launches of the case's own runs.
         is_first: whether the first run of the case's launches is not over.

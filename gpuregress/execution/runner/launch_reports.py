@@ -31,9 +31,6 @@ _MOST_CALLS = 5
 class LaunchReports:
     """What a device has reported of the launches of one case.
 
-    Args:
-        launcher: of the case.
-
     Attributes:
         times: of the launches of the first run and of the repeats.
         output: printed by the kernels.
@@ -64,7 +61,6 @@ class LaunchReports:
         """Add the launch that has ended.
 
         Args:
-            launch: the launch.
             report: of its device.
             is_first: whether it is one of the first run.
         """

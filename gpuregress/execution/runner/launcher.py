@@ -134,7 +134,6 @@ class Launcher:
     Attributes:
         device: open, with nothing of an earlier case on it.
         task: the case, its program, and the number of its first launch.
-        log: of the run.
         entering: is told the phase that begins.
         current: the log number of the last launch that began.
         position: its index among the launches of `run`.

@@ -27,7 +27,6 @@ class LaunchRecorder:
     """Recorder of the first run of a case's launches.
 
     Args:
-        case: the case.
         programs: its compiled sources, which tell pointers to const.
         dumps: the folder of its dumps.
     """

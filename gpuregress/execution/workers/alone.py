@@ -30,7 +30,6 @@ def save(task: Task, path: Path, *, poison: bool = True) -> None:
     """Write a task that `main` can run: the case's own launches, once.
 
     Args:
-        task: of a run.
         path: the file; folders above it are made.
         poison: fill outputs with the poison, as the run did.
 

@@ -87,7 +87,6 @@ class _Compiler:
     """One compiler process.
 
     Attributes:
-        process: it.
         channel: to it.
         captured: what it prints.
         key: what it compiles, None where it is free.

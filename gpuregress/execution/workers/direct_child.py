@@ -111,7 +111,6 @@ def launch(device: Device, call: LaunchCall, memory: SharedMemory, entering: Cal
 
     Args:
         device: open.
-        call: the launch.
         memory: holds the contents; those of outputs are written there.
         entering: is told the phase that begins.
 

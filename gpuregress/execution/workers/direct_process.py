@@ -82,7 +82,6 @@ class LaunchProcess:
         """Run a launch.
 
         Args:
-            call: the launch.
             fill: writes the contents into the shared memory.
             take: reads the outputs from it; not called where the launch failed.
             timeout_s: limit of the launch itself, seconds.

@@ -72,8 +72,6 @@ def overdue(worker: Worker, task: Task, late: Phase, before: tuple[str, ...] = (
     """Return the outcome of a case whose worker was killed at the limit of a phase.
 
     Args:
-        worker: the worker.
-        task: the case.
         late: the phase.
         before: where the threads stood when code that was not optimised was stopped, if that was tried before.
     """

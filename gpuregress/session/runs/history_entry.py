@@ -24,7 +24,6 @@ def record(project: Project, summary: RunSummary, kind: RunKind) -> tuple[str, .
     """Add a run to the project's history.
 
     Args:
-        project: whose.
         summary: the run.
         kind: `run` or `nightly`.
 

@@ -71,7 +71,6 @@ class JournalStart(Record):
         cases: every planned case, in order.
         owed: the cases that did not pass in the run which `--rerun-failed` goes on with, planned here or not.
         commit: the full hash of the checked out commit, "" outside of git.
-        branch: its branch.
         dirty: whether the work tree had changes.
         night: the first run of the night that it belongs to, on another device; "" for a run that is the first.
     """
@@ -114,10 +113,8 @@ class JournalEnd(Record):
         state: how it ended.
         seconds: wall time.
         exit_code: the run's; 4 where it was cut short.
-        notes: the run's.
         results: xxh3-128 of results.json.
         cut: where it was cut short, in words.
-        remarks: the run's.
         missing: cases that are gone and count as failures.
         log: xxh3-128 of the launch log, "" where there is none.
         changes: of a nightly run, compared with the nights before it.

@@ -24,7 +24,6 @@ class ImportedRun(Record):
     """The import of one run.
 
     Attributes:
-        folder: the run's.
         summary: the run; None where it could not be read.
         kind: `run` or `nightly`.
         is_new: False where the history had it.
@@ -155,7 +154,6 @@ class WantedCases:
 
     Args:
         project: whose jobs have the cases that are not removed.
-        query: the query.
         names: of all cases in the history.
 
     Raises:

@@ -186,8 +186,6 @@ class Recording:
     """The folder and the journal of a run that goes on, as a context manager that holds the journal's lock.
 
     Attributes:
-        project: whose run it is.
-        folder: the run's.
         writer: its journal.
         start: the journal's first line.
         previous: the run that `runs/latest` named before.
@@ -212,8 +210,6 @@ class Recording:
         """Continue a run that was cut short.
 
         Args:
-            project: whose run it is.
-            folder: the run's.
             start: the line of the journal that continues it.
             compilers: of its kernels so far.
 
@@ -236,7 +232,6 @@ class Recording:
         """Make the folder, with the journal's first line in it, and let `runs/latest` name it.
 
         Args:
-            project: whose run it is.
             start: the journal's first line; the run's name is filled in.
             now: UTC.
 
@@ -276,7 +271,6 @@ class Recording:
         """Keep a verdict.
 
         Args:
-            verdict: the verdict.
             task: what ran; None where nothing did.
         """
         entry = journal.JournalEntry(verdict)

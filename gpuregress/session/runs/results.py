@@ -31,7 +31,6 @@ class FinishedCase(Record):
 
     Attributes:
         case: without its launches.
-        verdict: its own.
         outcome: the worker's.
         made_of: the inputs that decided its results.
     """

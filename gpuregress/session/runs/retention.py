@@ -84,7 +84,6 @@ def make_room(project: Project, needed: int | None = None) -> tuple[str, ...]:
     """Remove old runs while the disk is short of space.
 
     Args:
-        project: whose.
         needed: bytes that must be free; None: enough for a run like the last one.
 
     Returns:

@@ -52,7 +52,6 @@ def compute(
 
     Args:
         function: `/abs/module.py:name`.
-        case: the case.
         buffer: whose reference it is.
         inputs: filled buffer → array.
         given: handed to the function; None: the case itself.
@@ -114,7 +113,6 @@ class _References:
     """References of one case: their dumps, and why a reference is missing.
 
     Attributes:
-        runs: of the case.
         rounded: buffer → the reference in the buffer's dtype.
         unrounded: buffer → the same in float64, where rounding changed a value.
         errors: buffer → why there is no reference.

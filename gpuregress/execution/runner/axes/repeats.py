@@ -21,7 +21,6 @@ def compared(
     """Compare the buffers after a repeat by their digests; dump those that differ from the first run's.
 
     Args:
-        runs: of the case.
         memory: after the repeat.
         number: of the repeat among the case's runs, counted from 1.
         order: of its blocks and threads, "" where none was chosen.

@@ -61,7 +61,6 @@ class Smallest(Record):
     Attributes:
         words: it in words.
         name: the schedule that has it alone.
-        switches: its switches.
     """
 
     words: str
@@ -83,7 +82,6 @@ class ScheduleSearch:
     """The search in one case.
 
     Attributes:
-        case: the case.
         differing: the buffers that differ from the first run's under a schedule.
         trials: the runs so far.
     """

@@ -40,7 +40,6 @@ def watched(case: Case, note: Callable[[str], None]) -> Case:
     """A stand-in for a case that notes what is read of it: the name of a field, or `parameters.NAME`.
 
     Args:
-        case: the case.
         note: is told each fact, as often as it is read.
     """
     return cast("Case", _WatchedCase(case, note))
@@ -218,7 +217,6 @@ class SharedReferences(Record):
     """The references of a run.
 
     Attributes:
-        folder: theirs.
         waiting: is called before a wait for another worker.
     """
 
@@ -230,7 +228,6 @@ class SharedReferences(Record):
 
         Args:
             key: from `kernels_key` or `function_key`.
-            case: the case.
             compute: called unless another case has a result that holds for this one.
 
         Returns:
@@ -290,7 +287,6 @@ def kernels_key(
     Args:
         names: the buffers that are read then, and what they are compared with.
         program: their compiled source.
-        launches: theirs.
         buffers: those that the launches can reach.
         inputs: filled buffer → digest of its bytes.
         device: where they run.
@@ -324,7 +320,6 @@ def function_key(
     Args:
         function: `/abs/module.py:name`.
         buffer: whose reference it computes.
-        buffers: of the case.
         inputs: filled buffer → digest of its bytes, in the order in which the function gets them.
         verified: a `verify` function takes a result of any shape and dtype.
     """
