@@ -1,7 +1,7 @@
-"""Comparison of a case's further runs: by which rule the runs of each axis are compared, and the messages.
+"""Comparison of a case's further runs: the rule for the runs of each axis, and the messages.
 
-References are compared in `case_comparisons`, because one may have another precision, and the other poison in
-`write_coverage`.
+References are compared in `case_comparisons`, because one may have another precision. The run under the other poison is
+compared in `write_coverage`.
 """
 
 from __future__ import annotations

@@ -179,7 +179,7 @@ def accept(
 
 
 def _expect(project: Project, folder: Path, accepted: Collection[str]) -> bool:
-    """Let nights expect the accepted cases, and of the newest run all that ran; tell whether that is new."""
+    """Let nights expect the accepted cases, and of the newest run all that ran; return whether that is new."""
     is_newest = folder == run_folders.latest(project.runs)
     ran = []
     for name, candidate in results.read_cases(folder).items():

@@ -23,7 +23,7 @@ from gpuregress.store.history import Reader
 
 _MOST_FINDINGS = 5
 _NOTABLE = 2.0
-"""The ratio of instructions from which on a case is told to be slower although nobody asked for its time."""
+"""The ratio of instructions from which a case is reported as slower although it has no `timing:`."""
 
 
 def of_measurements(

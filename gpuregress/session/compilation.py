@@ -36,7 +36,7 @@ class CasePrograms(Record):
         programs: of its own sources, in their order.
         references: buffer → that of its gold standard.
         variants: name of a variant → those of its sources, in their order.
-        untyped: the sources whose structures the compiler was asked for and did not tell.
+        untyped: the sources whose structures the compiler was asked for and did not report.
     """
 
     programs: tuple[Program, ...]
@@ -72,7 +72,7 @@ class ProgramBuilder:
 
         Args:
             until: seconds of time.monotonic at which it stops waiting; cases that are not ready have no entry.
-            listen: told of each case whose programs are ready.
+            listen: receives an event for each case whose programs are ready.
 
         Returns:
             Case → its programs, or why there are none.
@@ -93,7 +93,7 @@ class ProgramBuilder:
         return compiled
 
     def request(self, case: Case) -> None:
-        """Start the compilation of a case's sources; `built` tells when it is over."""
+        """Start the compilation of a case's sources; `built` returns what came of it."""
         if case.name in self._keys:
             return
         sources = sources_of(case)
@@ -208,7 +208,7 @@ def compile_cases(cases: Sequence[Case], listen: Listener = ignore) -> dict[str,
     """Compile every distinct source of the cases.
 
     Args:
-        listen: told of each case whose programs are ready.
+        listen: receives an event for each case whose programs are ready.
 
     Returns:
         Case → its programs, or why there are none.
@@ -238,7 +238,7 @@ def compile_sources(sources: Sequence[Source], *, cubins: bool = False, listen: 
     Args:
         sources: what is compiled.
         cubins: link to machine code, too.
-        listen: told of the sources that are ready.
+        listen: receives an event for each source that is ready.
 
     Returns:
         For each source its program, or why there is none.
@@ -294,7 +294,7 @@ def build(
         selectors: of the cases; none: all.
         arch: in place of the jobs' own.
         cubins: link to machine code, too.
-        listen: told of the sources that are ready.
+        listen: receives an event for each source that is ready.
 
     Raises:
         JobErrors: a job is wrong.

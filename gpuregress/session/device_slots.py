@@ -45,7 +45,7 @@ class DeviceSelection(Record):
     cards: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     def lack(self, case: Case) -> str:
-        """Why a case cannot run here, as far as its job tells; "" where it can."""
+        """Why its job keeps a case from running here; "" where it can run."""
         if self.kind not in case.devices:
             return f"its job runs on {', '.join(case.devices)} only"
         if self.arch and case.source.card not in ("", self.arch):

@@ -59,7 +59,7 @@ def examine(configs: Path | None = None) -> Health:
     """Examine everything; nothing but the caches is changed.
 
     Args:
-        configs: the folder of a project's jobs, which tell whether a kernel language is needed; None: none is.
+        configs: the folder of a project's jobs, which may need a kernel language; None: no job does.
     """
     pieces = (*_base(), _compiler(), *_languages(configs), *_gpu())
     broken = {piece.device for piece in pieces if piece.needed and not piece.well}

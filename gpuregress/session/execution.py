@@ -59,7 +59,7 @@ The order in which cases end does not show in the verdicts."""
 
 @dataclass(slots=True)
 class _Group:
-    """A group; infeasible cases do not count among the planned ones, for nobody waits for them."""
+    """A group; infeasible cases do not count among the planned ones, because no other case waits for them."""
 
     planned: int = 0
     open: set[str] = field(default_factory=set)
@@ -221,7 +221,7 @@ class ExecutedRun(Record):
         interrupted: the user asked to stop.
         no_turn: cases that the deadline left without a verdict.
         held_back: cases that were skipped after timeouts of their kernel.
-        notes: what the user must be told.
+        notes: what must be reported to the user.
         unknown: why the nights before this one are not known.
     """
 

@@ -36,7 +36,7 @@ class PlannedRun(Record):
         runnable: those whose job runs on the selected devices, without those that no device can launch.
         broken: verdicts on wrong jobs, where the others run nevertheless.
         owed: cases that did not pass in the run which `--rerun-failed` goes on with, planned here or not.
-        notes: what the user must be told.
+        notes: what must be reported to the user.
         remarks: what is worth knowing.
         others: planned cases that belong to another device's run of the night, or that the night did not plan.
     """

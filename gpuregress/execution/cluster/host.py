@@ -93,7 +93,7 @@ class HostAgent:
         folder: for what cases write; Dask removes it with the worker.
         store: of the host.
         cards: the number of GPUs that the worker declares.
-        is_alive: tells whether the Dask worker goes on.
+        is_alive: returns whether the Dask worker goes on.
     """
 
     def __init__(
@@ -121,10 +121,10 @@ class HostAgent:
 
         Args:
             request: of the client.
-            is_wanted: tells whether anybody still waits for the reply.
+            is_wanted: returns whether the client still waits for the reply.
 
         Raises:
-            Interrupted: nobody does.
+            Interrupted: it does not.
         """
         if request.worker != self.identity:
             return CaseReply("stale"), {}
@@ -161,7 +161,7 @@ class HostAgent:
             run: its name.
             path: `CASE-FOLDER/DUMP`, from `case_folder`.
             offset: of the piece.
-            size: at most so many bytes.
+            size: bytes at most.
 
         Raises:
             StorageError: it is not there.

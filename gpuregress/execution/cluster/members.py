@@ -25,7 +25,7 @@ QUESTION = (
     " 'gpuregress': getattr(__import__('gpuregress'), '__version__', 'unknown')"
     " if __import__('importlib.util').util.find_spec('gpuregress') else ''}"
 )
-"""A Python expression that tells the versions of a Dask worker."""
+"""A Python expression for the versions of a Dask worker."""
 
 
 def version_problem(told: Mapping[str, str]) -> str:

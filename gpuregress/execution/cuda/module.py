@@ -86,7 +86,7 @@ class CudaModule(DeviceModule):
         ptx: its PTX, "" where there is none.
 
     Attributes:
-        waiting: the mangled names of the kernels that wait for their whole grid, as far as its PTX shows.
+        waiting: the mangled names of the kernels that wait for their whole grid, where its PTX shows that.
         prints: whether it may write to the standard streams.
         allocates: whether its kernels may allocate memory.
     """

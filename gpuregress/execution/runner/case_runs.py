@@ -119,7 +119,7 @@ class Adversary(Record):
 
     Attributes:
         name: of the schedule that exchanges all conflicting accesses.
-        survey: what is told of them.
+        survey: what is reported of them.
     """
 
     name: str
@@ -291,7 +291,7 @@ class FurtherRuns:
     """The further runs of a case, along all axes.
 
     Attributes:
-        before: is told of each run that may never end, before it begins: its name, or `schedules.EXPLANATION`.
+        before: receives each run that may never end, before it begins: its name, or `schedules.EXPLANATION`.
         done: the runs so far.
         lost_by: the axis of the run that lost the device's context, "" while nothing did.
     """

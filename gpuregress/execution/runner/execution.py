@@ -153,9 +153,9 @@ def run_case(
     Args:
         device: an open device, with nothing of an earlier case on it.
         task: the case, its programs, and the files to write.
-        entering: is told `launching` when the clock of the case's time limit starts, `saving` when it stops;
+        entering: receives `launching` when the clock of the case's time limit starts, `saving` when it stops;
             `computing` before a function of the user is called, `preparing` or `saving` after it.
-        interim: is told the outcome so far before each run under a further schedule, which may never end, and the
+        interim: receives the outcome so far before each run under a further schedule, which may never end, and the
             name of the schedule; "" for runs that explain a difference.
 
     Returns:
@@ -208,7 +208,7 @@ class _CaseRun:
 
     Args:
         folder: of its dumps.
-        interim: is told the outcome so far.
+        interim: receives the outcome so far.
 
     Attributes:
         further: runs, along the axes.

@@ -23,9 +23,9 @@ from gpuregress.gpu.base import LaunchReport
 from gpuregress.gpu.records import replace
 
 MOST_SHOWN = 20
-"""Findings of a case that its fault tells."""
+"""Findings of a case that its fault reports."""
 _MOST_CALLS = 5
-"""Further calls of inlined functions that a finding tells."""
+"""Further calls of inlined functions that a finding reports."""
 
 
 class LaunchReports:
@@ -233,12 +233,12 @@ def _chains(finding: CheckFinding) -> str:
     """`dot.cuh:8, called at gemv.cu:10, and dot.cuh:13, called at gemv.cu:10`."""
     lines = finding.lines.split(", ") if finding.lines else [finding.location]
     calls = finding.calls or ((),) * len(lines)
-    chains = (CALLED_AT.join((line, *behind)) for line, behind in zip(lines, calls, strict=True))
+    chains = (CALLED_AT.join((line, *callers)) for line, callers in zip(lines, calls, strict=True))
     return ", and ".join(dict.fromkeys(chains))
 
 
 def with_launch(known: Sequence[CheckFinding], new: Sequence[CheckFinding]) -> tuple[CheckFinding, ...]:
-    """The findings of a case after a further launch: what is not freed counts behind the last one only."""
+    """The findings of a case after a further launch: what is not freed counts after the last one only."""
     return merged((*(finding for finding in known if finding.kind != "leak"), *new))
 
 

@@ -112,7 +112,7 @@ class LoadedSource(Record):
 
 
 class RunLabel(Record):
-    """What the launch log and the watchdog are told of a run.
+    """Label of a run in the launch log, and its phase for the watchdog.
 
     Attributes:
         seed: None: the case's own.
@@ -134,7 +134,7 @@ class Launcher:
     Attributes:
         device: open, with nothing of an earlier case on it.
         task: the case, its program, and the number of its first launch.
-        entering: is told the phase that begins.
+        entering: receives the phase that begins.
         current: the log number of the last launch that began.
         position: its index among the launches of `run`.
         label: of the run under way.

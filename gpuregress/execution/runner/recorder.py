@@ -27,7 +27,7 @@ class LaunchRecorder:
     """Recorder of the first run of a case's launches.
 
     Args:
-        programs: its compiled sources, which tell pointers to const.
+        programs: its compiled sources, which show the pointers to const.
         dumps: the folder of its dumps.
     """
 

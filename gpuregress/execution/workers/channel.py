@@ -114,7 +114,7 @@ class Channel:
         return lines, alive
 
     def close(self) -> None:
-        """Close this end, which tells the other one to stop."""
+        """Close this end, at which the other one stops."""
         self._socket.close()
 
     def _read(self) -> bool:

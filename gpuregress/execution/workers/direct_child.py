@@ -112,7 +112,7 @@ def launch(device: Device, call: LaunchCall, memory: SharedMemory, entering: Cal
     Args:
         device: open.
         memory: holds the contents; those of outputs are written there.
-        entering: is told the phase that begins.
+        entering: receives the phase that begins.
 
     Raises:
         KernelFault: the kernel failed.

@@ -127,7 +127,7 @@ WAITING: list[tuple[StartedWorker, int]] = []
 
 
 def begin(arguments: Sequence[str]) -> None:
-    """Start the first worker that a command line wants, if it tells which.
+    """Start the first worker that a command line wants, if it says which.
 
     Args:
         arguments: those of the command line, without the program.
@@ -139,7 +139,7 @@ def begin(arguments: Sequence[str]) -> None:
         output = os.memfd_create("gpuregress-worker", os.MFD_CLOEXEC)
         WAITING.append((start(*wanted, output), output))
     except OSError:
-        return  # the run starts its own, or tells why not
+        return  # the run starts its own, or reports why not
 
 
 def take(device: str, environment: Mapping[str, str]) -> tuple[StartedWorker, int] | None:

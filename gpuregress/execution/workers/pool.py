@@ -286,7 +286,7 @@ class WorkerPool(CasePool):
             self._worker_of(state)
 
     def close(self) -> None:
-        """Ends every worker, idle or not: all are told first, then waited for, but for idle ones on a GPU."""
+        """End every worker: all are signalled first, then waited for, except idle ones on a GPU."""
         workers = [state.worker for state in self._slots if state.worker is not None]
         for state in self._slots:
             state.worker = None

@@ -16,7 +16,7 @@ from gpuregress.foundation.records import Case, Fault, Outcome, SanitizerFinding
 from gpuregress.gpu.records import replace
 
 _SPARE_S = 60.0
-"""Before the parent's own limit, so that this process can still tell."""
+"""Before the parent's own limit, so that this process can still report it."""
 _MOST_DETAILS = 12
 
 

@@ -4,7 +4,7 @@
 
 It is run by its path and without `site`, which may take longer than Python itself. The driver's start and a context
 take some 0.2 s of a small case, outside of Python; a thread asks for both here, without pycuda, and they are there when
-pycuda asks again. What fails here fails there in the same way, and is told then.
+pycuda asks again. What fails here fails there in the same way, and is reported then.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Further runs of a case, and the axes along which they are made: repeats, seeds, builds, devices, schedules."""
+"""Further runs of a case, and the axes along which they are made, with one row for each axis."""
 
 from __future__ import annotations
 

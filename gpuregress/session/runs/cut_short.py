@@ -80,7 +80,7 @@ def close_all(project: Project) -> Iterator[str]:
         project: whose runs.
 
     Yields:
-        A line on each, so that the user is told once.
+        A line on each: a run is reported once.
     """
     for folder in run_folders.every(project.runs):
         if journal.end_of(folder) is not None or (folder / run_folders.RESULTS).exists():

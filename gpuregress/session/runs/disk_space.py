@@ -117,7 +117,7 @@ def _margin(disk: os.statvfs_result) -> int:
 
 
 def _disk(folder: Path) -> os.statvfs_result | None:
-    """The disk of a folder, or of the nearest one above it that exists; None where the system does not tell."""
+    """The disk of a folder, or of the nearest one above it that exists; None where the system does not say."""
     try:
         while not folder.exists():
             folder = folder.parent

@@ -307,7 +307,7 @@ def timing_steps(
 
     Args:
         results: of any cases, those of a case the newest first.
-        is_gone: tells of the hash of a commit whether the repository has it no more.
+        is_gone: returns whether the repository lacks a commit, given its hash.
     """
     by_case: dict[tuple[str, str], list[PastResult]] = {}
     for result in results:

@@ -65,7 +65,7 @@ def _age_s(folder: Path) -> float:
 
 
 def _over_size(runs: Sequence[Path], candidates: Sequence[Path], most: int) -> set[Path]:
-    """The oldest candidates, without which all runs take no more than so many bytes; a shared file counts once."""
+    """The oldest candidates whose removal brings all runs down to `most` bytes; a shared file counts once."""
     sizes: dict[tuple[int, int], int] = {}
     total = 0
     first = [folder for folder in runs if folder not in candidates]

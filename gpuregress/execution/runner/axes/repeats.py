@@ -24,7 +24,7 @@ def compared(
         memory: after the repeat.
         number: of the repeat among the case's runs, counted from 1.
         order: of its blocks and threads, "" where none was chosen.
-        is_classified: whether it is told how far the runs agree.
+        is_classified: whether the determinism of each buffer is classified.
     """
     digests: dict[str, str] = {}
     dumps: dict[str, Dump] = {}

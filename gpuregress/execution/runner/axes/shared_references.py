@@ -40,7 +40,7 @@ def watched(case: Case, note: Callable[[str], None]) -> Case:
     """A stand-in for a case that notes what is read of it: the name of a field, or `parameters.NAME`.
 
     Args:
-        note: is told each fact, as often as it is read.
+        note: receives each fact, as often as it is read.
     """
     return cast("Case", _WatchedCase(case, note))
 
@@ -183,7 +183,7 @@ class _WatchedParameters(dict[str, Any]):  # noqa: PLW1641 - a dict has no hash
         return super().setdefault(name, default)
 
 
-# What a function does with them is told by these names.
+# Error messages of the user's function have these names.
 _WatchedCase.__name__ = Case.__name__
 _WatchedParameters.__name__ = dict.__name__
 
