@@ -24,10 +24,11 @@ from gpuregress.execution.cluster.messages import CaseRequest
 from gpuregress.execution.cluster.replies import Unpacker
 from gpuregress.execution.cluster.task_files import TaskFiles
 from gpuregress.execution.workers.pool import CasePool, CaseStarted
+from gpuregress.execution.workers.unfinished_cases import refused
 from gpuregress.foundation import storage
 from gpuregress.foundation.errors import DeviceError, GpuregressError, StorageError
 from gpuregress.foundation.interrupts import StopSignal
-from gpuregress.foundation.records import Case, Observations, Outcome, Task, to_json
+from gpuregress.foundation.records import Case, Outcome, Task, to_json
 from gpuregress.gpu.records import Record, replace
 from gpuregress.store.launch_log import LaunchLog
 
@@ -207,7 +208,7 @@ class ClusterPool(CasePool):
     def _hand_out(self) -> Iterator[CaseStarted | Outcome]:
         if self._dead:
             while self._waiting:
-                yield _refused(self._waiting.popleft(), self._dead)
+                yield refused(self._waiting.popleft(), self._dead)
             return
         for slot in self._slots:
             while slot.ticket is None and slot.member.is_ready:
@@ -237,7 +238,7 @@ class ClusterPool(CasePool):
         try:
             request = self._request(task, slot)
         except StorageError as error:
-            yield _refused(task, str(error), "StorageError")
+            yield refused(task, str(error), error="StorageError")
             return
         self._tickets += 1
         slot.ticket = self._tickets
@@ -316,12 +317,12 @@ class ClusterPool(CasePool):
         if reply.kind == "unusable":
             return self._on_unusable(task, slot, reply.message)
         if reply.kind != "done":
-            return [self._marked(_refused(task, reply.message, "HarnessError"), slot.member)]
+            return [self._marked(refused(task, reply.message, error="HarnessError"), slot.member)]
         try:
             self._unpacker.log(task, reply)
             outcome = self._unpacker.outcome(task, reply, event.files)
         except GpuregressError as error:
-            outcome = _refused(task, str(error), type(error).__name__)
+            outcome = refused(task, str(error), error=type(error).__name__)
         finally:
             for path in event.files.kept.values():
                 path.unlink(missing_ok=True)
@@ -340,7 +341,7 @@ class ClusterPool(CasePool):
         if self._slots and len(lost) < MOST_LOSSES:
             self._waiting.appendleft(task)
             return []
-        return [self._marked(_refused(task, why), slot.member)]
+        return [self._marked(refused(task, why), slot.member)]
 
     def _lose(self, task: Task, member: ClusterMember) -> tuple[ClusterMember, ...]:
         """Note a host that a case lost, and return all of them."""
@@ -364,12 +365,12 @@ class ClusterPool(CasePool):
             return []
         names = " and then ".join(member.name for member in lost)
         why = self._dead or f"its host was lost each time it ran: {names}; does the case take its host down?"
-        return [self._marked(_refused(task, why), None)]
+        return [self._marked(refused(task, why), None)]
 
     def _on_end(self, why: str) -> list[Outcome]:
         """End all cases: nothing can run any more."""
         self._dead = why
-        outcomes = [self._marked(_refused(task, why), None) for task, _ in self._running.values()]
+        outcomes = [self._marked(refused(task, why), None) for task, _ in self._running.values()]
         self._running = {}
         self._slots = []
         self._lonely_since = None
@@ -403,7 +404,3 @@ def kinds_of(address: str, wait_s: float) -> frozenset[str]:
         ClusterPool(address, os.urandom(6).hex(), scratch, options, stop) as pool,
     ):
         return pool.kinds
-
-
-def _refused(task: Task, why: str, error: str = "DeviceError") -> Outcome:
-    return Outcome(case=task.case.name, state="error", message=why, observations=Observations(error=error))
