@@ -186,14 +186,12 @@ class CaseRuns:
         self.launcher.entering("preparing")
         return array
 
-    def memory(
-        self, plan: RunPlan, report: Callable[[Launch, LaunchReport], None] = lambda _launch, _report: None
-    ) -> dict[str, Memory]:
+    def memory(self, plan: RunPlan, note: Callable[[LaunchReport], None] | None = None) -> dict[str, Memory]:
         """Run the case as planned.
 
         Args:
             plan: what is other than in the case's own run.
-            report: is given each launch that has ended.
+            note: receives the report of each launch.
 
         Returns:
             Buffer → its memory after the last launch.
@@ -214,10 +212,11 @@ class CaseRuns:
         memory = dict(prepared)
         launcher.label = self.label if plan.label is None else plan.label
         try:
-            for launch, launch_report in launcher.run(launches, loaded, memory):
-                report(launch, launch_report)
+            for launch, report in launcher.run(launches, loaded, memory):
+                if note is not None:
+                    note(report)
                 if plan.is_own:
-                    self.observer.launched(launch, launch_report)
+                    self.observer.launched(launch, report)
         finally:
             launcher.label = self.label
         if plan.has_status and case.status is not None:

@@ -10,6 +10,7 @@ import statistics
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -49,29 +50,38 @@ from gpuregress.foundation.records import (
 from gpuregress.foundation.records.further_runs import AXES
 from gpuregress.gpu import limits
 from gpuregress.gpu.base import Device, KernelInfo, LaunchReport, Memory
-from gpuregress.gpu.records import replace
+from gpuregress.gpu.records import Record, replace
 from gpuregress.gpu.schedules import ADVERSARIAL, FORWARD
 from gpuregress.jobs import inputs
 from gpuregress.store.dumps import writer
 from gpuregress.store.dumps.contents import DumpContents
 from gpuregress.store.launch_log import LaunchLog
 
+if TYPE_CHECKING:
+    from gpuregress.execution.runner.accuracy import AccuracyRuns
+
 Array = npt.NDArray[np.generic]
 
 
-def sample(
-    launcher: Launcher,
-    loaded: Sequence[LoadedSource],
-    prepared: Mapping[str, Memory],
-    contents: Mapping[str, Array],
-    run: int,
-) -> tuple[Timing, dict[str, Memory]]:
+class PreparedCase(Record):
+    """A case before its first launch.
+
+    Attributes:
+        loaded: its sources.
+        memory: buffer → its memory.
+        contents: buffer → what it holds, where it is not the poison.
+    """
+
+    loaded: Sequence[LoadedSource]
+    memory: Mapping[str, Memory]
+    contents: Mapping[str, Array]
+
+
+def sample(launcher: Launcher, prepared: PreparedCase, run: int) -> tuple[Timing, dict[str, Memory]]:
     """Time the launches of a case.
 
     Args:
-        loaded: its sources.
-        prepared: buffer → its memory before the first launch.
-        contents: buffer → what it holds then.
+        prepared: the case; its buffers are filled again before each run of the loop.
         run: the number of the loop's last run among the case's runs, counted from 1.
 
     Returns:
@@ -81,14 +91,14 @@ def sample(
     assert loop is not None
     samples: list[float] = []
     kernels: dict[str, list[float]] = {}
-    memory, labels = dict(prepared), case.kernel_labels
+    memory, labels = dict(prepared.memory), case.kernel_labels
     for number in range(loop.warmup + loop.samples):
         for name, buffer in case.buffers.items():
-            BufferReader(prepared[name], buffer).initialise(contents.get(name))
-        memory = dict(prepared)
+            BufferReader(prepared.memory[name], buffer).initialise(prepared.contents.get(name))
+        memory = dict(prepared.memory)
         elapsed_ms: list[float] = []
         of_kernel_ms: dict[str, list[float]] = {}
-        for launch, report in launcher.run(case.launches, loaded, memory):
+        for launch, report in launcher.run(case.launches, prepared.loaded, memory):
             elapsed_ms.append(report.elapsed_ms)
             of_kernel_ms.setdefault(labels[launch.source, launch.kernel], []).append(report.elapsed_ms)
         if number >= loop.warmup:
@@ -286,8 +296,7 @@ class _CaseRun:
         if case.settings.instruments.accuracy:
             self._run_beside_higher_precision()
         elif case.settings.timing is not None and not case.settings.instruments.any:
-            loaded, prepared, contents = self._first_run(None)
-            self._time(loaded, prepared, contents)
+            self._time(self._first_run(None))
         else:
             self._first_run(thread_count(case.launches))
         # Timing and further runs execute the plain code: instruments would slow it, and report twice.
@@ -301,21 +310,15 @@ class _CaseRun:
 
     # --- the first run ------------------------------------------------------------------------------------------------
 
-    def _first_run(
-        self,
-        threads: int | None,
-        report: Callable[[Launch, LaunchReport], None] = lambda _launch, _report: None,
-        take: Callable[[BufferReader], None] = lambda _result: None,
-    ) -> tuple[list[LoadedSource], dict[str, Memory], dict[str, Array]]:
+    def _first_run(self, threads: int | None, accuracy: AccuracyRuns | None = None) -> PreparedCase:
         """Run the case's launches, record the buffers after each, and dump the results.
 
         Args:
             threads: of all launches, where few are worth no optimisation; see `gpu.base.Device.load`.
-            report: is given each launch that has ended.
-            take: is given each dumped buffer.
+            accuracy: takes the errors of launches and results, where the case runs beside higher precision.
 
         Returns:
-            What was loaded, the buffers by their names before any were exchanged, and their contents then.
+            The case as it was before its launches exchanged any buffers.
         """
         case, launcher = self._case, self._launcher
         loaded = launcher.load(threads)
@@ -328,7 +331,8 @@ class _CaseRun:
         recorder.before(self._initial)
         for launch, launch_report in launcher.run(case.launches, loaded, memory):
             self.launched(launch, launch_report)
-            report(launch, launch_report)
+            if accuracy is not None:
+                accuracy.note(launch_report, launch.source)
             self._record_buffers(recorder, launch, memory)
         self.observed = replace(self.observed, launch_digests=recorder.digests)
         if case.status is not None:
@@ -338,9 +342,10 @@ class _CaseRun:
         for name in case.dump:
             result = BufferReader(memory[name], case.buffers[name])
             self._dump(result)
-            take(result)
+            if accuracy is not None:
+                accuracy.take(result)
         self.ended(prepared)
-        return loaded, prepared, {**variables, **self.runs.filled}
+        return PreparedCase(loaded, prepared, {**variables, **self.runs.filled})
 
     def _record_buffers(self, recorder: LaunchRecorder, launch: Launch, memory: Mapping[str, Memory]) -> None:
         """Record the buffers after a launch; the case's time limit does not count the writing of dumps."""
@@ -381,11 +386,7 @@ class _CaseRun:
             for name in self._case.dump:
                 take(BufferReader(memory[name], self._case.buffers[name]))
 
-        self._first_run(
-            thread_count(self._case.launches),
-            lambda launch, report: accuracy.note(report, launch.source),
-            accuracy.take,
-        )
+        self._first_run(thread_count(self._case.launches), accuracy)
         self.reports.instruments = replace(self.reports.instruments, accuracy=accuracy.result(again))
 
     # --- timing -------------------------------------------------------------------------------------------------------
@@ -394,24 +395,22 @@ class _CaseRun:
         """Time the case with programs that watch and count nothing."""
         self._device.free_all()
         loaded = self._launcher.load(None)
-        prepared = self._launcher.prepare(loaded, self.runs.filled, self.runs.poison)
-        self._time(loaded, prepared, {**self._unfilled_symbols(prepared), **self.runs.filled})
+        memory = self._launcher.prepare(loaded, self.runs.filled, self.runs.poison)
+        self._time(PreparedCase(loaded, memory, {**self._unfilled_symbols(memory), **self.runs.filled}))
 
-    def _time(
-        self, loaded: Sequence[LoadedSource], prepared: Mapping[str, Memory], contents: Mapping[str, Array]
-    ) -> None:
+    def _time(self, prepared: PreparedCase) -> None:
         """Time the launches; the last run of the loop is compared as a repeat is."""
         from gpuregress.execution.runner.axes import repeats  # noqa: PLC0415 - few cases are timed or repeated
 
         number = 2 if self._case.dump else 0
         with self._device.timed_exactly():
-            timed, memory = sample(self._launcher, loaded, prepared, contents, number)
+            timed, memory = sample(self._launcher, prepared, number)
         self.observed = replace(self.observed, timing=timed)
         self._launcher.entering("saving")
         if number:
             repeat = repeats.compared(self.runs, memory, number, self.observed.order, is_classified=False)
             self.further.done.append(repeat)
-        self.ended(prepared)
+        self.ended(prepared.memory)
 
     # --- the case's own runs ------------------------------------------------------------------------------------------
 

@@ -19,7 +19,6 @@ from gpuregress.foundation.records import (
     Finding,
     FurtherRun,
     Instruments,
-    Launch,
     Rule,
     RunFacts,
 )
@@ -73,14 +72,10 @@ def _watched(runs: CaseRuns) -> tuple[list[LaunchReport], str]:
     """The reports of a run that watches all accesses, and the fault that ended it."""
     device = runs.launcher.device
     reports: list[LaunchReport] = []
-
-    def note(_launch: Launch, report: LaunchReport) -> None:
-        reports.append(report)
-
     device.instrument(Instruments(checks=("races",), conflicts=True))
     label = RunLabel(schedule=schedules.BY_WARP, phase=WATCHING)
     try:
-        runs.memory(RunPlan(label, schedule=schedules.BY_WARP), note)
+        runs.memory(RunPlan(label, schedule=schedules.BY_WARP), reports.append)
     except KernelFault as fault:
         return reports, f"nothing was watched behind a fault: {fault}"
     finally:
