@@ -144,7 +144,8 @@ class ToleranceRemarks:
         kind = ""
         if verdict.outcome is not None and verdict.outcome.device is not None:
             kind = verdict.outcome.device.name
-        with contextlib.suppress(StorageError, sqlite3.Error):  # a damaged history is reported at the end of the run
+        # A damaged history is reported at the end of the run.
+        with contextlib.suppress(StorageError, sqlite3.Error):
             if self._reader is None and self._path.is_file():
                 self._reader = Reader.open(self._path)
             if self._reader is not None:

@@ -128,7 +128,8 @@ class ProgramBuilder:
             if number in variant_names:
                 return CompileError(f"variant {variant_names[number]}: {result}")
             if isinstance(result, InfeasibleSource) and number >= own:
-                return CompileError(str(result))  # a reference that does not compile says nothing of the case
+                # A reference that does not compile says nothing of the case.
+                return CompileError(str(result))
             if isinstance(result, UnknownNames):
                 return UnknownNames(result.messages, source.path)
             return result
@@ -139,7 +140,8 @@ class ProgramBuilder:
             programs.append(result)
         untyped: dict[str, None] = {}
         for number, key in self._type_keys[case.name].items():
-            typed = self._results.get(key)  # the same source with debug information, which may not compile
+            # The same source with debug information, which may not compile.
+            typed = self._results.get(key)
             if typed is None:
                 return None
             if isinstance(typed, Program):
@@ -325,7 +327,8 @@ def build(
         for source in map(named, plan.type_sources(case).values()):
             typed[source_key(source)] = source
     results = compile_sources(list(distinct.values()), cubins=cubins, listen=listen)
-    if typed:  # one that does not compile is not compared, which ends no run
+    # A source that does not compile with debug information is no error: its structures are not compared.
+    if typed:
         compile_sources(list(typed.values()))
     failures: list[GpuregressError] = []
     infeasible = 0

@@ -429,7 +429,8 @@ class _Execution:
         observed = outcome.observations
         if observed.lost_hosts and observed.host:
             remarks.append(f"ran again on {observed.host}: {', '.join(observed.lost_hosts)} was lost")
-        if judged.status in ("pass", "new"):  # the terminal shows no details of these cases
+        # The terminal shows no details of cases that passed, so their remarks are listed apart.
+        if judged.status in ("pass", "new"):
             for remark in remarks:
                 self._remark(f"{judged.case}: {remark}")
         if judged.status == "pass":

@@ -60,7 +60,8 @@ class Session:
             # NVIDIA's management library needs some 10 ms for each card: the libraries of this process load meanwhile.
             self._devices = Background(self._select_devices, "devices")
             if likely is None:
-                with contextlib.suppress(GpuregressError):  # raised by `run`: the settings may name a cluster
+                # `run` raises the error, unless the project's settings name a cluster.
+                with contextlib.suppress(GpuregressError):
                     self._selected_devices()
         except BaseException:
             self.close()

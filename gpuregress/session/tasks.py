@@ -66,7 +66,8 @@ class TaskFactory:
             revision.record(self._project.runs, {label})
             self._labels.add(label)
         known = {}
-        with contextlib.suppress(GpuregressError):  # a damaged baseline is reported when the case is judged
+        # A damaged baseline is reported when the case is judged.
+        with contextlib.suppress(GpuregressError):
             known = self._accepted.known(case)
         return Task(
             case=case,
@@ -141,7 +142,8 @@ class TaskStream:
                     continue
                 self._requested.remove(case)
                 if not self._cases and not self._builder.crew.under_way:
-                    self._builder.crew.dismiss()  # nothing is left to compile: the cores are the workers'
+                    # Nothing is left to compile, and the workers need the cores.
+                    self._builder.crew.dismiss()
                 item = self._task(case, built)
                 ready += isinstance(item, Task)
                 yield item

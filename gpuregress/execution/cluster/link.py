@@ -220,7 +220,8 @@ class ClusterLink:
                 found = await asyncio.wait_for(self._client.scheduler.identity(n_workers=-1), ANSWER_S)
                 await self._compare(found["workers"])
                 silent_since = time.monotonic()
-                while self._cut_off:  # the scheduler is back, and knows nothing of them
+                # The scheduler is back, and does not know the cases that ran when it was lost.
+                while self._cut_off:
                     self._post(CaseLost(self._cut_off.pop()))
             except (OSError, TimeoutError, KeyError):
                 if self._client.status in ("closing", "closed") or time.monotonic() - silent_since > self._wait_s:

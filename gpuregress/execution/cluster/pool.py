@@ -326,7 +326,8 @@ class ClusterPool(CasePool):
         finally:
             for path in event.files.kept.values():
                 path.unlink(missing_ok=True)
-        if outcome is None:  # an accepted dump that was to be copied is gone
+        # None: an accepted dump that was to be copied is gone, so the host must send it.
+        if outcome is None:
             self._sends_all.add(task.case.name)
             self._waiting.appendleft(task)
             return []

@@ -132,7 +132,8 @@ class Unpacker:
         """
         assert reply.outcome is not None
         dumps = {dump.path: dump for dump in reply.outcome.dumps}
-        contents = None  # of the dumps of all runs of this project, as a worker of this machine has them
+        # Equal dumps of all runs of the project are one file, as those of a worker on this machine.
+        contents = None
         if task.storage.contents:
             contents = DumpContents(Path(task.storage.contents), task.storage.compress_above)
         for file in reply.files:

@@ -351,7 +351,8 @@ class CudaDevice(Device):
             limits.check_cooperative(self._info, module.kernel(kernel), shape.grid, resident)
             return function.launch
         if module.is_blind and limits.fits_at_once(self._info, shape.grid, resident):
-            return function.launch  # it may wait for its grid, and if it does not, this changes nothing
+            # The kernel may wait for its grid. If it does not, a cooperative launch changes nothing.
+            return function.launch
         return function.launch_plain
 
     def _run(self, start_kernel: Callable[[], None]) -> float:
@@ -399,7 +400,8 @@ class CudaDevice(Device):
 
     def _check_architecture(self, program: Program) -> None:
         have, want = self._info.arch, program.arch
-        plain = want.rstrip("af")  # sm_90a: for this one architecture; sm_100f: for its family
+        # The suffix of sm_90a stands for this one architecture, that of sm_100f for its family.
+        plain = want.rstrip("af")
         fits = plain == have if want.endswith("a") else (plain[:-1] == have[:-1] and plain <= have)
         if not fits:
             raise DeviceError(

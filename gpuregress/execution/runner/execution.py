@@ -195,7 +195,8 @@ def run_case(
         run.reports.add_interrupted(device.interrupted(), is_first=run.is_first)
     except GpuregressError as wrong:
         error, message = public_name(wrong), str(wrong)
-        if error in INFEASIBLE and not run.is_first:  # a reference that cannot be launched says nothing of the case
+        # A reference that cannot be launched says nothing of the case.
+        if error in INFEASIBLE and not run.is_first:
             error = "DeviceError"
     except OSError as wrong:
         error, message = "StorageError", str(storage.explain(wrong, Path(wrong.filename or task.dumps)))

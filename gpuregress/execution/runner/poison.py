@@ -170,7 +170,8 @@ def holds(array: Array, word: bytes) -> npt.NDArray[np.bool_]:
         return np.asarray(words == int.from_bytes(word * (size // 2), "little"))
     rows = as_bytes(array).reshape(array.size, size)
     untouched = np.asarray((rows == poison(size, word)).all(axis=1))
-    if size % 2:  # every other element of an odd size starts at the pattern's second byte
+    # Every other element of an odd size starts at the pattern's second byte.
+    if size % 2:
         untouched[1::2] = (rows[1::2] == poison(size + 1, word)[1:]).all(axis=1)
     return untouched
 

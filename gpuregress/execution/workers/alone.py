@@ -66,7 +66,8 @@ def main(arguments: Sequence[str], opener: Callable[[str], Device] | None = None
     sys.stdout.write("".join(f"{entry(line)}\n" for line in _summary(outcome)))
     sys.stdout.flush()
     code = {"done": 0, "fault": FAULT}.get(outcome.state, GpuregressError.exit_code)
-    if is_dead:  # a normal exit would print a page of pycuda's warnings
+    # A normal exit would print a page of pycuda's warnings.
+    if is_dead:
         os._exit(code)
     return code
 

@@ -81,7 +81,8 @@ class Channel:
         line = _sealed(json.dumps({**to_json(message), "request": self._request}, separators=(",", ":")).encode())
         self._socket.settimeout(timeout_s)
         try:
-            self._socket.sendall(b"\n" + line + b"\n")  # whatever half a line somebody else wrote before ends here
+            # The first line end closes half a line that user code may have written to the descriptor.
+            self._socket.sendall(b"\n" + line + b"\n")
         finally:
             self._socket.settimeout(None)
 

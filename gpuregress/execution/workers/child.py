@@ -97,7 +97,8 @@ def _load_libraries(begun: DriverStart | None, channel: Channel) -> None:
         try:
             importlib.import_module("pycuda.driver")
         except ImportError:
-            late_site.complete()  # a hook may find it; else the device tells what mends it
+            # A hook of `site` may make pycuda importable; else the device reports what is missing.
+            late_site.complete()
     if not channel.is_readable():
         from gpuregress.foundation.records import Task, prepare  # noqa: PLC0415 - loaded with the libraries
 
@@ -169,7 +170,8 @@ def _stop_launch_on_sigterm(device: Device, channel: Channel) -> None:
             pass
         lines = device.stop()
         if lines is not None:
-            time.sleep(_STOPPING_S)  # the launch stops meanwhile, and the process ends
+            # The launch may stop meanwhile; then the process ends by itself.
+            time.sleep(_STOPPING_S)
             channel.send({"say": "stopped", "lines": list(lines)})
         _die_of_sigterm()
 

@@ -223,7 +223,8 @@ class CompilerPool:
             process.key, process.source = self._waiting.popleft()
             process.user_folder = folder or process.user_folder
             process.deadline = time.monotonic() + self._limit_s
-            with contextlib.suppress(OSError):  # one that is gone is noticed by its closed channel
+            # A process that is gone is noticed by its closed channel.
+            with contextlib.suppress(OSError):
                 request = {"do": "compile", "source": process.source, "cubin": self._cubins}
                 process.channel.send(request, timeout_s=self._limit_s)
 

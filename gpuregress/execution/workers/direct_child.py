@@ -57,7 +57,8 @@ def main(arguments: Sequence[str], opener: Opener = registry.open_device) -> int
         channel.send({"say": "ready", "device": device.info})
         _serve(channel, device, SharedMemory(descriptor))
         if device.info.card.sticky:
-            os._exit(0)  # a dead context would print a page of warnings
+            # A dead context would print a page of warnings.
+            os._exit(0)
     return 0
 
 

@@ -93,7 +93,8 @@ class LaunchProcess:
             KernelTimeout: it did not end in time, and was killed.
             GpuregressError: the launch is refused, or the device failed.
         """
-        if self._owner != os.getpid():  # a copy made by fork: the process is the parent's
+        # A copy made by fork: the process is the parent's.
+        if self._owner != os.getpid():
             self._child = None
             self._owner = os.getpid()
             self._lock = threading.Lock()

@@ -317,7 +317,8 @@ class WorkerPool(CasePool):
             folders = _user_folders(self._waiting[0].case)
             idle = state.worker
             if idle is not None and idle.is_free and folders and idle.user_folders not in (frozenset(), folders):
-                self._dismiss(state, idle, is_suspect=False)  # this code must not meet what that left in the process
+                # The user's code of this case must not meet what that of another folder left in the process.
+                self._dismiss(state, idle, is_suspect=False)
             if state.lost:
                 continue
             worker = self._worker_of(state)
@@ -348,7 +349,8 @@ class WorkerPool(CasePool):
 
     def _listen(self) -> Iterator[Outcome]:
         ready = self._wait(*(state.worker.watch.deadline for state in self._slots if state.worker is not None))
-        now = time.monotonic()  # the consumer of an outcome may take long: messages of that time come first
+        # The consumer of an outcome may take long: messages of that time come first.
+        now = time.monotonic()
         for state in ready:
             if state is not None:
                 yield from self._read(state)

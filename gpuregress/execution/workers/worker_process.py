@@ -22,7 +22,8 @@ from gpuregress.foundation.interrupts import FROM_OUTSIDE
 from gpuregress.gpu.records import Record
 
 if TYPE_CHECKING:
-    from gpuregress.foundation.records import DeviceInfo, Task  # records, which the first worker is started without
+    # Records take long to load, and the first worker is started without them.
+    from gpuregress.foundation.records import DeviceInfo, Task
 
 _MEMORY_WORDS = (
     "out of memory",  # LLVM ERROR, OpenBLAS
@@ -182,7 +183,8 @@ class Worker:
         self.began = time.monotonic()
         if self.ready:
             self.watch.enter(Phase.PREPARING, self.began)
-        with contextlib.suppress(OSError):  # one that does not read a long task is over its time, as any that is stuck
+        # A worker that does not read a long task runs into its time limit, as any that is stuck.
+        with contextlib.suppress(OSError):
             self.channel.send({"do": "run", "task": task}, timeout_s=watchdog.STARTING_S)
 
     def messages(self) -> tuple[list[Message], bool]:

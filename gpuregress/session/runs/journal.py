@@ -214,7 +214,8 @@ class JournalWriter:
             self._descriptor = os.open(self._path, flags, 0o644)
         try:
             if is_new:
-                with contextlib.suppress(OSError):  # a file system without locks: the process is looked for instead
+                # Without locks in the file system, `_is_alive` looks for the process.
+                with contextlib.suppress(OSError):
                     fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             else:
                 self._continue(folder)
@@ -356,7 +357,8 @@ def end_of(folder: Path) -> JournalEnd | None:
         for size in (min(_TAIL, whole), whole):
             file.seek(-size, os.SEEK_END)
             lines = file.read().split(b"\n")
-            if len(lines) > 2:  # the last whole one, and what is after it: nothing
+            # The last whole line is before the last line end, after which there is nothing.
+            if len(lines) > 2:
                 record = _parse(lines[-2])
                 return record if isinstance(record, JournalEnd) else None
     return None

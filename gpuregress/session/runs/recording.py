@@ -157,7 +157,8 @@ def earlier_part(folder: Path | None, cases: Sequence[Case], commit: str) -> Ear
         return EarlierPart(read, next_launch=_next_launch(folder), is_moved=True)
     judged = read.judged
     unchanged = {case.name: case for case in cases if case.name in judged and _is_same(case, judged[case.name])}
-    is_stopped = read.state == "interrupted"  # then groups were released without a comparison
+    # ^C released groups without a comparison.
+    is_stopped = read.state == "interrupted"
     open_groups = {case.agreement_group for case in cases if is_stopped or case.name not in unchanged} - {None}
     stays = tuple(case for case in unchanged.values() if case.agreement_group not in open_groups)
     verdicts = {case.name: judged[case.name].verdict for case in stays}

@@ -179,7 +179,8 @@ def read_cases(folder: Path) -> dict[str, FinishedCase]:
 def summary_of(read: Journal) -> RunSummary:
     """The summary of a run, rebuilt from its journal."""
     start, end, judged = read.start, read.end, read.judged
-    order = {name: number for number, name in enumerate(start.cases)}  # broken jobs, which are not in it, come first
+    # Broken jobs are not in the plan, and come first.
+    order = {name: number for number, name in enumerate(start.cases)}
     verdicts = tuple(judged[name].verdict for name in sorted(judged, key=lambda name: order.get(name, -1)))
     summary = RunSummary(
         run=start.run,
@@ -271,7 +272,8 @@ def verify_inputs(case: Case, runs: Path) -> None:
     for text in (*inputs, *case.reference_files.values()):
         path = Path(text)
         if path.is_relative_to(runs):
-            parts = path.relative_to(runs).parts  # RUN, dumps, the case's folders, BUFFER.REVISION
+            # RUN / dumps / the case's folders / BUFFER.REVISION
+            parts = path.relative_to(runs).parts
             verify_dump(path, "/".join(parts[2:-1]), runs)
 
 

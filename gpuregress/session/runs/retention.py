@@ -124,7 +124,8 @@ def size_of(folders: Iterable[Path]) -> int:
     for folder in folders:
         for status in _statuses(folder):
             entry = sizes.setdefault((status.st_dev, status.st_ino), [status.st_size, status.st_nlink - 1])
-            entry[1] -= 1  # names that are left: none, or that of the store
+            # The name in the store of contents may be left.
+            entry[1] -= 1
     return sum(size for size, left in sizes.values() if left <= 0)
 
 
@@ -203,7 +204,8 @@ def _stored_verdicts(folder: Path) -> dict[str, str]:
     try:
         return {str(entry["case"]): str(entry["verdict"]) for entry in storage.read_json(path, "")["cases"]}
     except (StorageError, KeyError, TypeError):
-        return {}  # damaged: nothing of it can be accepted or reported
+        # Nothing of a damaged run can be accepted or reported.
+        return {}
 
 
 def _is_over(folder: Path) -> bool:

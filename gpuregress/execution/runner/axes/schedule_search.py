@@ -33,7 +33,8 @@ def smallest(changes: Sequence[_Change], fails: Callable[[Sequence[_Change]], bo
         starts = range(0, len(failing), size)
         pieces = [failing[start : start + size] for start in starts]
         candidates = list(pieces)
-        if len(pieces) > 2:  # of two pieces, each is the complement of the other
+        # Of two pieces, each is the complement of the other.
+        if len(pieces) > 2:
             candidates += [failing[:start] + failing[start + size :] for start in starts]
         for candidate in candidates:
             answer = fails(candidate)

@@ -255,7 +255,8 @@ class SharedReferences(Record):
                 descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
                 stack.callback(os.close, descriptor)
                 self._acquire(descriptor, deadline)
-                stack.callback(fcntl.flock, descriptor, fcntl.LOCK_UN)  # a process that user code forked has it, too
+                # A process that user code forked has the descriptor, too, and would keep the lock.
+                stack.callback(fcntl.flock, descriptor, fcntl.LOCK_UN)
             yield
 
     def _acquire(self, descriptor: int, deadline: float) -> None:

@@ -105,7 +105,8 @@ class _Places:
         written = [place for place in chain if self.files.get(place[0]) != HARNESS_FILE] or chain
         outermost = written[-1][0]
         file, line, _ = next(place for place in written if place[0] == outermost)
-        if line > 0 and file in self.files:  # line 0 marks code that the compiler made up
+        # Line 0 marks code that the compiler made up.
+        if line > 0 and file in self.files:
             self.current = (self.files[file], line)
 
 
