@@ -28,7 +28,7 @@ from gpuregress.execution.workers.worker_process import DeviceSlot
 from gpuregress.foundation import storage
 from gpuregress.foundation.errors import HarnessError
 from gpuregress.foundation.interrupts import StopSignal
-from gpuregress.foundation.records import Outcome, Task, to_json
+from gpuregress.foundation.records import Outcome, Task, prepare, to_json
 from gpuregress.toolchain import cache
 from gpuregress.toolchain.cache import code_digest
 from gpuregress.virtual_gpu.parallel import cores
@@ -115,6 +115,10 @@ class HostAgent:
         self._idle: dict[_Key, list[_Idle]] = {}
         self._made = 0
         self._watch: threading.Thread | None = None
+        # Dask runs cases in threads, and msgspec 0.22 crashes the process where two threads resolve the types of one
+        # class at the same time.
+        for kind in (CaseRequest, Task, Outcome):
+            prepare(kind)
 
     def run_case(self, request: CaseRequest, is_wanted: Callable[[], bool]) -> Reply:
         """Run a case in a watched worker process.

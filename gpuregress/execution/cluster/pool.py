@@ -20,7 +20,7 @@ from msgspec import field
 from gpuregress.execution.cluster import task_files
 from gpuregress.execution.cluster.link import CaseLost, CaseReplied, ClusterLink, ClusterLost, MembersChanged
 from gpuregress.execution.cluster.members import ClusterMember, Devices, select
-from gpuregress.execution.cluster.messages import CaseRequest
+from gpuregress.execution.cluster.messages import CaseReply, CaseRequest
 from gpuregress.execution.cluster.replies import Unpacker
 from gpuregress.execution.cluster.task_files import TaskFiles
 from gpuregress.execution.workers.pool import CasePool, CaseStarted
@@ -28,7 +28,7 @@ from gpuregress.execution.workers.unfinished_cases import refused
 from gpuregress.foundation import storage
 from gpuregress.foundation.errors import DeviceError, GpuregressError, StorageError
 from gpuregress.foundation.interrupts import StopSignal
-from gpuregress.foundation.records import Case, Outcome, Task, to_json
+from gpuregress.foundation.records import Case, Outcome, Task, prepare, to_json
 from gpuregress.gpu.records import Record, replace
 from gpuregress.store.launch_log import LaunchLog
 
@@ -97,6 +97,7 @@ class ClusterPool(CasePool):
         self._lonely_since: float | None = None
         self._files = TaskFiles()
         self._unpacker = Unpacker()
+        prepare(CaseReply)  # before the link's thread reads one; see `host.HostAgent`
         self._link = ClusterLink(address, run, options.wait_s, scratch)
         self._selector.register(self._link, selectors.EVENT_READ)
         try:
