@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from gpuregress.execution.workers import alone
 from gpuregress.execution.workers.pool import CaseNotCompiled, CaseStarted
 from gpuregress.foundation import clock
 from gpuregress.foundation.errors import (
@@ -25,11 +26,13 @@ from gpuregress.foundation.errors import (
     StorageError,
 )
 from gpuregress.foundation.escapes import first_names, one_line
-from gpuregress.foundation.records import Case, Outcome, RunKind, Task, Verdict, prepare
+from gpuregress.foundation.records import Case, Outcome, RunKind, Task, Verdict
 from gpuregress.gpu.records import Record, replace
-from gpuregress.judge import verdict
+from gpuregress.judge import agreement, verdict
 from gpuregress.judge.accepted import AcceptedDumps
+from gpuregress.judge.judge import Judge
 from gpuregress.judge.nights import cause_of, extent_of
+from gpuregress.judge.user_code import UserCodeProcess
 from gpuregress.report import case_lines
 from gpuregress.session import case_remarks, source_locations
 from gpuregress.session.case_remarks import ToleranceRemarks
@@ -196,8 +199,6 @@ def debugger_command(task: Task, run: Path, environment: Mapping[str, str]) -> s
         run: the run's folder.
         environment: what the worker was given, which card it sees.
     """
-    from gpuregress.execution.workers import alone  # noqa: PLC0415 - loads numpy, for faults on a GPU only
-
     path = run / ALONE / f"{task.case.name}.json"
     try:
         alone.save(task, path)
@@ -392,8 +393,6 @@ class _Execution:
             self._keep(replace(reached, notes=(*reached.notes, text)), task)
 
     def _agreement(self, tasks: Sequence[Task], reached: Sequence[Verdict], planned: int) -> Sequence[Verdict]:
-        from gpuregress.judge import agreement  # noqa: PLC0415 - takes 50 ms, and few jobs need it
-
         members = []
         for task, verdict_reached in zip(tasks, reached, strict=True):
             if verdict_reached.outcome is not None:
@@ -405,11 +404,7 @@ class _Execution:
         return self._context.request.fail_fast and self._has_failed
 
     def _load_judge(self, held: contextlib.ExitStack) -> Judge:
-        """Load the judge, and all that the end of the run needs, while the first case runs."""
-        from gpuregress.judge.judge import Judge  # noqa: PLC0415 - takes 60 ms
-        from gpuregress.judge.user_code import UserCodeProcess  # noqa: PLC0415 - as above
-
-        prepare(Outcome)  # makes the decoder of outcomes
+        """Make the judge, with the tolerances of earlier nights and the process for functions of users."""
         path = self._context.project.runs / history_entry.FILE
         self._tolerances = held.enter_context(contextlib.closing(ToleranceRemarks(path)))
         user = held.enter_context(UserCodeProcess(self._context.stop))

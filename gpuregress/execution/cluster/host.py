@@ -22,6 +22,7 @@ from gpuregress.execution.cluster import messages, replies
 from gpuregress.execution.cluster.content_store import ContentStore
 from gpuregress.execution.cluster.messages import CaseReply, CaseRequest, HostFacts, SentFile
 from gpuregress.execution.cluster.replies import CaseFolders, task_on_host
+from gpuregress.execution.cuda import prerequisites
 from gpuregress.execution.workers.early_start import gpu_environment
 from gpuregress.execution.workers.pool import WorkerPool
 from gpuregress.execution.workers.worker_process import DeviceSlot
@@ -367,8 +368,6 @@ def hello(dask_worker: Any) -> dict[str, Any]:
     agent = _agent(dask_worker)
     architectures: tuple[str, ...] = ()
     if gpu_count(dask_worker.state.total_resources):
-        from gpuregress.execution.cuda import prerequisites  # noqa: PLC0415 - asks the driver, on hosts with GPUs only
-
         architectures = tuple(prerequisites.architectures().values())
     facts = HostFacts(
         worker=agent.identity,

@@ -10,13 +10,13 @@ import statistics
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from gpuregress import toolchain
 from gpuregress.execution.runner import axes
+from gpuregress.execution.runner.accuracy import AccuracyRuns
+from gpuregress.execution.runner.axes import repeats, schedules
 from gpuregress.execution.runner.case_runs import CaseRuns, FurtherRuns, RunPlan, check_status
 from gpuregress.execution.runner.dumps import BufferReader, DumpFolder, changes, digest_of
 from gpuregress.execution.runner.launch_reports import LaunchReports
@@ -56,9 +56,7 @@ from gpuregress.jobs import inputs
 from gpuregress.store.dumps import writer
 from gpuregress.store.dumps.contents import DumpContents
 from gpuregress.store.launch_log import LaunchLog
-
-if TYPE_CHECKING:
-    from gpuregress.execution.runner.accuracy import AccuracyRuns
+from gpuregress.toolchain import cubin_linker
 
 Array = npt.NDArray[np.generic]
 
@@ -140,7 +138,7 @@ def check_registers(device: DeviceInfo, case: Case, programs: Sequence[Program])
     if not large or case.settings.infeasible is None or device.name != "cpu":
         return
     try:
-        used = [toolchain.resources(toolchain.build_cubin(program)) for program in programs]
+        used = [cubin_linker.resources(cubin_linker.build_cubin(program)) for program in programs]
     except InfeasibleSource:
         raise
     except (CompileError, HarnessError):
@@ -283,8 +281,6 @@ class _CaseRun:
         runs.filled = self._filled()
         runs.inputs = {name: self._digest(name, array) for name, array in runs.filled.items()}
         if case.settings.main_schedule != FORWARD and self._device.follow(case.settings.main_schedule):
-            from gpuregress.execution.runner.axes import schedules  # noqa: PLC0415 - few cases have another schedule
-
             runs.schedule = schedules.spelled(runs, case.settings.main_schedule)
             self.observed = replace(self.observed, schedule=case.settings.main_schedule)
         self._device.free_all()
@@ -378,8 +374,6 @@ class _CaseRun:
 
     def _run_beside_higher_precision(self) -> None:
         """Run the case beside higher precision, then again for the source lines at which errors arise."""
-        from gpuregress.execution.runner.accuracy import AccuracyRuns  # noqa: PLC0415 - few runs ask for it
-
         accuracy = AccuracyRuns(self._device, self._case)
 
         def again(take: Callable[[BufferReader], None]) -> None:
@@ -401,8 +395,6 @@ class _CaseRun:
 
     def _time(self, prepared: PreparedCase) -> None:
         """Time the launches; the last run of the loop is compared as a repeat is."""
-        from gpuregress.execution.runner.axes import repeats  # noqa: PLC0415 - few cases are timed or repeated
-
         number = 2 if self._case.dump else 0
         with self._device.timed_exactly():
             timed, memory = sample(self._launcher, prepared, number)

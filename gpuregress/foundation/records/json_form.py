@@ -55,7 +55,7 @@ def from_json(kind: type[T], data: Any) -> T:
 
 
 def prepare(kind: type) -> None:
-    """Resolve the types of all fields of a class of records and of those inside of it, where there is time to."""
+    """Resolve the types of all fields of a class of records and of those inside of it, before threads read it."""
     msgspec.json.Decoder(kind)
 
 

@@ -15,7 +15,7 @@ from typing import Self
 
 from msgspec import field
 
-from gpuregress import __version__, toolchain
+from gpuregress import __version__
 from gpuregress.foundation import storage
 from gpuregress.foundation.errors import StorageError
 from gpuregress.foundation.records import Case, Program, RunSummary, Task, Verdict
@@ -25,6 +25,7 @@ from gpuregress.session.runs import cut_short, history_entry, journal, results, 
 from gpuregress.session.runs.journal import Journal, JournalEntry, launches_digest
 from gpuregress.store import launch_log
 from gpuregress.store.project import Project
+from gpuregress.toolchain.programs import compiler_version
 
 _CARD_FACTS = {
     "name": "",
@@ -51,7 +52,7 @@ def log_header(cases: Sequence[Case], devices: DeviceSelection, programs: Iterab
         "gpuregress": __version__,
         "host": f"{platform.node()}, {_system()}, Python {platform.python_version()}",
         "device": devices.name,
-        "compiler": ", ".join(compilers) or toolchain.compiler_version(),
+        "compiler": ", ".join(compilers) or compiler_version(),
     }
     if devices.is_remote:
         header["cluster"] = devices.why

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Generator, Iterator
 
 from gpuregress.gpu.records import replace
@@ -444,7 +445,5 @@ class _Inserter:
 
 
 def _number(item: Float) -> float:
-    import struct  # noqa: PLC0415
-
     form = "<f" if item.width == BITS["f32"] else "<d"
     return float(struct.unpack(form, item.bits.to_bytes(item.width // 8, "little"))[0])

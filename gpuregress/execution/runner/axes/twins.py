@@ -18,7 +18,6 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import field
 
-from gpuregress import toolchain
 from gpuregress.execution import device_registry as registry
 from gpuregress.execution.cuda import prerequisites
 from gpuregress.execution.runner.case_runs import CaseRuns, PlannedRun, RunAxis
@@ -35,6 +34,7 @@ from gpuregress.gpu.records import Record, replace
 from gpuregress.store.dumps import reader
 from gpuregress.toolchain.functions import host
 from gpuregress.toolchain.functions.host import HostCompiler
+from gpuregress.toolchain.programs import compile as compile_source
 
 Array = npt.NDArray[np.generic]
 PLAIN = ("-ffp-contract=off",)
@@ -208,7 +208,7 @@ def _programs(runs: CaseRuns, device: Device) -> tuple[Program, ...]:
         if device.info.arch == program.arch or not is_compiled_here:
             compiled.append(program)
         else:
-            compiled.append(toolchain.compile(replace(source, arch=device.info.arch)))
+            compiled.append(compile_source(replace(source, arch=device.info.arch)))
     return tuple(compiled)
 
 
@@ -297,7 +297,7 @@ def _recompiled(runs: CaseRuns, options: tuple[str, ...]) -> dict[str, Array]:
     runs.launcher.entering("preparing")
     device = runs.launcher.device
     device.free_all()
-    program = toolchain.compile(replace(runs.case.source, options=options))
+    program = compile_source(replace(runs.case.source, options=options))
     return _launched(runs, device, (program,), runs.launcher.device_label)
 
 
