@@ -155,6 +155,7 @@ class BlockEnd:
 _PLACES = re.compile(r"[^\s()]+:\d+(?:" + re.escape(CALLED_AT) + r"[^\s()]+:\d+)*(?= →|\))")
 _OF_TRITON = "global_smem"
 """The shared memory of a Triton kernel, all of it."""
+_MBARRIER_BYTES = 8
 _MOST_REPORTS = 20_000
 """Reports of a launch that are looked at: the count of a finding is not exact beyond."""
 _MORE_OF_A_BLOCK, _MOST_OF_ALL_BLOCKS = 256, 2 * _MOST_REPORTS
@@ -411,7 +412,10 @@ class LaunchFindings:
     def _race(
         self, kind: int, address: int, earlier: _Access, later: _Access, *, is_delivered: bool = False
     ) -> CheckFinding:
-        element = self._element(later.site if later.site.size else earlier.site, address)
+        typed = later.site if later.site.size else earlier.site
+        if kind == layout.UNFENCED_INIT:
+            typed = replace(earlier.site, size=_MBARRIER_BYTES)  # the copy's own type is that of what it copies
+        element = self._element(typed, address)
         same_block = earlier.block == later.block
         places = _places(earlier.site, later.site)
         action = earlier.action
