@@ -1,4 +1,4 @@
-"""Entry point of a worker process, which starts a GPU's driver before Python loads the libraries of a case.
+"""Entry point of a worker process, which starts a GPU's driver before it loads its libraries.
 
 python -P -m gpuregress.execution.workers.start --channel FD DEVICE [--after-fault]
 """
