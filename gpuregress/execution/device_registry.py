@@ -60,7 +60,4 @@ def _open_cuda(index: int, bare: bool) -> Device:  # noqa: FBT001 - called from 
     return CudaDevice(index, zones=not bare)
 
 
-_DEVICES: dict[str, Callable[[int, bool], Device]] = {
-    "cpu": _open_cpu,
-    "cuda": _open_cuda,
-}
+_DEVICES: dict[str, Callable[[int, bool], Device]] = {"cpu": _open_cpu, "cuda": _open_cuda}

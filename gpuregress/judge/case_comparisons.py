@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, cast
 from gpuregress.foundation import dtypes
 from gpuregress.foundation.numeric import determinism
 from gpuregress.foundation.records import Baseline, Case, Check, Comparison, Dump, Outcome, Rule
+from gpuregress.foundation.records.further_runs import AXES
 from gpuregress.foundation.storage import split_name
 from gpuregress.gpu.records import Record, replace
 from gpuregress.jobs import inputs
@@ -133,7 +134,8 @@ class CaseComparisons(Record):
 
     def notes(self) -> tuple[str, ...]:
         """What is told of comparisons that fail nothing."""
-        return tuple(further_runs.schedule_notes(self.case, self.outcome, self._compare))
+        left_out = further_runs.left_out_runs(self.outcome)
+        return (*left_out, *further_runs.schedule_notes(self.case, self.outcome, self._compare))
 
     def _of(self, actual: Dump) -> list[Comparison]:
         comparisons: list[Comparison] = []
@@ -149,11 +151,13 @@ class CaseComparisons(Record):
         judged = JudgedBuffer(
             self.case, self.outcome, own=actual, baseline=baseline, compare=self._compare, check=self._check
         )
-        for compare_runs in further_runs.BEFORE_CHECKS:
-            comparisons += compare_runs(judged)
+        comparisons += further_runs.twins(judged)
         comparisons += (self._check(wanted, self.case, actual) for wanted in self.case.checks.get(actual.buffer, ()))
-        for compare_runs in further_runs.AFTER_CHECKS:
-            comparisons += compare_runs(judged)
+        for axis in AXES:
+            if axis.comparison == "first run":
+                comparisons += further_runs.with_first_run(judged, axis.name)
+        comparisons += further_runs.schedules(judged)
+        comparisons += further_runs.seeds(judged)
         return comparisons
 
     def _compare(self, pair: BufferPair) -> Comparison:

@@ -1,12 +1,13 @@
-"""Judgement of a case's further runs: by which rule each is compared, and how that is told.
+"""Comparison of a case's further runs: the rule for the runs of each axis, and the messages.
 
-References are compared in `case_comparisons`, as one may be of another precision.
+References are compared in `case_comparisons`, because one may have another precision. The run under the other poison is
+compared in `write_coverage`.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from operator import attrgetter
 
 from gpuregress.foundation import dtypes
@@ -20,8 +21,10 @@ from gpuregress.foundation.records import (
     FurtherRun,
     Outcome,
     Rule,
+    Timing,
     VariantVerdict,
 )
+from gpuregress.foundation.records.further_runs import AXES, Axis
 from gpuregress.gpu.records import Record, replace
 from gpuregress.gpu.schedules import BLOCKS, BY_WARP, THREADS, WARPS, switches_in
 from gpuregress.judge.buffer_pairs import BufferPair
@@ -63,34 +66,59 @@ def _first_buffer(case: Case, outcome: Outcome) -> str:
     return next(iter(case.buffers), "")
 
 
-# --- repeats ----------------------------------------------------------------------------------------------------------
+# --- repeats, and every axis without functions of its own -------------------------------------------------------------
 
 
-def repeats(judged: JudgedBuffer) -> Iterator[Comparison]:
-    """One comparison for all repeats: of the first one that differs from the first run, else of all."""
+def with_first_run(judged: JudgedBuffer, axis: Axis) -> Iterator[Comparison]:
+    """One comparison for all runs of an axis: of the first one that differs from the first run, else of all.
+
+    A run that ends with a fault fails the first buffer.
+    """
     own, observed = judged.own, judged.outcome.observations
-    done = [run for run in observed.along("repeat") if own.buffer in run.facts.digests]
+    runs = observed.along(axis)
+    if own.buffer == judged.outcome.dumps[0].buffer:
+        for run in runs:
+            if run.fault:
+                yield _failed(own.buffer, axis, f"the {axis} run {run.name}: {run.fault}")
+                break
+    done = [run for run in runs if own.buffer in run.facts.digests]
     if not done:
         return
     total = len(done) + 1
     for run in done:
         if own.buffer not in run.dumps:
             continue
-        compared = judged.compare(BufferPair(judged.case, "repeat", own, run.dumps[own.buffer]))
+        compared = judged.compare(BufferPair(judged.case, axis, own, run.dumps[own.buffer]))
         if not compared.same:
-            which = f"run {run.name} of {total}"
-            if observed.timing is not None and str(observed.timing.run) == run.name:
-                which = "the last run of the timing loop"
-            elif run.facts.label:
-                which += f" ({run.facts.label})"
-            yield replace(compared, message=f"{which} is not the first one: {compared.difference}")
+            message = f"{_title(run, observed.timing, total)} is not the first one: {compared.difference}"
+            yield replace(compared, message=message)
             return
     runs = f"{total} runs"
-    if observed.orders:
-        runs += f" ({'; '.join(observed.orders)})"
+    labels = observed.orders if axis == "repeat" else [run.name for run in done]
+    if labels:
+        runs += f" ({'; '.join(labels)})"
     results = {own.digest, *(run.facts.digests[own.buffer] for run in done)}
     rule = f"{runs}, {len(results)} different results, all the same under the buffer's rule"
-    yield Comparison(own.buffer, "repeat", rule, same=True, identical=len(results) == 1, of=own.count)
+    yield Comparison(own.buffer, axis, rule, same=True, identical=len(results) == 1, of=own.count)
+
+
+def left_out_runs(outcome: Outcome) -> Iterator[str]:
+    """Notes of the runs that were not made, on axes that are compared with the first run."""
+    for axis in AXES:
+        if axis.comparison == "first run":
+            for run in outcome.observations.along(axis.name):
+                if run.left_out:
+                    yield f"the {axis.name} run {run.name} was left out: {run.left_out}"
+
+
+def _title(run: FurtherRun, timing: Timing | None, total: int) -> str:
+    """A further run in a message. The last run of the timing loop is a repeat, too."""
+    if run.axis != "repeat":
+        return f"the {run.axis} run {run.name}"
+    if timing is not None and str(timing.run) == run.name:
+        return "the last run of the timing loop"
+    order = f" ({run.facts.label})" if run.facts.label else ""
+    return f"run {run.name} of {total}{order}"
 
 
 # --- twins ------------------------------------------------------------------------------------------------------------
@@ -341,8 +369,3 @@ def variant_failures(case: Case, outcome: Outcome, variants: Sequence[VariantVer
         for compared in variant.buffers if must_agree else ():
             if not compared.same:
                 yield replace(compared, message=f"{variant.name}: {compared.difference}")
-
-
-BEFORE_CHECKS: tuple[Callable[[JudgedBuffer], Iterable[Comparison]], ...] = (twins,)
-AFTER_CHECKS: tuple[Callable[[JudgedBuffer], Iterable[Comparison]], ...] = (repeats, schedules, seeds)
-"""The comparisons of a buffer with further runs, in the order of the report: before and after those of the checks."""

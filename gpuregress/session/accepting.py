@@ -30,7 +30,6 @@ def select_cases(
     """The verdicts of the selected cases; all where there are no selectors.
 
     Args:
-        verdicts: of the run.
         finished: its cases that ran, by name.
         selectors: job names, case names, job files or globs.
 
@@ -41,13 +40,14 @@ def select_cases(
         return tuple(verdicts)
     selected: dict[str, Verdict] = {}
     for selector in selectors:
-        matching = {
-            verdict.case: verdict for verdict in verdicts if _matches(verdict, finished.get(verdict.case), selector)
-        }
-        if not matching:
+        is_known = False
+        for verdict in verdicts:
+            if _matches(verdict, finished.get(verdict.case), selector):
+                selected[verdict.case] = verdict
+                is_known = True
+        if not is_known:
             names = ", ".join(verdict.case for verdict in verdicts[:_MOST_NAMED]) or "none"
             raise UsageError(f"no case of that run is called {selector!r}; it ran: {names}")
-        selected |= matching
     return tuple(selected.values())
 
 
@@ -148,7 +148,6 @@ def accept(
     """Make a run's dumps the baselines.
 
     Args:
-        project: whose.
         selectors: job names, case names, job files or globs; none: every case that differs or has no baseline.
         terms: why, for whom, and what is tolerated.
         run: the run's name; the last one where not given.
@@ -180,13 +179,12 @@ def accept(
 
 
 def _expect(project: Project, folder: Path, accepted: Collection[str]) -> bool:
-    """Let nights expect the accepted cases, and of the newest run all that ran; tell whether that is new."""
+    """Let nights expect the accepted cases, and of the newest run all that ran; return whether that is new."""
     is_newest = folder == run_folders.latest(project.runs)
-    ran = [
-        candidate.case
-        for name, candidate in results.read_cases(folder).items()
-        if not candidate.verdict.infeasible and (is_newest or name in accepted)
-    ]
+    ran = []
+    for name, candidate in results.read_cases(folder).items():
+        if not candidate.verdict.infeasible and (is_newest or name in accepted):
+            ran.append(candidate.case)
     if not ran:
         return False
     return missing_cases.accept(project, BaselineStore.of(project, project.runs / run_folders.ACCEPTING), ran)
@@ -225,8 +223,11 @@ def _is_candidate(verdict: Verdict, *, named: bool, new_only: bool) -> bool:
 
 def rejection_of(candidate: FinishedCase, rejected: Mapping[tuple[str, str, str], str]) -> str:
     """Who rejected a case's results, when and why, in words; "" where nobody did."""
-    texts = (rejected.get((candidate.case.name, dump.buffer, dump.digest), "") for dump in candidate.outcome.dumps)
-    return next((text for text in texts if text), "")
+    for dump in candidate.outcome.dumps:
+        rejection = rejected.get((candidate.case.name, dump.buffer, dump.digest), "")
+        if rejection:
+            return rejection
+    return ""
 
 
 class _Acceptance:
@@ -234,7 +235,8 @@ class _Acceptance:
 
     def __init__(self, project: Project, run: str, terms: Terms) -> None:
         self._store = BaselineStore.of(project, project.runs / run_folders.ACCEPTING)
-        self._run, self._terms = run, terms
+        self._run = run
+        self._terms = terms
         self._uncommitted: list[AcceptedCase] = []
         self.accepted: list[AcceptedCase] = []
         self.refused: list[RefusedCase] = []
@@ -247,6 +249,7 @@ class _Acceptance:
                         self._uncommitted.append(self._stage(batch, candidate))
                     except BaselineError as error:
                         self.refused.append(RefusedCase(candidate.case.name, str(error)))
+                    # Flushing each case by itself would take minutes for 10,000 cases.
                     if len(batch) >= BATCH or number == len(cases):
                         batch.commit()
                         self.accepted += self._uncommitted
@@ -263,8 +266,8 @@ class _Acceptance:
 
     def _progress(self, count: int) -> str:
         """The cases that are accepted although the others failed, in words; "" where there are none."""
-        accepted = (*self.accepted, *filter(self._is_committed, self._uncommitted))
-        names = [accepted_case.case for accepted_case in accepted]
+        names = [accepted_case.case for accepted_case in self.accepted]
+        names += [accepted_case.case for accepted_case in self._uncommitted if self._is_committed(accepted_case)]
         if not names:
             return ""
         done = f"{len(names)} of {count} cases"
@@ -285,17 +288,12 @@ class _Acceptance:
                 f"nothing of {', '.join(empty)} was written: it still holds the poison that outputs are filled with; "
                 "where that is right, say why: --unwritten-ok REASON"
             )
-        watched = [name for name, rule in candidate.case.compare.items() if case_comparisons.has_tolerance(rule)]
+        compare = candidate.case.compare
+        watched = [name for name in compare if case_comparisons.has_tolerance(compare[name])]
+        anew = [name for name in _buffers_that_differ(candidate.verdict) if name in watched]
         kind = self._kind(candidate)
-        batch.add(
-            candidate.case,
-            candidate.outcome,
-            candidate.made_of,
-            Acceptor(user_name(), self._terms.why, self._run, self._terms.unwritten_ok if empty else ""),
-            drift=watched,
-            anew=[name for name in _buffers_that_differ(candidate.verdict) if name in watched],
-            arch=kind,
-        )
+        acceptor = Acceptor(user_name(), self._terms.why, self._run, self._terms.unwritten_ok if empty else "")
+        batch.add(candidate.case, candidate.outcome, candidate.made_of, acceptor, drift=watched, anew=anew, arch=kind)
         return AcceptedCase(
             case=candidate.case.name,
             revision=candidate.case.revision,
@@ -307,12 +305,16 @@ class _Acceptance:
 
     def _kind(self, candidate: FinishedCase) -> str:
         """The architecture or device whose baseline changes: the named one, else the nearest one that exists."""
-        own, wanted = nearest(candidate.case, candidate.device_kind), self._terms.kind
+        wanted = self._terms.kind
         if wanted == COMMON:
             return ""
+        own = nearest(candidate.case, candidate.device_kind)
         if wanted is None:
             existing = self._store.kinds(candidate.case.name)
-            return next((kind for kind in own if kind in existing), "")
+            for kind in own:
+                if kind in existing:
+                    return kind
+            return ""
         if wanted not in own:
             device = candidate.device_kind or "no device"
             raise BaselineError(f"it ran on {device}, compiled for {own[-1]}: it says nothing of {wanted}")
@@ -333,8 +335,10 @@ def _nothing_accepted(
         but = "what was rejected or is known to fail"
         raise NothingToDo(f"run {folder.name} left nothing to accept but {but}: {left[0].case} {left[0].reason}")
     if not refused:
-        listed = "; nightly runs expect its cases from now on (baselines/cases.yaml)" if is_listed else ""
-        raise NothingToDo(f"run {folder.name} left nothing to accept: every case it ran is as its baseline{listed}")
+        message = f"run {folder.name} left nothing to accept: every case it ran is as its baseline"
+        if is_listed:
+            message += "; nightly runs expect its cases from now on (baselines/cases.yaml)"
+        raise NothingToDo(message)
     first = refused[0]
     if len(refused) == 1:
         raise BaselineError(f"{first.case} is not accepted: {first.reason}")
@@ -345,10 +349,10 @@ def obsolete(project: Project, present: Sequence[str]) -> tuple[str, ...]:
     """The baselines whose case is gone.
 
     Args:
-        project: whose.
         present: every case of every job.
     """
-    return tuple(name for name in BaselineStore.of(project).case_names() if name not in set(present))
+    cases = set(present)
+    return tuple(name for name in BaselineStore.of(project).case_names() if name not in cases)
 
 
 def user_name() -> str:
@@ -370,7 +374,6 @@ def pending(project: Project, selectors: Sequence[str] = (), *, run: str | None 
     """Find the cases of a run that differ or are new and that nobody has accepted or rejected since.
 
     Args:
-        project: whose.
         selectors: job names, case names, job files or globs; none: all.
         run: the run's name; the last one where not given.
 
@@ -382,19 +385,18 @@ def pending(project: Project, selectors: Sequence[str] = (), *, run: str | None 
     folder = cut_short.decidable_run(project.runs, run)
     finished = results.read_cases(folder)
     selected = select_cases(results.read_verdicts(folder), finished, selectors)
-    rejected, store = rejections.known(project.runs), BaselineStore.of(project)
-    undecided = tuple(
-        verdict
-        for verdict in selected
-        if verdict.status in ("differ", "new")
-        and (candidate := finished.get(verdict.case)) is not None
-        and candidate.has_dumps
-        and not rejection_of(candidate, rejected)
-        and not _is_accepted(store, candidate)
-    )
+    rejected = rejections.known(project.runs)
+    store = BaselineStore.of(project)
+    undecided = []
+    for verdict in selected:
+        candidate = finished.get(verdict.case)
+        if verdict.status not in ("differ", "new") or candidate is None or not candidate.has_dumps:
+            continue
+        if not rejection_of(candidate, rejected) and not _is_accepted(store, candidate):
+            undecided.append(verdict)
     if not undecided:
         raise NothingToDo(f"run {folder.name} left nothing to decide")
-    return Pending(folder.name, undecided)
+    return Pending(folder.name, tuple(undecided))
 
 
 def reject(
@@ -403,7 +405,6 @@ def reject(
     """Reject results of a run: the baselines stay, and these bytes are not accepted any more.
 
     Args:
-        project: whose.
         selectors: job names, case names, job files or globs.
         run: the run's name; the last one where not given.
         why: recorded with it.
@@ -419,8 +420,11 @@ def reject(
     folder = cut_short.decidable_run(project.runs, run)
     finished = results.read_cases(folder)
     selected = select_cases(results.read_verdicts(folder), finished, selectors)
-    cases = [finished[verdict.case] for verdict in selected if verdict.case in finished]
-    new = [rejection for case in cases if case.has_dumps for rejection in _rejections(case, folder.name, why)]
+    new: list[Rejection] = []
+    for verdict in selected:
+        candidate = finished.get(verdict.case)
+        if candidate is not None and candidate.has_dumps:
+            new += _rejections(candidate, folder.name, why)
     if not new:
         states = "; ".join(f"{verdict.case}: {verdict.status}" for verdict in selected[:4])
         raise BaselineError(
@@ -434,7 +438,6 @@ def take_back(project: Project, selectors: Sequence[str]) -> tuple[Rejection, ..
     """Take rejections back.
 
     Args:
-        project: whose.
         selectors: case or job names.
 
     Raises:
@@ -453,11 +456,19 @@ def take_back(project: Project, selectors: Sequence[str]) -> tuple[Rejection, ..
 
 def _rejections(candidate: FinishedCase, run: str, why: str) -> Iterator[Rejection]:
     digests = {dump.buffer: dump.digest for dump in candidate.outcome.dumps}
-    when, who = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}", user_name()
+    when = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
     for buffer in candidate.verdict.buffers:
         if buffer.status in ("differ", "new") and buffer.name in digests:
-            case, digest = candidate.case, digests[buffer.name]
-            yield Rejection(case.name, buffer.name, digest, case.revision, run, when, who, why)
+            yield Rejection(
+                case=candidate.case.name,
+                buffer=buffer.name,
+                digest=digests[buffer.name],
+                revision=candidate.case.revision,
+                run=run,
+                when=when,
+                who=user_name(),
+                why=why,
+            )
 
 
 def _is_accepted(store: BaselineStore, candidate: FinishedCase) -> bool:
@@ -466,5 +477,7 @@ def _is_accepted(store: BaselineStore, candidate: FinishedCase) -> bool:
         accepted = store.load(candidate.case.name, nearest(candidate.case, candidate.device_kind))
     except BaselineError:
         return False
-    held = {name: dump.digest for name, dump in accepted.dumps.items()} if accepted else {}
-    return all(held.get(dump.buffer) == dump.digest for dump in candidate.outcome.dumps)
+    if accepted is None:
+        return False
+    digests = {name: dump.digest for name, dump in accepted.dumps.items()}
+    return all(digests.get(dump.buffer) == dump.digest for dump in candidate.outcome.dumps)

@@ -8,14 +8,22 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from gpuregress.foundation.errors import StorageError
-from gpuregress.foundation.records import Case, CostComparison, Outcome, PastResult, TimingComparison, Verdict
+from gpuregress.foundation.records import (
+    BufferVerdict,
+    Case,
+    CostComparison,
+    Outcome,
+    PastResult,
+    TimingComparison,
+    Verdict,
+)
 from gpuregress.judge import write_coverage
 from gpuregress.report.case_lines import NEAR, percentage
 from gpuregress.store.history import Reader
 
 _MOST_FINDINGS = 5
 _NOTABLE = 2.0
-"""The ratio of instructions from which on a case is told to be slower although nobody asked for its time."""
+"""The ratio of instructions from which a case is reported as slower although it has no `timing:`."""
 
 
 def of_measurements(
@@ -29,12 +37,13 @@ def of_measurements(
         timing: its times compared with the accepted ones.
         costs: its costs compared with the accepted ones.
     """
+    tolerated = [cost for cost in costs if not cost.fails]
     return (
         *outcome.observations.instruments.exchanges,
         *outcome.observations.instruments.unwatched,
         *_poison(outcome),
         *_timing(outcome, timing),
-        *(one.message for one in costs if not one.fails and (not one.measure or one.actual != one.expected)),
+        *(cost.message for cost in tolerated if not cost.measure or cost.actual != cost.expected),
         *_resources(case, outcome),
         *_sanitizer(case, outcome),
     )
@@ -67,10 +76,11 @@ def _timing(outcome: Outcome, compared: TimingComparison | None) -> Iterator[str
         parts.append(
             f"{timing.median_ms:.4g} ms: the median of {len(samples)} samples, {spread}, {timing.clock}{clock}"
         )
-    is_large = compared is not None and compared.ratio is not None and compared.ratio >= _NOTABLE
-    if compared is not None and not compared.fails and (timing is not None or is_large):
+    if compared is not None and not compared.fails:
+        is_large = compared.ratio is not None and compared.ratio >= _NOTABLE
         is_changed_count = compared.measure == "instructions" and compared.status in ("faster", "slower")
-        parts.append(f"{compared.status}: {compared.message}" if is_changed_count else compared.message)
+        if timing is not None or is_large:
+            parts.append(f"{compared.status}: {compared.message}" if is_changed_count else compared.message)
     if parts:
         yield "; ".join(parts)
 
@@ -131,12 +141,14 @@ class ToleranceRemarks:
         return ()
 
     def _past(self, verdict: Verdict) -> tuple[PastResult, ...]:
-        device = verdict.outcome.device if verdict.outcome is not None else None
-        with contextlib.suppress(StorageError, sqlite3.Error):  # a damaged history is reported at the end of the run
+        kind = ""
+        if verdict.outcome is not None and verdict.outcome.device is not None:
+            kind = verdict.outcome.device.name
+        # A damaged history is reported at the end of the run.
+        with contextlib.suppress(StorageError, sqlite3.Error):
             if self._reader is None and self._path.is_file():
                 self._reader = Reader.open(self._path)
             if self._reader is not None:
-                kind = device.name if device is not None else ""
                 return self._reader.trend(verdict.case, _LAST, kind, is_own=True)
         return ()
 
@@ -152,13 +164,19 @@ def doubled(verdict: Verdict, newest_first: Sequence[PastResult]) -> str:
         `; 30 % in the previous run, 20261120T020000Z-3f2a`; "" where it has not doubled.
     """
     share = verdict.tolerance_share or 0.0
-    passed = [one for one in newest_first if one.verdict in ("pass", "new") and one.tolerance_share is not None]
-    accepted = [one for one in passed if verdict.baseline_revision and one.revision == verdict.baseline_revision]
-    for name, past in (("previous run", passed[:1]), ("last run of the accepted revision", accepted[:1])):
-        for one in past:
-            before = one.tolerance_share or 0.0
-            if share >= 2 * max(before, _NOISE) and share >= _FEWEST:
-                return f"; {percentage(before)} in the {name}, {one.run}"
+    previous, accepted = None, None
+    for result in newest_first:
+        if result.verdict in ("pass", "new") and result.tolerance_share is not None:
+            previous = previous or result
+            if verdict.baseline_revision and result.revision == verdict.baseline_revision:
+                accepted = result
+                break
+    for name, past in (("previous run", previous), ("last run of the accepted revision", accepted)):
+        if past is None or share < _FEWEST:
+            continue
+        before = past.tolerance_share or 0.0
+        if share >= 2 * max(before, _NOISE):
+            return f"; {percentage(before)} in the {name}, {past.run}"
     return ""
 
 
@@ -166,8 +184,9 @@ def _buffer(verdict: Verdict) -> str:
     """Name the buffer that uses most, where there are several."""
     if len(verdict.buffers) < 2:
         return ""
-    shares = {
-        buffer.name: max((one.tolerance_share or 0.0 for one in buffer.comparisons), default=0.0)
-        for buffer in verdict.buffers
-    }
-    return f" by {max(shares, key=lambda name: shares[name])}"
+    largest = max(verdict.buffers, key=_largest_share)
+    return f" by {largest.name}"
+
+
+def _largest_share(buffer: BufferVerdict) -> float:
+    return max((comparison.tolerance_share or 0.0 for comparison in buffer.comparisons), default=0.0)

@@ -43,7 +43,7 @@ def check_kernels(context: RunContext, planned: PlannedRun, builder: ProgramBuil
     samples, compiled = compiled_samples(
         planned.runnable, functools.partial(builder.compile, until=context.request.until)
     )
-    remarks = (*unset_constants(samples, compiled), *untyped(samples, compiled))
+    remarks = (*_unset_constants(samples, compiled), *untyped(samples, compiled))
     broken = _contradicting_jobs(context, samples, compiled)
     checked = replace(
         planned,
@@ -52,8 +52,11 @@ def check_kernels(context: RunContext, planned: PlannedRun, builder: ProgramBuil
         broken=(*planned.broken, *broken.values()),
         remarks=(*planned.remarks, *remarks),
     )
-    programs = tuple(one for built in compiled.values() if isinstance(built, CasePrograms) for one in built.programs)
-    return CheckedRun(checked, programs, rejections.known(context.project.runs))
+    programs: list[Program] = []
+    for built in compiled.values():
+        if isinstance(built, CasePrograms):
+            programs += built.programs
+    return CheckedRun(checked, tuple(programs), rejections.known(context.project.runs))
 
 
 def _contradicting_jobs(
@@ -63,22 +66,19 @@ def _contradicting_jobs(
     try:
         check_arguments(cases, compiled)
     except JobErrors as contradictions:
-        if not context.request.keeps_going or _is_none_left(context, cases, contradictions):
+        wrong = {str(error.path) for error in contradictions.errors}
+        # Nothing is run where every job is wrong; a night reports them all the same.
+        is_none_left = wrong >= {case.path for case in cases} and not context.request.is_unattended
+        if is_none_left or not context.request.keeps_going:
             raise
-        jobs, errors = {case.path: case.job for case in cases}, contradictions.errors
-        lines = {
-            path: error_lines(context.project, [error for error in errors if str(error.path) == path])
-            for path in sorted({str(error.path) for error in errors})
-        }
+        jobs = {case.path: case.job for case in cases}
         code = wrong_job_code(context.request)
-        return {path: verdict.broken(jobs[path], of_job, exit_code=code) for path, of_job in lines.items()}
+        broken = {}
+        for path in sorted(wrong):
+            errors = [error for error in contradictions.errors if str(error.path) == path]
+            broken[path] = verdict.broken(jobs[path], error_lines(context.project, errors), exit_code=code)
+        return broken
     return {}
-
-
-def _is_none_left(context: RunContext, cases: Sequence[Case], contradictions: JobErrors) -> bool:
-    """Tell whether every job of a run that somebody attends is wrong: then nothing is run."""
-    wrong = {str(error.path) for error in contradictions.errors}
-    return not context.request.is_unattended and wrong >= {case.path for case in cases}
 
 
 _ATTEMPTS = 8
@@ -104,30 +104,30 @@ def compiled_samples(
     chosen: list[Case] = []
     compiled: dict[str, Built] = {}
     for attempt in range(_ATTEMPTS):
-        asked = [alike[attempt] for alike in waiting]
-        compiled.update(compile_cases(asked))
-        waiting = [alike for alike in waiting if alike[attempt].name in compiled]
-        tried = [alike[attempt] for alike in waiting]
-        refused = [_is_infeasible(case, compiled[case.name]) for case in tried]
-        chosen += [case for case, is_refused in zip(tried, refused, strict=True) if not is_refused]
-        left = [alike for alike, is_refused in zip(waiting, refused, strict=True) if is_refused]
-        waiting = [alike for alike in left if len(alike) > attempt + 1]
+        compiled.update(compile_cases([alike[attempt] for alike in waiting]))
+        refused = []
+        for alike in waiting:
+            case = alike[attempt]
+            if case.name not in compiled:
+                continue
+            is_skipped = case.settings.infeasible is not None and isinstance(compiled[case.name], InfeasibleSource)
+            if not is_skipped:
+                chosen.append(case)
+            elif len(alike) > attempt + 1:
+                refused.append(alike)
+        waiting = refused
         if not waiting:
             break
     return tuple(chosen), compiled
-
-
-def _is_infeasible(case: Case, built: Built) -> bool:
-    return case.settings.infeasible is not None and isinstance(built, InfeasibleSource)
 
 
 def _by_kernels(cases: Iterable[Case]) -> dict[tuple[object, ...], list[Case]]:
     """Job and kernels that are launched → the cases that launch them."""
     alike: dict[tuple[object, ...], list[Case]] = {}
     for case in cases:
-        launched = tuple(
+        launched = [
             (source.path, source.name, source.kernels, source.symbols, source.harness) for source in sources_of(case)
-        )
+        ]
         alike.setdefault((case.path, case.job, *launched), []).append(case)
     return alike
 
@@ -148,7 +148,9 @@ def check_arguments(cases: Sequence[Case], compiled: Mapping[str, Built]) -> Non
 def contradictions(case: Case, built: Built) -> tuple[JobError, ...]:
     """Errors of a case's kernel names and arguments."""
     if not isinstance(built, CasePrograms):
-        return plan.unknown_names(case, built.messages, built.source) if isinstance(built, UnknownNames) else ()
+        if isinstance(built, UnknownNames):
+            return plan.unknown_names(case, built.messages, built.source)
+        return ()
     errors = plan.check_programs(case, built.programs)
     for buffer, program in built.references.items():
         errors += plan.check_reference(case, buffer, program)
@@ -157,25 +159,21 @@ def contradictions(case: Case, built: Built) -> tuple[JobError, ...]:
 
 def untyped(cases: Sequence[Case], compiled: Mapping[str, Built]) -> tuple[str, ...]:
     """Remarks on structures that could not be compared with the compiler's, one for each job and source."""
-    programs = ((case, compiled[case.name]) for case in cases)
-    return tuple(
-        dict.fromkeys(
-            f"{case.job}: the structures in {name} were not compared: the compiler does not tell their layouts"
-            for case, built in programs
-            if isinstance(built, CasePrograms)
-            for name in built.untyped
-        )
-    )
+    remarks: dict[str, None] = {}
+    for case in cases:
+        built = compiled[case.name]
+        if isinstance(built, CasePrograms):
+            for name in built.untyped:
+                layouts = f"the structures in {name} were not compared: the compiler does not tell their layouts"
+                remarks[f"{case.job}: {layouts}"] = None
+    return tuple(remarks)
 
 
-def unset_constants(cases: Sequence[Case], compiled: Mapping[str, Built]) -> tuple[str, ...]:
+def _unset_constants(cases: Sequence[Case], compiled: Mapping[str, Built]) -> tuple[str, ...]:
     """Remarks on `__constant__` variables that no buffer fills, one for each job."""
-    programs = ((case, compiled[case.name]) for case in cases)
-    return tuple(
-        dict.fromkeys(
-            remark
-            for case, built in programs
-            if isinstance(built, CasePrograms)
-            for remark in plan.unset_constants(case, built.programs)
-        )
-    )
+    remarks: dict[str, None] = {}
+    for case in cases:
+        built = compiled[case.name]
+        if isinstance(built, CasePrograms):
+            remarks |= dict.fromkeys(plan.unset_constants(case, built.programs))
+    return tuple(remarks)

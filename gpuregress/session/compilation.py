@@ -35,7 +35,7 @@ class CasePrograms(Record):
         programs: of its own sources, in their order.
         references: buffer → that of its gold standard.
         variants: name of a variant → those of its sources, in their order.
-        untyped: the sources whose structures the compiler was asked for and did not tell.
+        untyped: the sources whose structures the compiler was asked for and did not report.
     """
 
     programs: tuple[Program, ...]
@@ -70,9 +70,8 @@ class ProgramBuilder:
         """Compile every distinct source of some cases, and wait for that.
 
         Args:
-            cases: whose.
             until: seconds of time.monotonic at which it stops waiting; cases that are not ready have no entry.
-            listen: told of each case whose programs are ready.
+            listen: receives an event for each case whose programs are ready.
 
         Returns:
             Case → its programs, or why there are none.
@@ -93,7 +92,7 @@ class ProgramBuilder:
         return compiled
 
     def request(self, case: Case) -> None:
-        """Start the compilation of a case's sources; `built` tells when it is over."""
+        """Start the compilation of a case's sources; `built` returns what came of it."""
         if case.name in self._keys:
             return
         sources = sources_of(case)
@@ -120,37 +119,42 @@ class ProgramBuilder:
     def built(self, case: Case) -> Built | None:
         """What came of a case that was requested; None: not all of its sources are compiled yet."""
         results = [self._results.get(key) for key in self._keys[case.name]]
-        own, names = len(case.sources), _variant_names(case)
-        for at, (source, result) in enumerate(zip(sources_of(case), results, strict=True)):
-            if isinstance(result, GpuregressError) and at in names:
-                return CompileError(f"variant {names[at]}: {result}")
-            if isinstance(result, InfeasibleSource) and at >= own:
-                return CompileError(str(result))  # a reference that does not compile says nothing of the case
+        sources, variant_names = sources_of(case), _variant_names(case)
+        own = len(case.sources)
+        for number, (source, result) in enumerate(zip(sources, results, strict=True)):
+            if not isinstance(result, GpuregressError):
+                continue
+            if number in variant_names:
+                return CompileError(f"variant {variant_names[number]}: {result}")
+            if isinstance(result, InfeasibleSource) and number >= own:
+                # A reference that does not compile says nothing of the case.
+                return CompileError(str(result))
             if isinstance(result, UnknownNames):
                 return UnknownNames(result.messages, source.path)
-            if isinstance(result, GpuregressError):
-                return result
-        types = {number: self._results.get(key) for number, key in self._type_keys[case.name].items()}
-        programs = [
-            _with_types(result, types.get(number))
-            for number, result in enumerate(results)
-            if isinstance(result, Program)
-        ]
-        if len(programs) < len(results) or None in types.values():
-            return None
-        count, own = len(case.reference_kernels), len(case.sources)
-        others = programs[own:]
-        references = dict(zip(case.reference_kernels, others[:count], strict=True))
-        varied = (tuple(others[at : at + own]) for at in range(count, len(others), own))
-        variants = dict(zip(case.variants.sources if case.variants else (), varied, strict=True))
-        sources = sources_of(case)
-        untyped = [sources[at].name for at, typed in types.items() if not isinstance(typed, Program) or not typed.types]
-        return CasePrograms(tuple(programs[:own]), references, variants, tuple(dict.fromkeys(untyped)))
-
-
-def _with_types(program: Program, typed: Result | None) -> Program:
-    """Return a program with the types of the one with debug information; without them where that does not compile."""
-    return replace(program, types=typed.types) if isinstance(typed, Program) else program
+            return result
+        programs: list[Program] = []
+        for result in results:
+            if not isinstance(result, Program):
+                return None
+            programs.append(result)
+        untyped: dict[str, None] = {}
+        for number, key in self._type_keys[case.name].items():
+            # The same source with debug information, which may not compile.
+            typed = self._results.get(key)
+            if typed is None:
+                return None
+            if isinstance(typed, Program):
+                programs[number] = replace(programs[number], types=typed.types)
+            if not isinstance(typed, Program) or not typed.types:
+                untyped[sources[number].name] = None
+        first_variant = own + len(case.reference_kernels)
+        references = dict(zip(case.reference_kernels, programs[own:first_variant], strict=True))
+        variants = {}
+        if case.variants is not None:
+            for number, name in enumerate(case.variants.sources):
+                start = first_variant + number * own
+                variants[name] = tuple(programs[start : start + own])
+        return CasePrograms(tuple(programs[:own]), references, variants, tuple(untyped))
 
 
 @contextlib.contextmanager
@@ -181,14 +185,19 @@ def find_or_submit(crew: Crew, key: str, source: Source, find: Callable[[Source]
 
 def sources_of(case: Case) -> tuple[Source, ...]:
     """The case's own sources, then those of its gold standards and of its variants."""
-    varied = itertools.chain.from_iterable(case.variants.sources.values() if case.variants else ())
-    return (*case.sources, *(kernel.source for kernel in case.reference_kernels.values()), *varied)
+    sources = [*case.sources, *(kernel.source for kernel in case.reference_kernels.values())]
+    if case.variants is not None:
+        sources += itertools.chain.from_iterable(case.variants.sources.values())
+    return tuple(sources)
 
 
 def _variant_names(case: Case) -> dict[int, str]:
     """Position in `sources_of` → the variant whose source that is."""
-    names = [name for name, sources in case.variants.sources.items() for _ in sources] if case.variants else []
-    return dict(enumerate(names, len(sources_of(case)) - len(names)))
+    names: list[str] = []
+    if case.variants is not None:
+        for name, sources in case.variants.sources.items():
+            names += [name] * len(sources)
+    return dict(enumerate(names, len(case.sources) + len(case.reference_kernels)))
 
 
 def source_key(source: Source) -> str:
@@ -200,8 +209,7 @@ def compile_cases(cases: Sequence[Case], listen: Listener = ignore) -> dict[str,
     """Compile every distinct source of the cases.
 
     Args:
-        cases: whose.
-        listen: told of each case whose programs are ready.
+        listen: receives an event for each case whose programs are ready.
 
     Returns:
         Case → its programs, or why there are none.
@@ -231,7 +239,7 @@ def compile_sources(sources: Sequence[Source], *, cubins: bool = False, listen: 
     Args:
         sources: what is compiled.
         cubins: link to machine code, too.
-        listen: told of the sources that are ready.
+        listen: receives an event for each source that is ready.
 
     Returns:
         For each source its program, or why there is none.
@@ -284,11 +292,10 @@ def build(
     """Compile every distinct source of the cases.
 
     Args:
-        project: whose jobs.
         selectors: of the cases; none: all.
         arch: in place of the jobs' own.
         cubins: link to machine code, too.
-        listen: told of the sources that are ready.
+        listen: receives an event for each source that is ready.
 
     Raises:
         JobErrors: a job is wrong.
@@ -300,33 +307,41 @@ def build(
     wrong = architectures.problem(arch) if arch is not None else None
     if wrong:
         raise UsageError(f"--arch: {wrong}")
+
+    def named(source: Source) -> Source:
+        return replace(source, arch=architectures.named(source.arch, arch)) if arch else source
+
     distinct: dict[str, Source] = {}
     typed: dict[str, Source] = {}
     skipping: set[str] = set()
     for case in plan.make(project, selectors).cases:
         if case.settings.refused is not None:
             continue
-        varied = itertools.chain.from_iterable(case.variants.sources.values() if case.variants else ())
-        for one in (*case.sources, *varied):
-            source = replace(one, arch=architectures.named(one.arch, arch)) if arch else one
+        own = replace(case, reference_kernels={})  # without the kernels of references
+        for source in map(named, sources_of(own)):
             key = source_key(source)
             distinct[key] = source
-            skipping |= {key} if case.settings.infeasible else set()
-        for one in plan.type_sources(case).values():
-            source = replace(one, arch=architectures.named(one.arch, arch)) if arch else one
+            if case.settings.infeasible:
+                skipping.add(key)
+        for source in map(named, plan.type_sources(case).values()):
             typed[source_key(source)] = source
     results = compile_sources(list(distinct.values()), cubins=cubins, listen=listen)
-    if typed:  # one that does not compile is not compared, which ends no run
+    # A source that does not compile with debug information is no error: its structures are not compared.
+    if typed:
         compile_sources(list(typed.values()))
-    errors = {key: one for key, one in zip(distinct, results, strict=True) if isinstance(one, GpuregressError)}
-    failures = [one for key, one in errors.items() if not (key in skipping and isinstance(one, InfeasibleSource))]
-    code = max((error.exit_code for error in failures), default=0)
+    failures: list[GpuregressError] = []
+    infeasible = 0
+    for key, result in zip(distinct, results, strict=True):
+        if isinstance(result, InfeasibleSource) and key in skipping:
+            infeasible += 1
+        elif isinstance(result, GpuregressError):
+            failures.append(result)
     return BuildResult(
         folder=cache.folder(),
-        programs=len(results) - len(errors),
+        programs=len(results) - len(failures) - infeasible,
         errors=tuple(_counted(failures)),
-        exit_code=code,
-        infeasible=len(errors) - len(failures),
+        exit_code=max((error.exit_code for error in failures), default=0),
+        infeasible=infeasible,
     )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -47,7 +46,7 @@ class DeviceSelection(Record):
     cards: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     def lack(self, case: Case) -> str:
-        """Why a case cannot run here, as far as its job tells; "" where it can."""
+        """Why its job keeps a case from running here; "" where it can run."""
         if self.kind not in case.devices:
             return f"its job runs on {', '.join(case.devices)} only"
         if self.arch and case.source.card not in ("", self.arch):
@@ -56,7 +55,10 @@ class DeviceSelection(Record):
 
     def slot(self, label: str) -> DeviceSlot:
         """The slot of this name; hosts that joined the run later have one, too."""
-        return next((slot for slot in self.slots if slot.label == label), DeviceSlot(self.kind, label))
+        for slot in self.slots:
+            if slot.label == label:
+                return slot
+        return DeviceSlot(self.kind, label)
 
 
 def select(device: str, jobs: int | None = None) -> DeviceSelection:
@@ -77,7 +79,9 @@ def select(device: str, jobs: int | None = None) -> DeviceSelection:
         return _cpu("", jobs)
     gpus = [name for name in registry.available() if name.startswith("cuda:")]
     if device == "auto":
-        return _cuda(gpus, f"{len(gpus)} GPU{'s' if len(gpus) > 1 else ''} found", jobs) if gpus else _cpu("", jobs)
+        if not gpus:
+            return _cpu("", jobs)
+        return _cuda(gpus, f"{len(gpus)} GPU{'s' if len(gpus) > 1 else ''} found", jobs)
     if match.group(1) is not None:
         if device not in gpus:
             there = f"there is {', '.join(gpus)}" if gpus else prerequisites.lack()
@@ -96,7 +100,7 @@ def of_cluster(devices: Devices, labels: Sequence[str]) -> DeviceSelection:
         labels: of its slots, `cpu@node1`.
     """
     slots = tuple(DeviceSlot(devices.kind, label) for label in labels)
-    return DeviceSelection(devices.kind, devices.kind, devices.why, slots, devices.arch, is_remote=True)
+    return DeviceSelection(devices.kind, devices.kind, devices.why, slots=slots, arch=devices.arch, is_remote=True)
 
 
 def with_block_order(devices: DeviceSelection, block_order: str) -> DeviceSelection:
@@ -118,32 +122,38 @@ def _cuda(gpus: Sequence[str], why: str, jobs: int | None) -> DeviceSelection:
     arch = architectures.get(gpus[0], "")
     alike = [name for name in gpus if architectures.get(name, "") == arch]
     if len(alike) < len(gpus):
-        why = f"{why}; " if why else ""
-        why += f"{', '.join(name for name in gpus if name not in alike)} is left out: not {arch} as {gpus[0]}"
-    gpus, count = alike, jobs or len(alike)
-    slots = tuple(_gpu_slot(gpus[number % len(gpus)], os.environ) for number in range(count))
+        others = ", ".join(name for name in gpus if name not in alike)
+        left_out = f"{others} is left out: not {arch} as {gpus[0]}"
+        why = f"{why}; {left_out}" if why else left_out
+    slots = []
+    for number in range(jobs or len(alike)):
+        name = alike[number % len(alike)]
+        # Each worker sees its own card only, as cuda:0; the user's own CUDA_VISIBLE_DEVICES is respected.
+        environment = early_start.gpu_environment(int(name.partition(":")[2]))
+        slots.append(DeviceSlot("cuda:0", name, environment))
     label = ", ".join(dict.fromkeys(slot.label for slot in slots))
-    return DeviceSelection("cuda", label, why, slots, arch, cards=_cards(slots))
+    return DeviceSelection("cuda", label, why, slots=tuple(slots), arch=arch, cards=_cards(slots))
 
 
 def _cards(slots: Sequence[DeviceSlot]) -> dict[str, dict[str, str]]:
     """What NVIDIA's management library says of each card that is used."""
     visible = [slot.environment.get("CUDA_VISIBLE_DEVICES", "") for slot in slots]
-    numbers = {int(entry) for entry in visible} if all(entry.isdecimal() for entry in visible) else None
+    # Each card takes some 10 ms to answer, so only those that are used are asked. UUIDs have no numbers.
+    numbers = None
+    if all(entry.isdecimal() for entry in visible):
+        numbers = {int(entry) for entry in visible}
     cards = nvml.cards(numbers=numbers)
     facts_of = {}
-    for slot, wanted in zip(slots, visible, strict=True):
-        card = next((card for at, card in enumerate(cards) if _is(card.get("uuid", ""), at, wanted)), None)
-        if card:
-            facts_of[slot.label] = card
-    return facts_of
+    for slot, entry in zip(slots, visible, strict=True):
+        for number, card in enumerate(cards):
+            if _is_visible(card.get("uuid", ""), number, entry):
+                facts_of[slot.label] = card
+                break
+    return {label: card for label, card in facts_of.items() if card}
 
 
-def _is(uuid: str, at: int, wanted: str) -> bool:
-    """Whether CUDA_VISIBLE_DEVICES' entry means this card: its number in PCI order, or the beginning of its UUID."""
-    return wanted == str(at) if wanted.isdigit() else bool(wanted) and uuid.startswith(wanted)
-
-
-def _gpu_slot(name: str, environment: Mapping[str, str]) -> DeviceSlot:
-    """A slot whose worker sees one card only, as cuda:0; the user's own CUDA_VISIBLE_DEVICES is respected."""
-    return DeviceSlot("cuda:0", name, early_start.gpu_environment(int(name.partition(":")[2]), environment))
+def _is_visible(uuid: str, number: int, entry: str) -> bool:
+    """Whether an entry of CUDA_VISIBLE_DEVICES means a card: its number in PCI order, or the beginning of its UUID."""
+    if entry.isdigit():
+        return entry == str(number)
+    return bool(entry) and uuid.startswith(entry)

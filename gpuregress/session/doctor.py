@@ -58,14 +58,13 @@ def examine(configs: Path | None = None) -> Health:
     """Examine everything; nothing but the caches is changed.
 
     Args:
-        configs: the folder of a project's jobs, which tell whether a kernel language is needed; None: none is.
+        configs: the folder of a project's jobs, which may need a kernel language; None: no job does.
     """
     pieces = (*_base(), _compiler(), *_languages(configs), *_gpu())
     broken = {piece.device for piece in pieces if piece.needed and not piece.well}
-    devices = (
-        () if "both" in broken else tuple(name for name in registry.available() if name.partition(":")[0] not in broken)
-    )
-    return Health(pieces, devices)
+    if "both" in broken:
+        return Health(pieces, ())
+    return Health(pieces, tuple(name for name in registry.available() if name.partition(":")[0] not in broken))
 
 
 def _base() -> Iterator[HealthCheck]:
@@ -109,14 +108,16 @@ def _compiler() -> HealthCheck:
 
 def _languages(configs: Path | None) -> Iterator[HealthCheck]:
     """Compilers of kernels in Python: each is needed by the jobs that name its language."""
-    texts = (
-        [path.read_text(encoding="utf-8", errors="replace") for path in job_files.job_files(configs)] if configs else []
-    )
+    texts = []
+    if configs:
+        texts = [path.read_text(encoding="utf-8", errors="replace") for path in job_files.job_files(configs)]
     for language in python_compiler.LANGUAGES:
         count = sum(re.search(rf"\blanguage[\"']?\s*:\s*[\"']?{language}\b", text) is not None for text in texts)
-        jobs = f"{count} job{' needs' if count == 1 else 's need'} it" if count else "no job needs it"
         version = python_compiler.version(language)
-        state = f"{version or 'not installed'}{f' ({jobs})' if configs else ''}"
+        state = version or "not installed"
+        if configs:
+            jobs = {0: "no job needs it", 1: "1 job needs it"}.get(count, f"{count} jobs need it")
+            state += f" ({jobs})"
         mend = "" if version else f"pip install 'gpuregress[{language}]'"
         yield HealthCheck("both", language, state, well=bool(version) or not count, needed=False, mend=mend)
 

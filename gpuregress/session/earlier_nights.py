@@ -46,7 +46,6 @@ def opened(project: Project, device: str, run: str, cases: Collection[str]) -> I
     """Open the history and read the last verdicts of some cases.
 
     Args:
-        project: whose.
         device: of tonight.
         run: tonight's name.
         cases: tonight's; the search ends when each of them is found.
@@ -72,40 +71,57 @@ def opened(project: Project, device: str, run: str, cases: Collection[str]) -> I
         numbers = {name: number for number, name in enumerate(written, 1)}
 
         def earlier(result: PastResult) -> EarlierVerdict:
-            return replace(_earlier(result), number=numbers.get(result.run, 0))
+            return EarlierVerdict(
+                run=result.run,
+                started=result.started,
+                verdict=result.verdict,
+                cause=result.cause,
+                tolerance_share=result.tolerance_share,
+                commit=result.commit,
+                revision=result.revision,
+                dirty=result.dirty,
+                extent=result.extent,
+                number=numbers.get(result.run, 0),
+            )
+
+        def past_nights(case: str) -> list[PastResult]:
+            past = history.trend(case, _LOOKED_AT, kind, is_own=True)
+            return [result for result in past if result.kind == "nightly" and result.run != run]
 
         def trend(case: str) -> list[EarlierVerdict]:
-            past = history.trend(case, _LOOKED_AT, kind, is_own=True)
-            return [earlier(one) for one in past if one.kind == "nightly" and one.run != run]
+            return [earlier(result) for result in past_nights(case)]
+
+        def slower_since(verdict: Verdict) -> Since | None:
+            return _level_since(past_nights(verdict.case), verdict)
 
         since, missing = _series(project.runs, first)
         last = {case: EarlierVerdict(first.run, first.started, "missing", "missing") for case in missing}
         for number, night in enumerate(itertools.chain((first,), nights)):
             absent = [case for case in cases if case not in last]
             if (number and not absent) or (number >= FEW_NIGHTS and len(absent) <= FEW_CASES):
-                found = {case: [one for one in trend(case) if one.verdict != "skip"] for case in absent}
-                last |= {case: verdicts[0] for case, verdicts in found.items() if verdicts}
+                for case in absent:
+                    judged = [verdict for verdict in trend(case) if verdict.verdict != "skip"]
+                    if judged:
+                        last[case] = judged[0]
                 break
             for result in history.results_of(night):
                 if result.verdict != "skip":
                     last.setdefault(result.case, earlier(result))
-
-        def slower_since(verdict: Verdict) -> Since | None:
-            past = history.trend(verdict.case, _LOOKED_AT, kind, is_own=True)
-            return _level_since([one for one in past if one.kind == "nightly" and one.run != run], verdict)
-
         yield EarlierNights(against=first.run, last=last, trend=trend, since=since, slower_since=slower_since)
 
 
 def _level_since(past: Sequence[PastResult], verdict: Verdict) -> Since | None:
     """The night on which the present level of a case's times began; None where that is tonight."""
-    timing, device = verdict.timing, verdict.outcome.device if verdict.outcome is not None else None
+    timing = verdict.timing
     if timing is None or not timing.expected or not timing.actual:
         return None
+    device = verdict.outcome.device if verdict.outcome is not None else None
     if timing.measure == "time" and device is not None:
-        past = [one for one in past if one.model == device.model]
+        past = [result for result in past if result.model == device.model]
     first = series.level_since(past, timing.measure, timing.expected, timing.actual)
-    return Since(first.run, first.started, first.commit, dirty=first.dirty) if first is not None else None
+    if first is None:
+        return None
+    return Since(first.run, first.started, first.commit, dirty=first.dirty)
 
 
 def _nights(history: History, kind: str, run: str) -> Iterator[PastRun]:
@@ -119,20 +135,6 @@ def _nights(history: History, kind: str, run: str) -> Iterator[PastRun]:
         if device_kind(night.device) == kind and (end is None or end.state == "finished"):
             yield night
         before = night.run
-
-
-def _earlier(result: PastResult) -> EarlierVerdict:
-    return EarlierVerdict(
-        run=result.run,
-        started=result.started,
-        verdict=result.verdict,
-        cause=result.cause,
-        tolerance_share=result.tolerance_share,
-        commit=result.commit,
-        revision=result.revision,
-        dirty=result.dirty,
-        extent=result.extent,
-    )
 
 
 def _series(runs: Path, night: PastRun) -> tuple[Mapping[str, Since], tuple[str, ...]]:
@@ -152,7 +154,6 @@ def night_order(context: RunContext, cases: tuple[Case, ...], run: str) -> tuple
     """Order the cases of a night, recent failures first; those of another run stay as they are.
 
     Args:
-        context: the run's.
         cases: in the order of the plan.
         run: tonight's name.
 
@@ -178,12 +179,12 @@ def _with_gone_commits(changes: NightChanges, root: Path) -> NightChanges:
 
     marked: dict[str, Any] = {}
     for name in ("changed", "still", "unaccepted", "fixed", "slower"):
-        entries = [
-            entry
-            if entry.since is None
-            else replace(entry, since=replace(entry.since, gone=is_gone(entry.since.commit)))
-            for entry in getattr(changes, name)
-        ]
+        entries = []
+        for entry in getattr(changes, name):
+            since = entry.since
+            if since is not None:
+                since = replace(since, gone=is_gone(since.commit))
+            entries.append(replace(entry, since=since))
         marked[name] = tuple(entries)
     return replace(changes, **marked)
 
@@ -192,7 +193,6 @@ def with_changes(context: RunContext, summary: RunSummary, left_out: LeftOut, un
     """Add the changes to a night's summary; another run's stays as it is.
 
     Args:
-        context: the run's.
         summary: its verdicts.
         left_out: cases that did not run.
         unknown: why the earlier nights are not known, "" where they are.
@@ -207,5 +207,6 @@ def with_changes(context: RunContext, summary: RunSummary, left_out: LeftOut, un
     except StorageError as error:
         unknown = f"the earlier nights are not known: {error}"
         changes = compare_nights(summary, EarlierNights(unknown=unknown), left_out)
-    notes = (*summary.notes, *([unknown] if unknown else []))
-    return replace(summary, notes=notes, changes=changes)
+    if unknown:
+        summary = replace(summary, notes=(*summary.notes, unknown))
+    return replace(summary, changes=changes)

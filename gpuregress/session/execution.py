@@ -6,7 +6,7 @@ import contextlib
 import shlex
 import sys
 import time
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -63,10 +63,10 @@ The order in which cases end does not show in the verdicts."""
 
 @dataclass(slots=True)
 class _Group:
-    """A group; infeasible cases do not count among the planned ones, for nobody waits for them."""
+    """A group; infeasible cases do not count among the planned ones, because no other case waits for them."""
 
-    planned: int
-    open: set[str]
+    planned: int = 0
+    open: set[str] = field(default_factory=set)
     held: list[tuple[Verdict, Task]] = field(default_factory=list)
 
 
@@ -74,7 +74,6 @@ class AgreementGroups:
     """The groups of a run.
 
     Args:
-        cases: of the run.
         judge: judges the cases of one group against each other.
     """
 
@@ -88,10 +87,9 @@ class AgreementGroups:
             key = case.agreement_group
             if key is not None:
                 self._of_case[case.name] = key
-                self._groups.setdefault(key, _Group(0, set())).open.add(case.name)
-        sizes = Counter(self._of_case.values())
-        for key, group in self._groups.items():
-            group.planned = sizes[key]
+                group = self._groups.setdefault(key, _Group())
+                group.open.add(case.name)
+                group.planned += 1
 
     def settle(self, reached: Verdict, task: Task | None) -> list[Settled]:
         """Take a verdict, and return those that are final now.
@@ -103,14 +101,18 @@ class AgreementGroups:
         key = self._of_case.get(reached.case)
         if key is None:
             return [(reached, task)]
-        group, settled = self._groups[key], list[Settled]()
+        settled: list[Settled] = []
+        group = self._groups[key]
         group.open.discard(reached.case)
-        group.planned -= reached.infeasible
+        if reached.infeasible:
+            group.planned -= 1
         if task is not None and reached.status in ("pass", "new"):
             group.held.append((reached, task))
         else:
             settled.append((reached, task))
-        return settled if group.open else [*settled, *self._judged(group)]
+        if not group.open:
+            settled += self._judged(group)
+        return settled
 
     def close(self, *, judged: bool) -> list[Settled]:
         """Return the verdicts that are still held, for the run ends before their groups are whole.
@@ -118,18 +120,22 @@ class AgreementGroups:
         Args:
             judged: whether they are compared with each other; else they are as they were reached.
         """
-        groups = [group for group in self._groups.values() if group.held]
-        if judged:
-            return [settled for group in groups for settled in self._judged(group)]
-        held = [settled for group in groups for settled in group.held]
-        for group in groups:
-            group.held = []
-        return [*held]
+        settled: list[Settled] = []
+        for group in self._groups.values():
+            if judged:
+                settled += self._judged(group)
+            else:
+                settled += group.held
+                group.held = []
+        return settled
 
     def _judged(self, group: _Group) -> list[Settled]:
-        held, group.held = sorted(group.held, key=lambda one: self._positions[one[0].case]), []
+        if not group.held:
+            return []
+        held = sorted(group.held, key=lambda pair: self._positions[pair[0].case])
+        group.held = []
         tasks = [task for _, task in held]
-        verdicts = self._judge(tasks, [reached for reached, _ in held], group.planned) if held else ()
+        verdicts = self._judge(tasks, [reached for reached, _ in held], group.planned)
         return list(zip(verdicts, tasks, strict=True))
 
 
@@ -157,17 +163,20 @@ class RepeatedTimeouts:
             case: that timed out.
             outcome: names the launch. Where it is none of the case's own, a case of one kernel counts for that.
         """
-        position = outcome.fault.position if outcome is not None and outcome.fault is not None else None
-        kernels = list(dict.fromkeys(_kernels(case)))
-        if position is not None and position < len(case.launches):
-            kernels = [list(_kernels(case))[position]]
-        if len(kernels) == 1:
+        kernels = _kernels(case)
+        if outcome is not None and outcome.fault is not None:
+            position = outcome.fault.position
+            if position is not None and position < len(kernels):
+                kernels = [kernels[position]]
+        if len(set(kernels)) == 1:
             self._cases[kernels[0]].append(case.name)
 
     def reason(self, case: Case) -> str:
         """Say why a case should not run; "" where it should."""
         limit = case.limits.timeouts or self._default
-        for source, kernel in dict.fromkeys(_kernels(case)) if limit else ():
+        if not limit:
+            return ""
+        for source, kernel in _kernels(case):
             cases = self._cases.get((source, kernel), [])
             if len(cases) >= limit:
                 times = f"{len(cases)} times, in {first_names(cases)}"
@@ -214,7 +223,7 @@ class ExecutedRun(Record):
         interrupted: the user asked to stop.
         no_turn: cases that the deadline left without a verdict.
         held_back: cases that were skipped after timeouts of their kernel.
-        notes: what the user must be told.
+        notes: what must be reported to the user.
         unknown: why the nights before this one are not known.
     """
 
@@ -237,7 +246,6 @@ def execute_cases(
     """Run and judge the cases; those that cannot run get their verdicts first.
 
     Args:
-        context: the run's.
         checked: the cases.
         builder: compiles the programs that are missing.
         recording: keeps each verdict as it is reached.
@@ -259,7 +267,9 @@ class _Execution:
     """The state of this step: the verdicts so far, and the slot of each case that started."""
 
     def __init__(self, context: RunContext, checked: CheckedRun, recording: Recording, part: EarlierPart) -> None:
-        self._context, self._checked, self._recording = context, checked, recording
+        self._context = context
+        self._checked = checked
+        self._recording = recording
         self._accepted = AcceptedDumps(BaselineStore.of(context.project), context.devices.kind)
         self._part = part
         self._timeouts = RepeatedTimeouts(context.request.kind)
@@ -284,12 +294,14 @@ class _Execution:
                 self._timeouts.note(case, part.kept[case.name].outcome)
 
     def result(self, *, interrupted: bool) -> ExecutedRun:
-        late = [case.name for case in self._checked.plan.runnable if case.name not in self._verdicts]
+        no_turn = []
+        if self._is_late and not interrupted:
+            no_turn = [case.name for case in self._checked.plan.runnable if case.name not in self._verdicts]
         return ExecutedRun(
             verdicts=self._verdicts,
             remarks=tuple(self._remarks),
             interrupted=interrupted,
-            no_turn=tuple(late) if self._is_late and not interrupted else (),
+            no_turn=tuple(no_turn),
             held_back=tuple(self._held_back),
             notes=tuple(self._notes),
             unknown=self._unknown,
@@ -308,23 +320,30 @@ class _Execution:
     def run_tasks(self, builder: ProgramBuilder) -> None:
         pending = tuple(case for case in self._checked.plan.runnable if case.name not in self._part.kept)
         cases, self._unknown = night_order(self._context, pending, self._recording.folder.name)
-        project = self._context.project
-        first = self._part.next_launch
-        factory = TaskFactory(project, self._recording.folder, cases, self._accepted, self._remark, first)
-        stream = TaskStream(builder, cases, factory)
-        if self._is_stopped():
+        factory = TaskFactory(
+            project=self._context.project,
+            folder=self._recording.folder,
+            cases=cases,
+            accepted=self._accepted,
+            remark=self._remark,
+            first=self._part.next_launch,
+        )
+        stream = TaskStream(builder, cases, factory.make)
+        if self._is_stopped():  # a broken job has failed already
             return
+        # A continued night knows kernels that timed out before it was cut short.
         self._hold_back(stream)
         with contextlib.ExitStack() as held:
             for event in self._context.pool.run((), stream, self._context.request.until):
-                judge = self._judge = self._judge or self._load_judge(held)
+                if self._judge is None:
+                    self._judge = self._load_judge(held)
                 if isinstance(event, CaseStarted):
                     self._slots[event.case] = event.slot
                     self._context.listen(Started(event.case, event.slot))
                 elif isinstance(event, CaseNotCompiled):
                     self._add(self._unbuilt(event.case, event.error))
                 else:
-                    self._on_outcome(judge, stream, event)
+                    self._on_outcome(self._judge, stream, event)
                 if self._is_stopped():
                     break
             until = self._context.request.until
@@ -358,8 +377,12 @@ class _Execution:
 
     def _hold_back(self, stream: TaskStream) -> None:
         """Skip the waiting cases of kernels that timed out too often."""
-        waiting = [task.case for task in self._context.pool.withdraw(lambda case: bool(self._timeouts.reason(case)))]
-        for case in (*waiting, *stream.withdraw(lambda case: bool(self._timeouts.reason(case)))):
+
+        def is_unwanted(case: Case) -> bool:
+            return bool(self._timeouts.reason(case))
+
+        waiting = [task.case for task in self._context.pool.withdraw(is_unwanted)]
+        for case in (*waiting, *stream.withdraw(is_unwanted)):
             stream.tasks.pop(case.name, None)
             self._held_back.append(case.name)
             self._add(verdict.skipped(case, self._timeouts.reason(case)))
@@ -371,9 +394,12 @@ class _Execution:
             self._keep(replace(reached, notes=(*reached.notes, text)), task)
 
     def _agreement(self, tasks: Sequence[Task], reached: Sequence[Verdict], planned: int) -> Sequence[Verdict]:
-        pairs = zip(tasks, reached, strict=True)
-        members = [agreement.GroupMember(task.case, one.outcome, one) for task, one in pairs if one.outcome is not None]
-        return agreement.verdicts(members, planned, self._judge.user if self._judge is not None else None)
+        members = []
+        for task, verdict_reached in zip(tasks, reached, strict=True):
+            if verdict_reached.outcome is not None:
+                members.append(agreement.GroupMember(task.case, verdict_reached.outcome, verdict_reached))
+        user = self._judge.user if self._judge is not None else None
+        return agreement.verdicts(members, planned, user)
 
     def _is_stopped(self) -> bool:
         return self._context.request.fail_fast and self._has_failed
@@ -389,21 +415,28 @@ class _Execution:
     def _judged(self, judge: Judge, task: Task, outcome: Outcome) -> Verdict:
         """Judge an outcome; a fault on a GPU gets the command of a debugger."""
         judged = judge.verdict(task.case, task.programs, outcome)
-        remarks = (
+        remarks = [
             *case_remarks.of_measurements(task.case, outcome, judged.timing, judged.costs),
             *case_lines.remarks(task.case, judged),
             *case_lines.lines(judged),
-            *(self._tolerances.remarks(judged) if self._tolerances is not None else ()),
-            *_lost_hosts(outcome),
-        )
-        if judged.status in ("pass", "new"):  # their details are not shown
-            changes = judged.changes if judged.status == "pass" else ()
-            for remark in (*remarks, *(f"changed since the baseline: {change}" for change in changes)):
+        ]
+        if self._tolerances is not None:
+            remarks += self._tolerances.remarks(judged)
+        observed = outcome.observations
+        if observed.lost_hosts and observed.host:
+            remarks.append(f"ran again on {observed.host}: {', '.join(observed.lost_hosts)} was lost")
+        # The terminal shows no details of cases that passed, so their remarks are listed apart.
+        if judged.status in ("pass", "new"):
+            for remark in remarks:
                 self._remark(f"{judged.case}: {remark}")
+        if judged.status == "pass":
+            for change in judged.changes:
+                self._remark(f"{judged.case}: changed since the baseline: {change}")
         if self._context.devices.kind == "cuda" and judged.status in ("fault", "timeout"):
             slot = self._context.devices.slot(self._slots[task.case.name])
             hint = debugger_command(task, self._recording.folder, slot.environment)
-            remarks += (hint,) if hint else ()
+            if hint:
+                remarks.append(hint)
         return replace(judged, notes=(*judged.notes, *remarks))
 
     def _unbuilt(self, case: Case, error: GpuregressError) -> Verdict:
@@ -434,12 +467,11 @@ class _Execution:
             reached = source_locations.located(reached, self._cases[reached.case])
         case = task.case if task is not None else self._cases.get(reached.case)
         if case is not None and case.settings.known_failing is not None:
-            known = case.settings.known_failing
-            reached = verdict.with_known_failure(reached, known, clock.today(), case)
+            reached = verdict.with_known_failure(reached, case.settings.known_failing, clock.today(), case)
         retried = self._retried.get(reached.case, ())
-        cause, extent = cause_of(reached, case), extent_of(reached)
-        reached = replace(reached, cause=cause, extent=extent, retried=retried)
+        reached = replace(reached, cause=cause_of(reached, case), extent=extent_of(reached), retried=retried)
         self._verdicts[reached.case] = reached
+        # The baselines of 10,000 cases would fill the memory.
         self._accepted.forget(reached.case)
         self._has_failed |= reached.exit_code != 0
         self._tell_compilation(task)
@@ -447,22 +479,16 @@ class _Execution:
         self._recording.add(reached, task)
 
     def _tell_compilation(self, task: Task | None) -> None:
-        """Tell the times of the programs that were compiled for a case, each once."""
-        sources = zip(task.case.sources, task.programs, strict=True) if task is not None else ()
-        for source, program in sources:
-            if program.key not in self._timed:
-                self._timed.add(program.key)
-                seconds = cache.stages_since(program.key, self._began)
-                if seconds:
-                    self._context.listen(Compiled(Path(source.path).name, seconds))
+        """Report the times of the programs that were compiled for a case, each once."""
+        if task is None:
+            return
+        for source, program in zip(task.case.sources, task.programs, strict=True):
+            if program.key in self._timed:
+                continue
+            self._timed.add(program.key)
+            seconds = cache.stages_since(program.key, self._began)
+            if seconds:
+                self._context.listen(Compiled(Path(source.path).name, seconds))
 
     def _remark(self, text: str) -> None:
         self._remarks[text] = None
-
-
-def _lost_hosts(outcome: Outcome) -> tuple[str, ...]:
-    """The remark on a case that ran again because the host of a cluster was lost."""
-    observed = outcome.observations
-    if not (observed.lost_hosts and observed.host):
-        return ()
-    return (f"ran again on {observed.host}: {', '.join(observed.lost_hosts)} was lost",)

@@ -111,7 +111,9 @@ def _absence(name: str, devices: Sequence[str], case: Case | None, known: Expect
     if is_infeasible:
         return f"{name} ran on an earlier night and is infeasible now"
     gone = [device for device in devices if device not in case.devices]
-    return f"{name} no longer runs on {', '.join(gone)}: the `devices` of its job have changed" if gone else ""
+    if not gone:
+        return ""
+    return f"{name} no longer runs on {', '.join(gone)}: the `devices` of its job have changed"
 
 
 def _missing(name: str, vanished: dict[str, str], orphans: dict[str, str]) -> Missing:
@@ -170,7 +172,6 @@ def accept(project: Project, store: BaselineStore, cases: Sequence[Case]) -> boo
     The first time, the cases that this host expects so far and those that have a baseline are added.
 
     Args:
-        project: whose.
         store: its baselines.
         cases: that ran.
 
@@ -181,17 +182,18 @@ def accept(project: Project, store: BaselineStore, cases: Sequence[Case]) -> boo
         BaselineError: it was edited, cut short or merged with a conflict.
         StorageError: no space, no permission.
     """
-    before = {}
+    expected_devices: dict[str, tuple[str, ...]] = {}
     if store.expected() is None:
-        before = dict.fromkeys((*last_night(project).cases, *store.case_names()), ())
-    return store.expect({**before, **{case.name: case.settings.on for case in cases}})
+        expected_devices = dict.fromkeys((*last_night(project).cases, *store.case_names()), ())
+    for case in cases:
+        expected_devices[case.name] = case.settings.on
+    return store.expect(expected_devices)
 
 
 def forget(project: Project, store: BaselineStore, present: Sequence[Case]) -> tuple[str, ...]:
     """Expect only the present cases that were feasible last night from the next nightly run on.
 
     Args:
-        project: whose.
         store: its baselines.
         present: every case of every job.
 
@@ -206,13 +208,13 @@ def forget(project: Project, store: BaselineStore, present: Sequence[Case]) -> t
     here = {case.name: case for case in present if case.name not in night.infeasible}
     known = store.expected() or {}
     gone = [name for name in (*known, *night.cases) if name not in here]
-    narrower = {
-        name: case.settings.on
-        for name, case in here.items()
-        if any(device not in case.devices for device in known.get(name, ()))
-    }
-    if any(name in known for name in gone) or narrower:
+    narrower = {}
+    for name, case in here.items():
+        if not set(known.get(name, ())) <= set(case.devices):
+            narrower[name] = case.settings.on
+    if narrower or not known.keys().isdisjoint(gone):
         store.expect(narrower, forget=gone)
-    if any(name in night.cases for name in gone):
-        record_night(project, replace(night, cases=tuple(name for name in night.cases if name in here), infeasible=()))
+    ran_here = tuple(name for name in night.cases if name in here)
+    if len(ran_here) < len(night.cases):
+        record_night(project, replace(night, cases=ran_here, infeasible=()))
     return (*dict.fromkeys(gone), *(f"{name} on other devices" for name in narrower))

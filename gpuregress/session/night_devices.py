@@ -10,7 +10,16 @@ from msgspec.structs import asdict
 
 from gpuregress.execution import device_registry as registry
 from gpuregress.execution.cuda import prerequisites
-from gpuregress.foundation.records import Case, LackingDevice, NightChanges, NightFailure, NightRemark, RunSummary
+from gpuregress.foundation.errors import Interrupted, NothingToDo
+from gpuregress.foundation.records import (
+    Case,
+    LackingDevice,
+    NightChanges,
+    NightFailure,
+    NightRemark,
+    RunSummary,
+    Verdict,
+)
 from gpuregress.gpu.records import Record, replace
 from gpuregress.judge import parameter_spaces, verdict
 from gpuregress.report import case_lines
@@ -63,20 +72,23 @@ def divide(cases: Sequence[Case], here: Collection[str], known: Collection[str] 
     lacking: Counter[str] = Counter()
     nowhere: list[str] = []
     for case in cases:
-        named = case.settings.on or tuple(kind for kind in present if kind in case.devices)[:1]
-        runs = [kind for kind in named if kind in shares and kind in case.devices]
-        for kind in runs:
+        usable = [kind for kind in present if kind in case.devices]
+        named = case.settings.on or tuple(usable[:1])
+        runs_on = [kind for kind in named if kind in usable]
+        for kind in runs_on:
             shares[kind].append(case.name)
-        lacking.update(kind for kind in named or case.devices if kind not in shares)
-        if not runs:
+        if not runs_on:
             nowhere.append(case.name)
+        for kind in named or case.devices:
+            if kind not in shares:
+                lacking[kind] += 1
     used = [kind for kind in present if shares[kind]] or present[:1]
     shares[used[0]] += nowhere
-    whys = {"cuda": prerequisites.lack() if lacking["cuda"] else ""}
-    return NightDevices(
-        tuple(DeviceShare(kind, frozenset(shares[kind])) for kind in used),
-        tuple(LackingDevice(kind, count, whys.get(kind, ""), kind not in known) for kind, count in lacking.items()),
-    )
+    lacking_devices = []
+    for kind, count in lacking.items():
+        why = prerequisites.lack() if kind == "cuda" else ""
+        lacking_devices.append(LackingDevice(kind, count, why, kind not in known))
+    return NightDevices(tuple(DeviceShare(kind, frozenset(shares[kind])) for kind in used), tuple(lacking_devices))
 
 
 def of_this_host() -> frozenset[str]:
@@ -85,51 +97,57 @@ def of_this_host() -> frozenset[str]:
 
 
 def combined(summaries: Sequence[RunSummary]) -> RunSummary:
-    """One summary of a night's runs; where there are several, names of jobs and cases have their device behind them."""
+    """Combine the summaries of a night's runs; if there are several, their devices follow the names of cases."""
     first, *others = summaries
     if not others:
         return first
     marked = [_marked(summary) for summary in summaries]
-    verdicts = tuple(reached for summary in marked for reached in summary.verdicts)
-    codes = {summary.exit_code for summary in marked}
-    codes -= {5} if len(codes) > 1 else set()  # something was run
+    verdicts: tuple[Verdict, ...] = _joined(marked, "verdicts")
     elsewhere = [f"the results on {summary.device} are those of run {summary.run}" for summary in others]
+    codes = {summary.exit_code for summary in marked}
+    if len(codes) > 1:
+        codes.discard(NothingToDo.exit_code)  # another device had something to do
+    states = [summary.state for summary in marked if summary.state != "finished"]
     return replace(
         marked[0],
         device=", ".join(summary.device for summary in marked),
         seconds=sum(summary.seconds for summary in marked),
         verdicts=verdicts,
-        notes=tuple(dict.fromkeys((*(note for summary in marked for note in summary.notes), *elsewhere))),
-        remarks=tuple(dict.fromkeys(remark for summary in marked for remark in summary.remarks)),
-        missing=tuple(gone for summary in marked for gone in summary.missing),
-        unfinished=tuple(name for summary in marked for name in summary.unfinished),
+        notes=tuple(dict.fromkeys((*_joined(marked, "notes"), *elsewhere))),
+        remarks=tuple(dict.fromkeys(_joined(marked, "remarks"))),
+        missing=_joined(marked, "missing"),
+        unfinished=_joined(marked, "unfinished"),
         spaces=parameter_spaces.summarize(verdicts),
-        state=next((summary.state for summary in marked if summary.state != "finished"), "finished"),
-        exit_code=130 if 130 in codes else next(code for code in verdict.EXIT_PRECEDENCE if code in codes),
+        state=states[0] if states else "finished",
+        exit_code=min(codes, key=(Interrupted.exit_code, *verdict.EXIT_PRECEDENCE).index),
         is_kept=all(summary.is_kept for summary in marked),
         changes=_changes([summary.changes for summary in marked if summary.changes is not None]),
     )
 
 
+def _joined(records: Sequence[RunSummary] | Sequence[NightChanges], field: str) -> tuple[Any, ...]:
+    """Concatenate a field that is a tuple."""
+    entries: list[Any] = []
+    for record in records:
+        entries += getattr(record, field)
+    return tuple(entries)
+
+
 def _marked(summary: RunSummary) -> RunSummary:
-    """A run whose cases have its device behind their names."""
+    """Append a run's device to the names of its cases."""
     mark = case_lines.mark(summary.device)
     verdicts = tuple(
         replace(reached, case=f"{reached.case}{mark}", job=f"{reached.job}{mark}") for reached in summary.verdicts
     )
     changes = summary.changes
     if changes is not None:
-        fields = asdict(changes)
-        named: dict[str, Any] = {
-            name: tuple(_named(entry, mark) for entry in value) for name, value in fields.items() if _is_list(value)
-        }
+        named: dict[str, Any] = {}
+        for field, value in asdict(changes).items():
+            if isinstance(value, tuple):
+                named[field] = tuple(_named(entry, mark) for entry in value)
         changes = replace(changes, **named)
     unfinished = tuple(f"{name}{mark}" for name in summary.unfinished)
     return replace(summary, verdicts=verdicts, changes=changes, unfinished=unfinished)
-
-
-def _is_list(value: object) -> bool:
-    return isinstance(value, tuple)
 
 
 def _named(entry: NightFailure | NightRemark | LackingDevice | str, mark: str) -> object:
@@ -141,13 +159,12 @@ def _named(entry: NightFailure | NightRemark | LackingDevice | str, mark: str) -
 
 
 def _changes(all_changes: Sequence[NightChanges]) -> NightChanges | None:
-    """The changes of all devices together."""
+    """Combine the changes on all devices."""
     if not all_changes:
         return None
-    first = all_changes[0]
-    fields = [name for name, value in asdict(first).items() if _is_list(value)]
-    joined: dict[str, Any] = {
-        name: tuple(entry for changes in all_changes for entry in getattr(changes, name)) for name in fields
-    }
-    unknown = "; ".join(dict.fromkeys(changes.unknown for changes in all_changes if changes.unknown))
-    return replace(first, unknown=unknown, **joined)
+    joined: dict[str, Any] = {}
+    for field, value in asdict(all_changes[0]).items():
+        if isinstance(value, tuple):
+            joined[field] = _joined(all_changes, field)
+    unknown = dict.fromkeys(changes.unknown for changes in all_changes if changes.unknown)
+    return replace(all_changes[0], unknown="; ".join(unknown), **joined)

@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from gpuregress.execution.cluster import pool
@@ -47,9 +48,8 @@ def watched(until: float | None, deadline: str, stop: Callable[[str], None] | No
     def watch() -> None:
         if not over.wait(max(0.0, until + GRACE_S - time.monotonic())):
             grace = f"{GRACE_S / 60:g} min" if GRACE_S >= 60 else f"{GRACE_S:g} s"
-            (stop or _end_process)(
-                f"the night did not end within {grace} after its deadline of {deadline}: {_place(stuck)}"
-            )
+            end = stop or _end_process
+            end(f"the night did not end within {grace} after its deadline of {deadline}: {_place(stuck)}")
 
     threading.Thread(target=watch, daemon=True, name="night watch").start()
     try:
@@ -61,7 +61,9 @@ def watched(until: float | None, deadline: str, stop: Callable[[str], None] | No
 def _place(thread: int) -> str:
     """Where a thread is, in words."""
     frame = sys._current_frames().get(thread)  # noqa: SLF001 - documented; there is no other way
-    return f"it hangs in {Path(frame.f_code.co_filename).name}:{frame.f_lineno}" if frame is not None else "it is gone"
+    if frame is None:
+        return "it is gone"
+    return f"it hangs in {Path(frame.f_code.co_filename).name}:{frame.f_lineno}"
 
 
 def _end_process(message: str) -> None:
@@ -98,7 +100,6 @@ def run(project: Project, request: RunRequest, terms: NightTerms = ANY_TERMS) ->
     A job that is wrong is an `error`, and the others run. Each device has a run of its own.
 
     Args:
-        project: whose.
         request: what to run.
         terms: what is asked beside that.
 
@@ -110,8 +111,10 @@ def run(project: Project, request: RunRequest, terms: NightTerms = ANY_TERMS) ->
         NothingToDo: no night was cut short, and one should be continued.
         GpuregressError: the errors of `session.run`, except JobErrors.
     """
-    until = None if terms.deadline_s is None else time.monotonic() + terms.deadline_s
-    deadline = "" if terms.deadline_s is None else units.seconds_text(terms.deadline_s)
+    until, deadline = None, ""
+    if terms.deadline_s is not None:
+        until = time.monotonic() + terms.deadline_s
+        deadline = units.seconds_text(terms.deadline_s)
     with storage.lock(project.runs / LOCK), watched(until, deadline):
         expected = missing_cases.expected(project) if request.takes_all else NOTHING_EXPECTED
         request = replace(request, kind="nightly", expected=expected, until=until, deadline=deadline)
@@ -123,21 +126,26 @@ def run(project: Project, request: RunRequest, terms: NightTerms = ANY_TERMS) ->
         return _recorded(project, summary, night, expected)
 
 
+@dataclass(slots=True)
 class _Night:
     """A night: a run on each device, one after the other.
 
-    Args:
-        project: whose.
+    Attributes:
         request: of the whole night.
         terms: what is asked beside that.
         before: kind of device → its run of the night that is continued.
+        summaries: of the runs so far.
+        lost: kinds of devices that the last night had, and that this host lacks.
+        lacking: kinds of devices that jobs name, and that this host lacks.
     """
 
-    def __init__(self, project: Project, request: RunRequest, terms: NightTerms, before: dict[str, Journal]) -> None:
-        self._project, self._request, self._terms, self._before = project, request, terms, before
-        self.summaries: list[RunSummary] = []
-        self.lost: tuple[str, ...] = ()
-        self.lacking: tuple[str, ...] = ()
+    project: Project
+    request: RunRequest
+    terms: NightTerms
+    before: dict[str, Journal]
+    summaries: list[RunSummary] = field(default_factory=list)
+    lost: tuple[str, ...] = ()
+    lacking: tuple[str, ...] = ()
 
     @property
     def kinds(self) -> tuple[str, ...]:
@@ -155,31 +163,32 @@ class _Night:
 
     def _devices(self) -> NightDevices:
         """Divide the cases; where they cannot be planned, the run reports why."""
-        if not self._terms.every_device:
-            device = next(iter(self._before), self._request.device) if self._before else self._request.device
+        if not self.terms.every_device:
+            device = next(iter(self.before), self.request.device)
             return NightDevices((DeviceShare(device),))
-        request = self._request
+        request = self.request
         selection = plan.CaseFilter(request.name_glob, request.tags)
         overrides = plan.CaseOverrides(request.repeat, request.timeout)
         try:
-            planned = plan.make(self._project, request.selectors, selection, overrides, keep_going=True)
+            planned = plan.make(self.project, request.selectors, selection, overrides, keep_going=True)
         except GpuregressError:
             return NightDevices((DeviceShare(request.device),))
-        last = missing_cases.last_night(self._project)
+        last = missing_cases.last_night(self.project)
         divided = self._divided(planned.cases, last.lacking)
         self.lacking = tuple(one.device for one in divided.lacking)
-        self.lost = tuple(kind for kind in self.lacking if kind in last.devices) if request.takes_all else ()
+        if request.takes_all:
+            self.lost = tuple(kind for kind in self.lacking if kind in last.devices)
         if not planned.cases:
             return NightDevices((DeviceShare(request.device),))
-        self._request = replace(request, planned=planned)
+        self.request = replace(request, planned=planned)
         return divided
 
     def _divided(self, cases: Sequence[Case], known: Sequence[str]) -> NightDevices:
         """Divide the cases among the devices of this host, or of the cluster that runs them."""
-        settings, address = self._project.settings.cluster, self._request.cluster
-        address = settings.scheduler if address is None else address
+        settings = self.project.settings.cluster
+        address = settings.scheduler if self.request.cluster is None else self.request.cluster
         if not address:
-            return night_devices.divide(cases, self._terms.here(), known)
+            return night_devices.divide(cases, self.terms.here(), known)
 
         divided = night_devices.divide(cases, pool.kinds_of(address, settings.wait), known)
         why = f"no worker of the cluster at {address} has it"
@@ -187,7 +196,7 @@ class _Night:
 
     def _run(self, share: DeviceShare, devices: NightDevices) -> RunSummary:
         is_first = not self.summaries
-        request = replace(self._request, device=share.device, only=share.cases, is_first=is_first)
+        request = replace(self.request, device=share.device, only=share.cases, is_first=is_first)
         if is_first:
             whys = {one.device: one.why for one in devices.lacking}
             lost = {kind: _lost(kind, whys.get(kind, "")) for kind in self.lost}
@@ -196,17 +205,18 @@ class _Night:
         else:
             night = self.summaries[0].run
             request = replace(request, expected=NOTHING_EXPECTED, night=night)
-        read = self._before.get(share.device.partition(":")[0])
-        if read is not None and read.state == "finished":
-            return results.summary_of(read)
+        read = self.before.get(share.device.partition(":")[0])
         if read is not None:
+            if read.state == "finished":
+                return results.summary_of(read)
             request = replace(request, resumes=read.path.parent)
-        return session.run(self._project, request.planned or request.selectors, request)
+        return session.run(self.project, request.planned or request.selectors, request)
 
 
 def _lost(kind: str, why: str) -> str:
-    because = f": {why}" if why else ""
-    return f"{kind}: the last night ran on it, and this host lacks it now{because} (`--device cpu` leaves it out)"
+    if why:
+        why = f": {why}"
+    return f"{kind}: the last night ran on it, and this host lacks it now{why} (`--device cpu` leaves it out)"
 
 
 def _unfinished_night(project: Project) -> dict[str, Journal]:
@@ -238,13 +248,18 @@ def _unfinished_night(project: Project) -> dict[str, Journal]:
 
 def _recorded(project: Project, summary: RunSummary, night: _Night, expected: ExpectedCases) -> RunSummary:
     """Record the cases that the next night expects beside the accepted ones, those infeasible now, and the devices."""
-    verdicts = [verdict for one in night.summaries for verdict in one.verdicts]
-    infeasible = {verdict.case for verdict in verdicts if verdict.infeasible}
-    names = {verdict.case for verdict in verdicts if verdict.revision}  # a broken job has none
-    known = {*(names - infeasible), *expected.cases}
+    infeasible: set[str] = set()
+    feasible: set[str] = set()
+    for device_summary in night.summaries:
+        for verdict in device_summary.verdicts:
+            if verdict.infeasible:
+                infeasible.add(verdict.case)
+            elif verdict.revision:  # a broken job has none
+                feasible.add(verdict.case)
+    known = (feasible - infeasible) | set(expected.cases)
     record = LastNight(
-        night.summaries[0].run,
-        tuple(known - expected.accepted),
+        run=night.summaries[0].run,
+        cases=tuple(known - expected.accepted),
         infeasible=tuple(known & infeasible),
         others=tuple(one.run for one in night.summaries[1:]),
         devices=(*night.kinds, *night.lost),

@@ -14,7 +14,7 @@ from gpuregress.foundation.errors import (
     StorageError,
     UsageError,
 )
-from gpuregress.foundation.records import Case, SourceLocation, Verdict, checks_named
+from gpuregress.foundation.records import Case, Source, SourceLocation, Verdict, checks_named
 from gpuregress.foundation.wording import first_names
 from gpuregress.gpu.records import Record, replace
 from gpuregress.gpu.schedules import FORWARD
@@ -36,7 +36,7 @@ class PlannedRun(Record):
         runnable: those whose job runs on the selected devices, without those that no device can launch.
         broken: verdicts on wrong jobs, where the others run nevertheless.
         owed: cases that did not pass in the run which `--rerun-failed` goes on with, planned here or not.
-        notes: what the user must be told.
+        notes: what must be reported to the user.
         remarks: what is worth knowing.
         others: planned cases that belong to another device's run of the night, or that the night did not plan.
     """
@@ -70,20 +70,19 @@ def plan_cases(context: RunContext) -> PlannedRun:
     planned = _plan(context)
     if planned.broken and not planned.cases and not context.request.is_unattended:
         raise JobErrors(tuple(error for job in planned.broken for error in job.errors))
-    code = wrong_job_code(context.request)
-    broken = tuple(
-        verdict.broken(
-            job.name,
-            error_lines(context.project, job.errors),
-            exit_code=code,
-            location=error_location(job.errors),
-        )
-        for job in (planned.broken if context.request.is_first else ())
-    )
+    broken = []
+    if context.request.is_first:
+        code = wrong_job_code(context.request)
+        for job in planned.broken:
+            lines, location = error_lines(context.project, job.errors), error_location(job.errors)
+            broken.append(verdict.broken(job.name, lines, exit_code=code, location=location))
+    chosen = planned.cases
+    others: tuple[Case, ...] = ()
     only = context.request.only
-    chosen = tuple(case for case in planned.cases if only is None or case.name in only)
-    others = tuple(case for case in planned.cases if only is not None and case.name not in only)
-    run = PlannedRun(chosen, (), broken, remarks=(*warnings, *planned.notes), others=others)
+    if only is not None:
+        chosen = tuple(case for case in planned.cases if case.name in only)
+        others = tuple(case for case in planned.cases if case.name not in only)
+    run = PlannedRun(chosen, (), tuple(broken), remarks=(*warnings, *planned.notes), others=others)
     if context.request.rerun_failed:
         run = _rerun(context, run)
     ignored = dropped_settings(run.cases, context.request, context.devices)
@@ -137,22 +136,24 @@ def _rerun(context: RunContext, planned: PlannedRun) -> PlannedRun:
         raise RunLocked(f"run {last.start.run} is still going on ({last.process}); wait until it ends")
     owed = last.not_passed
     groups = {case.agreement_group for case in planned.cases if case.name in owed} - {None}
-    again = tuple(
-        case
-        for case in planned.cases
-        if case.name in owed
-        or case.job in owed  # a broken job
-        or (case.agreement_group in groups and case.name in last.start.cases)
-    )
+    again = []
+    for case in planned.cases:
+        is_owed = case.name in owed or case.job in owed  # a broken job is owed by its own name
+        if is_owed or (case.agreement_group in groups and case.name in last.start.cases):
+            again.append(case)
     if not again:
         raise NothingToDo(_nothing_to_rerun(owed))
     request = context.request
     if request.selectors or request.name_glob or request.tags:
-        return replace(planned, cases=again, owed=owed)
+        return replace(planned, cases=tuple(again), owed=owed)
     names, jobs = {case.name for case in again}, {case.job for case in again}
-    gone = [name for name in owed if name not in names | jobs]
-    notes = tuple(f"{name} did not pass in run {last.start.run}, and is not a case any more" for name in gone)
-    return replace(planned, cases=again, owed=tuple(name for name in owed if name in names), notes=notes)
+    owed_here, notes = [], []
+    for name in owed:
+        if name in names:
+            owed_here.append(name)
+        elif name not in jobs:
+            notes.append(f"{name} did not pass in run {last.start.run}, and is not a case any more")
+    return replace(planned, cases=tuple(again), owed=tuple(owed_here), notes=tuple(notes))
 
 
 def _nothing_to_rerun(owed: Sequence[str]) -> str:
@@ -194,26 +195,21 @@ def check_overrides(request: RunRequest, devices: DeviceSelection) -> tuple[str,
         UsageError: no such tool, or no such dynamic check.
         DeviceError: compute-sanitizer is asked for and missing.
     """
-    is_gpu = devices.kind == "cuda"
-    remarks = ((_NO_COVERAGE, request.coverage), (_NO_SCHEDULE, bool(request.schedules)))
-    return (
-        *(text for text, asked in remarks if asked and is_gpu),
-        *_check_dynamic(request, devices),
-        *_check_sanitizer(request, devices),
-    )
-
-
-def _check_dynamic(request: RunRequest, devices: DeviceSelection) -> tuple[str, ...]:
-    wanted = checks_named(request.checks, "--check")
-    if wanted and devices.kind == "cuda":
-        return (f"--check {','.join(wanted)} is for the cpu device: a GPU has --sanitize",)
-    return ()
+    remarks = []
+    checks = checks_named(request.checks, "--check")
+    if devices.kind == "cuda":
+        if request.coverage:
+            remarks.append(_NO_COVERAGE)
+        if request.schedules:
+            remarks.append(_NO_SCHEDULE)
+        if checks:
+            remarks.append(f"--check {','.join(checks)} is for the cpu device: a GPU has --sanitize")
+    return (*remarks, *_check_sanitizer(request, devices))
 
 
 def _check_sanitizer(request: RunRequest, devices: DeviceSelection) -> tuple[str, ...]:
     if request.sanitize is None:
         return ()
-
     if request.sanitize not in sanitizer.TOOLS:
         raise UsageError(f"no tool is called {request.sanitize!r}: say {', '.join(sanitizer.TOOLS)}")
     if devices.kind != "cuda":
@@ -228,7 +224,6 @@ def dropped_settings(cases: Sequence[Case], request: RunRequest, devices: Device
 
     Args:
         cases: as they were planned.
-        request: the run's.
         devices: those that it runs on.
     """
     checked = dict.fromkeys(case.job for case in cases if case.settings.instruments.checks)
@@ -236,11 +231,17 @@ def dropped_settings(cases: Sequence[Case], request: RunRequest, devices: Device
     remarks = []
     if checked and devices.kind == "cuda":
         remarks.append(f"checks: {{device: …}} of {', '.join(checked)}: for the cpu device only; a GPU has --sanitize")
-    schedule = next(iter(request.schedules), FORWARD) if devices.kind == "cpu" else FORWARD
+    schedule = FORWARD
+    if request.schedules and devices.kind == "cpu":
+        schedule = request.schedules[0]
     if timed and not request.costs and not _is_timed(request, schedule):
-        asked = {"--check": request.checks, "--coverage": request.coverage}
-        names = [name for name, value in asked.items() if value] or ["--schedule"]
-        remarks.append(f"{timed} case{'s' if timed > 1 else ''} not timed: {' and '.join(names)} runs other code")
+        options = []
+        if request.checks:
+            options.append("--check")
+        if request.coverage:
+            options.append("--coverage")
+        why = " and ".join(options) or "--schedule"
+        remarks.append(f"{timed} case{'s' if timed > 1 else ''} not timed: {why} runs other code")
     return tuple(remarks)
 
 
@@ -253,31 +254,30 @@ def apply_overrides(cases: Sequence[Case], request: RunRequest, devices: DeviceS
     """Apply the overrides, and compile for the GPU's own architecture where the job names none."""
     sanitize = request.sanitize if devices.kind == "cuda" else None
     if devices.kind == "cuda":
+        # The hardware decides the order of blocks and warps.
         request = replace(request, schedules=())
     applied = []
     for planned in cases:
-        case = _with_request(_with_other_twins(planned, devices.kind), request, sanitize, devices.kind)
-        needs_arch = bool(devices.arch) and case.settings.arch is None
-        applied.append(_compiled_for(case, devices.arch) if needs_arch else case)
+        case = _with_request(planned, request, sanitize, devices.kind)
+        if devices.arch and case.settings.arch is None:
+            case = _compiled_for(case, devices.arch)
+        applied.append(case)
     return tuple(applied)
 
 
-def _with_other_twins(case: Case, kind: str) -> Case:
-    """Return a case whose twins are devices other than the run's own."""
-    if case.settings.twins is None:
-        return case
-    return case.with_settings(twins=tuple(twin for twin in case.settings.twins if twin != kind))
-
-
 def _with_request(case: Case, request: RunRequest, sanitize: str | None, kind: str) -> Case:
-    """Return a case with the settings that a request asks for."""
+    """Return a case with the settings that a request asks for; the run's own device is no twin."""
+    if case.settings.twins is not None:
+        case = case.with_settings(twins=tuple(twin for twin in case.settings.twins if twin != kind))
     case = case.with_settings(schedules=request.schedules or case.settings.schedules)
     settings, schedule = case.settings, case.settings.main_schedule
-    checks = checks_named((*settings.instruments.checks, *request.checks), "--check") if kind == "cpu" else ()
     counts_costs = (request.costs or bool(settings.cost)) and schedule == FORWARD
+    checks: tuple[str, ...] = ()
+    if kind == "cpu":
+        checks = checks_named((*settings.instruments.checks, *request.checks), "--check")
+        if counts_costs:
+            case = replace(case, limits=replace(case.limits, timeout=_COUNTED_SLOWER * case.limits.timeout))
     instruments = replace(settings.instruments, checks=checks, coverage=request.coverage, costs=counts_costs)
-    if counts_costs and kind == "cpu":
-        case = replace(case, limits=replace(case.limits, timeout=_COUNTED_SLOWER * case.limits.timeout))
     return case.with_settings(
         poison=request.poison,
         sanitize=sanitize,
@@ -289,16 +289,18 @@ def _with_request(case: Case, request: RunRequest, sanitize: str | None, kind: s
 
 def _compiled_for(case: Case, arch: str) -> Case:
     """Return a case all of whose sources are compiled for an architecture: its own, its references', its variants'."""
-    first, *others = (replace(source, arch=arch) for source in case.sources)
-    kernels = {
-        buffer: replace(kernel, source=replace(kernel.source, arch=arch))
-        for buffer, kernel in case.reference_kernels.items()
-    }
+
+    def compiled(source: Source) -> Source:
+        return replace(source, arch=arch)
+
+    first, *others = map(compiled, case.sources)
+    kernels = {}
+    for buffer, kernel in case.reference_kernels.items():
+        kernels[buffer] = replace(kernel, source=compiled(kernel.source))
     variants = case.variants
     if variants is not None:
-        sources = {
-            name: tuple(replace(source, arch=arch) for source in combination)
-            for name, combination in variants.sources.items()
-        }
+        sources = {}
+        for name, combination in variants.sources.items():
+            sources[name] = tuple(map(compiled, combination))
         variants = replace(variants, sources=sources)
     return replace(case, source=first, other_sources=tuple(others), reference_kernels=kernels, variants=variants)

@@ -65,7 +65,7 @@ class RunRequest(Record):
         lacking: devices that jobs name and this host lacks.
         lost: whether the last night ran on one of them.
         night: the first run of the night, where this is another one; "" otherwise.
-        is_first: whether it is the night's first run, which tells of broken jobs and missing cases.
+        is_first: whether it is the night's first run, which reports broken jobs and missing cases.
         resumes: the folder of a night that was cut short and is continued; None: a new run.
         others_go_on: a wrong job is an `error` of its own and the others run, as at night.
         cluster: address of a Dask scheduler whose hosts run the cases; "": this machine; None: what the settings say.

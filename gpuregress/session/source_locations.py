@@ -20,11 +20,10 @@ _KEPT_FILES = 256
 
 
 def located(verdict: Verdict, case: Case) -> Verdict:
-    """The verdict with its location; one that has a location keeps it.
+    """Add the location to a verdict that has none.
 
     Args:
         verdict: a failure.
-        case: its case.
     """
     if verdict.location is not None:
         return verdict
@@ -51,11 +50,15 @@ def _named_line(verdict: Verdict, case: Case) -> SourceLocation | None:
 
 def _path(name: str, case: Case) -> str:
     """The path of a source of the case, or of a file that one includes; "" where there is none of this name."""
-    own = next((source.path for source in case.sources if Path(source.path).name == name), "")
-    if own or not Path(name).suffix:
-        return own
-    folders = [_included(source.path, source.options, source.include) for source in case.sources]
-    return next((files[name] for files in folders if name in files), "")
+    for source in case.sources:
+        if Path(source.path).name == name:
+            return source.path
+    if Path(name).suffix:
+        for source in case.sources:
+            files = _included(source.path, source.options, source.include)
+            if name in files:
+                return files[name]
+    return ""
 
 
 @lru_cache(maxsize=_KEPT_FILES)
@@ -73,7 +76,9 @@ def _definition(verdict: Verdict, case: Case) -> SourceLocation:
     if verdict.status == "error" or not case.launches:
         return SourceLocation(case.path)
     position = _failing_launch(verdict)
-    launch = case.launches[position if position is not None and position < len(case.launches) else -1]
+    if position is None or position >= len(case.launches):
+        position = -1
+    launch = case.launches[position]
     name = case.function.name if case.function is not None else launch.kernel
     path = case.sources[launch.source].path
     line = _line_of(path, name.partition("<")[0].rpartition("::")[2])
@@ -84,8 +89,11 @@ def _failing_launch(verdict: Verdict) -> int | None:
     """The position of the launch that faulted, or after which a buffer first differed."""
     if verdict.outcome is not None and verdict.outcome.fault is not None:
         return verdict.outcome.fault.position
-    first = (one.first_wrong for buffer in verdict.buffers for one in buffer.comparisons)
-    return next((wrong.number - 1 for wrong in first if wrong is not None), None)
+    for buffer in verdict.buffers:
+        for comparison in buffer.comparisons:
+            if comparison.first_wrong is not None:
+                return comparison.first_wrong.number - 1
+    return None
 
 
 @lru_cache(maxsize=_KEPT_FILES)
@@ -95,12 +103,15 @@ def _line_of(path: str, name: str) -> int:
         text = Path(path).read_text(encoding="utf-8", errors="replace")
     except OSError:
         return 0
-    found = (match.start() for match in re.finditer(rf"\b{re.escape(name)}\s*\(", text))
-    uses = [at for at in found if not _is_comment(text, at)]
-    marked = [at for at in uses if re.search(r"__(global|device|host)__[^;{}]*$", text[:at][-400:])]
-    return text.count("\n", 0, (marked or uses)[0]) + 1 if marked or uses else 0
-
-
-def _is_comment(text: str, at: int) -> bool:
-    """Whether a position stands behind `//` in its line."""
-    return "//" in text[text.rfind("\n", 0, at) + 1 : at]
+    first_use = None
+    for match in re.finditer(rf"\b{re.escape(name)}\s*\(", text):
+        start = match.start()
+        if "//" in text[text.rfind("\n", 0, start) + 1 : start]:
+            continue
+        if re.search(r"__(global|device|host)__[^;{}]*$", text[:start][-400:]):
+            return text.count("\n", 0, start) + 1
+        if first_use is None:
+            first_use = start
+    if first_use is None:
+        return 0
+    return text.count("\n", 0, first_use) + 1

@@ -23,14 +23,13 @@ def summarize(context: RunContext, checked: CheckedRun, executed: ExecutedRun, f
     """Summarize a run: verdicts in the order of the plan, broken jobs first.
 
     Args:
-        context: the run's.
         checked: the cases.
         executed: their verdicts; a case without one was interrupted, or left out by `--fail-fast`.
-        folder: the run's.
     """
     planned = checked.plan
     unfinished = [case for case in planned.cases if case.name not in executed.verdicts]
-    verdicts, notes = dict(executed.verdicts), [*planned.notes, *context.pool.notes]
+    verdicts = dict(executed.verdicts)
+    notes = [*planned.notes, *context.pool.notes]
     if executed.interrupted and unfinished:
         notes.append(f"interrupted: {len(unfinished)} of {len(planned.cases)} cases did not run to their end")
     elif executed.no_turn:
@@ -38,27 +37,25 @@ def summarize(context: RunContext, checked: CheckedRun, executed: ExecutedRun, f
         notes.append(
             f"{late}: {len(executed.no_turn)} of {len(planned.cases)} cases had no turn, or were stopped in it"
         )
-        verdicts |= {case.name: verdict.skipped(case, f"no turn: {late}") for case in unfinished}
-    elif unfinished:
-        reason = "not run: an earlier case failed (--fail-fast)"
-        verdicts |= {case.name: verdict.skipped(case, reason) for case in unfinished}
-    names = (*(broken.case for broken in planned.broken), *(case.name for case in planned.cases))
+        for case in unfinished:
+            verdicts[case.name] = verdict.skipped(case, f"no turn: {late}")
+    else:
+        for case in unfinished:
+            verdicts[case.name] = verdict.skipped(case, "not run: an earlier case failed (--fail-fast)")
+    broken = [reached.case for reached in planned.broken]
+    names = [*broken, *(case.name for case in planned.cases)]
     ordered = tuple(verdicts[name] for name in names if name in verdicts)
     infeasible = {name for name, reached in verdicts.items() if reached.infeasible}
     orphans = _orphans(context, planned) if context.request.is_first else []
-    absent = missing_cases.find(
-        context.request,
-        (*planned.cases, *planned.others),
-        [one.case for one in planned.broken],
-        orphans,
-        infeasible,
-    )
+    absent = missing_cases.find(context.request, (*planned.cases, *planned.others), broken, orphans, infeasible)
     vanished = bool(absent.missing or executed.no_turn or executed.held_back)
     exit_code = verdict.exit_code(ordered, vanished=vanished, has_lost_device=context.request.lost)
     if executed.interrupted:
         exit_code = Interrupted.exit_code
+    remarks = dict.fromkeys((*planned.remarks, *executed.remarks))
     measured = timing_comparison.false_alarms_of(ordered)
-    measured_text = [timing_comparison.text(measured)] if measured is not None and measured.cases else []
+    if measured is not None and measured.cases:
+        remarks[timing_comparison.text(measured)] = None
     return RunSummary(
         run=folder.name,
         folder=str(folder),
@@ -69,7 +66,7 @@ def summarize(context: RunContext, checked: CheckedRun, executed: ExecutedRun, f
         notes=(*notes, *executed.notes, *_infeasible_jobs(planned.cases, verdicts), *absent.notes),
         state="interrupted" if executed.interrupted else "finished",
         exit_code=exit_code,
-        remarks=tuple(dict.fromkeys((*planned.remarks, *executed.remarks, *measured_text))),
+        remarks=tuple(remarks),
         missing=absent.missing,
         unfinished=tuple(case.name for case in unfinished),
         spaces=parameter_spaces.summarize(ordered),
@@ -88,16 +85,18 @@ def _infeasible_jobs(cases: Sequence[Case], verdicts: Mapping[str, Verdict]) -> 
 def _orphans(context: RunContext, planned: PlannedRun) -> list[str]:
     """The baselines whose case is gone; a broken job may have theirs."""
     cases = (*planned.cases, *planned.others)
-    here, jobs = {case.name for case in cases}, {case.job for case in cases}
-    broken = [one.job for one in planned.broken]
-    names = BaselineStore.of(context.project).case_names()
-    gone = [name for name in names if name not in here and not missing_cases.is_of(name, broken)]
+    names, jobs = {case.name for case in cases}, {case.job for case in cases}
+    broken = {reached.job for reached in planned.broken}
+    accepted = BaselineStore.of(context.project).case_names()
+    gone = [name for name in accepted if name not in names and not missing_cases.is_of(name, broken)]
+    # A run of some jobs says nothing of the baselines of the others.
     if context.request.takes_all:
         return gone
     gone = [name for name in gone if missing_cases.is_of(name, jobs)]
     if not gone:
         return []
     # Only a part of these jobs may have been selected: what else they have is not gone.
-    keep_going = context.request.planned is not None  # then files of the jobs may have changed since
+    # Files of jobs that were planned before may have changed since.
+    keep_going = context.request.planned is not None
     there = {case.name for case in plan.make(context.project, sorted(jobs), keep_going=keep_going).cases}
     return [name for name in gone if name not in there]

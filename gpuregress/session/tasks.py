@@ -27,7 +27,6 @@ class TaskFactory:
 
     Args:
         project: whose revisions are recorded.
-        folder: the run's.
         cases: all that run, in order: each gets the numbers of its launches before anything starts.
         accepted: the baselines.
         remark: receives what the user should know of a revision.
@@ -43,20 +42,23 @@ class TaskFactory:
         remark: Callable[[str], None],
         first: int = 1,
     ) -> None:
-        self._project, self._folder, self._accepted, self._remark = project, folder, accepted, remark
+        self._project = project
+        self._folder = folder
+        self._accepted = accepted
+        self._remark = remark
         launches = itertools.accumulate((case.launch_numbers for case in cases), initial=first)
         self._first_launch = {case.name: number for case, number in zip(cases, launches, strict=False)}
         self._labels: set[tuple[str, str, str]] = set()
         self._remarks: set[str] = set()
         self._recorded = functools.cache(partial(revision.recorded, project.baselines, project.runs))
 
-    def __call__(self, case: Case, built: CasePrograms) -> Task:
+    def make(self, case: Case, built: CasePrograms) -> Task:
         """Make the task of a case; its revision is recorded from here on."""
         case = plan.completed(case, built.programs, built.references)
         case, note = plan.of_programs(case, built.programs, self._recorded)
-        foreign = map(programs.foreign_compiler, case.sources, built.programs)
-        for text in filter(None, (note, *foreign)):
-            if text not in self._remarks:
+        texts = [note, *map(programs.foreign_compiler, case.sources, built.programs)]
+        for text in texts:
+            if text and text not in self._remarks:
                 self._remarks.add(text)
                 self._remark(text)
         label = (case.job, case.revision, case.source_digest)
@@ -64,21 +66,20 @@ class TaskFactory:
             revision.record(self._project.runs, {label})
             self._labels.add(label)
         known = {}
-        with contextlib.suppress(GpuregressError):  # a damaged baseline is reported when the case is judged
+        # A damaged baseline is reported when the case is judged.
+        with contextlib.suppress(GpuregressError):
             known = self._accepted.known(case)
-        log, dumps = str(self._folder / run_folders.LAUNCH_LOG), str(self._folder / "dumps")
-        program, *others = built.programs
         return Task(
             case=case,
-            program=program,
-            log=log,
+            program=built.programs[0],
+            log=str(self._folder / run_folders.LAUNCH_LOG),
             first_launch=self._first_launch[case.name],
-            dumps=dumps,
+            dumps=str(self._folder / "dumps"),
             known=known,
             references=built.references,
             shared=str(self._folder / run_folders.SHARED),
             variants=built.variants,
-            other_programs=tuple(others),
+            other_programs=built.programs[1:],
             storage=DumpStorage(str(self._project.runs / run_folders.CONTENTS), self._project.settings.compress_above),
         )
 
@@ -141,7 +142,8 @@ class TaskStream:
                     continue
                 self._requested.remove(case)
                 if not self._cases and not self._builder.crew.under_way:
-                    self._builder.crew.dismiss()  # nothing is left to compile: the cores are the workers'
+                    # Nothing is left to compile, and the workers need the cores.
+                    self._builder.crew.dismiss()
                 item = self._task(case, built)
                 ready += isinstance(item, Task)
                 yield item

@@ -32,6 +32,7 @@ def execute(context: RunContext) -> RunSummary:
 
     A run whose kernels cannot be checked leaves no folder: until then nothing was run.
     """
+    # git runs while the jobs are planned, and workers start while kernels are compiled.
     checkout = Background(functools.partial(git.work_tree_state, context.project.root), "git")
     planned = plan_cases(context)
     context.pool.warm(min(len(planned.runnable), len(context.devices.slots)))
@@ -46,11 +47,14 @@ def execute(context: RunContext) -> RunSummary:
         context.listen(Planned(checked.plan.total, recording.folder.name, devices.name, devices.why))
         executed = execute_cases(context, checked, builder, recording, part)
         summary = summarize(context, checked, executed, recording.folder)
-        begun = recording.start
-        notes = (*([part.note] if part.note else []), *summary.notes)
-        seconds = summary.seconds + sum(reached.seconds for reached in part.kept.values())
-        summary = replace(summary, commit=begun.commit, started=begun.started)
-        summary = replace(summary, seconds=seconds, notes=notes)
+        summary = replace(
+            summary,
+            commit=recording.start.commit,
+            started=recording.start.started,
+            seconds=summary.seconds + sum(reached.seconds for reached in part.kept.values()),
+        )
+        if part.note:
+            summary = replace(summary, notes=(part.note, *summary.notes))
         left_out = LeftOut(executed.no_turn, executed.held_back, context.request.lacking)
         return recording.finish(earlier_nights.with_changes(context, summary, left_out, executed.unknown))
 

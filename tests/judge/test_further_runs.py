@@ -47,6 +47,35 @@ def judged(case: Case, outcome: Outcome, own: Dump, baseline: Dump | None = None
     return JudgedBuffer(case, outcome, own, baseline, BufferPair.compare, check)
 
 
+# --- runs that are compared with the first one ------------------------------------------------------------------------
+
+
+def repeated(name: str, digest: str, dumps: Mapping[str, Dump] | None = None) -> FurtherRun:
+    return FurtherRun("repeat", name, dumps=dumps or {}, facts=RunFacts(label="reverse", digests={"out": digest}))
+
+
+def test_runs_of_an_axis_are_reported_in_one_comparison(tmp_path: Path) -> None:
+    case, done = fakes.case("double"), ended(tmp_path, repeated("2", "x"), repeated("3", "y"))
+    (passed,) = further_runs.with_first_run(judged(case, done, done.dumps[0]), "repeat")
+    assert passed.same
+    assert passed.rule.startswith("3 runs (reverse; reverse), 3 different results, all the same")
+
+
+def test_the_first_run_that_differs_is_named(tmp_path: Path) -> None:
+    other = dump(tmp_path / "repeat-3", "out.1", [1.0, 2.0, 4.0])
+    done = ended(tmp_path, repeated("2", "x"), repeated("3", other.digest, {"out": other}))
+    (failed,) = further_runs.with_first_run(judged(fakes.case("double"), done, done.dumps[0]), "repeat")
+    assert not failed.same
+    assert failed.message.startswith("run 3 of 3 (reverse) is not the first one: ")
+
+
+def test_a_run_with_a_fault_fails_and_one_that_was_left_out_is_a_note(tmp_path: Path) -> None:
+    done = ended(tmp_path, FurtherRun("repeat", "2", fault="trap"), FurtherRun("repeat", "3", left_out="no memory"))
+    (failed,) = further_runs.with_first_run(judged(fakes.case("double"), done, done.dumps[0]), "repeat")
+    assert (failed.same, failed.message) == (False, "the repeat run 2: trap")
+    assert list(further_runs.left_out_runs(done)) == ["the repeat run 3 was left out: no memory"]
+
+
 # --- schedules --------------------------------------------------------------------------------------------------------
 
 NAMES = ("forward", "reverse", "shuffled:1")

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import shutil
 import socket
 import threading
@@ -28,7 +29,7 @@ from gpuregress.execution.workers.worker_process import DeviceSlot
 from gpuregress.foundation import storage
 from gpuregress.foundation.errors import HarnessError
 from gpuregress.foundation.interrupts import StopSignal
-from gpuregress.foundation.records import Outcome, Task, to_json
+from gpuregress.foundation.records import Outcome, Task, prepare, to_json
 from gpuregress.toolchain import cache
 from gpuregress.toolchain.cache import code_digest
 from gpuregress.virtual_gpu.parallel import cores
@@ -70,7 +71,6 @@ class _Run:
     """What a run has on this host.
 
     Attributes:
-        folder: its own.
         placed: path of a file on the client → the digest of what is laid out here.
         finished: folders of cases whose dumps were sent, oldest first, with their sizes.
         used: when it was last needed, seconds of time.monotonic.
@@ -94,7 +94,7 @@ class HostAgent:
         folder: for what cases write; Dask removes it with the worker.
         store: of the host.
         cards: the number of GPUs that the worker declares.
-        is_alive: tells whether the Dask worker goes on.
+        is_alive: returns whether the Dask worker goes on.
     """
 
     def __init__(
@@ -105,8 +105,10 @@ class HostAgent:
         cards: int = 0,
         is_alive: Callable[[], bool] = lambda: True,
     ) -> None:
-        self.identity, self.store = identity, store
-        self._folder, self._is_alive = folder, is_alive
+        self.identity = identity
+        self.store = store
+        self._folder = folder
+        self._is_alive = is_alive
         self._cards = list(range(cards))
         self._lock = threading.Lock()
         self._runs: dict[str, _Run] = {}
@@ -114,16 +116,20 @@ class HostAgent:
         self._idle: dict[_Key, list[_Idle]] = {}
         self._made = 0
         self._watch: threading.Thread | None = None
+        # Dask runs cases in threads, and msgspec 0.22 crashes the process where two threads resolve the types of one
+        # class at the same time.
+        for kind in (CaseRequest, Task, Outcome):
+            prepare(kind)
 
     def run_case(self, request: CaseRequest, is_wanted: Callable[[], bool]) -> Reply:
         """Run a case in a watched worker process.
 
         Args:
             request: of the client.
-            is_wanted: tells whether anybody still waits for the reply.
+            is_wanted: returns whether the client still waits for the reply.
 
         Raises:
-            Interrupted: nobody does.
+            Interrupted: it does not.
         """
         if request.worker != self.identity:
             return CaseReply("stale"), {}
@@ -160,7 +166,7 @@ class HostAgent:
             run: its name.
             path: `CASE-FOLDER/DUMP`, from `case_folder`.
             offset: of the piece.
-            size: at most so many bytes.
+            size: bytes at most.
 
         Raises:
             StorageError: it is not there.
@@ -181,11 +187,12 @@ class HostAgent:
                 if running.run == run:
                     running.stop.set()
             ended = self._runs.pop(run, None)
-            idle = [one for pools in self._idle.values() for one in pools] if not self._running else []
-            if idle:
+            idle: list[_Idle] = []
+            if not self._running:
+                idle += itertools.chain.from_iterable(self._idle.values())
                 self._idle.clear()
-        for one in idle:
-            one.held.close()
+        for process in idle:
+            process.held.close()
         if ended is not None:
             shutil.rmtree(ended.folder, ignore_errors=True)
 
@@ -237,8 +244,8 @@ class HostAgent:
             doomed = []
             while sum(size for _, size in kept) > KEPT_BYTES:
                 doomed.append(kept.popleft()[0])
-        for one in doomed:
-            shutil.rmtree(one, ignore_errors=True)
+        for old_folder in doomed:
+            shutil.rmtree(old_folder, ignore_errors=True)
 
     # --- processes ----------------------------------------------------------------------------------------------------
 
@@ -269,8 +276,10 @@ class HostAgent:
 
     def _slot(self, request: CaseRequest, card: int) -> DeviceSlot:
         """The device of a case; on the CPU each case has one core, as Dask counts them."""
-        own = gpu_environment(card) if request.device.startswith("cuda") else cores.share(cores.available())
-        return DeviceSlot(request.device, request.label, {**own, **request.environment})
+        environment = cores.share(cores.available())
+        if request.device.startswith("cuda"):
+            environment = gpu_environment(card)
+        return DeviceSlot(request.device, request.label, {**environment, **request.environment})
 
     def _opened(self, slot: DeviceSlot, request: CaseRequest) -> _Idle:
         with contextlib.ExitStack() as held:
@@ -281,7 +290,7 @@ class HostAgent:
 
     def _taken(self, slot: DeviceSlot, request: CaseRequest) -> _Idle | None:
         with self._lock:
-            pools = self._idle.get(_key(slot, request))
+            pools = self._idle.get(_key(slot, request), [])
             return pools.pop() if pools else None
 
     def _put_back(self, slot: DeviceSlot, request: CaseRequest, idle: _Idle) -> None:
@@ -323,14 +332,15 @@ class HostAgent:
                 for running in self._running:
                     if not is_alive or not running.is_wanted():
                         running.stop.set()
-                old = [
-                    one for pools in self._idle.values() for one in pools if now - one.since > IDLE_S or not is_alive
-                ]
+                old: list[_Idle] = []
                 for pools in self._idle.values():
-                    pools[:] = [one for one in pools if one not in old]
+                    for idle in list(pools):
+                        if now - idle.since > IDLE_S or not is_alive:
+                            pools.remove(idle)
+                            old.append(idle)
                 forgotten = [name for name, run in self._runs.items() if now - run.used > FORGOTTEN_S]
-            for one in old:
-                one.held.close()
+            for idle in old:
+                idle.held.close()
             for name in forgotten:
                 self.end_run(name)
             if not is_alive:
@@ -359,7 +369,13 @@ def hello(dask_worker: Any) -> dict[str, Any]:
     architectures: tuple[str, ...] = ()
     if gpu_count(dask_worker.state.total_resources):
         architectures = tuple(prerequisites.architectures().values())
-    facts = HostFacts(agent.identity, socket.gethostname(), agent.store.identity, code_digest(), architectures)
+    facts = HostFacts(
+        worker=agent.identity,
+        host=socket.gethostname(),
+        store=agent.store.identity,
+        code=code_digest(),
+        architectures=architectures,
+    )
     plain: dict[str, Any] = to_json(facts)
     return plain
 

@@ -117,7 +117,7 @@ class ClusterLink:
         return happened
 
     def submit(self, ticket: int, request: CaseRequest, member: ClusterMember) -> None:
-        """Give a case to a host; one event tells of its end.
+        """Give a case to a host; one event reports its end.
 
         Args:
             ticket: a number that the event has.
@@ -189,7 +189,7 @@ class ClusterLink:
             await self._leave()
 
     async def _open(self) -> Any:
-        """Connect to the scheduler; None where that fails, which is told."""
+        """Connect to the scheduler; None where that fails, which is reported."""
         try:
             from distributed import Client  # noqa: PLC0415 - an extra, and it takes half a second to load
         except ImportError:
@@ -197,7 +197,7 @@ class ClusterLink:
             return None
         for name in [*logging.root.manager.loggerDict]:
             if name.partition(".")[0] == "distributed":
-                logging.getLogger(name).setLevel(logging.CRITICAL)  # what goes wrong is told in our own words
+                logging.getLogger(name).setLevel(logging.CRITICAL)  # errors are reported in our own words
         client: Any = Client(self.address, asynchronous=True, timeout=self._wait_s, set_as_default=False)
         try:
             return await client
@@ -220,7 +220,8 @@ class ClusterLink:
                 found = await asyncio.wait_for(self._client.scheduler.identity(n_workers=-1), ANSWER_S)
                 await self._compare(found["workers"])
                 silent_since = time.monotonic()
-                while self._cut_off:  # the scheduler is back, and knows nothing of them
+                # The scheduler is back, and does not know the cases that ran when it was lost.
+                while self._cut_off:
                     self._post(CaseLost(self._cut_off.pop()))
             except (OSError, TimeoutError, KeyError):
                 if self._client.status in ("closing", "closed") or time.monotonic() - silent_since > self._wait_s:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -24,7 +25,7 @@ QUESTION = (
     " 'gpuregress': getattr(__import__('gpuregress'), '__version__', 'unknown')"
     " if __import__('importlib.util').util.find_spec('gpuregress') else ''}"
 )
-"""A Python expression that tells the versions of a Dask worker."""
+"""A Python expression for the versions of a Dask worker."""
 
 
 def version_problem(told: Mapping[str, str]) -> str:
@@ -88,8 +89,7 @@ class ClusterMember(Record):
         Args:
             info: the scheduler's description.
         """
-        is_ready = _is_ready(info)
-        return self if is_ready == self.is_ready else replace(self, is_ready=is_ready)
+        return replace(self, is_ready=_is_ready(info))
 
     def slots(self, kind: str) -> int:
         """Count the cases that it runs at a time.
@@ -124,8 +124,11 @@ class Devices(Record):
         """
         if not member.slots(self.kind):
             return False
-        wanted = case.settings.arch
-        return self.kind == "cpu" or member.arch == (wanted if wanted in self.named else self.arch)
+        if self.kind == "cpu":
+            return True
+        if case.settings.arch in self.named:
+            return member.arch == case.settings.arch
+        return member.arch == self.arch
 
 
 def member_of(address: str, info: Mapping[str, Any], facts: HostFacts) -> ClusterMember:
@@ -146,9 +149,15 @@ def member_of(address: str, info: Mapping[str, Any], facts: HostFacts) -> Cluste
         raise DeviceError(f"it declares {declared[0]} and no GPU: start it with --resources 'GPU=1,{declared[0]}=1'")
     if len(declared) > 1:
         raise DeviceError(f"it declares {' and '.join(declared)}: start one worker for each architecture")
-    found = facts.architectures[0] if facts.architectures else ""
-    arch = (declared or [found])[0] if gpus else ""
-    return ClusterMember(address, facts, int(info.get("nthreads", 1)), gpus, arch, _is_ready(info))
+    architectures = [*declared, *facts.architectures]
+    return ClusterMember(
+        address=address,
+        facts=facts,
+        threads=int(info.get("nthreads", 1)),
+        gpus=gpus,
+        arch=architectures[0] if gpus and architectures else "",
+        is_ready=_is_ready(info),
+    )
 
 
 def _is_ready(info: Mapping[str, Any]) -> bool:
@@ -180,18 +189,21 @@ def select(device: str, members: Sequence[ClusterMember], address: str) -> Devic
         raise DeviceError(
             f"no worker of the cluster at {address} declares a GPU: start it with --resources 'GPU=1,sm_90=1'"
         )
-    counts: dict[str, int] = {}
+    counts: Counter[str] = Counter()
     for member in gpus:
-        counts[member.arch] = counts.get(member.arch, 0) + member.slots("cuda")
+        counts[member.arch] += member.slots("cuda")
     arch = max(counts, key=lambda name: counts[name])
-    others = sorted(name for name in counts if name != arch)
+    others = sorted(counts.keys() - {arch})
     why = _where("cuda", members, address)
-    why += f"; jobs that name no architecture run on {arch} only, not on {', '.join(others)}" if others else ""
+    if others:
+        why += f"; jobs that name no architecture run on {arch} only, not on {', '.join(others)}"
     return Devices("cuda", arch, why, frozenset(counts))
 
 
 def _where(kind: str, members: Sequence[ClusterMember], address: str) -> str:
-    used = [member for member in members if member.slots(kind)]
-    slots, hosts = sum(member.slots(kind) for member in used), len({member.host for member in used})
+    slots = sum(member.slots(kind) for member in members)
+    hosts = len({member.host for member in members if member.slots(kind)})
     noun = {"cpu": "core", "cuda": "GPU"}[kind]
-    return f"{slots} {noun}{'s' * (slots != 1)} on {hosts} host{'s' * (hosts != 1)} of the cluster at {address}"
+    slots_text = f"1 {noun}" if slots == 1 else f"{slots} {noun}s"
+    hosts_text = "1 host" if hosts == 1 else f"{hosts} hosts"
+    return f"{slots_text} on {hosts_text} of the cluster at {address}"

@@ -10,26 +10,25 @@ import contextlib
 import os
 import selectors
 import time
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
 
 from msgspec import field
 
 from gpuregress.execution.cluster import task_files
 from gpuregress.execution.cluster.link import CaseLost, CaseReplied, ClusterLink, ClusterLost, MembersChanged
 from gpuregress.execution.cluster.members import ClusterMember, Devices, select
-from gpuregress.execution.cluster.messages import CaseRequest
+from gpuregress.execution.cluster.messages import CaseReply, CaseRequest
 from gpuregress.execution.cluster.replies import Unpacker
 from gpuregress.execution.cluster.task_files import TaskFiles
-from gpuregress.execution.workers import unfinished_cases
-from gpuregress.execution.workers.pool import CaseNotCompiled, CaseStarted, TaskFeed
+from gpuregress.execution.workers.pool import CasePool, CaseStarted
+from gpuregress.execution.workers.unfinished_cases import refused
 from gpuregress.foundation import storage
 from gpuregress.foundation.errors import DeviceError, GpuregressError, StorageError
 from gpuregress.foundation.interrupts import StopSignal
-from gpuregress.foundation.records import Case, Observations, Outcome, Task, to_json
+from gpuregress.foundation.records import Case, Outcome, Task, prepare, to_json
 from gpuregress.gpu.records import Record, replace
 from gpuregress.store.launch_log import LaunchLog
 
@@ -44,15 +43,6 @@ class _Slot:
     member: ClusterMember
     label: str
     ticket: int | None = None
-
-
-@dataclass(slots=True)
-class _Waiting:
-    """A task that waits for a slot: the names of the hosts that it lost, and whether it must send all dumps."""
-
-    task: Task
-    lost: tuple[ClusterMember, ...] = ()
-    sends_all: bool = False
 
 
 class PoolOptions(Record):
@@ -73,7 +63,7 @@ class PoolOptions(Record):
     command: Sequence[str] = ()
 
 
-class ClusterPool:
+class ClusterPool(CasePool):
     """The hosts of a cluster, as a context manager.
 
     Args:
@@ -90,24 +80,26 @@ class ClusterPool:
     """
 
     def __init__(self, address: str, run: str, scratch: Path, options: PoolOptions, stop: StopSignal) -> None:
-        self._address, self._run, self._options, self._stop = address, run, options, stop
+        super().__init__(stop)
+        self._address = address
+        self._run = run
+        self._options = options
         self._slots: list[_Slot] = []
         self._members: tuple[ClusterMember, ...] = ()
         self._refused: dict[str, str] = {}
-        self._waiting: deque[_Waiting] = deque()
-        self._running: dict[int, tuple[_Waiting, _Slot]] = {}
-        self._feed: TaskFeed | None = None
-        self._until: float | None = None
+        self._running: dict[int, tuple[Task, _Slot]] = {}
+        self._lost: dict[str, tuple[ClusterMember, ...]] = {}
+        self._sends_all: set[str] = set()
         self._tickets = 0
         self._notes: dict[str, list[str]] = {}
         self._unusable: dict[str, str] = {}
         self._dead = ""
         self._lonely_since: float | None = None
-        self._files, self._unpacker = TaskFiles(), Unpacker()
-        self._selector = selectors.DefaultSelector()
+        self._files = TaskFiles()
+        self._unpacker = Unpacker()
+        prepare(CaseReply)  # before the link's thread reads one; see `host.HostAgent`
         self._link = ClusterLink(address, run, options.wait_s, scratch)
         self._selector.register(self._link, selectors.EVENT_READ)
-        self._selector.register(stop, selectors.EVENT_READ)
         try:
             self.devices = self._join()
         except BaseException:
@@ -115,18 +107,14 @@ class ClusterPool:
             raise
         self._update_slots()
 
-    def __enter__(self) -> Self:
-        """The pool, connected."""
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """End all that runs on the hosts."""
-        self.close()
-
     @property
     def kinds(self) -> frozenset[str]:
         """The kinds of devices that the members have, `cpu` and `cuda`."""
-        return frozenset(kind for kind in ("cpu", "cuda") if any(member.slots(kind) for member in self._members))
+        kinds = set()
+        for kind in ("cpu", "cuda"):
+            if any(member.slots(kind) for member in self._members):
+                kinds.add(kind)
+        return frozenset(kinds)
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -136,12 +124,10 @@ class ClusterPool:
     @property
     def notes(self) -> tuple[str, ...]:
         """Workers that were refused, and hosts that were lost with their cases."""
-        refused = (f"{address} of the cluster is not used: {why}" for address, why in self._refused.items())
-        lost = (
-            f"{name} was lost during the run; its launch logs are lost with it: {', '.join(cases)}"
-            for name, cases in self._notes.items()
-        )
-        return (*refused, *lost)
+        notes = [f"{address} of the cluster is not used: {why}" for address, why in self._refused.items()]
+        for name, cases in self._notes.items():
+            notes.append(f"{name} was lost during the run; its launch logs are lost with it: {', '.join(cases)}")
+        return tuple(notes)
 
     def warm(self, count: int) -> None:
         """Start a worker process on each of the first slots."""
@@ -153,43 +139,11 @@ class ClusterPool:
         self._selector.close()
         self._link.close()
 
-    def run(
-        self, tasks: Iterable[Task], feed: TaskFeed | None = None, until: float | None = None
-    ) -> Iterator[CaseStarted | Outcome | CaseNotCompiled]:
-        """Run every task; outcomes come in the order they end, exactly one for each task.
-
-        Args:
-            tasks: those that are ready.
-            feed: those that become ready meanwhile.
-            until: seconds of time.monotonic at which it stops, whatever runs then; None: when all is done.
-
-        Raises:
-            Interrupted: the user asked to stop.
-        """
-        self._waiting = deque(_Waiting(task) for task in tasks)
-        self._feed, self._until = feed, until
-        if feed is not None and feed.fileno() >= 0:
-            self._selector.register(feed, selectors.EVENT_READ)
-        while until is None or time.monotonic() < until:
-            yield from self._take()
-            yield from self._hand_out()
-            if not self._running and not self._waiting:
-                if self._feed is None or self._feed.is_over:
-                    return
-                if self._feed.is_ready:
-                    continue
-            yield from self._listen()
-
     def again(self, task: Task, why: str) -> None:
-        """Run a task once more; its launch under way is blamed for nothing."""
-        unfinished_cases.log_retry(task, why, task.first_launch)
-        self._waiting.append(_Waiting(task))
-
-    def withdraw(self, is_unwanted: Callable[[Case], bool]) -> list[Task]:
-        """Take back the tasks that no host has yet and that are not wanted any more."""
-        unwanted = [waiting.task for waiting in self._waiting if is_unwanted(waiting.task.case)]
-        self._waiting = deque(waiting for waiting in self._waiting if not is_unwanted(waiting.task.case))
-        return unwanted
+        """Run a task once more, as if it had lost no host."""
+        self._lost.pop(task.case.name, None)
+        self._sends_all.discard(task.case.name)
+        super().again(task, why)
 
     # --- members ------------------------------------------------------------------------------------------------------
 
@@ -197,8 +151,7 @@ class ClusterPool:
         """Wait for the scheduler, which has its limit, and for a first worker that can be used."""
         deadline: float | None = None
         while True:
-            self._selector.select(max(0.0, deadline - time.monotonic()) if deadline is not None else None)
-            self._stop.check()
+            self._wait(deadline)
             for event in self._link.events():
                 if isinstance(event, ClusterLost):
                     raise DeviceError(event.why)
@@ -212,16 +165,18 @@ class ClusterPool:
 
     def _update_slots(self) -> None:
         """Keep the slots of the members that are still there, and add those of new ones."""
-        kind, kept = self.devices.kind, dict[str, list[_Slot]]()
+        kind = self.devices.kind
+        slots_of: defaultdict[str, list[_Slot]] = defaultdict(list)
         for slot in self._slots:
-            kept.setdefault(slot.member.facts.worker, []).append(slot)
+            slots_of[slot.member.facts.worker].append(slot)
         self._slots = []
         for member in self._members:
             if member.facts.worker in self._unusable:
                 continue
-            slots = kept.get(member.facts.worker, [])
+            slots = slots_of[member.facts.worker]
             for number in range(len(slots), member.slots(kind)):
-                slots.append(_Slot(member, f"{'cpu' if kind == 'cpu' else f'cuda:{number}'}@{member.host}"))
+                device = "cpu" if kind == "cpu" else f"cuda:{number}"
+                slots.append(_Slot(member, f"{device}@{member.host}"))
             for slot in slots:
                 slot.member = member
             self._slots += slots
@@ -241,81 +196,81 @@ class ClusterPool:
 
     # --- handing out --------------------------------------------------------------------------------------------------
 
-    def _take(self) -> Iterator[CaseNotCompiled]:
-        """Keep a task ready for each free slot; for none, where nothing can run any more."""
-        if self._feed is None or self._feed.is_over:
-            return
-        room = max(1, len(self._slots)) if self._dead else max(0, len(self._slots) - len(self._waiting))
-        for item in self._feed.take(room):
-            if isinstance(item, CaseNotCompiled):
-                yield item
-            else:
-                self._waiting.append(_Waiting(item))
+    @property
+    def _room(self) -> int:
+        if self._dead:  # the tasks that are left are refused
+            return max(1, len(self._slots))
+        return max(0, len(self._slots) - len(self._waiting))
+
+    @property
+    def _is_busy(self) -> bool:
+        return bool(self._running or self._waiting)
 
     def _hand_out(self) -> Iterator[CaseStarted | Outcome]:
         if self._dead:
             while self._waiting:
-                yield _refused(self._waiting.popleft().task, self._dead)
+                yield refused(self._waiting.popleft(), self._dead)
             return
         for slot in self._slots:
-            while self._can_start(slot) and (waiting := self._next_for(slot)) is not None:
-                yield from self._start(waiting, slot)
+            while slot.ticket is None and slot.member.is_ready:
+                if len(self._running) >= (self._options.jobs or len(self._slots)):
+                    return
+                task = self._next_for(slot)
+                if task is None:
+                    break
+                yield from self._start(task, slot)
 
-    def _can_start(self, slot: _Slot) -> bool:
-        is_room = len(self._running) < (self._options.jobs or len(self._slots))
-        return bool(self._waiting) and is_room and slot.ticket is None and slot.member.is_ready
-
-    def _next_for(self, slot: _Slot) -> _Waiting | None:
+    def _next_for(self, slot: _Slot) -> Task | None:
         """Take the first task that this slot may run: not one that lost this host, while there are other hosts."""
-        for waiting in self._waiting:
-            lost = {member.host for member in waiting.lost}
-            elsewhere = any(
-                other.member.host not in lost and self.devices.accept(other.member, waiting.task.case)
-                for other in self._slots
-            )
-            is_elsewhere = slot.member.host not in lost or not elsewhere
-            if is_elsewhere and self.devices.accept(slot.member, waiting.task.case):
-                self._waiting.remove(waiting)
-                return waiting
+        for position, task in enumerate(self._waiting):
+            if not self.devices.accept(slot.member, task.case):
+                continue
+            lost = {member.host for member in self._lost.get(task.case.name, ())}
+            if slot.member.host not in lost or not self._has_other_host(task.case, lost):
+                del self._waiting[position]
+                return task
         return None
 
-    def _start(self, waiting: _Waiting, slot: _Slot) -> Iterator[CaseStarted | Outcome]:
-        waiting.task = replace(waiting.task, device_label=slot.label)
+    def _has_other_host(self, case: Case, lost: Collection[str]) -> bool:
+        return any(slot.member.host not in lost and self.devices.accept(slot.member, case) for slot in self._slots)
+
+    def _start(self, task: Task, slot: _Slot) -> Iterator[CaseStarted | Outcome]:
+        task = replace(task, device_label=slot.label)
         try:
-            request = self._request(waiting, slot)
+            request = self._request(task, slot)
         except StorageError as error:
-            yield _refused(waiting.task, str(error), "StorageError")
+            yield refused(task, str(error), error="StorageError")
             return
         self._tickets += 1
         slot.ticket = self._tickets
-        self._running[self._tickets] = waiting, slot
+        self._running[self._tickets] = task, slot
         self._link.submit(self._tickets, request, slot.member)
-        yield CaseStarted(waiting.task.case.name, slot.label)
+        yield CaseStarted(task.case.name, slot.label)
 
-    def _request(self, waiting: _Waiting | None, slot: _Slot) -> CaseRequest:
+    def _request(self, task: Task | None, slot: _Slot) -> CaseRequest:
         """Make the request of a task; without one, that of a worker process which waits for a case.
 
         Raises:
             StorageError: a file that the case needs cannot be read.
         """
-        device = "cpu" if self.devices.kind == "cpu" else "cuda:0"
-        empty = CaseRequest(
-            self._run,
-            slot.member.facts.worker,
-            "",
-            {},
-            "",
-            device,
-            slot.label,
-            dict(self._options.environment),
-            tuple(self._options.command),
+        request = CaseRequest(
+            run=self._run,
+            worker=slot.member.facts.worker,
+            case="",
+            task={},
+            folder="",
+            device="cpu" if self.devices.kind == "cpu" else "cuda:0",
+            label=slot.label,
+            environment=dict(self._options.environment),
+            command=tuple(self._options.command),
         )
-        if waiting is None:
-            return empty
-        task = waiting.task
-        known = {} if waiting.sends_all else {name: tuple(digests) for name, digests in task.known.items()}
+        if task is None:
+            return request
+        known = {}
+        if task.case.name not in self._sends_all:
+            known = {name: tuple(digests) for name, digests in task.known.items()}
         return replace(
-            empty,
+            request,
             case=task.case.name,
             task=to_json(replace(task, known={})),
             folder=str(Path(task.dumps).parent),
@@ -328,18 +283,24 @@ class ClusterPool:
 
     def _listen(self) -> Iterator[CaseStarted | Outcome]:
         """Wait for events; a slot that became free has its next case before an outcome is judged."""
-        self._selector.select(self._patience())
-        self._stop.check()
+        lonely_until = None
+        if self._lonely_since is not None and not self._dead:
+            lonely_until = self._lonely_since + self._options.wait_s
+        self._wait(lonely_until)
         outcomes: list[Outcome] = []
+        # All events are taken before an outcome is judged, which may take long.
         for event in self._link.events():
             if isinstance(event, CaseReplied):
                 outcomes += self._on_reply(event)
             elif isinstance(event, CaseLost):
                 outcomes += self._on_loss(event.ticket)
             elif isinstance(event, MembersChanged):
-                broken = {one.address: self._unusable.get(one.facts.worker, "") for one in event.members}
                 self._members = event.members
-                self._refused = {**event.refused, **{address: why for address, why in broken.items() if why}}
+                self._refused = dict(event.refused)
+                for member in event.members:
+                    why = self._unusable.get(member.facts.worker)
+                    if why:
+                        self._refused[member.address] = why
                 self._update_slots()
             elif not self._dead:
                 outcomes += self._on_end(event.why)
@@ -348,81 +309,83 @@ class ClusterPool:
         yield from self._hand_out()
         yield from outcomes
 
-    def _patience(self) -> float | None:
-        deadlines = [self._until] if self._until is not None else []
-        if self._feed is not None and self._feed.deadline is not None:
-            deadlines.append(self._feed.deadline)
-        if self._lonely_since is not None and not self._dead:
-            deadlines.append(self._lonely_since + self._options.wait_s)
-        return max(0.0, min(deadlines) - time.monotonic()) if deadlines else None
-
-    def _ended(self, ticket: int) -> tuple[_Waiting, _Slot] | None:
-        """Free the slot of a ticket; None where the case has its outcome already."""
-        found = self._running.pop(ticket, None)
-        if found is not None:
-            found[1].ticket = None
-        return found
-
     def _on_reply(self, event: CaseReplied) -> list[Outcome]:
-        found = self._ended(event.ticket)
-        if found is None:
+        if event.ticket not in self._running:  # the case has its outcome already
             return []
-        waiting, slot = found
-        task, reply = waiting.task, event.reply
+        task, slot = self._running.pop(event.ticket)
+        slot.ticket = None
+        reply = event.reply
         if reply.kind == "unusable":
-            return self._on_unusable(waiting, slot, reply.message)
+            return self._on_unusable(task, slot, reply.message)
         if reply.kind != "done":
-            return [_marked(_refused(task, reply.message, "HarnessError"), waiting, slot.member)]
+            return [self._marked(refused(task, reply.message, error="HarnessError"), slot.member)]
         try:
             self._unpacker.log(task, reply)
             outcome = self._unpacker.outcome(task, reply, event.files)
         except GpuregressError as error:
-            outcome = _refused(task, str(error), type(error).__name__)
+            outcome = refused(task, str(error), error=type(error).__name__)
         finally:
             for path in event.files.kept.values():
                 path.unlink(missing_ok=True)
-        if outcome is None:  # an accepted dump that was to be copied is gone
-            waiting.sends_all = True
-            self._waiting.appendleft(waiting)
+        # None: an accepted dump that was to be copied is gone, so the host must send it.
+        if outcome is None:
+            self._sends_all.add(task.case.name)
+            self._waiting.appendleft(task)
             return []
-        return [_marked(outcome, waiting, slot.member)]
+        return [self._marked(outcome, slot.member)]
 
-    def _on_unusable(self, waiting: _Waiting, slot: _Slot, why: str) -> list[Outcome]:
+    def _on_unusable(self, task: Task, slot: _Slot, why: str) -> list[Outcome]:
         """Use a member with a broken device no more; its case runs elsewhere, unless it has broken another one."""
         self._unusable[slot.member.facts.worker] = why
         self._refused[slot.member.address] = why
         self._update_slots()
-        waiting.lost += (slot.member,)
-        if self._slots and len(waiting.lost) < MOST_LOSSES:
-            self._waiting.appendleft(waiting)
+        lost = self._lose(task, slot.member)
+        if self._slots and len(lost) < MOST_LOSSES:
+            self._waiting.appendleft(task)
             return []
-        return [_marked(_refused(waiting.task, why), waiting, slot.member)]
+        return [self._marked(refused(task, why), slot.member)]
+
+    def _lose(self, task: Task, member: ClusterMember) -> tuple[ClusterMember, ...]:
+        """Note a host that a case lost, and return all of them."""
+        lost = self._lost[task.case.name] = (*self._lost.get(task.case.name, ()), member)
+        return lost
 
     def _on_loss(self, ticket: int) -> list[Outcome]:
         """Run the case of a lost host again, before all others; it is an error the second time."""
-        found = self._ended(ticket)
-        if found is None:
+        if ticket not in self._running:
             return []
-        waiting, slot = found
+        task, slot = self._running.pop(ticket)
+        slot.ticket = None
         if slot in self._slots:
             self._slots.remove(slot)
-        waiting.lost += (slot.member,)
-        self._notes.setdefault(slot.member.name, []).append(waiting.task.case.name)
-        with contextlib.suppress(StorageError), contextlib.closing(LaunchLog(Path(waiting.task.log))) as log:
-            log.lose(waiting.task.case.name, slot.member.name)
-        if len(waiting.lost) < MOST_LOSSES and not self._dead:
-            self._waiting.appendleft(waiting)
+        lost = self._lose(task, slot.member)
+        self._notes.setdefault(slot.member.name, []).append(task.case.name)
+        with contextlib.suppress(StorageError), contextlib.closing(LaunchLog(Path(task.log))) as log:
+            log.lose(task.case.name, slot.member.name)
+        if len(lost) < MOST_LOSSES and not self._dead:
+            self._waiting.appendleft(task)
             return []
-        names = " and then ".join(member.name for member in waiting.lost)
-        why = f"its host was lost each time it ran: {names}; does the case take its host down?"
-        return [_marked(_refused(waiting.task, why if not self._dead else self._dead), waiting, None)]
+        names = " and then ".join(member.name for member in lost)
+        why = self._dead or f"its host was lost each time it ran: {names}; does the case take its host down?"
+        return [self._marked(refused(task, why), None)]
 
     def _on_end(self, why: str) -> list[Outcome]:
         """End all cases: nothing can run any more."""
         self._dead = why
-        running, self._running = self._running, {}
-        self._slots, self._lonely_since = [], None
-        return [_marked(_refused(waiting.task, why), waiting, None) for waiting, _ in running.values()]
+        outcomes = [self._marked(refused(task, why), None) for task, _ in self._running.values()]
+        self._running = {}
+        self._slots = []
+        self._lonely_since = None
+        return outcomes
+
+    def _marked(self, outcome: Outcome, member: ClusterMember | None) -> Outcome:
+        """Note where a case ran, and which hosts it lost."""
+        observed = replace(
+            outcome.observations,
+            host=member.host if member is not None else "",
+            lost_hosts=tuple(lost.name for lost in self._lost.get(outcome.case, ())),
+        )
+        return replace(outcome, observations=observed)
 
 
 def kinds_of(address: str, wait_s: float) -> frozenset[str]:
@@ -443,17 +406,3 @@ def kinds_of(address: str, wait_s: float) -> frozenset[str]:
         ClusterPool(address, os.urandom(6).hex(), scratch, options, stop) as pool,
     ):
         return pool.kinds
-
-
-def _refused(task: Task, why: str, error: str = "DeviceError") -> Outcome:
-    return Outcome(case=task.case.name, state="error", message=why, observations=Observations(error=error))
-
-
-def _marked(outcome: Outcome, waiting: _Waiting, member: ClusterMember | None) -> Outcome:
-    """Note where a case ran, and which hosts it lost."""
-    observed = replace(
-        outcome.observations,
-        host=member.host if member is not None else "",
-        lost_hosts=tuple(lost.name for lost in waiting.lost),
-    )
-    return replace(outcome, observations=observed)

@@ -52,13 +52,13 @@ def task_on_host(request: CaseRequest, folders: CaseFolders) -> Task:
 
     Args:
         request: with the task.
-        folders: of the case.
     """
     paths = frozenset((*(file.path for file in request.files), *request.folders))
 
     def localized(text: str) -> str:
-        is_path = text.startswith("/") and (text in paths or text.rpartition(":")[0] in paths)
-        return f"{folders.files}{text}" if is_path else text
+        if text.startswith("/") and (text in paths or text.rpartition(":")[0] in paths):
+            return f"{folders.files}{text}"
+        return text
 
     task = dict(_mapped(request.task, localized))
     task |= {"log": str(folders.log), "dumps": str(folders.case / "dumps"), "shared": str(folders.shared), "known": {}}
@@ -71,13 +71,11 @@ def outcome_on_client(outcome: Outcome, request: CaseRequest, folders: CaseFolde
 
     Args:
         outcome: of the host's worker.
-        request: of the case.
-        folders: of the case.
     """
     case, files = str(folders.case), str(folders.files)
 
     def restored(text: str) -> str:
-        return text.replace(case, request.folder).replace(files, "") if "/" in text else text
+        return text.replace(case, request.folder).replace(files, "")
 
     return from_json(Outcome, _mapped(to_json(outcome), restored))
 
@@ -87,7 +85,10 @@ def _mapped(value: Any, change: Callable[[str], str]) -> Any:
     if isinstance(value, str):
         return change(value)
     if isinstance(value, Mapping):
-        return {key: item if key in _USERS_TEXTS else _mapped(item, change) for key, item in value.items()}
+        mapped = {}
+        for key, item in value.items():
+            mapped[key] = item if key in _USERS_TEXTS else _mapped(item, change)
+        return mapped
     if isinstance(value, list | tuple):
         return [_mapped(item, change) for item in value]
     return value
@@ -119,7 +120,6 @@ class Unpacker:
         """Write the dumps and the log of a case.
 
         Args:
-            task: of the case.
             reply: `done`.
             files: that came with it.
 
@@ -131,21 +131,26 @@ class Unpacker:
             DumpError: a file is not what the host wrote.
         """
         assert reply.outcome is not None
-        folder, dumps = Path(task.dumps).parent, {dump.path: dump for dump in reply.outcome.dumps}
-        contents = _contents(task)
-        for one in reply.files:
-            path = storage.safe_join(folder, one.path)
+        dumps = {dump.path: dump for dump in reply.outcome.dumps}
+        # Equal dumps of all runs of the project are one file, as those of a worker on this machine.
+        contents = None
+        if task.storage.contents:
+            contents = DumpContents(Path(task.storage.contents), task.storage.compress_above)
+        for file in reply.files:
+            path = storage.safe_join(Path(task.dumps).parent, file.path)
             dump = dumps.get(str(path))
-            linked = contents.link(_plain(dump), dump.digest, _header(dump)) if contents and dump else None
-            if dump is not None and linked is not None:
-                dumps[str(path)] = linked
-                continue
-            if one.how != "known":
-                self._write(path, one.digest, files)
-            elif dump is None or (copied := _copied(task, dump)) is None:
-                return None
+            if contents is not None and dump is not None:
+                linked = contents.link(_plain(dump), dump.digest, _header(dump))
+                if linked is not None:
+                    dumps[str(path)] = linked
+                    continue
+            if file.how != "known":
+                self._write(path, file.digest, files)
             else:
-                dump = dumps[str(path)] = copied
+                dump = _copied(task, dump) if dump is not None else None
+                if dump is None:
+                    return None
+                dumps[str(path)] = dump
             if contents is not None and dump is not None:
                 contents.add(dump, _header(dump))
         return replace(reply.outcome, dumps=tuple(dumps.values()))
@@ -173,12 +178,6 @@ class Unpacker:
         self._written[digest] = path
 
 
-def _contents(task: Task) -> DumpContents | None:
-    """The contents that the runs of this project share, as a worker of this machine has them."""
-    stored = task.storage
-    return DumpContents(Path(stored.contents), stored.compress_above) if stored.contents else None
-
-
 def _plain(dump: Dump) -> Path:
     """The path of a dump as if it were not compressed."""
     return Path(dump.path.removesuffix(storage.SUFFIX))
@@ -191,16 +190,10 @@ def _header(dump: Dump) -> Header:
 def _copied(task: Task, dump: Dump) -> Dump | None:
     """Copy the accepted dump of the same bytes; None where it is gone, or of another type."""
     accepted = {digest: Path(file) for digest, file in task.known.get(dump.buffer, {}).items()}
-    above = task.storage.compress_above
+    element, above = dtypes.parse(dump.dtype), task.storage.compress_above
     with contextlib.suppress(StorageError):
         return writer.copy_known(
-            _plain(dump),
-            dump.digest,
-            dtypes.parse(dump.dtype),
-            dump.shape,
-            accepted,
-            durable=False,
-            compress_above=above,
+            _plain(dump), dump.digest, element, dump.shape, accepted, durable=False, compress_above=above
         )
     return None
 
@@ -221,9 +214,7 @@ def packed(request: CaseRequest, outcome: Outcome, folders: CaseFolders) -> tupl
     """Pack what a case wrote.
 
     Args:
-        request: of the case.
         outcome: of its worker.
-        folders: of the case.
 
     Returns:
         The reply, and the compressed files that travel with it, by their digests.

@@ -5,15 +5,16 @@ Sources are read for twins only: those are compiled again on the host.
 
 from __future__ import annotations
 
+import itertools
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from gpuregress.execution.cluster.messages import SentFile
 from gpuregress.foundation import storage
 from gpuregress.foundation.errors import GpuregressError, StorageError
-from gpuregress.foundation.records import Fill, InputFile, Program, PythonFunction, Task
+from gpuregress.foundation.records import Fill, InputFile, PythonFunction, Task
 from gpuregress.jobs.inputs.file_names import split_member
 from gpuregress.toolchain import programs
 
@@ -58,29 +59,34 @@ class TaskFiles:
 
 def folders_of(task: Task) -> tuple[str, ...]:
     """Paths of the client that a task names and that are no files which it reads."""
-    case = task.case
-    return tuple(dict.fromkeys((case.path, *(path for one in case.sources for path in (one.path, *one.include)))))
+    paths = {task.case.path: None}
+    for source in task.case.sources:
+        paths |= dict.fromkeys((source.path, *source.include))
+    return tuple(paths)
 
 
 def _python_files(folder: str) -> tuple[str, ...]:
-    found: list[str] = []
+    files: list[str] = []
     for parent, folders, names in os.walk(folder):
         folders[:] = sorted(name for name in folders if not name.startswith((".", "__pycache__")))
-        found += [os.path.join(parent, name) for name in sorted(names) if name.endswith(".py")]  # noqa: PTH118 - text
-        if len(found) > MOST_MODULES:
-            return tuple(path for path in found if os.path.dirname(path) == folder)  # noqa: PTH120 - as above
-    return tuple(found)
+        files += [os.path.join(parent, name) for name in sorted(names) if name.endswith(".py")]  # noqa: PTH118 - text
+        if len(files) > MOST_MODULES:
+            return tuple(path for path in files if os.path.dirname(path) == folder)  # noqa: PTH120 - as above
+    return tuple(files)
 
 
 def _programs(task: Task) -> Iterator[str]:
-    variants = (program for programs in task.variants.values() for program in programs)
-    programs: Iterable[Program] = (*task.programs, *task.references.values(), *variants)
-    for program in programs:
-        yield from (path for path in (program.ptx, program.cubin) if path and Path(path).exists())
+    variants = itertools.chain.from_iterable(task.variants.values())
+    for program in (*task.programs, *task.references.values(), *variants):
+        for path in (program.ptx, program.cubin):
+            if path and Path(path).exists():
+                yield path
 
 
 def _fills(task: Task) -> Iterator[Fill]:
-    yield from (buffer.fill for buffer in task.case.buffers.values() if buffer.fill is not None)
+    for buffer in task.case.buffers.values():
+        if buffer.fill is not None:
+            yield buffer.fill
     for seeded in task.case.seeds:
         yield from seeded.fills.values()
 
@@ -89,7 +95,8 @@ def _inputs(task: Task) -> Iterator[str]:
     for fill in _fills(task):
         if isinstance(fill.options, InputFile):
             yield str(split_member(fill.options.path)[0])
-    yield from (str(split_member(path)[0]) for path in task.case.reference_files.values())
+    for path in task.case.reference_files.values():
+        yield str(split_member(path)[0])
 
 
 def _functions(task: Task) -> Iterator[str]:
@@ -104,6 +111,6 @@ def _sources(task: Task) -> Iterator[str]:
         return
     for source in task.case.sources:
         try:
-            yield from (str(path) for path in programs.inputs(source).files)
+            yield from map(str, programs.inputs(source).files)
         except (OSError, GpuregressError) as error:
             raise StorageError(f"{source.path} cannot be read: {error}") from None

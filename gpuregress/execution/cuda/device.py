@@ -162,7 +162,7 @@ class CudaDevice(Device):
             free, total = self._api.mem_get_info()
         if needed + _SPARE_BYTES > free:
             raise DeviceError(
-                f"buffer {name} needs {_amount(size)}; {self._info.name} has {_amount(free)} of {_amount(total)} free",
+                f"buffer {name} needs {_amount(size)}; {self._info.name} has {_amount(free)} of {_amount(total)} free"
             )
         with self.guard(f"allocating {name}, {_amount(size)}"):
             allocation = self._api.mem_alloc(needed)
@@ -176,7 +176,16 @@ class CudaDevice(Device):
 
     def view(self, name: str, size: int, address: int, *, itemsize: int = 1, zoned: bool = False) -> CudaMemory:
         """Memory at an address on the card."""
-        return CudaMemory(name, size, address, itemsize, zoned, self._api, self.guard, self._pinned)
+        return CudaMemory(
+            name=name,
+            size=size,
+            address=address,
+            itemsize=itemsize,
+            zoned=zoned,
+            _api=self._api,
+            _guard=self.guard,
+            _staging=self._pinned,
+        )
 
     def texture(self, memory: Memory, description: TextureDescription) -> int:
         """A texture or surface object on a buffer; see `gpu.base.Device.texture`.
@@ -342,7 +351,8 @@ class CudaDevice(Device):
             limits.check_cooperative(self._info, module.kernel(kernel), shape.grid, resident)
             return function.launch
         if module.is_blind and limits.fits_at_once(self._info, shape.grid, resident):
-            return function.launch  # it may wait for its grid, and if it does not, this changes nothing
+            # The kernel may wait for its grid. If it does not, a cooperative launch changes nothing.
+            return function.launch
         return function.launch_plain
 
     def _run(self, start_kernel: Callable[[], None]) -> float:
@@ -390,7 +400,8 @@ class CudaDevice(Device):
 
     def _check_architecture(self, program: Program) -> None:
         have, want = self._info.arch, program.arch
-        plain = want.rstrip("af")  # sm_90a: for this one architecture; sm_100f: for its family
+        # The suffix of sm_90a stands for this one architecture, that of sm_100f for its family.
+        plain = want.rstrip("af")
         fits = plain == have if want.endswith("a") else (plain[:-1] == have[:-1] and plain <= have)
         if not fits:
             raise DeviceError(

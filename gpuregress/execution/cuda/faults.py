@@ -116,11 +116,17 @@ def as_error(
     words = text.partition(" failed: ")[2] or text
     lines = tuple(line for line in stderr.splitlines() if line.strip())
     if meaning.kind and kernel:
-        message = lines[0].strip() if meaning.kind == "assert" and lines else f"{words} in {kernel}"
-        details = (*lines[1:], *((meaning.advice,) if meaning.advice else ()))
+        message = f"{words} in {kernel}"
+        if meaning.kind == "assert" and lines:
+            message = lines[0].strip()
+        details = lines[1:]
+        if meaning.advice:
+            details += (meaning.advice,)
         return KernelFault(meaning.kind, message, details=details, sticky=meaning.sticky or dead)
-    advice = f"; {meaning.advice}" if meaning.advice else ""
-    return DeviceError(f"{doing}: {words}{advice}")
+    message = f"{doing}: {words}"
+    if meaning.advice:
+        message += f"; {meaning.advice}"
+    return DeviceError(message)
 
 
 def _narrowed(meaning: Meaning, *, traps: bool | None) -> Meaning:

@@ -56,13 +56,13 @@ def check_zones(before: Bytes, after: Bytes, size: int, address: int) -> Breach 
     """Compare a buffer's zones with their patterns.
 
     Args:
-        before: the zone in front of it, SIZE bytes.
-        after: the zone behind it, SIZE bytes.
+        before: the zone before it, SIZE bytes.
+        after: the zone after it, SIZE bytes.
         size: the buffer's bytes.
         address: the buffer's, on the device.
 
     Returns:
-        The zone behind is looked at first: that is where kernels go wrong. None where both are untouched.
+        The zone after it is looked at first: that is where kernels go wrong. None where both are untouched.
     """
     for zone, start in ((after, size), (before, -ZONE_SIZE)):
         changed = np.flatnonzero(zone != zone_pattern(address + start))

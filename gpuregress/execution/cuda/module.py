@@ -28,8 +28,12 @@ def cluster_sizes_in(ptx: str) -> dict[str, Dim3]:
     """
     if ".reqnctapercluster" not in ptx:
         return {}
-    directives = {match["name"]: _CLUSTER_SIZE.search(match["directives"]) for match in _ENTRY.finditer(ptx)}
-    return {name: (int(size[1]), int(size[2] or 1), int(size[3] or 1)) for name, size in directives.items() if size}
+    sizes: dict[str, Dim3] = {}
+    for entry in _ENTRY.finditer(ptx):
+        size = _CLUSTER_SIZE.search(entry["directives"])
+        if size is not None:
+            sizes[entry["name"]] = (int(size[1]), int(size[2] or 1), int(size[3] or 1))
+    return sizes
 
 
 _TRAP = re.compile(r"^[ \t]*(?:@!?%\w+[ \t]+)?trap;", re.MULTILINE)
@@ -82,7 +86,7 @@ class CudaModule(DeviceModule):
         ptx: its PTX, "" where there is none.
 
     Attributes:
-        waiting: the mangled names of the kernels that wait for their whole grid, as far as its PTX shows.
+        waiting: the mangled names of the kernels that wait for their whole grid, where its PTX shows that.
         prints: whether it may write to the standard streams.
         allocates: whether its kernels may allocate memory.
     """
@@ -132,7 +136,9 @@ class CudaModule(DeviceModule):
     def occupancy(self, name: str, block: Dim3, shared: int) -> dict[str, int]:
         """Return `occupancy` in percent and `blocks`; see `gpu.base.DeviceModule.occupancy`."""
         result = limits.of_launch(self._device.info.limits, self.kernel(name), block, shared)
-        return {} if result is None else {"occupancy": result.percent, "blocks": result.blocks}
+        if result is None:
+            return {}
+        return {"occupancy": result.percent, "blocks": result.blocks}
 
     def function(self, name: str) -> tuple[Any, KernelInfo]:
         """Return pycuda's handle of a kernel, and its resources."""
@@ -191,8 +197,10 @@ def _takes_tensor_maps(entries: Mapping[str, Entry]) -> bool:
 
 def _ptx(program: Program) -> str:
     """The program's PTX, for facts that machine code does not show; "" where there is none."""
+    if not program.ptx:
+        return ""
     with suppress(OSError):
-        return Path(program.ptx).read_text(encoding="utf-8", errors="replace") if program.ptx else ""
+        return Path(program.ptx).read_text(encoding="utf-8", errors="replace")
     return ""
 
 

@@ -42,10 +42,11 @@ def cards(bus_id: str = "", numbers: Collection[int] | None = None) -> tuple[dic
             card = _answer(library, library.nvmlDeviceGetHandleByPciBusId, bus_id)
             handles = [] if card is None else [card]
         driver = _answer(library, library.nvmlSystemGetDriverVersion) or ""
-        return tuple(
-            _facts(library, handle, driver) if numbers is None or number in numbers else {}
-            for number, handle in enumerate(handles)
-        )
+        facts: list[dict[str, str]] = []
+        for number, handle in enumerate(handles):
+            is_asked = numbers is None or number in numbers
+            facts.append(_facts(library, handle, driver) if is_asked else {})
+        return tuple(facts)
     finally:
         library.nvmlShutdown()
 
@@ -117,12 +118,18 @@ def _facts(library: Any, handle: Any, driver: str) -> dict[str, str]:
     facts = {
         "name": _answer(library, library.nvmlDeviceGetName, handle),
         "uuid": _answer(library, library.nvmlDeviceGetUUID, handle),
-        "temperature": "" if temperature is None else f"{temperature} C",
-        "sm_clock": "" if sm_clock is None else f"{sm_clock} MHz",
-        "memory_clock": "" if memory_clock is None else f"{memory_clock} MHz",
-        "throttle": "" if reasons is None else throttle_reasons(reasons),
-        "compute_mode": "" if mode is None or mode >= len(_COMPUTE_MODES) else _COMPUTE_MODES[mode],
-        "persistence": "" if persistence is None else ("on" if persistence else "off"),
-        "driver": driver,
     }
+    if temperature is not None:
+        facts["temperature"] = f"{temperature} C"
+    if sm_clock is not None:
+        facts["sm_clock"] = f"{sm_clock} MHz"
+    if memory_clock is not None:
+        facts["memory_clock"] = f"{memory_clock} MHz"
+    if reasons is not None:
+        facts["throttle"] = throttle_reasons(reasons)
+    if mode is not None and mode < len(_COMPUTE_MODES):
+        facts["compute_mode"] = _COMPUTE_MODES[mode]
+    if persistence is not None:
+        facts["persistence"] = "on" if persistence else "off"
+    facts["driver"] = driver
     return {name: value for name, value in facts.items() if value}

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from gpuregress.foundation.errors import DeviceError
-from gpuregress.gpu.records import Record
+from gpuregress.gpu.records import Record, replace
 
 TOOLS = {
     "memcheck": "accesses out of bounds and misaligned, by thread, line and nearest allocation",
@@ -64,13 +64,17 @@ class SanitizerReport(Record):
         if re.match(r"warn", self.message, re.IGNORECASE):
             return ""
         text = "\n".join((self.message, *self.details))
-        return next((kind for pattern, kind in _KINDS if re.search(pattern, text, re.IGNORECASE)), "")
+        for pattern, kind in _KINDS:
+            if re.search(pattern, text, re.IGNORECASE):
+                return kind
+        return ""
 
     def __str__(self) -> str:
         """Message, thread and source line."""
-        where = ", ".join(part for part in (self.thread, self.source_line) if part)
-        text = f"{self.message}, {where}" if where else self.message
-        return f"{text} (and {self.repeated} more there)" if self.repeated else text
+        text = ", ".join(part for part in (self.message, self.thread, self.source_line) if part)
+        if self.repeated:
+            text += f" (and {self.repeated} more there)"
+        return text
 
 
 def command(tool: str, program: Sequence[str], log: Path) -> list[str]:
@@ -99,7 +103,7 @@ def find() -> str:
     if path is None:
         raise DeviceError(
             "compute-sanitizer is not on the PATH; it comes with the CUDA toolkit (apt install cuda-sanitizer), "
-            "in its bin folder",
+            "in its bin folder"
         )
     return path
 
@@ -115,8 +119,7 @@ def parse(log: str) -> tuple[SanitizerReport, ...]:
         report = _report(block)
         key = (report.message, report.source_line)
         if key in reports:
-            first = reports[key]
-            report = SanitizerReport(first.message, first.source_line, first.thread, first.details, first.repeated + 1)
+            report = replace(reports[key], repeated=reports[key].repeated + 1)
         reports[key] = report
     return tuple(reports.values())
 
@@ -130,18 +133,17 @@ def _blocks(log: str) -> list[list[str]]:
         rest = match["rest"]
         if not rest.startswith(" "):
             blocks.append([])
-        if blocks:
-            blocks[-1].append(rest.strip() if not _HOST.match(rest) else "")
-    kept = [[line for line in block if line] for block in blocks]
-    return [block for block in kept if block and not block[0].startswith(_NOT_FINDINGS)]
+        if blocks and not _HOST.match(rest):
+            blocks[-1].append(rest.strip())
+    return [block for block in blocks if block and not block[0].startswith(_NOT_FINDINGS)]
 
 
 def _report(lines: list[str]) -> SanitizerReport:
     text = "\n".join(lines)
     source, thread = _SOURCE_LINE.search(text), _THREAD.search(text)
     return SanitizerReport(
-        lines[0],
-        f"{Path(source['file']).name}:{source['line']}" if source else "",
-        "thread ({},{},{}) of block ({},{},{})".format(*thread.groups()) if thread else "",
-        tuple(lines[1:]),
+        message=lines[0],
+        source_line=f"{Path(source['file']).name}:{source['line']}" if source else "",
+        thread="thread ({},{},{}) of block ({},{},{})".format(*thread.groups()) if thread else "",
+        details=tuple(lines[1:]),
     )

@@ -6,6 +6,7 @@ alone. What its results then differ by is that line's part, with all that the in
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Context, Decimal
@@ -22,7 +23,7 @@ from gpuregress.foundation.numeric.ordinals import spacing
 from gpuregress.foundation.records import BufferAccuracy, Case, ResultAccuracy
 from gpuregress.gpu.base import Bytes, Device, LaunchReport, Shadow
 from gpuregress.gpu.instruments import Cancellation, InaccurateElement, LineError, Place, Restart, RoundingSite
-from gpuregress.gpu.records import Record
+from gpuregress.gpu.records import Record, replace
 
 Doubles = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
@@ -55,8 +56,8 @@ class FloatParts(Record):
         """The positions of the parts of all elements in their memory, in units of the scalar's size."""
         starts = np.arange(elements, dtype=np.int64) * self.element.size
         offsets = np.array([part.offset for part in self.parts], np.int64)
-        found: npt.NDArray[np.int64] = ((starts[:, None] + offsets) // self.scalar.size).reshape(-1)
-        return found
+        slots: npt.NDArray[np.int64] = ((starts[:, None] + offsets) // self.scalar.size).reshape(-1)
+        return slots
 
     def values(self, data: Bytes) -> Doubles:
         """The parts of all elements as doubles, exactly.
@@ -107,54 +108,65 @@ def measure(values: Doubles, shadow: Shadow, scalar: Scalar) -> Errors:
         ulp = spacing(np.where(finite, np.maximum(np.abs(values), np.abs(shadow.high)), 1.0), scalar)
         distance = np.abs((values - shadow.high) - shadow.low) / ulp
     distance = np.where(finite & shadow.known, distance, 0.0)
-    return Errors(values, shadow, ulp, distance, shadow.known & ~finite & ~same, shadow.known & ~finite & same)
+    return Errors(
+        values=values,
+        shadow=shadow,
+        ulp=ulp,
+        distance=distance,
+        broken=shadow.known & ~finite & ~same,
+        never_finite=shadow.known & ~finite & same,
+    )
 
 
 def summarize(name: str, of: FloatParts, shape: tuple[int, ...], errors: Errors) -> BufferAccuracy:
     """The errors of a buffer's parts in a few numbers."""
     known = errors.shadow.known & ~errors.broken & ~errors.never_finite
-    found = errors.distance[known]
-    percentiles = [float(one) for one in np.percentile(found, (50, 90, 99, 100))] if found.size else [0.0] * 4
-    order = np.lexsort((-errors.distance, ~errors.broken))
-    worst = [int(at) for at in order[:_MOST_WORST] if errors.broken[at] or errors.distance[at] > 0]
-    counts = np.bincount(np.searchsorted(_BOUNDS, found), minlength=len(_BOUNDS) + 1)
+    distances = errors.distance[known]
+    percentiles = [0.0] * 4
+    if distances.size:
+        percentiles = np.percentile(distances, (50, 90, 99, 100)).tolist()
+    counts = np.bincount(np.searchsorted(_BOUNDS, distances), minlength=len(_BOUNDS) + 1)
     bounds = (*_BOUNDS, percentiles[-1])
+    order = np.lexsort((-errors.distance, ~errors.broken))[:_MOST_WORST].tolist()
+    worst = [slot for slot in order if errors.broken[slot] or errors.distance[slot] > 0]
     return BufferAccuracy(
         name,
         of.element.name,
         "double-double" if of.scalar.name == "float64" else "float64",
-        len(errors.values),
-        int(errors.shadow.known.sum()),
-        int(errors.broken.sum()),
+        elements=len(errors.values),
+        tracked=int(errors.shadow.known.sum()),
+        not_finite=int(errors.broken.sum()),
         never_finite=int(errors.never_finite.sum()),
         median=percentiles[0],
         p90=percentiles[1],
         p99=percentiles[2],
         largest=percentiles[3],
         histogram=tuple((bound, int(count)) for bound, count in zip(bounds, counts, strict=True) if count),
-        worst=tuple(_element(at, of, shape, errors) for at in worst),
+        worst=tuple(_element(slot, of, shape, errors) for slot in worst),
     )
 
 
-def _element(at: int, of: FloatParts, shape: tuple[int, ...], errors: Errors) -> InaccurateElement:
-    value = float(errors.values[at])
-    high, low = float(errors.shadow.high[at]), float(errors.shadow.low[at])
-    number, part = divmod(at, len(of.parts))
-    index = tuple(int(one) for one in np.unravel_index(number, shape))
+def _element(slot: int, of: FloatParts, shape: tuple[int, ...], errors: Errors) -> InaccurateElement:
     digits = _DECIMALS[of.scalar.name]
-    exact = _decimal(high, low, digits + 4)
-    return InaccurateElement(index, f"{value:.{digits}g}", exact, float(errors.distance[at]), of.parts[part].name)
+    number, part = divmod(slot, len(of.parts))
+    return InaccurateElement(
+        index=tuple(int(coordinate) for coordinate in np.unravel_index(number, shape)),
+        value=f"{float(errors.values[slot]):.{digits}g}",
+        exact=_decimal(float(errors.shadow.high[slot]), float(errors.shadow.low[slot]), digits + 4),
+        ulp=float(errors.distance[slot]),
+        part=of.parts[part].name,
+    )
 
 
 def _decimal(high: float, low: float, digits: int) -> str:
     """The sum of two doubles with that many digits."""
     if not np.isfinite(high) or not low:
         return f"{high:.{min(digits, 17)}g}"
-
     total = Fraction(high) + Fraction(low)
-    found = Context(prec=digits).divide(Decimal(total.numerator), Decimal(total.denominator))
-    is_plain = -_PLAIN_DIGITS < found.adjusted() < digits
-    return f"{found.normalize():f}" if is_plain else f"{found:.{digits - 1}e}"
+    number = Context(prec=digits).divide(Decimal(total.numerator), Decimal(total.denominator))
+    if -_PLAIN_DIGITS < number.adjusted() < digits:
+        return f"{number.normalize():f}"
+    return f"{number:.{digits - 1}e}"
 
 
 Line = tuple[str, int]
@@ -193,9 +205,7 @@ class AccuracyRuns:
         for site in report.roundings:
             key = (source, site.kind, site.place, site.instruction)
             before = self.sites.get(key, RoundingSite(site.kind, site.place))
-            self.sites[key] = RoundingSite(
-                site.kind, site.place, before.count + site.count, max(before.bits, site.bits), site.instruction
-            )
+            self.sites[key] = replace(site, count=before.count + site.count, bits=max(before.bits, site.bits))
 
     def take(self, result: BufferReader) -> None:
         """Compare the parts of a buffer of the first run that are of floating-point types."""
@@ -208,10 +218,10 @@ class AccuracyRuns:
         """The parts of each floating-point type of a buffer, with their values in higher precision."""
         elements = result.buffer.size // result.element.size
         for parts in float_parts(result.element):
-            found = self.device.shadow(result.memory, parts.scalar.size)
-            if found is not None:
+            shadow = self.device.shadow(result.memory, parts.scalar.size)
+            if shadow is not None:
                 slots = parts.slots(elements)
-                yield parts, Shadow(found.high[slots], found.low[slots], found.known[slots])
+                yield parts, Shadow(shadow.high[slots], shadow.low[slots], shadow.known[slots])
 
     def result(self, again: Again) -> ResultAccuracy:
         """The accuracy of the case, with further runs for its lines.
@@ -219,17 +229,18 @@ class AccuracyRuns:
         Args:
             again: runs the case and hands over its buffers.
         """
-        places = self._places()
-        lines = _Lines(self.device, self.errors, places, again, self._shadows).measured() if self.errors else []
+        lines: list[LineError] = []
+        if self.errors:
+            lines = _Lines(self.device, self.errors, self._places(), again, self._shadows).measured()
+        buffers = []
+        for (name, parts), errors in self.errors.items():
+            buffers.append(summarize(name, parts, tuple(self.case.buffers[name].shape), errors))
         return ResultAccuracy(
-            tuple(
-                summarize(name, parts, tuple(self.case.buffers[name].shape), errors)
-                for (name, parts), errors in self.errors.items()
-            ),
-            tuple(sorted(lines, key=lambda one: -one.share)),
-            self._cancellations(),
-            self._restarts(),
-            self.lost,
+            buffers=tuple(buffers),
+            lines=tuple(sorted(lines, key=lambda line: -line.share)),
+            cancellations=self._cancellations(),
+            restarts=self._restarts(),
+            lost=self.lost,
         )
 
     def _line(self, source: int, place: Place) -> Line:
@@ -242,30 +253,31 @@ class AccuracyRuns:
 
     def _places(self) -> dict[Line, set[Place]]:
         """Line → the instructions that round there."""
-        found: dict[Line, set[Place]] = {}
+        places: dict[Line, set[Place]] = {}
         for source, kind, place, _ in self.sites:
             if kind == "rounding":
-                found.setdefault(self._line(source, place), set()).add(place)
-        return found
+                places.setdefault(self._line(source, place), set()).add(place)
+        return places
 
     def _cancellations(self) -> tuple[Cancellation, ...]:
-        if not any(one.distance.max(initial=0.0) > _NOTICEABLE or one.broken.any() for one in self.errors.values()):
-            return ()  # Compensated sums cancel rounding errors, and add them later.
-        found: dict[Line, Cancellation] = {}
+        # A cancellation alone is no error: compensated sums cancel rounding errors, and add them later.
+        errors = self.errors.values()
+        if not any(part.distance.max(initial=0.0) > _NOTICEABLE or part.broken.any() for part in errors):
+            return ()
+        cancellations: dict[Line, Cancellation] = {}
         for (source, _, place, _), site in self.sites.items():
             if site.kind == "rounding" and site.count:
                 line = self._line(source, place)
-                before = found.get(line, Cancellation(*line, 0, 0))
-                found[line] = Cancellation(*line, before.count + site.count, max(before.bits, site.bits))
-        return tuple(found[line] for line in sorted(found))
+                before = cancellations.get(line, Cancellation(*line, 0, 0))
+                cancellations[line] = Cancellation(*line, before.count + site.count, max(before.bits, site.bits))
+        return tuple(cancellations[line] for line in sorted(cancellations))
 
     def _restarts(self) -> tuple[Restart, ...]:
-        found: dict[tuple[Line, str], int] = {}
+        counts: Counter[tuple[Line, str]] = Counter()
         for (source, _, place, instruction), site in self.sites.items():
             if site.kind == "restart" and site.count:
-                key = (self._line(source, place), instruction)
-                found[key] = found.get(key, 0) + site.count
-        return tuple(Restart(*line, instruction, count) for (line, instruction), count in sorted(found.items()))
+                counts[self._line(source, place), instruction] += site.count
+        return tuple(Restart(*line, instruction, count) for (line, instruction), count in sorted(counts.items()))
 
 
 @dataclass(slots=True)
@@ -280,36 +292,35 @@ class _Lines:
 
     def measured(self) -> list[LineError]:
         """The part of each line in the errors, without those that have none."""
-        found: dict[Line, tuple[float, float]] = {}
-        groups = _split(sorted(self.places))
-        first = [self._measure(group) for group in groups]
-        least = _LEAST_SHARE * sum(total for total, _ in first)
-        waiting = list(zip(groups, first, strict=True))
+        measured: dict[Line, tuple[float, float]] = {}
+        waiting = [(group, self._measure(group)) for group in _split(sorted(self.places))]
+        least = _LEAST_SHARE * sum(total for _, (total, _) in waiting)
         while waiting:
             group, (total, largest) = waiting.pop()
             if len(group) == 1:
-                found[group[0]] = total, largest
+                measured[group[0]] = total, largest
             elif total > least:
-                parts = _split(group)
-                waiting += [(part, self._measure(part)) for part in parts]
+                waiting += [(part, self._measure(part)) for part in _split(group)]
         self.device.round_at(())
-        whole = sum(total for total, _ in found.values())
-        return [LineError(*line, total / whole, largest) for line, (total, largest) in found.items() if total]
+        whole = sum(total for total, _ in measured.values())
+        return [LineError(*line, total / whole, largest) for line, (total, largest) in measured.items() if total]
 
     def _measure(self, group: Sequence[Line]) -> tuple[float, float]:
         """The errors that arise at some lines: their sum and the largest one, in ulp."""
-        self.device.round_at([place for line in group for place in self.places[line]])
-        sums: list[float] = [0.0]
-        most: list[float] = [0.0]
+        places: list[Place] = []
+        for line in group:
+            places += self.places[line]
+        self.device.round_at(places)
+        sums, largest = [0.0], [0.0]
 
         def take(result: BufferReader) -> None:
             for parts, shadow in self.shadows(result):
                 apart = _apart(self.errors[result.buffer.name, parts], shadow)
                 sums.append(float(apart.sum()))
-                most.append(float(apart.max(initial=0.0)))
+                largest.append(float(apart.max(initial=0.0)))
 
         self.again(take)
-        return sum(sums), max(most)
+        return sum(sums), max(largest)
 
 
 def _apart(errors: Errors, shadow: Shadow) -> npt.NDArray[np.float64]:
@@ -321,4 +332,4 @@ def _apart(errors: Errors, shadow: Shadow) -> npt.NDArray[np.float64]:
 def _split(lines: Sequence[Line]) -> list[Sequence[Line]]:
     """At most `FEW` groups of lines that follow each other."""
     step = -(-len(lines) // FEW) or 1
-    return [lines[at : at + step] for at in range(0, len(lines), step)]
+    return [lines[start : start + step] for start in range(0, len(lines), step)]

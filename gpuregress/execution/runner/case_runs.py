@@ -59,18 +59,22 @@ def check_status(memory: Memory, buffer: Buffer, names: Mapping[str, str] | None
     if not raised.size:
         return
     lines = [f"{buffer.name}[{index}] = {_code(codes[index], names or {})}" for index in raised[:_MOST_CODES]]
-    others = f" and {raised.size - 1} more of {codes.size} are not zero" if raised.size > 1 else ""
-    raise KernelFault("status", lines[0] + others, details=tuple(lines))
+    message = lines[0]
+    if raised.size > 1:
+        message += f" and {raised.size - 1} more of {codes.size} are not zero"
+    raise KernelFault("status", message, details=tuple(lines))
 
 
 def _code(value: np.generic, names: Mapping[str, str]) -> str:
     """A status code as `35 (0x23): table full`; negative ones have the two's complement of their width."""
     if isinstance(value, np.void):  # a vector or record
         return f"({', '.join(_code(value[name], names) for name in value.dtype.names or ())})"
-    named = f": {names[str(value)]}" if str(value) in names else ""
+    text = str(value)
     if isinstance(value, np.integer) and value:
-        return f"{value} ({int(value) % (1 << 8 * value.itemsize):#x}){named}"
-    return f"{value}{named}"
+        text += f" ({int(value) % (1 << 8 * value.itemsize):#x})"
+    if str(value) in names:
+        text += f": {names[str(value)]}"
+    return text
 
 
 Array = npt.NDArray[np.generic]
@@ -115,8 +119,7 @@ class Adversary(Record):
 
     Attributes:
         name: of the schedule that exchanges all conflicting accesses.
-        conflicts: those.
-        survey: what is told of them.
+        survey: what is reported of them.
     """
 
     name: str
@@ -129,7 +132,6 @@ class CaseRuns:
     """The runs of one case, and what the further ones are compared with.
 
     Attributes:
-        launcher: of the case.
         folder: the dumps of the first run; those of further runs go to folders inside or beside it.
         observer: of the case's own runs.
         filled: filled buffer → its contents.
@@ -184,16 +186,12 @@ class CaseRuns:
         self.launcher.entering("preparing")
         return array
 
-    def memory(
-        self,
-        plan: RunPlan,
-        report: Callable[[Launch, LaunchReport], None] = lambda _launch, _report: None,
-    ) -> dict[str, Memory]:
+    def memory(self, plan: RunPlan, note: Callable[[LaunchReport], None] | None = None) -> dict[str, Memory]:
         """Run the case as planned.
 
         Args:
             plan: what is other than in the case's own run.
-            report: is given each launch that has ended.
+            note: receives the report of each launch.
 
         Returns:
             Buffer → its memory after the last launch.
@@ -201,7 +199,8 @@ class CaseRuns:
         Raises:
             KernelFault: of a launch, or of the status buffer.
         """
-        launcher, case = self.launcher, self.case
+        launcher = self.launcher
+        case = self.case
         launches = case.launches if plan.launches is None else plan.launches
         launcher.device.free_all()
         launcher.device.follow(self.schedule if plan.schedule is None else plan.schedule)
@@ -213,10 +212,11 @@ class CaseRuns:
         memory = dict(prepared)
         launcher.label = self.label if plan.label is None else plan.label
         try:
-            for launch, launch_report in launcher.run(launches, loaded, memory):
-                report(launch, launch_report)
+            for launch, report in launcher.run(launches, loaded, memory):
+                if note is not None:
+                    note(report)
                 if plan.is_own:
-                    self.observer.launched(launch, launch_report)
+                    self.observer.launched(launch, report)
         finally:
             launcher.label = self.label
         if plan.has_status and case.status is not None:
@@ -290,8 +290,7 @@ class FurtherRuns:
     """The further runs of a case, along all axes.
 
     Attributes:
-        runs: of the case.
-        before: is told of each run that may never end, before it begins: its name, or `schedules.EXPLANATION`.
+        before: receives each run that may never end, before it begins: its name, or `schedules.EXPLANATION`.
         done: the runs so far.
         lost_by: the axis of the run that lost the device's context, "" while nothing did.
     """
@@ -321,6 +320,7 @@ class FurtherRuns:
         run = FurtherRun(axis.name, planned.name, left_out=planned.left_out, facts=planned.facts)
         if planned.perform is None:
             return run
+        # A device without its context refuses every launch.
         if self.lost_by:
             return replace(run, left_out=f"a {self.lost_by} before it lost the device")
         try:

@@ -96,7 +96,7 @@ def changes(readout: BufferReader, before: Array) -> OverwrittenInput:
         before: what it held, in its shape and storage dtype.
     """
     flat, at = before.reshape(-1), 0
-    changed = OverwrittenInput(0, int(flat.size), 0, "", "")
+    changed = OverwrittenInput(elements=0, of=int(flat.size), first=0, expected="", actual="")
     for piece in readout.pieces():
         old = flat[at : at + piece.size]
         differing = np.zeros(piece.size, np.bool_)
@@ -105,8 +105,8 @@ def changes(readout: BufferReader, before: Array) -> OverwrittenInput:
             differing |= ordinals.bits(was, part.scalar) != ordinals.bits(now, part.scalar)
         if differing.any() and not changed.elements:
             row = int(np.argmax(differing))
-            texts = old[row].tobytes().hex(), piece[row].tobytes().hex()
-            changed = OverwrittenInput(0, changed.of, at + row, *texts)
+            expected, actual = old[row].tobytes().hex(), piece[row].tobytes().hex()
+            changed = replace(changed, first=at + row, expected=expected, actual=actual)
         changed = replace(changed, elements=changed.elements + int(differing.sum()))
         at += piece.size
     return changed
@@ -138,9 +138,12 @@ class DumpFolder(Record):
     def adopt(self, dump: Dump) -> Dump | None:
         """Make another case's dump this case's, too: a link, else a copy; None where its file was changed."""
         path = self._path(dump.buffer)
-        path = storage.compressed_path(path) if dump.path.endswith(storage.SUFFIX) else path
-        wanted = replace(dump, path=str(path))
-        return wanted if contents.linked(Path(dump.path), wanted) or contents.copied(Path(dump.path), wanted) else None
+        if dump.path.endswith(storage.SUFFIX):
+            path = storage.compressed_path(path)
+        adopted = replace(dump, path=str(path))
+        if contents.linked(Path(dump.path), adopted) or contents.copied(Path(dump.path), adopted):
+            return adopted
+        return None
 
     def write(
         self,

@@ -14,8 +14,9 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from gpuregress.execution.runner import axes
 from gpuregress.execution.runner.accuracy import AccuracyRuns
-from gpuregress.execution.runner.axes import AXES, repeats, schedules
+from gpuregress.execution.runner.axes import repeats, schedules
 from gpuregress.execution.runner.case_runs import CaseRuns, FurtherRuns, RunPlan, check_status
 from gpuregress.execution.runner.dumps import BufferReader, DumpFolder, changes, digest_of
 from gpuregress.execution.runner.launch_reports import LaunchReports
@@ -46,9 +47,10 @@ from gpuregress.foundation.records import (
     Timing,
     WriteSurvey,
 )
+from gpuregress.foundation.records.further_runs import AXES
 from gpuregress.gpu import limits
 from gpuregress.gpu.base import Device, KernelInfo, LaunchReport, Memory
-from gpuregress.gpu.records import replace
+from gpuregress.gpu.records import Record, replace
 from gpuregress.gpu.schedules import ADVERSARIAL, FORWARD
 from gpuregress.jobs import inputs
 from gpuregress.store.dumps import writer
@@ -59,40 +61,48 @@ from gpuregress.toolchain import cubin_linker
 Array = npt.NDArray[np.generic]
 
 
-def sample(
-    launcher: Launcher,
-    loaded: Sequence[LoadedSource],
-    prepared: Mapping[str, Memory],
-    contents: Mapping[str, Array],
-    run: int,
-) -> tuple[Timing, dict[str, Memory]]:
+class PreparedCase(Record):
+    """A case before its first launch.
+
+    Attributes:
+        loaded: its sources.
+        memory: buffer → its memory.
+        contents: buffer → what it holds, where it is not the poison.
+    """
+
+    loaded: Sequence[LoadedSource]
+    memory: Mapping[str, Memory]
+    contents: Mapping[str, Array]
+
+
+def sample(launcher: Launcher, prepared: PreparedCase, run: int) -> tuple[Timing, dict[str, Memory]]:
     """Time the launches of a case.
 
     Args:
-        launcher: of the case.
-        loaded: its sources.
-        prepared: buffer → its memory before the first launch.
-        contents: buffer → what it holds then.
+        prepared: the case; its buffers are filled again before each run of the loop.
         run: the number of the loop's last run among the case's runs, counted from 1.
 
     Returns:
         The samples, and the memory of each buffer after the last run: launches may exchange them.
     """
-    case, loop, samples, kernels = launcher.case, launcher.case.settings.timing, list[float](), dict[str, list[float]]()
+    case, loop = launcher.case, launcher.case.settings.timing
     assert loop is not None
-    memory, labels = dict(prepared), case.kernel_labels
+    samples: list[float] = []
+    kernels: dict[str, list[float]] = {}
+    memory, labels = dict(prepared.memory), case.kernel_labels
     for number in range(loop.warmup + loop.samples):
         for name, buffer in case.buffers.items():
-            BufferReader(prepared[name], buffer).initialise(contents.get(name))
-        memory = dict(prepared)
-        taken = [
-            (labels[launch.source, launch.kernel], report.elapsed_ms)
-            for launch, report in launcher.run(case.launches, loaded, memory)
-        ]
+            BufferReader(prepared.memory[name], buffer).initialise(prepared.contents.get(name))
+        memory = dict(prepared.memory)
+        elapsed_ms: list[float] = []
+        of_kernel_ms: dict[str, list[float]] = {}
+        for launch, report in launcher.run(case.launches, prepared.loaded, memory):
+            elapsed_ms.append(report.elapsed_ms)
+            of_kernel_ms.setdefault(labels[launch.source, launch.kernel], []).append(report.elapsed_ms)
         if number >= loop.warmup:
-            samples.append(sum(elapsed for _, elapsed in taken))
-            for kernel in dict.fromkeys(name for name, _ in taken):
-                kernels.setdefault(kernel, []).append(sum(elapsed for name, elapsed in taken if name == kernel))
+            samples.append(sum(elapsed_ms))
+            for kernel, times_ms in of_kernel_ms.items():
+                kernels.setdefault(kernel, []).append(sum(times_ms))
     is_gpu = launcher.device.info.name.startswith("cuda")
     timing = Timing(
         clock="events on the GPU" if is_gpu else "wall time of the launches",
@@ -151,9 +161,9 @@ def run_case(
     Args:
         device: an open device, with nothing of an earlier case on it.
         task: the case, its programs, and the files to write.
-        entering: is told `launching` when the clock of the case's time limit starts, `saving` when it stops;
+        entering: receives `launching` when the clock of the case's time limit starts, `saving` when it stops;
             `computing` before a function of the user is called, `preparing` or `saving` after it.
-        interim: is told the outcome so far before each run under a further schedule, which may never end, and the
+        interim: receives the outcome so far before each run under a further schedule, which may never end, and the
             name of the schedule; "" for runs that explain a difference.
 
     Returns:
@@ -171,12 +181,20 @@ def run_case(
         run.execute()
     except KernelFault as fault:
         position = launcher.position if run.is_first else None
-        failure = Fault(fault.kind, str(fault), fault.details, launcher.current, position, fault.location)
+        failure = Fault(
+            fault.kind,
+            str(fault),
+            details=fault.details,
+            launch=launcher.current,
+            position=position,
+            location=fault.location,
+        )
         run.runs.is_lost |= fault.sticky
         run.reports.add_interrupted(device.interrupted(), is_first=run.is_first)
     except GpuregressError as wrong:
         error, message = public_name(wrong), str(wrong)
-        if error in INFEASIBLE and not run.is_first:  # a reference that cannot be launched says nothing of the case
+        # A reference that cannot be launched says nothing of the case.
+        if error in INFEASIBLE and not run.is_first:
             error = "DeviceError"
     except OSError as wrong:
         error, message = "StorageError", str(storage.explain(wrong, Path(wrong.filename or task.dumps)))
@@ -189,19 +207,19 @@ def run_case(
     outcome = run.outcome()
     if error:
         return replace(outcome, state="error", message=message, fault=None)
-    return outcome if failure is None else replace(outcome, state="fault", fault=failure)
+    if failure is not None:
+        return replace(outcome, state="fault", fault=failure)
+    return outcome
 
 
 class _CaseRun:
     """One case while it runs, and its results so far.
 
     Args:
-        launcher: of the case.
         folder: of its dumps.
-        interim: is told the outcome so far.
+        interim: receives the outcome so far.
 
     Attributes:
-        runs: of the case.
         further: runs, along the axes.
         reports: of the launches of the case's own runs.
         is_first: whether the first run of the case's launches is not over.
@@ -209,7 +227,8 @@ class _CaseRun:
     """
 
     def __init__(self, launcher: Launcher, folder: DumpFolder, interim: Callable[[Outcome, str], None]) -> None:
-        self._launcher, self._interim = launcher, interim
+        self._launcher = launcher
+        self._interim = interim
         self._began = time.perf_counter()
         self._was = launcher.case.initial_buffers
         self._initial: dict[str, str] = {}
@@ -230,7 +249,8 @@ class _CaseRun:
 
     def outcome(self) -> Outcome:
         """Return the outcome so far; findings of the dynamic checks are a fault."""
-        fault, instruments = self.reports.fault, self.reports.instruments
+        fault = self.reports.fault
+        instruments = self.reports.instruments
         if self.runs.adversary is not None and ADVERSARIAL in self._case.settings.schedules:
             instruments = replace(instruments, conflicts=self.runs.adversary.survey)
         observed = replace(
@@ -241,9 +261,9 @@ class _CaseRun:
             sticky=self.runs.is_lost,
         )
         return Outcome(
-            self._case.name,
-            "done" if fault is None else "fault",
-            fault,
+            case=self._case.name,
+            state="done" if fault is None else "fault",
+            fault=fault,
             dumps=tuple(self.runs.results),
             inputs=self.runs.inputs,
             launches=tuple(self.reports.times),
@@ -273,35 +293,29 @@ class _CaseRun:
         if case.settings.instruments.accuracy:
             self._run_beside_higher_precision()
         elif case.settings.timing is not None and not case.settings.instruments.any:
-            loaded, prepared, contents = self._first_run(None)
-            self._time(loaded, prepared, contents)
+            self._time(self._first_run(None))
         else:
             self._first_run(thread_count(case.launches))
+        # Timing and further runs execute the plain code: instruments would slow it, and report twice.
         self._device.instrument(Instruments())
         if case.settings.timing is not None and self.observed.timing is None:
             self._time_apart()
         runs.elapsed_s = sum(launch.elapsed_ms for launch in self.reports.times[: len(case.launches)]) / 1e3
         for row in AXES:
             if row.is_asked_for(case):
-                self.further.along(row.axis())
+                self.further.along(axes.load(row))
 
     # --- the first run ------------------------------------------------------------------------------------------------
 
-    def _first_run(
-        self,
-        threads: int | None,
-        report: Callable[[Launch, LaunchReport], None] = lambda _launch, _report: None,
-        take: Callable[[BufferReader], None] = lambda _result: None,
-    ) -> tuple[list[LoadedSource], dict[str, Memory], dict[str, Array]]:
+    def _first_run(self, threads: int | None, accuracy: AccuracyRuns | None = None) -> PreparedCase:
         """Run the case's launches, record the buffers after each, and dump the results.
 
         Args:
             threads: of all launches, where few are worth no optimisation; see `gpu.base.Device.load`.
-            report: is given each launch that has ended.
-            take: is given each dumped buffer.
+            accuracy: takes the errors of launches and results, where the case runs beside higher precision.
 
         Returns:
-            What was loaded, the buffers by their names before any were exchanged, and their contents then.
+            The case as it was before its launches exchanged any buffers.
         """
         case, launcher = self._case, self._launcher
         loaded = launcher.load(threads)
@@ -314,7 +328,8 @@ class _CaseRun:
         recorder.before(self._initial)
         for launch, launch_report in launcher.run(case.launches, loaded, memory):
             self.launched(launch, launch_report)
-            report(launch, launch_report)
+            if accuracy is not None:
+                accuracy.note(launch_report, launch.source)
             self._record_buffers(recorder, launch, memory)
         self.observed = replace(self.observed, launch_digests=recorder.digests)
         if case.status is not None:
@@ -324,9 +339,10 @@ class _CaseRun:
         for name in case.dump:
             result = BufferReader(memory[name], case.buffers[name])
             self._dump(result)
-            take(result)
+            if accuracy is not None:
+                accuracy.take(result)
         self.ended(prepared)
-        return loaded, prepared, {**variables, **self.runs.filled}
+        return PreparedCase(loaded, prepared, {**variables, **self.runs.filled})
 
     def _record_buffers(self, recorder: LaunchRecorder, launch: Launch, memory: Mapping[str, Memory]) -> None:
         """Record the buffers after a launch; the case's time limit does not count the writing of dumps."""
@@ -340,7 +356,8 @@ class _CaseRun:
 
     def _dump(self, result: BufferReader) -> None:
         """Dump a buffer; keep its contents, unless it is large and no later run is compared with it."""
-        buffer, known = result.buffer, self._launcher.task.known.get(result.buffer.name, {})
+        buffer = result.buffer
+        known = self._launcher.task.known.get(buffer.name, {})
         is_compared = self._case.repeat > 1 or self._case.settings.poison == "twice"
         if result.is_large and not is_compared:
             dump = self.runs.folder.stream(result, known)
@@ -364,11 +381,7 @@ class _CaseRun:
             for name in self._case.dump:
                 take(BufferReader(memory[name], self._case.buffers[name]))
 
-        self._first_run(
-            thread_count(self._case.launches),
-            lambda launch, report: accuracy.note(report, launch.source),
-            accuracy.take,
-        )
+        self._first_run(thread_count(self._case.launches), accuracy)
         self.reports.instruments = replace(self.reports.instruments, accuracy=accuracy.result(again))
 
     # --- timing -------------------------------------------------------------------------------------------------------
@@ -377,22 +390,20 @@ class _CaseRun:
         """Time the case with programs that watch and count nothing."""
         self._device.free_all()
         loaded = self._launcher.load(None)
-        prepared = self._launcher.prepare(loaded, self.runs.filled, self.runs.poison)
-        self._time(loaded, prepared, {**self._unfilled_symbols(prepared), **self.runs.filled})
+        memory = self._launcher.prepare(loaded, self.runs.filled, self.runs.poison)
+        self._time(PreparedCase(loaded, memory, {**self._unfilled_symbols(memory), **self.runs.filled}))
 
-    def _time(
-        self, loaded: Sequence[LoadedSource], prepared: Mapping[str, Memory], contents: Mapping[str, Array]
-    ) -> None:
+    def _time(self, prepared: PreparedCase) -> None:
         """Time the launches; the last run of the loop is compared as a repeat is."""
         number = 2 if self._case.dump else 0
         with self._device.timed_exactly():
-            timed, memory = sample(self._launcher, loaded, prepared, contents, number)
+            timed, memory = sample(self._launcher, prepared, number)
         self.observed = replace(self.observed, timing=timed)
         self._launcher.entering("saving")
         if number:
             repeat = repeats.compared(self.runs, memory, number, self.observed.order, is_classified=False)
             self.further.done.append(repeat)
-        self.ended(prepared)
+        self.ended(prepared.memory)
 
     # --- the case's own runs ------------------------------------------------------------------------------------------
 
@@ -413,19 +424,23 @@ class _CaseRun:
 
     def _filled(self) -> dict[str, Array]:
         """Fill every buffer with a fill once; those with the same contents as another one are filled from it."""
-        fills = {name: buffer.fill for name, buffer in self._case.buffers.items() if buffer.fill is not None}
-        filled = {name: self.runs.fill(self._case.buffers[name]) for name, fill in fills.items() if fill.same is None}
-        for name, fill in fills.items():
-            if fill.same is not None:
-                filled[name] = inputs.same(self._case.buffers[name], filled[fill.same.name])
-        return {name: filled[name] for name in fills}
+        buffers = [buffer for buffer in self._case.buffers.values() if buffer.fill is not None]
+        filled: dict[str, Array] = {}
+        for buffer in buffers:
+            if buffer.fill is not None and buffer.fill.same is None:
+                filled[buffer.name] = self.runs.fill(buffer)
+        for buffer in buffers:
+            if buffer.fill is not None and buffer.fill.same is not None:
+                filled[buffer.name] = inputs.same(buffer, filled[buffer.fill.same.name])
+        return {buffer.name: filled[buffer.name] for buffer in buffers}
 
     def _unfilled_symbols(self, prepared: Mapping[str, Memory]) -> dict[str, Array]:
         """Read the variables that the case does not fill: they hold their initialisers' values."""
-        symbols = [
-            buffer for buffer in self._case.buffers.values() if buffer.symbol is not None and buffer.fill is None
-        ]
-        return {buffer.name: BufferReader(prepared[buffer.name], buffer).array() for buffer in symbols}
+        contents = {}
+        for name, buffer in self._case.buffers.items():
+            if buffer.symbol is not None and buffer.fill is None:
+                contents[name] = BufferReader(prepared[name], buffer).array()
+        return contents
 
     def _digest(self, name: str, array: Array) -> str:
         return writer.content_digest(array, dtypes.parse(self._case.buffers[name].dtype))

@@ -13,28 +13,23 @@ from gpuregress.foundation.records import (
     Costs,
     Coverage,
     Fault,
-    InstructionCost,
     InstrumentReports,
     Launch,
     LaunchTime,
     Source,
 )
-from gpuregress.gpu import instruments as cost_records
-from gpuregress.gpu import instruments as coverage_records
+from gpuregress.gpu import instruments
 from gpuregress.gpu.base import LaunchReport
 from gpuregress.gpu.records import replace
 
 MOST_SHOWN = 20
-"""Findings of a case that its fault tells."""
+"""Findings of a case that its fault reports."""
 _MOST_CALLS = 5
-"""Further calls of inlined functions that a finding tells."""
+"""Further calls of inlined functions that a finding reports."""
 
 
 class LaunchReports:
     """What a device has reported of the launches of one case.
-
-    Args:
-        launcher: of the case.
 
     Attributes:
         times: of the launches of the first run and of the repeats.
@@ -45,7 +40,8 @@ class LaunchReports:
     """
 
     def __init__(self, launcher: Launcher) -> None:
-        self._launcher, self._case = launcher, launcher.case
+        self._launcher = launcher
+        self._case = launcher.case
         self._labels = launcher.case.kernel_labels
         self.times: list[LaunchTime] = []
         self.output: list[str] = []
@@ -57,18 +53,20 @@ class LaunchReports:
     def fault(self) -> Fault | None:
         """The fault that the findings of the dynamic checks are; None without any."""
         findings = self.instruments.findings
-        return fault_of(findings, self.finding_position) if findings else None
+        if not findings:
+            return None
+        return fault_of(findings, self.finding_position)
 
     def add(self, launch: Launch, report: LaunchReport, *, is_first: bool) -> None:
         """Add the launch that has ended.
 
         Args:
-            launch: the launch.
             report: of its device.
             is_first: whether it is one of the first run.
         """
         assert self._launcher.current is not None
-        label, seen = self._labels[launch.source, launch.kernel], self.instruments
+        seen = self.instruments
+        label = self._labels[launch.source, launch.kernel]
         self.times.append(LaunchTime(self._launcher.current, launch.kernel, report.elapsed_ms))
         self.output.append(report.output)
         if report.counters:
@@ -134,12 +132,12 @@ class LaunchReports:
         if report.coverage is not None and self._case.settings.instruments.coverage:
             coverage = located(report.coverage, source)
             if seen.coverage is not None:
-                coverage = coverage_records.merged_coverage((seen.coverage, coverage))
+                coverage = instruments.merged_coverage((seen.coverage, coverage))
             seen = replace(seen, coverage=coverage)
         if report.costs is not None:
             costs = located_costs(report.costs, label, source)
             if seen.costs is not None:
-                costs = cost_records.merged_costs((seen.costs, costs))
+                costs = instruments.merged_costs((seen.costs, costs))
             seen = replace(seen, costs=costs)
         self.instruments = seen
 
@@ -154,9 +152,12 @@ def located(coverage: Coverage, source: Source) -> Coverage:
         coverage: with files as the compiler names them.
         source: what was compiled.
     """
-    paths = {one.path: path_of(one.path, source) for one in coverage.files}
-    files = [replace(file, path=paths[file.path]) for file in coverage.files if paths[file.path]]
-    return coverage_records.merged_coverage(Coverage((file,)) for file in files)
+    coverages = []
+    for file in coverage.files:
+        path = path_of(file.path, source)
+        if path:
+            coverages.append(Coverage((replace(file, path=path),)))
+    return instruments.merged_coverage(coverages)
 
 
 def located_costs(costs: Costs, kernel: str, source: Source) -> Costs:
@@ -167,16 +168,21 @@ def located_costs(costs: Costs, kernel: str, source: Source) -> Costs:
         kernel: its name in reports.
         source: what was compiled.
     """
-    names = {name for item in costs.instructions for name, _, _ in item.chain}
-    paths = {name: path_of(name, source) for name in names}
-    items = tuple(_placed(item, kernel, paths) for item in costs.instructions)
-    contention = dict.fromkeys([kernel] * bool(costs.contention), max(costs.contention.values(), default=0))
-    return cost_records.merged_costs((Costs(items, contention, costs.uncounted, costs.left_out),))
-
-
-def _placed(item: InstructionCost, kernel: str, paths: dict[str, str]) -> InstructionCost:
-    inner = next(((paths[name], line) for name, line, _ in item.chain if paths[name]), ("", 0))
-    return replace(item, kernel=kernel, path=inner[0], line=inner[1], chain=())
+    paths: dict[str, str] = {}
+    items = []
+    for item in costs.instructions:
+        path, line = "", 0
+        for name, number, _ in item.chain:
+            if name not in paths:
+                paths[name] = path_of(name, source)
+            if paths[name]:
+                path, line = paths[name], number
+                break
+        items.append(replace(item, kernel=kernel, path=path, line=line, chain=()))
+    contention = {}
+    if costs.contention:
+        contention[kernel] = max(costs.contention.values())
+    return instruments.merged_costs((Costs(tuple(items), contention, costs.uncounted, costs.left_out),))
 
 
 def path_of(name: str, source: Source) -> str:
@@ -186,8 +192,10 @@ def path_of(name: str, source: Source) -> str:
         return source.path if main.suffix == ".ptx" else ""
     if Path(name).name == main.name and Path(name).parent in (Path(), main.parent):
         return source.path
-    folders = (main.parent, *map(Path, source.include))
-    return next((str((folder / name).resolve()) for folder in folders if (folder / name).is_file()), "")
+    for folder in (main.parent, *map(Path, source.include)):
+        if (folder / name).is_file():
+            return str((folder / name).resolve())
+    return ""
 
 
 # --- findings ---------------------------------------------------------------------------------------------------------
@@ -212,9 +220,9 @@ def merged(findings: Sequence[CheckFinding]) -> tuple[CheckFinding, ...]:
             details = tuple(dict.fromkeys((*details, *finding.details, f"also at {_chains(finding)}")))
         chief = finding if finding.scope > known.scope else known
         first[key] = replace(chief, count=known.count + finding.count, details=details)
-    found = tuple(first.values())
-    races = iter(sorted((finding for finding in found if finding.kind == "race"), key=lambda race: -race.scope))
-    return tuple(next(races) if finding.kind == "race" else finding for finding in found)
+    races = sorted((finding for finding in first.values() if finding.kind == "race"), key=lambda race: -race.scope)
+    next_race = iter(races)
+    return tuple(next(next_race) if finding.kind == "race" else finding for finding in first.values())
 
 
 def _identity(finding: CheckFinding) -> tuple[str, ...]:
@@ -225,19 +233,20 @@ def _chains(finding: CheckFinding) -> str:
     """`dot.cuh:8, called at gemv.cu:10, and dot.cuh:13, called at gemv.cu:10`."""
     lines = finding.lines.split(", ") if finding.lines else [finding.location]
     calls = finding.calls or ((),) * len(lines)
-    chains = (CALLED_AT.join((line, *behind)) for line, behind in zip(lines, calls, strict=True))
+    chains = (CALLED_AT.join((line, *callers)) for line, callers in zip(lines, calls, strict=True))
     return ", and ".join(dict.fromkeys(chains))
 
 
 def with_launch(known: Sequence[CheckFinding], new: Sequence[CheckFinding]) -> tuple[CheckFinding, ...]:
-    """The findings of a case after a further launch: what is not freed counts behind the last one only."""
+    """The findings of a case after a further launch: what is not freed counts after the last one only."""
     return merged((*(finding for finding in known if finding.kind != "leak"), *new))
 
 
 def has_chief_of(findings: Sequence[CheckFinding], known: Sequence[CheckFinding]) -> bool:
     """Whether the first finding is the same as before, however often it has come since."""
-    chiefs = [[_identity(item) for item in items[:1]] for items in (findings, known)]
-    return chiefs[0] == chiefs[1]
+    if not findings or not known:
+        return len(findings) == len(known)
+    return _identity(findings[0]) == _identity(known[0])
 
 
 def fault_of(findings: Sequence[CheckFinding], position: int | None = None) -> Fault:
@@ -264,4 +273,5 @@ def _location(finding: CheckFinding) -> FaultLocation:
     file, _, line = finding.location.rpartition(":")
     if not line.isdecimal():
         return FaultLocation(finding.variable)
-    return FaultLocation(finding.variable, file=file, line=int(line), calls=finding.calls[-1] if finding.calls else ())
+    calls = finding.calls[-1] if finding.calls else ()
+    return FaultLocation(finding.variable, file=file, line=int(line), calls=calls)

@@ -112,7 +112,7 @@ class LoadedSource(Record):
 
 
 class RunLabel(Record):
-    """What the launch log and the watchdog are told of a run.
+    """Label of a run in the launch log, and its phase for the watchdog.
 
     Attributes:
         seed: None: the case's own.
@@ -134,8 +134,7 @@ class Launcher:
     Attributes:
         device: open, with nothing of an earlier case on it.
         task: the case, its program, and the number of its first launch.
-        log: of the run.
-        entering: is told the phase that begins.
+        entering: receives the phase that begins.
         current: the log number of the last launch that began.
         position: its index among the launches of `run`.
         label: of the run under way.
@@ -224,7 +223,10 @@ class Launcher:
         own = loaded[buffer.symbol_source] if buffer.symbol_source < len(loaded) else loaded[0]
         if loaded[0].source is self.case.source or buffer.symbol in own.source.symbols:
             return own
-        return next((one for one in loaded if buffer.symbol in one.source.symbols), None)
+        for candidate in loaded:
+            if buffer.symbol in candidate.source.symbols:
+                return candidate
+        return None
 
     def _allocate(self, holder: LoadedSource | None, buffer: Buffer) -> Memory:
         if holder is None:
@@ -240,7 +242,7 @@ class Launcher:
         self, launches: Sequence[Launch], loaded: Sequence[LoadedSource], memory: dict[str, Memory]
     ) -> Iterator[tuple[Launch, LaunchReport]]:
         """Run launches in order; a swap exchanges two entries of `memory` after the launch was yielded."""
-        is_optimised = all(one.module.is_optimised for one in loaded)
+        is_optimised = all(source.module.is_optimised for source in loaded)
         self.entering(self.label.phase if is_optimised or self.label.phase == WATCHING else "trying")
         for position, launch in enumerate(launches):
             self.position = position
@@ -251,20 +253,21 @@ class Launcher:
     def _launch(self, launch: Launch, loaded: LoadedSource, memory: Mapping[str, Memory]) -> LaunchReport:
         entry = loaded.program.entries[launch.kernel]
         arguments = tuple(pack(argument, memory, self.handles, self.maps)[0] for argument in launch.args)
+        # The log names the source only where a case has several.
         of = self.case.source_names[launch.source] if self.case.other_sources else ""
         call = launch_log.render(launch, self.case.buffers, of)
         self.current = self.task.first_launch if self.current is None else self.current + 1
         constant = loaded.module.kernel(entry.mangled).constant
         seed = self.case.seed if self.label.seed is None else self.label.seed
         self.log.begin(
-            self.current,
-            self.device_label,
-            self.case.name,
-            call,
-            seed,
-            constant,
-            self.label.variant,
-            self.label.schedule,
+            number=self.current,
+            device=self.device_label,
+            case=self.case.name,
+            call=call,
+            seed=seed,
+            constant=constant,
+            variant=self.label.variant,
+            schedule=self.label.schedule,
         )
         try:
             report = self.device.launch(loaded.module, entry.mangled, launch.shape, arguments)

@@ -49,14 +49,15 @@ class Survey(Record):
     unwritten: UnwrittenElements | None
 
     def added_to(self, writes: WriteSurvey, buffer: str, *, is_unchanged: bool) -> WriteSurvey:
-        """What was written, with the counts of a buffer."""
-        return replace(
-            writes,
-            nan={**(writes.nan or {}), buffer: self.nan},
-            unwritten={**writes.unwritten, buffer: self.unwritten} if self.unwritten else writes.unwritten,
-            partly={**writes.partly, buffer: self.partly} if self.partly else writes.partly,
-            unchanged=(*writes.unchanged, buffer) if is_unchanged else writes.unchanged,
-        )
+        """Add the counts of a buffer."""
+        writes = replace(writes, nan={**(writes.nan or {}), buffer: self.nan})
+        if self.unwritten:
+            writes = replace(writes, unwritten={**writes.unwritten, buffer: self.unwritten})
+        if self.partly:
+            writes = replace(writes, partly={**writes.partly, buffer: self.partly})
+        if is_unchanged:
+            writes = replace(writes, unchanged=(*writes.unchanged, buffer))
+        return writes
 
 
 def survey(pieces: Iterable[Array], element: ElementType, *, poisoned: bool = True) -> Survey:
@@ -67,17 +68,20 @@ def survey(pieces: Iterable[Array], element: ElementType, *, poisoned: bool = Tr
         element: the element type.
         poisoned: whether the buffer held the poison before the first launch; without it only NaNs are counted.
     """
-    count, partly, nans, at, ranges = 0, 0, 0, 0, list[list[int]]()
+    count = partly = nans = start = 0
+    ranges: list[list[int]] = []
     for piece in pieces:
         flat = piece.reshape(-1)
-        untouched = _holds_from(flat, at) if poisoned else np.zeros(flat.size, np.bool_)
-        count += int(untouched.sum())
-        _extend(ranges, untouched, at)
+        untouched = np.zeros(flat.size, np.bool_)
+        if poisoned:
+            untouched = _holds_from(flat, start)
+            count += int(untouched.sum())
+            _extend(ranges, untouched, start)
+            if len(element.parts) > 1:
+                partly += int((_poisoned_long_parts(flat, element).any(axis=1) & ~untouched).sum())
         nans += int((_has_nan(flat, element) & ~untouched).sum())
-        if poisoned and len(element.parts) > 1:
-            partly += int((_poisoned_long_parts(flat, element).any(axis=1) & ~untouched).sum())
-        at += flat.size
-    return Survey(nans, partly, _unwritten(count, at, ranges))
+        start += flat.size
+    return Survey(nans, partly, _unwritten(count, start, ranges))
 
 
 def _unwritten(count: int, of: int, ranges: list[list[int]]) -> UnwrittenElements | None:
@@ -88,8 +92,9 @@ def _unwritten(count: int, of: int, ranges: list[list[int]]) -> UnwrittenElement
 
 def _holds_from(flat: Array, at: int) -> npt.NDArray[np.bool_]:
     """`holds` for elements of which the first is number `at` of its buffer."""
-    is_odd = at * flat.dtype.itemsize % len(POISON)  # the pattern's other byte is first
-    return holds(flat, POISON[1:] + POISON[:1] if is_odd else POISON)
+    if at * flat.dtype.itemsize % len(POISON):  # the pattern's other byte is first
+        return holds(flat, POISON[1:] + POISON[:1])
+    return holds(flat, POISON)
 
 
 def _has_nan(flat: Array, element: ElementType) -> npt.NDArray[np.bool_]:
@@ -147,7 +152,9 @@ def poison_shows(first: Array, second: Array) -> PoisonDependence | None:
     rows = as_bytes(first).reshape(first.size, size), as_bytes(second).reshape(first.size, size)
     differing = np.asarray((rows[0] != rows[1]).any(axis=1)) & ~(holds(first, POISON) & holds(second, COMPLEMENT))
     indices = np.flatnonzero(differing)
-    return PoisonDependence(indices.size, int(first.size), int(indices[0])) if indices.size else None
+    if not indices.size:
+        return None
+    return PoisonDependence(indices.size, int(first.size), int(indices[0]))
 
 
 def holds(array: Array, word: bytes) -> npt.NDArray[np.bool_]:
@@ -163,7 +170,8 @@ def holds(array: Array, word: bytes) -> npt.NDArray[np.bool_]:
         return np.asarray(words == int.from_bytes(word * (size // 2), "little"))
     rows = as_bytes(array).reshape(array.size, size)
     untouched = np.asarray((rows == poison(size, word)).all(axis=1))
-    if size % 2:  # every other element of an odd size starts at the pattern's second byte
+    # Every other element of an odd size starts at the pattern's second byte.
+    if size % 2:
         untouched[1::2] = (rows[1::2] == poison(size + 1, word)[1:]).all(axis=1)
     return untouched
 

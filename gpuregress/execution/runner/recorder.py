@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from gpuregress.execution.runner.dumps import BufferReader, DumpFolder, digest_of
-from gpuregress.foundation.records import Buffer, Case, Launch, LaunchDigests, Program
+from gpuregress.foundation.records import Case, Launch, LaunchDigests, Program
 from gpuregress.foundation.records.launch_digests import DIGITS
 from gpuregress.gpu.base import Memory
 
@@ -23,17 +23,11 @@ FOLDER = "launches"
 """Beside a run's dumps: LAUNCH/CASE/BUFFER.REVISION, with the launch's number in the case."""
 
 
-def launch_folder(number: int) -> str:
-    """Name the folder of the dumps after a launch, counted from 1: `0003`."""
-    return f"{number:04d}"
-
-
 class LaunchRecorder:
     """Recorder of the first run of a case's launches.
 
     Args:
-        case: the case.
-        programs: its compiled sources, which tell pointers to const.
+        programs: its compiled sources, which show the pointers to const.
         dumps: the folder of its dumps.
     """
 
@@ -76,7 +70,7 @@ class LaunchRecorder:
         for name in self._written.by(launch):
             self._pending[self._holds[name]] = name
             if self._dumps is not None:
-                folder = self._dumps.beside(FOLDER).within(launch_folder(number))
+                folder = self._dumps.beside(FOLDER).within(f"{number:04d}")
                 folder.stream(BufferReader(memory[name], self._case.buffers[name]), {})
         if self._has_digests and (number % self._stride == 0 or number == len(self._case.launches)):
             self._after[str(number)] = self._take(memory)
@@ -85,16 +79,17 @@ class LaunchRecorder:
 
     def _take(self, memory: Mapping[str, Memory]) -> dict[str, str]:
         names = {held: name for name, held in self._holds.items()}
-        taken = {
-            held: digest_of(BufferReader(memory[names[held]], self._case.buffers[names[held]]))[:DIGITS]
-            for held in self._pending
-        }
+        digests = {}
+        for held in self._pending:
+            name = names[held]
+            digests[held] = digest_of(BufferReader(memory[name], self._case.buffers[name]))[:DIGITS]
         self._pending.clear()
-        return taken
+        return digests
 
     def _choose_stride(self) -> int:
         """Choose how many launches lie between two that are recorded."""
-        launches, sizes = self._case.launches, dict[int, int]()
+        launches = self._case.launches
+        sizes: dict[int, int] = {}
         total = 0
         for launch in launches:
             if id(launch) not in sizes:
@@ -107,12 +102,13 @@ class _Written:
     """The buffers that a launch may write: all but pointers to const, and textures; and its source's variables."""
 
     def __init__(self, case: Case, programs: Sequence[Program]) -> None:
-        self._case, self._programs = case, programs
+        self._case = case
+        self._programs = programs
         self._known: dict[int, tuple[str, ...]] = {}
-        self._variables = [
-            tuple(one.name for one in case.buffers.values() if one.symbol is not None and one.symbol_source == at)
-            for at in range(len(programs))
-        ]
+        self._variables: list[list[str]] = [[] for _ in programs]
+        for buffer in case.buffers.values():
+            if buffer.symbol is not None and buffer.symbol_source < len(programs):
+                self._variables[buffer.symbol_source].append(buffer.name)
 
     def by(self, launch: Launch) -> tuple[str, ...]:
         if id(launch) not in self._known:
@@ -123,10 +119,9 @@ class _Written:
     def _arguments(self, launch: Launch) -> Iterator[str]:
         parameters = self._programs[launch.source].entries[launch.kernel].parameters
         for position, argument in enumerate(launch.args):
-            is_const = argument.kind == "buffer" and position < len(parameters) and parameters[position].const
-            if not is_const:
-                yield from (name for name in argument.buffers if not _is_texture(self._case.buffers[name]))
-
-
-def _is_texture(buffer: Buffer) -> bool:
-    return buffer.texture is not None and not buffer.texture.surface
+            if argument.kind == "buffer" and position < len(parameters) and parameters[position].const:
+                continue
+            for name in argument.buffers:
+                texture = self._case.buffers[name].texture
+                if texture is None or texture.surface:
+                    yield name

@@ -30,7 +30,6 @@ def save(task: Task, path: Path, *, poison: bool = True) -> None:
     """Write a task that `main` can run: the case's own launches, once.
 
     Args:
-        task: of a run.
         path: the file; folders above it are made.
         poison: fill outputs with the poison, as the run did.
 
@@ -57,7 +56,8 @@ def main(arguments: Sequence[str], opener: Callable[[str], Device] | None = None
     options = _parse(arguments)
     try:
         task = storage.read_record(Path(options.task), Task, "run the case again")
-        with (opener or _bare)(options.device) as device:
+        opened = opener(options.device) if opener else registry.open_device(options.device, bare=True)
+        with opened as device:
             outcome = _run(task, device)
             is_dead = device.info.card.sticky
     except GpuregressError as error:
@@ -66,7 +66,8 @@ def main(arguments: Sequence[str], opener: Callable[[str], Device] | None = None
     sys.stdout.write("".join(f"{entry(line)}\n" for line in _summary(outcome)))
     sys.stdout.flush()
     code = {"done": 0, "fault": FAULT}.get(outcome.state, GpuregressError.exit_code)
-    if is_dead:  # a normal exit would print a page of pycuda's warnings
+    # A normal exit would print a page of pycuda's warnings.
+    if is_dead:
         os._exit(code)
     return code
 
@@ -85,10 +86,6 @@ def _summary(outcome: Outcome) -> list[str]:
     if outcome.state == "done":
         return [f"{outcome.case}: ran to its end"]
     return [f"{outcome.case}: {outcome.state}: {outcome.message}"]
-
-
-def _bare(name: str) -> Device:
-    return registry.open_device(name, bare=True)
 
 
 def _parse(arguments: Sequence[str]) -> argparse.Namespace:

@@ -75,7 +75,8 @@ class Channel:
         line = _sealed(json.dumps({**to_json(message), "request": self._request}, separators=(",", ":")).encode())
         self._socket.settimeout(timeout_s)
         try:
-            self._socket.sendall(b"\n" + line + b"\n")  # whatever half a line somebody else wrote before ends here
+            # The first line end closes half a line that user code may have written to the descriptor.
+            self._socket.sendall(b"\n" + line + b"\n")
         finally:
             self._socket.settimeout(None)
 
@@ -108,7 +109,7 @@ class Channel:
         return lines, alive
 
     def close(self) -> None:
-        """Close this end, which tells the other one to stop."""
+        """Close this end, at which the other one stops."""
         self._socket.close()
 
     def _read(self) -> bool:
@@ -133,7 +134,9 @@ class Channel:
 
     def _is_damaged(self, line: bytes) -> bool:
         """Whether a line that is no message was one; noise of the user's code does not know the request's number."""
-        return b'"request":"' in line if self._serves else bool(self._request) and self._request.encode() in line
+        if self._serves:
+            return b'"request":"' in line
+        return bool(self._request) and self._request.encode() in line
 
     def _is_meant(self, message: Message) -> bool:
         request = message.pop("request", None)
@@ -157,12 +160,15 @@ def _sealed(line: bytes) -> bytes:
 def _message(line: bytes) -> Message | None:
     """Decode a line; None for other text, which a user function may write into any descriptor, and a damaged line."""
     seal = _SEAL.search(line)
-    body = line if seal is None else line[: seal.start()] + b"}"
+    body = line
+    if seal is not None:
+        body = line[: seal.start()] + b"}"
+        if zlib.crc32(body) != int(seal[1], 16):
+            return None
     try:
         message = json.loads(body)
     except ValueError:
         return None
-    if not isinstance(message, dict):
+    if not isinstance(message, dict) or (seal is None and message.get("request")):
         return None
-    is_whole = zlib.crc32(body) == int(seal[1], 16) if seal is not None else not message.get("request")
-    return message if is_whole else None
+    return message

@@ -141,7 +141,8 @@ def _stop_launch_on_sigterm(device: Device, channel: Channel) -> None:
             pass
         lines = device.stop()
         if lines is not None:
-            time.sleep(_STOPPING_S)  # the launch stops meanwhile, and the process ends
+            # The launch may stop meanwhile; then the process ends by itself.
+            time.sleep(_STOPPING_S)
             channel.send({"say": "stopped", "lines": list(lines)})
         _die_of_sigterm()
 

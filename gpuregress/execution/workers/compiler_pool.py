@@ -23,7 +23,7 @@ from typing import IO, Protocol, Self
 
 from gpuregress.execution.workers import worker_process
 from gpuregress.execution.workers.channel import Channel, Message
-from gpuregress.execution.workers.watchdog import Phase
+from gpuregress.execution.workers.watchdog import Phase, patience
 from gpuregress.execution.workers.worker_process import death_of
 from gpuregress.foundation import errors
 from gpuregress.foundation.errors import CompilerStopped, GpuregressError, HarnessError, UnknownNames
@@ -87,7 +87,6 @@ class _Compiler:
     """One compiler process.
 
     Attributes:
-        process: it.
         channel: to it.
         captured: what it prints.
         key: what it compiles, None where it is free.
@@ -153,12 +152,12 @@ class CompilerPool:
     @property
     def deadline(self) -> float | None:
         """The latest moment of the next result, seconds of time.monotonic; None: unknown."""
-        return min((one.deadline for one in self._compilers if one.key is not None), default=None)
+        return min((busy.deadline for busy in self._compilers if busy.key is not None), default=None)
 
     @property
     def under_way(self) -> int:
         """The number of sources that are being compiled or wait for it."""
-        return len(self._waiting) + sum(one.key is not None for one in self._compilers)
+        return len(self._waiting) + sum(process.key is not None for process in self._compilers)
 
     def submit(self, key: str, source: Source) -> None:
         """Request a compilation; `collect` returns its result.
@@ -179,9 +178,7 @@ class CompilerPool:
         Raises:
             Interrupted: the user asked to stop.
         """
-        ends = [end for end in (self.deadline, until) if end is not None]
-        patience = max(0.0, min(ends) - time.monotonic()) if ends else None
-        self._selector.select(patience)
+        self._selector.select(patience(self.deadline, until))
         if self._stop is not None:
             self._stop.check()
 
@@ -191,22 +188,24 @@ class CompilerPool:
         for event, _ in self._selector.select(0):
             if event.data is not None:
                 results += self._on_message(event.data)
-        for one in [one for one in self._compilers if one.key is not None and one.deadline <= time.monotonic()]:
-            name = Path(one.source.path).name if one.source is not None else ""
-            results.append((one.key or "", CompilerStopped(f"{name}: not compiled after {self._limit_s:g} s")))
-            self._end(one)
+        for process in list(self._compilers):
+            if process.key is not None and process.source is not None and process.deadline <= time.monotonic():
+                name = Path(process.source.path).name
+                results.append((process.key, CompilerStopped(f"{name}: not compiled after {self._limit_s:g} s")))
+                self._end(process)
         self._hand_out()
         return results
 
     def dismiss(self) -> None:
         """End the idle processes; a further source starts one again."""
-        for one in [one for one in self._compilers if one.key is None]:
-            self._end(one)
+        for process in list(self._compilers):
+            if process.key is None:
+                self._end(process)
 
     def close(self) -> None:
         """Kill every process."""
-        for one in [*self._compilers]:
-            self._end(one)
+        for process in list(self._compilers):
+            self._end(process)
         self._waiting.clear()
         self._selector.close()
 
@@ -215,20 +214,31 @@ class CompilerPool:
     def _hand_out(self) -> None:
         while self._waiting:
             source = self._waiting[0][1]
-            folder = os.path.dirname(source.path) if source.python is not None else ""  # noqa: PTH120 - text
-            idle = [one for one in self._compilers if one.key is None]
-            one = next((one for one in idle if not folder or one.user_folder in ("", folder)), None)
-            if one is None and len(self._compilers) >= self.count:
-                if not idle:
-                    return
-                self._end(idle[0])
-            one = one or self._start()
-            one.key, one.source = self._waiting.popleft()
-            one.user_folder = folder or one.user_folder
-            one.deadline = time.monotonic() + self._limit_s
-            with contextlib.suppress(OSError):  # one that is gone is noticed by its closed channel
-                asked = {"do": "compile", "source": one.source, "cubin": self._cubins}
-                one.channel.send(asked, timeout_s=self._limit_s)
+            folder = ""
+            if source.python is not None:
+                folder = os.path.dirname(source.path)  # noqa: PTH120 - text
+            process = self._free_process(folder)
+            if process is None:
+                return
+            process.key, process.source = self._waiting.popleft()
+            process.user_folder = folder or process.user_folder
+            process.deadline = time.monotonic() + self._limit_s
+            # A process that is gone is noticed by its closed channel.
+            with contextlib.suppress(OSError):
+                request = {"do": "compile", "source": process.source, "cubin": self._cubins}
+                process.channel.send(request, timeout_s=self._limit_s)
+
+    def _free_process(self, folder: str) -> _Compiler | None:
+        """Find or start a process that has imported no module of another folder; None while all are busy."""
+        idle = [process for process in self._compilers if process.key is None]
+        for process in idle:
+            if not folder or process.user_folder in ("", folder):
+                return process
+        if len(self._compilers) >= self.count:
+            if not idle:
+                return None
+            self._end(idle[0])
+        return self._start()
 
     def _start(self) -> _Compiler:
         ours, theirs = socket.socketpair()
@@ -243,40 +253,40 @@ class CompilerPool:
                 start_new_session=True,
                 env={name: text for name, text in os.environ.items() if not name.startswith(_STEERING)},
             )
-        one = _Compiler(process, Channel(ours), captured)
-        self._compilers.append(one)
-        self._selector.register(one.channel, selectors.EVENT_READ, one)
-        return one
+        started = _Compiler(process, Channel(ours), captured)
+        self._compilers.append(started)
+        self._selector.register(started.channel, selectors.EVENT_READ, started)
+        return started
 
-    def _on_message(self, one: _Compiler) -> list[tuple[str, Program | GpuregressError]]:
+    def _on_message(self, sender: _Compiler) -> list[tuple[str, Program | GpuregressError]]:
         try:
-            messages, alive = one.channel.available()
+            messages, alive = sender.channel.available()
         except HarnessError as error:
-            key = one.key or ""
-            self._end(one)
+            key = sender.key or ""
+            self._end(sender)
             return [(key, error)]
-        results = [(one.key or "", _result(message)) for message in messages]
+        results = [(sender.key or "", _result(message)) for message in messages]
         if results:
-            one.key = None
-        if alive and any(message.get("last") for message in messages):
-            self._end(one)
+            sender.key = None
         if not alive:
+            # The exit code tells a crash from a kill, and comes a moment after the end of the channel.
             with contextlib.suppress(subprocess.TimeoutExpired):
-                one.process.wait(_DYING_S)
-            if one.key is not None and one.source is not None:
-                results.append((one.key, _death(one, one.source)))
-            self._end(one)
+                sender.process.wait(_DYING_S)
+            if sender.key is not None and sender.source is not None:
+                results.append((sender.key, _death(sender, sender.source)))
+        if not alive or any(message.get("last") for message in messages):
+            self._end(sender)
         return results
 
-    def _end(self, one: _Compiler) -> None:
-        self._compilers.remove(one)
-        self._selector.unregister(one.channel)
-        one.channel.close()
+    def _end(self, ended: _Compiler) -> None:
+        self._compilers.remove(ended)
+        self._selector.unregister(ended.channel)
+        ended.channel.close()
         with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(one.process.pid, signal.SIGKILL)
+            os.killpg(ended.process.pid, signal.SIGKILL)
         with contextlib.suppress(subprocess.TimeoutExpired):
-            one.process.wait(_CLOSING_S)
-        one.captured.close()
+            ended.process.wait(_CLOSING_S)
+        ended.captured.close()
 
 
 def _result(message: Message) -> Program | GpuregressError:
@@ -294,14 +304,19 @@ def encode_error(error: GpuregressError) -> Mapping[str, object]:
     return {"say": "failed", "error": type(error).__name__, "message": str(error), "names": names}
 
 
-def _death(one: _Compiler, source: Source) -> GpuregressError:
+def _death(ended: _Compiler, source: Source) -> GpuregressError:
     """Describe a process that ended while it compiled; a crash is mostly the source's fault."""
-    code = one.process.returncode
-    one.captured.seek(0)
-    printed = one.captured.read()[-_TAIL_BYTES:].decode(errors="replace").splitlines()
+    code = ended.process.returncode
+    ended.captured.seek(0)
+    printed = ended.captured.read()[-_TAIL_BYTES:].decode(errors="replace").splitlines()
     is_limited = resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY
     why = worker_process.cause_of_exit(code, printed, Phase.PREPARING, is_limited=is_limited).why
-    last = next((line.strip() for line in reversed(printed) if line.strip()), "")
-    details = "".join(f": {text}" for text in (why, last) if text)
-    what = f"{Path(source.path).name}: the compiler's process {death_of(code)}{details}"
-    return CompilerStopped(what) if code is not None and code < 0 and not why else HarnessError(what)
+    what = f"{Path(source.path).name}: the compiler's process {death_of(code)}"
+    if why:
+        what += f": {why}"
+    lines = [line.strip() for line in printed if line.strip()]
+    if lines:
+        what += f": {lines[-1]}"
+    if code is not None and code < 0 and not why:
+        return CompilerStopped(what)
+    return HarnessError(what)

@@ -57,7 +57,8 @@ def main(arguments: Sequence[str], opener: Opener = registry.open_device) -> int
         channel.send({"say": "ready", "device": device.info})
         _serve(channel, device, SharedMemory(descriptor))
         if device.info.card.sticky:
-            os._exit(0)  # a dead context would print a page of warnings
+            # A dead context would print a page of warnings.
+            os._exit(0)
     return 0
 
 
@@ -92,8 +93,10 @@ def _serve(channel: Channel, device: Device, memory: SharedMemory) -> None:
         except (BrokenPipeError, ConnectionResetError):
             return  # the parent is gone
         except KernelFault as fault:
-            told = CallFault(fault.kind, str(fault), fault.details, fault.sticky, fault.location)
-            channel.send({"say": "fault", "fault": told})
+            call_fault = CallFault(
+                fault.kind, str(fault), details=fault.details, sticky=fault.sticky, location=fault.location
+            )
+            channel.send({"say": "fault", "fault": call_fault})
         except GpuregressError as error:
             channel.send({"say": "failed", "error": public_name(error), "message": str(error)})
         except Exception as error:  # noqa: BLE001 - a bug of ours ends one launch, not the process
@@ -109,9 +112,8 @@ def launch(device: Device, call: LaunchCall, memory: SharedMemory, entering: Cal
 
     Args:
         device: open.
-        call: the launch.
         memory: holds the contents; those of outputs are written there.
-        entering: is told the phase that begins.
+        entering: receives the phase that begins.
 
     Raises:
         KernelFault: the kernel failed.
@@ -124,16 +126,19 @@ def launch(device: Device, call: LaunchCall, memory: SharedMemory, entering: Cal
     threads = int(np.prod([*call.shape.grid, *call.shape.block], dtype=np.int64))
     module = device.load(call.program, threads, (entry.mangled,))
     _check_cluster(call, module.kernel(entry.mangled).cluster)
-    places = {one.name: _place(device, module, call, one) for one in call.contents}
-    for one in call.contents:
-        _check_size(one, places[one.name])
-        places[one.name].write(shared[one.offset : one.offset + one.size])
+    places = {contents.name: _place(device, module, call, contents) for contents in call.contents}
+    for contents in call.contents:
+        target = places[contents.name]
+        if contents.symbol and contents.size != target.size:
+            raise DeviceError(f"the variable {contents.symbol} has {target.size} bytes; {contents.size} were given")
+        target.write(shared[contents.offset : contents.offset + contents.size])
     arguments = tuple(pack(argument, places)[0] for argument in call.arguments)
     entering("launching" if module.is_optimised else "trying")
     report = device.launch(module, entry.mangled, call.shape, arguments)
-    for one in call.contents:
-        if one.is_output:
-            shared[one.offset : one.offset + one.size] = places[one.name].read(0, one.size)
+    for contents in call.contents:
+        if contents.is_output:
+            end = contents.offset + contents.size
+            shared[contents.offset : end] = places[contents.name].read(0, contents.size)
     return LaunchResult(report.elapsed_ms, report.output, report.instructions)
 
 
@@ -148,11 +153,6 @@ def _check_cluster(call: LaunchCall, own: tuple[int, int, int]) -> None:
     if call.cluster is not None and call.cluster != own:
         shown = " x ".join(map(str, own))
         raise DeviceError(f"{call.kernel} has clusters of {shown} blocks, not of {' x '.join(map(str, call.cluster))}")
-
-
-def _check_size(given: Contents, memory: Memory) -> None:
-    if given.symbol and given.size != memory.size:
-        raise DeviceError(f"the variable {given.symbol} has {memory.size} bytes; {given.size} were given")
 
 
 if __name__ == "__main__":

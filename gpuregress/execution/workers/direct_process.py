@@ -72,9 +72,11 @@ class LaunchProcess:
     """
 
     def __init__(self, slot: DeviceSlot, command: Sequence[str] | None = None) -> None:
-        self._slot, self._command = slot, command or _COMMAND
+        self._slot = slot
+        self._command = command or _COMMAND
         self._child: _Child | None = None
-        self._owner, self._lock = os.getpid(), threading.Lock()
+        self._owner = os.getpid()
+        self._lock = threading.Lock()
 
     def call(
         self, call: LaunchCall, fill: Callable[[Bytes], None], take: Callable[[Bytes], None], timeout_s: float
@@ -82,7 +84,6 @@ class LaunchProcess:
         """Run a launch.
 
         Args:
-            call: the launch.
             fill: writes the contents into the shared memory.
             take: reads the outputs from it; not called where the launch failed.
             timeout_s: limit of the launch itself, seconds.
@@ -92,8 +93,11 @@ class LaunchProcess:
             KernelTimeout: it did not end in time, and was killed.
             GpuregressError: the launch is refused, or the device failed.
         """
-        if self._owner != os.getpid():  # a copy made by fork: the process is the parent's
-            self._child, self._owner, self._lock = None, os.getpid(), threading.Lock()
+        # A copy made by fork: the process is the parent's.
+        if self._owner != os.getpid():
+            self._child = None
+            self._owner = os.getpid()
+            self._lock = threading.Lock()
         with self._lock:
             if self._child is not None and self._child.worker.process.poll() is not None:
                 self.close()  # it ended between two calls
@@ -189,8 +193,10 @@ def _run(child: _Child, call: LaunchCall, timeout_s: float, *, is_tried: bool) -
         child.worker.channel.send({"do": "launch", "call": call}, timeout_s=STARTING_S)
         while (message := _received(child, deadline))["say"] == "phase":
             child.phase = Phase(message["phase"])
-            is_short = child.phase is Phase.TRYING and not is_tried
-            deadline = time.monotonic() + (min(timeout_s, TRYING_S) if is_short else timeout_s)
+            limit_s = timeout_s
+            if child.phase is Phase.TRYING and not is_tried:
+                limit_s = min(timeout_s, TRYING_S)
+            deadline = time.monotonic() + limit_s
     except (_Ended, BrokenPipeError, ConnectionResetError):
         raise _death(child, call) from None
     child.phase = Phase.IDLE
@@ -219,8 +225,10 @@ def _answer(message: Message) -> LaunchResult:
     if message["say"] == "done":
         return from_json(LaunchResult, message["report"])
     if message["say"] == "fault":
-        told = from_json(CallFault, message["fault"])
-        raise KernelFault(told.kind, told.message, details=told.details, sticky=told.sticky, location=told.location)
+        fault = from_json(CallFault, message["fault"])
+        raise KernelFault(
+            fault.kind, fault.message, details=fault.details, sticky=fault.sticky, location=fault.location
+        )
     kind: type[GpuregressError] = getattr(errors, message["error"], HarnessError)
     raise kind(message["message"])
 
@@ -236,8 +244,12 @@ def _death(child: _Child, call: LaunchCall) -> GpuregressError:
     worker, phase = child.worker, child.phase
     is_limited = resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY
     cause = worker_process.cause_of_exit(worker.process.returncode, worker.output(), phase, is_limited=is_limited)
-    why = f"{worker.death()} in {call.kernel}" + (f": {cause.why}" if cause.why else "")
+    why = f"{worker.death()} in {call.kernel}"
+    if cause.why:
+        why += f": {cause.why}"
+    tail = worker.tail()
     if cause.whose == "kernel":
-        return KernelFault("crash", why, details=worker.tail())
-    last = worker.tail()[-1:]
-    return HarnessError(f"{why}: {last[0].strip()}" if last and not cause.why else why)
+        return KernelFault("crash", why, details=tail)
+    if tail and not cause.why:
+        why += f": {tail[-1].strip()}"
+    return HarnessError(why)

@@ -38,7 +38,10 @@ class StartedWorker:
     def __init__(
         self, process: subprocess.Popen[bytes], connection: socket.socket, device: str, environment: Mapping[str, str]
     ) -> None:
-        self.process, self.connection, self.device, self.environment = process, connection, device, environment
+        self.process = process
+        self.connection = connection
+        self.device = device
+        self.environment = environment
 
     def end(self) -> None:
         """End it at once."""
@@ -123,7 +126,7 @@ def begin(device: str, jobs: int | None) -> None:
         output = os.memfd_create("gpuregress-worker", os.MFD_CLOEXEC)
         WAITING.append((start(*slot, output), output))
     except OSError:
-        return  # the run starts its own, or tells why not
+        return  # the run starts its own, or reports why not
 
 
 def take(device: str, environment: Mapping[str, str]) -> tuple[StartedWorker, int] | None:

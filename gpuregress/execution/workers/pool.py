@@ -10,15 +10,16 @@ import os
 import selectors
 import signal
 import time
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from gpuregress.execution.workers import unfinished_cases
 from gpuregress.execution.workers.channel import Message
-from gpuregress.execution.workers.watchdog import LAUNCHES, Phase, Step
+from gpuregress.execution.workers.watchdog import LAUNCHES, Phase, Step, patience
 from gpuregress.execution.workers.worker_process import DeviceSlot, Worker
 from gpuregress.foundation.errors import GpuregressError, HarnessError
 from gpuregress.foundation.interrupts import StopSignal
@@ -47,7 +48,9 @@ def limit_s(task: Task, phase: Phase) -> float:
     It is longer where all accesses are watched.
     """
     limit = task.launch_limit_s if _has_own(task, phase) else task.case.limits.timeout
-    return WATCHED_SLOWDOWN * limit if phase is Phase.WATCHING else limit
+    if phase is Phase.WATCHING:
+        return WATCHED_SLOWDOWN * limit
+    return limit
 
 
 def put_off(worker: Worker, now: float) -> None:
@@ -112,26 +115,117 @@ class TaskFeed(Protocol):
         """The tasks that are ready, at most `room`, and any number of cases that cannot run."""
 
 
-class CasePool(Protocol):
-    """Runs cases; `WorkerPool` on this machine, `cluster.pool.ClusterPool` on the hosts of a cluster."""
+class CasePool(ABC):
+    """Pool that runs cases; `WorkerPool` on this machine, `cluster.pool.ClusterPool` on the hosts of a cluster.
+
+    Args:
+        stop: set when the user asks to stop.
+    """
+
+    def __init__(self, stop: StopSignal | None) -> None:
+        self._stop = stop
+        self._waiting: deque[Task] = deque()
+        self._feed: TaskFeed | None = None
+        self._until: float | None = None
+        self._selector = selectors.DefaultSelector()
+        if stop is not None:
+            self._selector.register(stop, selectors.EVENT_READ, None)
+
+    def __enter__(self) -> Self:
+        """The pool."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """End all that runs."""
+        self.close()
+
+    @abstractmethod
+    def close(self) -> None:
+        """End all that runs."""
 
     @property
     def notes(self) -> tuple[str, ...]:
         """Notes for the run, beside the outcomes of its cases."""
+        return ()
 
+    @abstractmethod
     def warm(self, count: int) -> None:
-        """Prepare for so many cases at a time."""
+        """Start worker processes for up to `count` cases, so that they are ready when the first case is compiled."""
 
     def run(
         self, tasks: Iterable[Task], feed: TaskFeed | None = None, until: float | None = None
     ) -> Iterator[CaseStarted | Outcome | CaseNotCompiled]:
-        """Run every task; outcomes come in the order they end, exactly one for each task."""
+        """Run every task; outcomes come in the order they end, exactly one for each task.
+
+        Args:
+            tasks: those that are ready.
+            feed: those that become ready meanwhile; its cases that cannot run are reported as they are found.
+            until: seconds of time.monotonic at which it stops, whatever runs then; None: when all is done.
+
+        Raises:
+            Interrupted: the user asked to stop.
+        """
+        self._waiting = deque(tasks)
+        self._feed = feed
+        self._until = until
+        if feed is not None and feed.fileno() >= 0:
+            self._selector.register(feed, selectors.EVENT_READ, None)
+        while until is None or time.monotonic() < until:
+            yield from self._take()
+            yield from self._hand_out()
+            if not self._is_busy:
+                if feed is None or feed.is_over:
+                    return
+                if feed.is_ready:
+                    continue
+            yield from self._listen()
 
     def again(self, task: Task, why: str) -> None:
         """Run a task once more; its launch under way is blamed for nothing."""
+        unfinished_cases.log_retry(task, why, task.first_launch)
+        self._waiting.append(task)
 
     def withdraw(self, is_unwanted: Callable[[Case], bool]) -> list[Task]:
         """Take back the tasks that no worker has yet and that are not wanted any more."""
+        unwanted = [task for task in self._waiting if is_unwanted(task.case)]
+        self._waiting = deque(task for task in self._waiting if not is_unwanted(task.case))
+        return unwanted
+
+    def _take(self) -> Iterator[CaseNotCompiled]:
+        """Keep a task ready for each slot."""
+        if self._feed is None or self._feed.is_over:
+            return
+        for item in self._feed.take(self._room):
+            if isinstance(item, CaseNotCompiled):
+                yield item
+            else:
+                self._waiting.append(item)
+
+    def _wait(self, *deadlines: float | None) -> list[Any]:
+        """Wait for something to read, at most until the first deadline; return the data of what is readable."""
+        feed_deadline = self._feed.deadline if self._feed is not None else None
+        ready = self._selector.select(patience(self._until, feed_deadline, *deadlines))
+        if self._stop is not None:
+            self._stop.check()
+        return [key.data for key, _ in ready]
+
+    @property
+    @abstractmethod
+    def _room(self) -> int:
+        """The number of tasks to take from the feed."""
+
+    @property
+    @abstractmethod
+    def _is_busy(self) -> bool:
+        """Whether there is an outcome to wait for."""
+
+    @abstractmethod
+    def _hand_out(self) -> Iterator[CaseStarted | Outcome]:
+        """Give waiting tasks to free slots."""
+
+    @abstractmethod
+    def _listen(self) -> Iterator[CaseStarted | Outcome]:
+        """Wait for messages and limits, and act on them."""
 
 
 @dataclass(slots=True)
@@ -145,7 +239,7 @@ class _SlotState:
     lost: str = ""
 
 
-class WorkerPool:
+class WorkerPool(CasePool):
     """Workers on a set of slots, as a context manager: no child is left when it is over.
 
     Args:
@@ -169,49 +263,30 @@ class WorkerPool:
         tries_slow_code: bool = True,
         keeps_faulted: bool = False,
     ) -> None:
+        super().__init__(stop)
         self._slots = [_SlotState(slot) for slot in slots]
         self._scratch = scratch
         self._command = command
-        self._stop = stop
         self._started = 0
         self._tried: set[str] = set()
         self._stopped: dict[str, tuple[str, ...]] = {}
         self._tries_slow_code = tries_slow_code
         self._keeps_faulted = keeps_faulted
-        self._waiting: deque[Task] = deque()
-        self._feed: TaskFeed | None = None
-        self._until: float | None = None
-        self._selector = selectors.DefaultSelector()
-        if stop is not None:
-            self._selector.register(stop, selectors.EVENT_READ, None)
         if first is not None:
             self._assign(self._slots[0], first)
-
-    def __enter__(self) -> Self:
-        """The pool, without a worker yet."""
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Ends every worker."""
-        self.close()
 
     @property
     def is_lost(self) -> bool:
         """Whether no slot can run a case any more."""
         return all(state.lost for state in self._slots)
 
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """Notes for the run: none, for each failure of a worker is the verdict of its case."""
-        return ()
-
     def warm(self, count: int) -> None:
-        """Starts up to `count` workers now, so that they are ready when the first case is compiled."""
+        """Start the workers of the first slots."""
         for state in self._slots[:count]:
             self._worker_of(state)
 
     def close(self) -> None:
-        """Ends every worker, idle or not: all are told first, then waited for, but for idle ones on a GPU."""
+        """End every worker: all are signalled first, then waited for, except idle ones on a GPU."""
         workers = [state.worker for state in self._slots if state.worker is not None]
         for state in self._slots:
             state.worker = None
@@ -225,59 +300,13 @@ class WorkerPool:
                 worker.end()
         self._selector.close()
 
-    def run(
-        self, tasks: Iterable[Task], feed: TaskFeed | None = None, until: float | None = None
-    ) -> Iterator[CaseStarted | Outcome | CaseNotCompiled]:
-        """Runs every task; outcomes come in the order they end, exactly one for each task.
+    @property
+    def _room(self) -> int:
+        return max(0, len(self._slots) - len(self._waiting))
 
-        Args:
-            tasks: those that are ready.
-            feed: those that become ready meanwhile; its cases that cannot run are told as they are found.
-            until: seconds of time.monotonic at which it stops, whatever runs then; None: when all is done.
-
-        Raises:
-            Interrupted: the user asked to stop; the workers are ended.
-        """
-        self._waiting = deque(tasks)
-        self._feed = feed
-        self._until = until
-        if feed is not None and feed.fileno() >= 0:
-            self._selector.register(feed, selectors.EVENT_READ, None)
-        while until is None or time.monotonic() < until:
-            yield from self._take()
-            yield from self._hand_out()
-            if not any(state.worker is not None and state.worker.task for state in self._slots):
-                if self._feed is None or self._feed.is_over:
-                    return
-                if self._feed.is_ready:
-                    continue
-            ready = self._ready_slots()
-            now = time.monotonic()  # the consumer of an outcome may take long: messages of that time come first
-            for state in ready:
-                yield from self._listen(state)
-            for state in self._slots:
-                yield from self._enforce(state, now)
-
-    def again(self, task: Task, why: str) -> None:
-        """Run a task once more; its launch under way is blamed for nothing."""
-        unfinished_cases.log_retry(task, why, task.first_launch)
-        self._waiting.append(task)
-
-    def withdraw(self, is_unwanted: Callable[[Case], bool]) -> list[Task]:
-        """Take back the tasks that no worker has yet and that are not wanted any more."""
-        unwanted = [task for task in self._waiting if is_unwanted(task.case)]
-        self._waiting = deque(task for task in self._waiting if not is_unwanted(task.case))
-        return unwanted
-
-    def _take(self) -> Iterator[CaseNotCompiled]:
-        """Keep a task ready for each slot."""
-        if self._feed is None or self._feed.is_over:
-            return
-        for item in self._feed.take(max(0, len(self._slots) - len(self._waiting))):
-            if isinstance(item, CaseNotCompiled):
-                yield item
-            else:
-                self._waiting.append(item)
+    @property
+    def _is_busy(self) -> bool:
+        return any(state.worker is not None and state.worker.task for state in self._slots)
 
     # --- handing out --------------------------------------------------------------------------------------------------
 
@@ -285,18 +314,21 @@ class WorkerPool:
         for state in self._slots:
             if not self._waiting:
                 return
-            folders, idle = _user_folders(self._waiting[0].case), state.worker
+            folders = _user_folders(self._waiting[0].case)
+            idle = state.worker
             if idle is not None and idle.is_free and folders and idle.user_folders not in (frozenset(), folders):
-                self._dismiss(state, idle, is_suspect=False)  # this code must not meet what that left in the process
+                # The user's code of this case must not meet what that of another folder left in the process.
+                self._dismiss(state, idle, is_suspect=False)
             if state.lost:
                 continue
             worker = self._worker_of(state)
             if worker.is_free:
                 task = replace(self._waiting.popleft(), device_label=state.slot.label)
+                # What an earlier case has imported stays in the process.
                 worker.user_folders = folders or worker.user_folders
                 worker.submit(task)
                 yield CaseStarted(task.case.name, state.slot.label)
-        if self._waiting and all(state.lost for state in self._slots):
+        if self._waiting and self.is_lost:
             why = "; ".join(dict.fromkeys(state.lost for state in self._slots))
             while self._waiting:
                 yield unfinished_cases.refused(self._waiting.popleft(), why)
@@ -315,26 +347,26 @@ class WorkerPool:
 
     # --- listening ----------------------------------------------------------------------------------------------------
 
-    def _ready_slots(self) -> list[_SlotState]:
-        deadlines = [p.worker.watch.deadline for p in self._slots if p.worker and p.worker.watch.deadline is not None]
-        if self._feed is not None and self._feed.deadline is not None:
-            deadlines.append(self._feed.deadline)
-        if self._until is not None:
-            deadlines.append(self._until)
-        patience = max(0.0, min(deadlines) - time.monotonic()) if deadlines else None
-        ready = [key.data for key, _ in self._selector.select(patience)]
-        if self._stop is not None:
-            self._stop.check()
-        return [state for state in ready if state is not None]
+    def _listen(self) -> Iterator[Outcome]:
+        ready = self._wait(*(state.worker.watch.deadline for state in self._slots if state.worker is not None))
+        # The consumer of an outcome may take long: messages of that time come first.
+        now = time.monotonic()
+        for state in ready:
+            if state is not None:
+                yield from self._read(state)
+        for state in self._slots:
+            yield from self._enforce(state, now)
 
-    def _listen(self, state: _SlotState) -> Iterator[Outcome]:
+    def _read(self, state: _SlotState) -> Iterator[Outcome]:
         worker = state.worker
         if worker is None:
             return
         try:
             messages, alive = worker.messages()
-        except HarnessError as error:
-            yield from self._on_damage(state, worker, error)
+        except HarnessError as error:  # a damaged message: what the worker says of its case cannot be known
+            self._dismiss(state, worker)
+            if worker.task is not None:
+                yield unfinished_cases.refused(worker.task, str(error), error="HarnessError")
             return
         for message in messages:
             outcome = self._on_message(state, worker, message)
@@ -346,7 +378,9 @@ class WorkerPool:
     def _on_message(self, state: _SlotState, worker: Worker, message: Message) -> Outcome | None:
         now = time.monotonic()
         if message["say"] == "ready":
-            worker.ready, state.failed_starts, state.suspect = True, 0, False
+            state.failed_starts = 0
+            state.suspect = False
+            worker.ready = True
             worker.device = from_json(DeviceInfo, message["device"])
             worker.watch.enter(Phase.PREPARING if worker.task else Phase.IDLE, now)
         elif message["say"] == "refused":
@@ -369,37 +403,30 @@ class WorkerPool:
     def _finish(self, state: _SlotState, worker: Worker, outcome: Outcome, now: float, *, is_last: bool) -> Outcome:
         worker.task = None
         worker.watch.enter(Phase.IDLE, now)
-        if (outcome.state != "done" and not self._is_kept(state, outcome)) or outcome.observations.sticky:
+        is_harmless = outcome.state == "done"
+        if self._keeps_faulted and state.slot.device == "cpu" and outcome.fault is not None:
+            is_harmless = outcome.fault.kind in _CHECKED
+        if not is_harmless or outcome.observations.sticky:
             self._dismiss(state, worker)
         elif is_last:
             self._dismiss(state, worker, is_suspect=False)
         return outcome
-
-    def _is_kept(self, state: _SlotState, outcome: Outcome) -> bool:
-        is_checked = outcome.fault is not None and outcome.fault.kind in _CHECKED
-        return self._keeps_faulted and state.slot.device == "cpu" and is_checked
 
     # --- when it goes wrong -------------------------------------------------------------------------------------------
 
     def _dismiss(self, state: _SlotState, worker: Worker, *, is_suspect: bool = True) -> None:
         """End a worker; the next one on this slot must prove that the device is healthy, if this one is suspect."""
         self._selector.unregister(worker.channel)
-        state.worker, state.suspect = None, is_suspect
+        state.worker = None
+        state.suspect = is_suspect
         if not worker.end(grace_s=0.2 if is_suspect else 2.0):
             state.lost = unfinished_cases.lost(worker)
 
-    def _on_damage(self, state: _SlotState, worker: Worker, error: HarnessError) -> Iterator[Outcome]:
-        """Handle a damaged message: what the worker says of its case cannot be known."""
-        task = worker.task
-        self._dismiss(state, worker)
-        if task is not None:
-            yield unfinished_cases.refused(task, str(error), error="HarnessError")
-
     def _on_exit(self, state: _SlotState, worker: Worker) -> Iterator[Outcome]:
         """Handle a closed channel: the worker refused to start, crashed, or was killed at its limit."""
-        task, started, late = worker.task, worker.ready, worker.watch.late
+        task, late = worker.task, worker.watch.late
         self._dismiss(state, worker)
-        if not started:
+        if not worker.ready:
             state.failed_starts += 1
             why = worker.refusal or unfinished_cases.startup_error(worker)
             if state.failed_starts >= _FAILED_STARTS or worker.refusal or late is not None:
@@ -414,17 +441,14 @@ class WorkerPool:
         elif task is not None:
             if late in LAUNCHES:
                 _note_slow(task, is_slow=False)
-            outcome = (
-                unfinished_cases.overdue(worker, task, late, self._stopped.pop(task.case.name, ()))
-                if late is not None
-                else unfinished_cases.crashed(worker, task)
-            )
+            if late is None:
+                outcome = unfinished_cases.crashed(worker, task)
+            else:
+                outcome = unfinished_cases.overdue(worker, task, late, self._stopped.pop(task.case.name, ()))
             outcome = replace(outcome, device=worker.device)
-            yield (
-                unfinished_cases.under_schedule(worker.interim, task, outcome)
-                if worker.interim is not None
-                else outcome
-            )
+            if worker.interim is not None:
+                outcome = unfinished_cases.under_schedule(worker.interim, task, outcome)
+            yield outcome
 
     def _try_again(self, task: Task) -> None:
         """Run a case again whose code was not optimised: it is now, and has the whole limit of the case."""
@@ -454,8 +478,10 @@ class WorkerPool:
 
 def _user_folders(case: Case) -> frozenset[str]:
     """The folders of the user's functions that a worker calls for a case."""
-    paths = (function.rpartition(":")[0] for function in case.user_functions)
-    return frozenset(os.path.dirname(path) for path in paths)  # noqa: PTH120 - thousands of cases
+    return frozenset(
+        os.path.dirname(function.rpartition(":")[0])  # noqa: PTH120 - thousands of cases
+        for function in case.user_functions
+    )
 
 
 def _note_slow(task: Task, *, is_slow: bool) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-from collections.abc import Sequence
 
 from gpuregress.execution.cuda import sanitizer
 from gpuregress.execution.cuda.sanitizer import SanitizerReport
@@ -17,7 +16,7 @@ from gpuregress.foundation.records import Case, Fault, Outcome, SanitizerFinding
 from gpuregress.gpu.records import replace
 
 _SPARE_S = 60.0
-"""Before the parent's own limit, so that this process can still tell."""
+"""Before the parent's own limit, so that this process can still report it."""
 _MOST_DETAILS = 12
 
 
@@ -36,14 +35,13 @@ def examined(task: Task, outcome: Outcome, device: str) -> Outcome:
         reports, problem = _watch(task, tool, device)
     except DeviceError as error:
         problem = str(error)
-    result = SanitizerResult(tool, problem, tuple(_finding(one) for one in reports))
-    observed = replace(outcome.observations, sanitizer=result)
-    outcome = replace(outcome, observations=observed)
-    worst = next((report for report in reports if report.kind), None)
-    if outcome.state != "done" or worst is None:
+    result = SanitizerResult(tool, problem, tuple(_finding(report) for report in reports))
+    outcome = replace(outcome, observations=replace(outcome.observations, sanitizer=result))
+    errors = [report for report in reports if report.kind]
+    if outcome.state != "done" or not errors:
         return outcome
-    position = _position(task.case, worst)
-    fault = Fault(worst.kind, f"{tool}: {worst}", worst.details[:_MOST_DETAILS], position=position)
+    position = _position(task.case, errors[0])
+    fault = Fault(errors[0].kind, f"{tool}: {errors[0]}", errors[0].details[:_MOST_DETAILS], position=position)
     return replace(outcome, state="fault", fault=fault)
 
 
@@ -51,8 +49,10 @@ def _position(case: Case, report: SanitizerReport) -> int | None:
     """The first launch whose kernel the report names; where it names none, that of a case with one kernel."""
     text = "\n".join((report.message, *report.details))
     names = [re.sub(r"<.*", "", launch.kernel).rpartition("::")[2] for launch in case.launches]
-    named = (position for position, name in enumerate(names) if re.search(rf"\b{re.escape(name)}\b", text))
-    return next(named, 0 if len(set(names)) == 1 else None)
+    for position, name in enumerate(names):
+        if re.search(rf"\b{re.escape(name)}\b", text):
+            return position
+    return 0 if len(set(names)) == 1 else None
 
 
 def _watch(task: Task, tool: str, device: str) -> tuple[tuple[SanitizerReport, ...], str]:
@@ -77,12 +77,20 @@ def _watch(task: Task, tool: str, device: str) -> tuple[tuple[SanitizerReport, .
 
 
 def _last_words(code: int, log: str, *streams: bytes) -> str:
-    lines: Sequence[str] = [log, *(stream.decode(errors="replace") for stream in streams)]
-    words = [line.strip("= ") for text in lines for line in text.splitlines() if line.strip("= ")]
+    lines = log.splitlines()
+    for stream in streams:
+        lines += stream.decode(errors="replace").splitlines()
+    words = [line.strip("= ") for line in lines if line.strip("= ")]
     return f"it ended with exit code {code}: {'; '.join(words[-3:]) or 'no message'}"
 
 
 def _finding(report: SanitizerReport) -> SanitizerFinding:
     return SanitizerFinding(
-        report.message, report.source_line, report.thread, report.details, report.repeated, report.kind, str(report)
+        message=report.message,
+        location=report.source_line,
+        thread=report.thread,
+        details=report.details,
+        repeated=report.repeated,
+        kind=report.kind,
+        text=str(report),
     )

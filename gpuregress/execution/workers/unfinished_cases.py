@@ -32,11 +32,12 @@ def lost(worker: Worker) -> str:
 
 def startup_error(worker: Worker) -> str:
     """Describe the end of a worker that never became ready, with the last line it wrote."""
-    last = worker.tail()[-1:]
     how = worker.death()
     if worker.watch.late is not None:
         how = f"killed, for it was not ready after {worker.watch.limit:g} s (does its driver or its disk hang?)"
-    return f"a worker for {worker.slot.label} did not start: {how}" + (f": {last[0].strip()}" if last else "")
+    message = f"a worker for {worker.slot.label} did not start: {how}"
+    tail = worker.tail()
+    return f"{message}: {tail[-1].strip()}" if tail else message
 
 
 def refused(task: Task, why: str, details: tuple[str, ...] = (), error: str = "DeviceError") -> Outcome:
@@ -47,7 +48,8 @@ def refused(task: Task, why: str, details: tuple[str, ...] = (), error: str = "D
 
 def crashed(worker: Worker, task: Task) -> Outcome:
     """Return the outcome of a case whose worker died: a fault of its kernel only if that is the cause."""
-    seconds, phase, tail = time.monotonic() - worker.began, worker.watch.phase, worker.tail()
+    seconds = time.monotonic() - worker.began
+    phase, tail = worker.watch.phase, worker.tail()
     is_limited = resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY
     cause = worker_process.cause_of_exit(worker.process.returncode, worker.output(), phase, is_limited=is_limited)
     number, call = _unfinished_launch(task)
@@ -56,11 +58,13 @@ def crashed(worker: Worker, task: Task) -> Outcome:
         where = f"in a Python function of the job ({_user_functions(task)})"
     if cause.whose == "kernel" and number is not None:
         where = f"in {call}"  # the fault has the number
-    why = f"{worker.death()} {where}" + (f": {cause.why}" if cause.why else "")
+    why = f"{worker.death()} {where}"
+    if cause.why:
+        why += f": {cause.why}"
     if cause.whose == "kernel" and phase is Phase.REFERENCE:
         return replace(refused(task, f"the reference's own kernel failed: {why}", tail), seconds=seconds)
     if cause.whose == "kernel":
-        fault = Fault("crash", why, tail, number, _position(task, number))
+        fault = Fault("crash", why, details=tail, launch=number, position=_position(task, number))
         return Outcome(case=task.case.name, state="fault", fault=fault, seconds=seconds)
     error = "UserCodeError" if cause.whose == "user" else "HarnessError"
     return replace(refused(task, why, tail, error), seconds=seconds)
@@ -70,8 +74,6 @@ def overdue(worker: Worker, task: Task, late: Phase, before: tuple[str, ...] = (
     """Return the outcome of a case whose worker was killed at the limit of a phase.
 
     Args:
-        worker: the worker.
-        task: the case.
         late: the phase.
         before: where the threads stood when code that was not optimised was stopped, if that was tried before.
     """
@@ -93,7 +95,7 @@ def overdue(worker: Worker, task: Task, late: Phase, before: tuple[str, ...] = (
     elif before:
         lines = before
         why += f"; before its code was optimised, it stood here: {lines[0]}"
-    fault = Fault("timeout", why, lines[1:], number, _position(task, number))
+    fault = Fault("timeout", why, details=lines[1:], launch=number, position=_position(task, number))
     return Outcome(case=task.case.name, state="timeout", fault=fault, seconds=seconds)
 
 
@@ -102,7 +104,8 @@ def under_schedule(interim: Message, task: Task, ended: Outcome) -> Outcome:
     known = from_json(Outcome, interim["outcome"])
     if ended.fault is None:
         return ended
-    name, runs = interim["schedule"], list(known.observations.runs)
+    name = interim["schedule"]
+    runs = list(known.observations.runs)
     if name != EXPLANATION:
         runs.append(FurtherRun("schedule", name, fault=f"{ended.fault.kind}: {ended.fault.message}"))
         done = [run.name for run in runs if run.axis == "schedule"]
@@ -119,8 +122,9 @@ def _user_functions(task: Task) -> str:
 
 def _position(task: Task, number: int | None) -> int | None:
     """Find the case's own launch with a log number; its own come before its repeats and references."""
-    own = number is not None and number < task.first_launch + len(task.case.launches)
-    return number - task.first_launch if number is not None and own else None
+    if number is None or number >= task.first_launch + len(task.case.launches):
+        return None
+    return number - task.first_launch
 
 
 def log_retry(task: Task, why: str, otherwise: int | None = None) -> None:
@@ -140,5 +144,6 @@ def _unfinished_launch(task: Task) -> tuple[int | None, str]:
         return None, ""
     for event in reversed(unfinished):
         if event.case == task.case.name:
-            return event.number, event.call + (f" under the schedule {event.schedule}" if event.schedule else "")
+            under = f" under the schedule {event.schedule}" if event.schedule else ""
+            return event.number, event.call + under
     return None, ""

@@ -11,6 +11,7 @@ optimised code, under its own limit.
 from __future__ import annotations
 
 import enum
+import time
 from dataclasses import dataclass
 
 STARTING_S = 120.0
@@ -41,6 +42,14 @@ class Phase(enum.StrEnum):
 
 LAUNCHES = (Phase.LAUNCHING, Phase.TRYING, Phase.WATCHING, Phase.REFERENCE)
 """Phases in which a kernel runs; in the last one a trusted kernel, not the case's own."""
+
+
+def patience(*deadlines: float | None) -> float | None:
+    """Seconds until the first of some moments of time.monotonic; None where none is known."""
+    moments = [moment for moment in deadlines if moment is not None]
+    if not moments:
+        return None
+    return max(0.0, min(moments) - time.monotonic())
 
 
 class Step(enum.Enum):

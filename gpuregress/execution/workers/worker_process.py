@@ -22,7 +22,8 @@ from gpuregress.foundation.interrupts import FROM_OUTSIDE
 from gpuregress.gpu.records import Record
 
 if TYPE_CHECKING:
-    from gpuregress.foundation.records import DeviceInfo, Task  # records, which the first worker is started without
+    # Records take long to load, and the first worker is started without them.
+    from gpuregress.foundation.records import DeviceInfo, Task
 
 _MEMORY_WORDS = (
     "out of memory",  # LLVM ERROR, OpenBLAS
@@ -57,11 +58,14 @@ def cause_of_exit(code: int | None, words: Sequence[str], phase: Phase, *, is_li
         phase: its phase at the end.
         is_limited: its address space has a limit, so that any allocation may fail.
     """
-    number = -code if code is not None and code < 0 else 0
+    code = code or 0
+    number = max(0, -code)
     if number in FROM_OUTSIDE:
         return Cause("none", FROM_OUTSIDE[number])
-    gave_up = number == signal.SIGABRT or (code is not None and code > 0)  # no kernel calls abort or exit
-    no_memory = _NO_MEMORY if gave_up and (memory_line(words) or (is_limited and number)) else ""
+    no_memory = ""
+    gave_up = number == signal.SIGABRT or code > 0  # no kernel calls abort or exit
+    if gave_up and (memory_line(words) or (is_limited and number)):
+        no_memory = _NO_MEMORY
     if phase is Phase.COMPUTING:
         return Cause("user", no_memory)
     if number and number not in _OF_KERNELS:
@@ -73,7 +77,10 @@ def cause_of_exit(code: int | None, words: Sequence[str], phase: Phase, *, is_li
 
 def memory_line(words: Sequence[str]) -> str:
     """Return the first line that says that memory ran out; "" if none does."""
-    return next((line for line in words if any(word in line for word in _MEMORY_WORDS)), "")
+    for line in words:
+        if any(word in line for word in _MEMORY_WORDS):
+            return line
+    return ""
 
 
 _TAIL_BYTES = 16_384
@@ -157,7 +164,8 @@ class Worker:
                 started = early_start.start(
                     slot.device, slot.environment, sink.fileno(), command, after_fault=after_fault, passed=passed
                 )
-        self.process, self.channel = started.process, Channel(started.connection)
+        self.process = started.process
+        self.channel = Channel(started.connection)
         self.watch.enter(Phase.STARTING, time.monotonic())
 
     @property
@@ -167,13 +175,16 @@ class Worker:
 
     def submit(self, task: Task) -> None:
         """Send a task. If the worker is already gone, the reader of its channel notices."""
-        self.task, self.interim, self.stopped = task, None, ()
+        self.task = task
+        self.interim = None
+        self.stopped = ()
         with contextlib.suppress(OSError):
             self._before_task = self._captured.stat().st_size if self.ready else 0
         self.began = time.monotonic()
         if self.ready:
             self.watch.enter(Phase.PREPARING, self.began)
-        with contextlib.suppress(OSError):  # one that does not read a long task is over its time, as any that is stuck
+        # A worker that does not read a long task runs into its time limit, as any that is stuck.
+        with contextlib.suppress(OSError):
             self.channel.send({"do": "run", "task": task}, timeout_s=watchdog.STARTING_S)
 
     def messages(self) -> tuple[list[Message], bool]:
@@ -196,14 +207,17 @@ class Worker:
 
     def death(self) -> str:
         """Describe how the process ended."""
-        code = self.process.returncode
-        return "the worker closed its channel" if code is None else f"the worker process {death_of(code)}"
+        if self.process.returncode is None:
+            return "the worker closed its channel"
+        return f"the worker process {death_of(self.process.returncode)}"
 
     def tail(self) -> tuple[str, ...]:
         """Return the last lines of its output, as many as a report shows, with the line that tells of no memory."""
         lines = self.output()
         decisive = memory_line(lines[:-_TAIL_LINES])
-        return (decisive, *lines[1 - _TAIL_LINES :]) if decisive else lines[-_TAIL_LINES:]
+        if decisive:
+            return (decisive, *lines[1 - _TAIL_LINES :])
+        return lines[-_TAIL_LINES:]
 
     def output(self) -> tuple[str, ...]:
         """Return the lines of its output, of its current task only; at most the last 16 KiB."""

@@ -1,12 +1,13 @@
-"""Further runs of a case: repeats, other seeds, builds, devices and schedules, references."""
+"""Further runs of a case, and the axes along which they are made, with one row for each axis."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Literal
 
 from msgspec import field
 
+from gpuregress.foundation.records.cases import Case
 from gpuregress.foundation.records.dumps import Dump
 from gpuregress.gpu.records import Record, Sparse
 
@@ -145,3 +146,33 @@ class FurtherRun(Sparse):
     left_out: str = ""
     dumps: Mapping[str, Dump] = field(default_factory=dict)
     facts: RunFacts = RunFacts()
+
+
+class AxisRow(Record):
+    """An axis of further runs, for the rooms that make and judge them.
+
+    Attributes:
+        name: of the axis.
+        runner: `module.attribute` in `execution/runner/axes/`, which plans its runs.
+        comparison: "first run": the judge compares each run with the first one under the buffer's rule, and reports all
+            runs of the axis in one comparison; "apart": the judge has functions for this axis.
+        is_asked_for: whether a case has runs along it.
+    """
+
+    name: Axis
+    runner: str
+    comparison: Literal["first run", "apart"]
+    is_asked_for: Callable[[Case], bool]
+
+
+AXES: tuple[AxisRow, ...] = (
+    AxisRow("repeat", "repeats.REPEATS", "first run", lambda case: case.repeat > 1),
+    AxisRow("poison", "repeats.POISON", "apart", lambda case: case.settings.poison == "twice"),
+    AxisRow("reference", "references.AXIS", "apart", lambda case: bool(case.references)),
+    AxisRow("seed", "repeats.SEEDS", "apart", lambda case: bool(case.seeds)),
+    AxisRow("variant", "variants.AXIS", "apart", lambda case: case.variants is not None),
+    AxisRow("twin", "twins.AXIS", "apart", lambda case: bool(case.settings.twins)),
+    # The schedules are last: a kernel may never end under another one, and then all else is known.
+    AxisRow("schedule", "schedules.AXIS", "apart", lambda case: len(case.settings.schedules) > 1),
+)
+"""In the order in which their runs are made."""

@@ -46,7 +46,6 @@ def names(project: Project, planner: Planner | None = None, seconds: float = SEC
     """The names of all jobs of a project.
 
     Args:
-        project: whose.
         planner: for tests.
         seconds: after which no further job is planned.
     """

@@ -80,14 +80,16 @@ def close_all(project: Project) -> Iterator[str]:
         project: whose runs.
 
     Yields:
-        A line on each, so that the user is told once.
+        A line on each: a run is reported once.
     """
     for folder in run_folders.every(project.runs):
         if journal.end_of(folder) is not None or (folder / run_folders.RESULTS).exists():
             continue
-        if not (folder / journal.FILE).exists():  # an earlier gpuregress made it, and its end is unknown
+        # An earlier gpuregress made it, and its end is unknown.
+        if not (folder / journal.FILE).exists():
             continue
-        if journal.is_running(folder):  # as the run that asks, whose journal is long
+        # The run that calls this is one; reading its long journal would take time.
+        if journal.is_running(folder):
             continue
         try:
             read = journal.read(folder)

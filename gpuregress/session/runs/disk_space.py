@@ -80,26 +80,24 @@ def require(project: Project, cases: Sequence[Case]) -> tuple[str, ...]:
         disk = _disk(project.runs)
         if disk is None or (free := disk.f_bavail * disk.f_frsize) >= needed:
             return notes
-    runs = "the runs that may be removed would not make enough room; " if removable else ""
+    message = f"{_message(project, dumps, needed, free)}; nothing was run; "
+    if removable:
+        message += "the runs that may be removed would not make enough room; "
     raise StorageError(
-        f"{_message(project, dumps, needed, free)}; nothing was run; {runs}free some space there, run fewer cases at a "
-        "time, or let `folders: runs` name a folder on another disk"
+        f"{message}free some space there, run fewer cases at a time, or let `folders: runs` name a folder on another "
+        "disk"
     )
 
 
 def _message(project: Project, dumps: Sequence[_DumpSize], needed: int, free: int) -> str:
-    largest = max(dumps, key=lambda dump: dump.size, default=None)
-    cases = len({dump.case.name for dump in dumps})
-    of = f" for the dumps of {cases} case{'s' if cases != 1 else ''}" if largest is not None else ""
-    most = (
-        f" (the largest: {largest.buffer} of {largest.case.name}, {size_text(largest.size)})"
-        if largest is not None and len(dumps) > 1
-        else ""
-    )
-    return (
-        f"too little space on the disk of {project.runs}: this run needs about {size_text(needed)}{of}{most}, and "
-        f"{size_text(free)} is free"
-    )
+    message = f"too little space on the disk of {project.runs}: this run needs about {size_text(needed)}"
+    if dumps:
+        cases = len({dump.case.name for dump in dumps})
+        message += f" for the dumps of {cases} case{'s' if cases != 1 else ''}"
+    if len(dumps) > 1:
+        largest = max(dumps, key=lambda dump: dump.size)
+        message += f" (the largest: {largest.buffer} of {largest.case.name}, {size_text(largest.size)})"
+    return f"{message}, and {size_text(free)} is free"
 
 
 def _require_margin(folder: Path, name: str, advice: str) -> None:
@@ -119,7 +117,7 @@ def _margin(disk: os.statvfs_result) -> int:
 
 
 def _disk(folder: Path) -> os.statvfs_result | None:
-    """The disk of a folder, or of the nearest one above it that exists; None where the system does not tell."""
+    """The disk of a folder, or of the nearest one above it that exists; None where the system does not say."""
     try:
         while not folder.exists():
             folder = folder.parent
@@ -137,13 +135,17 @@ def _estimates(project: Project, cases: Sequence[Case], *, look_at_accepted: boo
     for case in cases:
         folder = project.baselines.joinpath(*case.name.split("/"))
         accepted = _accepted(folder) if look_at_accepted else {}
-        builds = 1 + (len(case.variants.sources) if case.variants is not None else 0)
-        launches = len(case.launches) if case.settings.dump_every_launch else 0
+        dumps = 1
+        if case.variants is not None:
+            dumps += len(case.variants.sources)
+        if case.settings.dump_every_launch:
+            dumps += len(case.launches)
         for name in case.dump:
             size = accepted.get(name)
             if size is None:
                 size = estimate(case.buffers[name], project.settings.compress_above)
-            yield _DumpSize(case, name, size * (builds + launches + (name in case.references)))
+            has_reference = name in case.references
+            yield _DumpSize(case, name, size * (dumps + has_reference))
 
 
 def _accepted(folder: Path) -> dict[str, int]:
@@ -163,10 +165,14 @@ def estimate(buffer: Buffer, compress_above: int) -> int:
     element = dtypes.parse(buffer.dtype)
     line = sum(_length(part.scalar) for part in element.parts)
     text = line * (buffer.size // element.size)
-    return int(text * _COMPRESSED) + _UNCOMPRESSED if text > compress_above else text
+    if text > compress_above:
+        return int(text * _COMPRESSED) + _UNCOMPRESSED
+    return text
 
 
 def _length(scalar: Scalar) -> int:
     if scalar.kind == "bool":
         return 2
-    return (_FLOAT_BYTES if scalar.is_float else _INTEGER_BYTES)[scalar.size]
+    if scalar.is_float:
+        return _FLOAT_BYTES[scalar.size]
+    return _INTEGER_BYTES[scalar.size]

@@ -24,7 +24,6 @@ def record(project: Project, summary: RunSummary, kind: RunKind) -> tuple[str, .
     """Add a run to the project's history.
 
     Args:
-        project: whose.
         summary: the run.
         kind: `run` or `nightly`.
 
@@ -36,7 +35,8 @@ def record(project: Project, summary: RunSummary, kind: RunKind) -> tuple[str, .
             history.add(summary, kind)
             history.forget(KEPT)
             notes = [history.note]
-            with contextlib.suppress(StorageError):  # an earlier run's record is damaged, not this one's
+            # An earlier run's record is damaged, not this one's.
+            with contextlib.suppress(StorageError):
                 notes.append(history.clock_note(summary.run))
             return tuple(filter(None, notes))
     except StorageError as error:

@@ -71,7 +71,6 @@ class JournalStart(Record):
         cases: every planned case, in order.
         owed: the cases that did not pass in the run which `--rerun-failed` goes on with, planned here or not.
         commit: the full hash of the checked out commit, "" outside of git.
-        branch: its branch.
         dirty: whether the work tree had changes.
         night: the first run of the night that it belongs to, on another device; "" for a run that is the first.
     """
@@ -114,10 +113,8 @@ class JournalEnd(Record):
         state: how it ended.
         seconds: wall time.
         exit_code: the run's; 4 where it was cut short.
-        notes: the run's.
         results: xxh3-128 of results.json.
         cut: where it was cut short, in words.
-        remarks: the run's.
         missing: cases that are gone and count as failures.
         log: xxh3-128 of the launch log, "" where there is none.
         changes: of a nightly run, compared with the nights before it.
@@ -179,10 +176,13 @@ class Journal(Record, dict=True):
 
         A case that this run left out for its device counts as passed only where no earlier run owes it.
         """
-        status = {entry.verdict.case: entry.verdict.status for entry in self.entries}
         owed = set(self.start.owed)
-        names = dict.fromkeys((*self.start.cases, *status, *self.start.owed))  # broken jobs have verdicts, too
-        return tuple(n for n in names if status.get(n) != "pass" and (status.get(n) != "skip" or n in owed))
+        statuses = {entry.verdict.case: entry.verdict.status for entry in self.entries}
+        not_passed = dict.fromkeys((*self.start.cases, *statuses, *self.start.owed))  # broken jobs have verdicts, too
+        for name, status in statuses.items():
+            if status == "pass" or (status == "skip" and name not in owed):
+                del not_passed[name]
+        return tuple(not_passed)
 
     @property
     def process(self) -> str:
@@ -207,12 +207,15 @@ class JournalWriter:
         self._path = folder / FILE
         self._unwritten = bytearray()
         self._digest = storage.RunningDigest()
+        flags = os.O_WRONLY | os.O_APPEND
+        if is_new:
+            flags |= os.O_CREAT | os.O_EXCL
         with storage.disk_errors(self._path):
-            new = os.O_CREAT | os.O_EXCL if is_new else 0
-            self._descriptor = os.open(self._path, os.O_WRONLY | os.O_APPEND | new, 0o644)
+            self._descriptor = os.open(self._path, flags, 0o644)
         try:
             if is_new:
-                with contextlib.suppress(OSError):  # a file system without locks: the process is looked for instead
+                # Without locks in the file system, `_is_alive` looks for the process.
+                with contextlib.suppress(OSError):
                     fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             else:
                 self._continue(folder)
@@ -235,7 +238,8 @@ class JournalWriter:
         size, kept = 0, 0
         for line in data.splitlines(keepends=True):
             size += len(line)
-            kept = size if _is_kept(line) else kept
+            if line.endswith(b"\n") and isinstance(_parse(line.rstrip(b"\n")), JournalStart | JournalEntry):
+                kept = size
         with storage.disk_errors(self._path):
             (folder / RESULTS).unlink(missing_ok=True)  # it comes after the end
             os.ftruncate(self._descriptor, kept)
@@ -288,6 +292,7 @@ class JournalWriter:
     def _append(self, key: str, record: JournalRecord, before: str = "") -> None:
         line = _line(key, record, before)
         self._digest.update(line)
+        # A line that a full disk refuses stays here, and is written before the next one.
         self._unwritten += line
         with storage.disk_errors(self._path):
             while self._unwritten:
@@ -309,11 +314,18 @@ def read(folder: Path) -> Journal:
     data = storage.read_bytes(path)
     records = [_parse(line) for line in data.split(b"\n") if line]
     start = records[0] if records else None
-    end = next((record for record in reversed(records) if isinstance(record, JournalEnd)), None)
-    is_over = end is not None and end.state != "cut short"
-    is_readable = isinstance(start, JournalStart) and start.version == VERSION and not (is_over and None in records)
-    is_changed = _is_changed(data) if end is not None else (folder / RESULTS).exists()  # they come after the end
-    if not isinstance(start, JournalStart) or not is_readable or is_changed:
+    if not isinstance(start, JournalStart) or start.version != VERSION:
+        raise storage.damaged(path, _AGAIN)
+    end = None
+    for record in records:
+        if isinstance(record, JournalEnd):
+            end = record
+    if end is None:
+        is_changed = (folder / RESULTS).exists()  # the results are written after the end
+    else:
+        # A kill may have torn the last verdict of a run that was cut short; its end was written later.
+        is_changed = _is_changed(data) or (end.state != "cut short" and None in records)
+    if is_changed:
         raise storage.damaged(path, _AGAIN)
     return Journal(path, *_continued(start, records), end)
 
@@ -325,7 +337,9 @@ def _continued(
     entries: list[JournalEntry] = []
     for record in records:
         if isinstance(record, JournalStart):
-            planned = frozenset(record.cases) if record.commit == start.commit else frozenset()
+            planned: frozenset[str] = frozenset()
+            if record.commit == start.commit:
+                planned = frozenset(record.cases)
             entries = [entry for entry in entries if entry.verdict.case in planned]
             start = record
         elif isinstance(record, JournalEntry):
@@ -338,10 +352,13 @@ def end_of(folder: Path) -> JournalEnd | None:
     if not (folder / FILE).is_file():  # a pipe would be waited for
         return None
     with contextlib.suppress(OSError), (folder / FILE).open("rb") as file:
-        for size in (_TAIL, file.seek(0, os.SEEK_END)):
-            file.seek(-min(size, file.seek(0, os.SEEK_END)), os.SEEK_END)
+        # The last line of a long night may be longer than the tail.
+        whole = file.seek(0, os.SEEK_END)
+        for size in (min(_TAIL, whole), whole):
+            file.seek(-size, os.SEEK_END)
             lines = file.read().split(b"\n")
-            if len(lines) > 2:  # the last whole one, and what is after it: nothing
+            # The last whole line is before the last line end, after which there is nothing.
+            if len(lines) > 2:
                 record = _parse(lines[-2])
                 return record if isinstance(record, JournalEnd) else None
     return None
@@ -402,11 +419,6 @@ def _line(key: str, record: JournalRecord, before: str = "") -> bytes:
     if before:
         body += f',"before":"{before}"'
     return f'{body},"digest":"{storage.digest_text(body.encode())}"}}}}\n'.encode()
-
-
-def _is_kept(line: bytes) -> bool:
-    """Whether a line of a run stays when it is continued: a whole one that is not its end."""
-    return line.endswith(b"\n") and isinstance(_parse(line.rstrip(b"\n")), JournalStart | JournalEntry)
 
 
 _SEAL = re.compile(rb'(?:,"before":"([0-9a-f]{32})")?,"digest":"([0-9a-f]{32})"\}\}$')

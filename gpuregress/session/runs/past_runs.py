@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -24,7 +24,6 @@ class ImportedRun(Record):
     """The import of one run.
 
     Attributes:
-        folder: the run's.
         summary: the run; None where it could not be read.
         kind: `run` or `nightly`.
         is_new: False where the history had it.
@@ -49,12 +48,14 @@ def import_runs(project: Project, folders: Sequence[Path]) -> Iterator[ImportedR
         UsageError: a folder is no run and holds none.
         StorageError: the history cannot be written.
     """
-    runs = [run for folder in folders for run in _runs_of(folder)]
+    runs: dict[Path, None] = {}
+    for folder in folders:
+        runs |= dict.fromkeys(_runs_of(folder))
     with History(project.runs / history_entry.FILE) as history:
         if history.note:
             raise StorageError(history.note)
-        for folder in dict.fromkeys(runs):
-            yield _imported(project, history, folder)
+        for run in runs:
+            yield _imported(project, history, run)
         history.forget(history_entry.KEPT)
 
 
@@ -66,10 +67,10 @@ def _runs_of(folder: Path) -> list[Path]:
             f"{folder} has no {journal.FILE}, whose digests show that nothing was changed: "
             "copy the whole folder of the run"
         )
-    found = [run.absolute() for run in run_folders.every(folder) if (run / journal.FILE).exists()]
-    if not found:
+    runs = [run.absolute() for run in run_folders.every(folder) if (run / journal.FILE).exists()]
+    if not runs:
         raise UsageError(f"{folder} is no folder of a run ({journal.FILE} is missing), and holds none")
-    return found
+    return runs
 
 
 def _imported(project: Project, history: History, folder: Path) -> ImportedRun:
@@ -78,12 +79,12 @@ def _imported(project: Project, history: History, folder: Path) -> ImportedRun:
         if read.end is None:
             raise StorageError(f"{folder}: the run goes on, or was cut short: the next run there gives it its end")
         results.document(folder)
-        summary, kind = results.summary_of(read), read.start.kind
+        summary = results.summary_of(read)
         is_own = folder.resolve().parent == project.runs.resolve()
-        is_new = history.add_new(summary, kind, is_imported=not is_own)
+        is_new = history.add_new(summary, read.start.kind, is_imported=not is_own)
     except GpuregressError as error:
         return ImportedRun(folder, problem=str(error))
-    return ImportedRun(folder, summary, kind, is_new)
+    return ImportedRun(folder, summary, read.start.kind, is_new)
 
 
 class HistoryQuery(Record):
@@ -144,12 +145,15 @@ class Overview(Record):
     trends: tuple[CaseTrend, ...]
 
 
+_Series = tuple[str, str, str]
+"""Case, kind of device, and the host whose runs were imported; "" for the project's own."""
+
+
 class WantedCases:
     """The cases that a query is for.
 
     Args:
         project: whose jobs have the cases that are not removed.
-        query: the query.
         names: of all cases in the history.
 
     Raises:
@@ -160,9 +164,12 @@ class WantedCases:
         for selector in query.selectors:
             if not any(_matches(name, selector) for name in names):
                 raise NothingToDo(f"no run in the history has a case {selector!r}")
-        selected = [name for name in names if not query.selectors or _is_selected(name, query.selectors)]
-        is_present = (lambda _case: True) if query.removed else _present(project)
-        self.names = frozenset(name for name in selected if name in query.selectors or is_present(name))
+        selected = set(names)
+        if query.selectors:
+            selected = {name for name in names if any(_matches(name, selector) for selector in query.selectors)}
+        self.names = frozenset(selected)
+        if not query.removed:
+            self.names = _present(project, selected) | selected.intersection(query.selectors)
         self.hidden = len(selected) - len(self.names)
         if selected and not self.names:
             raise NothingToDo("no job has these cases any more; --removed shows them")
@@ -189,17 +196,18 @@ def period(history: History, query: HistoryQuery) -> tuple[PastRun, ...]:
 
 def overview(history: History, runs: Sequence[PastRun], wanted: WantedCases) -> Overview:
     """Read the runs of a period and the results of each case in them."""
-    found: dict[tuple[str, str, str], dict[int, ShortResult]] = {}
-    counted, source_of = [], _sources(history.all_runs())
+    trends: dict[_Series, CaseTrend] = {}
+    counted = []
+    own_hosts = _own_hosts(history.all_runs())
     for position, run in enumerate(runs):
-        results_ = history.short_results(run)
-        counted.append(replace(run, counts=Counter(result.verdict for result in results_)))
-        for result in results_:
+        verdicts: Counter[str] = Counter()
+        for result in history.short_results(run):
+            verdicts[result.verdict] += 1
             if result.case in wanted.names:
-                key = result.case, device_kind(result.device), source_of(run)
-                found.setdefault(key, {})[position] = result
-    ordered = sorted(found, key=lambda one: (series.natural_key(one[0]), *one[1:]))
-    return Overview(tuple(counted), tuple(CaseTrend(*one, found[one]) for one in ordered))
+                key = result.case, device_kind(result.device), _source(run, own_hosts)
+                trends.setdefault(key, CaseTrend(*key, {})).results[position] = result
+        counted.append(replace(run, counts=verdicts))
+    return Overview(tuple(counted), tuple(trends[key] for key in sorted(trends, key=_order)))
 
 
 def failing(history: History, runs: Sequence[PastRun], wanted: WantedCases) -> tuple[FailingCase, ...]:
@@ -212,36 +220,43 @@ def failing(history: History, runs: Sequence[PastRun], wanted: WantedCases) -> t
         runs: the period, the newest first.
         wanted: the cases.
     """
-    open_series: dict[tuple[str, str, str], list[PastRun]] = {}
-    closed: set[tuple[str, str, str]] = set()
+    open_series: dict[_Series, list[PastRun]] = {}
+    closed: set[_Series] = set()
     all_runs = history.all_runs()
-    source_of = _sources(all_runs)
+    own_hosts = _own_hosts(all_runs)
     first, last = all_runs.index(runs[0]), all_runs.index(runs[-1])
     for place, run in enumerate(all_runs[first:], first):
         is_inside = place <= last
         if not is_inside and not open_series.keys() - closed:
             break
         for result in history.short_results(run):
-            key = result.case, device_kind(result.device), source_of(run)
+            key = result.case, device_kind(result.device), _source(run, own_hosts)
             if result.case not in wanted.names or key in closed or not (is_inside or key in open_series):
                 continue
             if result.verdict in FAILING:
                 open_series.setdefault(key, []).append(run)
             elif result.verdict == "pass":
                 closed.add(key)
-    ordered = sorted(open_series, key=lambda one: (series.natural_key(one[0]), *one[1:]))
-    return tuple(_failing_case(history, *key[:2], open_series[key]) for key in ordered)
+    cases = []
+    for case, device, source in sorted(open_series, key=_order):
+        failed = open_series[case, device, source]
+        cases.append(FailingCase(history.result(failed[0], case, device), failed[-1], len(failed)))
+    return tuple(cases)
 
 
-def _sources(runs: Sequence[PastRun]) -> Callable[[PastRun], str]:
-    """Return a function that gives the host of a run that another host's project ran, and "" for this one's."""
-    own = {run.host for run in runs if not run.imported}
-    return lambda run: run.host if run.imported and run.host not in own else ""
+def _own_hosts(runs: Sequence[PastRun]) -> set[str]:
+    return {run.host for run in runs if not run.imported}
 
 
-def _failing_case(history: History, case: str, device: str, series: Sequence[PastRun]) -> FailingCase:
-    newest = history.result(series[0], case, device)
-    return FailingCase(newest, series[-1], len(series))
+def _source(run: PastRun, own_hosts: Collection[str]) -> str:
+    """The host of a run that another host's project ran; "" for a run of this project."""
+    return run.host if run.imported and run.host not in own_hosts else ""
+
+
+def _order(key: _Series) -> tuple[series.NaturalKey, str, str]:
+    """Natural order of cases, then of devices and hosts."""
+    case, device, source = key
+    return series.natural_key(case), device, source
 
 
 def all_results(history: History, runs: Sequence[PastRun], names: frozenset[str]) -> Iterator[PastResult]:
@@ -253,8 +268,8 @@ def all_results(history: History, runs: Sequence[PastRun], names: frozenset[str]
         names: of the cases.
     """
     for run in reversed(runs):
-        found = [result for result in history.results_of(run) if result.case in names]
-        yield from sorted(found, key=lambda one: (series.natural_key(one.case), one.device))
+        wanted = [result for result in history.results_of(run) if result.case in names]
+        yield from sorted(wanted, key=lambda result: (series.natural_key(result.case), result.device))
 
 
 def case_results(
@@ -263,23 +278,19 @@ def case_results(
     """Yield the last results of some cases in some runs, case by case in natural order, the oldest first."""
     inside = {(run.run, run.host) for run in runs}
     for name in sorted(names, key=series.natural_key):
-        found = [one for one in history.trend(name, None) if (one.run, one.host) in inside]
-        yield from reversed(found[:last])
+        results = [result for result in history.trend(name, None) if (result.run, result.host) in inside]
+        yield from reversed(results[:last])
 
 
-def _present(project: Project) -> Callable[[str], bool]:
-    """Return a function that tells whether a job has a case; the cases of a wrong job are not known."""
+def _present(project: Project, names: Collection[str]) -> frozenset[str]:
+    """Keep the names of cases that a job has; the cases of a wrong job are not known, and stay."""
     try:
         planned = plan.make(project, (), keep_going=True)
     except GpuregressError:
-        return lambda _case: True
+        return frozenset(names)
     cases = {case.name for case in planned.cases}
     wrong = {broken.name for broken in planned.broken}
-    return lambda case: case in cases or case.partition("/")[0] in wrong
-
-
-def _is_selected(case: str, selectors: Sequence[str]) -> bool:
-    return any(_matches(case, selector) for selector in selectors)
+    return frozenset(name for name in names if name in cases or name.partition("/")[0] in wrong)
 
 
 def _matches(case: str, selector: str) -> bool:
@@ -296,7 +307,7 @@ def timing_steps(
 
     Args:
         results: of any cases, those of a case the newest first.
-        is_gone: tells of the hash of a commit whether the repository has it no more.
+        is_gone: returns whether the repository lacks a commit, given its hash.
     """
     by_case: dict[tuple[str, str], list[PastResult]] = {}
     for result in results:
@@ -304,8 +315,11 @@ def timing_steps(
     for (case, kind), past in sorted(by_case.items()):
         for step in series.find_steps(past)[-_MOST_STEPS:]:
             yield f"{case} on {kind}: {_step_text(step, past[0].started, is_gone)}"
-    gpu = (one for (_, kind), past in by_case.items() if kind != "cpu" for one in past)
-    measured = timing_comparison.false_alarms_among((one.case, one.samples) for one in gpu if one.samples)
+    timed = []
+    for (case, kind), past in by_case.items():
+        if kind != "cpu":
+            timed += [(case, result.samples) for result in past if result.samples]
+    measured = timing_comparison.false_alarms_among(timed)
     if measured is not None:
         yield timing_comparison.text(measured, "run")
 
@@ -318,8 +332,10 @@ def _step_text(step: TimingStep, newest: str, is_gone: Callable[[str], bool]) ->
     if step.measure == "instructions":
         levels = f"{timing_comparison.count_text(int(step.before))} → {timing_comparison.count_text(int(step.after))}"
         return f"{_ratio(step.ratio)} times as many instructions {since} ({levels})"
-    word, ratio = ("slower", step.ratio) if step.ratio > 1 else ("faster", 1 / step.ratio)
-    return f"{_ratio(ratio)} times {word} {since} ({step.before:.4g} → {step.after:.4g} ms)"
+    change = f"{_ratio(1 / step.ratio)} times faster"
+    if step.ratio > 1:
+        change = f"{_ratio(step.ratio)} times slower"
+    return f"{change} {since} ({step.before:.4g} → {step.after:.4g} ms)"
 
 
 def _ratio(ratio: float) -> str:

@@ -11,14 +11,14 @@ import platform
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 from msgspec import field
 
 from gpuregress import __version__
 from gpuregress.foundation import storage
 from gpuregress.foundation.errors import StorageError
-from gpuregress.foundation.records import Case, Program, RunSummary, Verdict
+from gpuregress.foundation.records import Case, Program, RunSummary, Task, Verdict
 from gpuregress.gpu.records import Record, replace
 from gpuregress.session.device_slots import DeviceSelection
 from gpuregress.session.runs import cut_short, history_entry, journal, results, retention, run_folders
@@ -27,11 +27,16 @@ from gpuregress.store import launch_log
 from gpuregress.store.project import Project
 from gpuregress.toolchain.programs import compiler_version
 
-if TYPE_CHECKING:
-    from gpuregress.foundation.records import Task
-
-
-_CARD_FACTS = ("name", "uuid", "driver", "temperature", "sm_clock", "memory_clock", "throttle")
+_CARD_FACTS = {
+    "name": "",
+    "uuid": "",
+    "driver": "driver",
+    "temperature": "",
+    "sm_clock": "SM",
+    "memory_clock": "memory",
+    "throttle": "clocks held back by",
+}
+"""Key of `nvml.cards` → the word before its value."""
 
 
 def log_header(cases: Sequence[Case], devices: DeviceSelection, programs: Iterable[Program]) -> dict[str, str]:
@@ -60,8 +65,9 @@ def _system() -> str:
     """The operating system, as `platform.platform()` names it, which starts a process to ask for the processor."""
     if platform.system() != "Linux":
         return platform.platform()
+    system = f"Linux-{platform.release()}-{platform.machine()}"
     libc = "".join(platform.libc_ver())
-    return "-".join(("Linux", platform.release(), platform.machine(), *(("with", libc) if libc else ())))
+    return f"{system}-with-{libc}" if libc else system
 
 
 def _seeds(cases: Sequence[Case]) -> dict[str, str]:
@@ -84,17 +90,16 @@ def _seeds(cases: Sequence[Case]) -> dict[str, str]:
 
 def _cards(devices: DeviceSelection) -> dict[str, str]:
     """What is known of each card that is used: `NVIDIA H200, GPU-…, driver 580.95, 34 C …`."""
-    return {
-        label: ", ".join(_card_fact(key, card[key]) for key in _CARD_FACTS if key in card)
-        for label, card in devices.cards.items()
-    }
-
-
-def _card_fact(key: str, value: str) -> str:
-    words = {"driver": "driver", "sm_clock": "SM", "memory_clock": "memory", "throttle": "clocks held back by"}
-    if key == "throttle" and value == "none":
-        return "clocks not held back"
-    return f"{words[key]} {value}" if key in words else value
+    header = {}
+    for label, card in devices.cards.items():
+        facts = []
+        for key, word in _CARD_FACTS.items():
+            if key == "throttle" and card.get(key) == "none":
+                facts.append("clocks not held back")
+            elif key in card:
+                facts.append(f"{word} {card[key]}" if word else card[key])
+        header[label] = ", ".join(facts)
+    return header
 
 
 _OTHER_COMMIT = "this night was cut short, and continued at another commit: all of its cases were run again"
@@ -149,14 +154,16 @@ def earlier_part(folder: Path | None, cases: Sequence[Case], commit: str) -> Ear
     if folder is None:
         return NOTHING_BEFORE
     read = journal.read(folder)
-    is_moved = read.start.commit != commit
-    judged = {} if is_moved else read.judged
-    kept = {case.name: case for case in cases if case.name in judged and _is_same(case, judged[case.name])}
-    stopped = read.state == "interrupted"  # then groups were released without a comparison
-    open_groups = {case.agreement_group for case in cases if stopped or case.name not in kept} - {None}
-    stays = tuple(case for case in kept.values() if case.agreement_group not in open_groups)
+    if read.start.commit != commit:
+        return EarlierPart(read, next_launch=_next_launch(folder), is_moved=True)
+    judged = read.judged
+    unchanged = {case.name: case for case in cases if case.name in judged and _is_same(case, judged[case.name])}
+    # ^C released groups without a comparison.
+    is_stopped = read.state == "interrupted"
+    open_groups = {case.agreement_group for case in cases if is_stopped or case.name not in unchanged} - {None}
+    stays = tuple(case for case in unchanged.values() if case.agreement_group not in open_groups)
     verdicts = {case.name: judged[case.name].verdict for case in stays}
-    return EarlierPart(read, verdicts, stays, _next_launch(folder), is_moved)
+    return EarlierPart(read, verdicts, stays, _next_launch(folder))
 
 
 def _is_same(case: Case, entry: JournalEntry) -> bool:
@@ -181,8 +188,6 @@ class Recording:
     """The folder and the journal of a run that goes on, as a context manager that holds the journal's lock.
 
     Attributes:
-        project: whose run it is.
-        folder: the run's.
         writer: its journal.
         start: the journal's first line.
         previous: the run that `runs/latest` named before.
@@ -207,8 +212,6 @@ class Recording:
         """Continue a run that was cut short.
 
         Args:
-            project: whose run it is.
-            folder: the run's.
             start: the line of the journal that continues it.
             compilers: of its kernels so far.
 
@@ -231,7 +234,6 @@ class Recording:
         """Make the folder, with the journal's first line in it, and let `runs/latest` name it.
 
         Args:
-            project: whose run it is.
             start: the journal's first line; the run's name is filled in.
             now: UTC.
 
@@ -271,7 +273,6 @@ class Recording:
         """Keep a verdict.
 
         Args:
-            verdict: the verdict.
             task: what ran; None where nothing did.
         """
         entry = journal.JournalEntry(verdict)
@@ -310,13 +311,15 @@ class Recording:
             notes = history_entry.record(self.project, summary, self.start.kind)
             retention.retire(self.project)
         except StorageError as error:
-            summary = _with_notes(summary, (str(error), *(() if is_kept else (_NOT_KEPT,))))
-            code = summary.exit_code if summary.interrupted else StorageError.exit_code
-            return replace(summary, exit_code=code, is_kept=is_kept)
+            summary = _with_notes(summary, (str(error),) if is_kept else (str(error), _NOT_KEPT))
+            if not summary.interrupted:
+                summary = replace(summary, exit_code=StorageError.exit_code)
+            return replace(summary, is_kept=is_kept)
         return _with_notes(summary, notes)
 
     def _write(self, summary: RunSummary) -> RunSummary:
         """Write the results; where the disk is full, once more after old runs were removed."""
+        # Somebody may have removed the run's folder: its files would be written beside nothing.
         self.writer.require()
         try:
             results.write(self.folder, summary, self.writer, root=self.project.root)

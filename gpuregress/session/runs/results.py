@@ -31,7 +31,6 @@ class FinishedCase(Record):
 
     Attributes:
         case: without its launches.
-        verdict: its own.
         outcome: the worker's.
         made_of: the inputs that decided its results.
     """
@@ -49,7 +48,8 @@ class FinishedCase(Record):
     @property
     def device_kind(self) -> str:
         """`cpu` or `cuda`, "" where no device is known."""
-        return self.outcome.device.name.partition(":")[0] if self.outcome.device is not None else ""
+        device = self.outcome.device
+        return "" if device is None else device.name.partition(":")[0]
 
 
 # --- writing ----------------------------------------------------------------------------------------------------------
@@ -59,8 +59,8 @@ def entry(verdict: Verdict, case: Case, programs: Sequence[Program]) -> JournalE
     """A case's line in the journal."""
     if verdict.outcome is None:
         return JournalEntry(verdict)
-    made = made_of(case, verdict.outcome, programs)
-    return JournalEntry(verdict, replace(case, launches=()), made, journal.launches_digest(case))
+    provenance = made_of(case, verdict.outcome, programs)
+    return JournalEntry(verdict, replace(case, launches=()), provenance, journal.launches_digest(case))
 
 
 def write(folder: Path, summary: RunSummary, writer: JournalWriter, *, root: Path) -> None:
@@ -146,8 +146,10 @@ def read_verdicts(folder: Path) -> tuple[Verdict, ...]:
     read = journal.read(folder)
     _intact_results(read)
     summary = summary_of(read)
-    left_out = summary.unfinished if summary.state == "finished" else ()  # by --fail-fast
-    return (*summary.verdicts, *(Verdict(name.partition("/")[0], name, "skip") for name in left_out))
+    if summary.state != "finished":
+        return summary.verdicts
+    left_out = [Verdict(name.partition("/")[0], name, "skip") for name in summary.unfinished]  # by --fail-fast
+    return (*summary.verdicts, *left_out)
 
 
 def _intact_results(read: Journal) -> Path | None:
@@ -166,17 +168,19 @@ def read_cases(folder: Path) -> dict[str, FinishedCase]:
     Raises:
         StorageError: the journal was edited or cut short.
     """
-    return {
-        one.case.name: FinishedCase(one.case, one.verdict, one.verdict.outcome, one.made_of)
-        for one in journal.read(folder).entries
-        if one.case is not None and one.verdict.outcome is not None and one.made_of is not None
-    }
+    cases = {}
+    for line in journal.read(folder).entries:
+        outcome = line.verdict.outcome
+        if line.case is not None and outcome is not None and line.made_of is not None:
+            cases[line.case.name] = FinishedCase(line.case, line.verdict, outcome, line.made_of)
+    return cases
 
 
 def summary_of(read: Journal) -> RunSummary:
     """The summary of a run, rebuilt from its journal."""
     start, end, judged = read.start, read.end, read.judged
-    order = {name: number for number, name in enumerate(start.cases)}  # broken jobs, which are not in it, come first
+    # Broken jobs are not in the plan, and come first.
+    order = {name: number for number, name in enumerate(start.cases)}
     verdicts = tuple(judged[name].verdict for name in sorted(judged, key=lambda name: order.get(name, -1)))
     summary = RunSummary(
         run=start.run,
@@ -207,13 +211,15 @@ def summary_of(read: Journal) -> RunSummary:
             changes=end.changes,
             false_alarms=end.false_alarms,
         )
-    return replace(summary, cut=_launches_in_flight(read)) if read.state == "cut short" else summary
+    if read.state == "cut short":
+        return replace(summary, cut=_launches_in_flight(read))
+    return summary
 
 
 def compilers(entries: Iterable[JournalEntry]) -> str:
     """The compilers of a run's kernels, as `nvrtc 13.5.37`."""
-    found = {one.made_of.compiler for one in entries if one.made_of is not None}
-    return ", ".join(sorted(found - {""}))
+    names = {line.made_of.compiler for line in entries if line.made_of is not None}
+    return ", ".join(sorted(names - {""}))
 
 
 def _launches_in_flight(read: Journal) -> str:
@@ -223,13 +229,14 @@ def _launches_in_flight(read: Journal) -> str:
     except StorageError:  # it had not written one
         return "before its first launch"
     judged = read.judged
-    launches = [
-        f"in launch {one.number} on {one.device}, {one.case}: {one.call}"
-        for one in log.unfinished
-        if one.case not in judged
-    ]
-    elsewhere = "while its cases ran on a cluster, whose hosts kept the logs of those that had not ended"
-    return " and ".join(launches) or (elsewhere if "cluster" in log.header else "between launches")
+    launches = [launch for launch in log.unfinished if launch.case not in judged]
+    if launches:
+        return " and ".join(
+            f"in launch {launch.number} on {launch.device}, {launch.case}: {launch.call}" for launch in launches
+        )
+    if "cluster" in log.header:
+        return "while its cases ran on a cluster, whose hosts kept the logs of those that had not ended"
+    return "between launches"
 
 
 def verify_dump(path: Path, case: str, runs: Path) -> None:
@@ -260,16 +267,17 @@ def verify_inputs(case: Case, runs: Path) -> None:
         DumpError: one was cut short or edited.
         StorageError: the journal of its run was.
     """
-    fills = (buffer.fill.options for buffer in case.buffers.values() if buffer.fill is not None)
+    fills = [buffer.fill.options for buffer in case.buffers.values() if buffer.fill is not None]
     inputs = [fill.path for fill in fills if isinstance(fill, InputFile)]
     for text in (*inputs, *case.reference_files.values()):
         path = Path(text)
         if path.is_relative_to(runs):
-            parts = path.relative_to(runs).parts  # RUN, dumps, the case's folders, BUFFER.REVISION
+            # RUN / dumps / the case's folders / BUFFER.REVISION
+            parts = path.relative_to(runs).parts
             verify_dump(path, "/".join(parts[2:-1]), runs)
 
 
 @lru_cache(maxsize=8)
 def _written_dumps(run: Path, _changed: int) -> dict[str, tuple[Dump, ...]]:
     """Case → the dumps that a run wrote."""
-    return {name: one.outcome.dumps for name, one in read_cases(run).items()}
+    return {name: finished.outcome.dumps for name, finished in read_cases(run).items()}

@@ -45,14 +45,13 @@ def retire(project: Project) -> tuple[str, ...]:
     is_bounded = settings.keep_seconds is not None or settings.keep_bytes is not None
     if len(runs) <= (1 if is_bounded else settings.keep_runs):
         return ()
-    kept = _kept_in_any_case(project, runs)
-    candidates = [folder for folder in runs[:-1] if folder not in kept and _is_over(folder)]
-    doomed = {folder for folder in runs[: -settings.keep_runs] if folder in candidates}
+    candidates = removable(project)
+    doomed = set(runs[: -settings.keep_runs]).intersection(candidates)
     if settings.keep_seconds is not None:
-        doomed |= {folder for folder in candidates if _age_s(folder) > settings.keep_seconds}
+        doomed.update(folder for folder in candidates if _age_s(folder) > settings.keep_seconds)
     if settings.keep_bytes is not None:
-        left = [folder for folder in candidates if folder not in doomed]
-        doomed |= _over_size([folder for folder in runs if folder not in doomed], left, settings.keep_bytes)
+        left = [folder for folder in runs if folder not in doomed]
+        doomed |= _over_size(left, [folder for folder in left if folder in candidates], settings.keep_bytes)
     removed = tuple(_removed(folder for folder in runs if folder in doomed))
     if removed:
         storage.prune_store(project.runs / run_folders.CONTENTS)
@@ -66,14 +65,16 @@ def _age_s(folder: Path) -> float:
 
 
 def _over_size(runs: Sequence[Path], candidates: Sequence[Path], most: int) -> set[Path]:
-    """The oldest candidates, without which all runs take no more than so many bytes; a shared file counts once."""
-    known: set[tuple[int, int]] = set()
+    """The oldest candidates whose removal brings all runs down to `most` bytes; a shared file counts once."""
+    sizes: dict[tuple[int, int], int] = {}
     total = 0
     first = [folder for folder in runs if folder not in candidates]
+    # Those that stay in any case count first, then the newest ones.
     for folder in (*first, *reversed(candidates)):
-        files = _files(folder)
-        total += sum(size for file, size in files.items() if file not in known)
-        known |= files.keys()
+        for file, size in _files(folder).items():
+            if file not in sizes:
+                sizes[file] = size
+                total += size
         if total > most and folder in candidates:
             return set(candidates[: candidates.index(folder) + 1])
     return set()
@@ -83,7 +84,6 @@ def make_room(project: Project, needed: int | None = None) -> tuple[str, ...]:
     """Remove old runs while the disk is short of space.
 
     Args:
-        project: whose.
         needed: bytes that must be free; None: enough for a run like the last one.
 
     Returns:
@@ -95,19 +95,20 @@ def make_room(project: Project, needed: int | None = None) -> tuple[str, ...]:
     runs = _oldest_first(project.runs)
     if not runs or (needed is None and _free(project.runs) >= _PLENTY):
         return ()
-    wanted = _needed(runs) if needed is None else needed
-    if _free(project.runs) >= wanted:
+    if needed is None:
+        needed = _needed(runs)
+    if _free(project.runs) >= needed:
         return ()
-    removed = []
-    for name in _removed(removable(project)):
-        removed.append(name)
+    count = 0
+    for _ in _removed(removable(project)):
+        count += 1
         storage.prune_store(project.runs / run_folders.CONTENTS)
-        if _free(project.runs) >= wanted:
+        if _free(project.runs) >= needed:
             break
-    if not removed:
+    if not count:
         return ()
-    count = f"{len(removed)} old run{'s were' if removed[1:] else ' was'}"
-    return (f"the disk is short of space: {count} removed",)
+    removed = "1 old run was" if count == 1 else f"{count} old runs were"
+    return (f"the disk is short of space: {removed} removed",)
 
 
 def removable(project: Project) -> tuple[Path, ...]:
@@ -123,7 +124,8 @@ def size_of(folders: Iterable[Path]) -> int:
     for folder in folders:
         for status in _statuses(folder):
             entry = sizes.setdefault((status.st_dev, status.st_ino), [status.st_size, status.st_nlink - 1])
-            entry[1] -= 1  # names that are left: none, or that of the store
+            # The name in the store of contents may be left.
+            entry[1] -= 1
     return sum(size for size, left in sizes.values() if left <= 0)
 
 
@@ -144,17 +146,12 @@ def _free(runs: Path) -> int:
 def _needed(runs: Sequence[Path]) -> int:
     """Twice the size of the largest of the last few runs; at least a twentieth of the disk, or 64 MiB."""
     disk = os.statvfs(runs[-1].parent)
-    largest = max(map(_size, runs[-_RECENT:]))
+    largest = max(sum(_files(folder).values()) for folder in runs[-_RECENT:])
     return max(2 * largest, min(_ROOM, disk.f_blocks * disk.f_frsize // _SHARE))
 
 
-def _size(folder: Path) -> int:
-    """Count the bytes of a run; a file of several names counts once."""
-    return sum(_files(folder).values())
-
-
 def _files(folder: Path) -> dict[tuple[int, int], int]:
-    """The files of a run and their sizes."""
+    """The files of a run and their sizes; a file of several names counts once."""
     return {(status.st_dev, status.st_ino): status.st_size for status in _statuses(folder)}
 
 
@@ -177,16 +174,17 @@ def _kept_in_any_case(project: Project, runs: Sequence[Path]) -> set[Path]:
     Those of the newest runs, of the last night and with a baseline are there: a run of a few cases says nothing of
     the others.
     """
-    verdicts, night = _verdicts(project, runs), missing_cases.last_night(project)
-    still = {case for folder in runs[-project.settings.keep_runs :] for case in verdicts[folder.name]}
-    still |= {*night.cases, *missing_cases.expected(project).accepted, *BaselineStore.of(project).case_names()}
+    verdicts = _verdicts(project, runs)
+    night = missing_cases.last_night(project)
+    wanted = {*night.cases, *missing_cases.expected(project).accepted, *BaselineStore.of(project).case_names()}
+    for folder in runs[-project.settings.keep_runs :]:
+        wanted.update(verdicts[folder.name])
     kept = {project.runs / run for run in (night.run, *night.others)}
-    passed: set[str] = set()
     for folder in reversed(runs):
-        passing = {case for case, status in verdicts[folder.name].items() if status == "pass"} & still - passed
-        if passing:
-            kept.add(folder)
-            passed |= passing
+        for case, status in verdicts[folder.name].items():
+            if status == "pass" and case in wanted:
+                kept.add(folder)
+                wanted.remove(case)
     return kept
 
 
@@ -201,11 +199,13 @@ def _verdicts(project: Project, runs: Sequence[Path]) -> Mapping[str, Mapping[st
 
 def _stored_verdicts(folder: Path) -> dict[str, str]:
     path = folder / run_folders.RESULTS
+    if not path.is_file():
+        return {}
     try:
-        cases = storage.read_json(path, "")["cases"] if path.is_file() else []
-        return {str(entry["case"]): str(entry["verdict"]) for entry in cases}
+        return {str(entry["case"]): str(entry["verdict"]) for entry in storage.read_json(path, "")["cases"]}
     except (StorageError, KeyError, TypeError):
-        return {}  # damaged: nothing of it can be accepted or reported
+        # Nothing of a damaged run can be accepted or reported.
+        return {}
 
 
 def _is_over(folder: Path) -> bool:
@@ -216,8 +216,8 @@ def _is_over(folder: Path) -> bool:
     )
 
 
-def _removed(runs: Iterable[Path]) -> Iterable[str]:
-    """Remove those that are over, one by one."""
+def _removed(runs: Iterable[Path]) -> Iterator[str]:
+    """Remove the runs that are over, one by one, and yield their names."""
     for folder in runs:
         if not _is_over(folder):
             continue

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from gpuregress.execution.runner.axes import shared_references
 from gpuregress.execution.runner.axes.shared_references import SharedReferences, SharedResult
 from gpuregress.execution.runner.case_runs import CaseRuns, PlannedRun, RunAxis, RunPlan
-from gpuregress.execution.runner.dumps import BufferReader
+from gpuregress.execution.runner.dumps import BufferReader, DumpFolder
 from gpuregress.execution.runner.launcher import Launcher, RunLabel
 from gpuregress.execution.runner.poison import POISON
 from gpuregress.foundation import dtypes, usermodules
@@ -52,7 +52,6 @@ def compute(
 
     Args:
         function: `/abs/module.py:name`.
-        case: the case.
         buffer: whose reference it is.
         inputs: filled buffer → array.
         given: handed to the function; None: the case itself.
@@ -65,7 +64,8 @@ def compute(
     try:
         result = call({name: _given(array, case.buffers[name].dtype) for name, array in inputs.items()}, given or case)
     except Exception as error:
-        raise ReferenceFailed(f"{_shown(function)} raised {_said(error, function)}") from error
+        description = usermodules.describe_error(error, function.rpartition(":")[0])
+        raise ReferenceFailed(f"{_shown(function)} raised {description}") from error
     origin = f"{_shown(function)} returned"
     return reference_values.settle(result, case.buffers[buffer], origin, is_verified=is_verified)
 
@@ -88,26 +88,20 @@ def _given(array: Array, dtype: str) -> Array:
 
 def _with_numbers(array: Array, element: ElementType) -> Array:
     """Convert the bfloat16 parts of an array to float32."""
-    numbers = [
-        dtypes.to_float(column, part.scalar) for part, column in zip(element.parts, element.columns(array), strict=True)
-    ]
+    numbers: dict[str, Array] = {}
+    for part, column in zip(element.parts, element.columns(array), strict=True):
+        numbers[part.name] = dtypes.to_float(column, part.scalar)
     if len(numbers) == 1:
-        return numbers[0]
-    result = np.zeros(
-        array.shape, [(part.name, column.dtype) for part, column in zip(element.parts, numbers, strict=True)]
-    )
-    for part, column in zip(element.parts, numbers, strict=True):
-        result[part.name] = column
+        return next(iter(numbers.values()))
+    result = np.zeros(array.shape, [(name, column.dtype) for name, column in numbers.items()])
+    for name, column in numbers.items():
+        result[name] = column
     return result
 
 
 def _shown(function: str) -> str:
     path, _, name = function.rpartition(":")
     return f"{Path(path).name}:{name}"
-
-
-def _said(error: BaseException, function: str) -> str:
-    return usermodules.describe_error(error, function.rpartition(":")[0])
 
 
 _PHASE = "launching the reference of"
@@ -119,7 +113,6 @@ class _References:
     """References of one case: their dumps, and why a reference is missing.
 
     Attributes:
-        runs: of the case.
         rounded: buffer → the reference in the buffer's dtype.
         unrounded: buffer → the same in float64, where rounding changed a value.
         errors: buffer → why there is no reference.
@@ -154,11 +147,13 @@ class _References:
 
     def _take(self, key: str, compute: Callable[[], SharedResult]) -> None:
         """Take over a result; one of another case gets this case's names."""
-        shared, result = self.launcher.task.shared, None
-        if shared:
-            store = SharedReferences(Path(shared) / "references", lambda: self.launcher.entering("preparing"))
+        result = None
+        if self.launcher.task.shared:
+            folder = Path(self.launcher.task.shared) / "references"
+            store = SharedReferences(folder, partial(self.launcher.entering, "preparing"))
             result, is_own = store.once(key, self.launcher.case, compute)
-            result = result if is_own else self._named(result)
+            if not is_own:
+                result = self._named(result)
         self._add(compute() if result is None else result)
 
     def _add(self, result: SharedResult) -> None:
@@ -170,22 +165,19 @@ class _References:
         """Another case's result under this case's names; None where a dump of it was changed or cannot be linked."""
         self.launcher.entering("saving")
         folder = self.runs.folder.beside("references")
-        rounded = {name: folder.adopt(dump) for name, dump in result.rounded.items()}
-        unrounded = {name: folder.within("unrounded").adopt(dump) for name, dump in result.unrounded.items()}
-        if None in (*rounded.values(), *unrounded.values()):
+        rounded = _adopted(folder, result.rounded)
+        unrounded = _adopted(folder.within("unrounded"), result.unrounded)
+        if rounded is None or unrounded is None:
             return None
-        return SharedResult(
-            {name: dump for name, dump in rounded.items() if dump},
-            {name: dump for name, dump in unrounded.items() if dump},
-            result.errors,
-        )
+        return SharedResult(rounded, unrounded, result.errors)
 
     def _call(self, name: str, function: str) -> SharedResult:
         """The reference of a user function, with the facts of the case that it looked at."""
         case, seen = self.launcher.case, set[str]()
         self.launcher.entering("computing")
-        given, verified = shared_references.watched(case, seen.add), self._is_verified(name)
-        call = partial(compute, function, case, name, self.runs.filled, given, is_verified=verified)
+        given = shared_references.watched(case, seen.add)
+        is_verified = self._is_verified(name)
+        call = partial(compute, function, case, name, self.runs.filled, given, is_verified=is_verified)
         result = self._settled({name: call})
         if result.errors:
             return replace(result, is_final=False)
@@ -263,17 +255,16 @@ class _References:
 
     def _kernels_key(self, names: Sequence[str]) -> str:
         launcher = self.launcher
-        kernel, program = launcher.case.reference_kernels[names[0]], launcher.task.references[names[0]]
+        kernel = launcher.case.reference_kernels[names[0]]
         buffers = _reachable(kernel, launcher.case)
-        digests = self.runs.inputs
-        digests_of = {buffer.name: digests[buffer.name] for buffer in buffers if buffer.name in digests}
+        inputs = self.runs.inputs
         return shared_references.kernels_key(
-            [self._compared(name) for name in names],
-            program,
-            kernel.launches,
-            buffers,
-            digests_of,
-            launcher.device.info,
+            names=[self._compared(name) for name in names],
+            program=launcher.task.references[names[0]],
+            launches=kernel.launches,
+            buffers=buffers,
+            inputs={buffer.name: inputs[buffer.name] for buffer in buffers if buffer.name in inputs},
+            device=launcher.device.info,
         )
 
     def _compared(self, name: str) -> str:
@@ -300,17 +291,25 @@ def _shared(kernels: Mapping[str, ReferenceKernel]) -> list[list[str]]:
     """Group the buffers whose references come from the same launches: those are run once."""
     groups: list[list[str]] = []
     for name, kernel in kernels.items():
-        group = next((group for group in groups if _is_same_run(kernels[group[0]], kernel)), None)
-        if group is None:
-            groups.append([name])
+        for group in groups:
+            first = kernels[group[0]]
+            if (first.source, first.launches) == (kernel.source, kernel.launches):
+                group.append(name)
+                break
         else:
-            group.append(name)
+            groups.append([name])
     return groups
 
 
-def _is_same_run(one: ReferenceKernel, other: ReferenceKernel) -> bool:
-    """Tell whether two references come from the same launches, be it from different buffers."""
-    return (one.source, one.launches) == (other.source, other.launches)
+def _adopted(folder: DumpFolder, dumps: Mapping[str, Dump]) -> dict[str, Dump] | None:
+    """Take over dumps of another case; None where one of them cannot be."""
+    adopted = {}
+    for name, dump in dumps.items():
+        copy = folder.adopt(dump)
+        if copy is None:
+            return None
+        adopted[name] = copy
+    return adopted
 
 
 def _runs(runs: CaseRuns) -> Iterator[PlannedRun]:

@@ -1,4 +1,4 @@
-"""Repeats of a case as it is, and its run under the other poison."""
+"""Further runs of a case's own programs: repeats, the other poison, and other seeds."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 
 from gpuregress.execution.runner.case_runs import CaseRuns, PlannedRun, RunAxis, RunPlan
-from gpuregress.execution.runner.dumps import digest_of
+from gpuregress.execution.runner.dumps import BufferReader, digest_of
 from gpuregress.execution.runner.poison import COMPLEMENT, poison_shows, proven_unwritten
 from gpuregress.foundation import dtypes
 from gpuregress.foundation.numeric import determinism
-from gpuregress.foundation.records import Determinism, Dump, FurtherRun, PoisonComparison, RunFacts
+from gpuregress.foundation.records import Determinism, Dump, FurtherRun, PoisonComparison, RunFacts, Seeded
 from gpuregress.gpu.base import Memory
+from gpuregress.gpu.records import replace
 
 
 def compared(
@@ -20,11 +21,10 @@ def compared(
     """Compare the buffers after a repeat by their digests; dump those that differ from the first run's.
 
     Args:
-        runs: of the case.
         memory: after the repeat.
         number: of the repeat among the case's runs, counted from 1.
         order: of its blocks and threads, "" where none was chosen.
-        is_classified: whether it is told how far the runs agree.
+        is_classified: whether the determinism of each buffer is classified.
     """
     digests: dict[str, str] = {}
     dumps: dict[str, Dump] = {}
@@ -73,5 +73,24 @@ def _other_poison(runs: CaseRuns) -> FurtherRun:
     return FurtherRun("poison", "complement", facts=RunFacts(poisons=poisons))
 
 
+def _seeds(runs: CaseRuns) -> Iterator[PlannedRun]:
+    for seeded in runs.case.seeds:
+        yield PlannedRun(str(seeded.seed), partial(_other_seed, runs, seeded))
+
+
+def _other_seed(runs: CaseRuns, seeded: Seeded) -> FurtherRun:
+    """Run the case on other random inputs, and dump all of its results."""
+    case = runs.case.with_seed(seeded)
+    runs.launcher.entering("preparing")
+    filled = {name: runs.fill(case.buffers[name]) for name in seeded.fills}
+    label = replace(runs.label, seed=seeded.seed)
+    memory = runs.memory(RunPlan(label, filled, case.launches))
+    runs.launcher.entering("saving")
+    folder = runs.folder.within(f"seed-{seeded.seed}")
+    dumps = {name: folder.stream(BufferReader(memory[name], case.buffers[name]), {}) for name in case.dump}
+    return FurtherRun("seed", str(seeded.seed), dumps=dumps)
+
+
 REPEATS = RunAxis("repeat", _repeats, ends_case=True)
 POISON = RunAxis("poison", _poisons, ends_case=True)
+SEEDS = RunAxis("seed", _seeds)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -26,24 +27,28 @@ def smallest(changes: Sequence[_Change], fails: Callable[[Sequence[_Change]], bo
         changes: all of them, which fail together.
         fails: whether a subset fails; None: no more subsets are tried, and the smallest one so far is returned.
     """
-    left, parts = list(changes), 2
-    while len(left) > 1:
-        size = -(-len(left) // parts)
-        pieces = [left[start : start + size] for start in range(0, len(left), size)]
-        rests = [[one for other in pieces if other is not piece for one in other] for piece in pieces]
-        for candidate in pieces if len(pieces) < 3 else [*pieces, *rests]:
+    failing, parts = list(changes), 2
+    while len(failing) > 1:
+        size = -(-len(failing) // parts)
+        starts = range(0, len(failing), size)
+        pieces = [failing[start : start + size] for start in starts]
+        candidates = list(pieces)
+        # Of two pieces, each is the complement of the other.
+        if len(pieces) > 2:
+            candidates += [failing[:start] + failing[start + size :] for start in starts]
+        for candidate in candidates:
             answer = fails(candidate)
             if answer is None:
-                return left
+                return failing
             if answer:
                 parts = 2 if len(candidate) <= size else max(len(pieces) - 1, 2)
-                left = candidate
+                failing = candidate
                 break
         else:
             if size == 1:
-                return left
-            parts = min(len(left), 2 * len(pieces))
-    return left
+                return failing
+            parts = min(len(failing), 2 * len(pieces))
+    return failing
 
 
 MOST_TRIALS, _MOST_SECONDS = 200, 10.0
@@ -57,7 +62,6 @@ class Smallest(Record):
     Attributes:
         words: it in words.
         name: the schedule that has it alone.
-        switches: its switches.
     """
 
     words: str
@@ -66,11 +70,12 @@ class Smallest(Record):
 
     def explains(self, conflict: Conflict) -> bool:
         """Whether the switches exchange the two accesses of a conflict."""
-        return any(
-            conflict.part == one.part
-            and (one.part == schedules.COPIES or (conflict.earlier, conflict.later) == (one.second, one.first))
-            for one in self.switches
-        )
+        for switch in self.switches:
+            if switch.part == conflict.part:
+                ends = (switch.second, switch.first)
+                if switch.part == schedules.COPIES or (conflict.earlier, conflict.later) == ends:
+                    return True
+        return False
 
 
 @dataclass(slots=True)
@@ -78,7 +83,6 @@ class ScheduleSearch:
     """The search in one case.
 
     Attributes:
-        case: the case.
         differing: the buffers that differ from the first run's under a schedule.
         trials: the runs so far.
     """
@@ -102,28 +106,25 @@ class ScheduleSearch:
         if self._differs(schedules.BY_WARP, buffer):
             words = "running each warp up to a barrier before the next one begins is enough"
             return Smallest(words, schedules.BY_WARP)
-        for switches in (list(_inverted(schedule, conflicts)), *self._parts(schedule), self._chain(schedule)):
+        chains = [schedule.chain(part, self._count(part)) for part in schedules.PARTS]
+        whole = list(itertools.chain.from_iterable(chains))
+        for switches in (_inverted(schedule, conflicts), *chains, whole):
             if switches and self._differs(schedules.named(switches), buffer):
                 return self._fewest(switches, buffer)
         return None
 
-    def _parts(self, schedule: NamedSchedule) -> Iterator[list[Switch]]:
-        for part in schedules.PARTS:
-            yield schedule.chain(part, self._count(part))
-
-    def _chain(self, schedule: NamedSchedule) -> list[Switch]:
-        return [switch for part in self._parts(schedule) for switch in part]
-
     def _fewest(self, switches: Sequence[Switch], buffer: str) -> Smallest:
-        found = smallest(switches, lambda tried: self._differs(schedules.named(tried), buffer))
-        parts = {one.part for one in found}
-        if len(found) > 1 and len(parts) == 1 and schedules.COPIES not in parts:
+        fewest = smallest(switches, lambda tried: self._differs(schedules.named(tried), buffer))
+        parts = {switch.part for switch in fewest}
+        if len(fewest) > 1 and len(parts) == 1 and schedules.COPIES not in parts:
             # A chain of switches may stand for the exchange of its two ends.
-            ends = Switch(found[0].part, found[0].first, found[-1].second)
+            ends = Switch(fewest[0].part, fewest[0].first, fewest[-1].second)
             if ends.first > ends.second and self._differs(schedules.named([ends]), buffer):
-                found = [ends]
-        cut = f" ({self.trials} runs tried; fewer switches may be)" if self._is_over and len(found) > 1 else ""
-        return Smallest(f"{_words(found)} is enough{cut}", schedules.named(found), tuple(found))
+                fewest = [ends]
+        words = f"{_words(fewest)} is enough"
+        if self._is_over and len(fewest) > 1:
+            words += f" ({self.trials} runs tried; fewer switches may be)"
+        return Smallest(words, schedules.named(fewest), tuple(fewest))
 
     @property
     def _is_over(self) -> bool:
@@ -140,46 +141,56 @@ class ScheduleSearch:
 
     def _count(self, part: str) -> int:
         """The number of blocks, or of threads, of the launch that has the most."""
-        shapes = (one.grid if part == schedules.BLOCKS else one.block for one in self.case.launches)
-        return max(math.prod(shape) for shape in shapes)
+        if part == schedules.BLOCKS:
+            return max(math.prod(launch.grid) for launch in self.case.launches)
+        return max(math.prod(launch.block) for launch in self.case.launches)
 
 
-def _exchangeable(conflicts: Iterable[Conflict]) -> Iterator[Conflict]:
-    """The conflicts of blocks, warps and lanes that run in the usual order."""
-    return (one for one in conflicts if one.part not in ("", schedules.COPIES) and one.later > one.earlier)
+def _exchanges(conflicts: Iterable[Conflict]) -> dict[Switch, None]:
+    """The switches for the conflicts of blocks, warps and lanes that run in the usual order."""
+    switches: dict[Switch, None] = {}
+    for conflict in conflicts:
+        if conflict.part not in ("", schedules.COPIES) and conflict.later > conflict.earlier:
+            switches[Switch(conflict.part, conflict.later, conflict.earlier)] = None
+    return switches
 
 
-def _inverted(schedule: NamedSchedule, conflicts: Collection[Conflict]) -> Iterator[Switch]:
+def _inverted(schedule: NamedSchedule, conflicts: Collection[Conflict]) -> list[Switch]:
     """The switches for the conflicts whose accesses a schedule exchanges."""
-    ordered = list(_exchangeable(conflicts))
+    inverted = []
+    exchanges = sorted(_exchanges(conflicts), key=lambda switch: (switch.first, switch.second))
     for part in schedules.PARTS:
-        pairs = sorted({(one.later, one.earlier) for one in ordered if one.part == part})
-        ranks = _ranks(schedule, part, 1 + pairs[-1][0]) if pairs else {}
-        yield from (Switch(part, *pair) for pair in pairs if ranks[pair[0]] < ranks[pair[1]])
-    yield from schedule.chain(schedules.COPIES, 1)
+        switches = [switch for switch in exchanges if switch.part == part]
+        if switches:
+            ranks = _ranks(schedule, part, 1 + switches[-1].first)
+            inverted += [switch for switch in switches if ranks[switch.first] < ranks[switch.second]]
+    return [*inverted, *schedule.chain(schedules.COPIES, 1)]
 
 
 def _ranks(schedule: NamedSchedule, part: str, count: int) -> dict[int, int]:
     """The place of each block, warp or thread in the order."""
     if part == schedules.BLOCKS:
-        return {number: rank for rank, number in enumerate(schedule.blocks(count) or range(count))}
-    size = SM_90.warp_size if part == schedules.WARPS else 1
-    order = dict.fromkeys(int(number) // size for number in schedule.threads(count * size))
+        order = schedule.blocks(count) or range(count)
+    else:
+        size = SM_90.warp_size if part == schedules.WARPS else 1
+        order = list(dict.fromkeys(int(number) // size for number in schedule.threads(count * size)))
     return {number: rank for rank, number in enumerate(order)}
 
 
 def adversary(conflicts: Iterable[Conflict]) -> list[Switch]:
     """Return the switches that exchange all conflicting accesses, with copies that arrive as early as they can."""
-    pairs = dict.fromkeys(Switch(one.part, one.later, one.earlier) for one in _exchangeable(conflicts))
-    return [*pairs, Switch(schedules.COPIES, arrival=schedules.AT_ISSUE)]
+    return [*_exchanges(conflicts), Switch(schedules.COPIES, arrival=schedules.AT_ISSUE)]
 
 
 def _words(switches: Sequence[Switch]) -> str:
-    if [one.part for one in switches] == [schedules.COPIES]:
+    runs = [switch.words for switch in switches if switch.part != schedules.COPIES]
+    if not runs:
         return "the arrival of the asynchronous copies"
-    runs = [one.words for one in switches if one.part != schedules.COPIES]
-    copies = ", with another arrival of the asynchronous copies," if len(runs) < len(switches) else ""
+    words = f"running {' and '.join(runs)}"
     if len(runs) > _MOST_TOLD:
-        parts = [part for part in schedules.PARTS[:-1] if any(one.part == part for one in switches)]
-        return f"the order of the {' and '.join(parts)} ({len(runs)} switches){copies}"
-    return f"running {' and '.join(runs)}{copies}"
+        parts = {switch.part for switch in switches}
+        names = [part for part in schedules.PARTS[:-1] if part in parts]
+        words = f"the order of the {' and '.join(names)} ({len(runs)} switches)"
+    if len(runs) < len(switches):
+        words += ", with another arrival of the asynchronous copies,"
+    return words

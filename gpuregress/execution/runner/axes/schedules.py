@@ -5,7 +5,6 @@ A difference is explained by the smallest change of the order that is enough for
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator, Sequence
 from functools import partial
 
@@ -15,11 +14,11 @@ from gpuregress.execution.runner.dumps import digest_of
 from gpuregress.execution.runner.launcher import WATCHING, RunLabel
 from gpuregress.foundation.errors import KernelFault
 from gpuregress.foundation.records import (
+    Conflict,
     ConflictSurvey,
     Finding,
     FurtherRun,
     Instruments,
-    Launch,
     Rule,
     RunFacts,
 )
@@ -50,33 +49,33 @@ def _adversary(runs: CaseRuns) -> Adversary:
     if runs.adversary is not None:
         return runs.adversary
     reports, fault = _watched(runs)
-    conflicts = tuple(dict.fromkeys(conflict for report in reports for conflict in report.conflicts))
-    unwatched = [report.unwatched for report in reports if report.unwatched]
+    conflicts: dict[Conflict, None] = {}
+    for report in reports:
+        conflicts |= dict.fromkeys(report.conflicts)
+    unwatched = dict.fromkeys(report.unwatched for report in reports if report.unwatched)
     if any(report.conflicts_cut for report in reports):
-        unwatched.append(_CUT)
+        unwatched[_CUT] = None
     if fault:
-        unwatched.append(fault)
+        unwatched[fault] = None
     switches = adversary(conflicts)
     pairs = {(conflict.part, conflict.earlier, conflict.later) for conflict in conflicts}
-    # The last switch is that of the copies.
-    exchanged = len(switches) - 1 + any(part == schedules.COPIES for part, _, _ in pairs)
-    first = conflicts[0].text if conflicts else ""
-    survey = ConflictSurvey(len(pairs), tuple(dict.fromkeys(unwatched)), first, exchanged)
-    runs.adversary = Adversary(schedules.named(switches), conflicts, survey)
+    exchanged = len(switches) - 1  # the last one is that of the copies
+    if any(conflict.part == schedules.COPIES for conflict in conflicts):
+        exchanged += 1
+    first = next(iter(conflicts)).text if conflicts else ""
+    survey = ConflictSurvey(len(pairs), tuple(unwatched), first, exchanged)
+    runs.adversary = Adversary(schedules.named(switches), tuple(conflicts), survey)
     return runs.adversary
 
 
 def _watched(runs: CaseRuns) -> tuple[list[LaunchReport], str]:
     """The reports of a run that watches all accesses, and the fault that ended it."""
-    device, reports = runs.launcher.device, list[LaunchReport]()
-
-    def note(_launch: Launch, report: LaunchReport) -> None:
-        reports.append(report)
-
+    device = runs.launcher.device
+    reports: list[LaunchReport] = []
     device.instrument(Instruments(checks=("races",), conflicts=True))
     label = RunLabel(schedule=schedules.BY_WARP, phase=WATCHING)
     try:
-        runs.memory(RunPlan(label, schedule=schedules.BY_WARP), note)
+        runs.memory(RunPlan(label, schedule=schedules.BY_WARP), reports.append)
     except KernelFault as fault:
         return reports, f"nothing was watched behind a fault: {fault}"
     finally:
@@ -136,7 +135,8 @@ def _explained_run(runs: CaseRuns, run: FurtherRun, exact: set[str]) -> FurtherR
     for buffer in wrong:
         smallest = search.smallest(schedule, buffer, known.conflicts)
         if smallest is not None:
-            switches[buffer], replays[buffer] = smallest.words, smallest.name
+            switches[buffer] = smallest.words
+            replays[buffer] = smallest.name
         accesses = _accesses(known, smallest, buffer)
         findings[buffer] = tuple(Finding("order of accesses", access) for access in accesses)
     return replace(run, facts=replace(run.facts, switches=switches, replays=replays, findings=findings))
@@ -154,12 +154,14 @@ def _differing(runs: CaseRuns, name: str) -> frozenset[str]:
 def _accesses(known: Adversary, smallest: Smallest | None, buffer: str) -> Iterator[str]:
     """The accesses that the switches exchange, those to the buffer first; where none is known, all that conflict."""
     conflicts = sorted(known.conflicts, key=lambda conflict: conflict.memory != buffer)
-    explaining = () if smallest is None else (one for one in conflicts if smallest.explains(one))
-    told = tuple(conflict.text for conflict in itertools.islice(explaining, _MOST_ACCESSES))
-    yield from told or (conflict.text for conflict in conflicts[:_MOST_ACCESSES])
+    exchanged = []
+    if smallest is not None:
+        exchanged = [conflict for conflict in conflicts if smallest.explains(conflict)]
+    for conflict in (exchanged or conflicts)[:_MOST_ACCESSES]:
+        yield conflict.text
     if not known.conflicts and known is not _UNKNOWN:
         yield _NO_CONFLICT
-    if not told and known.survey.unwatched:
+    if not exchanged and known.survey.unwatched:
         yield "; ".join(known.survey.unwatched)
 
 

@@ -40,8 +40,7 @@ def watched(case: Case, note: Callable[[str], None]) -> Case:
     """A stand-in for a case that notes what is read of it: the name of a field, or `parameters.NAME`.
 
     Args:
-        case: the case.
-        note: is told each fact, as often as it is read.
+        note: receives each fact, as often as it is read.
     """
     return cast("Case", _WatchedCase(case, note))
 
@@ -184,7 +183,7 @@ class _WatchedParameters(dict[str, Any]):  # noqa: PLW1641 - a dict has no hash
         return super().setdefault(name, default)
 
 
-# What a function does with them is told by these names.
+# Error messages of the user's function have these names.
 _WatchedCase.__name__ = Case.__name__
 _WatchedParameters.__name__ = dict.__name__
 
@@ -218,7 +217,6 @@ class SharedReferences(Record):
     """The references of a run.
 
     Attributes:
-        folder: theirs.
         waiting: is called before a wait for another worker.
     """
 
@@ -230,7 +228,6 @@ class SharedReferences(Record):
 
         Args:
             key: from `kernels_key` or `function_key`.
-            case: the case.
             compute: called unless another case has a result that holds for this one.
 
         Returns:
@@ -245,7 +242,9 @@ class SharedReferences(Record):
             with self._held(folder / f"lock-{_digest(seen, case)}", deadline):
                 if _seen(folder) == seen:  # else another lock is that of this case
                     known = _result(folder, seen, case)
-                    return (known, False) if known is not None else (_kept(folder, case, compute()), True)
+                    if known is not None:
+                        return known, False
+                    return _kept(folder, case, compute()), True
 
     @contextlib.contextmanager
     def _held(self, path: Path, deadline: float) -> Iterator[None]:
@@ -256,7 +255,8 @@ class SharedReferences(Record):
                 descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
                 stack.callback(os.close, descriptor)
                 self._acquire(descriptor, deadline)
-                stack.callback(fcntl.flock, descriptor, fcntl.LOCK_UN)  # a process that user code forked has it, too
+                # A process that user code forked has the descriptor, too, and would keep the lock.
+                stack.callback(fcntl.flock, descriptor, fcntl.LOCK_UN)
             yield
 
     def _acquire(self, descriptor: int, deadline: float) -> None:
@@ -288,7 +288,6 @@ def kernels_key(
     Args:
         names: the buffers that are read then, and what they are compared with.
         program: their compiled source.
-        launches: theirs.
         buffers: those that the launches can reach.
         inputs: filled buffer → digest of its bytes.
         device: where they run.
@@ -306,26 +305,22 @@ def kernels_key(
 
 def _code(program: Program, kernels: Collection[str]) -> str:
     """Digest of the code of some kernels and of all that they can call."""
-    data = storage.read_bytes(Path(program.ptx or program.cubin)) if program.ptx or program.cubin else b""
+    data = b""
+    if program.ptx or program.cubin:
+        data = storage.read_bytes(Path(program.ptx or program.cubin))
     if program.ptx:
         data = kernel_text.of_kernels(data.decode(errors="surrogateescape"), kernels).encode(errors="surrogateescape")
     return hashlib.sha256(data).hexdigest()
 
 
 def function_key(
-    function: str,
-    buffer: Buffer,
-    buffers: Mapping[str, Buffer],
-    inputs: Mapping[str, str],
-    *,
-    verified: bool = False,
+    function: str, buffer: Buffer, buffers: Mapping[str, Buffer], inputs: Mapping[str, str], *, verified: bool = False
 ) -> str:
     """Digest of all that decides the result of a user function, but for its code and its case.
 
     Args:
         function: `/abs/module.py:name`.
         buffer: whose reference it computes.
-        buffers: of the case.
         inputs: filled buffer → digest of its bytes, in the order in which the function gets them.
         verified: a `verify` function takes a result of any shape and dtype.
     """
@@ -344,7 +339,8 @@ def _seen(folder: Path) -> tuple[tuple[str, ...], ...]:
     """The sets of facts that computations of a key looked at."""
     with contextlib.suppress(OSError):
         names = sorted(entry.name for entry in os.scandir(folder / "seen") if entry.name.endswith(".json"))
-        return tuple(tuple(facts) for name in names if isinstance(facts := _json(folder / "seen" / name), list))
+        sets = [_json(folder / "seen" / name) for name in names]
+        return tuple(tuple(facts) for facts in sets if isinstance(facts, list))
     return ()
 
 
@@ -352,13 +348,11 @@ def _result(folder: Path, seen: Sequence[Sequence[str]], case: Case) -> SharedRe
     """A result that holds for a case; None without one."""
     for names in seen:
         result = _read(folder / "results" / f"{_digest([names], case)}.json")
-        if result is not None and (result.rounded or result.errors) and _is_of_this_code(result):
+        if result is None or not (result.rounded or result.errors):
+            continue
+        if all(usermodules.stamp(file) == stamp for file, stamp in result.files.items()):
             return result
     return None
-
-
-def _is_of_this_code(result: SharedResult) -> bool:
-    return all(usermodules.stamp(file) == stamp for file, stamp in result.files.items())
 
 
 def _read(path: Path) -> SharedResult | None:

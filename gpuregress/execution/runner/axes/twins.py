@@ -25,7 +25,7 @@ from gpuregress.execution.runner.dumps import BufferReader
 from gpuregress.execution.runner.launcher import Launcher, thread_count
 from gpuregress.execution.runner.poison import POISON, poison
 from gpuregress.foundation import dtypes, storage
-from gpuregress.foundation.dtypes import ElementType
+from gpuregress.foundation.dtypes import ElementType, Scalar
 from gpuregress.foundation.errors import GpuregressError, HarnessError, KernelFault
 from gpuregress.foundation.interrupts import FROM_OUTSIDE
 from gpuregress.foundation.records import Case, Dump, Finding, FurtherRun, Program, RunFacts
@@ -76,27 +76,32 @@ class HostTwin(Record):
         program = host.build(self.case.source, call.host, self.compiler, flags, self.scratch)
         files: dict[str, Path] = {}
         words = [str(program), str(call.calls), self._file(call.result, files) if call.result else "-"]
-        for one in call.arguments:
-            is_buffer = one.given == "buffer"
-            words.append(self._file(one.name, files) if is_buffer else repr(self.case.parameters[one.name]))
+        for argument in call.arguments:
+            if argument.given == "buffer":
+                words.append(self._file(argument.name, files))
+            else:
+                words.append(repr(self.case.parameters[argument.name]))
         self._run(words)
         return {name: self._read(name, files) for name in self.case.dump}
 
     def _file(self, name: str, files: dict[str, Path]) -> str:
         """Write a buffer's contents before the calls to a file, and return its path."""
         path = files[name] = self.scratch / f"buffer-{len(files)}"
-        filled = self.filled.get(name)
-        data = poison(self.case.buffers[name].size, POISON) if filled is None else np.ascontiguousarray(filled)
-        path.write_bytes(data.tobytes())
+        path.write_bytes(self._contents(name).tobytes())
         return str(path)
+
+    def _contents(self, name: str) -> Array:
+        """What a buffer holds before the calls."""
+        if name in self.filled:
+            return np.ascontiguousarray(self.filled[name])
+        return poison(self.case.buffers[name].size, POISON)
 
     def _read(self, name: str, files: Mapping[str, Path]) -> Array:
         buffer = self.case.buffers[name]
-        if name not in files:  # the function does not take it
-            filled = self.filled.get(name)
-            data = poison(buffer.size, POISON) if filled is None else np.ascontiguousarray(filled)
-        else:
-            data = np.fromfile(files[name], np.uint8)
+        if name in files:
+            data: Array = np.fromfile(files[name], np.uint8)
+        else:  # the function does not take it
+            data = self._contents(name)
         return data.reshape(-1).view(dtypes.parse(buffer.dtype).storage).reshape(buffer.shape)
 
     def _run(self, words: Sequence[str]) -> None:
@@ -126,6 +131,7 @@ class HostTwin(Record):
 
 
 def _without_core() -> None:
+    # A crash of the function under test is a result, and needs no file of its memory.
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
@@ -141,8 +147,8 @@ _FAST = ("use_fast_math", "ftz=true", "prec-div=false", "prec-sqrt=false", "fmad
 
 def _runs(runs: CaseRuns) -> Iterator[PlannedRun]:
     for kind in runs.case.settings.twins or ():
-        run = _on_host if kind == "host" else partial(_on_device, kind=kind)
-        yield PlannedRun(kind, partial(run, runs), RunFacts(label=kind))
+        perform = partial(_on_host, runs) if kind == "host" else partial(_on_device, runs, kind)
+        yield PlannedRun(kind, perform, RunFacts(label=kind))
 
 
 def _failed(kind: str, label: str, why: str) -> FurtherRun:
@@ -154,7 +160,8 @@ def _dumped(
 ) -> FurtherRun:
     """Dump the results of a twin; one that equals the case's own is copied."""
     runs.launcher.entering("saving")
-    folder, dumps = runs.folder.beside("twins").within(kind), dict[str, Dump]()
+    folder = runs.folder.beside("twins").within(kind)
+    dumps: dict[str, Dump] = {}
     for name, array in arrays.items():
         known = {dump.digest: dump.path for dump in runs.results if dump.buffer == name}
         dumps[name] = folder.write(name, array, known)
@@ -185,8 +192,9 @@ def _missing(kind: str) -> str:
     """Explain why this machine has no such device; "" if it has."""
     if kind != "cuda":
         return ""
-
-    return "" if prerequisites.usable_gpus() else f"there is no GPU here: {prerequisites.lack()}"
+    if prerequisites.usable_gpus():
+        return ""
+    return f"there is no GPU here: {prerequisites.lack()}"
 
 
 def _programs(runs: CaseRuns, device: Device) -> tuple[Program, ...]:
@@ -252,7 +260,8 @@ def _on_host(runs: CaseRuns) -> FurtherRun:
 
 def _causes(runs: CaseRuns, twin: HostTwin, arrays: Results) -> dict[str, tuple[Finding, ...]]:
     """Explain what differs; nothing is run where nothing does."""
-    elements, device = dict[str, ElementType](), dict[str, Array]()
+    elements: dict[str, ElementType] = {}
+    device: dict[str, Array] = {}
     for dump in runs.results:
         if dump.buffer in arrays:
             elements[dump.buffer] = dtypes.parse(runs.case.buffers[dump.buffer].dtype)
@@ -265,7 +274,8 @@ def _causes(runs: CaseRuns, twin: HostTwin, arrays: Results) -> dict[str, tuple[
 
 
 def _trials(runs: CaseRuns, twin: HostTwin) -> list[CauseTrial]:
-    options, trials = runs.case.source.options, list[CauseTrial]()
+    trials: list[CauseTrial] = []
+    options = runs.case.source.options
     if not any("fmad=false" in option for option in options):
         message = "fused multiply-add on the device: with -fmad=false it gives the host's results"
         trials.append(CauseTrial("fma", message, partial(_recompiled, runs, without_contraction(options))))
@@ -285,9 +295,10 @@ def _trials(runs: CaseRuns, twin: HostTwin) -> list[CauseTrial]:
 def _recompiled(runs: CaseRuns, options: tuple[str, ...]) -> dict[str, Array]:
     """Run the case on its own device with other compiler options."""
     runs.launcher.entering("preparing")
-    source, device = replace(runs.case.source, options=options), runs.launcher.device
+    device = runs.launcher.device
     device.free_all()
-    return _launched(runs, device, (compile_source(source),), runs.launcher.device_label)
+    program = compile_source(replace(runs.case.source, options=options))
+    return _launched(runs, device, (program,), runs.launcher.device_label)
 
 
 # --- causes -----------------------------------------------------------------------------------------------------------
@@ -335,11 +346,13 @@ def differing(element: ElementType, one: Array, other: Array) -> Mask:
     result = np.zeros(one.size, dtype=np.bool_)
     columns = zip(element.parts, element.columns(one.reshape(-1)), element.columns(other.reshape(-1)), strict=True)
     for part, left, right in columns:
-        bits = f"<u{part.scalar.size}"
-        canonical = (dtypes.canonical_nans(np.ascontiguousarray(column), part.scalar) for column in (left, right))
-        first, second = (column.view(bits) for column in canonical)
-        result |= first != second
+        result |= _bits(left, part.scalar) != _bits(right, part.scalar)
     return result
+
+
+def _bits(column: Array, scalar: Scalar) -> Array:
+    """View numbers as unsigned integers; all NaNs become one."""
+    return dtypes.canonical_nans(np.ascontiguousarray(column), scalar).view(f"<u{scalar.size}")
 
 
 def explain(
@@ -361,28 +374,33 @@ def explain(
     Returns:
         Buffer that differs → its causes.
     """
-    unexplained = {name: differing(elements[name], device[name], host[name]) for name in elements}
-    totals = {name: int(mask.sum()) for name, mask in unexplained.items()}
-    causes: dict[str, list[Finding]] = {name: [] for name, total in totals.items() if total}
+    unexplained: dict[str, Mask] = {}
+    totals: dict[str, int] = {}
+    for name, element in elements.items():
+        mask = differing(element, device[name], host[name])
+        if mask.any():
+            unexplained[name] = mask
+            totals[name] = int(mask.sum())
+    causes: dict[str, list[Finding]] = {name: [] for name in unexplained}
     for trial in trials:
-        if not any(unexplained[name].any() for name in causes):
+        if not any(mask.any() for mask in unexplained.values()):
             break
         changed_device = trial.device() if trial.device else device
         changed_host = trial.host() if trial.host else host
-        for name, found in causes.items():
-            agrees = ~differing(elements[name], changed_device[name], changed_host[name]) & unexplained[name]
+        for name, mask in unexplained.items():
+            agrees = ~differing(elements[name], changed_device[name], changed_host[name]) & mask
             if agrees.any():
-                found.append(_cause(trial.name, trial.message, int(agrees.sum()), totals[name]))
+                causes[name].append(_cause(trial.name, trial.message, int(agrees.sum()), totals[name]))
                 unexplained[name] &= ~agrees
-    for name, found in causes.items():
-        rest = int(unexplained[name].sum())
-        if rest and library:
+    for name, mask in unexplained.items():
+        count = int(mask.sum())
+        if count and library:
             calls = " and ".join(library)
             message = f"likely the library: it calls {calls}, which CUDA's library and the host's round differently"
-            found.append(_cause("library", message, rest, totals[name]))
-        elif rest:
-            found.append(_cause("unexplained", "unexplained", rest, totals[name]))
-    return {name: tuple(found) for name, found in causes.items()}
+            causes[name].append(_cause("library", message, count, totals[name]))
+        elif count:
+            causes[name].append(_cause("unexplained", "unexplained", count, totals[name]))
+    return {name: tuple(findings) for name, findings in causes.items()}
 
 
 def _cause(name: str, message: str, elements: int, of: int) -> Finding:

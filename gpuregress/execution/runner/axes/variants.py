@@ -102,10 +102,12 @@ class _Places:
         chain = [location]
         while (caller := self.callers.get(chain[-1])) is not None and caller not in chain:
             chain.append(caller)
-        written = [one for one in chain if self.files.get(one[0]) != HARNESS_FILE] or chain
-        place = next(one for one in written if one[0] == written[-1][0])
-        if place[1] > 0 and place[0] in self.files:  # line 0 marks code that the compiler made up
-            self.current = (self.files[place[0]], place[1])
+        written = [place for place in chain if self.files.get(place[0]) != HARNESS_FILE] or chain
+        outermost = written[-1][0]
+        file, line, _ = next(place for place in written if place[0] == outermost)
+        # Line 0 marks code that the compiler made up.
+        if line > 0 and file in self.files:
+            self.current = (self.files[file], line)
 
 
 def _instructions(ptx: str, kernels: Collection[str]) -> Iterator[tuple[SourcePlace, str]]:
@@ -115,7 +117,8 @@ def _instructions(ptx: str, kernels: Collection[str]) -> Iterator[tuple[SourcePl
         if match := _LOCATION.match(line):
             places.read(match)
         elif match := _FUNCTION.match(line):
-            is_meant, places.current = match[1] == "func" or match[2] in kernels, None
+            is_meant = match[1] == "func" or match[2] in kernels
+            places.current = None
         elif is_meant and places.current and (match := _INSTRUCTION.match(line)):
             name = match[1]
             if _ARITHMETIC.match(name) and _FLOAT.search(name):
@@ -149,8 +152,7 @@ def _instruction_changes(case: Case, own: Sequence[Program], other: Sequence[Pro
     """List the source lines that became other instructions, source by source."""
     lines: list[InstructionChange] = []
     for number, (first, second) in enumerate(zip(own, other, strict=True)):
-        launches = [launch for launch in case.launches if launch.source == number]
-        kernels = {first.entries[launch.kernel].mangled for launch in launches}
+        kernels = {first.entries[launch.kernel].mangled for launch in case.launches if launch.source == number}
         lines += changes(_ptx(first), _ptx(second), kernels)
     return tuple(lines)
 
@@ -161,7 +163,9 @@ def _computed(programs: Sequence[Program]) -> tuple[str, ...]:
 
 
 def _ptx(program: Program) -> str:
-    return storage.read_bytes(Path(program.ptx)).decode(errors="replace") if program.ptx else ""
+    if not program.ptx:
+        return ""
+    return storage.read_bytes(Path(program.ptx)).decode(errors="replace")
 
 
 AXIS = RunAxis("variant", _runs, is_tolerant=True)
