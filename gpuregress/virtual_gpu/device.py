@@ -33,9 +33,10 @@ from gpuregress.virtual_gpu.instruments.shadow_values import ShadowValues
 from gpuregress.virtual_gpu.module import CpuModule, warp_width
 from gpuregress.virtual_gpu.parallel import block_order, cores, partition
 from gpuregress.virtual_gpu.parallel.affine import AddressMap, KernelLaunch
-from gpuregress.virtual_gpu.runtime import faults, lane_exchanges, llvm_backend, machine_layout, tensor_tiles
+from gpuregress.virtual_gpu.runtime import lane_exchanges, llvm_backend, machine_layout, tensor_tiles
 from gpuregress.virtual_gpu.runtime.arena import Arena, local_size
 from gpuregress.virtual_gpu.runtime.bulk_copies import BulkCopies
+from gpuregress.virtual_gpu.runtime.fault_context import ClusterBlock, FaultContext, thread_of
 from gpuregress.virtual_gpu.runtime.machine_layout import Machine
 from gpuregress.virtual_gpu.runtime.memory import AddressSpace, Region
 from gpuregress.virtual_gpu.runtime.program import KernelFacts, Schedule
@@ -225,7 +226,7 @@ class CpuDevice(base.Device):
         if not running:
             return None
         # Only code that is not optimised records its thread before there is a fault.
-        return () if self._is_optimised else (faults.thread_of(running[0]),)
+        return () if self._is_optimised else (thread_of(running[0]),)
 
     def interrupted(self) -> LaunchReport | None:
         """What was counted of the last launch, if a fault has ended it; see `gpu.base.Device.interrupted`."""
@@ -266,7 +267,7 @@ class CpuDevice(base.Device):
             machine.first_block, machine.end_block = first, end
             machines.append(machine)
         context_of = functools.partial(
-            faults.FaultContext,
+            FaultContext,
             module.module_facts,
             facts,
             kernel,
@@ -327,7 +328,7 @@ class CpuDevice(base.Device):
         launch: KernelLaunch,
         machines: list[Machine],
         sequence: Sequence[int] | None,
-        context_of: Callable[..., faults.FaultContext],
+        context_of: Callable[..., FaultContext],
         most_resident: int,
     ) -> LaunchReport:
         function, program = module.function(facts), module.module_facts
@@ -356,7 +357,7 @@ class CpuDevice(base.Device):
                 instrument.before(watched)
         calls = Syscalls(machine, self._space, facts.local_bytes, bulk, {} if watched is None else watched.calls)
         machine.syscall = ctypes.cast(calls.callback, ctypes.c_void_p).value or 0
-        cluster: tuple[faults.ClusterBlock, ...] = ()
+        cluster: tuple[ClusterBlock, ...] = ()
         not_begun = ended = 0
         start, busy = time.perf_counter_ns(), time.thread_time()
         self._running, self._is_optimised = machines, module.is_optimised
@@ -427,7 +428,7 @@ def _report(
     facts: KernelFacts,
     machines: Sequence[Machine],
     bulk: BulkCopies,
-    scene: Callable[[], faults.FaultContext],
+    scene: Callable[[], FaultContext],
 ) -> LaunchReport:
     """The report of a launch that came to its end, without what instruments add."""
     reads = sum(item.inactive_reads for item in machines)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gpuregress.gpu.records import Record
-from gpuregress.virtual_gpu.runtime.faults import FaultContext, plain
+from gpuregress.virtual_gpu.runtime.fault_context import FaultContext, plain
 from gpuregress.virtual_gpu.runtime.machine_layout import Machine
 from gpuregress.virtual_gpu.runtime.program import Site
 

@@ -14,7 +14,7 @@ from gpuregress.gpu.programs import Dim3
 from gpuregress.gpu.records import Record
 from gpuregress.virtual_gpu.runtime import machine_layout
 from gpuregress.virtual_gpu.runtime.arena import Arena
-from gpuregress.virtual_gpu.runtime.faults import ClusterBlock
+from gpuregress.virtual_gpu.runtime.fault_context import ClusterBlock
 from gpuregress.virtual_gpu.runtime.machine_layout import DONE, ROW, ROWS, Machine
 from gpuregress.virtual_gpu.runtime.memory import AddressSpace
 from gpuregress.virtual_gpu.runtime.program import KernelFacts

@@ -12,6 +12,7 @@ from types import MappingProxyType
 from gpuregress.gpu.errors import NOWHERE, FaultLocation, KernelFault
 from gpuregress.virtual_gpu.runtime import faults, machine_layout
 from gpuregress.virtual_gpu.runtime.bulk_copies import BadAccess, BulkCopies
+from gpuregress.virtual_gpu.runtime.fault_context import FaultContext, thread_of
 from gpuregress.virtual_gpu.runtime.machine_layout import (
     BULK_ARRIVE,
     BULK_END,
@@ -199,7 +200,7 @@ class Syscalls:
         text = self._output.decode("utf-8", errors="replace")
         return f"{text}\n[{self._lost} bytes more were printed and not kept]\n" if self._lost else text
 
-    def fault(self, machine: Machine, scene: faults.FaultContext) -> KernelFault:
+    def fault(self, machine: Machine, scene: FaultContext) -> KernelFault:
         """The fault of the launch: a call's, or the one that compiled code has left in the machine record.
 
         Args:
@@ -211,7 +212,7 @@ class Syscalls:
             site = scene.module.sites[machine.fault_site].where if self.is_bulk else ""
             where = f", {site}" if site else ""
             location = faults.located(self.location, machine, site)
-            fault = KernelFault(kind, f"{message}, {faults.thread_of(machine)}{where}", location=location)
+            fault = KernelFault(kind, f"{message}, {thread_of(machine)}{where}", location=location)
         else:
             fault = faults.explain(machine, scene)
         if self.output:
