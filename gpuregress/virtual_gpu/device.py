@@ -92,7 +92,14 @@ class CpuDevice(base.Device):
         if self._info is None:
             model = f"virtual {SM_90.name} on {platform.machine()}"
             limits = of_architecture(SM_90)
-            self._info = DeviceInfo("cpu", model, SM_90.name, llvm_backend.description(), _host_memory(), limits)
+            self._info = DeviceInfo(
+                name="cpu",
+                model=model,
+                arch=SM_90.name,
+                driver=llvm_backend.description(),
+                memory=_host_memory(),
+                limits=limits,
+            )
         return self._info
 
     def vary(self, run: int) -> str:
@@ -152,7 +159,14 @@ class CpuDevice(base.Device):
         if schedule == module.schedule:
             return module
         if schedule not in module.variants:
-            other = CpuModule(module.program, self._space, schedule, module.kernels, module, self._cache)
+            other = CpuModule(
+                program=module.program,
+                space=self._space,
+                schedule=schedule,
+                kernels=module.kernels,
+                usual=module,
+                cache=self._cache,
+            )
             module.variants[schedule] = other
             self._modules.append(other)
         return module.variants[schedule]
@@ -341,17 +355,17 @@ class CpuDevice(base.Device):
         watched: InstrumentedLaunch | None = None
         if instruments:
             watched = InstrumentedLaunch(
-                wanted,
-                program,
-                facts,
-                [one.module_facts for one in self._modules],
-                launch,
-                machine,
-                self._arenas,
-                self._space,
-                bulk,
-                module.counters,
-                lambda: context_of(context=arena.context),
+                wanted=wanted,
+                program=program,
+                kernel=facts,
+                programs=[one.module_facts for one in self._modules],
+                shape=launch,
+                machine=machine,
+                arenas=self._arenas,
+                space=self._space,
+                bulk=bulk,
+                counters=module.counters,
+                scene=lambda: context_of(context=arena.context),
             )
             for instrument in instruments:
                 instrument.before(watched)
@@ -368,7 +382,9 @@ class CpuDevice(base.Device):
             status = grid.run(lambda: function(ctypes.addressof(machine)))
             arena, cluster = grid.arena, grid.cluster_blocks()
         elif facts.may_spin:
-            blocks = ResidentBlocks(machine, facts, self._space, arena, most_resident, sequence)
+            blocks = ResidentBlocks(
+                machine=machine, facts=facts, space=self._space, arena=arena, most=most_resident, sequence=sequence
+            )
             status = blocks.run(lambda: function(ctypes.addressof(machine)))
             arena, cluster, not_begun, ended = blocks.arena, blocks.blocks(), blocks.waiting, blocks.ended
         elif sequence is not None:
@@ -441,4 +457,11 @@ def _report(
         exchange = exchange or (lane_exchanges.describe(item, scene()) if facts.watches_exchanges else "")
         left_out = left_out or (lane_exchanges.describe_left_out(item, scene()) if item.left_out else "")
     exchange = "; ".join(filter(None, (exchange, left_out)))
-    return LaunchReport(elapsed_ms, output, counters, instructions, facts.uncounted, exchange)
+    return LaunchReport(
+        elapsed_ms=elapsed_ms,
+        output=output,
+        counters=counters,
+        instructions=instructions,
+        uncounted=facts.uncounted,
+        exchange=exchange,
+    )

@@ -84,14 +84,14 @@ def _load(b: ir.IRBuilder, machine: ir.Value, base: ir.Value) -> RegionFlags:
     quiet_slot = b.select(is_quiet, slot, i64(-1))
     is_race_free = has_flags(b, tagged, layout.RACE_FREE)
     return RegionFlags(
-        is_quiet,
-        is_race_free,
-        quiet_slot,
-        slot,
-        (tagged, load_word(b, row, 8)),
-        b.and_(tagged, i64(~layout.REGION_FLAGS)),
-        b.select(is_race_free, i64(-1), load_word(b, launch, layout.LAUNCH["oldest"])),
-        has_flags(b, tagged, layout.FILLED),
+        is_quiet=is_quiet,
+        is_race_free=is_race_free,
+        quiet_slot=quiet_slot,
+        slot=slot,
+        row=(tagged, load_word(b, row, 8)),
+        cells=b.and_(tagged, i64(~layout.REGION_FLAGS)),
+        limit=b.select(is_race_free, i64(-1), load_word(b, launch, layout.LAUNCH["oldest"])),
+        is_filled=has_flags(b, tagged, layout.FILLED),
     )
 
 

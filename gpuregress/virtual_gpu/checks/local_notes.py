@@ -79,7 +79,16 @@ def _report(emitter: Services) -> ir.Function:
     if is_new:
         machine, offset, epoch = function.args
         b, none = open_function(function), i64(0)
-        where = ShadowPlace(machine, none, b.add(offset, i64(LOCAL_WINDOW)), epoch, none, none, none, "local")
+        where = ShadowPlace(
+            machine=machine,
+            plane=none,
+            address=b.add(offset, i64(LOCAL_WINDOW)),
+            epoch=epoch,
+            oldest=none,
+            turn=none,
+            open=none,
+            space="local",
+        )
         made.cells.report(b, where, i64(layout.UNINITIALIZED), none)
         b.ret_void()
     return function

@@ -150,7 +150,17 @@ class RaceRules:
             address, epoch, cells, limit, filled = function.args
             b = open_function(function)
             none = ir.Constant(POINTER, None)
-            where = ShadowPlace(none, i64(0), address, epoch, limit, limit, limit, "global", cells)
+            where = ShadowPlace(
+                machine=none,
+                plane=i64(0),
+                address=address,
+                epoch=epoch,
+                oldest=limit,
+                turn=limit,
+                open=limit,
+                space="global",
+                cells=cells,
+            )
             touched = list(self.each_cell(b, access, where))
             fine: ir.Value = ir.Constant(I1, 1)
             for cell, _ in touched:

@@ -90,13 +90,24 @@ def shadow_place(
     block, launch = field(b, machine, "block_checks", POINTER), field(b, machine, "checks", POINTER)
     if space == "shared":
         start, open_ = (load_word(b, block, layout.BLOCK[name]) for name in ("start", "open"))
-        return ShadowPlace(machine, plane, address, epoch, start, start, open_, space)
+        return ShadowPlace(
+            machine=machine,
+            plane=plane,
+            address=address,
+            epoch=epoch,
+            oldest=start,
+            turn=start,
+            open=open_,
+            space=space,
+        )
     turn, open_ = (load_word(b, block, layout.BLOCK[name]) for name in ("turn", "quick"))
     if space == CLUSTER:
         oldest = load_word(b, owner(b, machine, address), layout.BLOCK["start"])
     else:
         oldest = load_word(b, launch, layout.LAUNCH["oldest"])
-    return ShadowPlace(machine, plane, address, epoch, oldest, turn, open_, space)
+    return ShadowPlace(
+        machine=machine, plane=plane, address=address, epoch=epoch, oldest=oldest, turn=turn, open=open_, space=space
+    )
 
 
 def owner(b: ir.IRBuilder, machine: ir.Value, address: ir.Value) -> ir.Value:

@@ -259,7 +259,15 @@ def _instruction(unit: Unit, item: Instruction | Call) -> TracedInstruction:
     mnemonic = item.mnemonic if isinstance(item, Instruction) else "call"
     kind, count, uncounted = instruction_class(item), instruction_count(item), _uncounted(item)
     site = unit.site(item) if uncounted in (_BULK, _SENT) else -1
-    return TracedInstruction(mnemonic, kind, item.ptx_line, count, source_places(item), site, uncounted)
+    return TracedInstruction(
+        mnemonic=mnemonic,
+        kind=kind,
+        ptx_line=item.ptx_line,
+        count=count,
+        chain=source_places(item),
+        site=site,
+        uncounted=uncounted,
+    )
 
 
 def _uncounted(item: Instruction | Call) -> str:

@@ -296,7 +296,16 @@ def _named(
     if count is None and values:
         count = len(values)
     total = None if count is None else count * lanes
-    return Variable(name, space, type_name, total, alignment, tuple(values), linkage, pointer)
+    return Variable(
+        name=name,
+        space=space,
+        type=type_name,
+        count=total,
+        alignment=alignment,
+        initializer=tuple(values),
+        linkage=linkage,
+        pointer=pointer,
+    )
 
 
 def _dimensions(cursor: Cursor) -> int | None:

@@ -70,7 +70,7 @@ def not_understood(error: BaseException) -> UnsupportedError:
     if held is None:
         return UnsupportedError(f"this PTX is not understood by the cpu device: {type(error).__name__}: {error}")
     if isinstance(held, Call):
-        held = Instruction("call", (), (), None, held.ptx_line, held.source)
+        held = Instruction("call", (), (), ptx_line=held.ptx_line, source=held.source)
     return unsupported(held, f"its form is not understood ({type(error).__name__}: {error})")
 
 

@@ -52,7 +52,9 @@ class _Line(Record):
     source: SourceLine | None
 
     def instruction(self, opcode: str, modifiers: Sequence[str], *operands: Operand) -> Instruction:
-        return Instruction(opcode, tuple(modifiers), operands, self.guard, self.ptx_line, self.source)
+        return Instruction(
+            opcode, tuple(modifiers), operands, guard=self.guard, ptx_line=self.ptx_line, source=self.source
+        )
 
 
 @dataclass(slots=True)

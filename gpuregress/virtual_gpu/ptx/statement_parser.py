@@ -189,7 +189,15 @@ class BodyParser:
         used, self._used_bytes = self._used_bytes if opcode == "ld" else None, None
         if opcode == "trap" and self._locations.is_undefined(token.line):
             modifiers.append(UNDEFINED)
-        item = Instruction(opcode, tuple(modifiers), tuple(operands), guard, token.line, self._locations.current, used)
+        item = Instruction(
+            opcode,
+            tuple(modifiers),
+            tuple(operands),
+            guard=guard,
+            ptx_line=token.line,
+            source=self._locations.current,
+            used_bytes=used,
+        )
         if opcode == "trap" and self._locations.is_made_up:
             item = replace(item, source=self._line_of_branch() or item.source)
         if info(item).control in {Control.BRANCH, Control.BRANCH_TABLE}:
@@ -224,7 +232,9 @@ class BodyParser:
         total = self._temporary(type_name)
         operands = (total, register, number)
         # Without a guard: the sum alone does nothing.
-        self._before.append(Instruction("add", (f"u{type_name[1:]}",), operands, None, line, self._locations.current))
+        self._before.append(
+            Instruction("add", (f"u{type_name[1:]}",), operands, ptx_line=line, source=self._locations.current)
+        )
         return total
 
     def _temporary(self, type_name: str) -> Register:
@@ -275,7 +285,16 @@ class BodyParser:
         cursor.expect(";")
         if not isinstance(callee, Symbol | Register):
             raise PtxError("a call needs a function's name or a register", token.line)
-        return Call(callee, results, arguments, prototype, uniform, guard, token.line, self._locations.current)
+        return Call(
+            callee=callee,
+            results=results,
+            arguments=arguments,
+            prototype=prototype,
+            uniform=uniform,
+            guard=guard,
+            ptx_line=token.line,
+            source=self._locations.current,
+        )
 
     def _operand_list(self) -> tuple[Operand, ...]:
         cursor = self._cursor

@@ -127,7 +127,20 @@ def _copy(words: list[str], axes: int, *, reduces: bool) -> BulkForm | None:
         if noftz != (type_ in ("f16", "bf16") and reduction == "add"):
             return None
     plain = tuple(end.partition("::")[0] for end in ends)
-    return None if rest else BulkForm("copy", plain[0], plain[1], axes, im2col, multicast, reduction, type_)
+    return (
+        None
+        if rest
+        else BulkForm(
+            action="copy",
+            target=plain[0],
+            source=plain[1],
+            axes=axes,
+            im2col=im2col,
+            multicast=multicast,
+            reduction=reduction,
+            type=type_,
+        )
+    )
 
 
 # --- mbarrier bits ----------------------------------------------------------------------------------------------------

@@ -242,16 +242,16 @@ def unpack(data: bytes) -> tuple[TensorMap, int] | None:
         corners = rest[27:33]
         im2col = Im2col(tuple(corners[: rank - 2]), tuple(corners[3 : rank + 1]), rest[33], rest[34])
         found = TensorMap(
-            _TYPES[type_],
-            tuple(extent + 1 for extent in rest[8 : 8 + rank]),
-            tuple(rest[13 : 12 + rank]),
-            () if is_im2col else tuple(rest[17 : 17 + rank]),
-            tuple(rest[22 : 22 + rank]),
-            _INTERLEAVES[interleave],
-            _SPANS[span],
-            PROMOTIONS[promotion],
-            OOB_FILLS[fill],
-            im2col if is_im2col else None,
+            type=_TYPES[type_],
+            extents=tuple(extent + 1 for extent in rest[8 : 8 + rank]),
+            strides=tuple(rest[13 : 12 + rank]),
+            box=() if is_im2col else tuple(rest[17 : 17 + rank]),
+            element_strides=tuple(rest[22 : 22 + rank]),
+            interleave=_INTERLEAVES[interleave],
+            swizzle=_SPANS[span],
+            l2_promotion=PROMOTIONS[promotion],
+            oob_fill=OOB_FILLS[fill],
+            im2col=im2col if is_im2col else None,
         )
     except IndexError:
         return None

@@ -200,11 +200,11 @@ class Format(Record):
         return float(2.0 ** (1 - self.bias))
 
 
-F16 = Format(16, 10, 15, 0x7BFF, 0x7C00, 0x7FFF)
-BF16 = Format(16, 7, 127, 0x7F7F, 0x7F80, 0x7FFF)
-TF32 = Format(19, 10, 127, 0x3FBFF, 0x3FC00, 0x3FFFF)
-E4M3 = Format(8, 3, 7, 0x7E, None, 0x7F)
-E5M2 = Format(8, 2, 15, 0x7B, 0x7C, 0x7F)
+F16 = Format(width=16, mantissa=10, bias=15, largest=0x7BFF, infinity=0x7C00, nan=0x7FFF)
+BF16 = Format(width=16, mantissa=7, bias=127, largest=0x7F7F, infinity=0x7F80, nan=0x7FFF)
+TF32 = Format(width=19, mantissa=10, bias=127, largest=0x3FBFF, infinity=0x3FC00, nan=0x3FFFF)
+E4M3 = Format(width=8, mantissa=3, bias=7, largest=0x7E, infinity=None, nan=0x7F)
+E5M2 = Format(width=8, mantissa=2, bias=15, largest=0x7B, infinity=0x7C, nan=0x7F)
 
 
 def round_to(emit: Emit, value: ir.Value, form: Format, rounding: str, *, finite: bool = False) -> ir.Value:

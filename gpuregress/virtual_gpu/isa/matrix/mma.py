@@ -223,7 +223,16 @@ def _mma(emitter: Services, instruction: Instruction) -> None:
     if form.sparsity is not None:
         name += f".sp{form.sparsity.selector}"
     rule = NARROW_MMA if form.a.bits == 8 else ORDINARY
-    tile = Tile(name, (form.rows, 8, form.depth), a, b, sums, form.result, form.sparsity, rule)
+    tile = Tile(
+        name=name,
+        shape=(form.rows, 8, form.depth),
+        a=a,
+        b=b,
+        c=sums,
+        result=form.result,
+        sparsity=form.sparsity,
+        rule=rule,
+    )
     multiply(emitter, instruction, tile)
 
 

@@ -347,9 +347,19 @@ def _mma_async(emitter: Services, instruction: Instruction) -> None:
 def _tile(form: _Form, a: Fragment | StoredRows, b: StoredRows, c: Fragment) -> Tile | IntegerTile:
     shape = (_ROWS, form.columns, form.depth)
     if form.result == "s32":
-        return IntegerTile(form.name, shape, a, b, c, form.limited, form.sparsity)
+        return IntegerTile(name=form.name, shape=shape, a=a, b=b, c=c, limited=form.limited, sparsity=form.sparsity)
     rule = NARROW_WGMMA if form.a.bits == 8 else ORDINARY
-    return Tile(form.name, shape, a, b, c, form.result, form.sparsity, rule, form.is_negated)
+    return Tile(
+        name=form.name,
+        shape=shape,
+        a=a,
+        b=b,
+        c=c,
+        result=form.result,
+        sparsity=form.sparsity,
+        rule=rule,
+        is_negated=form.is_negated,
+    )
 
 
 def _of_a(form: _Form) -> Fragment | StoredRows:

@@ -237,4 +237,6 @@ def _like(
     statement: Instruction | Call, opcode: str, modifiers: tuple[str, ...], operands: tuple[Operand, ...]
 ) -> Instruction:
     """An instruction with the guard and the place of another one."""
-    return Instruction(opcode, modifiers, operands, statement.guard, statement.ptx_line, statement.source)
+    return Instruction(
+        opcode, modifiers, operands, guard=statement.guard, ptx_line=statement.ptx_line, source=statement.source
+    )

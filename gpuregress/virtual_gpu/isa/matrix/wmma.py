@@ -257,7 +257,7 @@ def _multiply(emitter: Services, instruction: Instruction) -> None:
         )
         for matrix, kind, operand in (("a", x, left), ("b", y, right), ("c", element_of(types[-1]), addend))
     )
-    multiply(emitter, instruction, Tile(name, (shape.m, shape.n, shape.k), a, b, c, result))
+    multiply(emitter, instruction, Tile(name=name, shape=(shape.m, shape.n, shape.k), a=a, b=b, c=c, result=result))
 
 
 def _row_major(count: int, shape: tuple[int, int]) -> Place:

@@ -93,7 +93,16 @@ def watch_access(
     site = access_site(emitter, access)
     data = emitter.unit.volatile_data
     is_data = is_volatile_shared(access.instruction) and variable_of(emitter.provenance, access.address) in data
-    note = AccessNote(access.instruction, access.action, access.space, access.count, site, commutes, orders, is_data)
+    note = AccessNote(
+        instruction=access.instruction,
+        action=access.action,
+        space=access.space,
+        count=access.count,
+        site=site,
+        commutes=commutes,
+        orders=orders,
+        is_data=is_data,
+    )
     flags = flags_of(emitter, access.address) if access.space in ("", "global") else None
     address, live_if = address_value(emitter, access.address), access.instruction.live_if
     if not live_if:

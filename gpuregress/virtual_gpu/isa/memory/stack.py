@@ -46,7 +46,7 @@ def _with_stack(function: Function) -> Function:
     if not any(isinstance(item, Instruction) and item.opcode in OPCODES for item in body):
         return function
     first = next(item for item in body if isinstance(item, Instruction) and item.opcode in OPCODES)
-    start = Instruction("mov", ("u64",), (_TOP, Symbol(_STACK)), None, first.ptx_line, first.source)
+    start = Instruction("mov", ("u64",), (_TOP, Symbol(_STACK)), ptx_line=first.ptx_line, source=first.source)
     return replace(
         function,
         registers=(*function.registers, *(RegisterDeclaration(item.name, "u64") for item in (_TOP, _TAKEN))),
@@ -174,7 +174,9 @@ def _passing(item: Statement, lists: Collection[Operand | None], variadic: Mappi
         target, line, source = _passed(item, variadic), item.ptx_line, item.source
         start = Integer(0) if arguments == _NONE else arguments
         fixed = item.arguments if arguments == _NONE else item.arguments[:-1]
-        yield Instruction("mov", ("u64",), (_ADDRESS, start), item.guard, line, source)
-        yield Instruction("st", ("param", "u64"), (Address(target), _ADDRESS), item.guard, line, source)
+        yield Instruction("mov", ("u64",), (_ADDRESS, start), guard=item.guard, ptx_line=line, source=source)
+        yield Instruction(
+            "st", ("param", "u64"), (Address(target), _ADDRESS), guard=item.guard, ptx_line=line, source=source
+        )
         item = replace(item, arguments=(*fixed, target))
     yield item
