@@ -60,7 +60,7 @@ class _Loads:
 
     def __init__(self, function: Function) -> None:
         self._function = function
-        body = function.body or ()
+        body = function.statements
         self._readers: dict[str, list[Statement]] = {}
         counts: Counter[str] = Counter()
         self._definition: dict[str, Instruction] = {}
@@ -86,7 +86,7 @@ class _Loads:
 
     def rewritten(self) -> Function:
         """The function with early predicates."""
-        body = self._function.body or ()
+        body = self._function.statements
         guarded = [self._guarded(item) if isinstance(item, Instruction) else item for item in body]
         if not self._added:
             return self._function

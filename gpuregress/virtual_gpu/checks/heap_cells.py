@@ -34,7 +34,7 @@ def allocates(functions: list[Function]) -> bool:
     Args:
         functions: of the program.
     """
-    calls = (item for function in functions for item in function.body or () if isinstance(item, Call))
+    calls = (item for function in functions for item in function.statements if isinstance(item, Call))
     return any(isinstance(call.callee, Symbol) and call.callee.name in _ALLOCATING for call in calls)
 
 

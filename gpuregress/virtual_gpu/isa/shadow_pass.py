@@ -93,7 +93,7 @@ def copied(instruction: Instruction) -> tuple[Operand, ...]:
 def find_kinds(function: Function) -> Kinds:
     """The kinds of the registers of a function that have a shadow, by register."""
     widths = {item.name: BITS[item.type] for item in function.registers if item.lanes == 1 and item.type in BITS}
-    body = [item for item in function.body or () if isinstance(item, Instruction)]
+    body = function.instructions
     kinds: Kinds = {}
     for item in body:
         for name, kind in _used_as_floats(item):
@@ -201,7 +201,7 @@ class _Inserter:
     def function(self) -> Function:
         """The function with its shadows."""
         body: list[Statement] = []
-        for statement in self._function.body or ():
+        for statement in self._function.statements:
             body += self._statement(statement)
         registers = (*self._function.registers, *self._declared.values())
         return replace(self._function, body=tuple(body), registers=registers)
@@ -209,8 +209,8 @@ class _Inserter:
     def _asynchronous(self) -> tuple[str, ...]:
         """The registers that asynchronous matrix instructions set, which are read after their wait only."""
         names: dict[str, None] = {}
-        for item in self._function.body or ():
-            if isinstance(item, Instruction) and item.opcode == "wgmma":
+        for item in self._function.instructions:
+            if item.opcode == "wgmma":
                 names |= dict.fromkeys(self._followed(item))
         return tuple(names)
 

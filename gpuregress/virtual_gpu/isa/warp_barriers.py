@@ -252,7 +252,7 @@ def with_warp_barriers(tree: Module) -> Module:
 
 
 def _function(function: Function) -> Function:
-    statements = function.body or ()
+    statements = function.statements
     if not any(_needs_barrier(item) for item in statements):
         return function
     body: list[Statement] = []

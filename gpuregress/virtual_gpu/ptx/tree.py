@@ -184,6 +184,14 @@ class Instruction:
         """`add.rn.ftz.f32`."""
         return ".".join((self.opcode, *self.modifiers))
 
+    @property
+    def address(self) -> Address | None:
+        """The first operand in brackets."""
+        for operand in self.operands:
+            if isinstance(operand, Address):
+                return operand
+        return None
+
 
 class Call(Record):
     """`call (results), callee, (arguments), prototype;`: results and arguments name `.param` variables or values.
@@ -292,6 +300,16 @@ class Function(Record):
     linkage: str = ""
     ptx_line: int = 0
     is_skipped: bool = False
+
+    @property
+    def statements(self) -> tuple[Statement, ...]:
+        """The body; empty for a declaration."""
+        return self.body or ()
+
+    @property
+    def instructions(self) -> list[Instruction]:
+        """The statements but for labels and calls."""
+        return [item for item in self.statements if isinstance(item, Instruction)]
 
 
 class Module(Record):

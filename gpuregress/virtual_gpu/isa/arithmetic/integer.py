@@ -269,7 +269,7 @@ def with_constant_divisors(tree: Module) -> Module:
 
 
 def _propagated(function: Function) -> Function:
-    body = function.body or ()
+    body = function.statements
     if not any(_is_approximate(item) for item in body):
         return function
     definitions = single_definitions(body)

@@ -393,7 +393,7 @@ def with_batches(tree: Module) -> Module:
 
 
 def _function(function: Function) -> Function:
-    body = function.body or ()
+    body = function.statements
     if sum(_is_candidate(item) for item in body) < 2:
         return function
     result: list[Statement] = []

@@ -53,9 +53,9 @@ def with_results(tree: Module) -> Module:
 
 
 def _function(function: Function) -> Function:
-    if not any(_is(item, "mma_async") for item in function.body or ()):
+    if not any(_is(item, "mma_async") for item in function.statements):
         return function
-    body = tuple(_with_accumulator(item) for item in function.body or ())
+    body = tuple(_with_accumulator(item) for item in function.statements)
     function = replace(function, body=body)
     flow = ControlFlowGraph(function)
     reads = _reads_in_flight(flow)
@@ -187,7 +187,7 @@ class _Checked:
         before = -1
         while len(names) != before:
             before = len(names)
-            for statement in self._function.body or ():
+            for statement in self._function.statements:
                 if not names.isdisjoint(effects.sets(statement)):
                     names.update(_copied(statement))
         return names
@@ -196,7 +196,7 @@ class _Checked:
         """The function with its checks."""
         names = [_COMMITTED, _DONE, _NEXT, *(f"{_STAMP}{name}" for name in sorted(self._followed))]
         body: list[Statement] = [Instruction("mov", ("s32",), (Register(name), Integer(0))) for name in names]
-        for index, statement in enumerate(self._function.body or ()):
+        for index, statement in enumerate(self._function.statements):
             body += [self._check(statement, name, origin) for name, origin in self._reads.get(index, {}).items()]
             body.append(statement)
             body += self._counts(statement)

@@ -42,7 +42,7 @@ def with_stack(tree: Module) -> Module:
 
 
 def _with_stack(function: Function) -> Function:
-    body = function.body or ()
+    body = function.statements
     if not any(isinstance(item, Instruction) and item.opcode in OPCODES for item in body):
         return function
     first = next(item for item in body if isinstance(item, Instruction) and item.opcode in OPCODES)
@@ -139,14 +139,14 @@ def _loaded(item: Statement, name: str) -> Statement:
 
 
 def _caller(function: Function, variadic: Mapping[str, int]) -> Function:
-    calls = [item for item in function.body or () if isinstance(item, Call) and _list_of(item, variadic) is not None]
+    calls = [item for item in function.statements if isinstance(item, Call) and _list_of(item, variadic) is not None]
     if not calls:
         return function
     lists = {_list_of(item, variadic) for item in calls} - {_NONE, None}
     variables = [replace(item, space="local") if Symbol(item.name) in lists else item for item in function.variables]
     names = sorted({_passed(item, variadic).name for item in calls})
     passed = [Variable(name, "param", "u64", 1, 8) for name in names]
-    body = tuple(made for item in function.body or () for made in _passing(item, lists, variadic))
+    body = tuple(made for item in function.statements for made in _passing(item, lists, variadic))
     registers = (*function.registers, RegisterDeclaration(_ADDRESS.name, "u64"))
     return replace(function, variables=(*variables, *passed), registers=registers, body=body)
 
