@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Generator, Iterable, Iterator
 
 from gpuregress.gpu.records import replace
@@ -292,7 +291,7 @@ class _Inserter:
             return False
         addends = instruction.operands[3:] if instruction.opcode == "fma" else instruction.operands[1:]
         limit = _MAGIC[float_types(instruction)[0]]
-        return any(isinstance(item, Float) and limit <= abs(_number(item)) <= 4 * limit for item in addends)
+        return any(isinstance(item, Float) and limit <= abs(item.value) <= 4 * limit for item in addends)
 
     def _source(self, operand: Operand, original: Operand, kind: str) -> Operand:
         """A source as {shadow, value}, or the operand where it has no shadow."""
@@ -482,8 +481,3 @@ class _Inserter:
     @staticmethod
     def _shadow(instruction: Instruction, words: tuple[str, ...], operands: tuple[Operand, ...]) -> Instruction:
         return replace(instruction, opcode="%shadow", modifiers=words, operands=operands)
-
-
-def _number(item: Float) -> float:
-    form = "<f" if item.width == BITS["f32"] else "<d"
-    return float(struct.unpack(form, item.bits.to_bytes(item.width // 8, "little"))[0])

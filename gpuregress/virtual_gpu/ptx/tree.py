@@ -6,6 +6,7 @@ register, so that a name is unique within its function.
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterable
 from dataclasses import dataclass
 from dataclasses import field as dataclass_field
@@ -74,6 +75,13 @@ class Float(Record):
 
     bits: int
     width: Literal[32, 64]
+
+    @property
+    def value(self) -> float:
+        """The number."""
+        code = "<f" if self.width == 32 else "<d"
+        value: float = struct.unpack(code, self.bits.to_bytes(self.width // 8, "little"))[0]
+        return value
 
 
 class Symbol(Record):

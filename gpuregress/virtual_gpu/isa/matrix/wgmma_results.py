@@ -113,26 +113,26 @@ def _join(before: _State | None, state: _State) -> _State:
 
 def _step(state: _State, statement: Statement) -> None:
     """Update the registers in flight by a statement; one with a guard may not happen."""
-    always = statement.guard is None
+    results = effects.sets(statement)
     if _is(statement, "mma_async"):
-        state |= {name: _InFlight(0, _where(statement)) for name in effects.sets(statement)}
-    elif _is(statement, "commit_group"):
-        for name in state if always else ():
-            state[name] = _InFlight(min(state[name].commits + 1, _MOST), state[name].origin)
+        state |= dict.fromkeys(results, _InFlight(0, _where(statement)))
+        return
+    copied = [state[name] for name in _copied(statement) if name in state]
+    if copied:
+        state |= dict.fromkeys(results, min(copied, key=lambda item: item.commits))
+        return
+    if statement.guard is not None:
+        return
+    if _is(statement, "commit_group"):
+        for name, item in state.items():
+            state[name] = _InFlight(min(item.commits + 1, _MOST), item.origin)
     elif _is(statement, "wait_group"):
         most = _group_count(statement)
-        for name in [name for name, one in state.items() if always and one.commits > most]:
-            del state[name]
-    elif sources := _copied(statement):
-        copied = min((state[name] for name in sources if name in state), key=lambda one: one.commits, default=None)
-        for name in effects.sets(statement):
-            if copied is not None:
-                state[name] = copied
-            elif always:
-                state.pop(name, None)
-    elif always:
-        for name in effects.sets(statement):
-            state.pop(name, None)
+        for name, item in list(state.items()):
+            if item.commits > most:
+                del state[name]
+    for name in results:
+        state.pop(name, None)
 
 
 def _where(statement: Statement) -> str:
@@ -180,7 +180,7 @@ class _Checked:
 
     def __init__(self, function: Function, reads: dict[int, dict[str, str]]) -> None:
         self._function, self._reads = function, reads
-        self._followed = self._sources({name for names in reads.values() for name in names})
+        self._followed = self._sources(set().union(*reads.values()))
 
     def _sources(self, names: set[str]) -> set[str]:
         """The registers, and those that moves copy to them."""

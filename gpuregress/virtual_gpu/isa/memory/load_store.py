@@ -536,7 +536,8 @@ _MEETING_MASK = (1 << _BLOCK_SHIFT - _MEETING_SHIFT) - 1
 
 def watch(emitter: Services, instruction: Instruction) -> None:
     """Note a write, or compare a read with the last writes; built before the access itself."""
-    address = next(item for item in instruction.operands if isinstance(item, Address))
+    address = instruction.address
+    assert address is not None
     space, count = space_of(instruction), lanes(instruction) * size(type_of(instruction))
     site = access_site(emitter, MemoryAccess(instruction, address, space, count, ""))
     start, tag = generic_address(emitter, address, space), _tag(emitter)

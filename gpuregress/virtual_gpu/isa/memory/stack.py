@@ -37,21 +37,25 @@ OPCODES = ("alloca", "stacksave", "stackrestore")
 
 def with_stack(tree: Module) -> Module:
     """The module with stack memory declared in the functions that use it."""
-    functions = tuple(_with_stack(item) for item in tree.functions)
-    return tree if functions == tree.functions else replace(tree, functions=functions)
+    return replace(tree, functions=tuple(_with_stack(item) for item in tree.functions))
 
 
 def _with_stack(function: Function) -> Function:
-    body = function.statements
-    if not any(isinstance(item, Instruction) and item.opcode in OPCODES for item in body):
+    stack_instructions = [item for item in function.instructions if item.opcode in OPCODES]
+    if not stack_instructions:
         return function
-    first = next(item for item in body if isinstance(item, Instruction) and item.opcode in OPCODES)
-    start = Instruction("mov", ("u64",), (_TOP, Symbol(_STACK)), ptx_line=first.ptx_line, source=first.source)
+    first = stack_instructions[0]
+    body: list[Statement] = [
+        Instruction("mov", ("u64",), (_TOP, Symbol(_STACK)), ptx_line=first.ptx_line, source=first.source)
+    ]
+    for item in function.statements:
+        body += _expanded(item)
+    registers = (RegisterDeclaration(_TOP.name, "u64"), RegisterDeclaration(_TAKEN.name, "u64"))
     return replace(
         function,
-        registers=(*function.registers, *(RegisterDeclaration(item.name, "u64") for item in (_TOP, _TAKEN))),
+        registers=(*function.registers, *registers),
         variables=(*function.variables, Variable(_STACK, "local", "b8", STACK_BYTES, 16)),
-        body=(start, *(made for item in body for made in _expanded(item))),
+        body=tuple(body),
     )
 
 
@@ -66,7 +70,8 @@ def _expanded(item: Statement) -> Iterator[Statement]:
     elif item.opcode == "stackrestore":
         yield replace(item, opcode="mov", modifiers=("u64",), operands=(_TOP, item.operands[0]))
     else:
-        size, alignment = item.operands[1], item.operands[2] if len(item.operands) > 2 else Integer(8)
+        size = item.operands[1]
+        alignment = item.operands[2] if len(item.operands) > 2 else Integer(8)
         yield replace(item, operands=(_TAKEN, _TOP, size, alignment, Symbol(_STACK)))
         yield replace(item, opcode="add", modifiers=("u64",), operands=(_TOP, _TAKEN, size))
         yield replace(item, opcode="mov", modifiers=words, operands=(item.operands[0], _TAKEN))
