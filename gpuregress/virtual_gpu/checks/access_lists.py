@@ -368,7 +368,9 @@ class AccessLists:
             b.ret_void()
         newest, bit = opened(b, known, word, mark), lane_bit(b, own)
         is_exposed = b.icmp_unsigned("==", b.and_(known, i64(layout.WRITE_LIST)), i64(layout.WRITE_LIST))
-        exposed = b.select(is_exposed, i64(layout.EXPOSED), i64(0)) if is_write else i64(0)
+        exposed = i64(0)
+        if is_write:
+            exposed = b.select(is_exposed, i64(layout.EXPOSED), i64(0))
         is_same = b.icmp_unsigned("==", b.and_(b.xor(newest.epoch, own), i64(~_LANE_BITS)), i64(0))
         with b.if_then(b.and_(is_same, b.icmp_unsigned("==", newest.partner, i64(0)))):
             slot.store(b, b.or_(own, exposed), b.or_(newest.mask, bit), newest.head)

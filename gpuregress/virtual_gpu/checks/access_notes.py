@@ -159,20 +159,30 @@ class AccessNote(Record):
     def order(self) -> int:
         """Bits of `layout.READS` …: how the access may order those of other threads."""
         words = self.instruction.modifiers
-        reads = layout.READS if self.action != "write" else 0
-        writes = layout.WRITES if self.action != "read" else 0
-        acquires = layout.ACQUIRES if reads and {"acquire", "acq_rel", "sc"}.intersection(words) else 0
-        releases = layout.RELEASES if writes and {"release", "acq_rel", "sc"}.intersection(words) else 0
-        return reads | writes | acquires | releases
+        order = 0
+        if self.action != "write":
+            order |= layout.READS
+            if {"acquire", "acq_rel", "sc"}.intersection(words):
+                order |= layout.ACQUIRES
+        if self.action != "read":
+            order |= layout.WRITES
+            if {"release", "acq_rel", "sc"}.intersection(words):
+                order |= layout.RELEASES
+        return order
 
     @property
     def flags(self) -> int:
         """The site and the flags of the epoch."""
-        strong = layout.STRONG | self.scope << layout.LEVEL_SHIFT if self.is_strong else 0
-        is_copy = self.instruction.opcode == "cp" and self.action == "write"
-        copied = layout.IN_FLIGHT | layout.COPIED if is_copy else 0
-        kind = layout.SAME_VALUE if self.commutes else layout.ASYNCHRONOUS if self.is_asynchronous else 0
-        return min(self.site, layout.MOST_SITES - 1) << layout.SITE_SHIFT | strong | copied | kind
+        flags = min(self.site, layout.MOST_SITES - 1) << layout.SITE_SHIFT
+        if self.is_strong:
+            flags |= layout.STRONG | self.scope << layout.LEVEL_SHIFT
+        if self.instruction.opcode == "cp" and self.action == "write":
+            flags |= layout.IN_FLIGHT | layout.COPIED
+        if self.commutes:
+            flags |= layout.SAME_VALUE
+        elif self.is_asynchronous:
+            flags |= layout.ASYNCHRONOUS
+        return flags
 
 
 def rules(emitter: Services) -> RaceRules:
@@ -226,8 +236,9 @@ def note_access(
     else:
         _check(emitter, note, wide, same)
     if note.is_strong and note.orders and emitter.unit.synchronizes:
-        place = b.add(wide, i64(SHARED_WINDOW)) if note.space == "shared" else wide
-        note_order(emitter, note.order, place, note.scope)
+        if note.space == "shared":
+            wide = b.add(wide, i64(SHARED_WINDOW))
+        note_order(emitter, note.order, wide, note.scope)
 
 
 def _check(
@@ -247,7 +258,9 @@ def _check(
 
     def check() -> None:
         """Examine the access wherever it is. Of a strong one, the flag says that it commutes."""
-        flag = i64(0) if same is None or note.is_strong else b.select(same(), i64(layout.SAME_VALUE), i64(0))
+        flag = i64(0)
+        if same is not None and not note.is_strong:
+            flag = b.select(same(), i64(layout.SAME_VALUE), i64(0))
         b.call(function, (emitter.view.machine, address, b.or_(epoch, flag)))
 
     if flags is None:
@@ -317,11 +330,11 @@ def note_fence(emitter: Services, instruction: Instruction) -> None:
         note_order(emitter, layout.PROXY_FENCE, i64(0), fenced)
     if "proxy" in words:
         return
-    is_restricted = "mbarrier_init" in words
-    scope = next((layout.SCOPES[word] for word in words if word in layout.SCOPES), layout.SCOPES["sys"])
+    scopes = [layout.SCOPES[word] for word in words if word in layout.SCOPES] or [layout.SCOPES["sys"]]
+    scope = scopes[0]
     if emitter.unit.clustered and scope != layout.SCOPES["cta"]:
         happens_before.note_fence(b, emitter.view.machine, linear_thread(b, emitter.view, emitter.thread))
-    if not is_restricted:
+    if "mbarrier_init" not in words:
         note_order(emitter, layout.FENCE, i64(0), scope)
 
 

@@ -250,8 +250,9 @@ class CellRules:
     def _touched(self, access: CellAccess, space: str) -> ir.Function:
         """The check of a cell that was touched since the last barrier; the arguments are those of the slow way."""
         single = replace(access, count=1)
-        is_noted = self.keeps_all and single.is_strong and single.action == WRITE and not self._conflicts
-        return self._strong_write(single, space) if is_noted else self._touched_before(single, space)
+        if self.keeps_all and single.is_strong and single.action == WRITE and not self._conflicts:
+            return self._strong_write(single, space)
+        return self._touched_before(single, space)
 
     def _strong_write(self, access: CellAccess, space: str) -> ir.Function:
         """As `_touched`, for a strong write; most join a write that is there already."""
@@ -440,8 +441,9 @@ class CellRules:
     def _examine(self, access: CellAccess, space: str, *, is_other_write: bool) -> ir.Function:
         """`(machine, plane, address, epoch, newest, its word)`: report the races with the accesses of a list."""
         single = replace(access, count=1)
-        name = f"{single.name(space)}.{'writes' if is_other_write else 'readers'}"
-        function, is_new = self._subroutine(name, ir.VoidType(), (POINTER, I64, I64, I64, I64, I64))
+        others = "writes" if is_other_write else "readers"
+        types = (POINTER, I64, I64, I64, I64, I64)
+        function, is_new = self._subroutine(f"{single.name(space)}.{others}", ir.VoidType(), types)
         if not is_new:
             return function
         machine, plane, address, epoch, newest, word = function.args

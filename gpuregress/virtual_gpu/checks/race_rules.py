@@ -338,14 +338,15 @@ class RowRules:
                 b.ret(no)
             first = self._rules.first_cell(b, where)
             with b.if_then(has_flags(b, tagged, layout.RACE_FREE)):
-                holds = (
-                    self._all(b, access, first, where, count, self._is_written)
-                    if access.reads_first and self._rules.uninitialized
-                    else yes
-                )
-                b.ret(holds)
+                if access.reads_first and self._rules.uninitialized:
+                    b.ret(self._all(b, access, first, where, count, self._is_written))
+                else:
+                    b.ret(yes)
             filled = b.trunc(tagged, I1)
-        actions = [READ] * (access.reads_first or not access.writes) + [WRITE] * access.writes
+        reads = access.reads_first or not access.writes
+        actions = [READ] if reads else []
+        if access.writes:
+            actions.append(WRITE)
 
         def is_quick(b: ir.IRBuilder, cell: ir.Value, place: ShadowPlace) -> ir.Value:
             answer: ir.Value = yes
@@ -356,7 +357,6 @@ class RowRules:
             return answer
 
         if access.space == "global" or not self._rules.cells.flies:
-            reads = access.reads_first or not access.writes
 
             def is_untouched(b: ir.IRBuilder, cell: ir.Value, place: ShadowPlace) -> ir.Value:
                 single = CellAccess(READ, is_strong=False, reads=False, count=access.count)

@@ -203,7 +203,10 @@ class GlobalCopies:
 
     def write(self, epoch: int, region: Region, places: Places, *, reduces: bool) -> CopiedCells | None:
         """Check the target of a copy at its issue; None where it is not watched."""
-        epoch |= layout.STRONG | layout.SCOPES["gpu"] << layout.LEVEL_SHIFT if reduces else layout.COPIED
+        if reduces:
+            epoch |= layout.STRONG | layout.SCOPES["gpu"] << layout.LEVEL_SHIFT
+        else:
+            epoch |= layout.COPIED
         cells = self._cells(epoch, region, places)
         if cells is None:
             return None
@@ -278,8 +281,9 @@ class GlobalCopies:
         numbers, epochs = self._accesses(cells, mark)
         if not cells.epoch & layout.STRONG:
             return numbers, epochs
-        flags = layout.WIDE if mark == layout.WRITE_LIST else layout.STRONG | layout.NARROW
-        strong = layout.WIDE if mark == layout.WRITE_LIST else layout.STRONG
+        flags, strong = layout.STRONG | layout.NARROW, layout.STRONG
+        if mark == layout.WRITE_LIST:
+            flags = strong = layout.WIDE
         weak = epochs & np.uint64(flags) != np.uint64(strong)
         return numbers[weak], epochs[weak]
 
@@ -357,7 +361,8 @@ class BulkNotes:
             reduces: whether it is a reduction: those that have not arrived do not race with each other.
         """
         epoch, cells = self._block.begin(*issuer), self._block.shared_at(home)
-        epoch |= layout.STRONG if reduces else 0
+        if reduces:
+            epoch |= layout.STRONG
         first, plane = cells.cells(host, size)
         if reduces:
             self._check_written(cells, host, first, epoch)
