@@ -57,8 +57,8 @@ def _read(emitter: Services, operand: Operand, kind: str) -> tuple[Shadow, ir.Va
         return (value, _ZERO), value
     *shadow, original = operand.elements
     value = widened(emitter, original, kind)
-    high = emitter.read(shadow[0], "f64")
-    return (high, emitter.read(shadow[1], "f64") if shadow[1:] else _ZERO), value
+    parts = [emitter.read(part, "f64") for part in shadow]
+    return (parts[0], parts[1] if parts[1:] else _ZERO), value
 
 
 def _intrinsic(name: str) -> Callable[[Services, list[ir.Value]], ir.Value]:
@@ -116,8 +116,8 @@ def _signed(emitter: Services, operation: str, sources: list[Shadow]) -> Shadow:
     b, (high, low) = emitter.builder, sources[-1]
     if operation == "neg":
         return b.fneg(high), b.fneg(low)
-    copysign = _intrinsic("copysign")
-    wanted = copysign(emitter, [high, sources[0][0] if operation == "copysign" else F64(1.0)])
+    sign = sources[0][0] if operation == "copysign" else F64(1.0)
+    wanted = _intrinsic("copysign")(emitter, [high, sign])
     same = b.fcmp_unordered("==", wanted, high)
     return wanted, b.select(same, low, b.fneg(low))
 
@@ -136,11 +136,12 @@ def _lower(emitter: Services, instruction: Instruction) -> None:
         return
     source_kind = instruction.modifiers[2] if operation == "convert" else kind
     read = [_read(emitter, item, source_kind) for item in instruction.operands[2:]]
-    shadows, values = [item[0] for item in read], [item[1] for item in read]
+    shadows, values = [shadow for shadow, _ in read], [value for _, value in read]
     if operation in _EXTREMES:
         write(emitter, target, _picked(emitter, _EXTREMES[operation], shadows, values))
         return
-    exact, from_values = (_exact(emitter, instruction, one) for one in (shadows, [(value, _ZERO) for value in values]))
+    exact = _exact(emitter, instruction, shadows)
+    from_values = _exact(emitter, instruction, [(value, _ZERO) for value in values])
     if operation in _SIGNS:
         write(emitter, target, exact)
         return
@@ -217,13 +218,15 @@ def _add(emitter: Services, counter: int, amount: ir.Value) -> None:
 
 def lines_of(instruction: Instruction) -> Lines:
     """The source lines of an instruction, as a probe names them."""
-    source = instruction.source
-    return () if source is None else (source.inner or ((source.file, source.line, 0),),)
+    if instruction.source is None:
+        return ()
+    return (instruction.source.inner or ((instruction.source.file, instruction.source.line, 0),),)
 
 
 def shadow_of(name: str, kind: str) -> tuple[Register, ...]:
     """The registers of the shadow of a register."""
-    return (Register(f"{name}$high"), Register(f"{name}$low"))[: 2 if kind == "f64" else 1]
+    high, low = Register(f"{name}$high"), Register(f"{name}$low")
+    return (high, low) if kind == "f64" else (high,)
 
 
 TABLE = {"%shadow": _lower}

@@ -288,13 +288,14 @@ def _finite(lanes: _Lanes, values: ir.Value, exponents: ir.Value, weight: ir.Val
     counting = b.select(idle, lanes.all(0), exponents)
     aligned = b.lshr(significands, lanes.all(9)) if half else b.shl(significands, lanes.all(4))
     size = min(lanes.count, _THREE_AXES // 2)
-    planes = [
-        _plane(lanes, *(lanes.slice(item, first, size) for item in (values, exponents, counting, aligned, weight)))
-        for first in range(0, lanes.count, size)
-    ]
+    planes = []
+    for first in range(0, lanes.count, size):
+        parts = [lanes.slice(item, first, size) for item in (values, exponents, counting, aligned, weight)]
+        planes.append(_plane(lanes, *parts))
     # A texel of exponent E and its weight: units of 2^(E - 127 - 27 - 8), of a float16 2^(E - 127 - 14 - 8).
     total, exponent = planes[0] if len(planes) == 1 else _joined(lanes, planes)
-    unit = _power_of_two(b, b.sub(exponent, i32(127 + (22 if half else 35))))
+    shift = 22 if half else 35
+    unit = _power_of_two(b, b.sub(exponent, i32(127 + shift)))
     nonzero = b.fcmp_ordered("!=", total, F64(0.0))
     positive = lanes.any(
         b.or_(b.icmp_signed(">=", values, lanes.all(0)), b.and_(idle, b.icmp_unsigned("!=", exponents, lanes.all(0))))

@@ -66,10 +66,10 @@ def _geometry(instruction: Instruction) -> _Geometry:
     for word in instruction.modifiers:
         if word in _NOT_THERE:
             raise unsupported(instruction, f".{word} is not there")
-    axes = next((word for word in instruction.modifiers if word in _AXES), None)
-    if axes is None:
-        raise unsupported(instruction, "only 1d, 2d, 3d, layers and cubes are there")
-    return _Geometry(_AXES[axes], axes in _LAYERED, axes in _CUBES)
+    for word in instruction.modifiers:
+        if word in _AXES:
+            return _Geometry(_AXES[word], word in _LAYERED, word in _CUBES)
+    raise unsupported(instruction, "only 1d, 2d, 3d, layers and cubes are there")
 
 
 def _axes(instruction: Instruction) -> int:
@@ -155,13 +155,17 @@ def _sample(
     count = 3 if geometry.cube else geometry.axes
     b = emitter.builder
     given = [emitter.read(item, "f32") for item in coordinates[geometry.layered :][:count]]
-    given = [b.fpext(item, F64) for item in (_direction(emitter, given) if geometry.cube else given)]
+    if geometry.cube:
+        given = _direction(emitter, given)
+    given = [b.fpext(item, F64) for item in given]
     if geometry.cube:
         b.call(texture_sampling.sample_cube(emitter), (row, *given, layer, out))
     elif geometry.layered:
-        b.call(texture_sampling.sample_layer(emitter, count), (row, *given, *[F64(0.0)] * (2 - count), layer, out))
+        given += [F64(0.0)] * (2 - count)
+        b.call(texture_sampling.sample_layer(emitter, count), (row, *given, layer, out))
     else:
-        b.call(texture_sampling.sample(emitter, count), (row, *given, *[F64(0.0)] * (3 - count), out))
+        given += [F64(0.0)] * (3 - count)
+        b.call(texture_sampling.sample(emitter, count), (row, *given, out))
 
 
 def _direction(emitter: Services, given: list[ir.Value]) -> list[ir.Value]:
@@ -317,7 +321,8 @@ def _surface(emitter: Services, instruction: Instruction, operand: Operand, acti
     site = emitter.unit.site(instruction, action, "surface", count)
     b = emitter.builder
     inside = coordinates[geometry.layered :][: geometry.axes]
-    given = [b.sext(emitter.read(item, "s32"), I64) for item in inside] + [i64(0)] * (3 - geometry.axes)
+    given = [b.sext(emitter.read(item, "s32"), I64) for item in inside]
+    given += [i64(0)] * (3 - geometry.axes)
     if geometry.layered:
         given[2] = b.zext(emitter.read(coordinates[0], "u32"), I64)
     address = _surface_address(emitter, bounds)
