@@ -48,13 +48,13 @@ def special_register(emitter: Services, name: str) -> ir.Value:
         return b.mul(_side(emitter, "x"), b.mul(_side(emitter, "y"), _side(emitter, "z")))
     if which == "%cluster_nctaid":
         return _side(emitter, axis)
-    if which == "%nclusterid":
-        blocks = dimension(view, f"grid_{axis}")
-        return b.udiv(blocks, _side(emitter, axis)) if view.clustered else blocks
-    block = thread.coordinate(b, f"ctaid_{axis}")
-    if which == "%clusterid":
-        return b.udiv(block, _side(emitter, axis)) if view.clustered else block
-    return b.urem(block, _side(emitter, axis)) if view.clustered else i32(0)
+    if which == "%cluster_ctaid":
+        block = thread.coordinate(b, f"ctaid_{axis}")
+        return b.urem(block, _side(emitter, axis)) if view.clustered else i32(0)
+    blocks = dimension(view, f"grid_{axis}") if which == "%nclusterid" else thread.coordinate(b, f"ctaid_{axis}")
+    if view.clustered:
+        blocks = b.udiv(blocks, _side(emitter, axis))
+    return blocks
 
 
 def _is_explicit(emitter: Services) -> bool:
@@ -100,7 +100,9 @@ def moved_to(b: ir.IRBuilder, address: ir.Value, rank: ir.Value) -> ir.Value:
     """An address mapped to the shared memory of the block with a rank (i32), in the address's type."""
     type_, most = address.type, i32(_RANK_BITS)
     rank = b.select(b.icmp_unsigned("<", rank, most), rank, most)
-    moved = b.shl(rank if type_ == I32 else b.zext(rank, type_), ir.Constant(type_, machine_layout.CLUSTER_SHIFT))
+    if type_ != I32:
+        rank = b.zext(rank, type_)
+    moved = b.shl(rank, ir.Constant(type_, machine_layout.CLUSTER_SHIFT))
     return b.or_(b.and_(address, ir.Constant(type_, ~(_RANK_BITS << machine_layout.CLUSTER_SHIFT))), moved)
 
 
@@ -108,7 +110,9 @@ def _getctarank(emitter: Services, instruction: Instruction) -> None:
     target, source = instruction.operands
     b = emitter.builder
     rank = rank_of(b, emitter.read(source, instruction.modifiers[-1]))
-    emitter.write(target, rank if rank.type == I32 else b.trunc(rank, I32), "u32")
+    if rank.type != I32:
+        rank = b.trunc(rank, I32)
+    emitter.write(target, rank, "u32")
 
 
 # --- the barrier ------------------------------------------------------------------------------------------------------
@@ -192,9 +196,12 @@ def _sync(emitter: Services, instruction: Instruction) -> None:
 
 
 def _cluster(emitter: Services, instruction: Instruction) -> None:
-    if emitter.view.clustered:
-        (wait if "wait" in instruction.modifiers else arrive)(emitter, instruction)
-    elif "wait" in instruction.modifiers:
+    waits = "wait" in instruction.modifiers
+    if emitter.view.clustered and waits:
+        wait(emitter, instruction)
+    elif emitter.view.clustered:
+        arrive(emitter, instruction)
+    elif waits:
         # A cluster of one block: arriving is nothing, waiting is waiting for the block.
         emitter.wait(PLAIN_BARRIER + BARRIERS - 1)
 

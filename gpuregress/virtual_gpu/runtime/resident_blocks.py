@@ -72,7 +72,7 @@ class StandstillDetector:
 
     def _state(self, arenas: Sequence[Arena]) -> str:
         """Return a digest of all that threads can read; never the same twice where it would be too much."""
-        arrays = [region.data for region in self._space.regions()]
+        arrays = [region.data for region in self._space.all()]
         for arena in arenas:
             arrays += [*_context(arena.context), arena.shared, arena.local, arena.copies]
         if self._space.heap.used or sum(array.nbytes for array in arrays) > MOST_BYTES:

@@ -112,7 +112,9 @@ def _read_float(emit: Emit, instruction: Instruction, source: str) -> ir.Value:
     value = emit.read(instruction.operands[1], source)
     if source in _SMALL:
         return widen(emit, value, _SMALL[source])
-    return flush(emit, value) if source == "f32" and "ftz" in instruction.modifiers else value
+    if source == "f32" and "ftz" in instruction.modifiers:
+        return flush(emit, value)
+    return value
 
 
 def _to_whole(emit: Emit, value: ir.Value, word: str) -> ir.Value:
@@ -122,7 +124,10 @@ def _to_whole(emit: Emit, value: ir.Value, word: str) -> ir.Value:
 
 
 def _whole_rounding(instruction: Instruction) -> str | None:
-    return next((word for word in instruction.modifiers if word in _TO_INTEGER), None)
+    for word in instruction.modifiers:
+        if word in _TO_INTEGER:
+            return word
+    return None
 
 
 def _float_to_integer(emit: Emit, instruction: Instruction) -> None:
@@ -131,7 +136,9 @@ def _float_to_integer(emit: Emit, instruction: Instruction) -> None:
     if word is None:
         raise unsupported(instruction, "it needs .rni, .rzi, .rmi or .rpi")
     value = _read_float(emit, instruction, source)
-    whole = value if word == "rzi" else _to_whole(emit, value, word)
+    whole = value
+    if word != "rzi":  # LLVM's conversion cuts off.
+        whole = _to_whole(emit, value, word)
     bits = BITS[target]
     kind = ir.IntType(bits)
     conversion = "fptosi" if is_signed(target) else "fptoui"
@@ -149,8 +156,7 @@ def _integer_to_float(emit: Emit, instruction: Instruction) -> None:
     if target == "f64":
         result = _integer_to_double(emit, value, rounding, signed=signed)
     elif target == "f32" and rounding == "rn":
-        convert = emit.builder.sitofp if signed else emit.builder.uitofp
-        result = convert(value, F32)
+        result = emit.builder.sitofp(value, F32) if signed else emit.builder.uitofp(value, F32)
     else:
         exact = sticky_double(emit, extend(emit, value, I64, signed=signed), signed=signed)
         if target in _SMALL:

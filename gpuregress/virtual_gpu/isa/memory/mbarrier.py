@@ -111,10 +111,15 @@ def _check_operands(instruction: Instruction, form: BulkForm) -> None:
     sizes = [len(elements(item.coordinates)) for item in operands if isinstance(item, TextureAddress)]
     sizes += [len(elements(item)) for item in operands if isinstance(item, Vector)]
     loads = form.target == "shared"
-    wanted = [form.axes, form.axes - 2] if form.im2col and loads else [form.axes] if form.axes else []
+    wanted = [form.axes] if form.axes else []
+    if form.im2col and loads:
+        wanted.append(form.axes - 2)
     count = {"commit": 0, "wait": 1}.get(form.action)
     if count is None:
-        count = (2 if form.axes else 3) + loads * (1 + form.multicast + (form.im2col and form.axes > 0))
+        count = 2 if form.axes else 3
+        if loads:
+            # The mbarrier, the mask of blocks and the offsets of pixels.
+            count += 1 + form.multicast + (form.im2col and form.axes > 0)
         count += "L2::cache_hint" in instruction.modifiers
     if sizes != wanted or len(operands) != count or (form.action == "wait" and not isinstance(operands[0], Integer)):
         raise unsupported(instruction, "operands")
@@ -144,7 +149,9 @@ def _value(emitter: Services, operand: Operand) -> ir.Value:
         raise unsupported(emitter.current(), "operands")
     bits = width(emitter.declared(operand.name))
     value = emitter.read(operand, f"b{bits}")
-    return value if bits == width(I64) else emitter.builder.zext(value, I64)
+    if bits < width(I64):
+        value = emitter.builder.zext(value, I64)
+    return value
 
 
 # --- mbarriers --------------------------------------------------------------------------------------------------------
@@ -241,8 +248,9 @@ def _transaction(emitter: Services, instruction: Instruction) -> None:
     b = emitter.builder
     old = b.load(pointer, typ=I64, align=8)
     count = b.zext(emitter.read(instruction.operands[1], "u32"), I64)
-    change = b.add if instruction.modifiers[0] == "expect_tx" else b.sub
-    value = _put(b, old, BYTES_SHIFT, BYTES, change(_bits(b, old, BYTES_SHIFT, BYTES), count))
+    pending = _bits(b, old, BYTES_SHIFT, BYTES)
+    pending = b.add(pending, count) if instruction.modifiers[0] == "expect_tx" else b.sub(pending, count)
+    value = _put(b, old, BYTES_SHIFT, BYTES, pending)
     b.store(_complete(b, value), pointer, align=8)
 
 
@@ -299,10 +307,10 @@ _FORMS = {
 
 
 def _mbarrier(emitter: Services, instruction: Instruction) -> None:
-    form = _FORMS.get(instruction.modifiers[0]) if instruction.modifiers else None
-    if form is None:
+    form = "".join(instruction.modifiers[:1])
+    if form not in _FORMS:
         raise unsupported(instruction)
-    form(emitter, instruction)
+    _FORMS[form](emitter, instruction)
 
 
 TABLE = {"mbarrier": _mbarrier}
