@@ -56,11 +56,16 @@ def _constant(instruction: Instruction, position: int) -> int:
 def _lop3(emit: Emit, instruction: Instruction) -> None:
     """Any logic function of three operands: bit 4a+2b+c of the truth table is its value."""
     destination, *sources = instruction.operands
-    a, b, c = (emit.read(operand, "b32") for operand in sources[:3])
+    values = [emit.read(operand, "b32") for operand in sources[:3]]
     builder, truth = emit.builder, _constant(instruction, 4)
     result: ir.Value = I32(0)
-    for row in (row for row in range(8) if truth >> row & 1):
-        factors = [x if row >> bit & 1 else builder.not_(x) for x, bit in ((a, 2), (b, 1), (c, 0))]
+    for row in range(8):
+        if not truth >> row & 1:
+            continue
+        factors = list(values)
+        for index, bit in enumerate((4, 2, 1)):
+            if not row & bit:
+                factors[index] = builder.not_(values[index])
         result = builder.or_(result, builder.and_(builder.and_(factors[0], factors[1]), factors[2]))
     if instruction.modifiers[0] not in _BOOLEAN:
         emit.write(destination, result, "b32")
@@ -76,8 +81,8 @@ def _shl(emit: Emit, instruction: Instruction) -> None:
 
 
 def _shr(emit: Emit, instruction: Instruction) -> None:
-    signed = is_signed(type_of(instruction))
-    _shift(emit, instruction, lambda a, count: emit.builder.ashr(a, count) if signed else emit.builder.lshr(a, count))
+    shift = emit.builder.ashr if is_signed(type_of(instruction)) else emit.builder.lshr
+    _shift(emit, instruction, shift)
 
 
 def _shift(emit: Emit, instruction: Instruction, shift: Callable[[ir.Value, ir.Value], ir.Value]) -> None:
@@ -86,8 +91,10 @@ def _shift(emit: Emit, instruction: Instruction, shift: Callable[[ir.Value, ir.V
     a, count = emit.read(instruction.operands[1], type_name), emit.read(instruction.operands[2], "u32")
     bits = a.type.width
     limited = smaller(emit, count, I32(bits - 1), signed=False)
-    if bits != 32:
-        limited = builder.trunc(limited, a.type) if bits < 32 else builder.zext(limited, a.type)
+    if bits < 32:
+        limited = builder.trunc(limited, a.type)
+    elif bits > 32:
+        limited = builder.zext(limited, a.type)
     result = shift(a, limited)
     if instruction.opcode == "shl" or not is_signed(type_name):
         inside = builder.icmp_unsigned("<", count, I32(bits))

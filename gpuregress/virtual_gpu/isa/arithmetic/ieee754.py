@@ -101,7 +101,9 @@ def is_tiny(emit: Emit, exact: ir.Value, rounding: str, smallest: float, precisi
         return builder.fcmp_ordered("<", size, kind(smallest * (1 - 2.0 ** -(precision + 1))))
     outward = builder.fcmp_ordered("<=", size, kind(smallest * (1 - 2.0**-precision)))
     negative = builder.fcmp_ordered("<", exact, kind(0.0))
-    return builder.select(negative, outward, inward) if rounding == "rm" else builder.select(negative, inward, outward)
+    if rounding == "rm":
+        return builder.select(negative, outward, inward)
+    return builder.select(negative, inward, outward)
 
 
 def flush_by(emit: Emit, value: ir.Value, exact: ir.Value, rounding: str = "rn") -> ir.Value:
@@ -294,7 +296,9 @@ def widen(emit: Emit, bits: ir.Value, form: Format) -> ir.Value:
     sign = builder.shl(builder.zext(builder.lshr(bits, bits.type(form.width - 1)), I32), I32(31))
     # As an f32 the moved bits are the number times 2^(bias - 127), subnormals included: one exact product undoes that.
     moved = float_of(emit, builder.shl(size, I32(23 - form.mantissa)))
-    scaled = bits_of(emit, builder.fmul(moved, F32(2.0 ** (127 - form.bias))) if form.bias != 127 else moved)
+    if form.bias != 127:
+        moved = builder.fmul(moved, F32(2.0 ** (127 - form.bias)))
+    scaled = bits_of(emit, moved)
     if form.infinity is not None and form.bias != 127:
         scaled = builder.select(builder.icmp_unsigned("==", size, I32(form.infinity)), I32(0x7F800000), scaled)
     nan = builder.icmp_unsigned(">", size, I32(form.largest if form.infinity is None else form.infinity))
