@@ -14,7 +14,7 @@ from llvmlite import ir
 from gpuregress.gpu.records import replace
 from gpuregress.virtual_gpu.builder.address_resolution import field
 from gpuregress.virtual_gpu.builder.services import raw_call
-from gpuregress.virtual_gpu.builder.structured import I1, I64, POINTER, Cell, at, i32, i64, open_function
+from gpuregress.virtual_gpu.builder.structured import I1, I64, POINTER, Cell, at, i32, i64
 from gpuregress.virtual_gpu.builder.translation_unit import Unit
 from gpuregress.virtual_gpu.checks.access_lists import AccessLists, each_lane, opened
 from gpuregress.virtual_gpu.checks.happens_before import HappensBefore
@@ -23,6 +23,7 @@ from gpuregress.virtual_gpu.checks.shadow_cells import (
     WRITE,
     CellAccess,
     ShadowPlace,
+    Subroutine,
     load_word,
     shadow_place,
     subroutine,
@@ -120,11 +121,10 @@ class ConflictRules:
     def report(self, b: ir.IRBuilder, where: ShadowPlace, kind: ir.Value, other: ir.Value) -> None:
         """Report an access, with an earlier one or 0."""
         types = (POINTER, I64, I64, I64, I64)
-        function, is_new = subroutine(self._module, "check.report", ir.VoidType(), types)
-        if is_new:
+        function, inner = subroutine(self._module, "check.report", ir.VoidType(), types)
+        if inner is not None:
             function.attributes.add("cold")
             machine, *words = function.args
-            inner = open_function(function)
             launch = field(inner, machine, "checks", POINTER)
             stopped = inner.icmp_unsigned("!=", load_word(inner, launch, layout.LAUNCH["stop"]), i64(0))
             with inner.if_then(stopped):
@@ -166,7 +166,7 @@ class CellRules:
         self._rules = ConflictRules(unit, self._order, conflicts=conflicts)
         self.report = self._rules.report
 
-    def _subroutine(self, name: str, result: ir.Type, types: tuple[ir.Type, ...]) -> tuple[ir.Function, bool]:
+    def _subroutine(self, name: str, result: ir.Type, types: tuple[ir.Type, ...]) -> Subroutine:
         return subroutine(self._unit.module, name, result, types)
 
     def check(
@@ -256,11 +256,10 @@ class CellRules:
 
     def _strong_write(self, access: CellAccess, space: str) -> ir.Function:
         """As `_touched`, for a strong write; most join a write that is there already."""
-        function, is_new = self._subroutine(f"{access.name(space)}.joins", ir.VoidType(), _CELL)
-        if is_new:
+        function, b = self._subroutine(f"{access.name(space)}.joins", ir.VoidType(), _CELL)
+        if b is not None:
             # A function of its own: in one with more calls, LLVM would save the registers that those change.
             machine, cell, plane, address, epoch, _ = function.args
-            b = open_function(function)
             where = shadow_place(b, machine, plane, address, epoch, space)
             for joins in (self._lists.joins_pair, self._lists.joins_newest):
                 with b.if_then(joins(b, where, cell)):
@@ -271,11 +270,10 @@ class CellRules:
 
     def _touched_before(self, access: CellAccess, space: str) -> ir.Function:
         """As `_touched`, for any access; a strong write that joins no other one."""
-        function, is_new = self._subroutine(f"{access.name(space)}.touched", ir.VoidType(), _CELL)
-        if is_new:
+        function, b = self._subroutine(f"{access.name(space)}.touched", ir.VoidType(), _CELL)
+        if b is not None:
             # Out of line: what comes before it is so short that LLVM puts it where the access is.
             machine, cell, plane, address, epoch, filled = function.args
-            b = open_function(function)
             where = shadow_place(b, machine, plane, address, epoch, space)
             if self.keeps_all and access.is_strong and access.action == WRITE and not self._conflicts:
                 write, reader = load_word(b, cell, 0), load_word(b, cell, 8)
@@ -376,11 +374,10 @@ class CellRules:
         """The check of one cell in full: `(machine, cell, plane, address, epoch, is filled)`."""
         single = replace(access, count=1)
         name = f"{single.name(space)}.slow"
-        function, is_new = self._subroutine(name, ir.VoidType(), _CELL)
-        if not is_new:
+        function, b = self._subroutine(name, ir.VoidType(), _CELL)
+        if b is None:
             return function
         machine, cell, plane, address, epoch, filled = function.args
-        b = open_function(function)
         where = shadow_place(b, machine, plane, address, epoch, space)
         second = at(b, cell, plane)
         write, reader = load_word(b, cell, 0), load_word(b, cell, 8)
@@ -443,11 +440,10 @@ class CellRules:
         single = replace(access, count=1)
         others = "writes" if is_other_write else "readers"
         types = (POINTER, I64, I64, I64, I64, I64)
-        function, is_new = self._subroutine(f"{single.name(space)}.{others}", ir.VoidType(), types)
-        if not is_new:
+        function, b = self._subroutine(f"{single.name(space)}.{others}", ir.VoidType(), types)
+        if b is None:
             return function
         machine, plane, address, epoch, newest, word = function.args
-        b = open_function(function)
         where = shadow_place(b, machine, plane, address, epoch, space)
         with b.if_then(where.is_all_old(b, newest)):
             b.ret_void()
