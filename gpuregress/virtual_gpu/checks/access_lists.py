@@ -316,7 +316,9 @@ class AccessLists:
                 (builder, the earlier epoch, its own) → i1.
         """
         types = (POINTER, POINTER, I64, I64, I64)
-        name = f"check.list.write.{space}{'.strong' * is_strong}"
+        name = f"check.list.write.{space}"
+        if is_strong:
+            name += ".strong"
         function, b = subroutine(self._module, name, ir.VoidType(), types, may_be_inlined=True)
         if b is None:
             return function

@@ -15,6 +15,7 @@ from gpuregress.virtual_gpu.builder.threads import linear_thread
 from gpuregress.virtual_gpu.checks import happens_before, synchronization
 from gpuregress.virtual_gpu.checks.race_rules import RaceRules
 from gpuregress.virtual_gpu.checks.shadow_cells import READ, WRITE, CellAccess, has_flags, load_word, region_row
+from gpuregress.virtual_gpu.ptx.modifiers import modifier_among
 from gpuregress.virtual_gpu.ptx.opcode_table import info
 from gpuregress.virtual_gpu.ptx.tree import Address, Instruction
 from gpuregress.virtual_gpu.runtime.checks import layout
@@ -330,8 +331,7 @@ def note_fence(emitter: Services, instruction: Instruction) -> None:
         note_order(emitter, layout.PROXY_FENCE, i64(0), fenced)
     if "proxy" in words:
         return
-    scopes = [layout.SCOPES[word] for word in words if word in layout.SCOPES] or [layout.SCOPES["sys"]]
-    scope = scopes[0]
+    scope = layout.SCOPES[modifier_among(instruction, layout.SCOPES, "sys")]
     if emitter.unit.clustered and scope != layout.SCOPES["cta"]:
         happens_before.note_fence(b, emitter.view.machine, linear_thread(b, emitter.view, emitter.thread))
     if "mbarrier_init" not in words:

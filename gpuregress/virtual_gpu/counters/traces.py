@@ -13,7 +13,7 @@ from gpuregress.virtual_gpu.builder.translation_unit import Unit
 from gpuregress.virtual_gpu.counters.conditions import CountedLoop
 from gpuregress.virtual_gpu.isa.matrix.mma import instruction_count
 from gpuregress.virtual_gpu.isa.memory.load_store import generic_address
-from gpuregress.virtual_gpu.ptx.modifiers import lanes, size, space_of, type_of
+from gpuregress.virtual_gpu.ptx.modifiers import lanes, modifier_among, size, space_of, type_of
 from gpuregress.virtual_gpu.ptx.opcode_table import Control, MemoryEffect, Wait, info
 from gpuregress.virtual_gpu.ptx.tree import Address, Call, Instruction, Integer, Register
 from gpuregress.virtual_gpu.runtime.machine_layout import CLUSTER_SHIFT, SHARED_WINDOW, TRACE_FLUSH, TRACE_FULL
@@ -319,10 +319,7 @@ def _accesses(position: int, item: Instruction | Call) -> list[TracedAccess]:
     if kind is None or item.opcode not in _OPCODES or space in ("param", "const") or "async" in item.modifiers:
         return []
     if item.opcode in _OF_MATRICES:
-        number = 1
-        for word in ("x2", "x4"):
-            if word in item.modifiers:
-                number = int(word[1:])
+        number = int(modifier_among(item, ("x2", "x4"), "x1")[1:])
         return [TracedAccess(position, kind, 16, 8 * number)]
     assert item.address is not None
     if not isinstance(item.address.base, Register | Integer) and not space:

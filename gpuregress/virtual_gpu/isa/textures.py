@@ -34,7 +34,7 @@ from gpuregress.virtual_gpu.checks.access_notes import AccessNote, note_access
 from gpuregress.virtual_gpu.isa import texture_sampling
 from gpuregress.virtual_gpu.isa.arithmetic import special_function_unit
 from gpuregress.virtual_gpu.isa.memory.load_store import same_values
-from gpuregress.virtual_gpu.ptx.modifiers import is_type, lanes, size, type_of, unsupported
+from gpuregress.virtual_gpu.ptx.modifiers import is_type, lanes, modifier_among, size, type_of, unsupported
 from gpuregress.virtual_gpu.ptx.tree import Address, Instruction, Operand, Register, Sink, TextureAddress, elements
 from gpuregress.virtual_gpu.runtime.checks import matrix_and_texel_reads
 from gpuregress.virtual_gpu.runtime.machine_layout import FAULT_SURFACE, FAULT_TEXTURE, TEXTURE_SHIFT, TEXTURE_WINDOW
@@ -66,10 +66,10 @@ def _geometry(instruction: Instruction) -> _Geometry:
     for word in instruction.modifiers:
         if word in _NOT_THERE:
             raise unsupported(instruction, f".{word} is not there")
-    for word in instruction.modifiers:
-        if word in _AXES:
-            return _Geometry(_AXES[word], word in _LAYERED, word in _CUBES)
-    raise unsupported(instruction, "only 1d, 2d, 3d, layers and cubes are there")
+    axes = modifier_among(instruction, _AXES)
+    if not axes:
+        raise unsupported(instruction, "only 1d, 2d, 3d, layers and cubes are there")
+    return _Geometry(_AXES[axes], axes in _LAYERED, axes in _CUBES)
 
 
 def _axes(instruction: Instruction) -> int:
@@ -204,7 +204,7 @@ def _fetch_linear(
 
 def _tld4(emitter: Services, instruction: Instruction) -> None:
     result, coordinate = _types(instruction)
-    channel = next((word for word in instruction.modifiers if word in ("r", "g", "b", "a")), "")
+    channel = modifier_among(instruction, ("r", "g", "b", "a"))
     if _axes(instruction) != 2 or not channel or coordinate != "f32" or len(instruction.operands) != 2:
         raise unsupported(instruction, "only 2d, without offsets, is there")
     handle, coordinates = _parts(instruction, instruction.operands[1])
@@ -312,7 +312,7 @@ def _surface(emitter: Services, instruction: Instruction, operand: Operand, acti
     geometry = _geometry(instruction)
     if geometry.cube:
         raise unsupported(instruction, "a cube's faces are the layers of a surface")
-    bounds = next((word for word in instruction.modifiers if word in _BOUNDS), "trap")
+    bounds = modifier_among(instruction, _BOUNDS, "trap")
     if "b" not in instruction.modifiers:
         raise unsupported(instruction, "only the .b form is there")
     handle, coordinates = _parts(instruction, operand)

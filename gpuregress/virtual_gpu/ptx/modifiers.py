@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import traceback
+from collections.abc import Container
 
 from gpuregress.gpu.errors import UnsupportedError
 from gpuregress.virtual_gpu.ptx.tree import Call, Instruction
@@ -105,12 +106,20 @@ def space_of(instruction: Instruction) -> str:
 
 def lanes(instruction: Instruction) -> int:
     """The number of elements of a vector access: 1, 2, 4 or 8."""
-    return next((int(word[1:]) for word in instruction.modifiers if word in ("v2", "v4", "v8")), 1)
+    return int(modifier_among(instruction, ("v2", "v4", "v8"), "v1")[1:])
 
 
 def rounding_of(instruction: Instruction, default: str = "rn") -> str:
     """The rounding modifier, or the instruction's default."""
-    return next((word for word in instruction.modifiers if word in ROUNDINGS), default)
+    return modifier_among(instruction, ROUNDINGS, default)
+
+
+def modifier_among(instruction: Instruction, words: Container[str], default: str = "") -> str:
+    """The first modifier that is one of some words, or the default."""
+    for word in instruction.modifiers:
+        if word in words:
+            return word
+    return default
 
 
 def is_ordered(instruction: Instruction) -> bool:

@@ -186,7 +186,8 @@ class BodyParser:
             while cursor.accept(","):
                 operands.append(self._operands.read())
         cursor.expect(";")
-        used, self._used_bytes = self._used_bytes if opcode == "ld" else None, None
+        used = self._used_bytes if opcode == "ld" else None
+        self._used_bytes = None
         if opcode == "trap" and self._locations.is_undefined(token.line):
             modifiers.append(UNDEFINED)
         item = Instruction(
@@ -221,8 +222,10 @@ class BodyParser:
         if not isinstance(label, Label):
             return None
         target = (Symbol(label.name),)
-        branches = (one for one in self.statements if isinstance(one, Instruction) and one.operands == target)
-        return next((one.source for one in branches), None)
+        for statement in self.statements:
+            if isinstance(statement, Instruction) and statement.operands == target:
+                return statement.source
+        return None
 
     def _sum(self, register: Register, number: Integer, line: int) -> Register:
         """Add a constant to a register, before the instruction that has the sum as its operand: `x + 1`."""
@@ -256,10 +259,9 @@ class BodyParser:
         return [replace(item, modifiers=(type_name,), operands=pair) for pair in pairs]
 
     def _as_label(self, operand: Operand) -> Operand:
-        is_label = isinstance(operand, Symbol) or (
-            isinstance(operand, Register) and self._scopes.has_label(operand.name)
-        )
-        return Symbol(self._scopes.label(operand.name)) if is_label else operand  # type: ignore[union-attr]  # has a name
+        if isinstance(operand, Symbol) or (isinstance(operand, Register) and self._scopes.has_label(operand.name)):
+            return Symbol(self._scopes.label(operand.name))
+        return operand
 
     def _guard(self) -> Guard | None:
         if not self._cursor.accept("@"):

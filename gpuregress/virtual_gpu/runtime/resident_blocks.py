@@ -229,7 +229,8 @@ class CoResidentGrid:
         counts = (grid[0] // sides[0], grid[1] // sides[1], grid[2] // sides[2])
         ranks = [coordinates(rank, sides) for rank in range(sides[0] * sides[1] * sides[2])]
         usual = range(counts[0] * counts[1] * counts[2])
-        for x, y, z in (coordinates(number, counts) for number in self._sequence or usual):
+        for number in self._sequence or usual:
+            x, y, z = coordinates(number, counts)
             first = (x * sides[0], y * sides[1], z * sides[2])
             yield Cluster([CoResidentBlock(_linear_number(first, own, grid)) for own in ranks])
 
@@ -285,10 +286,8 @@ class CoResidentGrid:
             block.arena = self._free.pop() if self._free else Arena()
             block.arena.prepare(b"", self._shared_bytes, self._facts, self._threads)
         self.arena = arena = block.arena
-        cluster.shared[rank] = arena.shared.ctypes.data
-        machine.shared, machine.local = arena.shared.ctypes.data, arena.local.ctypes.data
-        machine.context, machine.copies = arena.context.ctypes.data, arena.copies.ctypes.data
-        cluster.checks[rank] = machine.block_checks = arena.checks.address
+        arena.enter(machine)
+        cluster.shared[rank], cluster.checks[rank] = machine.shared, machine.block_checks
         machine.cluster_checks = cluster.checks.ctypes.data
         machine.cluster_rank, machine.shared_base = rank, rank << machine_layout.CLUSTER_SHIFT
         machine.cluster_shared, machine.cluster_count = cluster.shared.ctypes.data, len(cluster.blocks)
@@ -379,7 +378,7 @@ class ResidentBlocks:
 
     def blocks(self) -> tuple[ClusterBlock, ...]:
         """The blocks that are suspended."""
-        sides = (self._machine.grid_x, self._machine.grid_y)
+        sides = (self._machine.grid_x, self._machine.grid_y, self._machine.grid_z)
         return tuple(
             ClusterBlock(coordinates(item.number, sides), item.arena.context, done=False)
             for item in sorted(self._suspended, key=lambda item: item.number)
@@ -401,7 +400,8 @@ class ResidentBlocks:
         """Begin the next block, or all that are left while none is suspended; return the status of a fault, or 0."""
         machine = self._machine
         arena = self._free.pop() if self._free else self._new_arena()
-        self._enter(arena)
+        self.arena = arena
+        arena.enter(machine)
         machine.resuming = 0
         machine.first_block = self._begun
         if self._sequence is not None:
@@ -422,20 +422,14 @@ class ResidentBlocks:
 
     def _resume(self, block: _Suspended, call: Callable[[], int]) -> int:
         machine = self._machine
-        self._enter(block.arena)
+        self.arena = block.arena
+        block.arena.enter(machine)
         machine.first_block, machine.end_block, machine.resuming = block.number, block.number + 1, 1
         status = call()
         if status != machine_layout.SUSPENDED:
             self._suspended.remove(block)
             self._free.append(block.arena)
         return status
-
-    def _enter(self, arena: Arena) -> None:
-        self.arena, machine = arena, self._machine
-        machine.shared, machine.local = arena.shared.ctypes.data, arena.local.ctypes.data
-        machine.context, machine.copies = arena.context.ctypes.data, arena.copies.ctypes.data
-        machine.block_checks, machine.cluster_checks = arena.checks.address, arena.checks.alone
-        machine.cluster_shared = arena.alone.ctypes.data
 
     def _new_arena(self) -> Arena:
         arena = Arena()

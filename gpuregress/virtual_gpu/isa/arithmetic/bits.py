@@ -8,7 +8,7 @@ from llvmlite import ir
 
 from gpuregress.virtual_gpu.builder.emit import Emit, Lowering, larger, read_all, resize, smaller
 from gpuregress.virtual_gpu.builder.structured import I1, I32, I64
-from gpuregress.virtual_gpu.ptx.modifiers import is_signed, type_of, unsupported
+from gpuregress.virtual_gpu.ptx.modifiers import is_signed, modifier_among, type_of, unsupported
 from gpuregress.virtual_gpu.ptx.tree import Instruction, Integer, Pair
 
 # --- logic and shifts -------------------------------------------------------------------------------------------------
@@ -23,8 +23,7 @@ _BOOLEAN = {
 
 def combine(emit: Emit, instruction: Instruction, a: ir.Value, b: ir.Value) -> ir.Value:
     """Two predicates under the instruction's `.and`, `.or` or `.xor`."""
-    word = next(word for word in instruction.modifiers if word in _BOOLEAN)
-    return _BOOLEAN[word](emit.builder, a, b)
+    return _BOOLEAN[modifier_among(instruction, _BOOLEAN)](emit.builder, a, b)
 
 
 def _bitwise(emit: Emit, instruction: Instruction) -> None:

@@ -31,7 +31,7 @@ from gpuregress.virtual_gpu.isa.arithmetic.ieee754 import (
     sticky_double,
     widen,
 )
-from gpuregress.virtual_gpu.ptx.modifiers import BITS, is_signed, rounding_of, unsupported
+from gpuregress.virtual_gpu.ptx.modifiers import BITS, is_signed, modifier_among, rounding_of, unsupported
 from gpuregress.virtual_gpu.ptx.tree import Instruction
 
 _FLOATS = ("f16", "bf16", "f32", "f64")
@@ -123,17 +123,10 @@ def _to_whole(emit: Emit, value: ir.Value, word: str) -> ir.Value:
     return emit.intrinsic(f"llvm.{_TO_INTEGER[word]}.{suffix}", value.type, value)
 
 
-def _whole_rounding(instruction: Instruction) -> str | None:
-    for word in instruction.modifiers:
-        if word in _TO_INTEGER:
-            return word
-    return None
-
-
 def _float_to_integer(emit: Emit, instruction: Instruction) -> None:
     target, source = instruction.modifiers[-2:]
-    word = _whole_rounding(instruction)
-    if word is None:
+    word = modifier_among(instruction, _TO_INTEGER)
+    if not word:
         raise unsupported(instruction, "it needs .rni, .rzi, .rmi or .rpi")
     value = _read_float(emit, instruction, source)
     whole = value
@@ -195,8 +188,8 @@ def _round_small(emit: Emit, instruction: Instruction, exact: ir.Value, target: 
 def _float_to_float(emit: Emit, instruction: Instruction) -> None:
     target, source = instruction.modifiers[-2:]
     value = _read_float(emit, instruction, source)
-    word = _whole_rounding(instruction)
-    if word is not None:
+    word = modifier_among(instruction, _TO_INTEGER)
+    if word:
         value = _to_whole(emit, value, word)
     if target in _SMALL:
         bits = _round_small(emit, instruction, value, target)
@@ -253,7 +246,7 @@ def _to_single(emit: Emit, instruction: Instruction, value: ir.Value, source: st
     if source == "f64":
         bits = _keep_nan(emit, instruction, emit.builder.bitcast(value, I32))
         return emit.builder.bitcast(bits, F32)
-    if source == "bf16" and _whole_rounding(instruction) is None:
+    if source == "bf16" and not modifier_among(instruction, _TO_INTEGER):
         bits = emit.read(instruction.operands[1], "bf16")
         moved = emit.builder.shl(emit.builder.zext(bits, I32), I32(16))
         return emit.builder.bitcast(moved, F32)

@@ -6,7 +6,7 @@ from llvmlite import ir
 
 from gpuregress.virtual_gpu.builder.emit import Emit, Lowering, extend, larger, read_all, smaller
 from gpuregress.virtual_gpu.builder.structured import I32
-from gpuregress.virtual_gpu.ptx.modifiers import is_signed, unsupported
+from gpuregress.virtual_gpu.ptx.modifiers import is_signed, modifier_among, unsupported
 from gpuregress.virtual_gpu.ptx.tree import Instruction, Minus, Operand, Selected
 
 # --- scalar video instructions ----------------------------------------------------------------------------------------
@@ -73,7 +73,7 @@ def _sign_extended(emit: Emit, value: ir.Value, bits: int) -> ir.Value:
 def _finish(emit: Emit, instruction: Instruction, value: ir.Value, *, signed: bool) -> None:
     """Combines with the third operand: by `.add`, `.min`, `.max`, or where the target selects a part of it."""
     builder, target = emit.builder, instruction.operands[0]
-    second = next((word for word in instruction.modifiers if word in _SECOND), "")
+    second = modifier_among(instruction, _SECOND)
     if second:
         other = extend(emit, emit.read(instruction.operands[3], "b32"), _WIDE, signed=signed)
         value = _combined(emit, second, value, other, signed=signed)
@@ -160,10 +160,7 @@ def _multiply_add(emit: Emit, instruction: Instruction) -> None:
     value = builder.add(product, addend)
     if "po" in instruction.modifiers:
         value = builder.add(value, _WIDE(1))
-    scale = 0
-    for word in ("shr7", "shr15"):
-        if word in instruction.modifiers:
-            scale = int(word.removeprefix("shr"))
+    scale = int(modifier_among(instruction, ("shr7", "shr15"), "shr0").removeprefix("shr"))
     value = builder.ashr(value, _WIDE(scale)) if signed else builder.lshr(value, _WIDE(scale))
     if "sat" in instruction.modifiers:
         value = _clamped(emit, value, signed=signed)

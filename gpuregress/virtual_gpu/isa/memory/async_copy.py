@@ -12,7 +12,7 @@ from gpuregress.virtual_gpu.isa.memory import copy_queue
 from gpuregress.virtual_gpu.isa.memory.atomics import reduce
 from gpuregress.virtual_gpu.isa.memory.load_store import MemoryAccess, generic_address, host_pointer, store
 from gpuregress.virtual_gpu.isa.memory.mbarrier import bulk_copy, is_bulk, mbarrier_pointer, note_arrival, send
-from gpuregress.virtual_gpu.ptx.modifiers import lanes, size, space_of, type_of, unsupported
+from gpuregress.virtual_gpu.ptx.modifiers import lanes, modifier_among, size, space_of, type_of, unsupported
 from gpuregress.virtual_gpu.ptx.tree import Address, Instruction, Integer, Operand, Register, elements
 from gpuregress.virtual_gpu.runtime import tensor_tiles
 from gpuregress.virtual_gpu.runtime.bulk_forms import ARRIVING_TYPES
@@ -196,8 +196,7 @@ def _replace(emitter: Services, instruction: Instruction, name: str) -> None:
     offset, size, count = tensor_tiles.FIELDS[name]
     if not isinstance(position, Integer) or not 0 <= position.value < count:
         raise unsupported(instruction, "operands")
-    spaces = [word.partition("::")[0] for word in instruction.modifiers if word in ("global", "shared::cta")]
-    space = "".join(spaces[:1])
+    space = modifier_among(instruction, ("global", "shared::cta")).partition("::")[0]
     pointer = host_pointer(emitter, MemoryAccess(instruction, address, space, TENSOR_MAP_BYTES, "write"))
     b = emitter.builder
     value = _field_value(emitter, instruction, name, rest[-1])

@@ -77,7 +77,7 @@ class Deliveries:
     def issued(self, epoch: int) -> int | None:
         """The epoch at which the copy of an arrival was issued; None for other epochs."""
         arrival = self._arrivals.get(epoch >> layout.SITE_SHIFT)
-        return None if arrival is None else arrival.issued
+        return arrival.issued if arrival is not None else None
 
     def note_wait(self, thread: int) -> None:
         """Note that a wait of a thread at an mbarrier is over."""
@@ -124,6 +124,7 @@ class Deliveries:
 Places: TypeAlias = "slice | npt.NDArray[np.int64]"
 """Bytes of a region: from one to another, or the offset of each."""
 _UNWRITTEN = np.uint64(0)
+_WORDS = {layout.WRITE_LIST: WRITE, layout.READER_LIST: READER}
 
 
 class CopiedCells(Record):
@@ -237,7 +238,7 @@ class GlobalCopies:
             return None
         shift, *planes = known
         if isinstance(places, slice):
-            first, end = places.start or 0, region.size if places.stop is None else places.stop
+            first, end, _ = places.indices(region.size)
             numbers = np.arange(first >> shift, (end - 1 >> shift) + 1)
         else:
             numbers = np.unique(places >> shift)
@@ -246,11 +247,12 @@ class GlobalCopies:
     @staticmethod
     def _replace(cells: CopiedCells, mark: int, epoch: int) -> None:
         """Let an epoch stand for the copy among the writes of its cells, or among their readers."""
-        word = WRITE if mark == layout.WRITE_LIST else READER
-        newest, words = (plane[cells.numbers, word] for plane in cells.planes)
+        word = _WORDS[mark]
+        newest_plane, word_plane = cells.planes
+        newest, words = newest_plane[cells.numbers, word], word_plane[cells.numbers, word]
         replace_newest(newest, words, mark, (cells.epoch, epoch))
-        for plane, changed in zip(cells.planes, (newest, words), strict=True):
-            plane[cells.numbers, word] = changed
+        newest_plane[cells.numbers, word] = newest
+        word_plane[cells.numbers, word] = words
 
     def _note_write(self, cells: CopiedCells) -> None:
         first, second = cells.planes
@@ -269,9 +271,9 @@ class GlobalCopies:
 
     def _accesses(self, cells: CopiedCells, mark: int) -> tuple[Numbers, Words]:
         """The writes of the cells, or their readers: the index of a cell for each, and the epochs."""
-        word = WRITE if mark == layout.WRITE_LIST else READER
-        first, second = (plane[cells.numbers, word] for plane in cells.planes)
-        return self._block.accesses(first, second, mark)
+        first, second = cells.planes
+        word = _WORDS[mark]
+        return self._block.accesses(first[cells.numbers, word], second[cells.numbers, word], mark)
 
     def _racing(self, cells: CopiedCells, mark: int) -> tuple[Numbers, Words]:
         """Those of the accesses that race with a write of the copy where nothing orders them.

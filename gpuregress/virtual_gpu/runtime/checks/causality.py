@@ -405,9 +405,10 @@ class Causality:
             if place is None:
                 place = self._locations[key] = _Location(parity=kind & layout.ODD_PHASE)
             since = open_ >> layout.STAMP_SHIFT
-            learnt = warps if latest_warp >= since else (), lanes if latest_lane >= since else ()
+            new_warps = warps if latest_warp >= since else ()
+            new_lanes = lanes if latest_lane >= since else ()
             holds_far = is_far and (far is not None or fenced > 0)
-            seen_before = tuple(block.known(thread, open_, *learnt))
+            seen_before = tuple(block.known(thread, open_, new_warps, new_lanes))
             place.add(stamp, _Release(number, thread, near, far, fenced, holds_far, seen_before))
 
     def _block(self, number: int) -> _Block:

@@ -370,7 +370,9 @@ class LaunchFindings:
     @property
     def conflicts(self) -> tuple[Conflict, ...]:
         """The conflicting accesses that were kept."""
-        return self._log.all(self._describe_conflict) if self._log is not None else ()
+        if self._log is None:
+            return ()
+        return self._log.all(self._describe_conflict)
 
     @property
     def is_cut(self) -> bool:

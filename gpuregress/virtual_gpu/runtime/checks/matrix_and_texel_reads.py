@@ -83,8 +83,11 @@ class _Warpgroup:
 
     def first_waits(self, product: int) -> list[int]:
         """The epochs at which threads have waited for a product."""
-        found = (next((one for one in waits if one.products > product), None) for waits in self.waits.values())
-        return [one.epoch for one in found if one is not None]
+        epochs = []
+        for waits in self.waits.values():
+            later = [wait.epoch for wait in waits if wait.products > product]
+            epochs += later[:1]
+        return epochs
 
 
 class MatrixReads:
