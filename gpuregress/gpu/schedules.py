@@ -48,7 +48,9 @@ class Switch(Record):
 
     def __str__(self) -> str:
         """`blocks:1,0`, `copies:issue`."""
-        return f"{self.part}:{self.arrival}" if self.arrival else f"{self.part}:{self.first},{self.second}"
+        if self.arrival:
+            return f"{self.part}:{self.arrival}"
+        return f"{self.part}:{self.first},{self.second}"
 
     @property
     def words(self) -> str:
@@ -86,7 +88,9 @@ def problem(name: str) -> str:
     if name.startswith("shuffled"):
         return f"no schedule is called {name!r}: the seed is a whole number of at most 18 digits, as shuffled:3"
     switches = switches_in(name)
-    return f"no schedule is called {name!r}: say {FORMS}" if switches is None else _contradiction(name, switches)
+    if switches is None:
+        return f"no schedule is called {name!r}: say {FORMS}"
+    return _contradiction(name, switches)
 
 
 def _contradiction(name: str, switches: Collection[Switch]) -> str:
