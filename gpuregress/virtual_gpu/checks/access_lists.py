@@ -150,11 +150,10 @@ class AccessLists:
                 with b.if_then(b.and_(is_same, b.icmp_unsigned("==", further, i32(0)))):
                     own = Cell(b, ir.Constant(I1, 1))
                     with b.if_then(b.not_(is_near)):
-                        blocks = [
-                            b.call(self._order.block_of(), (launch, b.lshr(one, i64(layout.STAMP_SHIFT))))
-                            for one in (known, epoch)
-                        ]
-                        own.set(b.icmp_unsigned("==", *blocks), b)
+                        block_of = self._order.block_of()
+                        earlier = b.call(block_of, (launch, b.lshr(known, i64(layout.STAMP_SHIFT))))
+                        later = b.call(block_of, (launch, b.lshr(epoch, i64(layout.STAMP_SHIFT))))
+                        own.set(b.icmp_unsigned("==", earlier, later), b)
                     with b.if_then(own.get(b)):
                         b.store(epoch, node)
                         b.store(mask, at(b, node, 8))

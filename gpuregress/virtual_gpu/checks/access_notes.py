@@ -10,7 +10,7 @@ from llvmlite import ir
 from gpuregress.gpu.records import Record
 from gpuregress.virtual_gpu.builder.address_resolution import field
 from gpuregress.virtual_gpu.builder.services import Services
-from gpuregress.virtual_gpu.builder.structured import I1, I32, I64, POINTER, i64
+from gpuregress.virtual_gpu.builder.structured import I1, I64, POINTER, convert, i64
 from gpuregress.virtual_gpu.builder.threads import linear_thread
 from gpuregress.virtual_gpu.checks import happens_before, synchronization
 from gpuregress.virtual_gpu.checks.race_rules import RaceRules
@@ -230,7 +230,7 @@ def note_access(
         flags: of the region that the address most likely points into.
     """
     b = emitter.builder
-    wide = b.zext(address, I64) if address.type == I32 else address
+    wide = convert(b, address, I64)
     if flags is not None and emitter.unit.schedule.is_optimised:
         with b.if_then(b.not_(is_quiet_address(b, flags, wide))):
             _check(emitter, note, wide, same, flags)

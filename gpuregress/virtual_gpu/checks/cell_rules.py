@@ -198,7 +198,8 @@ class CellRules:
     def note_alone(self, b: ir.IRBuilder, access: CellAccess, where: ShadowPlace, cell: ir.Value) -> None:
         """Note an access to a cell that holds nothing else that matters."""
         if access.action == READ:
-            b.store(where.reader(b) if access.is_strong else where.epoch, at(b, cell, 8))
+            reader = where.reader(b) if access.is_strong else where.epoch
+            b.store(reader, at(b, cell, 8))
         else:
             b.store(where.epoch, cell)
             b.store(i64(0), at(b, cell, 8))

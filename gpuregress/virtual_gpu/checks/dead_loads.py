@@ -78,7 +78,7 @@ class _Loads:
             if count > 1:
                 self._definition.pop(name, None)
         sizes = function.directives.get("reqntid")
-        self._is_row = sizes is not None and all(one == 1 for one in sizes[1:])
+        self._is_row = sizes is not None and all(size == 1 for size in sizes[1:])
         self._parameters = {item.name for item in function.parameters}
         self._moved: dict[Instruction, None] = {}
         self._added: list[Instruction] = []

@@ -75,7 +75,9 @@ def arrival(module: ir.Module) -> ir.Function:
     own, before = (b.and_(item, i32(layout.CLUSTER_PHASES - 1)) for item in (number, b.sub(number, i32(1))))
     arrivals, opens = at(b, block, layout.CLUSTER_ARRIVALS), at(b, block, layout.CLUSTER_OPEN)
     for table, released, add in ((arrivals, upto, thread), (opens, behind, None)):
-        rows = (own, before) if add is None else (b.or_(b.shl(item, i32(10)), add) for item in (own, before))
+        rows = [own, before]
+        if add is not None:
+            rows = [b.or_(b.shl(item, i32(10)), add) for item in rows]
         here, earlier = (element(b, table, row, I64) for row in rows)
         latest = b.or_(phase, released)
         others = (b.load(here, typ=I64), b.or_(phase, _low(b, b.load(earlier, typ=I64))))
@@ -121,14 +123,13 @@ def is_one_cluster(module: ir.Module) -> ir.Function:
     function, b = subroutine(module, "check.is_one_cluster", I1, (POINTER, I64, I64))
     if b is None:
         return function
-    machine, *numbers = function.args
-    left = list(numbers)
+    machine, first, second = function.args
     is_one: ir.Value = ir.Constant(I1, 1)
     for axis in "xyz":
         blocks, side = field(b, machine, f"grid_{axis}"), field(b, machine, f"cluster_{axis}")
-        one, other = (b.udiv(b.urem(number, blocks), side) for number in left)
-        is_one = b.and_(is_one, b.icmp_unsigned("==", one, other))
-        left = [b.udiv(number, blocks) for number in left]
+        first_cluster, second_cluster = b.udiv(b.urem(first, blocks), side), b.udiv(b.urem(second, blocks), side)
+        is_one = b.and_(is_one, b.icmp_unsigned("==", first_cluster, second_cluster))
+        first, second = b.udiv(first, blocks), b.udiv(second, blocks)
     b.ret(is_one)
     return function
 
@@ -184,7 +185,9 @@ class HappensBefore:
         """Whether no barrier orders an earlier access before one, i1."""
         apart = b.call(self.unordered(where.space), (where.machine, other, where.epoch))
         # What is older is not of this block's shared memory.
-        return b.and_(apart, b.icmp_unsigned(">=", other, where.oldest)) if where.space == CLUSTER else apart
+        if where.space == CLUSTER:
+            apart = b.and_(apart, b.icmp_unsigned(">=", other, where.oldest))
+        return apart
 
     def unordered(self, space: str) -> ir.Function:
         """`(machine, earlier epoch, epoch)` → whether no barrier of the block orders the two."""
@@ -200,7 +203,8 @@ class HappensBefore:
             oldest = load_word(b, launch, layout.LAUNCH["oldest"])
         with b.if_then(b.icmp_unsigned("<", other, oldest)):
             b.ret(no)
-        own, their = (b.lshr(b.and_(one, i64(layout.THREAD_MASK)), i64(layout.THREAD_SHIFT)) for one in (epoch, other))
+        own = b.lshr(b.and_(epoch, i64(layout.THREAD_MASK)), i64(layout.THREAD_SHIFT))
+        their = b.lshr(b.and_(other, i64(layout.THREAD_MASK)), i64(layout.THREAD_SHIFT))
         stamp = b.lshr(other, i64(layout.STAMP_SHIFT))
         if space != "shared":
             with b.if_then(b.icmp_unsigned("<", other, load_word(b, block, layout.BLOCK["turn"]))):

@@ -272,13 +272,13 @@ def departures(flow: ControlFlowGraph) -> frozenset[int]:
         number = flow.block_at(index)
         last[number] = max(last[number], index)
     waiting = _reaching(flow, {number for number, index in last.items() if index >= 0})
-    found: set[int] = set()
+    effects_after_waits: set[int] = set()
     for number, block in enumerate(flow.blocks):
         if any(successor in waiting for successor in block.successors):
             continue
         first = max(block.start, last[number] + 1)
-        found.update(index for index in range(first, block.end) if _has_effect(flow.statements[index]))
-    return frozenset(found)
+        effects_after_waits.update(index for index in range(first, block.end) if _has_effect(flow.statements[index]))
+    return frozenset(effects_after_waits)
 
 
 def _may_wait(flow: ControlFlowGraph, index: int, statement: Statement) -> bool:
@@ -297,13 +297,13 @@ def _reaching(flow: ControlFlowGraph, targets: set[int]) -> set[int]:
     for number, block in enumerate(flow.blocks):
         for successor in block.successors:
             sources.setdefault(successor, []).append(number)
-    found, pending = set(targets), list(targets)
+    reaching, pending = set(targets), list(targets)
     while pending:
         for number in sources.get(pending.pop(), ()):
-            if number not in found:
-                found.add(number)
+            if number not in reaching:
+                reaching.add(number)
                 pending.append(number)
-    return found
+    return reaching
 
 
 # --- volatile data ----------------------------------------------------------------------------------------------------

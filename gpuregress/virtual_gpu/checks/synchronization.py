@@ -121,7 +121,7 @@ def copy_arrival(unit: Unit, *, restamps: bool) -> ir.Function:
         unit: the module.
         restamps: whether its thread waited for it, and so has written it now.
     """
-    name = f"check.copy_arrival{'.now' if restamps else ''}"
+    name = "check.copy_arrival.now" if restamps else "check.copy_arrival"
     function, b = subroutine(unit.module, name, ir.VoidType(), (POINTER, I64, I64))
     if b is None:
         return function
@@ -137,7 +137,9 @@ def copy_arrival(unit: Unit, *, restamps: bool) -> ir.Function:
     with counted(b, b.lshr(size, shift)) as index:
         cell = b.inttoptr(b.add(first, b.shl(index, i64(layout.CELL_SHIFT))), POINTER)
         bare = b.and_(b.load(cell, typ=I64), i64(~layout.IN_FLIGHT))
-        b.store(b.or_(stamp, b.and_(bare, i64(0xFFFF_FFFF))) if restamps else bare, cell)
+        if restamps:
+            bare = b.or_(stamp, b.and_(bare, i64(0xFFFF_FFFF)))
+        b.store(bare, cell)
     b.ret_void()
     return function
 
@@ -365,8 +367,8 @@ def _has(b: ir.IRBuilder, mask: ir.Value, bit: ir.Value) -> ir.Value:
     return b.trunc(b.lshr(mask, bit), I1)
 
 
-def _later(b: ir.IRBuilder, one: ir.Value, other: ir.Value) -> ir.Value:
-    return b.select(b.icmp_unsigned(">", one, other), one, other)
+def _later(b: ir.IRBuilder, first: ir.Value, second: ir.Value) -> ir.Value:
+    return b.select(b.icmp_unsigned(">", first, second), first, second)
 
 
 # --- warp masks -------------------------------------------------------------------------------------------------------

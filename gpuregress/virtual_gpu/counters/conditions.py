@@ -440,7 +440,7 @@ def find_conditions(flow: ControlFlowGraph, depth_of: Callable[[int], int]) -> d
 def _place(statement: Statement) -> Place:
     if isinstance(statement, Label) or statement.source is None:
         return ()
-    return statement.source.inner or ((statement.source.file, statement.source.line, 0),)
+    return statement.source.places
 
 
 class _Tests:

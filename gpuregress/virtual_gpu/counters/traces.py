@@ -263,7 +263,7 @@ def source_places(item: Instruction | Call) -> tuple[tuple[str, int, int], ...]:
     """
     if item.source is None:
         return (("", item.ptx_line, 0),)
-    return item.source.inner or ((item.source.file, item.source.line, 0),)
+    return item.source.places
 
 
 def _instruction(unit: Unit, item: Instruction | Call) -> TracedInstruction:

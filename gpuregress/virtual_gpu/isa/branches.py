@@ -8,7 +8,7 @@ from gpuregress.gpu.errors import UnsupportedError
 from gpuregress.virtual_gpu.builder.address_resolution import field, set_field
 from gpuregress.virtual_gpu.builder.heap import build_free, build_malloc
 from gpuregress.virtual_gpu.builder.services import Services, call_python
-from gpuregress.virtual_gpu.builder.structured import I32, I64, POINTER, at, entry_alloca, i32, i64
+from gpuregress.virtual_gpu.builder.structured import I32, I64, POINTER, at, convert, entry_alloca, i32, i64
 from gpuregress.virtual_gpu.builder.translation_unit import Unit, byte_size, where
 from gpuregress.virtual_gpu.checks.heap_cells import begin_allocation
 from gpuregress.virtual_gpu.ptx.modifiers import unsupported
@@ -198,15 +198,14 @@ def _call_system(emitter: Services, call: Call, name: str) -> None:
     b, values = emitter.builder, []
     for operand in call.arguments:
         value = b.load(_memory(emitter, operand, call), typ=_type_of(emitter, operand))
-        values.append(value if value.type == I64 else b.zext(value, I64))
+        values.append(convert(b, value, I64))
     site = i64(emitter.unit.site(call))
     if name in _HEAP:
         answer = _call_heap(emitter, name, site, values[0])
     else:
         answer = _call_with(emitter, SYSTEM_CALLS.index(name), site, values)
     for operand in call.results:
-        type_ = _type_of(emitter, operand)
-        value = answer if type_ == I64 else emitter.builder.trunc(answer, type_)
+        value = convert(emitter.builder, answer, _type_of(emitter, operand))
         emitter.builder.store(value, _memory(emitter, operand, call))
 
 

@@ -162,7 +162,7 @@ def _count_loss(emitter: Services, instruction: Instruction) -> None:
 def _picked(emitter: Services, order: str, shadows: list[Shadow], values: list[ir.Value]) -> Shadow:
     b = emitter.builder
     first = b.or_(b.fcmp_ordered(order, *values), b.fcmp_unordered("uno", values[1], values[1]))
-    high, low = (b.select(first, one, other) for one, other in zip(*shadows, strict=True))
+    high, low = (b.select(first, left, right) for left, right in zip(*shadows, strict=True))
     return high, low
 
 
@@ -218,9 +218,7 @@ def _add(emitter: Services, counter: int, amount: ir.Value) -> None:
 
 def lines_of(instruction: Instruction) -> Lines:
     """The source lines of an instruction, as a probe names them."""
-    if instruction.source is None:
-        return ()
-    return (instruction.source.inner or ((instruction.source.file, instruction.source.line, 0),),)
+    return (instruction.source.places,) if instruction.source is not None else ()
 
 
 def shadow_of(name: str, kind: str) -> tuple[Register, ...]:

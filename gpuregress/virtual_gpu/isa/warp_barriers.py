@@ -12,7 +12,7 @@ from gpuregress.gpu.records import replace
 from gpuregress.virtual_gpu.analysis.module_facts import cluster_size, is_explicit
 from gpuregress.virtual_gpu.builder.lane_mailbox import post, received
 from gpuregress.virtual_gpu.builder.services import Services
-from gpuregress.virtual_gpu.builder.structured import I1, I32, I64, i32, i64
+from gpuregress.virtual_gpu.builder.structured import I1, I32, I64, convert, i32, i64
 from gpuregress.virtual_gpu.builder.threads import ARRIVE, BARRIER, CLUSTER, PLAIN_BARRIER, STEP, WARP, dimension
 from gpuregress.virtual_gpu.checks.access_notes import note_cluster_arrival, note_cluster_passage
 from gpuregress.virtual_gpu.ptx.modifiers import unsupported
@@ -100,9 +100,7 @@ def moved_to(b: ir.IRBuilder, address: ir.Value, rank: ir.Value) -> ir.Value:
     """An address mapped to the shared memory of the block with a rank (i32), in the address's type."""
     type_, most = address.type, i32(_RANK_BITS)
     rank = b.select(b.icmp_unsigned("<", rank, most), rank, most)
-    if type_ != I32:
-        rank = b.zext(rank, type_)
-    moved = b.shl(rank, ir.Constant(type_, machine_layout.CLUSTER_SHIFT))
+    moved = b.shl(convert(b, rank, type_), ir.Constant(type_, machine_layout.CLUSTER_SHIFT))
     return b.or_(b.and_(address, ir.Constant(type_, ~(_RANK_BITS << machine_layout.CLUSTER_SHIFT))), moved)
 
 
@@ -110,9 +108,7 @@ def _getctarank(emitter: Services, instruction: Instruction) -> None:
     target, source = instruction.operands
     b = emitter.builder
     rank = rank_of(b, emitter.read(source, instruction.modifiers[-1]))
-    if rank.type != I32:
-        rank = b.trunc(rank, I32)
-    emitter.write(target, rank, "u32")
+    emitter.write(target, convert(b, rank, I32), "u32")
 
 
 # --- the barrier ------------------------------------------------------------------------------------------------------

@@ -47,6 +47,13 @@ def is_signed(name: str) -> bool:
     return name.startswith("s")
 
 
+def integer_range(bits: int, *, signed: bool) -> tuple[int, int]:
+    """The lowest and the highest number of a type."""
+    if signed:
+        return -(1 << bits - 1), (1 << bits - 1) - 1
+    return 0, (1 << bits) - 1
+
+
 # --- errors -----------------------------------------------------------------------------------------------------------
 # Errors about PTX that the CPU device cannot translate.
 
@@ -64,15 +71,15 @@ def unsupported(instruction: Instruction, why: str = "") -> UnsupportedError:
 
 def not_understood(error: BaseException) -> UnsupportedError:
     """The error for the statement that a pass had in hand when it raised one of `NOT_UNDERSTOOD`."""
-    held: Instruction | Call | None = None
+    statement: Instruction | Call | None = None
     for frame, _ in traceback.walk_tb(error.__traceback__):
         statements = (value for value in frame.f_locals.values() if isinstance(value, Instruction | Call))
-        held = next(statements, held)
-    if held is None:
+        statement = next(statements, statement)
+    if statement is None:
         return UnsupportedError(f"this PTX is not understood by the cpu device: {type(error).__name__}: {error}")
-    if isinstance(held, Call):
-        held = Instruction("call", (), (), ptx_line=held.ptx_line, source=held.source)
-    return unsupported(held, f"its form is not understood ({type(error).__name__}: {error})")
+    if isinstance(statement, Call):
+        statement = Instruction("call", (), (), ptx_line=statement.ptx_line, source=statement.source)
+    return unsupported(statement, f"its form is not understood ({type(error).__name__}: {error})")
 
 
 # --- modifiers --------------------------------------------------------------------------------------------------------

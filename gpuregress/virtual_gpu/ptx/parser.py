@@ -91,13 +91,13 @@ def _items(text: str) -> Iterator[_Body | str]:
 
 
 def _reachable(text: str, bodies: dict[str, _Body], roots: set[str]) -> set[str]:
-    found, pending = set(roots), list(roots)
+    reached, pending = set(roots), list(roots)
     while pending:
         body = bodies[pending.pop()]
-        named = (set(_NAME.findall(text, body.start, body.end)) & bodies.keys()) - found
-        found |= named
+        named = (set(_NAME.findall(text, body.start, body.end)) & bodies.keys()) - reached
+        reached |= named
         pending += named
-    return found
+    return reached
 
 
 def _stub(text: str, body: _Body) -> str:

@@ -213,13 +213,13 @@ def _registers(parameters: Sequence[Variable]) -> Iterator[Variable]:
 
 
 def _in_memory(parameters: Sequence[Variable]) -> tuple[Variable, ...]:
-    made: list[Variable] = []
+    variables: list[Variable] = []
     for item in parameters:
         if item.space == "reg":
-            made += [_variable(_memory_name(one.name), one.type) for one in _registers([item])]
+            variables += [_variable(_memory_name(register.name), register.type) for register in _registers([item])]
         else:
-            made.append(item)
-    return tuple(made)
+            variables.append(item)
+    return tuple(variables)
 
 
 def _variable(name: str, type_name: str) -> Variable:

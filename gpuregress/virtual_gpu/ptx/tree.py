@@ -42,6 +42,11 @@ class SourceLine:
     library: tuple[tuple[str, int], ...] = ()
     inner: tuple[tuple[str, int, int], ...] = dataclass_field(default=(), compare=False, repr=False)
 
+    @property
+    def places(self) -> tuple[tuple[str, int, int], ...]:
+        """`inner`, or else the line itself with the column 0."""
+        return self.inner or ((self.file, self.line, 0),)
+
     def __str__(self) -> str:
         """`saxpy.cu:12`, or `dot.cuh:8, called at gemv.cu:10`."""
         return chain_text(((self.file, self.line), *self.calls))

@@ -179,9 +179,9 @@ class DeviceHeap:
         row = cells[len(CELL) * cell : len(CELL) * (cell + 1)].tolist()
         size, born, died = row[CELL.index("size")], row[CELL.index("born")], row[CELL.index("died")]
         start = base(number) + (cell << shift) + (1 << shift >> 2)
-        held = size & ~FREED
-        data = arena[cell << step : (cell << step) + held]
-        return Allocation(start, held, data, born, died if size & FREED else None)
+        length = size & ~FREED
+        data = arena[cell << step : (cell << step) + length]
+        return Allocation(start, length, data, born, died if size & FREED else None)
 
     def held(self) -> Iterator[Allocation]:
         """The allocations that are not freed, by the sizes of their classes."""

@@ -40,7 +40,7 @@ class Region:
         self.address = region_address(number)
         self.is_filled = zeros
         try:
-            block = (np.zeros if zeros else np.empty)(size + _ALIGNMENT, np.uint8)
+            block = np.zeros(size + _ALIGNMENT, np.uint8) if zeros else np.empty(size + _ALIGNMENT, np.uint8)
         except MemoryError as error:
             raise DeviceError(f"{name}: there is no memory for {size} bytes") from error
         start = -block.ctypes.data % _ALIGNMENT

@@ -88,8 +88,8 @@ def _set(emit: Emit, instruction: Instruction) -> None:
         emit.write(instruction.operands[0], builder.select(outcomes[0], F32(1.0), F32(0.0)), target)
         return
     if target in HALVES:
-        one = I16(0x3F80 if target.startswith("bf16") else 0x3C00)
-        lanes = [builder.select(outcome, one, I16(0)) for outcome in outcomes]
+        true = I16(0x3F80 if target.startswith("bf16") else 0x3C00)
+        lanes = [builder.select(outcome, true, I16(0)) for outcome in outcomes]
     else:
         lane_type = integer(target) if len(outcomes) == 1 else I16
         lanes = [builder.sext(outcome, lane_type) for outcome in outcomes]

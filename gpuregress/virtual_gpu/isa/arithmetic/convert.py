@@ -31,7 +31,14 @@ from gpuregress.virtual_gpu.isa.arithmetic.ieee754 import (
     sticky_double,
     widen,
 )
-from gpuregress.virtual_gpu.ptx.modifiers import BITS, is_signed, modifier_among, rounding_of, unsupported
+from gpuregress.virtual_gpu.ptx.modifiers import (
+    BITS,
+    integer_range,
+    is_signed,
+    modifier_among,
+    rounding_of,
+    unsupported,
+)
 from gpuregress.virtual_gpu.ptx.tree import Instruction
 
 _FLOATS = ("f16", "bf16", "f32", "f64")
@@ -79,7 +86,7 @@ def _integer_to_integer(emit: Emit, instruction: Instruction) -> None:
 def _limited(emit: Emit, value: ir.Value, source: str, bits: int, *, signed: bool) -> ir.Value:
     """An integer clamped to the range of another type of `bits` bits, still in its own width."""
     kind = value.type
-    lowest, highest = (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) if signed else (0, (1 << bits) - 1)
+    lowest, highest = integer_range(bits, signed=signed)
     own_highest = (1 << (kind.width - is_signed(source))) - 1
     if is_signed(source) and lowest > -(1 << (kind.width - 1)):
         value = larger(emit, value, kind(lowest), signed=True)
@@ -199,7 +206,9 @@ def _float_to_float(emit: Emit, instruction: Instruction) -> None:
     elif target == "f32":
         emit.write(instruction.operands[0], _to_single(emit, instruction, value, source), target)
     elif "sat" in instruction.modifiers:
-        wide = value if value.type == F64 else emit.builder.fpext(value, F64)
+        wide = value
+        if value.type != F64:
+            wide = emit.builder.fpext(value, F64)
         emit.write(instruction.operands[0], saturate(emit, wide), target)
     elif source == "f64":
         emit.write(instruction.operands[0], propagate(emit, value, value), target)

@@ -6,7 +6,7 @@ from llvmlite import ir
 
 from gpuregress.virtual_gpu.builder.emit import Emit, Lowering, extend, larger, read_all, smaller
 from gpuregress.virtual_gpu.builder.structured import I32
-from gpuregress.virtual_gpu.ptx.modifiers import is_signed, modifier_among, unsupported
+from gpuregress.virtual_gpu.ptx.modifiers import integer_range, is_signed, modifier_among, unsupported
 from gpuregress.virtual_gpu.ptx.tree import Instruction, Minus, Operand, Selected
 
 # --- scalar video instructions ----------------------------------------------------------------------------------------
@@ -46,15 +46,8 @@ def _read(emit: Emit, instruction: Instruction, index: int, kind: str) -> ir.Val
 
 def _clamped(emit: Emit, value: ir.Value, *, signed: bool) -> ir.Value:
     """The number clamped to the range of 32 bits."""
-    lowest, highest = _range(32, signed=signed)
+    lowest, highest = integer_range(32, signed=signed)
     return smaller(emit, larger(emit, value, _WIDE(lowest), signed=True), _WIDE(highest), signed=True)
-
-
-def _range(bits: int, *, signed: bool) -> tuple[int, int]:
-    """The lowest and the highest number of some bits."""
-    if signed:
-        return -(1 << bits - 1), (1 << bits - 1) - 1
-    return 0, (1 << bits) - 1
 
 
 def _saturated(emit: Emit, value: ir.Value, bits: int, *, signed: bool) -> ir.Value:
@@ -216,7 +209,7 @@ def _lane_arithmetic(emit: Emit, instruction: Instruction) -> None:
     lanes_of_b = _lanes(emit, b, bits, signed=is_signed(b_type))
     results = [_combined_lane(emit, operation, x, y) for x, y in zip(lanes_of_a, lanes_of_b, strict=True)]
     if "sat" in instruction.modifiers:
-        lowest, highest = _range(bits, signed=is_signed(target))
+        lowest, highest = integer_range(bits, signed=is_signed(target))
         results = [
             smaller(emit, larger(emit, lane, I32(lowest), signed=True), I32(highest), signed=True) for lane in results
         ]

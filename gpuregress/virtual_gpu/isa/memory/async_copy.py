@@ -6,7 +6,7 @@ from llvmlite import ir
 
 from gpuregress.gpu.descriptors import TENSOR_MAP_BYTES
 from gpuregress.virtual_gpu.builder.services import Services
-from gpuregress.virtual_gpu.builder.structured import I32, I64, at, convert, i32, i64
+from gpuregress.virtual_gpu.builder.structured import I64, at, convert, i32, i64
 from gpuregress.virtual_gpu.checks.access_notes import note_fence
 from gpuregress.virtual_gpu.isa.memory import copy_queue
 from gpuregress.virtual_gpu.isa.memory.atomics import reduce
@@ -87,17 +87,15 @@ def _some(emitter: Services, instruction: Instruction, source: tuple[Address, Op
     else:
         wanted = emitter.read(limit, "u32")
     before = b.block
-    some, after = b.append_basic_block("some"), b.append_basic_block("after")
-    b.cbranch(b.icmp_unsigned("!=", wanted, i32(0)), some, after)
-    b.position_at_end(some)
+    reading, after = b.append_basic_block("some"), b.append_basic_block("after")
+    b.cbranch(b.icmp_unsigned("!=", wanted, i32(0)), reading, after)
+    b.position_at_end(reading)
     origin = host_pointer(emitter, MemoryAccess(instruction, address, "global", count, "read"))
     emitter.forget_pointers()
     b = emitter.builder
     whole = b.load(origin, typ=type_, align=count)
     # A shift by all bits is not defined.
-    shift = b.shl(b.sub(i32(count), wanted), i32(3))
-    if type_ != I32:
-        shift = b.zext(shift, type_)
+    shift = convert(b, b.shl(b.sub(i32(count), wanted), i32(3)), type_)
     kept = b.and_(whole, b.lshr(ir.Constant(type_, -1), shift))
     read = b.select(b.icmp_unsigned("<", wanted, i32(count)), kept, whole)
     b.branch(after)
@@ -199,9 +197,7 @@ def _replace(emitter: Services, instruction: Instruction, name: str) -> None:
     space = modifier_among(instruction, ("global", "shared::cta")).partition("::")[0]
     pointer = host_pointer(emitter, MemoryAccess(instruction, address, space, TENSOR_MAP_BYTES, "write"))
     b = emitter.builder
-    value = _field_value(emitter, instruction, name, rest[-1])
-    if size < 8:
-        value = b.trunc(value, ir.IntType(8 * size))
+    value = convert(b, _field_value(emitter, instruction, name, rest[-1]), ir.IntType(8 * size))
     b.store(value, at(b, pointer, offset + size * position.value), align=1)
     if name == "global_address":
         b.store(i64(tensor_tiles.MAGIC), pointer, align=1)

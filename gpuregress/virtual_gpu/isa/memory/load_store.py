@@ -241,9 +241,7 @@ def _inside(
 
 
 def _behind(builder: ir.IRBuilder, host: ir.Value, offset: ir.Value) -> ir.Value:
-    if offset.type == I32:
-        offset = builder.zext(offset, I64)
-    return at(builder, host, offset)
+    return at(builder, host, convert(builder, offset, I64))
 
 
 def _called(
@@ -332,8 +330,7 @@ def generic_address(emitter: Services, address: Address, space: str) -> ir.Value
 
 
 def _generic(builder: ir.IRBuilder, value: ir.Value, space: str) -> ir.Value:
-    if value.type == I32:
-        value = builder.zext(value, I64)
+    value = convert(builder, value, I64)
     if space in _WINDOWS:
         value = builder.add(value, i64(_WINDOWS[space]))
     return value
@@ -480,10 +477,9 @@ def _load_used(emitter: Services, instruction: Instruction) -> None:
         for byte in first_bytes:
             part = replace(address, offset=address.offset + step * index + byte)
             pointer = host_pointer(emitter, replace(whole, address=part, count=count))
-            loaded = emitter.builder.load(pointer, typ=ir.IntType(8 * count), align=count)
-            if count < step:
-                loaded = emitter.builder.zext(loaded, wide)
-            bits = emitter.builder.or_(bits, emitter.builder.shl(loaded, wide(8 * byte)))
+            b = emitter.builder
+            loaded = b.load(pointer, typ=ir.IntType(8 * count), align=count)
+            bits = b.or_(bits, b.shl(convert(b, loaded, wide), wide(8 * byte)))
         emitter.write(item, bits, f"b{8 * step}" if step > 1 else type_name)
 
 

@@ -6,7 +6,7 @@ from llvmlite import ir
 
 from gpuregress.virtual_gpu.builder.address_resolution import field, set_field
 from gpuregress.virtual_gpu.builder.services import Services, call_python, raw_call
-from gpuregress.virtual_gpu.builder.structured import I1, I64, at, entry_alloca, i64, width
+from gpuregress.virtual_gpu.builder.structured import I1, I64, at, convert, entry_alloca, i64, width
 from gpuregress.virtual_gpu.builder.threads import linear_thread
 from gpuregress.virtual_gpu.checks.access_notes import begin_epoch, note_initialization, note_order, note_wait
 from gpuregress.virtual_gpu.isa.memory import copy_queue
@@ -79,7 +79,7 @@ def send(
     site = i64(emitter.unit.site(instruction))
     thread = b.zext(linear_thread(b, emitter.view, emitter.thread), I64)
     addresses = (b.ptrtoint(target, I64), b.ptrtoint(barrier, I64))
-    wide = [value if value.type == I64 else b.zext(value, I64) for value in values]
+    wide = [convert(b, value, I64) for value in values]
     slots = entry_alloca(b.function, ir.ArrayType(I64, 5 + len(wide)), align=8)
     for index, value in enumerate((site, thread, *addresses, i64(len(wide)), *wide)):
         b.store(value, at(b, slots, 8 * index))
@@ -147,11 +147,8 @@ def _value(emitter: Services, operand: Operand) -> ir.Value:
         return i64(operand.value)
     if not isinstance(operand, Register):
         raise unsupported(emitter.current(), "operands")
-    bits = width(emitter.declared(operand.name))
-    value = emitter.read(operand, f"b{bits}")
-    if bits < width(I64):
-        value = emitter.builder.zext(value, I64)
-    return value
+    value = emitter.read(operand, f"b{width(emitter.declared(operand.name))}")
+    return convert(emitter.builder, value, I64)
 
 
 # --- mbarriers --------------------------------------------------------------------------------------------------------

@@ -218,8 +218,8 @@ def place(textures: Textures, address: int) -> str:
     return ""
 
 
-def _coordinates(found: TextureObject, offset: int) -> str:
-    description = found.description
+def _coordinates(texture: TextureObject, offset: int) -> str:
+    description = texture.description
     width, height, _ = (max(1, extent) for extent in description.extents)
     line, x = divmod(offset // description.element_size, width)
     z, y = divmod(line, height)
