@@ -169,25 +169,17 @@ class CellRules:
     def _subroutine(self, name: str, result: ir.Type, types: tuple[ir.Type, ...]) -> Subroutine:
         return subroutine(self._unit.module, name, result, types)
 
-    def check(
-        self,
-        b: ir.IRBuilder,
-        access: CellAccess,
-        cell: ir.Value,
-        where: ShadowPlace,
-        address: ir.Value,
-        filled: ir.Value,
-    ) -> None:
+    def check(self, b: ir.IRBuilder, access: CellAccess, cell: ir.Value, where: ShadowPlace, filled: ir.Value) -> None:
         """Check one cell, the quick way where that suffices."""
         if self.flies and where.space != "global":
-            self._touched_cell(b, access, cell, where, address, filled)
+            self._touched_cell(b, access, cell, where, filled)
             return
         with b.if_else(self.is_untouched(b, access, cell, where, filled), likely=True) as (quickest, other):
             with quickest:
                 self.forget_list(b, cell, where)
                 self.note_alone(b, access, where, cell)
             with other:
-                arguments = (where.machine, cell, where.plane, address, where.epoch, filled)
+                arguments = (where.machine, cell, where.plane, where.address, where.epoch, filled)
                 touched = self._touched(access, where.space)
                 if self.keeps_all and access.is_strong and access.action == WRITE:
                     with b.if_then(b.not_(self._has_pair(b, where, cell))):
@@ -283,31 +275,24 @@ class CellRules:
                 with b.if_then(b.and_(free, b.not_(where.is_all_old(b, write)))):
                     b.call(self._note_of(access, space), (machine, cell, plane, address, epoch))
                     b.ret_void()
-            self._touched_cell(b, access, cell, where, address, filled)
+            self._touched_cell(b, access, cell, where, filled)
             b.ret_void()
         return function
 
     def _touched_cell(
-        self,
-        b: ir.IRBuilder,
-        access: CellAccess,
-        cell: ir.Value,
-        where: ShadowPlace,
-        address: ir.Value,
-        filled: ir.Value,
+        self, b: ir.IRBuilder, access: CellAccess, cell: ir.Value, where: ShadowPlace, filled: ir.Value
     ) -> None:
-        epoch = where.epoch
         quick, noted, reader = self.quick(b, access, cell, where, filled)
         with b.if_else(quick, likely=True) as (fast, slow):
             with fast:
                 if access.action == READ:
-                    own = where.reader(b) if access.is_strong else epoch
+                    own = where.reader(b) if access.is_strong else where.epoch
                     b.store(b.select(noted, reader, own), at(b, cell, 8))
                 else:
-                    b.store(epoch, cell)
-                    b.store(i64(0), at(b, cell, 8))
+                    self.note_alone(b, access, where, cell)
             with slow:
-                b.call(self.slow(access, where.space), (where.machine, cell, where.plane, address, epoch, filled))
+                arguments = (where.machine, cell, where.plane, where.address, where.epoch, filled)
+                b.call(self.slow(access, where.space), arguments)
 
     def quick(
         self, b: ir.IRBuilder, access: CellAccess, cell: ir.Value, where: ShadowPlace, filled: ir.Value

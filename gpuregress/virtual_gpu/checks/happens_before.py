@@ -75,10 +75,13 @@ def arrival(module: ir.Module) -> ir.Function:
     own, before = (b.and_(item, i32(layout.CLUSTER_PHASES - 1)) for item in (number, b.sub(number, i32(1))))
     arrivals, opens = at(b, block, layout.CLUSTER_ARRIVALS), at(b, block, layout.CLUSTER_OPEN)
     for table, released, add in ((arrivals, upto, thread), (opens, behind, None)):
-        rows = [own, before]
-        if add is not None:
-            rows = [b.or_(b.shl(item, i32(10)), add) for item in rows]
-        here, earlier = (element(b, table, row, I64) for row in rows)
+        rows = []
+        for phase_number in (own, before):
+            index = phase_number
+            if add is not None:
+                index = b.or_(b.shl(index, i32(10)), add)
+            rows.append(element(b, table, index, I64))
+        here, earlier = rows
         latest = b.or_(phase, released)
         others = (b.load(here, typ=I64), b.or_(phase, _low(b, b.load(earlier, typ=I64))))
         for other in others:  # of this phase, by another thread, or of the phase before

@@ -244,7 +244,7 @@ class RaceRules:
 
     def _cells(self, b: ir.IRBuilder, access: CellAccess, where: ShadowPlace, filled: ir.Value) -> None:
         for cell, address in self.each_cell(b, access, where):
-            self.cells.check(b, access, cell, where, address, filled)
+            self.cells.check(b, access, cell, where.at_address(address), filled)
 
 
 # --- row rules --------------------------------------------------------------------------------------------------------
