@@ -263,7 +263,9 @@ class _Loads:
         if condition.register not in self._computed:
             self._moved.update(dict.fromkeys(self._cone(condition.register) or ()))
         register = Register(condition.register)
-        return self._made("not", register) if condition.negated else register
+        if condition.negated:
+            register = self._made("not", register)
+        return register
 
     def _joined(self, opcode: str, operands: list[Register]) -> Register:
         result, *others = operands
@@ -286,7 +288,8 @@ class _Loads:
 def _condition(operand: Operand, *, negated: bool) -> _Condition:
     if isinstance(operand, Negated):
         return _Condition(operand.operand.name, not negated)
-    return _Condition(operand.name if isinstance(operand, Register) else "", negated)
+    name = operand.name if isinstance(operand, Register) else ""
+    return _Condition(name, negated)
 
 
 def _is_plain_load(item: Instruction) -> bool:

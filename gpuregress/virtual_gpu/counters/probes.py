@@ -148,7 +148,9 @@ class Probes:
             return None
         counter = self._guarded("branch", at_, is_inside=self._is_inside(edge[0], lines))
         # The other side is what is left; the site is there nevertheless.
-        return counter if edge[1] == block.successors[0] else None
+        if edge[1] != block.successors[0]:
+            return None
+        return counter
 
     def _is_inside(self, block: int, lines: Lines) -> bool:
         """Whether a branch is one of the program in a loop of its own place, the innermost one, and not the loop's.

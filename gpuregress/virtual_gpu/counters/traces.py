@@ -90,7 +90,9 @@ def _arithmetic(statement: Instruction) -> str:
         return "half"
     if type_name.startswith("f"):
         return "float"
-    return "integer" if type_name[:1] in ("u", "s", "b") else "other"
+    if type_name.startswith(("u", "s", "b")):
+        return "integer"
+    return "other"
 
 
 # --- traces -----------------------------------------------------------------------------------------------------------

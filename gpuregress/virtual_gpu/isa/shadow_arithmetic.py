@@ -41,7 +41,9 @@ def widened(emitter: Services, operand: Operand, kind: str) -> ir.Value:
     if kind in ("f16", "bf16"):
         return widen_to_double(emitter, raw, format_of(kind))
     value = convert(emitter.builder, raw, llvm_type(kind))
-    return value if kind == "f64" else emitter.builder.fpext(value, F64)
+    if kind != "f64":
+        value = emitter.builder.fpext(value, F64)
+    return value
 
 
 def write(emitter: Services, target: Vector, value: Shadow) -> None:
@@ -181,7 +183,9 @@ def _rounded(emitter: Services, site: int, exact: Shadow, from_values: Shadow, r
 
 
 def _terms(emitter: Services, operation: str, values: list[ir.Value]) -> list[ir.Value]:
-    terms = values if operation in ("add", "sub") else [emitter.builder.fmul(values[0], values[1]), values[2]]
+    terms = values
+    if operation not in ("add", "sub"):
+        terms = [emitter.builder.fmul(values[0], values[1]), values[2]]
     return [emitter.intrinsic("llvm.fabs.f64", F64, term) for term in terms]
 
 

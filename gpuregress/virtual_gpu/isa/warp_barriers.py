@@ -207,7 +207,9 @@ def _arrive(
 ) -> None:
     b = emitter.builder
     which = b.zext(emitter.read(number, "u32"), I64)
-    many = i64(0) if count is None else b.zext(emitter.read(count, "u32"), I64)
+    many = i64(0)
+    if count is not None:
+        many = b.zext(emitter.read(count, "u32"), I64)
     beyond = b.icmp_unsigned(">=", which, i64(SM_90.barriers))
     part_of_warp = b.icmp_unsigned("!=", b.and_(many, i64(SM_90.warp_size - 1)), i64(0))
     wrong, right = b.append_basic_block("no_barrier"), b.append_basic_block("known_barrier")

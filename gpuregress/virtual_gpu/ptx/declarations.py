@@ -34,11 +34,10 @@ def number(text: str, *, negative: bool = False) -> Integer | Float:
         if negative:
             bits ^= 1 << width - 1
         return Float(bits, width)
+    sign = -1 if negative else 1
     if not lowered.startswith("0x") and any(mark in lowered for mark in ".e"):
-        value = -float(text) if negative else float(text)
-        return Float(int.from_bytes(struct.pack("<d", value), "little"), 64)
-    magnitude = _integer(lowered.removesuffix("u"))
-    return Integer(-magnitude if negative else magnitude)
+        return _double(sign * float(text))
+    return Integer(sign * _integer(lowered.removesuffix("u")))
 
 
 def _integer(text: str) -> int:
@@ -179,7 +178,9 @@ def _wrapped(value: _Number) -> _Number:
     """A result in 64 bits; one that is too large for a signed integer is an unsigned one."""
     if not isinstance(value, int):
         return value
-    return int(value) if -_WORD // 2 <= value < _WORD else _signed(value)
+    if -_WORD // 2 <= value < _WORD:
+        return int(value)
+    return _signed(value)
 
 
 def _signed(value: int) -> int:

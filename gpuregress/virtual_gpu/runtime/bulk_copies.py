@@ -506,7 +506,7 @@ class BulkCopies:
         if len(given.extents) != form.axes:
             wrong = f"the tensor map has {len(given.extents)} axes, the instruction {form.axes}"
         elif (given.im2col is not None) != form.im2col:
-            wrong = f"the tensor map is {'an im2col' if given.im2col is not None else 'a tiled'} one"
+            wrong = "the tensor map is a tiled one" if form.im2col else "the tensor map is an im2col one"
         else:
             wrong = breach(given, start, is_load=form.target == "shared", reduction=form.reduction)
         if wrong:

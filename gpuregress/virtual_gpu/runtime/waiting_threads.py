@@ -160,7 +160,8 @@ def _coordinates(block: Dim3) -> str:
 
 def _joined(words: Sequence[str], count: int) -> str:
     """Join the words for the first ranges of all."""
-    return ", ".join(words) + (" …" if count > _MOST_RANGES else "")
+    text = ", ".join(words)
+    return f"{text} …" if count > _MOST_RANGES else text
 
 
 # --- threads ----------------------------------------------------------------------------------------------------------

@@ -55,7 +55,9 @@ def _flushed(emit: Emit, operands: list[ir.Value], type_name: str) -> list[ir.Va
     def flush_one(bits: ir.Value) -> ir.Value:
         return flush_bits(emit, bits, format_of(type_name))
 
-    return [by_halves(emit, flush_one, item) if type_name.endswith("x2") else flush_one(item) for item in operands]
+    if type_name.endswith("x2"):
+        return [by_halves(emit, flush_one, item) for item in operands]
+    return [flush_one(item) for item in operands]
 
 
 def _rounded(emit: Emit, instruction: Instruction, exact: ir.Value) -> ir.Value:
@@ -166,7 +168,9 @@ def _unit(emit: Emit, instruction: Instruction) -> None:
             beyond = builder.fcmp_ordered(">=", result, F32(65536.0))
             result = builder.select(beyond, F32(float("inf")), result)
         bits = round_to(emit, result, form, "rz")
-        return flush_bits(emit, bits, form) if flushed else bits
+        if flushed:
+            bits = flush_bits(emit, bits, form)
+        return bits
 
     _each(emit, instruction, apply)
 

@@ -53,7 +53,9 @@ Term: TypeAlias = Callable[..., tuple[ir.Value, ir.Value]]
 
 def started(emit: Emit, result: str, addend: ir.Value) -> ir.Value:
     """The initial value of a sum: C as f64 or i64."""
-    return emit.builder.sext(addend, I64) if result == "s32" else addend
+    if result == "s32":
+        addend = emit.builder.sext(addend, I64)
+    return addend
 
 
 def added(emit: Emit, result: str, total: ir.Value, x: ir.Value, y: ir.Value) -> ir.Value:

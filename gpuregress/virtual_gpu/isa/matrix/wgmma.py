@@ -282,7 +282,8 @@ def _form(instruction: Instruction) -> _Form:
     )
     if any(sign not in (1, -1) for sign in signs) or any(item not in (0, 1) for item in transposed):
         raise unsupported(instruction, "a sign is 1 or -1, and a transposition 0 or 1")
-    if len(signs) != (0 if result == "s32" else 2) or ("b1" in (left, right) and "and" not in words):
+    has_signs = len(signs) == 0 if result == "s32" else len(signs) == 2
+    if not has_signs or ("b1" in (left, right) and "and" not in words):
         raise unsupported(instruction, "these operands are not there")
     # The form has a row of bits as elements of 32 bits.
     elements_depth = 32 * form.depth if is_binary else form.depth

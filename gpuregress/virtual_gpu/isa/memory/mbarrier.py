@@ -223,7 +223,9 @@ def _arrive(emitter: Services, instruction: Instruction) -> None:
     b = emitter.builder
     old = b.load(pointer, typ=I64, align=8)
     expects = "expect_tx" in words
-    count = i64(1) if expects or not rest else b.zext(emitter.read(rest[0], "u32"), I64)
+    count = i64(1)
+    if rest and not expects:
+        count = b.zext(emitter.read(rest[0], "u32"), I64)
     value = old
     if expects:
         more = b.zext(emitter.read(rest[0], "u32"), I64)

@@ -308,10 +308,11 @@ class LaunchFindings:
         if kind == layout.ORDERED_BY_LUCK:
             return
         sites = layout.epoch_site(epoch), layout.epoch_site(other)
-        if self._is_product(sites[1]) and kind == layout.UNARRIVED:
+        if kind == layout.UNARRIVED and self._scene().module.sites[sites[1]].mnemonic.startswith("wgmma"):
             kind = layout.RACE  # The wait tells of writes before it, later writes of the wait.
         # A function that is not inlined is one site, whatever memory it is given.
-        key = (layout.RACE if kind == layout.STALE else kind, *sites, self._memory(address))
+        key_kind = layout.RACE if kind == layout.STALE else kind
+        key = (key_kind, *sites, self._memory(address))
         self._counts[key] = self._counts.get(key, 0) + 1
         # The widest scope stands for the others: what orders two blocks orders two warps, too.
         scope = self._scope(kind, epoch, other)
@@ -351,13 +352,10 @@ class LaunchFindings:
         earlier_block = self._shadow.block_at(layout.epoch_stamp(earlier))
         later_block = self._shadow.block_at(layout.epoch_stamp(later))
         if earlier_block != later_block:
-            return 2 if self._cluster_number(earlier_block) == self._cluster_number(later_block) else 3
+            is_one_cluster = self._cluster_number(earlier_block) == self._cluster_number(later_block)
+            return 2 if is_one_cluster else 3
         earlier_warp = layout.epoch_thread(earlier) // SM_90.warp_size
         return int(earlier_warp != layout.epoch_thread(later) // SM_90.warp_size)
-
-    def _is_product(self, site: int) -> bool:
-        """Whether a site is a wgmma."""
-        return self._scene().module.sites[site].mnemonic.startswith("wgmma")
 
     def all(self) -> tuple[CheckFinding, ...]:
         """The findings, races first, those of the widest scope before others, in the order in which they came."""
@@ -516,7 +514,9 @@ class LaunchFindings:
             return f"{element} ({texel})" if texel else element
         rank, inside = divmod(address & (1 << REGION_SHIFT) - 1, 1 << CLUSTER_SHIFT)
         element = faults.element_at(scene, site, SHARED_WINDOW + inside)
-        return f"{element} of block rank {rank}" if self._machine.cluster_count > 1 else element
+        if self._machine.cluster_count > 1:
+            element += f" of block rank {rank}"
+        return element
 
 
 def finding_at(kind: str, message: str, site: Site, sites: Sequence[Site], element: str = "") -> CheckFinding:
