@@ -77,7 +77,19 @@ class Launch:
         machine, program = self.machines[0], self.module.module_facts
         mnemonics = [site.mnemonic for site in program.sites]
         bulk = BulkCopies(machine, self.scene.space, program.shared, mnemonics, in_cluster=self.facts.in_cluster)
-        watched = self._watched(machine, bulk)
+        watched = InstrumentedLaunch(
+            wanted=self.module.schedule.instruments,
+            program=program,
+            kernel=self.facts,
+            programs=self.scene.modules,
+            shape=self.shape,
+            machine=machine,
+            arenas=self.arenas,
+            space=self.scene.space,
+            bulk=bulk,
+            counters=self.module.counters,
+            scene=lambda: self.scene,
+        )
         instruments = [instrument for instrument in instruments if instrument.serves(watched.wanted)]
         for instrument in instruments:
             instrument.before(watched)
@@ -101,23 +113,6 @@ class Launch:
         if status:
             raise self._fault(machine, calls, report)
         return report
-
-    def _watched(self, machine: Machine, bulk: BulkCopies) -> InstrumentedLaunch:
-        """The launch as instruments see it."""
-        scene = self.scene
-        return InstrumentedLaunch(
-            wanted=self.module.schedule.instruments,
-            program=scene.module,
-            kernel=self.facts,
-            programs=scene.modules,
-            shape=self.shape,
-            machine=machine,
-            arenas=self.arenas,
-            space=scene.space,
-            bulk=bulk,
-            counters=self.module.counters,
-            scene=lambda: self.scene,
-        )
 
     def _run_blocks(self, function: Callable[[int], int]) -> tuple[int, Machine]:
         """Run the blocks in the way that the kernel needs; return the status of a fault, or 0, and the machine."""
@@ -164,14 +159,8 @@ class Launch:
         )
 
     def _fault(self, machine: Machine, calls: Syscalls, report: LaunchReport) -> KernelFault | LaunchStopped:
-        scene = replace(
-            self.scene,
-            cluster=self.cluster,
-            not_begun=self.not_begun,
-            ended=self.ended,
-            bad_access=calls.bad_access,
-        )
-        fault = calls.fault(machine, scene)
+        scene = replace(self.scene, cluster=self.cluster, not_begun=self.not_begun, ended=self.ended)
+        fault = calls.fault(machine, replace(scene, bad_access=calls.bad_access))
         if machine.fault_kind not in (machine_layout.FAULT_STOPPED, machine_layout.FAULT_LOOP):
             return fault
         findings = [f"until then: {finding.kind}: {finding.message}" for finding in report.findings]

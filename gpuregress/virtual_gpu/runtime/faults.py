@@ -22,7 +22,12 @@ _OUT_OF_REACH = (
     "the many shared variables of this kernel, with the gaps between them on the cpu device, end beyond 256 KiB, "
     "where no matrix descriptor reaches: put them into one array or structure"
 )
-_NO_FUNCTION = "a call through a pointer to no function of its type"
+_NO_WARPGROUP = "needs the 128 threads of a whole warpgroup; the block has"
+_NAMES = {
+    machine_layout.FAULT_TRAP: "trap",
+    machine_layout.FAULT_STACK: "stack-overflow",
+    machine_layout.FAULT_RESULT: "illegal-access",
+}
 _TYPE = re.compile(r"\.[a-z]+(?P<bits>8|16|32|64|128)(?P<pair>x2)?$")
 _DEPOT = re.compile(r"__local_depot\d+$")
 _SOURCE_LINE = re.compile(r"(?P<file>.+?):(?P<line>\d+)")
@@ -103,32 +108,19 @@ def _of_one_thread(machine: Machine, scene: FaultContext, site: Site) -> KernelF
         return _no_texture(machine, scene, site)
     if kind == machine_layout.FAULT_SURFACE:
         return _surface(machine, scene, site)
-    name, text = "illegal-instruction", ""
-    match kind:
-        case machine_layout.FAULT_TRAP:
-            name, text = "trap", _trapped(scene, site)
-        case machine_layout.FAULT_CALL:
-            text = _NO_FUNCTION
-        case machine_layout.FAULT_STACK:
-            name, text = "stack-overflow", "too many calls inside calls, or too much local memory"
-        case machine_layout.FAULT_BRANCH:
-            text = "a branch through a table, outside it"
-        case machine_layout.FAULT_BARRIER:
-            text = f"{site.mnemonic}: {_NO_BARRIER}"
-        case machine_layout.FAULT_WARPGROUP:
-            threads = math.prod(scene.block)
-            text = f"{site.mnemonic} needs the 128 threads of a whole warpgroup; the block has {threads}"
-        case machine_layout.FAULT_REACH:
-            text = f"{site.mnemonic}: {_OUT_OF_REACH}"
-        case machine_layout.FAULT_RESULT:
-            name, text = "illegal-access", _in_flight(site)
-        case machine_layout.FAULT_MASK:
-            text = left_out(machine, scene, site, int(machine.fault_address))
-        case machine_layout.FAULT_CLUSTER:
-            text = _out_of_turn(site)
-        case _:
-            raise KeyError(kind)
-    return KernelFault(name, f"{text}, {thread_of(machine)}, {site.where}")
+    texts = {
+        machine_layout.FAULT_TRAP: _trapped(scene, site),
+        machine_layout.FAULT_CALL: "a call through a pointer to no function of its type",
+        machine_layout.FAULT_STACK: "too many calls inside calls, or too much local memory",
+        machine_layout.FAULT_BRANCH: "a branch through a table, outside it",
+        machine_layout.FAULT_BARRIER: f"{site.mnemonic}: {_NO_BARRIER}",
+        machine_layout.FAULT_WARPGROUP: f"{site.mnemonic} {_NO_WARPGROUP} {math.prod(scene.block)}",
+        machine_layout.FAULT_REACH: f"{site.mnemonic}: {_OUT_OF_REACH}",
+        machine_layout.FAULT_RESULT: _in_flight(site),
+        machine_layout.FAULT_MASK: left_out(machine, scene, site, int(machine.fault_address)),
+        machine_layout.FAULT_CLUSTER: _out_of_turn(site),
+    }
+    return KernelFault(_NAMES.get(kind, "illegal-instruction"), f"{texts[kind]}, {thread_of(machine)}, {site.where}")
 
 
 def _trapped(scene: FaultContext, site: Site) -> str:
