@@ -31,6 +31,8 @@ import xxhash
 from gpuregress.foundation import late_site, process_state
 
 R = TypeVar("R")
+_PACKAGE = str(Path(__file__).parents[1])
+"""The folder of gpuregress itself, which may lie outside of the installed packages: a developer's clone."""
 
 
 class UserModuleError(Exception):
@@ -125,7 +127,7 @@ def describe_error(wrong: BaseException, file: str = "") -> str:
     """
     if isinstance(wrong, UserCodeExit) and wrong.__cause__ is not None:
         wrong = wrong.__cause__
-    frames, ours = traceback.extract_tb(wrong.__traceback__), str(Path(__file__).parent)
+    frames, ours = traceback.extract_tb(wrong.__traceback__), f"{_PACKAGE}{os.sep}"
     if file:
         theirs = [frame for frame in frames if frame.filename == file]
     else:
@@ -350,7 +352,7 @@ _INSTALLED = frozenset({"site-packages", "dist-packages"})
 @functools.cache
 def _installed_folders() -> tuple[str, ...]:
     names = ("stdlib", "platstdlib", "purelib", "platlib")
-    folders = {sysconfig.get_path(name) for name in names} | {str(Path(__file__).parent)}
+    folders = {sysconfig.get_path(name) for name in names} | {_PACKAGE}
     return tuple(f"{folder}{os.sep}" for folder in folders if folder)
 
 

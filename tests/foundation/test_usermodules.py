@@ -102,6 +102,14 @@ def test_what_is_installed_is_shared(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.delitem(sys.modules, "gpuregress_shared")
 
 
+def test_modules_of_this_package_are_shared_wherever_it_lies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    name = "gpuregress.lab.fuzzing.candidates"
+    for loaded in [module for module in sys.modules if module.startswith("gpuregress.lab")]:
+        monkeypatch.delitem(sys.modules, loaded)
+    write(tmp_path, r=f"import {name}\ndef f(): return {name}")
+    assert call(tmp_path) is sys.modules[name]
+
+
 def test_a_dataclass_with_postponed_annotations(tmp_path: Path) -> None:
     text = "from __future__ import annotations\nfrom dataclasses import dataclass\n@dataclass\nclass P:\n    x: int\n"
     write(tmp_path, r=text + "def f(): return P(3).x")
@@ -260,3 +268,10 @@ def test_an_error_names_the_users_line_and_none_of_ours(tmp_path: Path) -> None:
     with pytest.raises(TypeError) as wrong:
         call(tmp_path)
     assert "usermodules" not in usermodules.describe_error(wrong.value)
+
+
+def test_an_error_of_ours_in_a_call_of_the_user_names_no_file_of_ours(tmp_path: Path) -> None:
+    write(tmp_path, r="from gpuregress.gpu.limits import of_architecture\ndef f(): return of_architecture(None)")
+    with pytest.raises(AttributeError) as raised:
+        call(tmp_path)
+    assert "limits.py" not in usermodules.describe_error(raised.value)

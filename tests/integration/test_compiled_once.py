@@ -15,7 +15,7 @@ _PREPARE = """
 import sys, time
 from pathlib import Path
 from gpuregress.foundation.records import Source
-from gpuregress.toolchain import programs
+from gpuregress.toolchain import cache, programs
 from gpuregress.virtual_gpu.compilation import object_cache, translate
 folder, device = Path(sys.argv[1]), sys.argv[2]
 
@@ -35,7 +35,7 @@ while not (folder / "go").exists():
 """
 _COMPILE = {
     "front end": 'programs.compile(Source(str(folder / "k.cu"), kernels=("k",)))',
-    "object code": 'object_cache.compiled((folder / "k.ptx").read_text(), ("k",))',
+    "object code": 'object_cache.compiled((folder / "k.ptx").read_text(), ("k",), cache=cache)',
 }
 _PTX = ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k() { ret; }\n"
 
@@ -62,6 +62,6 @@ def test_a_program_is_compiled_once_by_processes_that_share_a_cache(what: str, t
 
 @pytest.mark.slow
 def test_without_the_lock_it_is_compiled_by_each(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    unlocked = "import contextlib\nfrom gpuregress.toolchain import cache\ncache.making = contextlib.nullcontext\n"
+    unlocked = "import contextlib\ncache.making = contextlib.nullcontext\n"
     monkeypatch.setitem(_COMPILE, "object code", unlocked + _COMPILE["object code"])
     assert _compilations(tmp_path, "object code") == _PROCESSES

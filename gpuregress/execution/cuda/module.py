@@ -129,7 +129,7 @@ class CudaModule(DeviceModule):
         """Whether the program has a trap instruction; None where its PTX is not there."""
         return bool(_TRAP.search(self._ptx)) if self._ptx else None
 
-    def limits(self, name: str, block: Dim3, shared: int) -> dict[str, int]:
+    def occupancy(self, name: str, block: Dim3, shared: int) -> dict[str, int]:
         """Return `occupancy` in percent and `blocks`; see `gpu.base.DeviceModule.occupancy`."""
         result = limits.of_launch(self._device.info.limits, self.kernel(name), block, shared)
         return {} if result is None else {"occupancy": result.percent, "blocks": result.blocks}

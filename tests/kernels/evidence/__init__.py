@@ -79,7 +79,7 @@ class Table:
 EXAMINED = Table("examined", ("job", "source", "cases", "checks", "schedules", "coverage", "inputs"))
 MUTANTS = Table("mutants", ("job", "mutants", "tried", "killed", "timed_out", "survived", "races", "not_counted"))
 SURVIVORS = Table("survivors", ("job", "file", "line", "operator", "change", "number", "reason", "why"), 5)
-_COUNTERS = ROOT / "tests" / "devices" / "cpu" / "measured" / "nsight_compute_costs.tsv"
+_COUNTERS = ROOT / "tests" / "virtual_gpu" / "measured" / "nsight_compute_costs.tsv"
 
 
 # --- what the commands of gpuregress say ----------------------------------------------------------------------
