@@ -165,11 +165,7 @@ def _is_open(b: ir.IRBuilder, word: ir.Value, passed: ir.Value) -> ir.Value:
 
 
 class HappensBefore:
-    """The subroutines of one module.
-
-    Args:
-        unit: the module.
-    """
+    """The subroutines of one module."""
 
     def __init__(self, unit: Unit) -> None:
         self._unit = unit

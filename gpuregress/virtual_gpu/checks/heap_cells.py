@@ -29,11 +29,7 @@ _ALLOCATING = tuple(name for name in SYSTEM_CALLS if name.endswith("malloc"))
 
 
 def allocates(functions: list[Function]) -> bool:
-    """Whether a program allocates memory of the heap.
-
-    Args:
-        functions: of the program.
-    """
+    """Whether a program allocates memory of the heap."""
     calls = (item for function in functions for item in function.statements if isinstance(item, Call))
     return any(isinstance(call.callee, Symbol) and call.callee.name in _ALLOCATING for call in calls)
 

@@ -24,11 +24,7 @@ _WORD = 4
 
 
 def are_needed(functions: Iterable[Function]) -> bool:
-    """Whether a program has local memory.
-
-    Args:
-        functions: of the program.
-    """
+    """Whether a program has local memory."""
     return any(item.space == "local" for function in functions for item in function.variables)
 
 

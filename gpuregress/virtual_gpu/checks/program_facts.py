@@ -32,11 +32,7 @@ _PRIVATE = ("local", "const", "param")
 
 
 def granules(functions: Iterable[Function]) -> dict[str, int]:
-    """The log2 of the bytes of a granule in shared and in global memory.
-
-    Args:
-        functions: of the program.
-    """
+    """The log2 of the bytes of a granule in shared and in global memory."""
     least = {"shared": _MOST, "global": _MOST}
     for function in functions:
         for item in function.statements:
@@ -62,11 +58,7 @@ def _bytes(instruction: Instruction) -> int:
 
 
 def synchronizes(functions: Iterable[Function]) -> bool:
-    """Whether strong accesses of a program may order other ones: it has fences, or accesses that acquire or release.
-
-    Args:
-        functions: of the program.
-    """
+    """Whether strong accesses of a program may order other ones: it has fences, or accesses that acquire or release."""
     for item in _instructions(functions):
         if item.opcode in ("fence", "membar", "mbarrier") or not _ORDERING.isdisjoint(item.modifiers):
             return True
@@ -77,9 +69,6 @@ def orders_in_part(functions: Iterable[Function]) -> bool:
     """Whether a program may order some threads of a block, or some blocks, and leave others.
 
     A wait for a wgmma does: it orders the reads of the warpgroup before what its own thread does next.
-
-    Args:
-        functions: of the program.
     """
     functions = list(functions)
     return synchronizes(functions) or any(
@@ -88,11 +77,7 @@ def orders_in_part(functions: Iterable[Function]) -> bool:
 
 
 def has_strong_accesses(functions: Iterable[Function]) -> bool:
-    """Whether a program has atomic, volatile or ordered accesses. PTX ISA manual, 8.6 "Types of Operations".
-
-    Args:
-        functions: of the program.
-    """
+    """Whether a program has atomic, volatile or ordered accesses. PTX ISA manual, 8.6 "Types of Operations"."""
     return any(_is_strong(item) for item in _instructions(functions))
 
 

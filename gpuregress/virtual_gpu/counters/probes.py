@@ -30,13 +30,7 @@ from gpuregress.virtual_gpu.runtime.probe_sites import Lines, ProbeKind
 
 
 class Probes:
-    """The probes of one function.
-
-    Args:
-        unit: the module.
-        name: the function's.
-        flow: its control-flow graph.
-    """
+    """The probes of one function."""
 
     def __init__(self, unit: Unit, name: str, flow: ControlFlowGraph) -> None:
         self._unit, self._name, self._flow = unit, name, flow

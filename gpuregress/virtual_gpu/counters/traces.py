@@ -112,14 +112,7 @@ _SENT = "requests of asynchronous stores"
 
 
 class Traces:
-    """The traces of one function.
-
-    Args:
-        unit: the module.
-        name: the function's.
-        flow: its control-flow graph.
-        loops: its loops.
-    """
+    """The traces of one function."""
 
     def __init__(self, unit: Unit, name: str, flow: ControlFlowGraph, loops: list[CountedLoop]) -> None:
         self._unit, self._name, self._flow, self._loops = unit, name, flow, loops

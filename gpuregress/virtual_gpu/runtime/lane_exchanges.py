@@ -32,10 +32,6 @@ def language_of(scene: FaultContext, site: Site) -> KernelLanguage:
     """Return the language of a kernel.
 
     Numba mangles the names of its kernels and Triton does not.
-
-    Args:
-        scene: the launch.
-        site: an instruction of it.
     """
     if not any(".py:" in line for line in site.lines):
         return CUDA

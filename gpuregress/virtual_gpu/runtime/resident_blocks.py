@@ -35,12 +35,7 @@ MOST_BYTES = 1 << 26
 
 
 class StandstillDetector:
-    """The state of a grid some rounds ago.
-
-    Args:
-        machine: the launch's.
-        space: the device's memory.
-    """
+    """The state of a grid some rounds ago."""
 
     def __init__(self, machine: Machine, space: AddressSpace) -> None:
         self._machine, self._space = machine, space

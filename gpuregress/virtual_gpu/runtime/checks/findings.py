@@ -256,11 +256,7 @@ class LaunchFindings:
         self._log = ConflictLog(shadow.block_at, cluster) if keeps_conflicts else None
 
     def take(self, number: int = CHECK_REPORT) -> None:
-        """Take a report from the launch's state.
-
-        Args:
-            number: of the call.
-        """
+        """Take a report from the launch's state."""
         if number == CHECK_ORDER:
             kind, address, epoch, scope = self._shadow.report
             if kind & layout.WAITS:
