@@ -30,7 +30,7 @@ def checks_named(texts: Iterable[str], where: str) -> tuple[str, ...]:
     Raises:
         UsageError: there is none of that name.
     """
-    names = {name.strip() for text in texts for name in text.split(",")} - {""}
+    names = {name.strip() for name in ",".join(texts).split(",")} - {""}
     wrong = sorted(names - {*CHECKS, "all"})
     if wrong:
         raise UsageError(f"{where}: no check is called {wrong[0]!r}: say {', '.join(CHECKS)}, or all")

@@ -133,7 +133,8 @@ class _Rewriting:
             if self._is_variable(operand):
                 arguments.append(operand)
                 continue
-            arguments.append(variable := self._passed(type_name))
+            variable = self._passed(type_name)
+            arguments.append(variable)
             yield from self._store(line, variable.name, type_name, operand)
         results: list[Operand] = []
         loads: list[Statement] = []
@@ -142,7 +143,8 @@ class _Rewriting:
             if self._is_variable(operand):
                 results.append(operand)
                 continue
-            results.append(variable := self._passed(type_name))
+            variable = self._passed(type_name)
+            results.append(variable)
             if isinstance(operand, Register) and call.guard is not None and operand.name == call.guard.register:
                 last += self._load(line, variable.name, type_name, operand)
             elif not isinstance(operand, Sink):

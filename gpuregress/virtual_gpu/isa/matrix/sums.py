@@ -464,7 +464,8 @@ class _TileBuilder:
         beyond = b.and_(beyond, b.fcmp_ordered("<", size, F64(2.0**128)))
         lower = float_of(self._emitter, b.sub(bits_of(self._emitter, nearest), i32(1)))
         truncated = b.select(beyond, lower, nearest)
-        if (dropped := 23 - self._tile.rule.mantissa) > 0:
+        dropped = 23 - self._tile.rule.mantissa
+        if dropped > 0:
             kept = b.and_(bits_of(self._emitter, truncated), i32(-1 << dropped))
             # Infinities and NaNs keep their bits: those of a NaN are replaced later.
             finite = b.fcmp_ordered("<", size, F64(float("inf")))

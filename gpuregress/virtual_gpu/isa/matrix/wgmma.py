@@ -508,12 +508,12 @@ _FORMS = {
 
 
 def _wgmma(emitter: Services, instruction: Instruction) -> None:
-    if (card := emitter.unit.schedule.card) != SM_90.name:
+    card = emitter.unit.schedule.card
+    if card != SM_90.name:
         raise unsupported(instruction, f"a card {card} has no warpgroups")
-    form = _FORMS.get(instruction.modifiers[0])
-    if form is None:
+    if instruction.modifiers[0] not in _FORMS:
         raise unsupported(instruction)
-    form(emitter, instruction)
+    _FORMS[instruction.modifiers[0]](emitter, instruction)
 
 
 TABLE = {"wgmma": _wgmma}

@@ -151,9 +151,11 @@ def _caller(function: Function, variadic: Mapping[str, int]) -> Function:
     variables = [replace(item, space="local") if Symbol(item.name) in lists else item for item in function.variables]
     names = sorted({_passed(item, variadic).name for item in calls})
     passed = [Variable(name, "param", "u64", 1, 8) for name in names]
-    body = tuple(made for item in function.statements for made in _passing(item, lists, variadic))
+    body: list[Statement] = []
+    for item in function.statements:
+        body += _passing(item, lists, variadic)
     registers = (*function.registers, RegisterDeclaration(_ADDRESS.name, "u64"))
-    return replace(function, variables=(*variables, *passed), registers=registers, body=body)
+    return replace(function, variables=(*variables, *passed), registers=registers, body=tuple(body))
 
 
 def _list_of(call: Call, variadic: Mapping[str, int]) -> Operand | None:
@@ -171,14 +173,17 @@ def _passed(call: Call, variadic: Mapping[str, int]) -> Symbol:
 
 
 def _passing(item: Statement, lists: Collection[Operand | None], variadic: Mapping[str, int]) -> Iterator[Statement]:
+    """Store to local memory what is stored to a list of arguments, and pass the list's address."""
+    arguments = _list_of(item, variadic) if isinstance(item, Call) else None
     if isinstance(item, Instruction) and item.opcode == "st" and item.modifiers[0] == "param":
         address = item.operands[0]
         if isinstance(address, Address) and address.base in lists:
             item = replace(item, modifiers=("local", *item.modifiers[1:]))
-    elif isinstance(item, Call) and (arguments := _list_of(item, variadic)) is not None:
+    elif isinstance(item, Call) and arguments is not None:
         target, line, source = _passed(item, variadic), item.ptx_line, item.source
-        start = Integer(0) if arguments == _NONE else arguments
-        fixed = item.arguments if arguments == _NONE else item.arguments[:-1]
+        start, fixed = arguments, item.arguments[:-1]
+        if arguments == _NONE:
+            start, fixed = Integer(0), item.arguments
         yield Instruction("mov", ("u64",), (_ADDRESS, start), guard=item.guard, ptx_line=line, source=source)
         yield Instruction(
             "st", ("param", "u64"), (Address(target), _ADDRESS), guard=item.guard, ptx_line=line, source=source
