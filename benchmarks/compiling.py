@@ -11,8 +11,8 @@ from pathlib import Path
 
 from benchmarks.rows import Row
 from benchmarks.virtual_gpu import KERNELS
-from gpuregress import toolchain
 from gpuregress.foundation.records import Source
+from gpuregress.toolchain import programs
 
 PROGRAMS = {"mixed": Path(__file__).with_name("compiling.cu"), "nearest_neighbour": KERNELS / "nearest.cu"}
 _INSTRUCTION = re.compile(r"^\s+(?:@!?%\w+\s+)?[a-z][\w.:]*[^;:]*;", re.MULTILINE)
@@ -39,7 +39,7 @@ def measure() -> list[Row]:
     """Each in a fresh process in which LLVM has started; the best of the tries."""
     rows = []
     for kernel, path in PROGRAMS.items():
-        ptx = Path(toolchain.compile(Source(str(path), kernels=(kernel,))).ptx)
+        ptx = Path(programs.compile(Source(str(path), kernels=(kernel,))).ptx)
         count = len(_INSTRUCTION.findall(ptx.read_text()))
         first, later = [], []
         for _ in range(_TRIES):

@@ -9,10 +9,9 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.rows import Row
-from gpuregress import toolchain
 from gpuregress.foundation.records import CHECKS, Dim3, Instruments, LaunchShape, Program, Source, Texture
 from gpuregress.gpu.descriptors import TextureDescription
-from gpuregress.toolchain import cache
+from gpuregress.toolchain import cache, programs
 from gpuregress.virtual_gpu.device import CpuDevice
 
 COUNT = 1 << 20
@@ -93,7 +92,7 @@ def measure() -> list[Row]:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "k.cu"
         path.write_text(SOURCE)
-        program = toolchain.compile(Source(str(path), options=("-lineinfo",)))
+        program = programs.compile(Source(str(path), options=("-lineinfo",)))
         return [_row(program, kernel) for kernel in SHAPES]
 
 

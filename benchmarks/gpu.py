@@ -20,11 +20,11 @@ from typing import Any
 
 import numpy as np
 
-from gpuregress import toolchain
 from gpuregress.execution import device_registry as registry
 from gpuregress.execution.cuda import driver
 from gpuregress.execution.cuda.memory import CudaMemory
 from gpuregress.foundation.records import Source
+from gpuregress.toolchain import cubin_linker, programs
 
 KERNEL = """// $Revision: 1.0 $
 extern "C" __global__ void triad(float* y, const float* x, float a, int n, int rounds)
@@ -146,7 +146,7 @@ class Project:
             arch = device.info.arch
         os.environ["GPUREGRESS_CACHE"] = str(self.cache)
         source = Source(str(self.root / "kernels/gpu.cu"), kernels=("triad",), arch=arch)
-        return Path(toolchain.build_cubin(toolchain.compile(source)).cubin)
+        return Path(cubin_linker.build_cubin(programs.compile(source)).cubin)
 
 
 def build(cache: Path, arch: str = "sm_90") -> None:

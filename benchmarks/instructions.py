@@ -15,11 +15,10 @@ import numpy as np
 
 from benchmarks.rows import Row
 from benchmarks.virtual_gpu import KERNELS, Array, Launch, Program
-from gpuregress import toolchain
 from gpuregress.foundation.records import LaunchShape, Source
 from gpuregress.gpu.base import DeviceModule
 from gpuregress.gpu.records import replace
-from gpuregress.toolchain import cache
+from gpuregress.toolchain import cache, programs
 from gpuregress.virtual_gpu import device as cpu
 from gpuregress.virtual_gpu import module as cpu_module
 from gpuregress.virtual_gpu.compilation.object_cache import compiled
@@ -82,7 +81,7 @@ def _ratios(program: Program) -> list[float]:
         defines=program.defines,
         kernels=tuple(launch.kernel for launch in program.launches),
     )
-    built = toolchain.compile(source)
+    built = programs.compile(source)
     with cpu.CpuDevice(cache) as device:
         with _counting(is_on=False):
             without = device.load(built)

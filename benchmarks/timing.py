@@ -13,10 +13,10 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.rows import Row
-from gpuregress import toolchain
 from gpuregress.execution import device_registry as registry
 from gpuregress.foundation.records import AcceptedTiming, LaunchShape, MadeOf, Source, Timing
 from gpuregress.judge import timing_comparison
+from gpuregress.toolchain import programs
 
 N = 1 << 18
 _LOOPS = 121
@@ -53,7 +53,7 @@ def _status(before: tuple[float, ...], after: tuple[float, ...]) -> str:
 
 def _loops(name: str, count: int, loops: int) -> Iterator[tuple[float, ...]]:
     """Samples in ms of loops over one launch of saxpy, one loop behind the other."""
-    built = toolchain.compile(Source(str(Path(__file__).with_name("saxpy.cu")), kernels=("saxpy",)))
+    built = programs.compile(Source(str(Path(__file__).with_name("saxpy.cu")), kernels=("saxpy",)))
     with registry.open_device(name) as device:
         module = device.load(built)
         memories = [device.allocate(buffer, 4 * count, itemsize=4) for buffer in "xy"]

@@ -23,9 +23,9 @@ import numpy.typing as npt
 
 from benchmarks.rows import Row, missing
 from benchmarks.virtual_gpu import KERNELS
-from gpuregress import toolchain
 from gpuregress.execution import device_registry as registry
 from gpuregress.foundation.records import LaunchShape, PythonKernel, Source
+from gpuregress.toolchain import programs
 from gpuregress.virtual_gpu.parallel import cores
 
 SCRIPT = Path(__file__).with_name("triton_peer.py")
@@ -105,7 +105,7 @@ def _device(kernel: Kernel) -> tuple[Array, float]:
     """The result and the best seconds of a launch on one core, after one that compiles."""
     os.environ[cores.VARIABLE] = "1"
     python = PythonKernel("triton", kernel.name, kernel.signature, kernel.constants)
-    compiled = toolchain.compile(Source(str(_file(kernel)), kernels=(kernel.name,), python=python))
+    compiled = programs.compile(Source(str(_file(kernel)), kernels=(kernel.name,), python=python))
     entry = compiled.entries[kernel.name]
     assert entry.launch is not None
     assert entry.launch.block is not None

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gpuregress import toolchain
 from gpuregress.execution import device_registry as registry
 from gpuregress.foundation.records import LaunchShape, Source
+from gpuregress.toolchain import programs
 from gpuregress.virtual_gpu.parallel import cores
 
 KERNELS = Path(__file__).parents[1] / "kernels"
@@ -59,7 +59,7 @@ def time(program: Program, repeats: int = 15, count: int = 1) -> Timed:
         defines=program.defines,
         kernels=tuple(launch.kernel for launch in program.launches),
     )
-    compiled = toolchain.compile(source)
+    compiled = programs.compile(source)
     with registry.open_device("cpu") as device:
         module = device.load(compiled)
         memories = {}

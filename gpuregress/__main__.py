@@ -12,10 +12,7 @@ from typing import NoReturn
 
 from gpuregress.execution.workers import early_start
 
-INTERRUPTED = 130
-COLLECT_EVERY = 50_000
-"""Objects between two searches for garbage. Python's own 700 cost a twentieth of the time in which modules load, and
-find nothing."""
+INTERRUPTED = 130  # as `errors.Interrupted`; ^C may come before any other module is loaded
 
 
 def run() -> NoReturn:
@@ -24,8 +21,7 @@ def run() -> NoReturn:
     try:
         _take_signals()
         _open_closed_streams()
-        gc.set_threshold(COLLECT_EVERY)
-        early_start.begin(sys.argv[1:])
+        gc.set_threshold(early_start.COLLECT_EVERY)
         from gpuregress.cli import main  # noqa: PLC0415 - ^C while it loads is no traceback either
 
         main(prog_name="gpuregress")
@@ -35,8 +31,6 @@ def run() -> NoReturn:
         code = INTERRUPTED
         with contextlib.suppress(OSError, AttributeError):
             sys.stderr.write("gpuregress: interrupted\n")
-    with contextlib.suppress(KeyboardInterrupt):  # a second ^C waits for no worker, which ends with this process
-        early_start.drop()
     atexit._run_exitfuncs()  # noqa: SLF001 - a coverage tool's data, a temporary folder: what Python itself would call
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(OSError, ValueError, AttributeError):  # closed, or its reader has left
@@ -46,8 +40,10 @@ def run() -> NoReturn:
 
 def _open_closed_streams() -> None:
     """Open /dev/null for streams that the caller closed (`>&-`, cron): else a worker's channel would be our stdout."""
-    while (descriptor := os.open(os.devnull, os.O_RDWR)) <= 2:
+    descriptor = os.open(os.devnull, os.O_RDWR)
+    while descriptor <= 2:
         os.set_inheritable(descriptor, True)
+        descriptor = os.open(os.devnull, os.O_RDWR)
     os.close(descriptor)
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         if getattr(sys, name) is None:

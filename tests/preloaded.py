@@ -218,7 +218,6 @@ def _load_libraries() -> None:
     from cuda.bindings import nvrtc  # noqa: F401, PLC0415
 
     from gpuregress.execution import runner  # noqa: F401, PLC0415
-    from gpuregress.foundation.records import Outcome, Task, prepare  # noqa: PLC0415
     from gpuregress.jobs import plan  # noqa: F401, PLC0415
     from gpuregress.jobs.inputs import fills  # noqa: F401, PLC0415
     from gpuregress.judge.compare import comparators, user_functions  # noqa: F401, PLC0415
@@ -232,8 +231,6 @@ def _load_libraries() -> None:
     _pytest.config.get_config()  # imports its own plugins, and none of others
     for module in pkgutil.walk_packages(isa.__path__, f"{isa.__name__}."):
         importlib.import_module(module.name)
-    prepare(Task)
-    prepare(Outcome)
     _load_a_program()
     gc.collect()
     gc.freeze()
@@ -243,15 +240,14 @@ def _load_a_program() -> None:
     """Compile a kernel and load it. The first time, compilers bind their symbols and digest our code, half of the
     processor time of a process that does it once.
     """  # fmt: skip
-    from gpuregress import toolchain  # noqa: PLC0415 - for the server only
     from gpuregress.foundation.records import Source  # noqa: PLC0415 - as above
-    from gpuregress.toolchain import cache  # noqa: PLC0415 - as above
+    from gpuregress.toolchain import cache, programs  # noqa: PLC0415 - as above
     from gpuregress.virtual_gpu.device import CpuDevice  # noqa: PLC0415 - as above
 
     with tempfile.TemporaryDirectory() as folder, cache.used_folder(Path(folder)), CpuDevice(cache) as device:
         path = Path(folder, "k.cu")
         path.write_text(KERNEL)
-        device.load(toolchain.compile(Source(str(path), kernels=("k",))), 1)
+        device.load(programs.compile(Source(str(path), kernels=("k",))), 1)
     tempfile.tempdir = None  # each process asks its own environment
 
 

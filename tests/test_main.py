@@ -38,15 +38,16 @@ def test_a_module_in_the_users_folder_does_not_stand_in_for_the_real_one(tmp_pat
 
 def test_closed_streams_are_opened_before_the_first_worker_starts() -> None:
     """Else its channel would have the number of stdin or stdout."""
-    code = "import os\nfrom gpuregress import __main__ as main\n"
-    code += "main.early_start.begin = lambda _: os._exit(os.dup(2))\nmain.run()"
+    code = "import os, sys\nfrom gpuregress import __main__ as main\n"
+    code += "main.early_start.begin = lambda *_: os._exit(os.dup(2))\nsys.argv = ['gpuregress', 'run']\nmain.run()"
     run = subprocess.run(["bash", "-c", 'exec "$@" <&- >&-', "sh", sys.executable, "-c", code], check=False)
     assert run.returncode == 3  # the first free descriptor
 
 
 def test_help_is_quick_to_import() -> None:
-    """`--help` loads none of the heavy packages."""
+    """`--help` loads no command, and none of the heavy packages."""
     code = "import sys; from gpuregress.cli import main\ntry: main(['--help'])\nexcept SystemExit: pass\n"
-    code += "print(sorted({'numpy', 'rich', 'polars', 'yaml', 'llvmlite'} & set(sys.modules)), file=sys.stderr)"
+    code += "heavy = {'numpy', 'rich', 'polars', 'llvmlite', 'gpuregress.cli.run', 'gpuregress.cli.jobs'}\n"
+    code += "print(sorted(heavy & set(sys.modules)), file=sys.stderr)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stderr.strip() == "[]"

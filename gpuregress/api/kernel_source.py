@@ -12,11 +12,11 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from gpuregress import toolchain
 from gpuregress.execution.workers.compiler_pool import CompilerPool
 from gpuregress.foundation import storage
 from gpuregress.foundation.errors import CompileError, GpuregressError, UsageError
 from gpuregress.foundation.records import Program, Source
+from gpuregress.toolchain import programs
 
 SUFFIXES = (".cu", ".cuh", ".cpp", ".cc", ".cxx", ".c", ".h", ".hpp", ".ptx", ".cubin")
 _TEXT = re.compile(r"[\n{};]")
@@ -91,7 +91,7 @@ def compiled(source: Source, *, has_cubin: bool) -> Program:
         CompileError: it does not compile, or has no such kernel.
         HarnessError: the compiler is not installed.
     """
-    found = toolchain.find(source)
+    found = programs.find(source)
     if found is not None and (found.cubin or not has_cubin):
         return found
     with CompilerPool(1, cubins=has_cubin) as compilers:

@@ -2,43 +2,74 @@
 
 from __future__ import annotations
 
+import difflib
 import importlib
 import os
 import sys
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
+from click.shell_completion import CompletionItem
 
 from gpuregress import __version__
+from gpuregress.cli import errors, values
 from gpuregress.execution.workers import early_start
 
 for _name, _value in early_start.LIBRARIES.items():
     os.environ.setdefault(_name, _value)
 
-GROUPS: dict[str, dict[str, str]] = {
-    "Run and compare": {"run": "run", "diff": "revisions", "bisect": "revisions", "shrink": "revisions"},
+
+class CommandEntry(NamedTuple):
+    """A command that is not imported yet: its module, and its line in the help."""
+
+    module: str
+    summary: str
+
+
+GROUPS = {
+    "Run and compare": {
+        "run": CommandEntry("run", "run cases, dump their buffers, compare them with the baselines"),
+        "diff": CommandEntry("revisions", "compare the results of two revisions or git commits"),
+        "bisect": CommandEntry("revisions", "find the commit whose result differs from that of a good one"),
+        "shrink": CommandEntry("revisions", "write the smallest job on which a case still fails"),
+    },
     "Examine the tests": {
-        "mutate": "examine",
-        "profile": "measure",
-        "fuzz": "examine",
-        "accuracy": "measure",
-        "audit": "examine",
+        "mutate": CommandEntry("examine", "count the small mistakes in a kernel that its job notices"),
+        "profile": CommandEntry("measure", "show the source with the exact costs of each line"),
+        "fuzz": CommandEntry("examine", "try inputs at the edges, and write a small job for each failure"),
+        "accuracy": CommandEntry("measure", "compare a case with itself in higher precision"),
+        "audit": CommandEntry("examine", "say what the tests of jobs prove, with a grade"),
     },
     "Baselines": {
-        "accept": "baseline_commands",
-        "review": "baseline_commands",
-        "reject": "baseline_commands",
-        "blame": "baseline_commands",
-        "calibrate": "baseline_commands",
+        "accept": CommandEntry("baseline_commands", "make the last run's dumps the baselines"),
+        "review": CommandEntry("baseline_commands", "decide one difference after another, by keys"),
+        "reject": CommandEntry("baseline_commands", "find a run's results wrong: keep the baseline, never accept them"),
+        "blame": CommandEntry("baseline_commands", "who accepted a case's baseline, when, why, from which run"),
+        "calibrate": CommandEntry("measure", "propose the tightest rules that hold, with the evidence"),
     },
-    "Jobs": {"list": "jobs", "show": "jobs", "check": "jobs", "new": "new_jobs", "capture": "new_jobs"},
-    "Results": {"log": "results", "nightly": "nightly", "history": "results", "report": "results"},
-    "Installation": {"build": "installation", "doctor": "installation", "schema": "installation"},
+    "Jobs": {
+        "list": CommandEntry("jobs", "the cases, with their revision and what is accepted"),
+        "show": CommandEntry("jobs", "one case's plan with every number worked out"),
+        "check": CommandEntry("jobs", "every error of every job at once; runs nothing"),
+        "new": CommandEntry("new_jobs", "write jobs to start from, out of host code and signatures, and run them"),
+        "capture": CommandEntry("new_jobs", "run an application, and write its kernels' launches as jobs"),
+    },
+    "Results": {
+        "log": CommandEntry("results", "a run's launches, and which never came back"),
+        "nightly": CommandEntry("nightly", "the unattended run: silent when all is well"),
+        "history": CommandEntry("results", "the trend: every case's verdicts through the runs"),
+        "report": CommandEntry("results", "a run as an HTML page, or for another program"),
+    },
+    "Installation": {
+        "build": CommandEntry("installation", "compile all cases into a cache, for a machine without a compiler"),
+        "doctor": CommandEntry("installation", "what this machine can run, and how to get the rest"),
+        "schema": CommandEntry("installation", "print the JSON Schema of a job, for editors"),
+    },
 }
-"""Heading of the help → name of a command → the module that holds it, in the order in which a user needs them."""
+"""Heading of the help → its commands, in the order in which a user needs them."""
 
-COMMANDS = {name: module for group in GROUPS.values() for name, module in group.items()}
+COMMANDS = {name: entry for group in GROUPS.values() for name, entry in group.items()}
 
 COMPLETION = "_GPUREGRESS_COMPLETE"
 """The variable by which a shell asks for completions."""
@@ -51,29 +82,30 @@ class Commands(click.Group):
         """The names of the commands, in the order in which a user needs them."""
         return list(COMMANDS)
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the commands with their first sentences, a section for each group."""
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - as above
+        """Write the commands with their summaries, a section for each group."""
         width = max(map(len, COMMANDS))
-        for heading, names in GROUPS.items():
-            rows = []
-            for name in names:
-                command = self.get_command(ctx, name)
-                assert command is not None
-                rows.append((f"{name:<{width}}", command.get_short_help_str(formatter.width - 6 - width)))
+        for heading, entries in GROUPS.items():
             with formatter.section(heading):
-                formatter.write_dl(rows)
+                formatter.write_dl([(f"{name:<{width}}", entry.summary) for name, entry in entries.items()])
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """The commands, and the options of the group."""
+        items = []
+        for name, entry in COMMANDS.items():
+            if name.startswith(incomplete):
+                items.append(CompletionItem(name, help=entry.summary))
+        return items + click.Command.shell_complete(self, ctx, incomplete)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - click's signature
         """Import a command."""
         if cmd_name not in COMMANDS:
             return None
-        from gpuregress.cli import values
-
-        module = importlib.import_module(f"gpuregress.cli.{COMMANDS[cmd_name]}")
+        module = importlib.import_module(f"gpuregress.cli.{COMMANDS[cmd_name].module}")
         command: click.Command = getattr(module, f"{cmd_name}_command")
         values.forbid_empty(command)
         if COMPLETION in os.environ:
-            from gpuregress.cli import completion
+            from gpuregress.cli import completion  # noqa: PLC0415 - it plans the project's jobs, for a shell alone
 
             completion.attach(command)
         return command
@@ -84,8 +116,6 @@ class Commands(click.Group):
         """Find the command; an unknown name is an error with the nearest known one."""
         name = args[0] if args else ""
         if name and not name.startswith("-") and name not in COMMANDS:
-            import difflib
-
             near = difflib.get_close_matches(name, COMMANDS, 1)
             hint = f"; did you mean {near[0]!r}?" if near else f"; there are: {', '.join(COMMANDS)}"
             raise click.UsageError(f"no such command {name!r}{hint}", ctx)
@@ -95,8 +125,6 @@ class Commands(click.Group):
         """Run a command and exit with its code; every error is one line on stderr."""
         if not standalone_mode:
             return self._plain_main(*args, **extra)
-        from gpuregress.cli import errors
-
         sys.exit(errors.guard(lambda: self._plain_main(*args, **extra)))
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -104,21 +132,19 @@ class Commands(click.Group):
         try:
             return super().invoke(ctx)
         except BrokenPipeError as error:
-            from gpuregress.cli import errors
-
             raise errors.ReaderLeft from error
 
     def _plain_main(self, *args: Any, **extra: Any) -> Any:
-        plain: Callable[..., Any] = super().main
         if COMPLETION in os.environ:
-            from gpuregress.cli import completion  # noqa: F401 - it teaches click our bash
+            from gpuregress.cli import completion  # noqa: F401, PLC0415 - it teaches click our bash; as above
+        click_main: Callable[..., Any] = super().main  # its overloads refuse unknown arguments
         try:
-            return plain(*args, standalone_mode=False, **extra)
+            return click_main(*args, standalone_mode=False, **extra)
         except click.ClickException as error:
-            from gpuregress.cli import report_files
+            from gpuregress.cli import report_files  # noqa: PLC0415 - 0.2 s, for a wrong command line alone
 
-            given = extra.get("args") or next(iter(args), None) or sys.argv[1:]
-            report_files.refuse(given, error.format_message())
+            arguments = extra.get("args") or (args[0] if args else None) or sys.argv[1:]
+            report_files.refuse(arguments, error.format_message())
             raise
 
 

@@ -10,13 +10,15 @@ import contextlib
 import os
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 from click.shell_completion import BashComplete, CompletionItem, FishComplete, add_completion_class, split_arg_string
 
-if TYPE_CHECKING:
-    from gpuregress.store.project import Project
+from gpuregress.session.runs import case_names
+from gpuregress.store import project
+from gpuregress.store.dumps import run_names
+from gpuregress.store.project import Project
 
 _LINE, _BREAKS = "_GPUREGRESS_LINE", "_GPUREGRESS_WORDBREAKS"
 MOST_WITH_JOBS = 200
@@ -59,11 +61,11 @@ complete -o nosort -F %(complete_func)s %(prog_name)s
     def format_completion(self, item: CompletionItem[Any]) -> str:
         """A line for the script, without what bash takes for earlier words."""
         line = os.environ.get(_LINE, "")
-        typed = (split_arg_string(line) or [""])[-1] if line and not line[-1].isspace() else ""
+        words = [] if line[-1:].isspace() else split_arg_string(line)
+        typed = words[-1] if words else ""
         breaks = set(os.environ.get(_BREAKS, "")) & {"=", ":"}
-        kept = max((typed.rfind(sign) + 1 for sign in breaks), default=0)
-        value = item.value[kept:] if item.value.startswith(typed[:kept]) else item.value
-        return f"{item.type},{value}"
+        start = max((typed.rfind(sign) + 1 for sign in breaks), default=0)
+        return f"{item.type},{item.value.removeprefix(typed[:start])}"
 
 
 class _Fish(FishComplete):
@@ -107,12 +109,12 @@ class _Completed(click.ParamType):  # type: ignore[type-arg]  # generic only in 
         incomplete: str,
     ) -> list[CompletionItem]:
         """The names that begin with what was typed; without any, files."""
-        found: list[str] = []
+        names: list[str] = []
         with contextlib.suppress(Exception):  # a traceback in the middle of a line helps nobody
-            found = [name for name in self._completer(ctx, incomplete) if name.startswith(incomplete)]
-        if not found and self._takes_paths:
+            names = [name for name in self._completer(ctx, incomplete) if name.startswith(incomplete)]
+        if not names and self._takes_paths:
             return [CompletionItem(incomplete, type="file")]
-        return [CompletionItem(name) for name in dict.fromkeys(found)]
+        return [CompletionItem(name) for name in dict.fromkeys(names)]
 
 
 def attach(command: click.Command) -> None:
@@ -124,38 +126,36 @@ def attach(command: click.Command) -> None:
 
 
 def _project(ctx: click.Context) -> Project:
-    from gpuregress.store import project
-
     return project.find(Path(ctx.find_root().params.get("directory") or ".").absolute())
 
 
 def _cases(ctx: click.Context, incomplete: str) -> Iterator[str]:
     """Jobs, and cases: of few all, of many those of the job that is typed."""
-    from gpuregress.session.runs import case_names
-
-    jobs = case_names.names(_project(ctx))
-    yield from (one.job for one in jobs)
-    meant = [one for one in jobs if one.job.startswith(incomplete) or incomplete.startswith(f"{one.job}/")]
-    if "/" in incomplete or sum(len(one.cases) for one in meant) <= MOST_WITH_JOBS:
-        yield from (case for one in meant for case in one.cases)
+    cases: list[str] = []
+    for named in case_names.names(_project(ctx)):
+        yield named.job
+        if named.job.startswith(incomplete) or incomplete.startswith(f"{named.job}/"):
+            cases += named.cases
+    if "/" in incomplete or len(cases) <= MOST_WITH_JOBS:
+        yield from cases
 
 
 def _tags(ctx: click.Context, _incomplete: str) -> Iterator[str]:
-    from gpuregress.session.runs import case_names
-
-    yield from sorted({tag for one in case_names.names(_project(ctx)) for tag in one.tags})
+    tags: set[str] = set()
+    for named in case_names.names(_project(ctx)):
+        tags.update(named.tags)
+    yield from sorted(tags)
 
 
 def _runs(ctx: click.Context, _incomplete: str) -> Iterator[str]:
     """The runs, the newest first."""
-    from gpuregress.store.dumps import run_names
-
     yield from (folder.name for folder in reversed(run_names.every(_project(ctx).runs)))
 
 
 def _devices(_ctx: click.Context, _incomplete: str) -> Iterator[str]:
     yield from ("auto", "cpu", "cuda")
-    yield from (f"cuda:{number}" for number, _ in enumerate(_GPUS.iterdir() if _GPUS.is_dir() else ()))
+    if _GPUS.is_dir():
+        yield from (f"cuda:{number}" for number, _ in enumerate(_GPUS.iterdir()))
 
 
 _COMPLETERS: dict[str, Completer] = {

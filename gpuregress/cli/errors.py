@@ -5,21 +5,24 @@ from __future__ import annotations
 import contextlib
 import io
 import os
+import platform
 import sys
+import tempfile
+import traceback
 from collections.abc import Callable
 from datetime import UTC, datetime
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 import click
 
+from gpuregress import __version__
 from gpuregress.cli import console
-from gpuregress.foundation.errors import GpuregressError, JobError, JobErrors, ran_out
+from gpuregress.foundation.errors import GpuregressError, HarnessError, Interrupted, JobError, JobErrors, ran_out
 from gpuregress.gpu.records import replace
 
 BROKEN_PIPE = 141
-INTERRUPTED = 130
-BUG = 4
 
 
 class ReaderLeft(Exception):
@@ -40,11 +43,11 @@ def guard(command: Callable[[], Any]) -> int:
             _show(error)
         return 2
     except (click.Abort, KeyboardInterrupt):
-        return _say("interrupted", INTERRUPTED)
+        return _say("interrupted", Interrupted.exit_code)
     except JobErrors as error:
         with contextlib.suppress(OSError):
-            for one in error.errors:
-                console.say(f"gpuregress: {_relative(one)}", err=True)
+            for job_error in error.errors:
+                console.say(f"gpuregress: {_relative(job_error)}", err=True)
         return error.exit_code
     except GpuregressError as error:
         return _say(str(error), error.exit_code)
@@ -59,8 +62,8 @@ def guard(command: Callable[[], Any]) -> int:
         return _say(f"{error.strerror or error}{where}", GpuregressError.exit_code)
     except BaseException as error:  # noqa: BLE001 - a bug of ours, or a panic of a library: its traceback goes to a file
         if lacking := ran_out(error):
-            return _say(f"this machine, or a limit (`ulimit -a`), has not enough {lacking}", BUG)
-        return _say(_report_bug(error), BUG)
+            return _say(f"this machine, or a limit (`ulimit -a`), has not enough {lacking}", HarnessError.exit_code)
+        return _say(_report_bug(error), HarnessError.exit_code)
     return _code(code)
 
 
@@ -105,20 +108,12 @@ def _report_bug(error: BaseException) -> str:
 
 
 def _crash_folders() -> tuple[Path, ...]:
-    import tempfile
-
-    from gpuregress.toolchain import cache
+    from gpuregress.toolchain import cache  # noqa: PLC0415 - 0.1 s, for a crash alone
 
     return (cache.folder() / "crashes", Path(tempfile.gettempdir()))
 
 
 def _crash_text(error: BaseException) -> str:
-    import platform
-    import traceback
-    from importlib import metadata
-
-    from gpuregress import __version__
-
     versions = []
     for package in ("click", "cuda-bindings", "llvmlite", "numpy", "nvidia-cuda-nvrtc", "polars", "msgspec", "pycuda"):
         try:

@@ -4,23 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from gpuregress.cli import console, context, values
+from gpuregress.cli import console, context, progress, shared_options, values
+from gpuregress.foundation.errors import Interrupted, NothingToDo, UsageError
+from gpuregress.foundation.records import to_json
+from gpuregress.lab.auditing import audit, examination
+from gpuregress.lab.fuzzing import fuzz
+from gpuregress.lab.fuzzing.findings import FuzzFinding
+from gpuregress.lab.fuzzing.fuzz import FuzzReport
+from gpuregress.lab.mutating import mutate
+from gpuregress.lab.mutating.mutate import MutateRequest, MutationReport, RefusedJob, TriedMutant
+from gpuregress.lab.mutating.trials import EQUIVALENT
+from gpuregress.report import audit_report
 
-if TYPE_CHECKING:
-    from gpuregress.lab.fuzzing.findings import FuzzFinding
-    from gpuregress.lab.fuzzing.fuzz import FuzzReport
-    from gpuregress.lab.mutating.mutate import MutationReport, RefusedJob, TriedMutant
+_MOST_SHOWN = 5
 
 
-@click.command(
-    "mutate",
-    short_help="count the small mistakes in a kernel that its job notices",
-    epilog="Example: gpuregress mutate reduce --limit 40 --min-score 80%",
-)
+@click.command("mutate", epilog="Example: gpuregress mutate reduce --limit 40 --min-score 80%")
 @click.argument("jobs", nargs=-1, required=True, metavar="JOB...")
 @click.option(
     "--limit",
@@ -30,7 +33,7 @@ if TYPE_CHECKING:
 )
 @click.option("--seed", type=values.SEED, default=0, show_default=True, metavar="N", help="Of the sample.")
 @click.option("--min-score", type=values.SHARE, metavar="P", help="Exit with 1 below this score: 80%, or 0.8.")
-@click.option("--json", "target", metavar="F", type=values.REPORT, help="Write the results as JSON to F (- is stdout).")
+@shared_options.file_option("json", "target", "Write the results as JSON")
 @click.option("--fresh", is_flag=True, help="Try every mutant again, also those whose result is known.")
 @click.pass_context
 def mutate_command(
@@ -52,91 +55,93 @@ def mutate_command(
     Exits with 0, with 1 where a job is below --min-score, with 2 where the unchanged kernels do not pass, or kernels
     that do nothing do.
     """
-    from gpuregress.cli import progress
-    from gpuregress.foundation.errors import Interrupted
-    from gpuregress.foundation.escapes import json_text
-    from gpuregress.lab.mutating import mutate as mutated_jobs
-    from gpuregress.lab.mutating.mutate import MutateRequest, MutationReport
-
-    project, request = context.find_project(ctx, jobs), MutateRequest(limit, seed, fresh)
+    request = MutateRequest(limit, seed, fresh)
     reports: list[MutationReport] = []
     refused: list[RefusedJob] = []
-    code = 0
+    is_interrupted = False
     try:
-        for one in mutated_jobs.mutate_each(project, jobs, request, progress.transient):
-            if isinstance(one, MutationReport):
-                for line in ("", *_mutate_lines(one)) if reports else _mutate_lines(one):
-                    console.say(line, err=target == "-")
-                reports.append(one)
-            else:
-                console.say(f"{one.job}: {one.why}", err=True)
-                refused.append(one)
+        for result in mutate.mutate_each(context.find_project(ctx, jobs), jobs, request, progress.transient):
+            if isinstance(result, RefusedJob):
+                console.say(f"{result.job}: {result.why}", err=True)
+                refused.append(result)
+                continue
+            if reports:
+                console.say("", err=target == "-")
+            for line in mutation_lines(result):
+                console.say(line, err=target == "-")
+            reports.append(result)
+            is_interrupted = result.interrupted
     except Interrupted:
         if not reports:
             raise
-        code = Interrupted.exit_code
+        is_interrupted = True
     if target is not None:
-        context.write_report(target, f"{json_text(_document(reports, refused), indent=2)}\n")
-    if code or (reports[-1:] and reports[-1].interrupted):
+        context.write_json(target, _mutation_document(reports, refused))
+    if is_interrupted:
         return Interrupted.exit_code
-    low = [one.job for one in reports if min_score is not None and (one.score is None or one.score < min_score)]
+    code = max((job.exit_code for job in refused), default=0)
+    low = []
+    if min_score is not None:
+        low = [report.job for report in reports if report.score is None or report.score < min_score]
     if low:
         console.say(f"the score is below {min_score:.0%}: {', '.join(low)}", err=True)
-    return max((1 if low else 0, *(one.exit_code for one in refused)))
+        code = max(code, 1)
+    return code
 
 
-def _document(reports: Sequence[MutationReport], refused: Sequence[RefusedJob]) -> Any:
+def _mutation_document(reports: Sequence[MutationReport], refused: Sequence[RefusedJob]) -> Any:
     """The JSON: of one job its report, of several a list of them."""
-    from gpuregress.foundation.records import to_json
-
     if len(reports) == 1 and not refused:
         return to_json(reports[0])
-    wrong = [{"job": one.job, "why": one.why} for one in refused]
-    return {"version": 1, "jobs": [to_json(one) for one in reports], "refused": wrong}
+    refusals = [{"job": job.job, "why": job.why} for job in refused]
+    return {"version": 1, "jobs": [to_json(report) for report in reports], "refused": refusals}
 
 
-def _mutate_lines(done: MutationReport) -> Iterator[str]:
+def mutation_lines(report: MutationReport) -> Iterator[str]:
     """The survivors with their diffs, then the score."""
-    from gpuregress.lab.mutating.trials import EQUIVALENT
-
-    for one in done.survived:
-        if one.reason not in EQUIVALENT:
-            yield from _survivor(one)
-    yield from done.tolerance
-    for note in done.notes:
+    for mutant in report.survived:
+        if mutant.reason not in EQUIVALENT:
+            yield from _survivor_lines(mutant)
+    yield from report.tolerance
+    for note in report.notes:
         yield f"note: {note}"
-    if done.interrupted:
-        yield f"interrupted after {done.tried} mutants"
-    counted = len(done.survived) - done.equivalent
-    left = [f"{done.equivalent} equivalent"] if done.equivalent else []
-    left += [f"{len(done.not_valid)} not valid"] if done.not_valid else []
-    racing = f" ({done.racing} of them noticed with --check races)" if done.racing else ""
-    sample = f" of {done.mutants} (seed {done.seed})" if done.tried < done.mutants and not done.interrupted else ""
-    yield (
-        f"{done.job}: {done.tried} mutants{sample}, {done.cases} case{'s' if done.cases != 1 else ''}: "
-        f"{len(done.killed)} killed, {len(done.timed_out)} timed out, {counted} survived{racing}"
-        + (f"; not counted: {', '.join(left)}" if left else "")
+    if report.interrupted:
+        yield f"interrupted after {report.tried} mutants"
+    sample = ""
+    if report.tried < report.mutants and not report.interrupted:
+        sample = f" of {report.mutants} (seed {report.seed})"
+    line = (
+        f"{report.job}: {report.tried} mutants{sample}, {context.plural(report.cases, 'case')}: "
+        f"{len(report.killed)} killed, {len(report.timed_out)} timed out, "
+        f"{len(report.survived) - report.equivalent} survived"
     )
-    score = f"{done.score:.0%}" if done.score is not None else "none, for no mutant counts"
-    cached = f", {done.cached} results from the cache" if done.cached else ""
-    if done.racing and done.score_with_races is not None:
-        score += f" ({done.score_with_races:.0%} with `checks: {{device: [races]}}`)"
-    yield f"score {score} in {done.seconds:.1f} s{cached}"
+    if report.racing:
+        line += f" ({report.racing} of them noticed with --check races)"
+    not_counted = []
+    if report.equivalent:
+        not_counted.append(f"{report.equivalent} equivalent")
+    if report.not_valid:
+        not_counted.append(f"{len(report.not_valid)} not valid")
+    if not_counted:
+        line += f"; not counted: {', '.join(not_counted)}"
+    yield line
+    score = "none, for no mutant counts" if report.score is None else f"{report.score:.0%}"
+    if report.racing and report.score_with_races is not None:
+        score += f" ({report.score_with_races:.0%} with `checks: {{device: [races]}}`)"
+    cached = f", {report.cached} results from the cache" if report.cached else ""
+    yield f"score {score} in {report.seconds:.1f} s{cached}"
 
 
-def _survivor(one: TriedMutant) -> Iterator[str]:
-    yield f"survived: {one.reason}: {one.operator} in {one.file}:{one.line}: {one.change}"
-    yield from (f"    {line}" for line in one.diff.splitlines()[2:])
-    if one.hint:
-        yield f"    {one.hint}"
+def _survivor_lines(mutant: TriedMutant) -> Iterator[str]:
+    yield f"survived: {mutant.reason}: {mutant.operator} in {mutant.file}:{mutant.line}: {mutant.change}"
+    for line in mutant.diff.splitlines()[2:]:
+        yield f"    {line}"
+    if mutant.hint:
+        yield f"    {mutant.hint}"
     yield ""
 
 
-@click.command(
-    "fuzz",
-    short_help="try inputs at the edges, and write a small job for each failure",
-    epilog="Example: gpuregress fuzz reduce --time 60s",
-)
+@click.command("fuzz", epilog="Example: gpuregress fuzz reduce --time 60s")
 @click.argument("job")
 @click.option("--seed", type=values.SEED, default=0, show_default=True, metavar="N", help="Of the search.")
 @click.option(
@@ -179,7 +184,7 @@ def _survivor(one: TriedMutant) -> Iterator[str]:
     type=click.Path(file_okay=False, path_type=Path),
     help="The folder of the new jobs; no file is overwritten.  [default: configs/fuzz]",
 )
-@click.option("--json", "report", metavar="F", type=values.REPORT, help="Write the results as JSON to F (- is stdout).")
+@shared_options.file_option("json", "report", "Write the results as JSON")
 @click.pass_context
 def fuzz_command(
     ctx: click.Context,
@@ -203,17 +208,21 @@ def fuzz_command(
     Exits with 0 when nothing was found, 1 when something was, 2 where the job fails as it is or nothing can be changed,
     5 where no input was tried.
     """
-    from gpuregress.cli import progress
-    from gpuregress.foundation.errors import Interrupted, NothingToDo
-    from gpuregress.foundation.escapes import json_text
-    from gpuregress.foundation.records import to_json
-    from gpuregress.lab.fuzzing import fuzz
-
-    request = fuzz.FuzzRequest(job, seed, limit, seconds, target, keep, schedules, checks)
+    request = fuzz.FuzzRequest(
+        selector=job,
+        seed=seed,
+        limit=limit,
+        seconds=seconds,
+        target=target,
+        keep=keep,
+        schedules=schedules,
+        checks=checks,
+    )
+    project = context.find_project(ctx, [job])
     with progress.transient() as listen:
-        done = fuzz.fuzz(context.find_project(ctx, [job]), request, listen=listen)
+        done = fuzz.fuzz(project, request, listen=listen)
     if report is not None:
-        context.write_report(report, f"{json_text(to_json(done), indent=2)}\n")
+        context.write_json(report, to_json(done))
     for line in _fuzz_lines(done):
         console.say(line, err=report == "-")
     if done.interrupted:
@@ -223,52 +232,54 @@ def fuzz_command(
     return 1 if done.failures else 0
 
 
-def _fuzz_lines(done: FuzzReport) -> Iterator[str]:
+def _fuzz_lines(report: FuzzReport) -> Iterator[str]:
     """The failures, the notes, then the numbers."""
-    shown: set[str] = set()
-    for one in done.failures:
-        yield from _failure(one, "as above" if one.path in shown else "was there already" if one.is_known else "")
-        shown.add(one.path)
-    for note in done.notes:
+    shown_paths: set[str] = set()
+    for finding in report.failures:
+        remark = ""
+        if finding.path in shown_paths:
+            remark = " (as above)"
+        elif finding.is_known:
+            remark = " (was there already)"
+        yield from _finding_lines(finding, remark)
+        shown_paths.add(finding.path)
+    for note in report.notes:
         yield f"note: {note}"
-    if done.interrupted:
-        yield f"interrupted after {done.tried} inputs"
-    left = [f"{done.infeasible} infeasible"] if done.infeasible else []
-    left += [f"{done.not_run} could not be run"] if done.not_run else []
-    count = len(done.failures)
-    yield (
-        f"{done.job}: {done.tried} inputs (seed {done.seed}), judged by {', '.join(done.judged_by)}: "
-        f"{f'{count} kinds of failure' if count > 1 else f'{count} kind of failure' if count else 'no failure'}"
-        + (f"; {', '.join(left)}" if left else "")
-    )
-    more = f", {done.more_reached} more with these inputs" if done.more_reached else ""
-    yield f"coverage: {done.reached} lines, branch sides, loop counts and index limits by the job's own cases{more}"
+    if report.interrupted:
+        yield f"interrupted after {report.tried} inputs"
+    failures = "no failure"
+    if report.failures:
+        failures = f"{context.plural(len(report.failures), 'kind')} of failure"
+    judges = ", ".join(report.judged_by)
+    line = f"{report.job}: {report.tried} inputs (seed {report.seed}), judged by {judges}: {failures}"
+    left_out = []
+    if report.infeasible:
+        left_out.append(f"{report.infeasible} infeasible")
+    if report.not_run:
+        left_out.append(f"{report.not_run} could not be run")
+    if left_out:
+        line += f"; {', '.join(left_out)}"
+    yield line
+    more = f", {report.more_reached} more with these inputs" if report.more_reached else ""
+    yield f"coverage: {report.reached} lines, branch sides, loop counts and index limits by the job's own cases{more}"
 
 
-def _failure(one: FuzzFinding, remark: str) -> Iterator[str]:
-    yield one.headline
-    also = f", and {one.also} others" if one.also else ""
-    yield f"    with {one.inputs}{also}"
-    yield from (f"    smaller: {change}" for change in one.changes)
-    if not one.path:
-        yield f"    no job is written: {one.stopped}"
-    elif one.stopped:
-        yield f"    a smaller one may exist: {one.stopped}"
-    if one.path:
-        yield f"    {one.path}{f' ({remark})' if remark else ''}"
+def _finding_lines(finding: FuzzFinding, remark: str) -> Iterator[str]:
+    yield finding.headline
+    also = f", and {finding.also} others" if finding.also else ""
+    yield f"    with {finding.inputs}{also}"
+    for change in finding.changes:
+        yield f"    smaller: {change}"
+    if not finding.path:
+        yield f"    no job is written: {finding.stopped}"
+    elif finding.stopped:
+        yield f"    a smaller one may exist: {finding.stopped}"
+    if finding.path:
+        yield f"    {finding.path}{remark}"
     yield ""
 
 
-_MOST = 1_000_000
-"""Mutants, and seeds."""
-_MOST_SHOWN = 5
-
-
-@click.command(
-    "audit",
-    short_help="say what the tests of jobs prove, with a grade",
-    epilog="Example: gpuregress audit reduce --budget 2min --min-grade B --html audit.html",
-)
+@click.command("audit", epilog="Example: gpuregress audit reduce --budget 2min --min-grade B --html audit.html")
 @click.argument("jobs", nargs=-1, metavar="[JOB]...")
 @click.option(
     "--budget",
@@ -281,13 +292,11 @@ _MOST_SHOWN = 5
 @click.option(
     "--mutants",
     "sample",
-    type=click.IntRange(1, _MOST),
+    type=values.COUNT,
     metavar="N",
     help="Try at most N mutants of each job.  [default: as many as the time allows]",
 )
-@click.option(
-    "--seed", type=click.IntRange(0, _MOST), default=0, show_default=True, metavar="N", help="Of the sample of mutants."
-)
+@click.option("--seed", type=values.SEED, default=0, show_default=True, metavar="N", help="Of the sample of mutants.")
 @click.option("--fresh", is_flag=True, help="Take no results of earlier audits.")
 @click.option(
     "--min-grade",
@@ -295,10 +304,8 @@ _MOST_SHOWN = 5
     metavar="A|B|C|D",
     help="Exit with 1 where a job has a lower grade, or none.",
 )
-@click.option(
-    "--json", "json_target", metavar="F", type=values.REPORT, help="Write the results as JSON to F (- is stdout)."
-)
-@click.option("--html", "html_target", metavar="F", type=values.REPORT, help="Write the page to F (- is stdout).")
+@shared_options.file_option("json", "json_target", "Write the results as JSON")
+@shared_options.file_option("html", "html_target", "Write the page")
 @click.pass_context
 def audit_command(
     ctx: click.Context,
@@ -320,29 +327,24 @@ def audit_command(
 
     Exits with 0, with 1 where a job has a lower grade than --min-grade, or none.
     """
-    from gpuregress.cli import progress
-    from gpuregress.foundation.errors import Interrupted, UsageError
-    from gpuregress.foundation.escapes import json_text
-    from gpuregress.foundation.records import to_json
-    from gpuregress.lab.auditing import audit, examination
-    from gpuregress.report import audit_report
-
     if json_target == html_target == "-":
         raise UsageError("--json and --html cannot both go to stdout: name a file for one of them")
     request = audit.AuditRequest(jobs, budget, sample, seed, fresh)
+    project = context.find_project(ctx, jobs)
     with progress.transient() as listen:
-        done = audit.audit(context.find_project(ctx, jobs), request, listen=listen)
+        done = audit.audit(project, request, listen=listen)
     for line in audit_report.lines(done):  # before the files, which a full disk may refuse
         console.say(line, err="-" in (json_target, html_target))
     if json_target is not None:
-        context.write_report(json_target, f"{json_text(to_json(done), indent=2)}\n")
+        context.write_json(json_target, to_json(done))
     if html_target is not None:
         context.write_report(html_target, audit_report.page(done))
     if done.interrupted:
         return Interrupted.exit_code
     low = examination.below(done.grades, min_grade) if min_grade is not None else []
-    if low:
-        names = ", ".join(f"{one.job} ({one.grade or 'no grade'})" for one in low[:_MOST_SHOWN])
-        more = f" and {len(low) - _MOST_SHOWN} more" if len(low) > _MOST_SHOWN else ""
-        console.say(f"below the grade {min_grade}: {names}{more}", err=True)
-    return 1 if low else 0
+    if not low:
+        return 0
+    names = ", ".join(f"{grade.job} ({grade.grade or 'no grade'})" for grade in low[:_MOST_SHOWN])
+    more = f" and {len(low) - _MOST_SHOWN} more" if len(low) > _MOST_SHOWN else ""
+    console.say(f"below the grade {min_grade}: {names}{more}", err=True)
+    return 1

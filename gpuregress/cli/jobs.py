@@ -2,147 +2,170 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
+from msgspec import field
 
-from gpuregress.cli import console, context
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from gpuregress.foundation.errors import JobError
-    from gpuregress.foundation.records import Case, Program
-    from gpuregress.session.compilation import Built
-    from gpuregress.store.baselines import BaselineStore
-
-
-@click.command(
-    "list",
-    short_help="the cases, with their revision and what is accepted",
-    epilog="Example: gpuregress list reduce --json",
+from gpuregress.cli import console, context, progress, shared_options
+from gpuregress.foundation.errors import (
+    BaselineError,
+    CompileError,
+    GpuregressError,
+    InfeasibleSource,
+    JobError,
+    JobErrors,
+    UnsupportedError,
+    UsageError,
 )
+from gpuregress.foundation.records import Case, Program, to_json
+from gpuregress.gpu.records import Record
+from gpuregress.jobs import plan
+from gpuregress.jobs.plan.explain import explain
+from gpuregress.report.terminal import table
+from gpuregress.session import checking
+from gpuregress.session.compilation import Built, CasePrograms, compile_cases, compile_source
+from gpuregress.store import baselines
+from gpuregress.store.baselines import BaselineStore
+from gpuregress.toolchain import compiler_messages, nvrtc
+from gpuregress.virtual_gpu.compilation import translate
+
+_MOST_NAMES = 8
+
+
+class ListedCase(Record):
+    """A case with what is accepted of it.
+
+    Attributes:
+        case: the case.
+        accepted: the accepted revision; "" without a baseline, `damaged` where it cannot be read.
+        others: architecture or device → the revision accepted for it only.
+        damage: why the baseline cannot be read; "" where it can.
+    """
+
+    case: Case
+    accepted: str = ""
+    others: Mapping[str, str] = field(default_factory=dict)
+    damage: str = ""
+
+    @property
+    def row(self) -> tuple[str, str, str, str]:
+        """A row of the table."""
+        accepted = [self.accepted or "-", *(f"{kind}: {revision}" for kind, revision in self.others.items())]
+        remarks = list(self.case.tags)
+        known = self.case.settings.known_failing
+        if self.case.settings.refused:
+            remarks.append(f"infeasible: {self.case.settings.refused}")
+        if known:
+            remarks.append(f"known failing until {known.until}: {known.failure}")
+        return self.case.name, self.case.revision, ", ".join(accepted), " ".join(remarks)
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """The case as plain JSON values."""
+        document: dict[str, Any] = {
+            "job": self.case.job,
+            "case": self.case.name,
+            "path": self.case.path,
+            "revision": self.case.revision,
+            "baseline_revision": self.accepted,
+            "own_baselines": dict(self.others),
+            "damaged": self.damage,
+            "tags": list(self.case.tags),
+            "devices": list(self.case.devices),
+        }
+        if self.case.settings.refused:
+            document["infeasible"] = self.case.settings.refused
+        if self.case.settings.known_failing:
+            document["known_failing"] = self.case.settings.known_failing.until
+        return document
+
+
+@click.command("list", epilog="Example: gpuregress list reduce --json")
 @click.argument("jobs", nargs=-1, metavar="[JOB]...")
-@context.name_option
-@click.option("--tag", "tags", multiple=True, metavar="TAG", help="Only jobs with this tag; can be repeated.")
-@context.json_option
+@shared_options.name_option
+@shared_options.tag_option
+@shared_options.json_option
 @click.pass_context
 def list_command(
     ctx: click.Context, /, jobs: tuple[str, ...], name_glob: str | None, tags: tuple[str, ...], as_json: bool
 ) -> int:
     """List the cases of the JOBs, all of configs/ if none: name, revision of the source, accepted revision, tags."""
-    from gpuregress.foundation.errors import BaselineError
-    from gpuregress.jobs import plan
-    from gpuregress.report.terminal import table
-    from gpuregress.store import baselines
-
     project = context.find_project(ctx, jobs)
     planned = plan.make(project, jobs, plan.CaseFilter(name_glob, tags))
     store = baselines.BaselineStore.of(project)
-    revisions: dict[str, str] = {}
-    own: dict[str, dict[str, str]] = {}
-    damaged: dict[str, str] = {}
-    for case in planned.cases:
-        try:
-            accepted = store.load(case.name)
-            revisions[case.name] = accepted.revision if accepted else ""
-            own[case.name] = _own_revisions(store, case.name)
-        except BaselineError as error:
-            revisions[case.name], own[case.name], damaged[case.name] = "damaged", {}, str(error)
+    listed = [_listed(store, case) for case in planned.cases]
+    damages = [entry.damage for entry in listed if entry.damage]
+    code = BaselineError.exit_code if damages else 0
     if as_json:
-        context.print_json(
-            [
-                {
-                    "job": case.job,
-                    "case": case.name,
-                    "path": case.path,
-                    "revision": case.revision,
-                    "baseline_revision": revisions[case.name],
-                    "own_baselines": own[case.name],
-                    "damaged": damaged.get(case.name, ""),
-                    "tags": list(case.tags),
-                    "devices": list(case.devices),
-                    **({"infeasible": case.settings.refused} if case.settings.refused else {}),
-                    **({"known_failing": case.settings.known_failing.until} if case.settings.known_failing else {}),
-                }
-                for case in planned.cases
-            ]
-        )
-        return BaselineError.exit_code if damaged else 0
-    shown = {
-        name: ", ".join([revisions[name] or "-", *(f"{kind}: {text}" for kind, text in own[name].items())])
-        for name in revisions
-    }
-    rows = [(case.name, case.revision, shown[case.name], _remark(case)) for case in planned.cases]
-    for line in table(("case", "revision", "accepted", "tags"), rows):
+        context.print_json([entry.document for entry in listed])
+        return code
+    for line in table(("case", "revision", "accepted", "tags"), [entry.row for entry in listed]):
         console.say(line)
-    for reason in damaged.values():
-        console.say(f"gpuregress: {reason}", err=True)
-    for note in planned.notes:
-        console.say(f"note: {note}", err=True)
+    for damage in damages:
+        console.say(f"gpuregress: {damage}", err=True)
+    _say_notes(planned.notes)
     if not (jobs or name_glob or tags):
-        here = {case.name for case in planned.cases}
+        planned_names = {case.name for case in planned.cases}
         for name in store.case_names():
-            if name not in here:
+            if name not in planned_names:
                 advice = "(`gpuregress accept --prune` removes it)"
                 console.say(f"note: the baseline {name} has no case any more {advice}", err=True)
-    return BaselineError.exit_code if damaged else 0
+    return code
 
 
-def _remark(case: Case) -> str:
-    """The tags of a case, why it is skipped, and until when its failure is known."""
-    refused, known = case.settings.refused, case.settings.known_failing
-    told = list(case.tags)
-    if refused:
-        told.append(f"infeasible: {refused}")
-    if known:
-        told.append(f"known failing until {known.until}: {known.failure}")
-    return " ".join(told)
+def _listed(store: BaselineStore, case: Case) -> ListedCase:
+    try:
+        accepted = store.load(case.name)
+        histories = store.histories(case.name)
+    except BaselineError as error:
+        return ListedCase(case, "damaged", damage=str(error))
+    others = {}
+    for kind, events in histories.items():
+        if kind and events:
+            others[kind] = events[-1].revision
+    return ListedCase(case, accepted.revision if accepted else "", others)
 
 
-def _own_revisions(store: BaselineStore, case: str) -> dict[str, str]:
-    """Architecture or device → the revision accepted for it only."""
-    return {kind: events[-1].revision for kind, events in store.histories(case).items() if kind and events}
+def _say_notes(notes: Sequence[str]) -> None:
+    for note in notes:
+        console.say(f"note: {note}", err=True)
 
 
-@click.command(
-    "show",
-    short_help="one case's plan with every number worked out",
-    epilog="Example: gpuregress show reduce/n=1000,tile=128",
-)
+@click.command("show", epilog="Example: gpuregress show reduce/n=1000,tile=128")
 @click.argument("case")
 @click.option("--ptx", is_flag=True, help="Compile it and print the PTX instead.")
 @click.option("--source", "source_text", is_flag=True, help="Print the source as it is compiled: without host code.")
 @click.option("--llvm", is_flag=True, help="Compile it and print the LLVM IR that the cpu device makes of its kernels.")
-@context.json_option
+@shared_options.json_option
 @click.pass_context
 def show_command(ctx: click.Context, /, case: str, ptx: bool, source_text: bool, llvm: bool, as_json: bool) -> int:
     """Show the plan of a CASE: source, buffers with sizes and seeds, launches, rules, limits. Runs nothing.
 
     A kernel in Python is compiled, because its compiler fills in the launch.
     """
-    from gpuregress.foundation.errors import UsageError
-    from gpuregress.foundation.records import to_json
-    from gpuregress.jobs import plan
-
     project = context.find_project(ctx)
     cases = plan.make(project, (case,)).cases
     if len(cases) > 1:
-        names = ", ".join(one.name for one in cases[:8])
-        raise UsageError(f"{case!r} is {len(cases)} cases; say which: {names}{', …' if len(cases) > 8 else ''}")
+        names = ", ".join(candidate.name for candidate in cases[:_MOST_NAMES])
+        more = ", …" if len(cases) > _MOST_NAMES else ""
+        raise UsageError(f"{case!r} is {len(cases)} cases; say which: {names}{more}")
+    planned = cases[0]
     if ptx:
-        console.say_document(_ptx(cases[0]))
+        texts = [_read_ptx(program) for program in _programs(planned)]
+        console.say_document(_join_texts(planned, texts, "//"))
     elif source_text:
-        console.say_document(_source(cases[0]))
+        texts = [nvrtc.compiled_text(source) for source in planned.sources]
+        console.say_document(_join_texts(planned, texts, "//"))
     elif llvm:
-        console.say_document(_llvm(cases[0]))
+        texts = [_llvm(program) for program in _programs(planned)]
+        console.say_document(_join_texts(planned, texts, ";"))
     elif as_json:
-        context.print_json(to_json(cases[0]))
+        context.print_json(to_json(planned))
     else:
-        from gpuregress.jobs.plan.explain import explain
-
-        completed, trouble = _completed(cases[0])
+        completed, trouble = _completed(planned)
         for line in explain(completed):
             console.say(line)
         if trouble:
@@ -152,11 +175,10 @@ def show_command(ctx: click.Context, /, case: str, ptx: bool, source_text: bool,
 
 def _completed(case: Case) -> tuple[Case, str]:
     """A case with what the compiler of a kernel in Python fills in; or why it is not known."""
-    from gpuregress.foundation.errors import GpuregressError
-    from gpuregress.jobs import plan
-    from gpuregress.session.compilation import compile_source
-
-    trusted = {name: kernel.source for name, kernel in case.reference_kernels.items() if kernel.source.python}
+    trusted = {}
+    for name, kernel in case.reference_kernels.items():
+        if kernel.source.python:
+            trusted[name] = kernel.source
     if not trusted and all(source.python is None for source in case.sources):
         return case, ""
     try:
@@ -166,49 +188,30 @@ def _completed(case: Case) -> tuple[Case, str]:
         return case, str(error)
 
 
-def _ptx(case: Case) -> str:
-    """The PTX of a case's sources; of several, each under its name."""
-    texts = [Path(program.ptx).read_text(encoding="utf-8") for program in _programs(case)]
-    return _together(case, texts, "//")
-
-
-def _source(case: Case) -> str:
-    """The texts that NVRTC compiles; the project's headers that changed are under their names."""
-    from gpuregress.toolchain import nvrtc
-
-    return _together(case, [nvrtc.compiled_text(source) for source in case.sources], "//")
-
-
-def _llvm(case: Case) -> str:
-    from gpuregress.virtual_gpu.compilation.translate import llvm_text
-
-    texts = []
-    for program in _programs(case):
-        kernels = [entry.mangled for entry in program.entries.values()]
-        texts.append(llvm_text(Path(program.ptx).read_text(encoding="utf-8"), kernels, program.library_files))
-    return _together(case, texts, ";")
-
-
 def _programs(case: Case) -> list[Program]:
-    from gpuregress.session.compilation import compile_source
-
     return [compile_source(source) for source in case.sources]
 
 
-def _together(case: Case, texts: list[str], comment: str) -> str:
+def _read_ptx(program: Program) -> str:
+    return Path(program.ptx).read_text(encoding="utf-8")
+
+
+def _llvm(program: Program) -> str:
+    kernels = [entry.mangled for entry in program.entries.values()]
+    return translate.llvm_text(_read_ptx(program), kernels, program.library_files)
+
+
+def _join_texts(case: Case, texts: list[str], comment: str) -> str:
+    """The texts of a case's sources; of several, each under its name."""
     if len(texts) == 1:
         return texts[0]
     return "\n".join(f"{comment} {name}\n{text}" for name, text in zip(case.source_names, texts, strict=True))
 
 
-@click.command(
-    "check",
-    short_help="every error of every job at once; runs nothing",
-    epilog="Example: gpuregress check configs/reduce.yaml",
-)
+@click.command("check", epilog="Example: gpuregress check configs/reduce.yaml")
 @click.argument("jobs", nargs=-1, metavar="[JOB]...")
 @click.option("--no-compile", is_flag=True, help="Do not compile the sources to check the arguments.")
-@context.json_option
+@shared_options.json_option
 @click.pass_context
 def check_command(ctx: click.Context, /, jobs: tuple[str, ...], no_compile: bool, as_json: bool) -> int:
     """Check the JOBs, all of configs/ if none: every error with file, line, key, and what would have been right.
@@ -216,34 +219,37 @@ def check_command(ctx: click.Context, /, jobs: tuple[str, ...], no_compile: bool
     Compiles the sources, too, and checks each launch's arguments against the kernel's own signature. Exits with 0 when
     all is well, 2 when a job is wrong, 3 when a source does not compile.
     """
-    from gpuregress.foundation.errors import JobErrors
-    from gpuregress.jobs import plan
-
     project = context.find_project(ctx, jobs)
+    failures: dict[str, str] = {}
+    refused: dict[str, str] = {}
     try:
         planned = plan.make(project, jobs)
-        cases = planned.cases
-        failures, refused = ({}, {}) if no_compile else _compile(cases)
-        refused |= {case.name: case.settings.refused for case in cases if case.settings.refused}
-    except JobErrors as errors:
+        if not no_compile:
+            failures, refused = _compile(planned.cases)
+    except JobErrors as wrong:
         if not as_json:
             raise
-        context.print_json({"jobs": 0, "cases": 0, "errors": [_document(error) for error in errors.errors]})
-        return errors.exit_code
-    for note in planned.notes:
-        console.say(f"note: {note}", err=True)
-    names = {case.job for case in cases}
+        context.print_json({"jobs": 0, "cases": 0, "errors": [_error_document(error) for error in wrong.errors]})
+        return wrong.exit_code
+    for case in planned.cases:
+        if case.settings.refused:
+            refused[case.name] = case.settings.refused
+    _say_notes(planned.notes)
+    job_count = len({case.job for case in planned.cases})
     if as_json:
-        failed = [{"path": path, "line": None, "key": "source", "message": text} for path, text in failures.items()]
-        infeasible = {"infeasible": refused} if refused else {}
-        context.print_json({"jobs": len(names), "cases": len(cases), "errors": failed, **infeasible})
-        return 3 if failures else 0
+        errors = [{"path": path, "line": None, "key": "source", "message": text} for path, text in failures.items()]
+        document: dict[str, Any] = {"jobs": job_count, "cases": len(planned.cases), "errors": errors}
+        if refused:
+            document["infeasible"] = refused
+        context.print_json(document)
+        return CompileError.exit_code if failures else 0
     for text in failures.values():
         console.say(f"gpuregress: {text}", err=True)
     if failures:
-        return 3
+        return CompileError.exit_code
     skipped = f", {len(refused)} of them infeasible" if refused else ""
-    console.say(f"{_count(len(names), 'job')}, {_count(len(cases), 'case')}{skipped}: no errors")
+    counts = f"{context.plural(job_count, 'job')}, {context.plural(len(planned.cases), 'case')}"
+    console.say(f"{counts}{skipped}: no errors")
     return 0
 
 
@@ -253,17 +259,11 @@ def _compile(cases: Sequence[Case]) -> tuple[dict[str, str], dict[str, str]]:
     Returns:
         Source → the error of one that does not compile; and case → why it is infeasible, where its job skips it.
     """
-    from gpuregress.cli import progress
-    from gpuregress.foundation.errors import CompileError, InfeasibleSource
-    from gpuregress.session import checking
-    from gpuregress.session.compilation import CasePrograms, compile_cases
-
     cases = [case for case in cases if case.settings.refused is None]
     with progress.transient() as listen:
         compiled = compile_cases(cases, listen)
     checking.check_arguments(cases, compiled)
-    for remark in checking.untyped([case for case in cases if case.name in compiled], compiled):
-        console.say(f"note: {remark}", err=True)
+    _say_notes(checking.untyped([case for case in cases if case.name in compiled], compiled))
     by_name = {case.name: case for case in cases}
     failures: dict[str, str] = {}
     refused: dict[str, str] = {}
@@ -282,38 +282,32 @@ def _compile(cases: Sequence[Case]) -> tuple[dict[str, str], dict[str, str]]:
 
 def _untranslated(cases: Sequence[Case], compiled: Mapping[str, Built]) -> dict[str, str]:
     """PTX source → why the CPU device cannot run it, where a case may run there."""
-    from gpuregress.foundation.errors import CompileError, UnsupportedError
-    from gpuregress.session.compilation import CasePrograms
-    from gpuregress.toolchain import compiler_messages
-    from gpuregress.virtual_gpu.compilation import translate
-
-    failures: dict[str, str] = {}
-    asked: dict[tuple[str, tuple[str, ...]], Program] = {}
+    programs: dict[tuple[str, tuple[str, ...]], Program] = {}
     for case in cases:
         built = compiled[case.name]
-        if isinstance(built, CasePrograms) and "cpu" in (case.settings.on or ("cpu",)):
-            for source, program in zip(case.sources, built.programs, strict=True):
+        if not isinstance(built, CasePrograms) or "cpu" not in (case.settings.on or ("cpu",)):
+            continue
+        for source, program in zip(case.sources, built.programs, strict=True):
+            if Path(source.path).suffix == ".ptx":
                 kernels = tuple(program.entries[name].mangled for name in source.kernels)
-                if Path(source.path).suffix == ".ptx":
-                    asked[source.path, kernels] = program
-    for (path, kernels), program in asked.items():
+                programs[source.path, kernels] = program
+    failures: dict[str, str] = {}
+    for (path, kernels), program in programs.items():
         try:
-            translate.check_ptx(Path(program.ptx).read_text(encoding="utf-8"), kernels, program.library_files)
+            translate.check_ptx(_read_ptx(program), kernels, program.library_files)
         except (CompileError, UnsupportedError) as error:
             failures[path] = compiler_messages.in_ptx_file(str(error), Path(path))
     return failures
 
 
-def _failing_path(case: Any, text: str) -> str:
+def _failing_path(case: Case, text: str) -> str:
     """The source that an error is of: of several, the one that its first line names."""
-    first = text.partition("\n")[0]
-    named = (source.path for source in case.sources if Path(source.path).name in first)
-    return str(next(named, case.source.path))
+    first_line = text.partition("\n")[0]
+    for source in case.sources:
+        if Path(source.path).name in first_line:
+            return source.path
+    return case.source.path
 
 
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}{'s' if number != 1 else ''}"
-
-
-def _document(error: JobError) -> dict[str, Any]:
+def _error_document(error: JobError) -> dict[str, Any]:
     return {"path": str(error.path), "line": error.line, "key": error.key, "message": error.message}

@@ -1,33 +1,28 @@
-"""Commands that measure kernels: `profile`, `accuracy`."""
+"""Commands that measure kernels and rules: `profile`, `accuracy`, `calibrate`."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
-from gpuregress.cli import console, context, values
+from gpuregress.cli import console, context, progress, shared_options, values
+from gpuregress.foundation import dtypes
+from gpuregress.foundation.errors import UsageError
+from gpuregress.foundation.records import BufferAccuracy, to_json
+from gpuregress.lab import accuracy, calibrate, profile
+from gpuregress.lab.accuracy import CaseAccuracy
+from gpuregress.report import cost_report, html
 
-if TYPE_CHECKING:
-    from gpuregress.foundation.records import BufferAccuracy
-    from gpuregress.lab.accuracy import CaseAccuracy
+_MOST_LINES = 8
 
 
-@click.command(
-    "profile",
-    short_help="show the source with the exact costs of each line",
-    epilog="Example: gpuregress profile transpose/rows=64,columns=96",
-)
+@click.command("profile", epilog="Example: gpuregress profile transpose/rows=64,columns=96")
 @click.argument("cases", nargs=-1, required=True, metavar="CASE...")
-@click.option(
-    "--json", "json_file", metavar="F", type=values.REPORT, help="Write all counts as JSON to F (- is stdout)."
-)
-@click.option(
-    "--html", "html_file", metavar="F", type=values.REPORT, help="Write the page of the run to F (- is stdout)."
-)
+@shared_options.file_option("json", "json_file", "Write all counts as JSON")
+@shared_options.file_option("html", "html_file", "Write the page of the run")
 @click.pass_context
 def profile_command(ctx: click.Context, /, cases: tuple[str, ...], json_file: str | None, html_file: str | None) -> int:
     """Run each CASE (or every case of a job) on the CPU device, and count what each source line costs.
@@ -35,42 +30,31 @@ def profile_command(ctx: click.Context, /, cases: tuple[str, ...], json_file: st
     Instructions that warps issue, memory sectors for each request, bank conflicts, divergent branches. The counts are
     the same on every run and machine. The exit code is that of the run: 1 also where a case is new.
     """
-    from gpuregress.cli import progress
-    from gpuregress.foundation.escapes import json_text
-    from gpuregress.lab import profile
-    from gpuregress.report import cost_report
-
     project = context.find_project(ctx, cases)
     with progress.transient() as listen:
         done = profile.profile(project, cases, listen)
     if json_file:
-        context.write_report(json_file, json_text(done.document(), indent=1) + "\n")
+        context.write_json(json_file, done.document(), indent=1)
     if html_file:
-        from gpuregress.report import html
-
         context.write_report(html_file, html.render(done.summary))
     if "-" not in (json_file, html_file):
         for number, (name, costs) in enumerate(done.costs.items()):
-            for line in ([""] if number else []) + list(cost_report.profile(name, costs, project.root)):
+            if number:
+                console.say("")
+            for line in cost_report.profile(name, costs, project.root):
                 console.say(line)
-    for one in done.summary.verdicts:
-        if one.status != "pass":
-            console.say(f"{one.case}: {'' if one.case in done.costs else 'not counted: '}{one.headline}", err=True)
+    for verdict in done.summary.verdicts:
+        if verdict.status != "pass":
+            reason = verdict.headline if verdict.case in done.costs else f"not counted: {verdict.headline}"
+            console.say(f"{verdict.case}: {reason}", err=True)
     if done.summary.interrupted:
         console.say("interrupted", err=True)
     return done.summary.exit_code
 
 
-_MOST_LINES = 8
-
-
-@click.command(
-    "accuracy",
-    short_help="compare a case with itself in higher precision",
-    epilog="Example: gpuregress accuracy reduce/n=65536",
-)
+@click.command("accuracy", epilog="Example: gpuregress accuracy reduce/n=65536")
 @click.argument("case", nargs=-1, required=True)
-@click.option("--json", "target", metavar="F", type=values.REPORT, help="Write the results as JSON to F (- is stdout).")
+@shared_options.file_option("json", "target", "Write the results as JSON")
 @click.pass_context
 def accuracy_command(ctx: click.Context, /, case: tuple[str, ...], target: str | None) -> int:
     """Run a CASE beside itself in higher precision: the error of its results, and the lines where it arises.
@@ -80,59 +64,52 @@ def accuracy_command(ctx: click.Context, /, case: tuple[str, ...], target: str |
 
     Exits with 0, with 2 where a case does not run or has no floating-point result.
     """
-    from gpuregress.foundation.errors import UsageError
-    from gpuregress.foundation.escapes import json_text
-    from gpuregress.foundation.records import to_json
-    from gpuregress.lab import accuracy
-
     done = accuracy.accuracy(context.find_project(ctx, list(case)), case)
     if target is not None:
-        context.write_report(target, f"{json_text(to_json(done), indent=2)}\n")
-    for one in done.cases:
-        for line in _lines(one):
+        context.write_json(target, to_json(done))
+    for result in done.cases:
+        for line in _case_lines(result):
             console.say(line, err=target == "-")
     for name, why in done.left.items():
         console.say(f"{name} {why}", err=True)
     return UsageError.exit_code if done.left else 0
 
 
-def _lines(one: CaseAccuracy) -> Iterator[str]:
+def _case_lines(result: CaseAccuracy) -> Iterator[str]:
     """The errors of each buffer, then the source lines."""
-    found = one.accuracy
-    yield one.case
-    for buffer in found.buffers:
-        yield from _buffer(buffer, is_followed=not found.restarts)
-    if found.lines:
+    measured = result.accuracy
+    yield result.case
+    for buffer in measured.buffers:
+        yield from buffer_lines(buffer, is_followed=not measured.restarts)
+    if measured.lines:
         yield "  the error arises at"
-        for line in found.lines[:_MOST_LINES]:
-            yield f"    {line.share:5.0%}  {_text(line.path, line.line)}  (up to {_number(line.ulp)} ulp)"
-        more = len(found.lines) - _MOST_LINES
+        for line in measured.lines[:_MOST_LINES]:
+            yield f"    {line.share:5.0%}  {_source_line(line.path, line.line)}  (up to {_number(line.ulp)} ulp)"
+        more = len(measured.lines) - _MOST_LINES
         if more > 0:
             yield f"    and {more} more lines"
-    for place in found.cancellations:
+    for place in measured.cancellations:
         yield (
-            f"  looks like catastrophic cancellation at {_text(place.path, place.line)}: "
+            f"  looks like catastrophic cancellation at {_source_line(place.path, place.line)}: "
             f"up to {place.bits} bits lost, {place.count} times"
         )
-    for lost in found.restarts[:_MOST_LINES]:
+    for restart in measured.restarts[:_MOST_LINES]:
         yield (
-            f"  not followed: {lost.instruction} at {_text(lost.path, lost.line)} ({lost.count} times); "
-            "its results count as exact, or are left out"
+            f"  not followed: {restart.instruction} at {_source_line(restart.path, restart.line)} "
+            f"({restart.count} times); its results count as exact, or are left out"
         )
-    if len(found.restarts) > _MOST_LINES:
-        yield f"  and {len(found.restarts) - _MOST_LINES} more instructions that are not followed"
-    if found.lost:
-        yield f"  {found.lost} elements in memory were not followed, for there was no room; they count as exact"
+    if len(measured.restarts) > _MOST_LINES:
+        yield f"  and {len(measured.restarts) - _MOST_LINES} more instructions that are not followed"
+    if measured.lost:
+        yield f"  {measured.lost} elements in memory were not followed, for there was no room; they count as exact"
 
 
-def _buffer(buffer: BufferAccuracy, *, is_followed: bool) -> Iterator[str]:
-    """The errors of a buffer; without an error none is told as exact where shadows were lost."""
-    from gpuregress.foundation import dtypes
-
+def buffer_lines(buffer: BufferAccuracy, *, is_followed: bool) -> Iterator[str]:
+    """The errors of a buffer; without an error none is reported as exact where shadows were lost."""
     word = "elements" if len(dtypes.parse(buffer.dtype).parts) == 1 else "parts of elements"
-    left = buffer.elements - buffer.tracked
-    rest = f"; {left} without a value in higher precision are left out" if left else ""
-    yield f"  {buffer.buffer}: {buffer.dtype} against {buffer.precision}, {buffer.tracked} {word}{rest}"
+    untracked = buffer.elements - buffer.tracked
+    left_out = f"; {untracked} without a value in higher precision are left out" if untracked else ""
+    yield f"  {buffer.buffer}: {buffer.dtype} against {buffer.precision}, {buffer.tracked} {word}{left_out}"
     if not buffer.tracked:
         return
     if not (is_followed or buffer.largest or buffer.not_finite or buffer.never_finite):
@@ -147,27 +124,63 @@ def _buffer(buffer: BufferAccuracy, *, is_followed: bool) -> Iterator[str]:
         yield f"    {buffer.never_finite} {word} are NaN or infinite on both sides, and left out"
     if buffer.not_finite:
         yield f"    {buffer.not_finite} {word} are finite on one side only"
-    none = "exact" if is_followed else "exact or not followed"
-    bounds = (f"{f'≤ {_number(bound)}' if bound else none}: {count}" for bound, count in buffer.histogram)
     if buffer.compared:
-        yield f"    {word} by error: {', '.join(bounds)}"
+        exact = "exact" if is_followed else "exact or not followed"
+        bars = [f"{f'≤ {_number(bound)}' if bound else exact}: {count}" for bound, count in buffer.histogram]
+        yield f"    {word} by error: {', '.join(bars)}"
     for worst in buffer.worst:
-        where = f"[{', '.join(map(str, worst.index))}]" + (f".{worst.part}" if worst.part else "")
-        yield f"    worst {where}: {worst.value}, exact {worst.exact}, {_number(worst.ulp)} ulp"
+        element = f"[{', '.join(map(str, worst.index))}]"
+        if worst.part:
+            element += f".{worst.part}"
+        yield f"    worst {element}: {worst.value}, exact {worst.exact}, {_number(worst.ulp)} ulp"
 
 
 def _number(value: float) -> str:
     return f"{value:.3g}"
 
 
-def _text(path: str, line: int) -> str:
+def _source_line(path: str, line: int) -> str:
     """`kernels/reduce.cu:31  acc += x[i];`."""
     if not path:
         return "an unknown line"
     shown = os.path.relpath(path)
-    shown = path if shown.startswith("../../") else shown
+    if shown.startswith("../../"):
+        shown = path
     try:
         text = Path(path).read_text(encoding="utf-8", errors="replace").splitlines()[line - 1].strip()
     except (OSError, IndexError):
         text = ""
-    return f"{shown}:{line}" + (f"  {text}" if text else "")
+    return f"{shown}:{line}  {text}".rstrip()
+
+
+@click.command("calibrate", epilog="Example: gpuregress calibrate dot --repeat 20")
+@click.argument("case")
+@click.option(
+    "--repeat",
+    type=click.IntRange(2, values.MOST_REPEATS),
+    default=20,
+    show_default=True,
+    metavar="N",
+    help="Runs on each device.",
+)
+@click.option(
+    "--device", "devices", multiple=True, metavar="cpu|cuda[:N]", help="Where; can be repeated.  [default: all]"
+)
+@shared_options.json_option
+@click.pass_context
+def calibrate_command(ctx: click.Context, /, case: str, repeat: int, devices: tuple[str, ...], as_json: bool) -> int:
+    """Run a CASE (or every case of a job) many times on every device of this machine, and print rules as YAML.
+
+    For each buffer: every bit equal if all results are, else `order: any` if values only move, else ULPs, else a
+    tolerance. The results are compared with one another and with the accepted baseline; a bound is twice the largest
+    error seen. Exits with 1 where no rule holds for some buffer.
+    """
+    project = context.find_project(ctx)
+    with progress.transient() as listen:
+        done = calibrate.calibrate(project, case, repeat=repeat, devices=devices, listen=listen)
+    if as_json:
+        context.print_json(to_json(done))
+    else:
+        for line in done.yaml():
+            console.say(line)
+    return 0 if all(proposal.holds for proposal in done.proposals) else 1

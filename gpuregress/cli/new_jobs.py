@@ -2,26 +2,41 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
-from gpuregress.cli import console, context
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from gpuregress.lab.capture.capture import Capture
-    from gpuregress.lab.drafts.new import Draft
-    from gpuregress.store.project import Project
-
-
-@click.command(
-    "new",
-    short_help="write jobs to start from, out of host code and signatures, and run them",
-    epilog="Example: gpuregress new kernels/mine.cu",
+from gpuregress.cli import console, context, progress
+from gpuregress.foundation.document import units
+from gpuregress.foundation.errors import (
+    GpuregressError,
+    HarnessError,
+    Interrupted,
+    KernelFault,
+    NothingToDo,
+    UsageError,
 )
+from gpuregress.lab.capture import capture
+from gpuregress.lab.capture.application import Choice
+from gpuregress.lab.capture.capture import Capture
+from gpuregress.lab.drafts import new, trial
+from gpuregress.lab.drafts.new import Draft
+from gpuregress.session import session
+from gpuregress.session.run_request import RunRequest
+from gpuregress.store.project import Project
+
+_LONGEST = 100
+"""Characters of a kernel's name."""
+_SHOWN = 10
+"""Launches that never came back."""
+_MOST = 1_000_000_000
+"""Launches of a kernel that an option may count."""
+_LAUNCHES = click.IntRange(1, _MOST)
+_LIMIT_S = click.IntRange(0, 86_400)
+
+
+@click.command("new", epilog="Example: gpuregress new kernels/mine.cu")
 @click.argument("source", metavar="KERNEL.cu", type=click.Path(path_type=Path))
 @click.option("--kernel", metavar="NAME", help="Only this kernel of the source.")
 @click.option("--function", metavar="NAME", help="Device functions to test instead: a name or a pattern, as '*'")
@@ -48,101 +63,74 @@ def new_command(
     kernel in Triton or Numba. A C++ source without kernels gets one for its first device function; --function chooses
     others, each in a file of its own. Never overwrites a file. Exits with 0 once the drafts are written.
     """
-    from gpuregress.foundation.errors import UsageError
-    from gpuregress.lab.drafts import new
-
-    project = _new_project(ctx)
+    project = context.find_or_begin_project(ctx)
     if function is not None and kernel is not None:
         raise UsageError("--kernel and --function are both given: leave one out")
     if function is None:
         drafts = new.draft_kernels(project, source, kernel=kernel, target=output)
     else:
         drafts = new.draft_functions(project, source, function, target=output)
-    for made in drafts:
-        _say_written(made)
+    for draft in drafts:
+        _say_written(draft)
     if drafts[0].others:
         console.say(f"the source's other kernels: {', '.join(drafts[0].others)} (--kernel NAME)")
     if drafts[0].functions and function is None:
         other = "" if drafts[0].others or kernel else "other "
         console.say(f"the source's {other}device functions: {', '.join(drafts[0].functions)} (--function NAME, or '*')")
-    written = [made for made in drafts if not made.is_kept and not made.refusal]
+    written = [draft for draft in drafts if not draft.is_kept and not draft.refusal]
     if written and not draft_only:
         _try(project, written, device)
 
 
-def _say_written(made: Draft) -> None:
-    shown = made.path.relative_to(Path.cwd()) if made.path.is_relative_to(Path.cwd()) else made.path
-    if made.is_kept:
-        console.say(f"{shown}: already there, and left as it is")
+def _say_written(draft: Draft) -> None:
+    path = context.relative(draft.path)
+    if draft.is_kept:
+        console.say(f"{path}: already there, and left as it is")
         return
-    if made.refusal:
-        console.say(f"{made.kernel}: no job is written: {made.refusal}")
+    if draft.refusal:
+        console.say(f"{draft.kernel}: no job is written: {draft.refusal}")
         return
-    origin = ", from its launch in the host code" if made.is_launched else ""
-    console.say(f"{shown}: a job for {made.kernel}{origin}; edit it, then: gpuregress check {shown}")
-    for one in made.needed:
-        console.say(f"  needed: {one}")
-    for one in made.remarks:
-        console.say(f"  {one}")
+    origin = ", from its launch in the host code" if draft.is_launched else ""
+    console.say(f"{path}: a job for {draft.kernel}{origin}; edit it, then: gpuregress check {path}")
+    for guess in draft.needed:
+        console.say(f"  needed: {guess}")
+    for remark in draft.remarks:
+        console.say(f"  {remark}")
 
 
 def _try(project: Project, drafts: Sequence[Draft], device: str) -> None:
     """Run the drafts and report; what goes wrong in a draft is no error of the command."""
-    from gpuregress.cli import progress
-    from gpuregress.foundation.errors import GpuregressError, Interrupted
-    from gpuregress.lab.drafts import trial
-    from gpuregress.session import session
-    from gpuregress.session.run_request import RunRequest
-
     console.say("")
-    large = [made for made in drafts if made.buffer_bytes > trial.MOST_BYTES]
-    for made in large:
+    tried = []
+    for draft in drafts:
+        if draft.buffer_bytes <= trial.MOST_BYTES:
+            tried.append(draft)
+            continue
         console.say(
-            f"{made.path.stem} is not run: its buffers have {made.buffer_bytes / 2**30:.1f} GiB; give its parameters "
-            f"smaller values, then: gpuregress run {made.path.stem}"
+            f"{draft.path.stem} is not run: its buffers have {draft.buffer_bytes / 2**30:.1f} GiB; give its parameters "
+            f"smaller values, then: gpuregress run {draft.path.stem}"
         )
-    drafts = [made for made in drafts if made not in large]
-    if not drafts:
+    if not tried:
         return
-    found = trial.find_sizes(project, {made.path: made.guessed_sizes for made in drafts}, device)
-    for path, sizes in found.items():
-        shown = ", ".join(f"{one.buffer} with {one.elements}" for one in sizes)
+    sizes = trial.find_sizes(project, {draft.path: draft.guessed_sizes for draft in tried}, device)
+    for path, buffers in sizes.items():
+        shown = ", ".join(f"{size.buffer} with {size.elements}" for size in buffers)
         console.say(f"{path.stem}: elements of buffers were found by trial: {shown}")
-    request = RunRequest(selectors=tuple(str(made.path) for made in drafts), device=device, timeout=trial.LIMIT_S)
+    selectors = [str(draft.path) for draft in tried]
     try:
-        with session.opened(request) as opened:
-            with progress.listener(0) as listen:
-                summary = opened.run(project, listen)
-            progress.show_closing(summary, project.root, 0, to_stderr=False)
+        with progress.listener(0) as listen:
+            request = RunRequest(device=device, timeout=trial.LIMIT_S)
+            summary = session.run(project, selectors, request, listen=listen)
+        progress.show_closing(summary, project.root, 0, to_stderr=False)
         for line in trial.late(summary):
             console.say(line)
-        guessed = [made.path.stem for made in drafts if made.needed]
+        guessed = [draft.path.stem for draft in tried if draft.needed]
         if guessed:
             console.say(f"accept none of these before you gave what is NEEDED in them: {', '.join(guessed)}")
     except Interrupted:
         raise
     except GpuregressError as error:
         console.say(f"the drafts do not run yet: {error}")
-
-
-def _new_project(ctx: click.Context) -> Project:
-    """The current project, or a new one in the current folder."""
-    from gpuregress.foundation.errors import UsageError
-    from gpuregress.store.project import Project
-
-    try:
-        return context.find_project(ctx)
-    except UsageError:
-        root = Path(ctx.obj or ".").absolute()
-        return Project(root, root / "configs", root / "baselines", root / "runs")
-
-
-_LONGEST = 100
-"""Characters of a kernel's name."""
-_SHOWN = 10
-"""Launches that never came back."""
-_MOST = 1_000_000_000
-"""Launches of a kernel that an option may count."""
 
 
 def _application(_: click.Context, parameter: click.Parameter, words: tuple[str, ...]) -> tuple[str, ...]:
@@ -154,13 +142,12 @@ def _application(_: click.Context, parameter: click.Parameter, words: tuple[str,
 
 @click.command(
     "capture",
-    short_help="run an application, and write its kernels' launches as jobs",
     epilog="Example: gpuregress capture --kernel 'saxpy*' -- ./app --size 1000",
     context_settings={"ignore_unknown_options": False, "allow_interspersed_args": False},
 )
 @click.option("--kernel", metavar="GLOB", default="*", help="Only kernels of this name or pattern.")
-@click.option("--nth", metavar="N", type=click.IntRange(1, _MOST), help="Keep the Nth launch of each kernel.")
-@click.option("--every", metavar="N", type=click.IntRange(1, _MOST), help="Keep every Nth launch, from the first on.")
+@click.option("--nth", metavar="N", type=_LAUNCHES, help="Keep the Nth launch of each kernel.")
+@click.option("--every", metavar="N", type=_LAUNCHES, help="Keep every Nth launch, from the first on.")
 @click.option(
     "--max", "most", metavar="M", type=click.IntRange(0, _MOST), help="Keep the first M launches  [default: 1]"
 )
@@ -173,7 +160,7 @@ def _application(_: click.Context, parameter: click.Parameter, words: tuple[str,
 @click.option(
     "--replay",
     metavar="SECONDS",
-    type=click.IntRange(0, 86_400),
+    type=_LIMIT_S,
     default=60,
     help="Limit of each kernel's replay on the CPU device; 0: none  [default: 60]",
 )
@@ -181,7 +168,7 @@ def _application(_: click.Context, parameter: click.Parameter, words: tuple[str,
     "--launch-timeout",
     "wait",
     metavar="SECONDS",
-    type=click.IntRange(0, 86_400),
+    type=_LIMIT_S,
     default=60,
     help="Longest wait for a launch that is kept; 0: none  [default: 60]",
 )
@@ -209,34 +196,48 @@ def capture_command(
     A job replays one launch without APP: with its arguments, the contents of its memory and its result on the card.
     Every launch is written to captured/launch.log before it happens, so a crash is blamed on its kernel.
     """
-    from gpuregress.foundation.document import units
-    from gpuregress.foundation.errors import UsageError
-    from gpuregress.lab.capture import capture
-    from gpuregress.lab.capture.application import Choice
-
-    given = [name for name, value in (("--nth", nth), ("--every", every), ("--max", most)) if value is not None]
-    if len(given) > 1:
-        raise UsageError(f"{given[0]} and {given[1]} are both given: leave one out")
+    counts = [name for name, value in (("--nth", nth), ("--every", every), ("--max", most)) if value is not None]
+    if len(counts) > 1:
+        raise UsageError(f"{counts[0]} and {counts[1]} are both given: leave one out")
     try:
         limit = units.size(max_bytes)
     except ValueError as error:
         raise UsageError(f"--max-bytes: {error}") from None
-    choice = Choice(kernel, nth or 0, every or 0, 1 if most is None else most, limit, sync, wait)
-    done = capture.capture(_capture_project(ctx), command, choice, source=source, seconds=replay)
-    return _report(done, wants_jobs=most != 0)
+    choice = Choice(
+        kernels=kernel,
+        nth=nth or 0,
+        every=every or 0,
+        most=1 if most is None else most,
+        max_bytes=limit,
+        sync=sync,
+        wait=wait,
+    )
+    project = context.find_or_begin_project(ctx)
+    done = capture.capture(project, command, choice, source=source, seconds=replay)
+    _say_captured(done)
+    if done.failures:
+        return KernelFault.exit_code
+    if done.problems or done.cut or done.end.code or done.lack:
+        return HarnessError.exit_code
+    if not done.launches:
+        console.say("no launch was seen: the application launched no kernel, or does not use CUDA")
+        return NothingToDo.exit_code
+    if not done.jobs and not done.refused and most != 0:
+        console.say("no launch was kept: none is of --kernel, --nth or --every; the log has them all")
+        return NothingToDo.exit_code
+    return 0
 
 
-def _report(done: Capture, *, wants_jobs: bool) -> int:
-    from gpuregress.foundation.errors import HarnessError, KernelFault, NothingToDo
-
+def _say_captured(done: Capture) -> None:
     for problem in done.problems:
         console.say(problem, err=True)
     for job in done.jobs:
-        console.say(f"{_shown(job.path)}: launch {job.launch.number}, {_short(job.kernel)}: {job.verdict}")
+        path = context.relative(job.path)
+        console.say(f"{path}: launch {job.launch.number}, {_shorten(job.kernel)}: {job.verdict}")
     for kernel, reason in done.refused.items():
-        console.say(f"not captured: {_short(kernel)}: {reason}")
-    processes = f"{done.processes} process{'es' if done.processes != 1 else ''}"
-    console.say(f"{_shown(done.log)}: {done.launches} launch{'es' if done.launches != 1 else ''} of {processes}")
+        console.say(f"not captured: {_shorten(kernel)}: {reason}")
+    launches, processes = context.plural(done.launches, "launch"), context.plural(done.processes, "process")
+    console.say(f"{context.relative(done.log)}: {launches} of {processes}")
     for failure in done.failures:
         console.say(f"failed: launch {failure.number}: {failure.call}: {failure.text}")
     if not done.failures:
@@ -249,38 +250,11 @@ def _report(done: Capture, *, wants_jobs: bool) -> int:
     if done.end.text:
         console.say(done.end.text)
     if done.jobs:
-        console.say(f"to replay: gpuregress run {_shown(done.jobs[0].path)}")
+        console.say(f"to replay: gpuregress run {context.relative(done.jobs[0].path)}")
     if done.lack:
         console.say(f"no launch was seen: {done.lack}")
-    if done.failures:
-        return KernelFault.exit_code
-    if done.problems or done.cut or done.end.code or done.lack:
-        return HarnessError.exit_code
-    if not done.launches:
-        console.say("no launch was seen: the application launched no kernel, or does not use CUDA")
-        return NothingToDo.exit_code
-    if not done.jobs and not done.refused and wants_jobs:
-        console.say("no launch was kept: none is of --kernel, --nth or --every; the log has them all")
-        return NothingToDo.exit_code
-    return 0
 
 
-def _short(kernel: str) -> str:
+def _shorten(kernel: str) -> str:
     """A kernel's name, without most of its template arguments where they are long."""
     return kernel if len(kernel) <= _LONGEST else f"{kernel[: _LONGEST - 4]} ..."
-
-
-def _shown(path: Path) -> str:
-    return str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path)
-
-
-def _capture_project(ctx: click.Context) -> Project:
-    """The current project, or a new one in the current folder."""
-    from gpuregress.foundation.errors import UsageError
-    from gpuregress.store.project import Project
-
-    try:
-        return context.find_project(ctx)
-    except UsageError:
-        root = Path(ctx.obj or ".").absolute()
-        return Project(root, root / "configs", root / "baselines", root / "runs")

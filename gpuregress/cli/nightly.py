@@ -5,21 +5,26 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from gpuregress.cli import console, context, report_files, values
-from gpuregress.foundation.errors import Interrupted
+from gpuregress.cli import console, context, report_files, shared_options, values
+from gpuregress.foundation.errors import GpuregressError, Interrupted, UsageError
 from gpuregress.foundation.escapes import entry
+from gpuregress.foundation.records import RunSummary
+from gpuregress.report import morning
+from gpuregress.report.messages import installation, notices, web_request
+from gpuregress.report.messages.installation import hosts, night_command
+from gpuregress.report.messages.notices import Notice
+from gpuregress.session import nightly
+from gpuregress.store.project import Project
 
-if TYPE_CHECKING:
-    from gpuregress.foundation.records import RunSummary
-    from gpuregress.report.messages.installation.night_command import NightCommand
-    from gpuregress.report.messages.web_request import Patience
-    from gpuregress.store.project import Project
+SCHEDULERS = ("cron", "systemd", "github", "gitlab", "slurm")
+_OF_INSTALLATION = ("install", "write", "at")
+"""Options that are no part of the installed command."""
 
 
 class Night:
@@ -41,8 +46,6 @@ class Night:
         """
         self._project, self._to_stderr = project, to_stderr
         if project.settings.ping:
-            from gpuregress.report.messages import notices
-
             self._failures.append(notices.ping_start(project.settings.ping))  # said last: the first line is the night's
 
     def say(self, line: str) -> None:
@@ -60,29 +63,20 @@ class Night:
         project = self._project
         if project is None:
             return
-        settings, lines = project.settings, (*entry(message).splitlines(), *self._lines)
-        from gpuregress.report.messages import web_request
-
+        settings = project.settings
+        lines = (*entry(message).splitlines(), *self._lines)
         patience = web_request.HASTE if exit_code == Interrupted.exit_code else web_request.DEFAULT_PATIENCE
         if settings.ping:
-            from gpuregress.report.messages import notices
-
             self._failures.append(notices.ping_end(settings.ping, exit_code, lines, patience))
         if lines:
-            self._notify(project, exit_code, lines, patience)
+            run = self.summary.run if self.summary is not None else ""
+            notice = Notice(project.root, exit_code, run, lines)
+            if settings.mail:
+                self._failures.append(notices.send_mail(settings.mail, notice))
+            if settings.webhook:
+                self._failures.append(notices.post_webhook(settings.webhook, notice, patience))
         for failure in dict.fromkeys(filter(None, self._failures)):  # it changes no exit code
             console.say(f"note: {failure}", err=self._to_stderr)
-
-    def _notify(self, project: Project, exit_code: int, lines: Sequence[str], patience: Patience) -> None:
-        from gpuregress.report.messages import notices
-        from gpuregress.report.messages.notices import Notice
-
-        settings, run = project.settings, self.summary.run if self.summary is not None else ""
-        notice = Notice(project.root, exit_code, run, lines)
-        if settings.mail:
-            self._failures.append(notices.send_mail(settings.mail, notice))
-        if settings.webhook:
-            self._failures.append(notices.post_webhook(settings.webhook, notice, patience))
 
 
 @contextlib.contextmanager
@@ -95,10 +89,6 @@ def told() -> Iterator[Night]:
         night.end(report_files.exit_code_of(error), report_files.message_of(error))
         raise
     night.end(night.summary.exit_code if night.summary is not None else 0)
-
-
-SCHEDULERS = ("cron", "systemd", "github", "gitlab", "slurm")
-_OWN = ("install", "write", "at")
 
 
 class _Time(click.ParamType):  # type: ignore[type-arg]  # generic only in new versions of click
@@ -136,28 +126,27 @@ def install(ctx: click.Context, given: Mapping[str, Any]) -> int:
         UsageError: `--write` without `--install`, `--resume` with it, or a path that the scheduler's file cannot hold.
         StorageError: the lines cannot be installed.
     """
-    from gpuregress.foundation.errors import UsageError
-    from gpuregress.report.messages import installation
-    from gpuregress.report.messages.installation import hosts, night_command
-
     scheduler = given["install"]
     if scheduler is None:
         raise UsageError(f"--write belongs to --install: name a scheduler, {', '.join(SCHEDULERS)}")
     if given.get("resume"):
         raise UsageError("--resume continues one night, and ends with 5 after others: install the command without it")
-    night = _night(ctx)
+    project = context.find_project(ctx)
+    night = night_command.of_project(project, _arguments(ctx, project.root), given["at"])
     plan = installation.plan(scheduler, night)
     console.say_document(plan.text)
-    hints = plan.after if given["write"] else plan.todo
-    if given["write"] and scheduler == "cron":
-        console.say(f"gpuregress: {hosts.install_crontab(night)}", err=True)
-    elif given["write"]:
-        night_command.write_files(plan.files)
-        for file in plan.files:
-            console.say(f"gpuregress: wrote {file.path}", err=True)
+    hints = [*plan.todo]
+    if given["write"]:
+        hints = [*plan.after]
+        if scheduler == "cron":
+            console.say(f"gpuregress: {hosts.install_crontab(night)}", err=True)
+        else:
+            night_command.write_files(plan.files)
+            for file in plan.files:
+                console.say(f"gpuregress: wrote {file.path}", err=True)
     if night.secrets and scheduler not in ("github", "gitlab"):
         names = " ".join(f"{name}=…" for name in night.secrets)
-        hints = (*hints, f"put the secrets into {night.secrets_file} (chmod 600), a line each: {names}")
+        hints.append(f"put the secrets into {night.secrets_file} (chmod 600), a line each: {names}")
     for hint in hints:
         console.say(f"gpuregress: {hint}", err=True)
     return 0
@@ -165,26 +154,14 @@ def install(ctx: click.Context, given: Mapping[str, Any]) -> int:
 
 def crontab_line(ctx: click.Context) -> str:
     """The line of `--install cron`, for the command's help; without a project, that of the current folder."""
-    from gpuregress.foundation.errors import GpuregressError
-    from gpuregress.report.messages.installation import hosts, night_command
-    from gpuregress.store.project import Project
-
     try:
         project = context.find_project(ctx)
     except GpuregressError:
-        root = Path(ctx.obj or ".").absolute()
-        project = Project(root, root / "configs", root / "baselines", root / "runs")
+        project = context.new_project(ctx)
     try:
         return hosts.crontab_line(night_command.of_project(project, (), (2, 0)))
     except GpuregressError as error:
         return str(error)
-
-
-def _night(ctx: click.Context) -> NightCommand:
-    from gpuregress.report.messages.installation import night_command
-
-    project = context.find_project(ctx)
-    return night_command.of_project(project, _arguments(ctx, project.root), ctx.params["at"])
 
 
 def _arguments(ctx: click.Context, root: Path) -> tuple[str, ...]:
@@ -192,14 +169,15 @@ def _arguments(ctx: click.Context, root: Path) -> tuple[str, ...]:
     words: list[str] = []
     for param in ctx.command.params:
         name = param.name or ""
-        if name in _OWN or ctx.get_parameter_source(name) is not click.core.ParameterSource.COMMANDLINE:
+        if name in _OF_INSTALLATION or ctx.get_parameter_source(name) is not click.core.ParameterSource.COMMANDLINE:
             continue
-        value, option = ctx.params[name], max(param.opts, key=len)
+        value = ctx.params[name]
+        option = max(param.opts, key=len)
         if isinstance(param, click.Option) and param.is_flag:
-            words += [option] if value else [param.secondary_opts[0]]
+            words.append(option if value else param.secondary_opts[0])
             continue
-        for one in value if isinstance(value, tuple) else (value,):
-            words += [option, _word(name, one, root)]
+        for element in value if isinstance(value, tuple) else (value,):
+            words += [option, _word(name, element, root)]
     return tuple(words)
 
 
@@ -208,7 +186,9 @@ def _word(name: str, value: Any, root: Path) -> str:
         return f"{value[0]}={_file(value[1], root)}"
     if name in values.OWN_OPTIONS:
         return _file(str(value), root)
-    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return str(value)
 
 
 def _file(target: str, root: Path) -> str:
@@ -227,8 +207,8 @@ class Nightly(click.Command):
         formatter.write(f"\nExample (crontab; --install prints it):\n\n{crontab_line(ctx)}\n")
 
 
-@click.command("nightly", cls=Nightly, short_help="the unattended run: silent when all is well")
-@context.device_options
+@click.command("nightly", cls=Nightly)
+@shared_options.device_options
 @click.option(
     "--deadline",
     "deadline_s",
@@ -237,8 +217,8 @@ class Nightly(click.Command):
     help="Stop after this time, as 6h; cases that had no turn are named, and the exit code is not 0.",
 )
 @click.option("--resume", is_flag=True, help="Continue the last night, which was cut short.")
-@context.cluster_option
-@context.report_options
+@shared_options.cluster_option
+@shared_options.report_options
 @options
 @click.pass_context
 def nightly_command(ctx: click.Context, /, **options: Any) -> int:
@@ -250,16 +230,13 @@ def nightly_command(ctx: click.Context, /, **options: Any) -> int:
     """
     if options["install"] or options["write"]:
         return install(ctx, options)
-    from gpuregress.session import nightly
-
     every_device = ctx.get_parameter_source("device") is click.core.ParameterSource.DEFAULT
     terms = nightly.NightTerms(options["deadline_s"], options["resume"], every_device)
-    with told() as night, report_files.written(options) as kept:
+    with told() as night, report_files.written(options) as reports:
         project = context.find_project(ctx)
-        night.begin(project, to_stderr=kept.to_stderr)
-        night.summary = kept.summary = summary = nightly.run(project, context.request_of(options), terms=terms)
-        from gpuregress.report import morning
-
+        night.begin(project, to_stderr=reports.to_stderr)
+        summary = nightly.run(project, context.request_of(options), terms=terms)
+        night.summary = reports.summary = summary
         if morning.is_worth_telling(summary):
             for line in morning.lines(summary, root=project.root):
                 night.say(line)

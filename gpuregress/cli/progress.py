@@ -6,15 +6,18 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
-from typing import TYPE_CHECKING, Any, Self
+from pathlib import Path
+from typing import Self
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.text import Text
 
 from gpuregress.cli import console
 from gpuregress.foundation.escapes import entry, one_line
+from gpuregress.foundation.records import RunSummary
 from gpuregress.report import terminal
 from gpuregress.session.events import Advanced, Compiled, Compiling, Event, Judged, Listener, Planned, Started, ignore
-
-if TYPE_CHECKING:
-    from rich.progress import Progress
 
 
 class PlainProgress:
@@ -50,18 +53,15 @@ class BarProgress:
     """
 
     def __init__(self, verbosity: int, *, to_stderr: bool) -> None:
-        from rich.console import Console
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
         self._verbosity = verbosity
-        terminal_ = Console(stderr=to_stderr, highlight=False, soft_wrap=True)
-        columns: tuple[Any, ...] = (
+        self._progress = Progress(
             BarColumn(),
             MofNCompleteColumn(),
             TimeElapsedColumn(),
             TextColumn("{task.description}", markup=False),
+            console=Console(stderr=to_stderr, highlight=False, soft_wrap=True),
+            transient=True,
         )
-        self._progress: Progress = Progress(*columns, console=terminal_, transient=True)
         self._task = self._progress.add_task("", total=None)
 
     def __enter__(self) -> Self:
@@ -76,13 +76,11 @@ class BarProgress:
     def __call__(self, event: Event) -> None:
         """Show one event."""
         self._move(event)
-        passed = isinstance(event, Judged) and event.verdict.status in ("pass", "skip")
-        line = None if passed and self._verbosity < 1 else _line(event, self._verbosity)
-        if line is None:
+        if isinstance(event, Judged) and event.verdict.status in ("pass", "skip") and self._verbosity < 1:
             return
-        from rich.text import Text
-
-        self._progress.console.print(Text(entry(line), style=_colour(event) or ""))
+        line = _line(event, self._verbosity)
+        if line is not None:
+            self._progress.console.print(Text(entry(line), style=_colour(event) or ""))
 
     def _move(self, event: Event) -> None:
         if isinstance(event, Advanced):
@@ -124,7 +122,7 @@ def transient() -> Iterator[Listener]:
         yield show
 
 
-def show_closing(summary: Any, root: Any, verbosity: int, *, to_stderr: bool) -> None:
+def show_closing(summary: RunSummary, root: Path, verbosity: int, *, to_stderr: bool) -> None:
     """Print the report after the last case; quiet: only failures and notes."""
     if verbosity < 0 and summary.exit_code == 0:
         for note in summary.notes:
@@ -136,8 +134,8 @@ def show_closing(summary: Any, root: Any, verbosity: int, *, to_stderr: bool) ->
             if verdict.status not in ("pass", "skip"):
                 console.say(terminal.case_line(verdict), err=to_stderr, colour=terminal.colour(verdict.status))
     for line in terminal.closing(summary, root=root, verbose=verbosity > 0):
-        first = line.partition(" ")[0]
-        console.say(line, err=to_stderr, colour=terminal.colour(first) if first in statuses else None)
+        first_word = line.partition(" ")[0]
+        console.say(line, err=to_stderr, colour=terminal.colour(first_word) if first_word in statuses else None)
 
 
 def _colour(event: Event) -> str | None:

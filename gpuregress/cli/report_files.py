@@ -7,21 +7,27 @@ kill, and where the command line, a job or the disk let nothing run.
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from gpuregress.cli import console, context, values
+from gpuregress.cli.values import Target
 from gpuregress.foundation.errors import GpuregressError, HarnessError, Interrupted, JobErrors, StorageError, UsageError
+from gpuregress.foundation.records import Problem, RunSummary, SourceLocation, State
+from gpuregress.report import formats, json_report
+from gpuregress.report.formats import github
+from gpuregress.session.runs import history_entry
 
-if TYPE_CHECKING:
-    from gpuregress.cli.values import Target
-    from gpuregress.foundation.records import Problem, RunSummary, State
+_COMMANDS = ("run", "nightly")
+_REPORT = "--report"
+_UNFINISHED = "this run has not finished; where it no longer goes on, it was killed"
 
 
 def annotate(summary: RunSummary, root: Path, targets: Sequence[Target], *, to_stderr: bool) -> None:
@@ -37,8 +43,6 @@ def annotate(summary: RunSummary, root: Path, targets: Sequence[Target], *, to_s
     is_action = os.environ.get("GITHUB_ACTIONS") == "true"
     if not is_wanted and not is_action:
         return
-    from gpuregress.report.formats import github
-
     if is_action and ("github", "-") not in targets:
         console.say_document(github.render(summary, root), err=to_stderr, is_inert=True)
     path = os.environ.get("GITHUB_STEP_SUMMARY")
@@ -48,11 +52,6 @@ def annotate(summary: RunSummary, root: Path, targets: Sequence[Target], *, to_s
                 file.write(github.step_summary(summary, root) + "\n")
         except OSError as error:
             console.say(f"gpuregress: the step's summary is not written: {error.strerror or error}", err=True)
-
-
-_COMMANDS = ("run", "nightly")
-_REPORT = "--report"
-_UNFINISHED = "this run has not finished; where it no longer goes on, it was killed"
 
 
 @dataclass(slots=True)
@@ -87,16 +86,16 @@ def written(options: Mapping[str, Any]) -> Iterator[Reports]:
         _replace(reports.targets, _failed(_UNFINISHED, HarnessError.exit_code, "running"))
         yield reports
     except BaseException as error:
-        if reports.summary is None:
+        summary = reports.summary
+        if summary is None:
             code = exit_code_of(error)
             state: State = "interrupted" if code == Interrupted.exit_code else "finished"
-            failed = _failed(message_of(error), code, state, _problems(error))
-            _replace(reports.targets, failed)
-            annotate(failed, repository_root(), reports.targets, to_stderr=reports.to_stderr)
+            summary = _failed(message_of(error), code, state, _problems(error))
+            _replace(reports.targets, summary)
         else:
             with contextlib.suppress(StorageError):  # the first error is reported
-                _write(reports.targets, reports.summary)
-            annotate(reports.summary, repository_root(), reports.targets, to_stderr=reports.to_stderr)
+                _write(reports.targets, summary)
+        annotate(summary, repository_root(), reports.targets, to_stderr=reports.to_stderr)
         raise
     if reports.summary is not None:
         try:
@@ -112,47 +111,57 @@ def refuse(arguments: Sequence[str], message: str) -> None:
         arguments: of the process.
         message: the error.
     """
-    rest = list(arguments)
-    while rest and rest[0].startswith(("-C", "--directory")):
-        rest = rest[2 if rest[0] in ("-C", "--directory") else 1 :]
-    if not rest or rest[0] not in _COMMANDS:
+    words = list(arguments)
+    while words and words[0].startswith(("-C", "--directory")):
+        option = words.pop(0)
+        if option in ("-C", "--directory"):
+            del words[:1]
+    if not words or words[0] not in _COMMANDS:
         return
     failed = _failed(message, UsageError.exit_code)
-    good = [(name, target) for name, target in _named_targets(rest) if values.is_report(target)]
-    _replace(good, failed)
-    annotate(failed, repository_root(), good, to_stderr=True)
+    targets = [(name, target) for name, target in _named_targets(words) if values.is_report(target)]
+    _replace(targets, failed)
+    annotate(failed, repository_root(), targets, to_stderr=True)
 
 
 def _named_targets(arguments: Sequence[str]) -> Iterator[Target]:
     """The report files of arguments that were not parsed."""
-    for at, argument in enumerate(arguments):
+    for argument, following in itertools.pairwise([*arguments, ""]):
         option, has_value, value = argument.partition("=")
         if not has_value:
-            value = next(iter(arguments[at + 1 :]), "")
+            value = following
+        name = option.removeprefix("--")
         if option == _REPORT:
             name, _, target = value.partition("=")
             if name in values.FORMATS:
                 yield name, target
-        elif option in [f"--{name}" for name in values.OWN_OPTIONS]:
-            yield option.removeprefix("--"), value
+        elif option.startswith("--") and name in values.OWN_OPTIONS:
+            yield name, value
 
 
 def _failed(message: str, code: int, state: State = "finished", problems: tuple[Problem, ...] = ()) -> RunSummary:
     """The summary of a run without verdicts."""
-    from gpuregress.foundation.records import RunSummary
-
     now = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
-    notes = tuple(message.splitlines()) or ("no details are known",)
-    return RunSummary("", "", "", now, 0.0, (), notes, state=state, exit_code=code, is_kept=False, problems=problems)
+    return RunSummary(
+        run="",
+        folder="",
+        device="",
+        started=now,
+        seconds=0.0,
+        verdicts=(),
+        notes=tuple(message.splitlines()) or ("no details are known",),
+        state=state,
+        exit_code=code,
+        is_kept=False,
+        problems=problems,
+    )
 
 
 def _problems(error: BaseException) -> tuple[Problem, ...]:
     """The errors of wrong jobs, each with its line."""
-    from gpuregress.foundation.records import Problem, SourceLocation
-
     if not isinstance(error, JobErrors):
         return ()
-    return tuple(Problem(str(one), SourceLocation(str(one.path), one.line or 0)) for one in error.errors)
+    return tuple(Problem(str(wrong), SourceLocation(str(wrong.path), wrong.line or 0)) for wrong in error.errors)
 
 
 def message_of(error: BaseException) -> str:
@@ -161,7 +170,9 @@ def message_of(error: BaseException) -> str:
         return error.format_message()
     if isinstance(error, KeyboardInterrupt | click.Abort):
         return "interrupted"
-    return str(error) if isinstance(error, GpuregressError) else f"{type(error).__name__}: {error}"
+    if isinstance(error, GpuregressError):
+        return str(error)
+    return f"{type(error).__name__}: {error}"
 
 
 def exit_code_of(error: BaseException) -> int:
@@ -201,22 +212,21 @@ def _write(targets: Sequence[Target], summary: RunSummary) -> None:
 def render(name: str, summary: RunSummary) -> str:
     """Render a run as one of `values.FORMATS`."""
     if name == "json":
-        from gpuregress.report import json_report
-
         return json_report.render(summary)
     if name == "html":
-        from gpuregress.report import html
-        from gpuregress.session.runs import history_entry
+        from gpuregress.report import html  # noqa: PLC0415 - it loads jinja2 in 40 ms, which most runs do without
 
         with history_entry.trends(Path(summary.folder).parent, html.LAST) as trends:
             return html.render(summary, trends)
-    from gpuregress.report import formats
-
     return formats.render(name, summary, repository_root())
 
 
 def repository_root() -> Path:
     """The folder that source locations are relative to: the git repository's that holds the project."""
     ctx = click.get_current_context(silent=True)
-    start = Path((ctx.find_root().obj if ctx is not None else None) or ".").absolute()
-    return next((folder for folder in (start, *start.parents) if (folder / ".git").exists()), start)
+    directory = ctx.find_root().obj if ctx is not None else None
+    start = Path(directory or ".").absolute()
+    for folder in (start, *start.parents):
+        if (folder / ".git").exists():
+            return folder
+    return start

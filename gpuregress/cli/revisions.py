@@ -2,33 +2,38 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 from msgspec.structs import asdict
 
-from gpuregress.cli import console, context, values
-
-if TYPE_CHECKING:
-    from gpuregress.lab.revisions.bisect import Bisection, TestedCommit
-    from gpuregress.lab.revisions.diff import Differences
+from gpuregress.cli import console, context, progress, shared_options, values
+from gpuregress.foundation.errors import Interrupted
+from gpuregress.foundation.escapes import one_line
+from gpuregress.lab.experiment import RunOptions
+from gpuregress.lab.revisions import bisect, diff
+from gpuregress.lab.revisions.bisect import Bisection, TestedCommit
+from gpuregress.lab.revisions.diff import Differences
+from gpuregress.lab.shrinking import shrink
+from gpuregress.report import diff_screen, json_report, terminal
 
 _MOST_NOTES = 8
+_MOST_FILES = 10
+_MOST_CASES = 8
+_COLOURS = {"good": "pass", "bad": "differ", "skip": "skip"}
+"""State of a tested commit → the status whose colour it has."""
 
 
-@click.command(
-    "diff",
-    short_help="compare the results of two revisions or git commits",
-    epilog="Example: gpuregress diff HEAD~2 HEAD reduce   (or two dump files: gpuregress diff A B)",
-)
+@click.command("diff", epilog="Example: gpuregress diff HEAD~2 HEAD reduce   (or two dump files: gpuregress diff A B)")
 @click.argument("before", metavar="REV")
 @click.argument("after", metavar="[REV]", default="worktree")
 @click.argument("cases", nargs=-1, metavar="[CASE]...")
 @click.option("--raw", is_flag=True, help="Every bit counts, whatever the jobs' rules say.")
-@context.commit_options
-@context.json_option
+@shared_options.commit_options
+@shared_options.json_option
 @click.pass_context
 def diff_command(
     ctx: click.Context,
@@ -56,77 +61,56 @@ def diff_command(
     first. Exits with 0 when all is the same, 1 when something differs, 3 when a side does not compile or faults, 5 when
     there is nothing to compare. Two files are compared as they are, every bit.
     """
-    from gpuregress.cli import progress
-    from gpuregress.lab.revisions import diff
-
     root = None
+    width = max(20, shutil.get_terminal_size().columns - 4)  # of an error map: the screen's, less the indentation
     if not cases and Path(before).is_file() and Path(after).is_file():
-        differences = diff.compare_files(Path(before), Path(after), width=_width())
+        differences = diff.compare_files(Path(before), Path(after), width=width)
     else:
-        from gpuregress.lab.experiment import RunOptions
-
         project = context.find_project(ctx)
         root = project.root
         with progress.transient() as listen:
             options = RunOptions(device, timeout, listen=listen)
             differences = diff.compare_revisions(
-                project, before, after, cases, raw=raw, width=_width(), this_job=this_job, options=options
+                project, before, after, cases, raw=raw, width=width, this_job=this_job, options=options
             )
     if as_json:
-        _print_json(differences, before, after)
+        context.print_json(_diff_document(differences, before, after))
     else:
-        _print(differences, root)
+        _print_differences(differences, root)
     return differences.exit_code
 
 
-def _width() -> int:
-    """Characters in a line of an error map: the width of the screen, less the indentation."""
-    import shutil
-
-    return max(20, shutil.get_terminal_size().columns - 4)
-
-
-def _print(differences: Differences, root: Path | None) -> None:
-    from gpuregress.report import diff_screen, terminal
-
+def _print_differences(differences: Differences, root: Path | None) -> None:
     for verdict in differences.verdicts:
         status = "same" if verdict.status == "pass" else verdict.status
-        failed = f"  {verdict.reason}" if verdict.reason and not verdict.buffers else ""
-        console.say(f"{status:<8} {verdict.case}{failed}", colour=terminal.colour(verdict.status))
-        for line in terminal.details(verdict, root)[1:] if failed else ():
-            console.say(f"  {line}")
+        has_failed = bool(verdict.reason) and not verdict.buffers
+        reason = f"  {verdict.reason}" if has_failed else ""
+        console.say(f"{status:<8} {verdict.case}{reason}", colour=terminal.colour(verdict.status))
+        if has_failed:
+            for line in terminal.details(verdict, root)[1:]:
+                console.say(f"  {line}")
         for spans in diff_screen.screen(verdict, root):
             console.say_spans((("  ", None), *spans))
-    shown = differences.notes if len(differences.notes) <= _MOST_NOTES + 1 else differences.notes[:_MOST_NOTES]
-    for note in shown:
+    notes = differences.notes
+    if len(notes) > _MOST_NOTES + 1:
+        notes = (*notes[:_MOST_NOTES], f"and {len(notes) - _MOST_NOTES} more of this kind, which --json tells")
+    for note in notes:
         console.say(f"note: {note}", err=True)
-    if len(shown) < len(differences.notes):
-        console.say(f"note: and {len(differences.notes) - len(shown)} more of this kind, which --json tells", err=True)
 
 
-def _print_json(differences: Differences, before: str, after: str) -> None:
-    from gpuregress.report import json_report
-
+def _diff_document(differences: Differences, before: str, after: str) -> Any:
     cases = [json_report.case_document(verdict) for verdict in differences.verdicts]
-    context.print_json(
-        json_report.finite({"version": 1, "before": before, "after": after, "cases": cases, "notes": differences.notes})
+    return json_report.finite(
+        {"version": 1, "before": before, "after": after, "cases": cases, "notes": differences.notes}
     )
 
 
-_MOST_FILES = 10
-_MOST_CASES = 8
-
-
-@click.command(
-    "bisect",
-    short_help="find the commit whose result differs from that of a good one",
-    epilog="Example: gpuregress bisect reduce v1.2 HEAD",
-)
+@click.command("bisect", epilog="Example: gpuregress bisect reduce v1.2 HEAD")
 @click.argument("case")
 @click.argument("good")
 @click.argument("bad")
-@context.commit_options
-@context.json_option
+@shared_options.commit_options
+@shared_options.json_option
 @click.pass_context
 def bisect_command(
     ctx: click.Context,
@@ -148,9 +132,6 @@ def bisect_command(
     Exits with 0 when the commit is found, 1 when it may be one of several that were skipped, 2 when GOOD is not good, 5
     when the result of BAD is that of GOOD.
     """
-    from gpuregress.lab.experiment import RunOptions
-    from gpuregress.lab.revisions import bisect
-
     done = bisect.bisect(
         context.find_project(ctx),
         case,
@@ -163,28 +144,25 @@ def bisect_command(
     if as_json:
         context.print_json(_bisect_document(done))
     else:
-        for line in _lines(done):
+        for line in _bisect_lines(done):
             console.say(line)
     return done.exit_code
 
 
 def _show_tested(tested: TestedCommit) -> None:
-    from gpuregress.foundation.escapes import one_line
-    from gpuregress.report import terminal
-
-    colour = terminal.colour({"good": "pass", "bad": "differ", "skip": "skip"}[tested.state])
     reason = f"  {tested.reason}" if tested.reason else ""
-    console.say(one_line(f"{tested.state:<5} {tested.commit}  {tested.seconds:.1f} s{reason}"), err=True, colour=colour)
+    line = one_line(f"{tested.state:<5} {tested.commit}  {tested.seconds:.1f} s{reason}")
+    console.say(line, err=True, colour=terminal.colour(_COLOURS[tested.state]))
 
 
-def _lines(done: Bisection) -> Iterator[str]:
-    from gpuregress.report import terminal
-
+def _bisect_lines(done: Bisection) -> Iterator[str]:
+    label = "first bad commit"
     if done.possible:
+        label = "first commit known to be bad"
         yield f"the first bad commit is one of {len(done.possible) + 1}; those before the last one were skipped:"
-        yield from (f"  {commit}" for commit in done.possible)
-        yield f"  {done.first_bad}"
-    yield f"{'first commit known to be bad' if done.possible else 'first bad commit'}: {done.first_bad.hash}"
+        for commit in (*done.possible, done.first_bad):
+            yield f"  {commit}"
+    yield f"{label}: {done.first_bad.hash}"
     yield f"  author   {done.first_bad.author}"
     yield f"  date     {done.first_bad.date}"
     yield f"  subject  {done.first_bad.subject}"
@@ -195,8 +173,9 @@ def _lines(done: Bisection) -> Iterator[str]:
     yield f"compared with the result of {done.good}:"
     for number, verdict in enumerate(done.verdicts[:_MOST_CASES]):
         yield terminal.case_line(verdict)
-        if not number:
-            yield from (f"  {line}" for line in terminal.details(verdict))
+        if number == 0:
+            for line in terminal.details(verdict):
+                yield f"  {line}"
     if len(done.verdicts) > _MOST_CASES:
         yield f"… and {len(done.verdicts) - _MOST_CASES} more cases, which --json tells"
     for note in done.notes:
@@ -204,8 +183,6 @@ def _lines(done: Bisection) -> Iterator[str]:
 
 
 def _bisect_document(done: Bisection) -> dict[str, Any]:
-    from gpuregress.report import json_report
-
     return {
         "version": 1,
         "found": not done.possible,
@@ -218,22 +195,18 @@ def _bisect_document(done: Bisection) -> dict[str, Any]:
         "verdicts": [json_report.finite(json_report.case_document(verdict)) for verdict in done.verdicts],
         "tested": [
             {
-                "commit": asdict(one.commit),
-                "state": one.state,
-                "reason": one.reason,
-                "seconds": one.seconds,
+                "commit": asdict(tested.commit),
+                "state": tested.state,
+                "reason": tested.reason,
+                "seconds": tested.seconds,
             }
-            for one in done.tested
+            for tested in done.tested
         ],
         "notes": list(done.notes),
     }
 
 
-@click.command(
-    "shrink",
-    short_help="write the smallest job on which a case still fails",
-    epilog="Example: gpuregress shrink reduce/n=65536,tile=128 -o configs/small.yaml",
-)
+@click.command("shrink", epilog="Example: gpuregress shrink reduce/n=65536,tile=128 -o configs/small.yaml")
 @click.argument("case")
 @click.option(
     "-o",
@@ -249,9 +222,9 @@ def _bisect_document(done: Bisection) -> dict[str, Any]:
     metavar="S",
     help="The time for the search: seconds, or a time, as 5min.  [default: 2min]",
 )
-@click.option("--device", default="auto", show_default=True, metavar="auto|cpu|cuda[:N]", help="Where to run.")
-@click.option("--timeout", type=values.SECONDS, metavar="S", help="For each case: seconds, or a time, as 2min.")
-@context.json_option
+@shared_options.device_option
+@shared_options.timeout_option
+@shared_options.json_option
 @click.pass_context
 def shrink_command(
     ctx: click.Context,
@@ -272,34 +245,31 @@ def shrink_command(
 
     Exits with 0 when a job was written, 2 when nothing judges a smaller case, 5 when the case passes.
     """
-    from gpuregress.foundation.errors import Interrupted
-    from gpuregress.lab.experiment import RunOptions
-    from gpuregress.lab.shrinking import shrink
-
     options = RunOptions(device, timeout)
-    request = shrink.ShrinkRequest(case, output, limit, options)
     project = context.find_project(ctx)
-    done = shrink.shrink(project, request, lambda line: console.say(line, err=True))
+    done = shrink.shrink(project, shrink.ShrinkRequest(case, output, limit, options), _say_progress)
     shrink.check_written(project, done, options)
     if as_json:
-        context.print_json(_shrink_document(done))
+        context.print_json(
+            {
+                "version": 1,
+                "case": done.case,
+                "job": done.text,
+                "path": str(done.path) if done.path else "",
+                "failure": done.failure,
+                "changes": list(done.changes),
+                "trials": done.trials,
+                "seconds": done.seconds,
+                "stopped": done.stopped,
+            }
+        )
     elif output is None:
         console.say_document(done.text)
-    counted = f"{done.trials} smaller jobs run in {done.seconds:.1f} s"
+    written = f"{output} is written: " if output else ""
     stopped = f"; {done.stopped}, so a smaller one may exist" if done.stopped else ""
-    console.say(f"{f'{output} is written: ' if output else ''}{counted}{stopped}", err=True)
+    console.say(f"{written}{done.trials} smaller jobs run in {done.seconds:.1f} s{stopped}", err=True)
     return Interrupted.exit_code if done.stopped == "interrupted" else 0
 
 
-def _shrink_document(done: Any) -> dict[str, Any]:
-    return {
-        "version": 1,
-        "case": done.case,
-        "job": done.text,
-        "path": str(done.path) if done.path else "",
-        "failure": done.failure,
-        "changes": list(done.changes),
-        "trials": done.trials,
-        "seconds": done.seconds,
-        "stopped": done.stopped,
-    }
+def _say_progress(line: str) -> None:
+    console.say(line, err=True)

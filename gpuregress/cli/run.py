@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
-import functools
 from typing import Any
 
 import click
 
-from gpuregress.cli import context, report_files
+from gpuregress.cli import shared_options
+from gpuregress.execution.workers import early_start
 
 
-@click.command(
-    "run",
-    short_help="run cases, dump their buffers, compare them with the baselines",
-    epilog="Example: gpuregress run configs/reduce.yaml -k '*tile=128*' --junit results.xml",
-)
+@click.command("run", epilog="Example: gpuregress run configs/reduce.yaml -k '*tile=128*' --junit results.xml")
 @click.argument("jobs", nargs=-1, metavar="[JOB]...")
-@context.device_options
-@context.cluster_option
+@shared_options.device_options
+@shared_options.cluster_option
 @click.option("--fail-fast", is_flag=True, help="Stop after the first case that does not pass.")
 @click.option("--rerun-failed", is_flag=True, help="Only the cases that did not pass in the last run.")
 @click.option("--dump-every-launch", is_flag=True, help="Dump the buffers that a launch may write after each launch.")
-@context.coverage_option
-@context.schedule_options
-@context.report_options
+@shared_options.coverage_option
+@shared_options.schedule_options
+@shared_options.report_options
 @click.option("-q", "--quiet", count=True, help="Print nothing when all is well.")
 @click.option("-v", "--verbose", count=True, help="Print more: compilations, starts, details of cases that pass.")
 @click.pass_context
@@ -34,22 +30,22 @@ def run_command(ctx: click.Context, /, jobs: tuple[str, ...], **options: Any) ->
     case passed, 1 when something differs or is new, 2 when a job is wrong, 3 when a kernel does not compile, faulted
     or hung, 4 when the harness or a device failed, 5 when there was nothing to run, 130 when interrupted.
     """
-    from gpuregress.session import session
+    if not options["cluster"]:
+        early_start.begin(options["device"], options["workers"])
+    try:
+        # These load in 0.3 s, while the first worker starts.
+        from gpuregress.cli import context, progress, report_files  # noqa: PLC0415
+        from gpuregress.session import session  # noqa: PLC0415
 
-    project = functools.cache(lambda: context.find_project(ctx, jobs))
-    verbosity = options["verbose"] - options["quiet"]
-    request = context.request_of(
-        options,
-        selectors=jobs,
-        coverage=context.wants_coverage(options),
-        schedules=context.schedules_of(options),
-    )
-    with report_files.written(options) as kept:
-        to_stderr = context.writes_to_stdout(options)
-        with session.opened(request) as opened:
-            from gpuregress.cli import progress  # loads while the first worker starts
-
-            with progress.listener(verbosity, to_stderr=to_stderr) as listen:
-                kept.summary = summary = opened.run(project, listen)
-        progress.show_closing(summary, project().root, verbosity, to_stderr=to_stderr)
-    return summary.exit_code
+        verbosity = options["verbose"] - options["quiet"]
+        coverage, schedules = context.wants_coverage(options), context.schedules_of(options)
+        request = context.request_of(options, coverage=coverage, schedules=schedules)
+        with report_files.written(options) as reports:
+            project = context.find_project(ctx, jobs)
+            with progress.listener(verbosity, to_stderr=reports.to_stderr) as listen:
+                summary = session.run(project, jobs, request, listen=listen)
+            reports.summary = summary
+            progress.show_closing(summary, project.root, verbosity, to_stderr=reports.to_stderr)
+        return summary.exit_code
+    finally:
+        early_start.drop()

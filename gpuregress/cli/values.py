@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.shell_completion import CompletionItem
 
+from gpuregress.foundation.document import units
+from gpuregress.gpu import schedules
 from gpuregress.report import formats
 
 if TYPE_CHECKING:
-    from click.shell_completion import CompletionItem
-
     _Type = click.ParamType[Any]
 else:
     _Type = click.ParamType  # generic only in new versions of click
@@ -63,8 +64,6 @@ class ScheduleName(_Type):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """Refuse what is no schedule's name."""
-        from gpuregress.gpu import schedules
-
         wrong = schedules.problem(str(value))
         if wrong:
             self.fail(wrong, param, ctx)
@@ -78,8 +77,6 @@ class Seconds(_Type):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         """Convert `30`, `30s`, `2min`."""
-        from gpuregress.foundation.document import units
-
         try:
             number: float | str = float(value)
         except ValueError:
@@ -152,8 +149,6 @@ class ReportFile(_Type):
         incomplete: str,
     ) -> list[CompletionItem]:
         """The formats."""
-        from click.shell_completion import CompletionItem
-
         return [CompletionItem(f"{name}=") for name in FORMATS if name.startswith(incomplete)]
 
 
@@ -164,7 +159,7 @@ class ClusterAddress(_Type):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """Refuse what cannot be an address."""
-        from gpuregress.store.settings import is_cluster_address
+        from gpuregress.store.settings import is_cluster_address  # noqa: PLC0415 - loads numpy before the first worker
 
         if value == "none":
             return ""

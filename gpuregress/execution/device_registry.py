@@ -6,7 +6,9 @@ import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from gpuregress.execution.cuda import prerequisites
 from gpuregress.foundation.errors import DeviceError, UsageError
+from gpuregress.toolchain import cache
 
 if TYPE_CHECKING:
     from gpuregress.gpu.base import Device
@@ -41,15 +43,12 @@ def parse(name: str) -> tuple[str, int]:
 
 def available() -> tuple[str, ...]:
     """The devices that can be opened here: `("cpu", "cuda:0", …)`. Loads the GPU's driver, but not pycuda."""
-    from gpuregress.execution.cuda import prerequisites  # noqa: PLC0415 - looks for libraries
-
     return ("cpu", *(f"cuda:{index}" for index in range(prerequisites.usable_gpus())))
 
 
 def _open_cpu(index: int, _bare: bool) -> Device:  # noqa: FBT001 - called from the table
     if index:
         raise DeviceError("there is one cpu")
-    from gpuregress.toolchain import cache  # noqa: PLC0415 - as below
     from gpuregress.virtual_gpu.device import CpuDevice  # noqa: PLC0415 - loads LLVM
 
     return CpuDevice(cache)

@@ -13,6 +13,8 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal, cast
 
+import numpy as np
+
 from gpuregress.gpu.records import Record
 
 if TYPE_CHECKING:
@@ -41,8 +43,6 @@ class Scalar(Record):
     @property
     def storage(self) -> np.dtype[np.generic]:
         """The little-endian numpy dtype of the bytes (uint16 for bfloat16)."""
-        import numpy as np  # noqa: PLC0415 - a run's start does without numpy
-
         return np.dtype("<u2") if self.kind == "bfloat" else np.dtype(self.name).newbyteorder("<")
 
     @property
@@ -115,8 +115,6 @@ class ElementType(Record):
     @property
     def storage(self) -> np.dtype[np.generic]:
         """The numpy dtype of an array of these: plain for scalars and complex, structured for vectors and records."""
-        import numpy as np  # noqa: PLC0415 - as above
-
         if self.name in _COMPLEX:
             return np.dtype(self.name).newbyteorder("<")
         if len(self.parts) == 1 and not self.parts[0].name:
@@ -171,15 +169,12 @@ def to_float(column: npt.NDArray[np.generic], scalar: Scalar) -> npt.NDArray[np.
     """Convert bfloat16 bits to float32, exactly; other columns are returned as they are."""
     if scalar.kind != "bfloat":
         return column
-    import numpy as np  # noqa: PLC0415 - as above
 
     return (column.astype("<u4") << np.uint32(16)).view("<f4")
 
 
 def from_float32(values: npt.NDArray[np.float32]) -> npt.NDArray[np.uint16]:
     """Round float32 to bfloat16 bits, ties to even; a NaN keeps its sign and high payload, made quiet."""
-    import numpy as np  # noqa: PLC0415 - as above
-
     bits = np.ascontiguousarray(values, dtype="<f4").view("<u4")
     rounded = (bits + (np.uint32(0x7FFF) + ((bits >> np.uint32(16)) & np.uint32(1)))) >> np.uint32(16)
     quiet = (bits >> np.uint32(16)) | np.uint32(0x40)
@@ -301,7 +296,6 @@ def canonical_nans(column: npt.NDArray[np.generic], scalar: Scalar) -> npt.NDArr
     """
     if not scalar.is_float:
         return column
-    import numpy as np  # noqa: PLC0415 - as above
 
     with np.errstate(invalid="ignore"):  # a signalling NaN is looked at
         nans = np.isnan(to_float(column, scalar))

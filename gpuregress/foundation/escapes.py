@@ -6,6 +6,7 @@ Where such a text has further lines, each begins with a mark, `| `, so that none
 
 from __future__ import annotations
 
+import html
 import json
 import re
 from collections.abc import Sequence
@@ -47,8 +48,6 @@ def inert(text: str) -> str:
 
 def visible_html(text: str) -> str:
     """Escape as `visible`, for an HTML page: as text, or between an attribute's quotes."""
-    import html  # noqa: PLC0415 - only pages need it
-
     # A page may go to a step's output: see `inert`. A browser shows the signs all the same.
     return _OLD_COMMANDS.sub("#&#35;", _COMMANDS.sub(r"\1&#58;", html.escape(visible(text))))
 

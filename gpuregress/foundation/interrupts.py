@@ -6,8 +6,10 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import os
 import signal
+import sys
 import threading
 from collections.abc import Mapping
 from types import FrameType
@@ -24,6 +26,7 @@ FROM_OUTSIDE: Mapping[int, str] = {
     signal.SIGXFSZ: "the size of its files is limited (see `ulimit -f`)",
 }
 """Signal → why a process dies of it that we have not killed: for nothing that ran in it."""
+_PR_SET_PDEATHSIG = 1
 
 
 class StopSignal:
@@ -77,3 +80,13 @@ class StopSignal:
         if self.is_set and number == signal.SIGINT:
             raise KeyboardInterrupt
         self.set()
+
+
+def die_with_parent() -> None:
+    """Ask Linux to kill this process when its parent dies, even inside an endless kernel."""
+    if sys.platform != "linux":
+        return
+    parent = os.getppid()
+    ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        os._exit(1)

@@ -28,7 +28,7 @@ from typing import Any, TypeVar
 
 import xxhash
 
-from gpuregress.foundation import late_site, process_state
+from gpuregress.foundation import process_state
 
 R = TypeVar("R")
 _PACKAGE = str(Path(__file__).parents[1])
@@ -89,7 +89,6 @@ def _imported(file: str) -> tuple[_Namespace, ModuleType]:
     """Import a file; the namespace of its folder, and its module."""
     if not Path(file).is_file():
         raise UserModuleError(f"there is no file {file}")
-    late_site.complete()  # its imports may need a hook
     namespace = _namespace(str(Path(file).resolve().parent))
     try:
         return namespace, namespace.module(file)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import re
 from collections.abc import Callable
 from functools import lru_cache
@@ -35,7 +36,6 @@ def full_name(mangled: str) -> str:
     """
     if not mangled.startswith("_Z"):
         return ""
-    import ctypes  # noqa: PLC0415 - few jobs have mangled names, and every run loads this module
 
     functions = _demangler()
     if functions is None:
@@ -53,8 +53,6 @@ def full_name(mangled: str) -> str:
 @lru_cache(maxsize=1)
 def _demangler() -> tuple[Callable[..., Any], Callable[..., Any]] | None:
     """The C++ library's demangler, and the function that frees its result."""
-    import ctypes  # noqa: PLC0415 - as above
-
     try:
         library = ctypes.CDLL("libstdc++.so.6")
         demangler, free = library["__cxa_demangle"], library["free"]

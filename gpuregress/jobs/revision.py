@@ -18,7 +18,7 @@ from pathlib import Path
 from gpuregress.foundation import git
 from gpuregress.foundation.errors import StorageError
 from gpuregress.foundation.storage import disk_errors, open_file
-from gpuregress.toolchain import SourceInputs
+from gpuregress.toolchain.include_scanner import SourceInputs
 
 MAX_LENGTH = 60
 # Not `yaml`: the dump of a buffer `baseline` would be `baseline.yaml`, which lists the accepted dumps.

@@ -7,7 +7,8 @@ from typing import Literal
 
 from gpuregress.foundation import dtypes
 from gpuregress.foundation.records import Accuracy, AccuracyReport, Baseline, Case, Dump
-from gpuregress.store.dumps import files
+from gpuregress.judge.compare.ulp_errors import UlpErrors
+from gpuregress.store.dumps import files, line_diff
 
 Trend = Literal["more accurate", "less accurate", "as accurate", "mixed"]
 
@@ -60,9 +61,6 @@ def measure(reference: Dump, result: Dump) -> Accuracy:
         DumpError: a dump does not hold what its header says.
         StorageError: one cannot be read.
     """
-    from gpuregress.judge.compare.ulp_errors import UlpErrors  # noqa: PLC0415 - loads numpy, which most cases do without
-    from gpuregress.store.dumps import line_diff  # noqa: PLC0415 - as above
-
     errors = UlpErrors(dtypes.parse(result.dtype), dtypes.parse(reference.dtype))
     widened = reference.dtype != result.dtype
     for pairs in line_diff.pairs(Path(reference.path), Path(result.path), every=True, widened=widened):

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from gpuregress.foundation.errors import GpuregressError
 from gpuregress.foundation.records import Case, Comparison, Dump, Outcome, Rule, Verdict
 from gpuregress.gpu.records import Record, replace
-from gpuregress.judge import verdict, write_coverage
+from gpuregress.judge import diagnosis, verdict, write_coverage
 from gpuregress.judge.buffer_pairs import BufferPair
 from gpuregress.judge.user_code import UserCodeProcess
 
@@ -293,7 +293,6 @@ class _BufferResults:
             return pair.compare_without(left_out[0] | left_out[-1])
         if not is_diagnosed:
             return pair.compare()
-        from gpuregress.judge import diagnosis  # noqa: PLC0415 - loads numpy, and only a difference needs it
 
         return diagnosis.compare(pair, member.outcome)
 
@@ -320,8 +319,6 @@ class _BufferResults:
         if writer in self._left_out:
             compared = pair.compare_without(self._left_out[writer] & ~left_out)
         else:
-            from gpuregress.judge import diagnosis  # noqa: PLC0415 - as above
-
             compared = diagnosis.compare(pair, self._members[position].outcome)
         elements = left_out.any(axis=1)
         what = "never written" if left_out[elements].all() else "never written, or in part only"

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Protocol
 from gpuregress.foundation import dtypes
 from gpuregress.foundation.records import Case, Comparison, Dump, Rule
 from gpuregress.judge import compare
-from gpuregress.judge.compare import ComparisonRequest
-from gpuregress.store.dumps import files
+from gpuregress.judge.compare import ComparisonRequest, float64_reference, user_functions
+from gpuregress.store.dumps import files, line_diff, reader
 
 if TYPE_CHECKING:
     from gpuregress.foundation.numeric.ordinals import Mask
@@ -95,7 +95,6 @@ class BufferPair:
         self._verify()
         if compare.is_in_order(request.rule):
             return self._compare_in_order(request, observers)
-        from gpuregress.store.dumps import line_diff  # noqa: PLC0415 - loads numpy, and most pairs have the same digest
 
         expected, actual = (self.loaded(dump).array.reshape(-1) for dump in (self.expected, self.actual))
         compared = compare.compare(request, expected, actual)
@@ -129,9 +128,6 @@ class BufferPair:
             files.verify(self.expected)
 
     def _compare_unrounded(self, request: ComparisonRequest) -> Comparison:
-        from gpuregress.judge.compare import float64_reference  # noqa: PLC0415 - loads numpy, and few pairs need it
-        from gpuregress.store.dumps import line_diff  # noqa: PLC0415 - as above
-
         if not compare.is_in_order(request.rule):
             expected, actual = self.loaded(self.expected).array, self.loaded(self.actual).array
             return float64_reference.compare(request, expected, actual)
@@ -142,15 +138,11 @@ class BufferPair:
 
     def _verify_unlike(self, request: ComparisonRequest) -> Comparison:
         """Ask the user's function about sides of different shapes or types."""
-        from gpuregress.judge.compare import user_functions  # noqa: PLC0415 - loads numpy, and few pairs need it
-
         self._verify()
         expected, actual = self.loaded(self.expected), self.loaded(self.actual)
         return user_functions.verify_unlike(request, expected.array, expected.header.element_type, actual.array)
 
     def _compare_in_order(self, request: ComparisonRequest, observers: Sequence[DifferenceObserver]) -> Comparison:
-        from gpuregress.store.dumps import line_diff  # noqa: PLC0415 - as above
-
         every = compare.needs_all(request.rule)
         run = compare.InOrder(request, every=every)
         for pairs in line_diff.pairs(Path(self.expected.path), Path(self.actual.path), every=every):
@@ -164,8 +156,6 @@ class BufferPair:
 
     def loaded(self, dump: Dump) -> LoadedDump:
         """One of the two dumps in memory, read once."""
-        from gpuregress.store.dumps import reader  # noqa: PLC0415 - as above
-
         if dump.path not in self._loaded:
             self._loaded[dump.path] = reader.read(Path(dump.path))
         return self._loaded[dump.path]

@@ -8,14 +8,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from gpuregress.foundation import dtypes
+from gpuregress.foundation.numeric import determinism
 from gpuregress.foundation.records import Baseline, Case, Check, Comparison, Dump, Outcome, Rule
 from gpuregress.foundation.storage import split_name
 from gpuregress.gpu.records import Record, replace
-from gpuregress.judge import accuracy, compare, further_runs, user_code
+from gpuregress.jobs import inputs
+from gpuregress.judge import accuracy, compare, diagnosis, further_runs, user_code
 from gpuregress.judge.buffer_pairs import BufferPair
+from gpuregress.judge.compare import checks
 from gpuregress.judge.further_runs import JudgedBuffer
 from gpuregress.judge.user_code import UserCodeProcess
-from gpuregress.store.dumps import files
+from gpuregress.store.dumps import files, reader
 
 if TYPE_CHECKING:
     import numpy as np
@@ -36,9 +39,6 @@ def check(case: Case, actual: Dump, wanted: Check) -> Comparison:
         DumpError: it does not hold what its header says.
         StorageError: it cannot be read.
     """
-    from gpuregress.judge.compare import checks  # noqa: PLC0415 - loads numpy, which many runs do without
-    from gpuregress.store.dumps import reader  # noqa: PLC0415 - as above
-
     files.verify(actual)
     array, element = reader.read(Path(actual.path)).array, dtypes.parse(actual.dtype)
     return checks.run(wanted, array, element, _Inputs(case), buffer=actual.buffer, shape=actual.shape, case=case)
@@ -51,9 +51,6 @@ class _Inputs(Mapping[str, "npt.NDArray[np.generic]"]):
         self._buffers = {name: buffer for name, buffer in case.buffers.items() if buffer.fill is not None}
 
     def __getitem__(self, name: str) -> npt.NDArray[np.generic]:
-        from gpuregress.jobs import inputs  # noqa: PLC0415 - as above
-        from gpuregress.store.dumps import reader  # noqa: PLC0415 - as above
-
         return inputs.fill(self._buffers[name], read_dump=reader.read)
 
     def __iter__(self) -> Iterator[str]:
@@ -107,7 +104,6 @@ def determinism_of(case: Case, actual: Dump, accepted: Baseline, outcome: Outcom
     after = outcome.observations.determinism.get(actual.buffer)
     if before is None or after is None:
         return []
-    from gpuregress.foundation.numeric import determinism  # noqa: PLC0415 - loads numpy, and few cases are run again
 
     expected = determinism.ObservedDeterminism(cast("Determinism", before), accepted.made_of.orders)
     observed = determinism.ObservedDeterminism(after, outcome.observations.orders)
@@ -165,7 +161,6 @@ class CaseComparisons(Record):
             return self.user.compare(pair)
         if pair.is_identical:
             return pair.compare()
-        from gpuregress.judge import diagnosis  # noqa: PLC0415 - loads numpy, and only a difference needs it
 
         return diagnosis.compare(pair, self.outcome)
 

@@ -7,8 +7,11 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gpuregress.foundation import storage
+import numpy as np
+
+from gpuregress.foundation import dtypes, storage
 from gpuregress.foundation.errors import GpuregressError
+from gpuregress.foundation.numeric import decimals
 from gpuregress.foundation.records import (
     Buffer,
     Case,
@@ -85,11 +88,6 @@ def _comparison(buffer: Buffer, change: OverwrittenInput, why: str) -> Compariso
 
 def _element(buffer: Buffer, change: OverwrittenInput) -> Element:
     """The first changed part of the first changed element, as a dump writes it."""
-    import numpy as np  # noqa: PLC0415 - where an input was overwritten only
-
-    from gpuregress.foundation import dtypes  # noqa: PLC0415 - as above
-    from gpuregress.foundation.numeric import decimals  # noqa: PLC0415 - as above
-
     kind = dtypes.parse(buffer.dtype)
     sides = (np.frombuffer(bytes.fromhex(side), kind.storage) for side in (change.expected, change.actual))
     columns = list(zip(kind.parts, *map(kind.columns, sides), strict=True))

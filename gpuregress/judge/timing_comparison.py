@@ -20,6 +20,7 @@ from gpuregress.foundation.records import (
     TimingComparison,
     Verdict,
 )
+from gpuregress.judge import sample_tests
 from gpuregress.store.baselines import accepted_timings
 
 if TYPE_CHECKING:
@@ -143,8 +144,6 @@ def of_samples(
         limit: the job's.
         tests: the number of such comparisons in the run.
     """
-    from gpuregress.judge import sample_tests  # noqa: PLC0415 - numpy, which few runs need here
-
     expected, actual = before.samples_ms, timing.samples_ms
     needed = _samples_needed(tests)
     if min(len(expected), len(actual)) < needed:
@@ -196,8 +195,6 @@ def judged(interval: RatioInterval, p: float, limit: float | None, *, level: flo
 
 def halves_differ(samples: Sequence[float]) -> bool | None:
     """Whether the first half of some samples is called faster or slower than the second; None where there are few."""
-    from gpuregress.judge import sample_tests  # noqa: PLC0415 - numpy, which few runs need here
-
     middle = len(samples) // 2
     first, second = samples[:middle], samples[middle:]
     if min(len(first), len(second)) < FEWEST or min(samples) <= 0:
@@ -207,15 +204,11 @@ def halves_differ(samples: Sequence[float]) -> bool | None:
 
 
 def _interval(expected: Sequence[float], actual: Sequence[float]) -> RatioInterval:
-    from gpuregress.judge import sample_tests  # noqa: PLC0415 - as above
-
     return sample_tests.of_medians(expected, actual)
 
 
 def _samples_needed(tests: int) -> int:
     """The samples on each side without which no difference could be significant."""
-    from gpuregress.judge import sample_tests  # noqa: PLC0415 - as above
-
     needed = FEWEST
     while sample_tests.smallest_p(needed, needed) >= LEVEL / tests:
         needed += 1

@@ -14,9 +14,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from gpuregress.execution.workers.channel import Channel, Message
-from gpuregress.execution.workers.child import die_with_parent
 from gpuregress.foundation import process_state
 from gpuregress.foundation.errors import GpuregressError
+from gpuregress.foundation.interrupts import die_with_parent
 from gpuregress.foundation.numeric import float_environment
 from gpuregress.foundation.records import Comparison, from_json
 from gpuregress.judge import case_comparisons

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from gpuregress.execution.runner import poison
 from gpuregress.foundation import dtypes
 from gpuregress.foundation.dtypes import ElementType
 from gpuregress.foundation.records import (
@@ -21,6 +22,7 @@ from gpuregress.foundation.records import (
     WriteSurvey,
 )
 from gpuregress.gpu.records import replace
+from gpuregress.store.dumps import reader
 
 if TYPE_CHECKING:
     from gpuregress.foundation.numeric.ordinals import Mask
@@ -157,8 +159,6 @@ def unwritten_parts(outcome: Outcome, dump: Dump, *, or_by_chance: bool = False)
         unwritten = None
     if not unwritten and dump.buffer not in observed.writes.partly:
         return None
-    from gpuregress.execution.runner import poison  # noqa: PLC0415 - as above
-    from gpuregress.store.dumps import reader  # noqa: PLC0415 - loads numpy, and most buffers are written whole
 
     return poison.poisoned_parts(reader.read(Path(dump.path)).array.reshape(-1), element)
 
@@ -225,8 +225,6 @@ def _counted(case: Case, outcome: Outcome) -> WriteSurvey:
     writes = outcome.observations.writes
     if writes.nan is not None or not outcome.dumps:
         return writes
-    from gpuregress.execution.runner import poison  # noqa: PLC0415 - as above
-    from gpuregress.store.dumps import reader  # noqa: PLC0415 - loads numpy, and a run of today has its counts
 
     buffers = case.initial_buffers
     for dump in outcome.dumps:

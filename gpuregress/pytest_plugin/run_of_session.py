@@ -171,10 +171,9 @@ class SessionRun:
             self._lock.release()
 
     def _run_project(self, home: Project, cases: Sequence[Case], stop: StopSignal) -> None:
-        wanted, names = self.wanted, tuple(case.name for case in cases)
+        wanted = self.wanted
         request = RunRequest(
-            names,
-            plan.Plan(tuple(cases)),
+            selectors=tuple(case.name for case in cases),
             device=wanted.device,
             jobs=wanted.jobs,
             fail_fast=wanted.fail_fast,
@@ -191,8 +190,7 @@ class SessionRun:
                 self._post(root=home.root, run=run, verdict=event.verdict)
 
         try:
-            with sessions.opened(request, stop) as opened:
-                summary = opened.run(home, listen)
+            summary = sessions.run(home, plan.Plan(tuple(cases)), request, listen=listen, stop=stop)
             for reached in _accepted(home, summary, wanted) if wanted.accepts else _others(summary, told):
                 self._post(root=home.root, run=run, **reached)
             self._post(text=_summary_lines(summary, wanted))

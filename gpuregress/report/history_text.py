@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import statistics
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -146,8 +147,6 @@ def trend_table(
         runs: the number of positions.
         width: of the terminal; what does not fit is left out: revision, median, device, then the oldest letters.
     """
-    import statistics  # noqa: PLC0415 - only this table needs it
-
     columns = {
         "case": [case for case, _, _, _ in trends],
         "device": [device for _, device, _, _ in trends],

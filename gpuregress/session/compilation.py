@@ -15,7 +15,6 @@ from pathlib import Path
 
 from msgspec import field
 
-from gpuregress import toolchain
 from gpuregress.execution.workers.compiler_pool import CompilerPool, Crew, Result, process_count
 from gpuregress.foundation.errors import CompileError, GpuregressError, InfeasibleSource, UnknownNames, UsageError
 from gpuregress.foundation.interrupts import StopSignal
@@ -26,7 +25,7 @@ from gpuregress.jobs import plan
 from gpuregress.session.events import Advanced, Compiling, Listener, ignore
 from gpuregress.session.run_context import RunContext
 from gpuregress.store.project import Project
-from gpuregress.toolchain import cache
+from gpuregress.toolchain import cache, programs
 
 
 class CasePrograms(Record):
@@ -164,9 +163,9 @@ def open_builder(context: RunContext) -> Iterator[ProgramBuilder]:
     if context.machinery.crew is not None:
         yield ProgramBuilder(context.machinery.crew(context.stop), context.listen)
         return
-    toolchain.check_folder()
+    cache.check_folder()
     with CompilerPool(process_count(), context.stop) as crew:
-        yield ProgramBuilder(crew, context.listen, toolchain.find)
+        yield ProgramBuilder(crew, context.listen, programs.find)
 
 
 def find_or_submit(crew: Crew, key: str, source: Source, find: Callable[[Source], Program | None]) -> Result | None:
@@ -211,7 +210,7 @@ def compile_cases(cases: Sequence[Case], listen: Listener = ignore) -> dict[str,
         Interrupted: the user asked to stop.
     """
     with StopSignal() as stop, CompilerPool(process_count(), stop) as crew:
-        return ProgramBuilder(crew, ignore, toolchain.find).compile(cases, listen=listen)
+        return ProgramBuilder(crew, ignore, programs.find).compile(cases, listen=listen)
 
 
 def compile_source(source: Source) -> Program:
@@ -241,10 +240,10 @@ def compile_sources(sources: Sequence[Source], *, cubins: bool = False, listen: 
         Interrupted: the user asked to stop.
         StorageError: others may write the cache.
     """
-    toolchain.check_folder()
+    cache.check_folder()
 
     def find(source: Source) -> Program | None:
-        program = toolchain.find(source)
+        program = programs.find(source)
         return program if program is None or program.cubin or not cubins else None
 
     results: dict[str, Result] = {}

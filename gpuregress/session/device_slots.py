@@ -16,6 +16,7 @@ from gpuregress.execution.workers.worker_process import DeviceSlot
 from gpuregress.foundation.errors import DeviceError, UsageError
 from gpuregress.gpu.records import Record, replace
 from gpuregress.virtual_gpu.parallel import cores
+from gpuregress.virtual_gpu.parallel.block_order import VARIABLE
 
 if TYPE_CHECKING:
     from gpuregress.execution.cluster.members import Devices
@@ -58,23 +59,8 @@ class DeviceSelection(Record):
         return next((slot for slot in self.slots if slot.label == label), DeviceSlot(self.kind, label))
 
 
-def likely(device: str) -> DeviceSlot | None:
-    """Predict the first slot that `select` returns, without asking the driver.
-
-    Args:
-        device: as for `select`.
-
-    Returns:
-        None for the CPU device, and where no GPU is visible.
-    """
-    worker = early_start.likely_worker(device, "1")
-    if worker is None or worker[0] == "cpu":
-        return None
-    return DeviceSlot(worker[0], f"cuda:{device.partition(':')[2] or 0}", worker[1])
-
-
 def select(device: str, jobs: int | None = None) -> DeviceSelection:
-    """Select the devices of a run. Nothing else decides where one runs; `likely` only guesses.
+    """Select the devices of a run. Nothing else decides where one runs; `early_start` only guesses.
 
     Args:
         device: `auto`, `cpu`, `cuda` (every GPU of this host) or `cuda:N`.
@@ -117,7 +103,6 @@ def with_block_order(devices: DeviceSelection, block_order: str) -> DeviceSelect
     """Set the order of blocks on the CPU's slots: `reversed`, `random:SEED`, "" for the usual one."""
     if not block_order or devices.kind != "cpu":
         return devices
-    from gpuregress.virtual_gpu.parallel.block_order import VARIABLE  # noqa: PLC0415 - numpy, which a start does without
 
     slots = tuple(replace(slot, environment={**slot.environment, VARIABLE: block_order}) for slot in devices.slots)
     return replace(devices, slots=slots)

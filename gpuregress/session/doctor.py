@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
 
-from gpuregress import toolchain
 from gpuregress.execution import device_registry as registry
 from gpuregress.execution.cuda import prerequisites
 from gpuregress.foundation import storage
@@ -20,7 +19,7 @@ from gpuregress.foundation.records import Source
 from gpuregress.gpu.records import Record
 from gpuregress.jobs.spec import job_files
 from gpuregress.session import compilation
-from gpuregress.toolchain import cache
+from gpuregress.toolchain import cache, programs
 from gpuregress.toolchain.python_kernels import compiler as python_compiler
 
 _KERNEL = 'extern "C" __global__ void doctor(int *x) { *x = 1; }\n'
@@ -105,7 +104,7 @@ def _compiler() -> HealthCheck:
             raise
         except GpuregressError as error:
             return HealthCheck("both", "compiler", str(error).splitlines()[0], well=False, mend=_REINSTALL)
-    return HealthCheck("both", "compiler", f"{toolchain.compiler_version()} compiles", well=True)
+    return HealthCheck("both", "compiler", f"{programs.compiler_version()} compiles", well=True)
 
 
 def _languages(configs: Path | None) -> Iterator[HealthCheck]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from gpuregress.execution.workers import alone
 from gpuregress.execution.workers.pool import CaseNotCompiled, CaseStarted
 from gpuregress.foundation import clock
 from gpuregress.foundation.errors import (
@@ -27,11 +28,13 @@ from gpuregress.foundation.errors import (
 from gpuregress.foundation.escapes import first_names, one_line
 from gpuregress.foundation.records import Case, Outcome, RunKind, Task, Verdict
 from gpuregress.gpu.records import Record, replace
-from gpuregress.judge import verdict
+from gpuregress.judge import agreement, verdict
 from gpuregress.judge.accepted import AcceptedDumps
+from gpuregress.judge.judge import Judge
 from gpuregress.judge.nights import cause_of, extent_of
+from gpuregress.judge.user_code import UserCodeProcess
 from gpuregress.report import case_lines
-from gpuregress.session import case_remarks
+from gpuregress.session import case_remarks, source_locations
 from gpuregress.session.case_remarks import ToleranceRemarks
 from gpuregress.session.checking import CheckedRun
 from gpuregress.session.compilation import ProgramBuilder
@@ -187,8 +190,6 @@ def debugger_command(task: Task, run: Path, environment: Mapping[str, str]) -> s
         run: the run's folder.
         environment: what the worker was given, which card it sees.
     """
-    from gpuregress.execution.workers import alone  # noqa: PLC0415 - for faults on a GPU only
-
     path = run / ALONE / f"{task.case.name}.json"
     try:
         alone.save(task, path)
@@ -369,8 +370,6 @@ class _Execution:
             self._keep(replace(reached, notes=(*reached.notes, text)), task)
 
     def _agreement(self, tasks: Sequence[Task], reached: Sequence[Verdict], planned: int) -> Sequence[Verdict]:
-        from gpuregress.judge import agreement  # noqa: PLC0415 - few jobs need it
-
         pairs = zip(tasks, reached, strict=True)
         members = [agreement.GroupMember(task.case, one.outcome, one) for task, one in pairs if one.outcome is not None]
         return agreement.verdicts(members, planned, self._judge.user if self._judge is not None else None)
@@ -379,14 +378,7 @@ class _Execution:
         return self._context.request.fail_fast and self._has_failed
 
     def _load_judge(self, held: contextlib.ExitStack) -> Judge:
-        """Load the judge, and all that the end of the run needs, while the first case runs."""
-        from gpuregress.foundation.records import prepare  # noqa: PLC0415 - as above
-        from gpuregress.judge.judge import Judge  # noqa: PLC0415 - see above
-        from gpuregress.judge.user_code import UserCodeProcess  # noqa: PLC0415 - as above
-        from gpuregress.session import source_locations  # noqa: PLC0415, F401 - as above
-        from gpuregress.session.runs import cut_short, results  # noqa: PLC0415, F401 - as above
-
-        prepare(Outcome)
+        """Make the judge, with the tolerances of earlier nights and the process for functions of users."""
         path = self._context.project.runs / history_entry.FILE
         self._tolerances = held.enter_context(contextlib.closing(ToleranceRemarks(path)))
         user = held.enter_context(UserCodeProcess(self._context.stop))
@@ -438,8 +430,6 @@ class _Execution:
 
     def _keep(self, reached: Verdict, task: Task | None) -> None:
         if reached.status not in ("pass", "skip") and reached.case in self._cases:
-            from gpuregress.session import source_locations  # noqa: PLC0415 - for failures only
-
             reached = source_locations.located(reached, self._cases[reached.case])
         case = task.case if task is not None else self._cases.get(reached.case)
         if case is not None and case.settings.known_failing is not None:

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
+from gpuregress.execution.cluster import pool
 from gpuregress.foundation import storage
 from gpuregress.foundation.document import units
 from gpuregress.foundation.errors import GpuregressError, HarnessError, NothingToDo, StorageError
@@ -179,7 +180,6 @@ class _Night:
         address = settings.scheduler if address is None else address
         if not address:
             return night_devices.divide(cases, self._terms.here(), known)
-        from gpuregress.execution.cluster import pool  # noqa: PLC0415 - few nights need it
 
         divided = night_devices.divide(cases, pool.kinds_of(address, settings.wait), known)
         why = f"no worker of the cluster at {address} has it"

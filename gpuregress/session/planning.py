@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from gpuregress.execution.cuda import sanitizer
 from gpuregress.foundation.errors import (
     DumpError,
     JobError,
@@ -212,7 +213,6 @@ def _check_dynamic(request: RunRequest, devices: DeviceSelection) -> tuple[str, 
 def _check_sanitizer(request: RunRequest, devices: DeviceSelection) -> tuple[str, ...]:
     if request.sanitize is None:
         return ()
-    from gpuregress.execution.cuda import sanitizer  # noqa: PLC0415 - seldom asked for
 
     if request.sanitize not in sanitizer.TOOLS:
         raise UsageError(f"no tool is called {request.sanitize!r}: say {', '.join(sanitizer.TOOLS)}")

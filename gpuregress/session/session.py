@@ -1,155 +1,46 @@
-"""Session of one run: the first worker starts while the parent loads its libraries and the jobs.
-
-Only modules that the start of a worker needs are imported here, because it waits for all of them.
-"""
+"""Session of one run: the one entry for commands, experiments and nights."""
 
 from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from gpuregress.execution.workers.worker_process import DeviceSlot, Worker
+from gpuregress.execution.cluster.pool import ClusterPool, PoolOptions
+from gpuregress.execution.workers.pool import WorkerPool
 from gpuregress.foundation import storage
-from gpuregress.foundation.background import Background
-from gpuregress.foundation.errors import GpuregressError
 from gpuregress.foundation.interrupts import StopSignal
+from gpuregress.foundation.records import RunSummary
 from gpuregress.gpu.records import replace
-from gpuregress.session import device_slots
+from gpuregress.jobs.plan import Plan
+from gpuregress.session import device_slots, workflow
+from gpuregress.session.events import Listener, ignore
+from gpuregress.session.run_context import RunContext
 from gpuregress.session.run_request import Machinery, RunRequest
-
-if TYPE_CHECKING:
-    from gpuregress.foundation.records import RunSummary
-    from gpuregress.jobs.plan import Plan
-    from gpuregress.session.events import Listener
-    from gpuregress.store.project import Project
+from gpuregress.store.project import Project
+from gpuregress.virtual_gpu.parallel import block_order
 
 MACHINERY = Machinery()
 """A test puts another one here."""
 
 
-def _ignore(_event: object) -> None:
-    """Listen to nothing."""
-
-
-class Session:
-    """A run whose first worker is starting.
-
-    Args:
-        request: what to run.
-        stop: set when the user asks to stop.
-        scratch: a folder for what workers print.
-
-    """
-
-    def __init__(self, request: RunRequest, stop: StopSignal, scratch: Path) -> None:
-        self._request, self._machinery, self._stop, self._scratch = request, MACHINERY, stop, scratch
-        self._first: Worker | None = None
-        if request.cluster:
-            return
-        try:
-            likely = device_slots.likely(request.device)
-            if likely is not None:
-                self._start(likely)
-            # NVIDIA's management library needs some 10 ms for each card: the libraries of this process load meanwhile.
-            self._devices = Background(self._select_devices, "devices")
-            if likely is None:
-                with contextlib.suppress(GpuregressError):  # raised by `run`: the settings may name a cluster
-                    self._selected_devices()
-        except BaseException:
-            self.close()
-            raise
-
-    def _select_devices(self) -> device_slots.DeviceSelection:
-        devices = device_slots.select(self._request.device, self._request.jobs)
-        return device_slots.with_block_order(devices, self._request.block_order)
-
-    def _selected_devices(self) -> device_slots.DeviceSelection:
-        """The devices; the worker that was started is on the first of them."""
-        try:
-            devices = self._devices.result()
-        except GpuregressError:
-            self.close()
-            raise
-        if self._first is None or self._first.slot != devices.slots[0]:
-            self.close()
-            self._start(devices.slots[0])
-        return devices
-
-    def _start(self, slot: DeviceSlot) -> None:
-        self._first = Worker(slot, self._machinery.command, self._scratch / "worker-0.txt")
-
-    def run(self, project: Project | Callable[[], Project], listen: Listener = _ignore) -> RunSummary:
-        """Run the cases of the request, once; see `run` below."""
-        project = project() if callable(project) else project
-        from gpuregress.execution.workers.pool import WorkerPool  # noqa: PLC0415 - as above
-        from gpuregress.session import workflow  # noqa: PLC0415 - takes as long as the worker's start
-        from gpuregress.session.run_context import RunContext  # noqa: PLC0415 - as above
-
-        address = self._request.cluster if self._request.cluster is not None else project.settings.cluster.scheduler
-        if address:
-            self.close()
-            return self._run_on_cluster(address, project, listen)
-        devices = self._selected_devices()
-        first, self._first = self._first, None
-        command, slots = self._machinery.command, devices.slots
-        with WorkerPool(slots, self._scratch, command=command, stop=self._stop, first=first) as pool:
-            services = self._machinery, self._stop, devices, pool
-            return workflow.execute(RunContext(project, self._request, listen, *services))
-
-    def _run_on_cluster(self, address: str, project: Project, listen: Listener) -> RunSummary:
-        """Run the cases on the hosts of a cluster."""
-        from gpuregress.execution.cluster.pool import ClusterPool, PoolOptions  # noqa: PLC0415 - few runs need it
-        from gpuregress.session import workflow  # noqa: PLC0415 - as above
-        from gpuregress.session.run_context import RunContext  # noqa: PLC0415 - as above
-        from gpuregress.virtual_gpu.parallel import block_order  # noqa: PLC0415 - as above
-
-        request, command = self._request, tuple(self._machinery.command or ())
-        environment = {block_order.VARIABLE: request.block_order} if request.block_order else {}
-        options = PoolOptions(request.device, request.jobs, project.settings.cluster.wait, environment, command)
-        with ClusterPool(address, os.urandom(6).hex(), self._scratch, options, self._stop) as pool:
-            services = self._machinery, self._stop, device_slots.of_cluster(pool.devices, pool.labels), pool
-            return workflow.execute(RunContext(project, self._request, listen, *services))
-
-    def close(self) -> None:
-        """End a first worker that no run took."""
-        first, self._first = self._first, None
-        if first is not None:
-            first.end(grace_s=0.0)
-
-
-@contextlib.contextmanager
-def opened(request: RunRequest, stop: StopSignal | None = None) -> Iterator[Session]:
-    """Start the first worker of a run; no worker is left when the block is over.
-
-    Args:
-        request: what to run, and where.
-        stop: ends the run when it is set; where none is given, ^C and SIGTERM do.
-
-    Raises:
-        UsageError: the device has no valid name.
-        DeviceError: no such device.
-    """
-    with (
-        contextlib.nullcontext(stop) if stop is not None else StopSignal() as signalled,
-        storage.scratch() as scratch,
-        contextlib.closing(Session(request, signalled, scratch)) as session,
-    ):
-        yield session
-
-
 def run(
-    project: Project, cases: Plan | Sequence[str], request: RunRequest, *, listen: Listener = _ignore
+    project: Project,
+    cases: Plan | Sequence[str],
+    request: RunRequest,
+    *,
+    listen: Listener = ignore,
+    stop: StopSignal | None = None,
 ) -> RunSummary:
-    """Run cases and reach a verdict on each: the one entry for commands, experiments and nights.
+    """Run cases and reach a verdict on each; no worker is left when it returns.
 
     Args:
         project: whose jobs, baselines and runs.
         cases: selectors, as `RunRequest` has them; or cases that are planned already.
         request: where to run them, and how.
         listen: receives the run's events.
+        stop: ends the run when it is set; where none is given, ^C and SIGTERM do.
 
     Returns:
         Every verdict; after ^C those of the cases that had finished.
@@ -165,5 +56,38 @@ def run(
         request = replace(request, selectors=tuple(cases))
     else:
         request = replace(request, planned=cases)
-    with opened(request) as session:
-        return session.run(project, listen)
+    address = request.cluster
+    if address is None:
+        address = project.settings.cluster.scheduler
+    with contextlib.ExitStack() as held:
+        if stop is None:
+            stop = held.enter_context(StopSignal())
+        scratch = held.enter_context(storage.scratch())
+        pool: ClusterPool | WorkerPool
+        if address:
+            pool = held.enter_context(_cluster_pool(address, project, request, scratch, stop))
+            devices = device_slots.of_cluster(pool.devices, pool.labels)
+        else:
+            devices = device_slots.select(request.device, request.jobs)
+            devices = device_slots.with_block_order(devices, request.block_order)
+            pool = held.enter_context(WorkerPool(devices.slots, scratch, command=MACHINERY.command, stop=stop))
+            pool.warm(1)  # the first worker starts while the jobs are planned
+        context = RunContext(
+            project=project,
+            request=request,
+            listen=listen,
+            machinery=MACHINERY,
+            stop=stop,
+            devices=devices,
+            pool=pool,
+        )
+        return workflow.execute(context)
+
+
+def _cluster_pool(address: str, project: Project, request: RunRequest, scratch: Path, stop: StopSignal) -> ClusterPool:
+    """The workers on the hosts of a Dask cluster."""
+    environment = {block_order.VARIABLE: request.block_order} if request.block_order else {}
+    options = PoolOptions(
+        request.device, request.jobs, project.settings.cluster.wait, environment, tuple(MACHINERY.command or ())
+    )
+    return ClusterPool(address, os.urandom(6).hex(), scratch, options, stop)

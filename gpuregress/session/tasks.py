@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
-from gpuregress import toolchain
 from gpuregress.execution.workers.pool import CaseNotCompiled
 from gpuregress.foundation.errors import GpuregressError, JobErrors
 from gpuregress.foundation.records import Case, DumpStorage, Task
@@ -20,6 +19,7 @@ from gpuregress.session import checking
 from gpuregress.session.compilation import Built, CasePrograms, ProgramBuilder
 from gpuregress.session.runs import run_folders
 from gpuregress.store.project import Project
+from gpuregress.toolchain import programs
 
 
 class TaskFactory:
@@ -54,7 +54,7 @@ class TaskFactory:
         """Make the task of a case; its revision is recorded from here on."""
         case = plan.completed(case, built.programs, built.references)
         case, note = plan.of_programs(case, built.programs, self._recorded)
-        foreign = map(toolchain.foreign_compiler, case.sources, built.programs)
+        foreign = map(programs.foreign_compiler, case.sources, built.programs)
         for text in filter(None, (note, *foreign)):
             if text not in self._remarks:
                 self._remarks.add(text)

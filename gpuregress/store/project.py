@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import os
 import re
+import tomllib
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -113,8 +114,6 @@ def _has_content(path: Path) -> bool:
 
 
 def _from_toml(path: Path) -> Document | None:
-    import tomllib  # noqa: PLC0415 - many projects have no pyproject.toml
-
     content = reader.content(path)
     try:
         text = content.decode()

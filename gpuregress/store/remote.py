@@ -14,6 +14,7 @@ import re
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
@@ -360,8 +361,6 @@ def upload_all(dumps: Sequence[tuple[Dump, Dump]]) -> None:
     """
     unique = list({target.remote: (source, target) for source, target in dumps}.values())
     if len(unique) > 1 and is_parallel(unique[0][1].remote):
-        from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 - only accepts need it
-
         with ThreadPoolExecutor(_AT_ONCE) as pool:
             list(pool.map(_upload, unique))
     else:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from gpuregress.foundation.records import LineEdit
 from gpuregress.gpu.records import Record
+from gpuregress.toolchain.host_code import grammar
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -44,8 +45,6 @@ _NO_STATEMENT = re.compile(r"mov\.\w+ %SPL, |cvta\.local\.\w+ %SP, |//|\.(?:loc|
 
 def with_gaps(text: str) -> str:
     """Return a C++ text with gaps around its local arrays; all lines stay. Without such arrays it is the same."""
-    from gpuregress.toolchain.host_code import grammar  # noqa: PLC0415 - a grammar: not for cached programs
-
     root = grammar.root(re.sub(r"[^\x00-\x7f]", "?", text))
     pieces: list[str] = []
     position = 0

@@ -11,9 +11,19 @@ from typing import TYPE_CHECKING, Any
 
 from gpuregress.foundation.errors import CompileError, HarnessError, InfeasibleSource, UnknownNames
 from gpuregress.foundation.records import HARNESS_FILE, HARNESS_KERNEL, LineEdit, Source
+from gpuregress.gpu.demangle import demangle
 from gpuregress.gpu.records import Record, replace
-from gpuregress.toolchain import compiler_messages, cxx_declarations, include_scanner, kernel_text, local_arrays
+from gpuregress.toolchain import (
+    compiler_messages,
+    cxx_declarations,
+    include_scanner,
+    kernel_text,
+    local_arrays,
+    ptx_declarations,
+)
 from gpuregress.toolchain.headers import host_headers, virtual_headers
+from gpuregress.toolchain.host_code import path_macros, unknown_names
+from gpuregress.toolchain.host_code.unit import UnitBuilder, words
 from gpuregress.toolchain.include_scanner import SourceInputs
 
 if TYPE_CHECKING:
@@ -236,8 +246,6 @@ def _attempts(source: Source, text: str) -> list[_Attempt]:
 
 def _builder(source: Source, files: SourceInputs, text: str) -> UnitBuilder:
     """Parse a source with its files; one that keeps its host code is not parsed."""
-    from gpuregress.toolchain.host_code.unit import UnitBuilder, words  # noqa: PLC0415 - a grammar: not for cached programs
-
     texts = [text, *(content.decode(errors="replace") for content in files.contents[1:])]
     asked = [*source.kernels, *source.symbols, *source.defines.values(), *source.options, source.harness]
     keeps = source.host_code == "keep" or any(option in _DEFAULT_DEVICE for option in source.options)
@@ -332,8 +340,6 @@ def _compile(
 
 def _shows_folder(source: Source, given: TranslationUnit, ptx: str, folders: tuple[Path, ...]) -> bool:
     """Tell whether the PTX depends on the folder of the project."""
-    from gpuregress.toolchain.host_code import path_macros  # noqa: PLC0415 - not for cached programs
-
     files = inputs(source)
     if path_macros.shows_folder(ptx, (*folders, *(file.parent for file in files.files))):
         return True
@@ -359,10 +365,6 @@ def _declared(names: Iterable[str], ptx: str, source: Source, text: str) -> dict
     Raises:
         UnknownNames: it has no such variable.
     """
-    from gpuregress.gpu.demangle import demangle  # noqa: PLC0415 - as above
-    from gpuregress.toolchain import ptx_declarations  # noqa: PLC0415 - few sources have managed variables
-    from gpuregress.toolchain.host_code import unknown_names  # noqa: PLC0415 - as above
-
     declared = {demangle(one) or one: one for one in ptx_declarations.parse(ptx).variables} if names else {}
     missing = [name for name in names if name.removeprefix("::") not in declared]
     if missing:
@@ -378,8 +380,6 @@ def _with_mangled_names(names: Iterable[str], ptx: str, source: Source, text: st
     """
     missing = [name for name in names if re.search(rf"\.entry\s+{re.escape(name)}\b", ptx) is None]
     if missing:
-        from gpuregress.toolchain.host_code import unknown_names  # noqa: PLC0415 - as above
-
         raise UnknownNames(unknown_names.explain(missing, source, text))
     return {name: name for name in names}
 
@@ -395,8 +395,6 @@ def _failure(source: Source, text: str, log: str, folders: tuple[Path, ...]) -> 
     unknown = compiler_messages.unknown_names(log, (*names, *source.symbols), asked.of_line)
     unknown = tuple(names.get(one, one) for one in unknown)
     if unknown:
-        from gpuregress.toolchain.host_code import unknown_names  # noqa: PLC0415 - as above
-
         return UnknownNames(unknown_names.explain(unknown, source, text))
     uncallable = compiler_messages.harness_error(log) if source.harness else ""
     if uncallable and source.kernels:

@@ -26,9 +26,11 @@ from gpuregress.gpu.records import replace
 from gpuregress.toolchain import (
     cache,
     compiler_messages,
+    cubin,
     cubin_linker,
     cxx_declarations,
     debug_types,
+    nvrtc,
     ptx_declarations,
     source_keys,
 )
@@ -69,12 +71,11 @@ def inputs(source: Source) -> SourceInputs:
         return SourceInputs((path,), (path.read_bytes(),), "", "")
     if path.suffix == ".py":
         return source_inputs.inputs(path)
-    from gpuregress.toolchain import nvrtc  # noqa: PLC0415 - loads the compiler's bindings only when called, but is not free
 
     return nvrtc.inputs(source)
 
 
-def compile(source: Source) -> Program:  # noqa: A001 - the word of the trade; callers write toolchain.compile
+def compile(source: Source) -> Program:  # noqa: A001 - the word of the trade; callers write programs.compile
     """Compile a source to a program on disk, or find it in the cache.
 
     Args:
@@ -193,8 +194,6 @@ def build(sources: Iterable[Source], arch: str = "") -> tuple[Program, ...]:
 
 def _compile_cxx(source: Source, files: SourceInputs) -> tuple[Program, str, str]:
     """The program, its PTX and the compiler's warnings."""
-    from gpuregress.toolchain import nvrtc  # noqa: PLC0415 - see inputs
-
     compiled = nvrtc.compile_source(source, files.contents[0].decode(errors="replace"))
     ptx = pin(compiled.ptx) if source.contract == "pinned" else compiled.ptx
     module = ptx_declarations.parse(ptx)
@@ -373,8 +372,6 @@ def _ptx_architecture(source: Source, target: str) -> str:
 
 
 def _take_cubin(source: Source, files: SourceInputs) -> Program:
-    from gpuregress.toolchain import cubin  # noqa: PLC0415 - few sources are machine code
-
     try:
         module = cubin.parse(files.contents[0])
     except ValueError as error:

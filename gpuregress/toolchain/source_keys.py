@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from functools import lru_cache
+from importlib import metadata
 from pathlib import Path
 
 from gpuregress.foundation.records import PythonKernel, Source, to_json
-from gpuregress.toolchain import cache
+from gpuregress.toolchain import cache, nvrtc
 from gpuregress.toolchain.cubin_linker import PINNED
 from gpuregress.toolchain.include_scanner import SourceInputs
 from gpuregress.toolchain.python_kernels import compiler as python_compiler
@@ -66,8 +67,6 @@ def in_folder(key: str, files: SourceInputs) -> str:
 @lru_cache(maxsize=1)
 def installed_nvrtc() -> str:
     """Return NVRTC's version by its wheel, "" where there is none."""
-    from importlib import metadata  # noqa: PLC0415 - slow, and a warm start needs none of it
-
     try:
         return metadata.version("nvidia-cuda-nvrtc")
     except metadata.PackageNotFoundError:
@@ -75,8 +74,6 @@ def installed_nvrtc() -> str:
 
 
 def _cxx_content(source: Source, files: SourceInputs) -> list[str | bytes]:
-    from gpuregress.toolchain import nvrtc  # noqa: PLC0415 - loads the compiler's bindings only when called, but is not free
-
     content: list[str | bytes] = [source.contract, source.arch, *nvrtc.options_for(source), ""]
     content += [*source.kernels, "", *source.symbols, ""]
     if source.harness:

@@ -120,7 +120,7 @@ def main(arguments: list[str]) -> int:
     command, name, target, *chosen = arguments
     build: Callable[[Program], Program] | None = None
     if name.startswith("cuda"):
-        from gpuregress.toolchain import build_cubin  # noqa: PLC0415 - heavy
+        from gpuregress.toolchain.cubin_linker import build_cubin  # noqa: PLC0415 - heavy
 
         build = build_cubin
     with open_device(name) as device:

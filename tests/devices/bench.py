@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from gpuregress import toolchain
 from gpuregress.foundation.records import Dim3, LaunchShape
 from gpuregress.gpu.base import Bytes, Device, LaunchReport, Memory
+from gpuregress.toolchain import programs as toolchain
 from tests.devices import programs
 
 Array = npt.NDArray[np.generic]

@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gpuregress import toolchain
 from gpuregress.foundation.errors import DeviceError, KernelFault
 from gpuregress.foundation.records import FAULT_KINDS
 from gpuregress.gpu.base import Device
+from gpuregress.toolchain import programs
 from tests.devices import special_registers
 from tests.devices.bench import Array, Bench, as_bytes, read
 from tests.devices.programs import source
@@ -324,7 +324,7 @@ class DeviceContract:
         assert info.limits["max_threads"] == 1024
         assert info.limits["max_grid_y"] == 65535
         assert info.memory > 0
-        module = device.load(toolchain.compile(source("shared", tmp_path)))
+        module = device.load(programs.compile(source("shared", tmp_path)))
         kernel = module.kernel("_Z9block_sumPiPKi")
         assert kernel.shared == 512
         assert kernel.max_threads == 1024

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from gpuregress import toolchain
 from gpuregress.foundation.records import Source
+from gpuregress.toolchain import programs
 from tests.devices import special_registers, texture_programs
 
 
@@ -367,7 +367,7 @@ def source(name: str, folder: Path, arch: str = "sm_90") -> Source:
 def build_all(arch: str = "sm_90") -> int:
     """Builds every program into the cache that `GPUREGRESS_CACHE` names; how many."""
     with TemporaryDirectory() as folder:
-        return len(toolchain.build([source(name, Path(folder), arch) for name in PROGRAMS]))
+        return len(programs.build([source(name, Path(folder), arch) for name in PROGRAMS]))
 
 
 if __name__ == "__main__":

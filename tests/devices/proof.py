@@ -21,9 +21,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from gpuregress import toolchain
 from gpuregress.foundation.records import Source
 from gpuregress.store import launch_log
+from gpuregress.toolchain import cubin_linker, programs
 
 KERNELS = r"""// $Revision: 1.0 $
 #include <cassert>
@@ -320,7 +320,7 @@ def build(cache: Path, arch: str = "sm_90") -> None:
     with tempfile.TemporaryDirectory() as folder:
         source = Path(folder) / "proof.cu"
         source.write_text(KERNELS)
-        other = toolchain.build_cubin(toolchain.compile(Source(str(source), kernels=("well",), arch=OTHER_ARCH)))
+        other = cubin_linker.build_cubin(programs.compile(Source(str(source), kernels=("well",), arch=OTHER_ARCH)))
         shutil.copyfile(other.cubin, cache / _FOREIGN_NAME)
     with tempfile.TemporaryDirectory() as folder:
         bench = Workbench(Path(folder), cache.absolute(), "cuda")

@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gpuregress import toolchain
 from gpuregress.execution import device_registry as registry
 from gpuregress.execution.cuda.device import CudaDevice
 from gpuregress.execution.cuda.module import CudaModule
 from gpuregress.foundation.errors import DeviceError, HarnessError
 from gpuregress.foundation.records import LaunchShape, Source
+from gpuregress.toolchain import cubin_linker, programs
 from tests.devices.bench import Bench, read
 from tests.devices.programs import source
 
@@ -110,17 +110,17 @@ def test_registers_and_spills_are_told(device: CudaDevice, tmp_path: Path) -> No
 
 
 def test_a_program_for_another_architecture_is_refused(device: CudaDevice, tmp_path: Path) -> None:
-    program = toolchain.compile(source("saxpy", tmp_path))
+    program = programs.compile(source("saxpy", tmp_path))
     other = type(program)(**{**{f: getattr(program, f) for f in program.__struct_fields__}, "arch": "sm_80"})
     with pytest.raises(DeviceError, match=r"built for sm_80; cuda:0 is sm_\d+: build it with --arch"):
         device.load(other)
 
 
 def test_a_cubin_as_source(device: CudaDevice, tmp_path: Path) -> None:
-    built = toolchain.build_cubin(toolchain.compile(source("templates", tmp_path)))
+    built = cubin_linker.build_cubin(programs.compile(source("templates", tmp_path)))
     path = tmp_path / "given.cubin"
     path.write_bytes(Path(built.cubin).read_bytes())
-    program = toolchain.compile(Source(str(path), kernels=("ops::times<float, 2>",)))
+    program = programs.compile(Source(str(path), kernels=("ops::times<float, 2>",)))
     module = device.load(program)
     x = device.allocate("x", 16, itemsize=4)
     x.write(np.arange(4, dtype=np.float32).view(np.uint8))
@@ -141,8 +141,8 @@ def test_ptx_by_the_drivers_own_compiler(device: CudaDevice, tmp_path: Path, mon
     def missing(_program: object) -> None:
         raise HarnessError("no assembler")
 
-    monkeypatch.setattr(toolchain, "build_cubin", missing)
-    module = device.load(toolchain.compile(Source(str(path), kernels=("k",))))
+    monkeypatch.setattr(cubin_linker, "build_cubin", missing)
+    module = device.load(programs.compile(Source(str(path), kernels=("k",))))
     out = device.allocate("out", 4, itemsize=4)
     device.launch(module, "k", LaunchShape((1, 1, 1), (1, 1, 1)), (out.address.to_bytes(8, "little"),))
     assert read(out, np.uint32).tolist() == [77]

@@ -60,7 +60,7 @@ def test_every_command_is_documented(document: str) -> None:
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_option_is_documented_under_its_command(name: str) -> None:
-    command = getattr(importlib.import_module(f"gpuregress.cli.{COMMANDS[name]}"), f"{name}_command")
+    command = getattr(importlib.import_module(f"gpuregress.cli.{COMMANDS[name].module}"), f"{name}_command")
     (section,) = re.findall(
         rf"^## {name}$(.*?)(?=^## )", (ROOT / "docs/commands.md").read_text(), re.MULTILINE | re.DOTALL
     )

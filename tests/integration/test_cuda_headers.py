@@ -7,9 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gpuregress import toolchain
 from gpuregress.foundation.records import LaunchShape, Source
-from gpuregress.toolchain import cache
+from gpuregress.toolchain import cache, programs
 from gpuregress.virtual_gpu.device import CpuDevice
 from tests.virtual_gpu.running import Running, ints
 
@@ -97,7 +96,7 @@ def test_a_debug_build_gives_what_the_optimised_one_gives(source: str, tmp_path:
 
 def _stored(source: Source) -> bytes:
     with CpuDevice(cache) as device:
-        program = toolchain.compile(source)
+        program = programs.compile(source)
         module = device.load(program)
         given, written = (device.allocate(name, 4 * 256, itemsize=4) for name in "xy")
         given.write(np.arange(256, dtype=np.int32).view(np.uint8))

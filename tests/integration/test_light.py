@@ -1,4 +1,4 @@
-"""What a run of few and small buffers does without: numpy and polars, in the process that waits for the worker."""
+"""What a run of few and small buffers does without, in the process that waits for the worker."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from gpuregress.cli import main
 try:
     main(sys.argv[1:], prog_name="gpuregress")
 except SystemExit as left:
-    print("exit", left.code, sorted({"numpy", "polars", "llvmlite", "rich"} & set(sys.modules)))
+    print("exit", left.code, sorted({"polars", "llvmlite", "jinja2"} & set(sys.modules)))
 """
 
 
@@ -37,7 +37,7 @@ def _run(folder: Path, *arguments: str) -> str:
 
 
 @pytest.mark.slow
-def test_a_case_that_is_new_or_the_same_needs_no_arrays(tmp_path: Path) -> None:
+def test_a_case_that_is_new_or_the_same_needs_no_polars_and_no_compiler(tmp_path: Path) -> None:
     (tmp_path / "configs").mkdir()
     (tmp_path / "configs/copy.yaml").write_text(JOB)
     (tmp_path / "configs/copy.cu").write_text(KERNEL)
@@ -47,7 +47,7 @@ def test_a_case_that_is_new_or_the_same_needs_no_arrays(tmp_path: Path) -> None:
 
 
 def test_the_first_worker_starts_before_the_records_are_loaded() -> None:
-    code = "import sys, gpuregress.cli.run, gpuregress.session.session; print(sorted(sys.modules))"
+    code = "import sys, gpuregress.cli.run; print(sorted(sys.modules))"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-    assert "'gpuregress.execution.workers.worker_process'" in loaded
-    assert not [name for name in ("gpuregress.foundation.records", "hashlib", "numpy", "html") if f"'{name}'" in loaded]
+    assert "'gpuregress.execution.workers.early_start'" in loaded
+    assert not [name for name in ("gpuregress.foundation.records", "numpy", "rich") if f"'{name}'" in loaded]

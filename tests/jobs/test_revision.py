@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from gpuregress.foundation.errors import StorageError
 from gpuregress.jobs import revision
-from gpuregress.toolchain import SourceInputs, include_scanner
+from gpuregress.toolchain import include_scanner
+from gpuregress.toolchain.include_scanner import SourceInputs
 
 
 @pytest.fixture

@@ -7,11 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from gpuregress import toolchain
 from gpuregress.foundation.errors import InfeasibleSource
 from gpuregress.foundation.records import Program
 from gpuregress.gpu.records import replace
-from gpuregress.toolchain import cache, cubin_linker, programs
+from gpuregress.toolchain import cache, cubin_linker
 
 PROGRAM = Program("key", "a.ptx", "", {}, {}, "nvrtc 13.5.37", (), "sm_90")
 
@@ -39,13 +38,6 @@ def test_a_refusal_is_kept() -> None:
 def test_a_program_with_machine_code_is_taken_as_it_is() -> None:
     given = replace(PROGRAM, cubin="given.cubin")
     assert cubin_linker.build_cubin(given) is given
-
-
-def test_the_room_has_the_names_of_its_modules() -> None:
-    assert toolchain.build_cubin is cubin_linker.build_cubin
-    assert toolchain.inputs is programs.inputs
-    with pytest.raises(AttributeError, match="has no attribute 'other'"):
-        toolchain.other  # type: ignore[attr-defined] # noqa: B018
 
 
 def test_a_worker_loads_no_compiler() -> None:

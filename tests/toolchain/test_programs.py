@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from gpuregress import toolchain
 from gpuregress.foundation.errors import CompileError, HarnessError, InfeasibleSource
 from gpuregress.foundation.records import Source, to_json
 from gpuregress.gpu.records import replace
@@ -31,7 +30,7 @@ def source(write: Write) -> Source:
 
 
 def test_a_program_has_pinned_ptx_and_named_parameters(source: Source) -> None:
-    program = toolchain.compile(source)
+    program = programs.compile(source)
     ptx = Path(program.ptx).read_text()
     assert "mul.rn.f32" in ptx
     assert "mul.f32" not in ptx
@@ -48,24 +47,24 @@ def test_a_program_has_pinned_ptx_and_named_parameters(source: Source) -> None:
 
 
 def test_native_leaves_the_ptx_alone(source: Source) -> None:
-    ptx = Path(toolchain.compile(replace(source, contract="native")).ptx).read_text()
+    ptx = Path(programs.compile(replace(source, contract="native")).ptx).read_text()
     assert "mul.f32" in ptx
     assert "mul.rn.f32" not in ptx
 
 
 def test_the_second_time_nothing_is_compiled(source: Source, monkeypatch: pytest.MonkeyPatch) -> None:
-    first = toolchain.compile(source)
+    first = programs.compile(source)
     monkeypatch.setattr(nvrtc, "compile_source", None)
-    assert toolchain.compile(source) == first
+    assert programs.compile(source) == first
 
 
 def test_a_warm_start_loads_no_compiler(source: Source) -> None:
-    toolchain.compile(source)
+    programs.compile(source)
     script = (
         "import json, sys\n"
-        "from gpuregress import toolchain\n"
+        "from gpuregress.toolchain import cubin_linker, programs\n"
         "from gpuregress.foundation.records import Source, from_json\n"
-        "toolchain.compile(from_json(Source, json.loads(sys.argv[1])))\n"
+        "programs.compile(from_json(Source, json.loads(sys.argv[1])))\n"
         "assert not [name for name in sys.modules if name.split('.')[0] == 'cuda'], sys.modules\n"
     )
     subprocess.run([sys.executable, "-c", script, json.dumps(to_json(source))], check=True)
@@ -73,7 +72,7 @@ def test_a_warm_start_loads_no_compiler(source: Source) -> None:
 
 @pytest.mark.parametrize("change", ["source", "header", "option", "define", "contract", "arch", "kernel"])
 def test_whatever_decides_the_bits_decides_the_key(source: Source, change: str) -> None:
-    first = toolchain.compile(source)
+    first = programs.compile(source)
     folder = Path(source.path).parent
     changed = {
         "option": replace(source, options=("--use_fast_math",)),
@@ -86,7 +85,7 @@ def test_whatever_decides_the_bits_decides_the_key(source: Source, change: str) 
         (folder / "k.cu").write_text(f"{TEXT}// more\n")
     if change == "header":
         (folder / "scale.h").write_text("#define SCALE 5\n")
-    assert toolchain.compile(changed).key != first.key
+    assert programs.compile(changed).key != first.key
 
 
 def test_other_code_of_gpuregress_or_other_headers_compile_again(
@@ -99,92 +98,92 @@ def test_other_code_of_gpuregress_or_other_headers_compile_again(
         (tmp_path / path).parent.mkdir(exist_ok=True)
         (tmp_path / path).write_text(text)
         source_keys.package_digest.cache_clear()
-        keys.add(source_keys.own(source, toolchain.inputs(source)))
+        keys.add(source_keys.own(source, programs.inputs(source)))
     source_keys.package_digest.cache_clear()
     assert len(keys) == 3
 
 
 def test_the_key_does_not_depend_on_where_the_project_lies(source: Source, tmp_path: Path) -> None:
-    first = toolchain.compile(source)
+    first = programs.compile(source)
     other = tmp_path / "elsewhere"
     other.mkdir()
     for name in ("k.cu", "scale.h"):
         (other / name).write_bytes((Path(source.path).parent / name).read_bytes())
     moved = replace(source, path=str(other / "k.cu"), include=(str(other),), options=("-I", str(tmp_path)))
-    assert toolchain.compile(moved) == first
+    assert programs.compile(moved) == first
 
 
 def test_a_damaged_entry_is_compiled_again(source: Source) -> None:
-    first = toolchain.compile(source)
+    first = programs.compile(source)
     whole = Path(first.ptx).read_bytes()
     Path(first.ptx).write_bytes(whole[:100])
-    assert toolchain.compile(source) == first
+    assert programs.compile(source) == first
     assert Path(first.ptx).read_bytes() == whole
 
 
 def test_a_host_without_compiler_takes_what_was_built(source: Source, monkeypatch: pytest.MonkeyPatch) -> None:
-    (built,) = toolchain.build((source, source), "sm_90")
+    (built,) = programs.build((source, source), "sm_90")
     assert Path(built.cubin).read_bytes()[:4] == b"\x7fELF"
     monkeypatch.setattr(source_keys, "installed_nvrtc", lambda: "")
     monkeypatch.setattr(nvrtc, "compile_source", lambda *_: pytest.fail("the compiler was asked for"))
     monkeypatch.setitem(sys.modules, "cuda.bindings.nvjitlink", None)
-    program = toolchain.compile(source)
+    program = programs.compile(source)
     assert program == built
-    assert toolchain.build_cubin(program) == built
+    assert cubin_linker.build_cubin(program) == built
     monkeypatch.setattr("gpuregress.toolchain.cubin_linker.link", None)  # a host without an assembler
-    assert toolchain.build_cubin(replace(program, cubin="")) == built
-    assert toolchain.resources(program)[program.entries["scaled<float>"].mangled]["registers"] > 0
-    assert toolchain.compiler_version() == f"nvrtc {cubin_linker.PINNED} (not installed)"
+    assert cubin_linker.build_cubin(replace(program, cubin="")) == built
+    assert cubin_linker.resources(program)[program.entries["scaled<float>"].mangled]["registers"] > 0
+    assert programs.compiler_version() == f"nvrtc {cubin_linker.PINNED} (not installed)"
 
 
 def test_an_older_compiler_here_does_not_replace_the_pinned_result(
     source: Source, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    built = toolchain.compile(source)
+    built = programs.compile(source)
     monkeypatch.setattr(source_keys, "installed_nvrtc", lambda: "13.0.88")
-    assert toolchain.compile(source) == built
+    assert programs.compile(source) == built
     Path(source.path).write_text(f"{TEXT}// new\n")
-    assert toolchain.compile(source).key != built.key
+    assert programs.compile(source).key != built.key
 
 
 def test_no_compiler_and_nothing_cached_says_what_to_do(source: Source, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "cuda.bindings", None)
     monkeypatch.setitem(sys.modules, "cuda.bindings.nvrtc", None)
     with pytest.raises(HarnessError, match="gpuregress build"):
-        toolchain.compile(source)
+        programs.compile(source)
 
 
 def test_ptx_is_taken_as_it_is_but_for_the_pin(source: Source, tmp_path: Path) -> None:
-    native = toolchain.compile(replace(source, contract="native"))
+    native = programs.compile(replace(source, contract="native"))
     path = tmp_path / "k.ptx"
     path.write_bytes(Path(native.ptx).read_bytes())
     given = Source(str(path), kernels=("scaled<float>",), symbols=("d_filter",))
-    program = toolchain.compile(given)
-    assert Path(program.ptx).read_bytes() == Path(toolchain.compile(source).ptx).read_bytes()
+    program = programs.compile(given)
+    assert Path(program.ptx).read_bytes() == Path(programs.compile(source).ptx).read_bytes()
     assert [p.kind for p in program.entries["scaled<float>"].parameters] == ["pointer", "pointer", "integer"]
-    assert toolchain.compile(replace(given, kernels=("scaled",))).entries["scaled"] == program.entries["scaled<float>"]
+    assert programs.compile(replace(given, kernels=("scaled",))).entries["scaled"] == program.entries["scaled<float>"]
     with pytest.raises(CompileError, match="has no kernel 'other'; it has scaled<float>"):
-        toolchain.compile(replace(given, kernels=("other",)))
+        programs.compile(replace(given, kernels=("other",)))
     with pytest.raises(CompileError, match="has no variable 'x'; it has d_filter"):
-        toolchain.compile(replace(given, symbols=("x",)))
+        programs.compile(replace(given, symbols=("x",)))
 
 
 def test_a_cubin_is_taken_as_it_is(source: Source, tmp_path: Path) -> None:
-    built = toolchain.build_cubin(toolchain.compile(source))
+    built = cubin_linker.build_cubin(programs.compile(source))
     path = tmp_path / "k.cubin"
     path.write_bytes(Path(built.cubin).read_bytes())
-    program = toolchain.compile(Source(str(path), kernels=("scaled<float>",), symbols=("d_filter",)))
+    program = programs.compile(Source(str(path), kernels=("scaled<float>",), symbols=("d_filter",)))
     assert (program.ptx, program.cubin) == ("", str(path))
     assert [p.size for p in program.entries["scaled<float>"].parameters] == [8, 8, 4]
     path.write_bytes(b"no cubin")
     with pytest.raises(CompileError, match=r"k\.cubin cannot be used"):
-        toolchain.compile(Source(str(path)))
+        programs.compile(Source(str(path)))
 
 
 def test_a_source_that_is_not_there(tmp_path: Path) -> None:
     for name in ("gone.cu", "gone.ptx", "gone.cubin"):
         with pytest.raises(CompileError, match=f"{name}: No such file"):
-            toolchain.compile(Source(str(tmp_path / name)))
+            programs.compile(Source(str(tmp_path / name)))
 
 
 def test_ptx_of_one_architecture_is_built_for_it(tmp_path: Path) -> None:
@@ -192,27 +191,27 @@ def test_ptx_of_one_architecture_is_built_for_it(tmp_path: Path) -> None:
     path.write_text(
         ".version 8.0\n.target sm_90a\n.address_size 64\n.visible .entry k()\n{\nwgmma.fence.sync.aligned;\nret;\n}\n"
     )
-    assert [toolchain.compile(Source(str(path), arch=arch)).arch for arch in ("sm_90", "sm_90a")] == ["sm_90a"] * 2
-    assert toolchain.build_cubin(toolchain.compile(Source(str(path)))).cubin
+    assert [programs.compile(Source(str(path), arch=arch)).arch for arch in ("sm_90", "sm_90a")] == ["sm_90a"] * 2
+    assert cubin_linker.build_cubin(programs.compile(Source(str(path)))).cubin
     with pytest.raises(CompileError, match=r"k.ptx is PTX for sm_90a alone .*cannot be built for sm_100"):
-        toolchain.compile(Source(str(path), arch="sm_100"))
+        programs.compile(Source(str(path), arch="sm_100"))
 
 
 def test_ptx_without_a_kernel(tmp_path: Path) -> None:
     path = tmp_path / "k.ptx"
     path.write_text(".version 8.0\n.target sm_90\n.address_size 64\n")
     with pytest.raises(CompileError, match=r"no \.entry"):
-        toolchain.compile(Source(str(path)))
+        programs.compile(Source(str(path)))
 
 
 def test_the_compilers_warnings_are_kept(write: Write) -> None:
     source = write("__global__ void k(int* x) { int unused; x[0] = 1; }", kernels=("k",))
-    assert "k.cu:1: warning" in toolchain.warnings(toolchain.compile(source))
-    assert "never referenced" in toolchain.warnings(toolchain.compile(source))
+    assert "k.cu:1: warning" in programs.warnings(programs.compile(source))
+    assert "never referenced" in programs.warnings(programs.compile(source))
 
 
 def test_the_cache_is_written_where_it_should_be(source: Source, cache_folder: Path) -> None:
-    assert Path(toolchain.compile(source).ptx).is_relative_to(cache_folder)
+    assert Path(programs.compile(source).ptx).is_relative_to(cache_folder)
     assert cache.folder() == cache_folder
 
 
@@ -349,13 +348,13 @@ def test_a_combination_that_the_source_refuses_is_remembered(write: Write, monke
     refused = replace(source, defines={"TILE": "3"})
     for _ in range(2):
         with pytest.raises(InfeasibleSource, match="TILE is too large"):
-            toolchain.compile(refused)
+            programs.compile(refused)
     with pytest.raises(InfeasibleSource, match="TILE is too large"):
-        toolchain.find(refused)
+        programs.find(refused)
     assert len(calls) == 1
-    assert toolchain.compile(replace(source, defines={"TILE": "2"})).ptx
+    assert programs.compile(replace(source, defines={"TILE": "2"})).ptx
     Path(source.path).write_text("__global__ void k() {}\n")
-    assert toolchain.compile(refused).ptx
+    assert programs.compile(refused).ptx
 
 
 def test_a_remembered_refusal_names_the_file_that_is_compiled_now(tmp_path: Path) -> None:
@@ -366,7 +365,7 @@ def test_a_remembered_refusal_names_the_file_that_is_compiled_now(tmp_path: Path
         (folder / "k.cu").write_text(text)
         (folder / "limit.h").write_text('static_assert(false, "never");\n')
         with pytest.raises(InfeasibleSource) as refused:
-            toolchain.compile(Source(str(folder / "k.cu"), kernels=("k",)))
+            programs.compile(Source(str(folder / "k.cu"), kernels=("k",)))
         assert f"{folder}/limit.h:1" in str(refused.value)
 
 
@@ -375,7 +374,7 @@ def test_other_errors_are_not_remembered(write: Write, monkeypatch: pytest.Monke
     source = write("__global__ void k() { wrong; }\n", kernels=("k",))
     for _ in range(2):
         with pytest.raises(CompileError, match="wrong"):
-            toolchain.compile(source)
+            programs.compile(source)
     assert len(calls) == 2
 
 
@@ -387,12 +386,12 @@ def test_a_program_that_the_assembler_refuses_is_remembered(source: Source, monk
         raise InfeasibleSource("uses too much shared data (57024 bytes, 49152 max)")
 
     monkeypatch.setattr(cubin_linker, "link", refuse)
-    program = toolchain.compile(source)
+    program = programs.compile(source)
     for _ in range(2):
         with pytest.raises(InfeasibleSource, match="57024 bytes"):
-            toolchain.build_cubin(program)
+            cubin_linker.build_cubin(program)
     assert len(calls) == 1
-    found = toolchain.find(source)
+    found = programs.find(source)
     assert found is not None
     assert found.cubin == ""
-    assert toolchain.resources(found) == {}
+    assert cubin_linker.resources(found) == {}

@@ -9,10 +9,9 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from gpuregress import toolchain
 from gpuregress.foundation.records import Dim3, Instruments, LaunchShape, Program, Source
 from gpuregress.gpu.base import LaunchReport
-from gpuregress.toolchain import cache
+from gpuregress.toolchain import cache, programs
 from gpuregress.virtual_gpu.device import CpuDevice
 from gpuregress.virtual_gpu.runtime.memory import Region
 from tests.devices.bench import argument_bytes, as_bytes, dim3
@@ -34,7 +33,7 @@ def compile_text(folder: Path, text: str, *kernels: str, card: str = "", arch: s
     suffix = "ptx" if text.lstrip().startswith(".version") else "cu"
     path = folder / f"k.{suffix}"
     path.write_text(text)
-    return toolchain.compile(Source(str(path), options=("-lineinfo",), kernels=kernels, card=card, arch=arch))
+    return programs.compile(Source(str(path), options=("-lineinfo",), kernels=kernels, card=card, arch=arch))
 
 
 def ptx_of(text: str) -> str:

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from gpuregress import toolchain
 from gpuregress.foundation.records import Source
+from gpuregress.toolchain import programs
 from gpuregress.virtual_gpu import buffer_accesses
 from gpuregress.virtual_gpu.buffer_accesses import Accesses
 
@@ -36,7 +36,7 @@ def ptx(tmp_path_factory: pytest.TempPathFactory) -> str:
     path = tmp_path_factory.mktemp("accesses") / "k.cu"
     path.write_text(SOURCE)
     names = [line.partition("__global__ void ")[2].partition("(")[0] for line in SOURCE.splitlines() if "__gl" in line]
-    return Path(toolchain.compile(Source(str(path), kernels=tuple(names))).ptx).read_text()
+    return Path(programs.compile(Source(str(path), kernels=tuple(names))).ptx).read_text()
 
 
 def told(actual: Accesses, number: int, size: int = 8) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import shutil
+import socket
 import threading
 import time
 from collections import deque
@@ -20,6 +21,7 @@ from gpuregress.execution.cluster import messages, replies
 from gpuregress.execution.cluster.content_store import ContentStore
 from gpuregress.execution.cluster.messages import CaseReply, CaseRequest, HostFacts, SentFile
 from gpuregress.execution.cluster.replies import CaseFolders, task_on_host
+from gpuregress.execution.cuda import prerequisites
 from gpuregress.execution.workers.early_start import gpu_environment
 from gpuregress.execution.workers.pool import WorkerPool
 from gpuregress.execution.workers.worker_process import DeviceSlot
@@ -353,13 +355,9 @@ _ALIVE = ("running", "paused", "closing_gracefully")
 
 def hello(dask_worker: Any) -> dict[str, Any]:
     """Return the facts of a Dask worker and its host, as JSON."""
-    import socket  # noqa: PLC0415 - Dask has loaded it
-
     agent = _agent(dask_worker)
     architectures: tuple[str, ...] = ()
     if gpu_count(dask_worker.state.total_resources):
-        from gpuregress.execution.cuda import prerequisites  # noqa: PLC0415 - asks the driver, on hosts with GPUs only
-
         architectures = tuple(prerequisites.architectures().values())
     facts = HostFacts(agent.identity, socket.gethostname(), agent.store.identity, code_digest(), architectures)
     plain: dict[str, Any] = to_json(facts)

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import zstandard
+
 from gpuregress.execution.cluster.messages import CaseReply, CaseRequest, DumpFile
 from gpuregress.foundation import dtypes, storage
 from gpuregress.foundation.errors import DumpError, StorageError
@@ -252,15 +254,11 @@ def packed(request: CaseRequest, outcome: Outcome, folders: CaseFolders) -> tupl
 
 def compressed(data: bytes) -> bytes:
     """Compress a file or a piece of one."""
-    import zstandard  # noqa: PLC0415 - the client needs it where a dump comes back only
-
     return zstandard.ZstdCompressor(level=_LEVEL).compress(data)
 
 
 def expanded(data: bytes) -> bytes:
     """Expand what `compressed` made."""
-    import zstandard  # noqa: PLC0415 - as above
-
     return zstandard.ZstdDecompressor().decompress(data)
 
 

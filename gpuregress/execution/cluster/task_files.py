@@ -10,12 +10,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from gpuregress import toolchain
 from gpuregress.execution.cluster.messages import SentFile
 from gpuregress.foundation import storage
 from gpuregress.foundation.errors import GpuregressError, StorageError
 from gpuregress.foundation.records import Fill, InputFile, Program, PythonFunction, Task
 from gpuregress.jobs.inputs.file_names import split_member
+from gpuregress.toolchain import programs
 
 MOST_MODULES = 2000
 """Python files in and below the folder of a user's module; of more, only those in the folder itself travel."""
@@ -104,6 +104,6 @@ def _sources(task: Task) -> Iterator[str]:
         return
     for source in task.case.sources:
         try:
-            yield from (str(path) for path in toolchain.inputs(source).files)
+            yield from (str(path) for path in programs.inputs(source).files)
         except (OSError, GpuregressError) as error:
             raise StorageError(f"{source.path} cannot be read: {error}") from None

@@ -8,13 +8,13 @@ from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from typing import Any, Protocol
 
-from gpuregress import toolchain
 from gpuregress.execution.cuda import cooperative
 from gpuregress.execution.cuda.memory import CudaMemory
 from gpuregress.foundation.errors import DeviceError, HarnessError
 from gpuregress.foundation.records import TENSOR_MAP_ALIGNMENT, DeviceInfo, Dim3, Entry, Program
 from gpuregress.gpu import limits
 from gpuregress.gpu.base import DeviceModule, KernelInfo
+from gpuregress.toolchain import cubin_linker
 
 _ENTRY = re.compile(r"\.entry\s+(?P<name>[\w$]+)\s*(?:\([^)]*\))?(?P<directives>[^{;]*)\{")
 _CLUSTER_SIZE = re.compile(r"\.reqnctapercluster\s+(\d+)(?:\s*,\s*(\d+))?(?:\s*,\s*(\d+))?")
@@ -95,7 +95,7 @@ class CudaModule(DeviceModule):
         self._ptx = ptx
         self.waiting = cooperative.kernels_in(ptx)
         self._clusters = cluster_sizes_in(ptx)
-        self._told = toolchain.resources(program)
+        self._told = cubin_linker.resources(program)
         self._functions: dict[str, tuple[Any, KernelInfo]] = {}
         self.prints = b"vprintf" in image or b"__assertfail" in image
         self.allocates = b"malloc" in image
@@ -199,7 +199,7 @@ def _ptx(program: Program) -> str:
 def _image(program: Program) -> bytes:
     """The image to load: the cubin, assembled now if needed; the PTX where no assembler is installed."""
     try:
-        built = toolchain.build_cubin(program)
+        built = cubin_linker.build_cubin(program)
     except HarnessError:
         # Neither nvJitLink nor ptxas: the driver's own compiler takes PTX that is not newer than itself.
         built = program

@@ -6,6 +6,7 @@ import ctypes
 import importlib.util
 import os
 from functools import lru_cache
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -152,8 +153,6 @@ def _permissions() -> Prerequisite:
 
 
 def _package(piece: str, distribution: str, mend: str, *, needed: bool = True) -> Prerequisite:
-    from importlib import metadata  # noqa: PLC0415 - slow, and only doctor asks
-
     try:
         metadata.version(distribution)
     except metadata.PackageNotFoundError:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from decimal import Context, Decimal
 from fractions import Fraction
 
 import numpy as np
@@ -149,7 +150,6 @@ def _decimal(high: float, low: float, digits: int) -> str:
     """The sum of two doubles with that many digits."""
     if not np.isfinite(high) or not low:
         return f"{high:.{min(digits, 17)}g}"
-    from decimal import Context, Decimal  # noqa: PLC0415 - few runs ask for it
 
     total = Fraction(high) + Fraction(low)
     found = Context(prec=digits).divide(Decimal(total.numerator), Decimal(total.denominator))

@@ -14,8 +14,8 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from gpuregress import toolchain
-from gpuregress.execution.runner.axes import AXES
+from gpuregress.execution.runner.accuracy import AccuracyRuns
+from gpuregress.execution.runner.axes import AXES, repeats, schedules
 from gpuregress.execution.runner.case_runs import CaseRuns, FurtherRuns, RunPlan, check_status
 from gpuregress.execution.runner.dumps import BufferReader, DumpFolder, changes, digest_of
 from gpuregress.execution.runner.launch_reports import LaunchReports
@@ -54,6 +54,7 @@ from gpuregress.jobs import inputs
 from gpuregress.store.dumps import writer
 from gpuregress.store.dumps.contents import DumpContents
 from gpuregress.store.launch_log import LaunchLog
+from gpuregress.toolchain import cubin_linker
 
 Array = npt.NDArray[np.generic]
 
@@ -127,7 +128,7 @@ def check_registers(device: DeviceInfo, case: Case, programs: Sequence[Program])
     if not large or case.settings.infeasible is None or device.name != "cpu":
         return
     try:
-        used = [toolchain.resources(toolchain.build_cubin(program)) for program in programs]
+        used = [cubin_linker.resources(cubin_linker.build_cubin(program)) for program in programs]
     except InfeasibleSource:
         raise
     except (CompileError, HarnessError):
@@ -260,8 +261,6 @@ class _CaseRun:
         runs.filled = self._filled()
         runs.inputs = {name: self._digest(name, array) for name, array in runs.filled.items()}
         if case.settings.main_schedule != FORWARD and self._device.follow(case.settings.main_schedule):
-            from gpuregress.execution.runner.axes import schedules  # noqa: PLC0415 - few cases have another schedule
-
             runs.schedule = schedules.spelled(runs, case.settings.main_schedule)
             self.observed = replace(self.observed, schedule=case.settings.main_schedule)
         self._device.free_all()
@@ -358,8 +357,6 @@ class _CaseRun:
 
     def _run_beside_higher_precision(self) -> None:
         """Run the case beside higher precision, then again for the source lines at which errors arise."""
-        from gpuregress.execution.runner.accuracy import AccuracyRuns  # noqa: PLC0415 - few runs ask for it
-
         accuracy = AccuracyRuns(self._device, self._case)
 
         def again(take: Callable[[BufferReader], None]) -> None:
@@ -387,8 +384,6 @@ class _CaseRun:
         self, loaded: Sequence[LoadedSource], prepared: Mapping[str, Memory], contents: Mapping[str, Array]
     ) -> None:
         """Time the launches; the last run of the loop is compared as a repeat is."""
-        from gpuregress.execution.runner.axes import repeats  # noqa: PLC0415 - few cases are timed or repeated
-
         number = 2 if self._case.dump else 0
         with self._device.timed_exactly():
             timed, memory = sample(self._launcher, loaded, prepared, contents, number)

@@ -29,13 +29,13 @@ import contextlib
 import json
 import os
 import re
-import select
 import socket
 import zlib
 from collections.abc import Mapping
 from typing import Any
 
 from gpuregress.foundation.errors import HarnessError
+from gpuregress.foundation.records import to_json
 
 Message = dict[str, Any]
 
@@ -60,10 +60,6 @@ class Channel:
         """The descriptor, for select."""
         return self._socket.fileno()
 
-    def is_readable(self) -> bool:
-        """Tell whether a message, or a part of one, has come, or the other end is gone."""
-        return bool(select.select([self._socket], [], [], 0)[0])
-
     def send(self, message: Mapping[str, Any], timeout_s: float | None = None) -> None:
         """Write one line.
 
@@ -74,8 +70,6 @@ class Channel:
         Raises:
             OSError: the other end is gone (BrokenPipeError, …), or does not read (TimeoutError).
         """
-        from gpuregress.foundation.records import to_json  # noqa: PLC0415 - a worker is started before records are loaded
-
         if not self._serves:
             self._request = os.urandom(8).hex()
         line = _sealed(json.dumps({**to_json(message), "request": self._request}, separators=(",", ":")).encode())

@@ -1,17 +1,15 @@
-"""Main program of a worker process.
-
-    python -m gpuregress.execution.workers.child --channel FD DEVICE
+"""Service of a worker process, which `start` enters.
 
 It opens its device once, runs the cases it is sent, and ends when the channel closes: a worker never outlives its
-parent. A GPU's worker comes here from `start`.
+parent.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import ctypes
 import faulthandler
-import gc
 import importlib
 import os
 import signal
@@ -22,36 +20,34 @@ import time
 import traceback
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, NoReturn, Protocol
+from typing import NoReturn
 
-from gpuregress.foundation import late_site, process_state
+from gpuregress.execution import device_registry, runner
+from gpuregress.execution.cuda.context_start import ContextStart
+from gpuregress.execution.workers import sanitize
+from gpuregress.execution.workers.channel import Channel
+from gpuregress.foundation import process_state
 from gpuregress.foundation.errors import GpuregressError, LaunchStopped, ran_out
+from gpuregress.foundation.interrupts import die_with_parent
+from gpuregress.foundation.records import Observations, Outcome, Task, from_json
+from gpuregress.gpu.base import Device
 
-if TYPE_CHECKING:
-    from gpuregress.execution.workers.channel import Channel
-    from gpuregress.foundation.records import Outcome, Task
-    from gpuregress.gpu.base import Device
-
-DeviceOpener = Callable[[str], "Device"]
-_PR_SET_PDEATHSIG = 1
+DeviceOpener = Callable[[str], Device]
 _STOPPING_S = 0.5
 """Time that a launch has to stop by itself; the parent sends SIGKILL after 2 seconds."""
 
 
-class DriverStart(Protocol):
-    """The start of a GPU's driver, under way."""
-
-    def join(self) -> None:
-        """Waits until it is over, well or not."""
-
-
-def main(arguments: Sequence[str], opener: DeviceOpener | None = None, begun: DriverStart | None = None) -> int:
+def main(
+    arguments: Sequence[str],
+    opener: DeviceOpener = device_registry.open_device,
+    driver_start: ContextStart | None = None,
+) -> int:
     """Serve one parent until it goes away.
 
     Args:
         arguments: `--channel FD DEVICE [--after-fault]`.
-        opener: opens a device by name; the registry's where none is given.
-        begun: the start of the GPU's driver, under way.
+        opener: opens a device by name.
+        driver_start: the start of the GPU's driver, under way.
 
     Returns:
         0; 1 where the device could not be opened.
@@ -60,14 +56,16 @@ def main(arguments: Sequence[str], opener: DeviceOpener | None = None, begun: Dr
     die_with_parent()
     faulthandler.enable(all_threads=False)
     faulthandler.register(signal.SIGTERM, all_threads=False, chain=True)  # says where it hung, and dies of it
-    from gpuregress.execution.workers.channel import Channel  # noqa: PLC0415 - this process dies with its parent from here on
-
     channel = Channel(socket.socket(fileno=options.channel), serves=True)
     os.set_inheritable(options.channel, False)
     with ExitStack() as held:
         try:
-            _load_libraries(begun, channel)
-            device = held.enter_context((opener or _registry)(options.device))
+            if driver_start is not None:
+                # pycuda loads while the driver starts; without it, the device reports what mends that.
+                with contextlib.suppress(ImportError):
+                    importlib.import_module("pycuda.driver")
+                driver_start.join()
+            device = held.enter_context(opener(options.device))
             if options.after_fault:
                 device.canary()
         except GpuregressError as error:
@@ -81,51 +79,25 @@ def main(arguments: Sequence[str], opener: DeviceOpener | None = None, begun: Dr
             _stop_launch_on_sigterm(device, channel)
         channel.send({"say": "ready", "device": device.info})
         _serve(channel, device)
-        if begun is not None or device.info.card.sticky:
+        if driver_start is not None or device.info.card.sticky:
             # The driver clears up behind the process in any case, and a dead context would print a page of warnings.
             sys.stdout.flush()
             os._exit(0)
     return 0
 
 
-def _load_libraries(begun: DriverStart | None, channel: Channel) -> None:
-    """Import the libraries of every case before the first one arrives and while the GPU starts."""
-    importlib.import_module("gpuregress.execution.runner")
-    importlib.import_module("gpuregress.jobs.inputs.fills")
-    if begun is not None:
-        importlib.import_module("gpuregress.execution.cuda.device")
-        try:
-            importlib.import_module("pycuda.driver")
-        except ImportError:
-            late_site.complete()  # a hook may find it; else the device tells what mends it
-    if not channel.is_readable():
-        from gpuregress.foundation.records import Task, prepare  # noqa: PLC0415 - loaded with the libraries
-
-        prepare(Task)  # while there is time
-    if begun is not None:
-        begun.join()
-
-
 def _serve(channel: Channel, device: Device) -> None:
-    from gpuregress.foundation.records import Task, from_json  # noqa: PLC0415 - as above
-
     while (message := channel.receive()) is not None:
         task = from_json(Task, message["task"])
         outcome = _run(channel, device, task)
         if task.case.settings.sanitize and task.device_label.startswith("cuda"):
-            from gpuregress.execution.workers import sanitize  # noqa: PLC0415 - seldom asked for
-
             channel.send({"say": "phase", "phase": "checking"})
             outcome = sanitize.examined(task, outcome, device.info.name)
         sys.stdout.flush()
         channel.send({"say": "outcome", "outcome": outcome, "last": process_state.left_changed()})
-        late_site.complete()
 
 
 def _run(channel: Channel, device: Device, task: Task) -> Outcome:
-    from gpuregress.execution import runner  # noqa: PLC0415 - loaded with the libraries
-    from gpuregress.foundation.records import Observations, Outcome  # noqa: PLC0415 - as above
-
     began = time.perf_counter()
     try:
         return runner.run_case(
@@ -190,25 +162,9 @@ def _name(error: Exception) -> str:
     return f"{type(error).__name__}: {text[0]}" if text else type(error).__name__
 
 
-def die_with_parent() -> None:
-    """Ask Linux to kill this process when its parent dies, even inside an endless kernel."""
-    if sys.platform != "linux":
-        return
-    parent = os.getppid()
-    ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:
-        os._exit(1)
-
-
-def _registry(name: str) -> Device:
-    from gpuregress.execution import device_registry as registry  # noqa: PLC0415 - tests serve a fake without it
-
-    return registry.open_device(name)
-
-
 def _parse(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
-        prog="gpuregress.execution.workers.child", description="Runs cases for gpuregress."
+        prog="gpuregress.execution.workers.start", description="Runs cases for gpuregress."
     )
     parser.add_argument("--channel", type=int, required=True, help="descriptor of the parent's socket")
     parser.add_argument("--after-fault", action="store_true", help="the worker before this one failed")
@@ -216,14 +172,11 @@ def _parse(arguments: Sequence[str]) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
-def serve_and_leave(opener: DeviceOpener | None = None, begun: DriverStart | None = None) -> NoReturn:
+def serve_and_leave(
+    opener: DeviceOpener = device_registry.open_device, driver_start: ContextStart | None = None
+) -> NoReturn:
     """Serve, then end the process at once: Python's own shutdown costs 50 ms."""
-    gc.set_threshold(50_000)  # as in the parent: modules load faster
-    code = main(sys.argv[1:], opener, begun)
+    code = main(sys.argv[1:], opener, driver_start)
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(code)
-
-
-if __name__ == "__main__":
-    serve_and_leave()

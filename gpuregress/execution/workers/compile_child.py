@@ -17,11 +17,12 @@ import traceback
 from collections.abc import Mapping
 
 from gpuregress.execution.workers.channel import Channel
-from gpuregress.execution.workers.child import die_with_parent
 from gpuregress.execution.workers.compiler_pool import encode_error
 from gpuregress.foundation import process_state
 from gpuregress.foundation.errors import GpuregressError, HarnessError
+from gpuregress.foundation.interrupts import die_with_parent
 from gpuregress.foundation.records import Source, from_json
+from gpuregress.toolchain import cubin_linker, programs
 
 
 def main(descriptor: int) -> None:
@@ -30,15 +31,13 @@ def main(descriptor: int) -> None:
     Args:
         descriptor: of the channel's socket.
     """
-    from gpuregress import toolchain  # noqa: PLC0415 - this process dies with its parent from here on
-
     channel = Channel(socket.socket(fileno=descriptor), serves=True)
     os.set_inheritable(descriptor, False)
     while (message := channel.receive()) is not None:
         source = from_json(Source, message["source"])
         try:
-            program = toolchain.compile(source)
-            program = toolchain.build_cubin(program) if message["cubin"] else program
+            program = programs.compile(source)
+            program = cubin_linker.build_cubin(program) if message["cubin"] else program
             reply: Mapping[str, object] = {"say": "compiled", "program": program}
         except GpuregressError as error:
             reply = encode_error(error)

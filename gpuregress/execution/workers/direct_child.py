@@ -22,9 +22,9 @@ import numpy as np
 from gpuregress.execution import device_registry as registry
 from gpuregress.execution.runner.launcher import pack
 from gpuregress.execution.workers.channel import Channel
-from gpuregress.execution.workers.child import die_with_parent
 from gpuregress.execution.workers.direct_messages import CallFault, Contents, LaunchCall, LaunchResult
 from gpuregress.foundation.errors import DeviceError, GpuregressError, KernelFault, public_name, ran_out
+from gpuregress.foundation.interrupts import die_with_parent
 from gpuregress.foundation.records import from_json
 from gpuregress.gpu.base import Device, DeviceModule, Memory
 

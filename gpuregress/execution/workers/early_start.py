@@ -1,23 +1,21 @@
-"""Start of the first worker of `gpuregress run`, before anything else of the command is loaded.
+"""Start of a worker process, and of the first one before the libraries of `gpuregress run` are loaded.
 
 A worker takes as long to start as all else of a small run together, on a GPU for its driver and its context. The
-command line mostly tells where the worker will run. If the run then wants another one, or none, it is ended. This
-module imports as little as possible.
+options of the command mostly tell where the worker will run. If the run then wants another one, or none, it is ended.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
+import signal
+import socket
+import subprocess
 import sys
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from pathlib import Path
 
-from gpuregress.foundation import late_site
 from gpuregress.virtual_gpu.parallel import cores
-
-if TYPE_CHECKING:
-    import socket
-    import subprocess
 
 LIBRARIES = {"OPENBLAS_THREAD_TIMEOUT": "4"}
 """Defaults of environment variables, for this process and its workers.
@@ -26,11 +24,12 @@ numpy's BLAS starts a thread a core, and each spins for 2^26 cycles before it sl
 take all of them from the start of a run. 2^4 cycles let them sleep at once.
 """
 
+COLLECT_EVERY = 50_000
+"""Objects between two searches for garbage. Python's own 700 cost a seventh of the time in which modules load, and find
+nothing."""
+
 # -P: a random.py or types.py in the user's folder must not stand in for Python's own.
-CPU_COMMAND = (sys.executable, "-P", "-m", "gpuregress.execution.workers.child")
-_GPU_COMMAND = (sys.executable, "-S", "-P", os.path.join(os.path.dirname(os.path.abspath(__file__)), "start.py"))  # noqa: PTH100, PTH118, PTH120 - loaded first
-_VALUED = {"--device": "device", "-j": "jobs", "--jobs": "jobs", "--cluster": "cluster"}
-"""Options of `run` that decide where its first worker runs."""
+COMMAND = (sys.executable, "-P", "-m", "gpuregress.execution.workers.start")
 
 
 class StartedWorker:
@@ -43,9 +42,6 @@ class StartedWorker:
 
     def end(self) -> None:
         """End it at once."""
-        import contextlib  # noqa: PLC0415 - few runs come here
-        import signal  # noqa: PLC0415 - as above
-
         self.connection.close()
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self.process.pid, signal.SIGKILL)
@@ -71,16 +67,12 @@ def start(
         after_fault: the worker before it failed here.
         passed: further descriptors that it inherits.
     """
-    import socket  # noqa: PLC0415 - not for every command
-
-    command = command or (_GPU_COMMAND if device.startswith("cuda") else CPU_COMMAND)
-    path = {late_site.VARIABLE: os.pathsep.join(late_site.module_path())} if command is _GPU_COMMAND else {}
     ours, theirs = socket.socketpair()
-    arguments = [*command, "--channel", str(theirs.fileno()), device, *(("--after-fault",) if after_fault else ())]
+    arguments = [*(command or COMMAND), "--channel", str(theirs.fileno()), device]
+    if after_fault:
+        arguments.append("--after-fault")
     with theirs:
-        process = _spawn(
-            arguments, output, (theirs.fileno(), *passed), {**LIBRARIES, **os.environ, **environment, **path}
-        )
+        process = _spawn(arguments, output, (theirs.fileno(), *passed), {**LIBRARIES, **os.environ, **environment})
     return StartedWorker(process, ours, device, environment)
 
 
@@ -88,8 +80,6 @@ def _spawn(
     arguments: Sequence[str], output: int, passed: tuple[int, ...], environment: Mapping[str, str]
 ) -> subprocess.Popen[bytes]:
     """Start a process in a session of its own; tests replace this function."""
-    import subprocess  # noqa: PLC0415 - not for every command
-
     return subprocess.Popen(
         arguments,
         stdin=subprocess.DEVNULL,
@@ -119,18 +109,19 @@ WAITING: list[tuple[StartedWorker, int]] = []
 """The worker that no run has taken yet, and the descriptor of what it prints; none or one."""
 
 
-def begin(arguments: Sequence[str]) -> None:
-    """Start the first worker that a command line wants, if it tells which.
+def begin(device: str, jobs: int | None) -> None:
+    """Start the first worker that a run will want, if its options tell which.
 
     Args:
-        arguments: those of the command line, without the program.
+        device: as `--device` names it.
+        jobs: workers; None: one a core or one a GPU.
     """
-    wanted = likely_slot(arguments)
-    if wanted is None or not hasattr(os, "memfd_create"):
+    slot = likely_slot(device, jobs)
+    if slot is None or not hasattr(os, "memfd_create"):
         return
     try:
         output = os.memfd_create("gpuregress-worker", os.MFD_CLOEXEC)
-        WAITING.append((start(*wanted, output), output))
+        WAITING.append((start(*slot, output), output))
     except OSError:
         return  # the run starts its own, or tells why not
 
@@ -152,50 +143,18 @@ def drop() -> None:
     take("", {})
 
 
-def likely_slot(arguments: Sequence[str]) -> tuple[str, dict[str, str]] | None:
-    """Predict device and environment of the first worker; None where the command has none, or they are not clear."""
-    options = _options(arguments)
-    if options is None or "cluster" in options:
-        return None
-    return likely_worker(options.get("device", "auto"), options.get("jobs", str(cores.available())))
-
-
-def likely_worker(device: str, jobs: str) -> tuple[str, dict[str, str]] | None:
-    """Predict device and environment of the first worker from `--device` and `--jobs`, without asking the driver."""
+def likely_slot(device: str, jobs: int | None) -> tuple[str, dict[str, str]] | None:
+    """Predict device and environment of the first worker, without asking the driver; None where they are not clear."""
     kind, _, number = device.partition(":")
-    is_gpu = kind in ("auto", "cuda") and (not number or (number.isdecimal() and kind == "cuda"))
+    is_gpu = device in ("auto", "cuda") or (kind == "cuda" and number.isdecimal())
     if is_gpu and _has_pycuda():
         environment = gpu_environment(int(number or 0))
-        if os.path.exists(f"/dev/nvidia{environment['CUDA_VISIBLE_DEVICES']}"):  # noqa: PTH110 - as above
+        if Path(f"/dev/nvidia{environment['CUDA_VISIBLE_DEVICES']}").exists():
             return "cuda:0", environment
-    if device in ("auto", "cpu") and jobs.isdecimal() and int(jobs) > 0:
-        return "cpu", cores.share(int(jobs))
+    if device in ("auto", "cpu"):
+        return "cpu", cores.share(jobs or cores.available())
     return None
 
 
-def _options(arguments: Sequence[str]) -> dict[str, str] | None:
-    """The options of `run` that decide where it runs; None for other commands and for help."""
-    words = iter(arguments)
-    for word in words:  # those of gpuregress itself
-        if word in ("-C", "--directory"):
-            next(words, "")
-        elif word == "run":
-            break
-        elif not word.startswith(("-C", "--directory=")):
-            return None
-    else:
-        return None
-    found: dict[str, str] = {}
-    for word in words:
-        name, has_value, value = word.partition("=") if word.startswith("--") else (word[:2], word[2:], word[2:])
-        if word in ("-h", "--help"):
-            return None
-        if word == "--":
-            break
-        if name in _VALUED:
-            found[_VALUED[name]] = value if has_value else next(words, "")
-    return found
-
-
 def _has_pycuda() -> bool:
-    return any(os.path.isdir(f"{folder}/pycuda") for folder in sys.path)  # noqa: PTH112 - as above
+    return any(Path(folder, "pycuda").is_dir() for folder in sys.path)

@@ -18,6 +18,8 @@ from gpuregress.foundation.errors import StorageError
 from gpuregress.foundation.records import Fault, FurtherRun, Observations, Outcome, Task, from_json
 from gpuregress.gpu.records import replace
 from gpuregress.gpu.schedules import EXPLANATION
+from gpuregress.store import launch_log
+from gpuregress.store.launch_log import LaunchLog
 
 
 def lost(worker: Worker) -> str:
@@ -123,8 +125,6 @@ def _position(task: Task, number: int | None) -> int | None:
 
 def log_retry(task: Task, why: str, otherwise: int | None = None) -> None:
     """Write to the log that the launch under way was stopped, so that it is blamed for nothing."""
-    from gpuregress.store.launch_log import LaunchLog  # noqa: PLC0415 - as below
-
     unfinished, _ = _unfinished_launch(task)
     number = otherwise if unfinished is None else unfinished
     if number is not None:
@@ -134,8 +134,6 @@ def log_retry(task: Task, why: str, otherwise: int | None = None) -> None:
 
 def _unfinished_launch(task: Task) -> tuple[int | None, str]:
     """Find the launch of this case that the log says never ended."""
-    from gpuregress.store import launch_log  # noqa: PLC0415 - loads numpy; a worker is started before that
-
     try:
         unfinished = launch_log.read(Path(task.log)).unfinished
     except StorageError:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gpuregress.foundation.document.keys import MAX_SHOWN, Key
+from gpuregress.foundation.document.yaml_parser import parse_yaml
 from gpuregress.foundation.errors import JobError, JobErrors
 from gpuregress.gpu.records import Record
 
@@ -86,8 +87,6 @@ def parse(data: bytes, path: Path, *, as_written: Collection[str] = ()) -> Docum
     Raises:
         JobErrors: it is not YAML of the plain kind described above.
     """
-    from gpuregress.foundation.document.yaml_parser import parse_yaml  # noqa: PLC0415 - completion does without its 60 ms
-
     built = parse_yaml(data, as_written=as_written)
     if built.flaws:
         raise JobErrors(tuple(_error(path, flaw) for flaw in built.flaws))

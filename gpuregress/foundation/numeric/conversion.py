@@ -11,6 +11,8 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from gpuregress.foundation import dtypes
 from gpuregress.foundation.dtypes import ElementType, Part, Scalar
 
@@ -102,8 +104,6 @@ def stored(values: Array, scalar: Scalar) -> Array:
         values: numbers in the part's range.
         scalar: the part's type.
     """
-    import numpy as np  # noqa: PLC0415 - a run is planned without it
-
     with np.errstate(all="ignore"):
         if scalar.kind == "bfloat":
             column: Array = dtypes.from_float32(values.astype(np.float64).astype("<f4"))
@@ -120,8 +120,6 @@ def as_array(given: Any) -> Array:
     Raises:
         NotRepresentable: it is not an array of numbers, or numpy would round some.
     """
-    import numpy as np  # noqa: PLC0415 - as above
-
     if np.ma.is_masked(given):
         raise NotRepresentable("an array with masked elements, which have no value")
     try:
@@ -155,8 +153,6 @@ def convert(
     Raises:
         NotRepresentable: another count, no numbers, or a number out of range; the message says which.
     """
-    import numpy as np  # noqa: PLC0415 - as above
-
     result = np.zeros(shape, element.storage)
     columns = _columns(array, element, tuple(shape))
     for part, target, values in zip(element.parts, element.columns(result), columns, strict=True):
@@ -176,8 +172,6 @@ def narrowed(array: Array, element: ElementType) -> Array:
     Raises:
         NotRepresentable: a number is too large.
     """
-    import numpy as np  # noqa: PLC0415 - as above
-
     result = np.zeros(array.shape, element.storage)
     sources = dtypes.widened(element).columns(array)
     for part, target, values in zip(element.parts, element.columns(result), sources, strict=True):
@@ -192,8 +186,6 @@ def narrowed(array: Array, element: ElementType) -> Array:
 
 def widened(array: Array, element: ElementType) -> Array:
     """Convert an array to `dtypes.widened(element)`, exactly."""
-    import numpy as np  # noqa: PLC0415 - as above
-
     wide = dtypes.widened(element)
     result = np.zeros(array.shape, wide.storage)
     for part, target, column in zip(element.parts, wide.columns(result), element.columns(array), strict=True):
@@ -204,8 +196,6 @@ def widened(array: Array, element: ElementType) -> Array:
 
 def _columns(array: Array, element: ElementType, shape: tuple[int, ...]) -> list[Array]:
     """The numbers for each part, flat or in the array's own shape."""
-    import numpy as np  # noqa: PLC0415 - as above
-
     parts, kind, count = element.parts, array.dtype.kind, math.prod(shape)
     if array.dtype == element.storage:
         _check_count(array.size, count, element, shape)
@@ -235,8 +225,6 @@ def _check_count(held: int, needed: int, element: ElementType, shape: tuple[int,
 
 
 def _refuse_imaginary(array: Array, element: ElementType, count: int) -> None:
-    import numpy as np  # noqa: PLC0415 - as above
-
     wrong = np.flatnonzero(array.imag != 0)
     if wrong.size:
         first = int(wrong[0])
@@ -246,8 +234,6 @@ def _refuse_imaginary(array: Array, element: ElementType, count: int) -> None:
 
 def _refuse_changed(values: Array, column: Array, part: Part, shape: Sequence[int], *, exact: bool) -> None:
     """Raise an error for the first value that storing changed too much."""
-    import numpy as np  # noqa: PLC0415 - as above
-
     scalar = part.scalar
     is_whole = values.dtype.kind in "biu" or not scalar.is_float
     # The 64 significant bits of x86's long double hold every 64-bit integer and every float64.

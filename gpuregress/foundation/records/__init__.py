@@ -39,7 +39,6 @@ from gpuregress.foundation.records.further_runs import PoisonDependence as Poiso
 from gpuregress.foundation.records.further_runs import RunFacts as RunFacts
 from gpuregress.foundation.records.further_runs import UnwrittenElements as UnwrittenElements
 from gpuregress.foundation.records.json_form import from_json as from_json
-from gpuregress.foundation.records.json_form import prepare as prepare
 from gpuregress.foundation.records.json_form import to_json as to_json
 from gpuregress.foundation.records.launch_digests import FirstWrong as FirstWrong
 from gpuregress.foundation.records.launch_digests import LaunchDigests as LaunchDigests

@@ -54,11 +54,6 @@ def from_json(kind: type[T], data: Any) -> T:
     return msgspec.convert(data, kind, dec_hook=_first_that_fits)
 
 
-def prepare(kind: type) -> None:
-    """Resolve the types of all fields of a class of records and of those inside of it, where there is time to."""
-    msgspec.json.Decoder(kind)
-
-
 def _plain(value: Any) -> Any:
     """The JSON value of an object that msgspec does not know: a NumPy float64, a read-only mapping."""
     if isinstance(value, Mapping):

@@ -11,10 +11,13 @@ import os
 import struct
 from collections import deque
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from itertools import accumulate
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, BinaryIO, Self
+
+import zstandard
 
 from gpuregress.foundation.errors import DumpError
 from gpuregress.foundation.storage.os_errors import disk_errors, open_file
@@ -103,14 +106,10 @@ class FrameWriter:
 
 
 def _pool() -> ThreadPoolExecutor:
-    from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 - few runs have dumps so large
-
     return ThreadPoolExecutor(THREADS)
 
 
 def _compress(text: bytes) -> bytes:
-    import zstandard  # noqa: PLC0415 - see _pool
-
     return zstandard.ZstdCompressor(level=_LEVEL, write_checksum=True).compress(text)
 
 
@@ -148,8 +147,6 @@ class Frames(Record):
             DumpError: it is damaged.
             StorageError: it cannot be read.
         """
-        import zstandard  # noqa: PLC0415 - see _pool
-
         start, end = self.offsets[number], self.offsets[number + 1]
         size = self.starts[number + 1] - self.starts[number]
         with disk_errors(self.path, "read"):

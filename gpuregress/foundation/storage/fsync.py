@@ -6,6 +6,7 @@ import contextlib
 import errno
 import os
 from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from gpuregress.foundation.storage.os_errors import disk_errors
@@ -46,7 +47,6 @@ def sync_all(files: Iterable[Path], folders: Iterable[Path]) -> None:
         for folder in folders:
             _sync_folder(folder)
         return
-    from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 - only the end of a run and accept need it
 
     with ThreadPoolExecutor(_SYNCS_AT_ONCE) as workers:
         list(workers.map(_sync_file, files))

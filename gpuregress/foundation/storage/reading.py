@@ -8,7 +8,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
+import xxhash
+
 from gpuregress.foundation.errors import DumpError, StorageError
+from gpuregress.foundation.records import from_json
 from gpuregress.foundation.storage.compressed import open_frames
 from gpuregress.foundation.storage.os_errors import disk_errors, open_file
 
@@ -57,8 +60,6 @@ def read_record(path: Path, kind: type[R], advice: str) -> R:
     Raises:
         StorageError: it is not there, cannot be read, or does not hold such a record.
     """
-    from gpuregress.foundation.records import from_json  # noqa: PLC0415 - the first worker of a run starts without the records
-
     try:
         return from_json(kind, _unsealed(read_json(path, advice)))
     except (TypeError, ValueError):
@@ -97,8 +98,6 @@ def digest_file(path: Path) -> str:
     Raises:
         StorageError: it is not there or cannot be read.
     """
-    import xxhash  # noqa: PLC0415 - `--help` needs no digests
-
     digest = xxhash.xxh3_128()
     with disk_errors(path, "read"), open_file(path) as file:
         with contextlib.suppress(DumpError):
@@ -118,8 +117,6 @@ class RunningDigest:
     """The xxh3-128 of bytes that come in pieces."""
 
     def __init__(self) -> None:
-        import xxhash  # noqa: PLC0415 - see digest_file
-
         self._state = xxhash.xxh3_128()
 
     def update(self, data: bytes) -> None:
@@ -133,6 +130,4 @@ class RunningDigest:
 
 def digest_text(data: bytes) -> str:
     """Compute the xxh3-128 of bytes, hexadecimal."""
-    import xxhash  # noqa: PLC0415 - see digest_file
-
     return xxhash.xxh3_128_hexdigest(data)

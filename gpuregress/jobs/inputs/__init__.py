@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gpuregress.foundation.records import Buffer
+from gpuregress.jobs.inputs import files, fills
 from gpuregress.jobs.inputs.file_names import is_dump, split_member
 from gpuregress.jobs.inputs.fill_check import fill_problem
 
@@ -42,22 +43,16 @@ def fill(buffer: Buffer, *, read_dump: Callable[[Path], Any] | None = None) -> n
     Raises:
         HarnessError: a file or function that does not give what the buffer needs.
     """
-    from gpuregress.jobs.inputs import fills  # noqa: PLC0415 - loads numpy, which planning a run does without
-
     return fills.fill(buffer, read_dump=read_dump)
 
 
 def same(buffer: Buffer, contents: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """A buffer's contents from those of the buffer that its fill names; see `fills.same`."""
-    from gpuregress.jobs.inputs import fills  # noqa: PLC0415 - as above
-
     return fills.same(buffer, contents)
 
 
 def read_file(text: str, element: ElementType, *, read_dump: Callable[[Path], Any]) -> npt.NDArray[Any]:
     """The values of any file that a fill can read, in its own dtype and shape; see `files.read`."""
-    from gpuregress.jobs.inputs import files  # noqa: PLC0415 - as above
-
     return files.read(text, element, read_dump).array
 
 
@@ -69,6 +64,5 @@ def array_dtype(text: str) -> str:
     """
     if split_member(text)[0].suffix not in (".npy", ".npz"):
         return ""
-    from gpuregress.jobs.inputs import files  # noqa: PLC0415 - as above
 
     return files.array_dtype(text)

@@ -8,6 +8,7 @@ from gpuregress.foundation import dtypes
 from gpuregress.foundation.dtypes import Scalar
 from gpuregress.foundation.numeric.conversion import numbers_problem, progression_problem
 from gpuregress.foundation.records import Buffer, Fill, Interval, NormalDistribution, Progression, Values
+from gpuregress.jobs.inputs import files
 
 PARK_MILLER_MODULUS = 2**31 - 1
 FARTHEST_SIGMAS = 8.3
@@ -23,8 +24,6 @@ def fill_problem(buffer: Buffer) -> str | None:
     if made.same is not None:
         return _same_problem(buffer, made.same)
     if made.kind == "file":
-        from gpuregress.jobs.inputs import files  # noqa: PLC0415 - loads numpy, for .npy
-
         return files.size_problem(buffer, element)
     options = made.options
     if made.kind == "value" and isinstance(options, Values) and len(options.values) not in (1, len(element.parts)):

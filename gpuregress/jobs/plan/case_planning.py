@@ -27,7 +27,7 @@ from gpuregress.jobs.plan import (
 )
 from gpuregress.jobs.plan.function_calls import PlannedFunction
 from gpuregress.jobs.plan.job_plan import CaseOverrides, JobPlan, LabelRequest
-from gpuregress.jobs.plan.references import CaseBuffers, case_references
+from gpuregress.jobs.plan.references import CaseBuffers, case_references, find_earlier
 from gpuregress.jobs.plan.variations import CaseInputs, JobTuning
 from gpuregress.jobs.spec import load
 from gpuregress.jobs.spec.load import JobFile
@@ -37,6 +37,7 @@ from gpuregress.jobs.spec.resolve import compilation, parameter_combinations, ru
 from gpuregress.jobs.spec.resolve import launches as spec_launches
 from gpuregress.jobs.spec.resolve.buffers import FillSources
 from gpuregress.jobs.spec.resolve.scope import Scope, mapping, record
+from gpuregress.store.dumps import reader
 from gpuregress.store.project import Project, default_memory
 
 MAX_REPEATS = 10_000
@@ -275,8 +276,6 @@ class _JobPlanning:
         return functions
 
     def _earlier(self, text: str) -> records.InputFile:
-        from gpuregress.jobs.plan.references import find_earlier  # noqa: PLC0415 - few jobs read results of other runs
-
         return find_earlier(self.project, text)
 
     def _prepare_status(self, scope: Scope, buffers: dict[str, records.Buffer]) -> None:
@@ -348,7 +347,6 @@ def _fill_problem(buffer: records.Buffer) -> str | None:
             return inputs.fill_problem(buffer)
     except OSError as error:
         return f"{path} cannot be read: {error}"
-    from gpuregress.store.dumps import reader  # noqa: PLC0415 - loads numpy, and few fills are dumps
 
     try:
         header = reader.read_header(path)

@@ -20,6 +20,7 @@ from gpuregress.jobs.spec.models.rules import ReferenceSpec
 from gpuregress.jobs.spec.resolve import launches
 from gpuregress.jobs.spec.resolve.buffers import FindEarlier, data_file
 from gpuregress.jobs.spec.resolve.scope import Scope, existing_user_function
+from gpuregress.store.dumps import reader
 
 if TYPE_CHECKING:
     from gpuregress.store.dumps.files import Header
@@ -103,8 +104,6 @@ def _check_file(scope: Scope, key: Key, path: str, buffer: records.Buffer, rule:
     as_fill = replace(buffer, fill=records.Fill("file", records.InputFile(path), 0))
     try:
         if inputs.is_dump(path):
-            from gpuregress.store.dumps import reader  # noqa: PLC0415 - loads numpy, and few references are dumps
-
             header = reader.read_header(Path(path))
             problem, held = _dump_problem(path, header, buffer), header.element_type.name
         else:

@@ -7,7 +7,6 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from gpuregress import toolchain
 from gpuregress.foundation import dtypes
 from gpuregress.foundation.document import reader, units
 from gpuregress.foundation.document.reader import Document, Key
@@ -59,8 +58,6 @@ def check_programs(case: Case, programs: Sequence[Program]) -> tuple[JobError, .
         errors |= _contradictions(case, launches, program, source, ("launches",))
         errors |= _variable_problems(case, at, source, program)
     if case.function is not None:
-        from gpuregress.jobs.plan import record_layouts  # noqa: PLC0415 - loads the parser of functions
-
         errors |= record_layouts.contradictions(case, programs[0])
     return _errors(case, errors | _memory(case, programs))
 
@@ -381,7 +378,7 @@ def _texts(source: Source) -> tuple[str, ...]:
     if not _has_texts(source):
         return ()
     try:
-        return tuple(content.decode(errors="replace") for content in toolchain.inputs(source).contents)
+        return tuple(content.decode(errors="replace") for content in programs.inputs(source).contents)
     except OSError:
         return ()
 

@@ -20,8 +20,9 @@ from gpuregress.jobs.spec.models.job import JobSpec
 from gpuregress.jobs.spec.models.values import PythonSourceSpec
 from gpuregress.jobs.spec.resolve.python_kernels import Language
 from gpuregress.jobs.spec.resolve.scope import Scope, existing_file, existing_function
-from gpuregress.toolchain import SourceInputs, cxx_aliases, cxx_declarations, include_scanner, ptx_declarations
+from gpuregress.toolchain import cubin, cxx_aliases, cxx_declarations, include_scanner, ptx_declarations
 from gpuregress.toolchain.cxx_declarations import CxxParameter, Declaration
+from gpuregress.toolchain.include_scanner import SourceInputs
 
 SUFFIXES = (*include_scanner.SUFFIXES, ".ptx", ".cubin")
 _OWN_SETTINGS = frozenset({"signature", "constants", "num_warps", "num_stages", "num_ctas"})
@@ -252,7 +253,6 @@ def _variables(file: SourceFile) -> set[str]:
     if file.path.suffix == ".ptx":
         mangled = ptx_declarations.parse(file.inputs.contents[0].decode(errors="replace")).variables
         return {name for one in mangled for name in (one, (demangle(one) or one).rpartition("::")[2])}
-    from gpuregress.toolchain import cubin  # noqa: PLC0415 - seldom needed
 
     try:
         mangled = cubin.parse(file.inputs.contents[0]).variables

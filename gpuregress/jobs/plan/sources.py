@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from operator import attrgetter
 from pathlib import Path
 
-from gpuregress import toolchain
 from gpuregress.foundation import records
 from gpuregress.foundation.document.problems import Problems
 from gpuregress.foundation.document.reader import Key
@@ -23,7 +22,7 @@ from gpuregress.jobs.spec.models.values import PythonSourceSpec
 from gpuregress.jobs.spec.resolve import python_kernels
 from gpuregress.jobs.spec.resolve.compilation import CompileSettings, compile_settings
 from gpuregress.jobs.spec.resolve.scope import Scope, existing_folder
-from gpuregress.toolchain import cxx_declarations, include_scanner
+from gpuregress.toolchain import cxx_declarations, include_scanner, programs
 
 
 class SourceFacts(Record):
@@ -153,7 +152,7 @@ class JobSources:
             path = located.path
             probe = records.Source(str(path), settings.options, tuple(str(folder) for folder in include), telling)
             try:
-                files.append(SourceFile(located, toolchain.inputs(probe)))
+                files.append(SourceFile(located, programs.inputs(probe)))
             except OSError as error:
                 text = f"{error.filename or path} cannot be read: {error.strerror or error}"
                 self._problems.add(("source",), text)
@@ -278,7 +277,7 @@ def of_reference(
         return (python, launches) if python is not None else None
     symbols = _symbols(buffers, at)
     probe = records.Source(str(path), settings.options, tuple(map(str, include)), settings.defines)
-    contents = known.files[at].inputs.contents if at is not None else toolchain.inputs(probe).contents
+    contents = known.files[at].inputs.contents if at is not None else programs.inputs(probe).contents
     launches = source_files.resolved(launches, [contents], buffers, lambda: settings.defines)
     if at is None:
         declared = cxx_declarations.variable_names(path.read_text(encoding="utf-8", errors="replace"))
@@ -324,7 +323,7 @@ def _python_reference(
     assert located.language
     source = _compiled(located.path, (), settings, launches, ())
     try:
-        files = toolchain.inputs(source)
+        files = programs.inputs(source)
     except OSError as error:
         scope.problems.add(("reference", name, "source"), f"cannot be read: {error.strerror or error}")
         return None

@@ -16,6 +16,7 @@ from msgspec import Meta
 from gpuregress.foundation.document.forms import Reads, Spec, forms, parts
 from gpuregress.foundation.document.yaml_parser import parse_yaml
 from gpuregress.jobs.spec.examples import EXAMPLES, OTHER_EXAMPLES, SETTINGS_EXAMPLE
+from gpuregress.jobs.spec.expressions import ALLOWED
 from gpuregress.jobs.spec.models.job import JobSpec
 from gpuregress.store.settings import SettingsSpec
 
@@ -41,8 +42,6 @@ vector (`float4`) or a record `{{id: int32, score: float32}}`. Paths are relativ
 
 def markdown() -> str:
     """The whole page."""
-    from gpuregress.jobs.spec.expressions import ALLOWED  # noqa: PLC0415 - with the models, which take long to load
-
     schema = job_schema()
     models = {"Job": schema, **schema["$defs"]}
     sections = [_HEAD.format(allowed=ALLOWED)]

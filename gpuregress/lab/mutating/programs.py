@@ -9,14 +9,14 @@ from pathlib import Path
 
 from msgspec import field
 
-from gpuregress import toolchain
 from gpuregress.foundation.errors import GpuregressError
 from gpuregress.foundation.records import SM_90, Case, Program, Source
 from gpuregress.gpu.records import Record, replace
 from gpuregress.lab.mutating.ptx_text import code_of
 from gpuregress.lab.mutating.subject import Subject
 from gpuregress.session.compilation import source_key, sources_of
-from gpuregress.toolchain import cache, nvrtc
+from gpuregress.toolchain import cache, nvrtc, programs
+from gpuregress.virtual_gpu.compilation import object_cache
 
 _ABSOLUTE = re.compile(rb'(^[ \t]*#[ \t]*include[ \t]*["<])(/[^">\n]+)', re.MULTILINE)
 """An `#include` of a header by its absolute name."""
@@ -59,7 +59,7 @@ class MutatedPrograms:
     def __init__(self, subject: Subject, scratch: Path) -> None:
         self._subject, self._scratch = subject, scratch
         self._files = {
-            key: frozenset(map(str, toolchain.inputs(source).files)) for key, source in subject.sources.items()
+            key: frozenset(map(str, programs.inputs(source).files)) for key, source in subject.sources.items()
         }
         self._codes: dict[str, str] = {}
 
@@ -91,8 +91,6 @@ class MutatedPrograms:
 
     def are_equivalent(self, variation: Variation, compiled: Mapping[str, Program]) -> bool:
         """Tell whether every changed program is proven to be equivalent, by its optimised code."""
-        from gpuregress.virtual_gpu.compilation import object_cache  # noqa: PLC0415 - loads LLVM's bindings
-
         changed = {key: self._of_ptx(variation, key) for key in variation.ptx} | dict(compiled)
         for key, program in changed.items():
             if program is None or not program.ptx:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from gpuregress import toolchain
 from gpuregress.foundation.errors import UsageError
 from gpuregress.foundation.escapes import first_names
 from gpuregress.foundation.records import Case, Outcome, Program, Source, Verdict
@@ -20,7 +19,7 @@ from gpuregress.lab.mutating.mutants import Mutant
 from gpuregress.session.compilation import CasePrograms, source_key, sources_of
 from gpuregress.session.events import Listener
 from gpuregress.store.project import Project
-from gpuregress.toolchain import cache
+from gpuregress.toolchain import cache, programs
 from gpuregress.toolchain.include_scanner import SUFFIXES
 
 
@@ -116,11 +115,11 @@ def of_verdicts(project: Project, job: str, planned: Sequence[Case], verdicts: M
     left = [case.name for case in cases if verdicts[case.name].status != "pass"]
     notes = (f"{first_names(left)}: skipped, so no mutant is run on it",) if left else ()
     sources = {source_key(source): source for case in usable for source in sources_of(case)}
-    programs = {key: toolchain.find(source) or toolchain.compile(source) for key, source in sources.items()}
-    built = {case.name: _built(case, programs) for case in usable}
+    compiled = {key: programs.find(source) or programs.compile(source) for key, source in sources.items()}
+    built = {case.name: _built(case, compiled) for case in usable}
     completed = tuple(plan.completed(case, built[case.name].programs, built[case.name].references) for case in usable)
-    slow = frozenset(key for key, program in programs.items() if cache.is_slow(program.key))
-    return Subject(project, job, completed, verdicts, built, programs, sources, notes, slow)
+    slow = frozenset(key for key, program in compiled.items() if cache.is_slow(program.key))
+    return Subject(project, job, completed, verdicts, built, compiled, sources, notes, slow)
 
 
 def _untimed(case: Case) -> Case:
@@ -222,7 +221,7 @@ def _text(path: Path) -> str:
 def local_files(project: Project, source: Source) -> tuple[Path, ...]:
     """Return a source and the files that it includes, as far as they belong to the project."""
     root, path = project.root.resolve(), Path(source.path)
-    files = toolchain.inputs(source).files
+    files = programs.inputs(source).files
     return tuple(file for file in files if file == path or file.resolve().is_relative_to(root))
 
 

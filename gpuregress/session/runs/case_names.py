@@ -71,7 +71,7 @@ def names(project: Project, planner: Planner | None = None, seconds: float = SEC
 
 def _planned(project: Project, file: Path) -> JobNames:
     """Plan a job; one that is wrong has no cases."""
-    from gpuregress.jobs import plan  # noqa: PLC0415 - half of a second, which a list that is up to date does not need
+    from gpuregress.jobs import plan  # noqa: PLC0415 - 0.3 s, which a list that is up to date does without
 
     try:
         cases = plan.make(project, (str(file),)).cases

@@ -15,16 +15,17 @@ from typing import TYPE_CHECKING, Self
 
 from msgspec import field
 
-from gpuregress import __version__, toolchain
+from gpuregress import __version__
 from gpuregress.foundation import storage
 from gpuregress.foundation.errors import StorageError
 from gpuregress.foundation.records import Case, Program, RunSummary, Verdict
 from gpuregress.gpu.records import Record, replace
 from gpuregress.session.device_slots import DeviceSelection
-from gpuregress.session.runs import journal, retention, run_folders
+from gpuregress.session.runs import cut_short, history_entry, journal, results, retention, run_folders
 from gpuregress.session.runs.journal import Journal, JournalEntry, launches_digest
 from gpuregress.store import launch_log
 from gpuregress.store.project import Project
+from gpuregress.toolchain.programs import compiler_version
 
 if TYPE_CHECKING:
     from gpuregress.foundation.records import Task
@@ -46,7 +47,7 @@ def log_header(cases: Sequence[Case], devices: DeviceSelection, programs: Iterab
         "gpuregress": __version__,
         "host": f"{platform.node()}, {_system()}, Python {platform.python_version()}",
         "device": devices.name,
-        "compiler": ", ".join(compilers) or toolchain.compiler_version(),
+        "compiler": ", ".join(compilers) or compiler_version(),
     }
     if devices.is_remote:
         header["cluster"] = devices.why
@@ -275,8 +276,6 @@ class Recording:
         """
         entry = journal.JournalEntry(verdict)
         if task is not None:
-            from gpuregress.session.runs import results  # noqa: PLC0415 - the first case does not wait for it
-
             entry = results.entry(verdict, task.case, task.programs)
             self.compilers.add(task.program.compiler)
         try:
@@ -289,8 +288,6 @@ class Recording:
 
     def finish(self, summary: RunSummary) -> RunSummary:
         """Write the results; where the disk refuses, the summary says so and keeps its verdicts."""
-        from gpuregress.session.runs import cut_short, history_entry  # noqa: PLC0415 - see `add`
-
         with contextlib.suppress(StorageError):  # some bytes that are of no use
             storage.remove_tree(self.folder / run_folders.SHARED)
         closed = tuple(cut_short.close_all(self.project))
@@ -320,8 +317,6 @@ class Recording:
 
     def _write(self, summary: RunSummary) -> RunSummary:
         """Write the results; where the disk is full, once more after old runs were removed."""
-        from gpuregress.session.runs import results  # noqa: PLC0415 - see `add`
-
         self.writer.require()
         try:
             results.write(self.folder, summary, self.writer, root=self.project.root)

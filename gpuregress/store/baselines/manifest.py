@@ -11,8 +11,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import yaml
 from msgspec import field
 
+from gpuregress.foundation.document import yaml_parser
 from gpuregress.foundation.errors import BaselineError, GpuregressError
 from gpuregress.foundation.records import (
     Acceptance,
@@ -29,8 +31,9 @@ from gpuregress.foundation.records import (
 )
 from gpuregress.foundation.storage import digest_text
 from gpuregress.gpu.records import Record
-from gpuregress.toolchain import build_cubin, cubin
+from gpuregress.toolchain import cubin
 from gpuregress.toolchain.cache import digest as digest_of
+from gpuregress.toolchain.cubin_linker import build_cubin
 
 if TYPE_CHECKING:
     from gpuregress.foundation.document.yaml_parser import YamlResult
@@ -82,8 +85,6 @@ class _OneLine(list[float]):
 
 def render(document: Manifest) -> bytes:
     """Render a manifest as text: sorted, one fact a line, closed by its own digest."""
-    import yaml  # noqa: PLC0415 - only accepts need it
-
     data = to_json(document)
     for event in data["history"]:
         for key in ("unwritten_ok", "case"):
@@ -112,8 +113,6 @@ def parse(data: bytes, path: Path) -> Manifest:
     Raises:
         BaselineError: it was cut short or edited, or is of another version.
     """
-    from gpuregress.foundation.document import yaml_parser  # noqa: PLC0415 - only where there is a baseline
-
     body, mark, digest = data.rpartition(b"whole: ")
     if not mark or digest != digest_text(body).encode() + b"\n":
         raise BaselineError(f"{path}: cut short or edited by hand; {AGAIN}")

@@ -7,6 +7,7 @@ import mmap
 from bisect import bisect_right
 from collections import deque
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
@@ -37,8 +38,6 @@ class Inflation:
     """
 
     def __init__(self, frames: Frames) -> None:
-        from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 - few dumps are compressed
-
         self.data = mmap.mmap(
             -1,
             frames.text_size,

@@ -15,6 +15,8 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Literal
 
+import numpy as np
+
 from gpuregress.foundation.records import PastResult, TimingStep
 
 if TYPE_CHECKING:
@@ -171,7 +173,6 @@ def _cuts(values: Sequence[float], start: int, end: int) -> list[int]:
     """The numbers of the values at which new levels begin, between `start` and `end` (exclusive)."""
     if end - start < 2 * SHORTEST:
         return []
-    import numpy as np  # noqa: PLC0415 - only series that are long enough need it
 
     logs = np.log(np.asarray(values[start:end], np.float64))
     statistics = _statistics(logs[np.newaxis])[0]
@@ -187,8 +188,6 @@ def _cuts(values: Sequence[float], start: int, end: int) -> list[int]:
 
 def _statistics(rows: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     """The CUSUM statistic of each cut that leaves `SHORTEST` values on both sides: a scaled difference of means."""
-    import numpy as np  # noqa: PLC0415 - as above
-
     count = rows.shape[1]
     sizes = np.arange(SHORTEST, count - SHORTEST + 1)
     sums = np.cumsum(rows, axis=1)

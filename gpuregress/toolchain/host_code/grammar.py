@@ -6,6 +6,9 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+import tree_sitter
+import tree_sitter_cuda
+
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser
 
@@ -43,7 +46,4 @@ def everywhere(node: Node, *kinds: str) -> Iterator[Node]:
 
 @lru_cache(maxsize=1)
 def _parser() -> Parser:
-    import tree_sitter  # noqa: PLC0415 - only where there is something to parse
-    import tree_sitter_cuda  # noqa: PLC0415
-
     return tree_sitter.Parser(tree_sitter.Language(tree_sitter_cuda.language()))

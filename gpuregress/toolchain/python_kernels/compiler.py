@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import importlib
+import sysconfig
 from functools import cache
+from importlib import metadata
 from pathlib import Path
 from types import ModuleType
 from typing import Protocol
 
+from gpuregress.foundation import usermodules
 from gpuregress.foundation.errors import CompileError, MissingCompiler
 from gpuregress.foundation.records import CompiledLaunch, PythonKernel, Source
 from gpuregress.gpu.records import Record
@@ -56,7 +59,6 @@ def version(language: str) -> str:
     """Return the version of a language's compiler; "" where it is not installed, or where there is none."""
     if language not in _EXTRAS:
         return ""
-    from importlib import metadata  # noqa: PLC0415 - slow, and few jobs need it
 
     try:
         return metadata.version(_EXTRAS[language])
@@ -82,10 +84,6 @@ def compile_source(source: Source) -> CompiledPython:
         CompileError: it does not compile; names the file and line.
         MissingCompiler: its compiler is not installed.
     """
-    import sysconfig  # noqa: PLC0415 - as below
-
-    from gpuregress.foundation import usermodules  # noqa: PLC0415 - every start of the command would load it
-
     kernel = source.python
     assert kernel is not None
     shown = compiler_messages.shown(Path(source.path))

@@ -12,8 +12,10 @@ import ast
 import sys
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
+from importlib import metadata, util
 from pathlib import Path
 
+from gpuregress.foundation.usermodules import package_names
 from gpuregress.toolchain.include_scanner import SourceInputs
 
 _TELLING_CALLS = frozenset(
@@ -89,15 +91,11 @@ def lacks(files: SourceInputs, there: Mapping[str, str]) -> bool:
 
 def _tops(path: Path) -> list[Path]:
     """The folders in which a source's modules are looked for: its own, and that of the package that it is in."""
-    from gpuregress.foundation.usermodules import package_names  # noqa: PLC0415 - every start of the command would load it
-
     above = len(package_names(str(path)))
     return [path.parent, path.parents[above]] if above else [path.parent]
 
 
 def _version(package: str) -> str:
-    from importlib import metadata  # noqa: PLC0415 - slow, and few sources need it
-
     try:
         return metadata.version(package)
     except metadata.PackageNotFoundError:
@@ -119,8 +117,6 @@ def _folders(package: str) -> list[Path]:
 
     The first folder of the path is that of the command, or the working one: a compiler's process has another.
     """
-    from importlib import util  # noqa: PLC0415 - few sources need it
-
     try:
         spec = util.find_spec(package)
     except (ImportError, ValueError, AttributeError):

@@ -317,8 +317,6 @@ def _region(launch: KernelLaunch, pointer: int | str) -> int:
 
 def racy_regions(launch: KernelLaunch) -> frozenset[int] | None:
     """Return the regions in which threads of a launch may race; None: any."""
-    from gpuregress.virtual_gpu.parallel.affine import NotAffineError  # noqa: PLC0415 - seldom needed
-
     assert launch.footprint is not None
     try:
         test = DependenceTest(launch.footprint.footprint, launch)

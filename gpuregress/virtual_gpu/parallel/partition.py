@@ -15,7 +15,8 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from itertools import pairwise
 
 from gpuregress.gpu.programs import Dim3
-from gpuregress.virtual_gpu.parallel.affine import KernelLaunch, Range
+from gpuregress.virtual_gpu.parallel.affine import KernelLaunch, NotAffineError, Range
+from gpuregress.virtual_gpu.parallel.dependence import DependenceTest
 from gpuregress.virtual_gpu.runtime.machine_layout import Machine
 
 MIN_THREADS = 1 << 14
@@ -43,8 +44,6 @@ def partition(launch: KernelLaunch, most: int) -> Partition:
     total = launch.blocks
     if launch.footprint is None or min(most, total) < 2 or not _is_worthwhile(launch):
         return [(0, total)]
-    from gpuregress.virtual_gpu.parallel.affine import NotAffineError  # noqa: PLC0415 - seldom needed
-    from gpuregress.virtual_gpu.parallel.dependence import DependenceTest  # noqa: PLC0415 - seldom needed
 
     try:
         footprint = launch.footprint.footprint

@@ -16,6 +16,7 @@ from gpuregress.gpu.errors import CALLED_AT
 from gpuregress.gpu.instruments import Instruments
 from gpuregress.gpu.programs import Dim3
 from gpuregress.gpu.records import Record
+from gpuregress.virtual_gpu.runtime import footprint_ir
 from gpuregress.virtual_gpu.runtime.probe_sites import ProbeSite, Stretch, TracedAccess, TracedInstruction
 from gpuregress.virtual_gpu.runtime.record_codec import decode
 
@@ -99,8 +100,6 @@ class StoredFootprint(Record, dict=True):
         Raises:
             ValueError: it is damaged; TypeError and KeyError likewise.
         """
-        from gpuregress.virtual_gpu.runtime import footprint_ir  # noqa: PLC0415 - its many records take 5 ms
-
         footprint = decode(json.loads(self.data), footprint_ir.CLASSES)
         if not isinstance(footprint, footprint_ir.Footprint):
             raise TypeError("it is no footprint")

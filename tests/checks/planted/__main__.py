@@ -16,9 +16,9 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from gpuregress import toolchain
 from gpuregress.execution.device_registry import open_device
 from gpuregress.foundation.records import CHECKS, Instruments
+from gpuregress.toolchain import programs
 from tests.checks.planted import detection, host_programs, pairs, samples, verdicts
 from tests.checks.planted.detection import Said
 from tests.checks.planted.pairs import Pair
@@ -66,7 +66,7 @@ def run_samples(folder: Path) -> int:
     judged = []
     for sample in samples.SAMPLES:
         pair = samples.as_pair(sample, folder)
-        built = toolchain.compile(samples.source(sample, folder))
+        built = programs.compile(samples.source(sample, folder))
         mangled = built.entries[sample.kernel].mangled
         with open_device("cpu") as device:
             device.instrument(Instruments(tuple(CHECKS)))

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gpuregress import toolchain
 from gpuregress.execution.device_registry import open_device
 from gpuregress.foundation.errors import GpuregressError, KernelFault
 from gpuregress.foundation.records import CHECKS, DEFAULT_HEAP, Instruments, LaunchShape
 from gpuregress.gpu.base import Bytes, Device, DeviceModule, Memory
 from gpuregress.gpu.descriptors import TextureDescription
+from gpuregress.toolchain import programs
 from tests.checks.planted import pairs
 from tests.checks.planted.pairs import Pair, Parameter
 
@@ -60,7 +60,7 @@ def run(
 ) -> Iterator[tuple[Pair, tuple[Said, ...]]]:
     """Run one twin of each pair of a program, or of those that are named; each with what was said of it."""
     chosen = [pair for pair in pairs.pairs(program) if not names or pair.name in names]
-    built = toolchain.compile(pairs.source(program, planted=planted, kernels=tuple(pair.name for pair in chosen)))
+    built = programs.compile(pairs.source(program, planted=planted, kernels=tuple(pair.name for pair in chosen)))
     with open_device("cpu") as device:
         for pair in chosen:
             mangled = built.entries[pair.name].mangled

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from gpuregress.cli.measure import _buffer
+from gpuregress.cli.measure import buffer_lines
 from gpuregress.foundation.records import BufferAccuracy, ResultAccuracy
 from gpuregress.gpu.instruments import Cancellation, InaccurateElement, LineError, Restart
 from gpuregress.gpu.records import replace
@@ -85,7 +85,7 @@ def test_cases_without_an_accuracy_hide_no_other(
 
 def test_results_that_are_never_finite_have_no_error() -> None:
     one = replace(VECTOR, never_finite=8, histogram=())
-    assert [*_buffer(one, is_followed=True)][1:] == [
+    assert [*buffer_lines(one, is_followed=True)][1:] == [
         "    8 parts of elements are NaN or infinite on both sides, and left out"
     ]
 
@@ -95,4 +95,4 @@ def test_a_case_that_is_not_there(shop: Workshop) -> None:
 
 
 def test_an_element_without_an_error_is_exact_where_all_was_followed() -> None:
-    assert [*_buffer(VECTOR, is_followed=True)][-1] == "    parts of elements by error: exact: 8"
+    assert [*buffer_lines(VECTOR, is_followed=True)][-1] == "    parts of elements by error: exact: 8"

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from gpuregress.cli.examine import _mutate_lines
+from gpuregress.cli.examine import mutation_lines
 from gpuregress.foundation.errors import UsageError
 from gpuregress.foundation.records import Case
 from gpuregress.gpu.records import replace
@@ -102,7 +102,7 @@ def test_several_jobs_of_which_some_cannot_be_tried(shop: Workshop, asked: list[
 @pytest.mark.usefixtures("shop")
 def test_races_that_the_job_does_not_look_for_are_told_apart() -> None:
     racing = replace(REPORT, racing=1, score_with_races=1.0)
-    *_, counts, score = _mutate_lines(racing)
+    *_, counts, score = mutation_lines(racing)
     assert "1 survived (1 of them noticed with --check races)" in counts
     assert score.startswith("score 50% (100% with `checks: {device: [races]}`) in ")
 

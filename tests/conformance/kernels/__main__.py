@@ -21,10 +21,10 @@ from pathlib import Path
 
 import numpy as np
 
-from gpuregress import toolchain
 from gpuregress.execution.device_registry import open_device
 from gpuregress.foundation.errors import INFEASIBLE, GpuregressError
 from gpuregress.foundation.storage import write_atomic
+from gpuregress.toolchain import programs as toolchain
 from tests.conformance.kernels import programs
 from tests.conformance.kernels.execute import DIGESTS, Finding, assembled, compiled, everything, launch, sources
 from tests.conformance.kernels.programs import Variant

@@ -12,7 +12,6 @@ from unittest import mock
 
 import numpy as np
 
-from gpuregress import toolchain
 from gpuregress.execution.runner import run_case
 from gpuregress.foundation.errors import INFEASIBLE, GpuregressError, HarnessError
 from gpuregress.foundation.records import Case, LaunchShape, Program, Source, Task
@@ -22,6 +21,8 @@ from gpuregress.gpu.descriptors import TextureDescription
 from gpuregress.gpu.records import replace
 from gpuregress.jobs import plan
 from gpuregress.store import project
+from gpuregress.toolchain import cubin_linker
+from gpuregress.toolchain import programs as toolchain
 from gpuregress.toolchain.python_kernels import compiler as python_compiler
 from tests.conformance.kernels import images, programs
 from tests.conformance.kernels.programs import Variant
@@ -64,7 +65,7 @@ def compiled(source: Source, device: str) -> Program:
 
 def assembled(program: Program) -> Program:
     """A program with a cubin for an H200, whatever its PTX is for; PTX for sm_90a alone, Triton's too, stays that."""
-    return toolchain.build_cubin(replace(program, arch=named(program.arch, "sm_90"), cubin=""))
+    return cubin_linker.build_cubin(replace(program, arch=named(program.arch, "sm_90"), cubin=""))
 
 
 def sources() -> Iterator[tuple[Source, str]]:

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from gpuregress import toolchain
 from gpuregress.execution.cuda import driver, nvml
 from gpuregress.execution.cuda.device import CudaDevice
 from gpuregress.execution.cuda.module import CudaModule
+from gpuregress.toolchain import cubin_linker
 from tests.execution.cuda.fake_api import FakeApi
 from tests.execution.cuda.fake_card import KERNELS, program_in
 
@@ -21,7 +21,7 @@ def api(monkeypatch: pytest.MonkeyPatch) -> FakeApi:
     monkeypatch.setattr(driver, "api", lambda: fake)
     monkeypatch.setattr(driver, "_release", lambda: "")  # a host with a GPU has its own
     monkeypatch.setattr(nvml, "cards", lambda _bus: ({"uuid": "GPU-1", "driver": "580.1"},))
-    monkeypatch.setattr(toolchain, "resources", lambda _program: {"fill": {"spill": 12}})
+    monkeypatch.setattr(cubin_linker, "resources", lambda _program: {"fill": {"spill": 12}})
     return fake
 
 

@@ -2,12 +2,12 @@ from __future__ import annotations
 
 import pytest
 
-from gpuregress import toolchain
 from gpuregress.execution.runner import execution
 from gpuregress.foundation.errors import HarnessError, InfeasibleSource, LaunchRefused
 from gpuregress.foundation.records import SM_90, Case, CaseSettings, DeviceInfo, Program
 from gpuregress.gpu import limits
 from gpuregress.gpu.records import replace
+from gpuregress.toolchain import cubin_linker
 from tests import fakes
 
 DEVICE = DeviceInfo("cpu", "fake", "sm_90", "none", 1 << 30, limits.of_architecture(SM_90))
@@ -23,9 +23,9 @@ def case(threads: int, *, skips: bool = True) -> Case:
 @pytest.fixture
 def registers(monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
     used = {"registers": 128}
-    monkeypatch.setattr(toolchain, "build_cubin", lambda program: program)
+    monkeypatch.setattr(cubin_linker, "build_cubin", lambda program: program)
     mangled = fakes.program().entries["double"].mangled
-    monkeypatch.setattr(toolchain, "resources", lambda _program: {mangled: used})
+    monkeypatch.setattr(cubin_linker, "resources", lambda _program: {mangled: used})
     return used
 
 
@@ -47,7 +47,7 @@ def test_without_an_assembler_nothing_is_checked(monkeypatch: pytest.MonkeyPatch
     def missing(_program: Program) -> Program:
         raise HarnessError("no assembler for GPU code here")
 
-    monkeypatch.setattr(toolchain, "build_cubin", missing)
+    monkeypatch.setattr(cubin_linker, "build_cubin", missing)
     execution.check_registers(DEVICE, case(1024), [fakes.program()])
 
 
@@ -55,6 +55,6 @@ def test_what_the_assembler_refuses_for_its_memory_is_infeasible(monkeypatch: py
     def refuse(_program: Program) -> Program:
         raise InfeasibleSource("uses too much shared data")
 
-    monkeypatch.setattr(toolchain, "build_cubin", refuse)
+    monkeypatch.setattr(cubin_linker, "build_cubin", refuse)
     with pytest.raises(InfeasibleSource):
         execution.check_registers(DEVICE, case(1024), [fakes.program()])

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import numpy as np
 
-from gpuregress import toolchain
 from gpuregress.execution.device_registry import open_device
 from gpuregress.execution.runner import run_case
 from gpuregress.foundation.records import Case, Outcome, Task
 from gpuregress.jobs import plan
 from gpuregress.store.dumps import reader
 from gpuregress.store.project import Project, find
+from gpuregress.toolchain import programs
 
 SOURCE = """
 __global__ void step(cudaSurfaceObject_t to, cudaSurfaceObject_t from, cudaTextureObject_t by)
@@ -51,7 +51,7 @@ def _project(folder: Path, kernel: str, args: str, more: str = "", block: int = 
 
 
 def _run(folder: Path, case: Case) -> Outcome:
-    program = toolchain.compile(case.source)
+    program = programs.compile(case.source)
     assert not plan.check_programs(case, [program])
     with open_device("cpu") as device:
         return run_case(device, Task(case, program, str(folder / "launch.log"), 1, str(folder / "dumps")))
@@ -85,7 +85,7 @@ def test_a_write_outside_a_surface_is_the_case_s_fault(tmp_path: Path) -> None:
 
 def test_an_object_for_a_pointer_is_an_error_of_the_job(tmp_path: Path) -> None:
     case = _plan(_project(tmp_path, "plain", "[b, by, a]"))
-    first, second = plan.check_programs(case, [toolchain.compile(case.source)])
+    first, second = plan.check_programs(case, [programs.compile(case.source)])
     assert "the buffer b is a surface object and parameter 'to' is a pointer" in str(first)
     assert "the buffer by is a texture object and parameter 'from' is a pointer" in str(second)
     assert "job.yaml:13: launches[0].args[0]" in str(first)

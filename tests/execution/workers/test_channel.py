@@ -142,15 +142,3 @@ def test_a_damaged_request_is_an_error_of_its_reader() -> None:
         child.receive()
     ours.close()
     child.close()
-
-
-def test_a_channel_tells_whether_something_has_come() -> None:
-    left, right = channels()
-    assert not right.is_readable()
-    left.send({"do": "run"})
-    assert right.is_readable()
-    right.receive()
-    assert not right.is_readable()
-    left.close()
-    assert right.is_readable()
-    right.close()

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from gpuregress import toolchain
 from gpuregress.execution.workers import compile_child
 from gpuregress.execution.workers.channel import Channel
 from gpuregress.foundation.records import Program, Source
+from gpuregress.toolchain import programs
 
 
 @pytest.fixture
@@ -50,8 +50,8 @@ def test_a_bug_ends_one_compilation_only(
     def exhausted(_source: Source) -> Program:
         raise MemoryError
 
-    monkeypatch.setattr(toolchain, "compile", broken)
+    monkeypatch.setattr(programs, "compile", broken)
     assert ask(parent, tmp_path)["message"] == "an error inside gpuregress: RuntimeError: a bug"
-    monkeypatch.setattr(toolchain, "compile", exhausted)
+    monkeypatch.setattr(programs, "compile", exhausted)
     assert ask(parent, tmp_path)["message"].endswith("there is not enough memory to compile it")
     assert "RuntimeError: a bug" in capsys.readouterr().err

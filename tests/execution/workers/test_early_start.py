@@ -36,50 +36,38 @@ def no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
 def gpu(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "pycuda").mkdir()
     monkeypatch.setattr(sys, "path", [*sys.path, str(tmp_path)])
-    monkeypatch.setattr(os.path, "exists", lambda path: path in ("/dev/nvidia0", "/dev/nvidia1"))
+    exists = Path.exists
+
+    def has_two_cards(path: Path) -> bool:
+        return str(path) in ("/dev/nvidia0", "/dev/nvidia1") if str(path).startswith("/dev/nvidia") else exists(path)
+
+    monkeypatch.setattr(Path, "exists", has_two_cards)
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
 
 
 @pytest.mark.usefixtures("no_gpu")
-@pytest.mark.parametrize(
-    ("line", "jobs"),
-    [
-        ("run", None),
-        ("run configs/a.yaml --device cpu", None),
-        ("-C there run --device=cpu -q", None),
-        ("--directory=there run -j 1", 1),
-        ("-Cthere run -j1", 1),
-        ("run --jobs=2 --device cuda --device cpu", 2),
-        ("run -- --help", None),
-    ],
-)
-def test_the_command_line_tells_the_worker_of_a_cpu(line: str, jobs: int | None) -> None:
-    assert likely_slot(line.split()) == ("cpu", cores.share(jobs or cores.available()))
+@pytest.mark.parametrize(("device", "jobs"), [("auto", None), ("cpu", None), ("cpu", 1), ("auto", 2)])
+def test_the_options_tell_the_worker_of_a_cpu(device: str, jobs: int | None) -> None:
+    assert likely_slot(device, jobs) == ("cpu", cores.share(jobs or cores.available()))
 
 
 @pytest.mark.usefixtures("no_gpu")
-@pytest.mark.parametrize(
-    "line",
-    [
-        *("", "--help", "list", "run --help", "run a -h", "show run", "run --cluster tcp://a:1", "run --device cuda"),
-        *("run --device cpu:1", "run --device", "run -j 0", "run -j x", "-C run", "--version run"),
-    ],
-)
-def test_other_command_lines_start_nothing(line: str) -> None:
-    assert likely_slot(line.split()) is None
+@pytest.mark.parametrize("device", ["cuda", "cuda:0", "cpu:1", ""])
+def test_a_device_that_is_not_there_starts_nothing(device: str) -> None:
+    assert likely_slot(device, None) is None
 
 
 @pytest.mark.usefixtures("gpu")
 @pytest.mark.parametrize(("device", "card"), [("auto", "0"), ("cuda", "0"), ("cuda:0", "0"), ("cuda:1", "1")])
-def test_the_command_line_tells_the_worker_of_a_gpu(device: str, card: str) -> None:
+def test_the_options_tell_the_worker_of_a_gpu(device: str, card: str) -> None:
     expected = {"CUDA_VISIBLE_DEVICES": card, "CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
-    assert likely_slot(["run", "--device", device]) == ("cuda:0", expected)
+    assert likely_slot(device, None) == ("cuda:0", expected)
 
 
 @pytest.mark.usefixtures("gpu")
 @pytest.mark.parametrize("device", ["cuda:2", "cuda:x", "auto:0", "gpu"])
 def test_a_gpu_that_is_not_there_starts_nothing(device: str) -> None:
-    assert likely_slot(["run", "--device", device]) is None
+    assert likely_slot(device, None) is None
 
 
 @pytest.fixture
@@ -89,9 +77,9 @@ def waiting(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
         "import socket, sys\nprint('begun', flush=True)\n"
         "socket.socket(fileno=int(sys.argv[sys.argv.index('--channel') + 1])).recv(1)\n"
     )
-    monkeypatch.setattr(early_start, "CPU_COMMAND", (sys.executable, "-S", str(tmp_path / "child.py")))
+    monkeypatch.setattr(early_start, "COMMAND", (sys.executable, "-S", str(tmp_path / "child.py")))
     without_pycuda(monkeypatch)
-    early_start.begin(["run", "--device", "cpu", "-j", "1"])
+    early_start.begin("cpu", 1)
     yield
     early_start.drop()
 

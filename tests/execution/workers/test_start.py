@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from gpuregress.execution.workers.start import ContextStart
+from gpuregress.execution.cuda.context_start import ContextStart
 
 
 class _Library:

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from gpuregress import toolchain
 from gpuregress.foundation.errors import CompileError
 from gpuregress.foundation.records import Program, Source
 from gpuregress.gpu.records import replace
@@ -14,6 +13,7 @@ from gpuregress.lab.mutating.programs import MutatedPrograms, Variation
 from gpuregress.lab.mutating.subject import Subject
 from gpuregress.session.compilation import source_key
 from gpuregress.store.project import Project
+from gpuregress.toolchain.programs import inputs
 from gpuregress.virtual_gpu.compilation import object_cache
 from tests import fakes
 
@@ -79,7 +79,7 @@ def test_a_header_with_an_absolute_name_is_the_changed_copy(
     assert moved.options == ("-lineinfo", *(option.format(copy) for option in options))
     text = Path(moved.path).read_text()
     assert text == f'{head.format(copy)}\n#include "/usr/other.h"\n'
-    assert {str(file) for file in toolchain.inputs(moved).files} == {moved.path, copy}
+    assert {str(file) for file in inputs(moved).files} == {moved.path, copy}
 
 
 def test_a_source_that_does_not_include_the_file_stays(tmp_path: Path) -> None:

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from gpuregress import toolchain
 from gpuregress.foundation.errors import UnknownNames
 from gpuregress.foundation.records import HARNESS_KERNEL, FunctionArgument, Program, Source
+from gpuregress.toolchain import programs
 from gpuregress.toolchain.functions import declarations, harness, overloads
 from gpuregress.toolchain.functions.harness import CompiledType, KernelSettings
 
@@ -36,7 +36,7 @@ def call(tmp_path: Path, name: str, options: tuple[str, ...] = (), text: str = T
         for parameter, type_ in instance.parameters
     ]
     written = harness.kernel_text(instance, arguments, KernelSettings())
-    return toolchain.compile(Source(str(path), options, kernels=(instance.name,), harness=written))
+    return programs.compile(Source(str(path), options, kernels=(instance.name,), harness=written))
 
 
 def types(program: Program) -> tuple[CompiledType, ...]:

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from gpuregress import toolchain
 from gpuregress.foundation.errors import CompileError, MissingCompiler
 from gpuregress.foundation.records import PythonKernel, Source
 from gpuregress.gpu.records import replace
+from gpuregress.toolchain import programs
 from gpuregress.toolchain.python_kernels import compiler, source_inputs
 from tests.toolchain.python_kernels.test_ptx_function import source
 
@@ -16,9 +16,9 @@ def test_a_compiler_that_is_not_installed(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr(compiler, "version", lambda _language: "")
     one = replace(source(tmp_path), python=PythonKernel("triton", "k"))
     with pytest.raises(MissingCompiler, match=r"build.py needs triton, .*: pip install 'gpuregress\[triton\]'"):
-        toolchain.compile(one)
+        programs.compile(one)
     with pytest.raises(MissingCompiler):
-        toolchain.compile(one)  # it is not remembered: the package may be installed meanwhile
+        programs.compile(one)  # it is not remembered: the package may be installed meanwhile
 
 
 def test_a_file_that_cannot_be_imported(tmp_path: Path) -> None:
@@ -27,7 +27,7 @@ def test_a_file_that_cannot_be_imported(tmp_path: Path) -> None:
     with pytest.raises(
         CompileError, match=r"build.py cannot be imported: ModuleNotFoundError: .* \(line 1 of build.py\)"
     ):
-        toolchain.compile(Source(str(path), kernels=("k",), python=PythonKernel("python", "ptx")))
+        programs.compile(Source(str(path), kernels=("k",), python=PythonKernel("python", "ptx")))
 
 
 def test_a_program_that_was_built_where_the_compiler_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -35,25 +35,25 @@ def test_a_program_that_was_built_where_the_compiler_is(tmp_path: Path, monkeypa
     path = tmp_path / "kernel.py"
     path.write_text("import triton\n\n\n@triton.jit\ndef k(x):\n    pass\n")
     one = Source(str(path), kernels=("k",), python=PythonKernel("triton", "k", {"x": "*fp32"}))
-    built = toolchain.compile(one)
+    built = programs.compile(one)
     monkeypatch.setattr(compiler, "version", lambda _language: "")
-    assert toolchain.find(one) == built, "as on a host without Triton"
-    assert toolchain.foreign_compiler(one, built) == ""
+    assert programs.find(one) == built, "as on a host without Triton"
+    assert programs.foreign_compiler(one, built) == ""
     monkeypatch.setattr(compiler, "version", lambda _language: "0.9")
-    assert toolchain.find(one) == built, "as on a host with an older Triton"
-    assert toolchain.foreign_compiler(one, built).endswith(
+    assert programs.find(one) == built, "as on a host with an older Triton"
+    assert programs.foreign_compiler(one, built).endswith(
         f"kernel.py: the program is that of {built.compiler} from the cache; the compiler here is older (0.9)"
     )
     monkeypatch.setattr(compiler, "version", lambda _language: "99.0")
-    assert toolchain.find(one) is None, "a newer version compiles anew"
+    assert programs.find(one) is None, "a newer version compiles anew"
 
 
 def test_another_version_of_an_imported_package_compiles_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     one = source(tmp_path)
     monkeypatch.setattr(source_inputs, "packages", lambda _files: {"parcel": "1.0"})
-    built = toolchain.compile(one)
-    assert toolchain.find(one) == built
+    built = programs.compile(one)
+    assert programs.find(one) == built
     monkeypatch.setattr(source_inputs, "packages", lambda _files: {"parcel": "2.0"})
-    assert toolchain.find(one) is None
+    assert programs.find(one) is None
     monkeypatch.setattr(source_inputs, "packages", lambda _files: {"parcel": ""})
-    assert toolchain.find(one) == built, "as on a host that lacks the package"
+    assert programs.find(one) == built, "as on a host that lacks the package"

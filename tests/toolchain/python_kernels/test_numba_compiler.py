@@ -5,10 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gpuregress import toolchain
 from gpuregress.foundation.errors import CompileError
 from gpuregress.foundation.records import CompiledLaunch, LaunchShape, PythonKernel, Source
-from gpuregress.toolchain import cache
+from gpuregress.toolchain import cache, programs
 from gpuregress.virtual_gpu.device import CpuDevice
 
 pytest.importorskip("numba_cuda", reason="numba-cuda is not installed: pip install 'gpuregress[numba]'")
@@ -36,7 +35,7 @@ def source(folder: Path, function: str, **signature: str) -> Source:
 
 
 def test_arrays_are_passed_as_their_fields(tmp_path: Path) -> None:
-    program = toolchain.compile(source(tmp_path, "axpy", y="float32[::1]", x="float32[:, :]", a="float32"))
+    program = programs.compile(source(tmp_path, "axpy", y="float32[::1]", x="float32[:, :]", a="float32"))
     entry = program.entries["axpy"]
     assert entry.launch == CompiledLaunch(arguments=(1, 2, 0))
     assert len(entry.parameters) == 7 + 9 + 1
@@ -45,7 +44,7 @@ def test_arrays_are_passed_as_their_fields(tmp_path: Path) -> None:
 
 def test_an_error_of_the_user(tmp_path: Path) -> None:
     with pytest.raises(CompileError, match=r"kernel.py: NameError: .*nothing"):
-        toolchain.compile(source(tmp_path, "broken", y="float32[::1]"))
+        programs.compile(source(tmp_path, "broken", y="float32[::1]"))
 
 
 LINKING = '''\
@@ -84,7 +83,7 @@ def linking(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_what_a_kernel_calls_is_linked(linking: Path) -> None:
     python = PythonKernel("numba", "kernel", {"y": "int32[::1]"})
-    program = toolchain.compile(Source(str(linking), kernels=("kernel",), python=python))
+    program = programs.compile(Source(str(linking), kernels=("kernel",), python=python))
     device = CpuDevice(cache)
     y = device.allocate("y", 12, itemsize=4)
     y.write(np.array([10, 3, 5], np.int32).view(np.uint8))
@@ -109,4 +108,4 @@ def test_an_error_has_its_reason(tmp_path: Path, body: str, message: str) -> Non
     path.write_text(f"from numba import cuda\n\n{cubin}\n@cuda.jit\ndef kernel(y):\n    {body}\n")
     python = PythonKernel("numba", "kernel", {"y": "int32[::1]"})
     with pytest.raises(CompileError, match=message):
-        toolchain.compile(Source(str(path), kernels=("kernel",), python=python))
+        programs.compile(Source(str(path), kernels=("kernel",), python=python))

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from gpuregress import toolchain
 from gpuregress.foundation.errors import CompileError, UnknownNames
 from gpuregress.foundation.records import PythonKernel, Source
+from gpuregress.toolchain import programs
 
 TEXT = """\
 import helpers
@@ -49,7 +49,7 @@ def source(folder: Path, function: str = "ptx", kernel: str = "k") -> Source:
 
 @pytest.mark.parametrize("function", ["ptx", "encoded"])
 def test_the_function_is_called_with_what_it_asks_for(tmp_path: Path, function: str) -> None:
-    program = toolchain.compile(source(tmp_path, function))
+    program = programs.compile(source(tmp_path, function))
     ptx = Path(program.ptx).read_text()
     assert ".target sm_90" in ptx
     assert "mov.u32 %r1, 7;" in ptx
@@ -58,10 +58,10 @@ def test_the_function_is_called_with_what_it_asks_for(tmp_path: Path, function: 
 
 def test_it_is_called_once_for_a_text(tmp_path: Path) -> None:
     one = source(tmp_path)
-    assert toolchain.find(one) is None
-    assert toolchain.compile(one) == toolchain.find(one)
+    assert programs.find(one) is None
+    assert programs.compile(one) == programs.find(one)
     (tmp_path / "helpers.py").write_text(HELPERS + "# changed\n")
-    assert toolchain.find(one) is None, "a helper counts"
+    assert programs.find(one) is None, "a helper counts"
 
 
 @pytest.mark.parametrize(
@@ -74,10 +74,10 @@ def test_it_is_called_once_for_a_text(tmp_path: Path) -> None:
 )
 def test_errors_are_the_users(tmp_path: Path, function: str, message: str) -> None:
     with pytest.raises(CompileError) as caught:
-        toolchain.compile(source(tmp_path, function))
+        programs.compile(source(tmp_path, function))
     assert str(caught.value).endswith(message)
 
 
 def test_a_kernel_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(UnknownNames, match="has no kernel 'other'; it has k"):
-        toolchain.compile(source(tmp_path, kernel="other"))
+        programs.compile(source(tmp_path, kernel="other"))

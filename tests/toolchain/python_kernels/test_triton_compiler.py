@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from gpuregress import toolchain
 from gpuregress.foundation.errors import CompileError
 from gpuregress.foundation.records import CompiledDescriptor, CompiledLaunch, PythonKernel, Source
+from gpuregress.toolchain import programs
 
 pytest.importorskip("triton", reason="Triton is not installed: pip install 'gpuregress[triton]'")
 
@@ -43,7 +43,7 @@ def source(folder: Path, function: str = "scale", /, **changes: object) -> Sourc
 
 
 def test_a_kernel_is_compiled_with_its_launch(tmp_path: Path) -> None:
-    program = toolchain.compile(source(tmp_path))
+    program = programs.compile(source(tmp_path))
     entry = program.entries["scale"]
     assert entry.launch == CompiledLaunch(block=(64, 1, 1), shared=0, hidden=(0, 0))
     assert [one.name for one in entry.parameters] == ["y", "x", "n", "", ""]
@@ -57,10 +57,9 @@ def test_the_promise_of_a_multiple_of_16_makes_vectors(tmp_path: Path) -> None:
     promised = {"y": "*fp32:16", "x": "*fp32:16", "n": "i32:16"}
     large: dict[str, object] = {"constants": {"BLOCK": 512}}
     assert (
-        "ld.global.v4"
-        in Path(toolchain.compile(source(tmp_path, "scale", **large, signature=promised)).ptx).read_text()
+        "ld.global.v4" in Path(programs.compile(source(tmp_path, "scale", **large, signature=promised)).ptx).read_text()
     )
-    assert "ld.global.v4" not in Path(toolchain.compile(source(tmp_path, "scale", **large)).ptx).read_text()
+    assert "ld.global.v4" not in Path(programs.compile(source(tmp_path, "scale", **large)).ptx).read_text()
 
 
 @pytest.mark.parametrize(
@@ -77,13 +76,13 @@ def test_the_promise_of_a_multiple_of_16_makes_vectors(tmp_path: Path) -> None:
 )
 def test_errors_are_the_users(tmp_path: Path, function: str, changes: dict[str, object], message: str) -> None:
     with pytest.raises(CompileError) as caught:
-        toolchain.compile(source(tmp_path, function, **changes))
+        programs.compile(source(tmp_path, function, **changes))
     assert message in str(caught.value)
     assert "Traceback" not in str(caught.value)
 
 
 def test_every_line_of_an_inline_assembly_is_that_of_its_beginning(tmp_path: Path) -> None:
-    ptx = Path(toolchain.compile(source(tmp_path, "scale")).ptx).read_text()
+    ptx = Path(programs.compile(source(tmp_path, "scale")).ptx).read_text()
     load = ptx.index("ld.global")
     assert ptx[:load].rpartition(".loc")[2].split()[:2] == ["1", "9"]
 
@@ -94,12 +93,12 @@ def test_descriptors_that_the_host_makes(tmp_path: Path) -> None:
     path.write_text(text)
     types = {"y": "tensordesc<fp16[16,64]>", "x": "tensordesc<fp16[16,64]>", "n": "i32"}
     kernel = PythonKernel("triton", "copy", types)
-    entry = toolchain.compile(Source(str(path), kernels=("copy",), python=kernel)).entries["copy"]
+    entry = programs.compile(Source(str(path), kernels=("copy",), python=kernel)).entries["copy"]
     assert entry.launch is not None
     assert entry.launch.descriptors == tuple(CompiledDescriptor(at, 2, (16, 64), "128B") for at in (0, 1))
     names = [one.name for one in entry.parameters]
     assert names[:7] == ["y", "y.shape", "y.shape", "y.strides", "y.strides", "x", "x.shape"]
-    old = toolchain.compile(Source(str(path), kernels=("copy",), python=kernel, arch="sm_80")).entries["copy"]
+    old = programs.compile(Source(str(path), kernels=("copy",), python=kernel, arch="sm_80")).entries["copy"]
     assert old.launch is not None
     assert old.launch.descriptors == (CompiledDescriptor(0, 2), CompiledDescriptor(1, 2))
     assert [one.name for one in old.parameters][5:8] == ["y.padding", "y.rounding", "y.shape"]

@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytest
 
-from gpuregress import toolchain
 from gpuregress.execution import device_registry as registry
 from gpuregress.execution.runner import run_case
 from gpuregress.foundation.records import Case, Task
@@ -21,6 +20,7 @@ from gpuregress.jobs import plan
 from gpuregress.jobs.plan import compiled_launches
 from gpuregress.store import project
 from gpuregress.store.baselines import BaselineStore
+from gpuregress.toolchain import programs
 from gpuregress.virtual_gpu.parallel import cores, partition
 from gpuregress.virtual_gpu.runtime.machine_layout import Machine
 from tests.slow_cases import some_slow
@@ -72,7 +72,7 @@ def run(case: Case, count: int) -> tuple[dict[str, str], list[int]]:
         patch.setattr(partition, "run_parallel", backwards)
         patch.setenv(cores.VARIABLE, str(count))
         with registry.open_device("cpu") as device:
-            program, *others = (toolchain.compile(source) for source in case.sources)
+            program, *others = (programs.compile(source) for source in case.sources)
             plain = compiled_launches.completed(plain, (program, *others))
             task = Task(plain, program, f"{folder}/launch.log", 1, str(folder), other_programs=tuple(others))
             outcome = run_case(device, task)

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpuregress import toolchain
 from gpuregress.foundation.records import Source
+from gpuregress.toolchain import programs
 from gpuregress.virtual_gpu.ptx.lexer import PtxError
 from gpuregress.virtual_gpu.ptx.parser import abridge, parse
 from gpuregress.virtual_gpu.ptx.tree import (
@@ -133,7 +133,7 @@ def test_nonsense_is_a_clear_error_or_a_tree(text: str) -> None:
 def test_every_kernel_of_the_project_is_read(tmp_path: Path) -> None:
     path = tmp_path / "k.cu"
     path.write_text("template <int N> __global__ void k(float* y) { __shared__ float s[N]; s[0] = 1; *y = s[0]; }")
-    program = toolchain.compile(Source(str(path), options=("-lineinfo",), kernels=("k<4>", "k<8>")))
+    program = programs.compile(Source(str(path), options=("-lineinfo",), kernels=("k<4>", "k<8>")))
     module = parse(Path(program.ptx).read_text())
     assert {item.name for item in module.functions} == {"_Z1kILi4EEvPf", "_Z1kILi8EEvPf"}
     statements = [item for function in module.functions for item in function.body or ()]

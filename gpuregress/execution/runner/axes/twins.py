@@ -18,7 +18,8 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import field
 
-from gpuregress import toolchain
+from gpuregress.execution import device_registry as registry
+from gpuregress.execution.cuda import prerequisites
 from gpuregress.execution.runner.case_runs import CaseRuns, PlannedRun, RunAxis
 from gpuregress.execution.runner.dumps import BufferReader
 from gpuregress.execution.runner.launcher import Launcher, thread_count
@@ -33,6 +34,7 @@ from gpuregress.gpu.records import Record, replace
 from gpuregress.store.dumps import reader
 from gpuregress.toolchain.functions import host
 from gpuregress.toolchain.functions.host import HostCompiler
+from gpuregress.toolchain.programs import compile as compile_source
 
 Array = npt.NDArray[np.generic]
 PLAIN = ("-ffp-contract=off",)
@@ -163,8 +165,6 @@ def _dumped(
 
 
 def _on_device(runs: CaseRuns, kind: str) -> FurtherRun:
-    from gpuregress.execution import device_registry as registry  # noqa: PLC0415 - loads the devices
-
     missing = _missing(kind)
     if missing:
         return FurtherRun("twin", kind, left_out=missing, facts=RunFacts(label=kind))
@@ -185,7 +185,6 @@ def _missing(kind: str) -> str:
     """Explain why this machine has no such device; "" if it has."""
     if kind != "cuda":
         return ""
-    from gpuregress.execution.cuda import prerequisites  # noqa: PLC0415 - looks for libraries
 
     return "" if prerequisites.usable_gpus() else f"there is no GPU here: {prerequisites.lack()}"
 
@@ -201,7 +200,7 @@ def _programs(runs: CaseRuns, device: Device) -> tuple[Program, ...]:
         if device.info.arch == program.arch or not is_compiled_here:
             compiled.append(program)
         else:
-            compiled.append(toolchain.compile(replace(source, arch=device.info.arch)))
+            compiled.append(compile_source(replace(source, arch=device.info.arch)))
     return tuple(compiled)
 
 
@@ -288,7 +287,7 @@ def _recompiled(runs: CaseRuns, options: tuple[str, ...]) -> dict[str, Array]:
     runs.launcher.entering("preparing")
     source, device = replace(runs.case.source, options=options), runs.launcher.device
     device.free_all()
-    return _launched(runs, device, (toolchain.compile(source),), runs.launcher.device_label)
+    return _launched(runs, device, (compile_source(source),), runs.launcher.device_label)
 
 
 # --- causes -----------------------------------------------------------------------------------------------------------

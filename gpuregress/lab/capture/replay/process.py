@@ -10,14 +10,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gpuregress import toolchain
 from gpuregress.foundation import storage
 from gpuregress.foundation.errors import GpuregressError, KernelFault
 from gpuregress.foundation.records import LaunchShape, Source, from_json, to_json
 from gpuregress.gpu.base import DeviceModule, Memory
 from gpuregress.lab.capture.replay import instrumentation
 from gpuregress.lab.capture.replay.launch import Replay, ReplayMemory, Request
-from gpuregress.toolchain import cache
+from gpuregress.toolchain import cache, programs
 from gpuregress.virtual_gpu.device import CpuDevice
 
 Bytes = npt.NDArray[np.uint8]
@@ -52,7 +51,7 @@ def replay(request: Request) -> Replay:
             text = instrumentation.instrument(path.read_text(encoding="utf-8"), len(plain))
             path = folder / "instrumented.ptx"
             path.write_text(text, encoding="utf-8")
-        program = toolchain.compile(Source(str(path), kernels=(request.kernel,)))
+        program = programs.compile(Source(str(path), kernels=(request.kernel,)))
         module = device.load(program, None, (request.kernel,))
         memories = [_prepare(device, module, one) for one in request.memories]
         maps = _maps(device, module, [memories[number] for number in plain]) if request.notes else []

@@ -18,6 +18,7 @@ from gpuregress.foundation.errors import StorageError, UsageError
 from gpuregress.gpu.records import Record
 from gpuregress.report.messages import web_request
 from gpuregress.store.project import Project
+from gpuregress.toolchain import cache
 
 LOG = "nightly.log"
 """In the folder of runs, which is not part of the repository."""
@@ -132,8 +133,6 @@ def of_project(project: Project, arguments: Sequence[str], at: tuple[int, int]) 
     Raises:
         UsageError: a path holds a newline, which no scheduler takes.
     """
-    from gpuregress.toolchain import cache  # noqa: PLC0415 - a night itself does not need this module
-
     settings = project.settings
     texts = (settings.ping, settings.webhook, *settings.mail)
     secrets = tuple(dict.fromkeys(name for text in texts for name in web_request.variables(text)))

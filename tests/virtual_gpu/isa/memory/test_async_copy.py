@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gpuregress import toolchain
 from gpuregress.foundation.errors import KernelFault, UnsupportedError
 from gpuregress.foundation.records import Source
+from gpuregress.toolchain import programs
 from gpuregress.virtual_gpu import buffer_accesses
 from tests.virtual_gpu.running import Running, ints
 
@@ -177,7 +177,7 @@ def test_what_ptx_has_and_the_device_does_not(tmp_path: Path) -> None:
 def test_a_map_may_lead_to_any_buffer(tmp_path: Path) -> None:
     path = tmp_path / "k.cu"
     path.write_text(text())
-    program = toolchain.compile(Source(str(path), arch="sm_90a", kernels=("made",)))
+    program = programs.compile(Source(str(path), arch="sm_90a", kernels=("made",)))
     accesses = buffer_accesses.of_kernel(Path(program.ptx).read_text(), "made")
     assert accesses.reads_anywhere
     assert accesses.writes_anywhere

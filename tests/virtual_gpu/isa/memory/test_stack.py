@@ -8,10 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gpuregress import toolchain
 from gpuregress.foundation.errors import KernelFault
 from gpuregress.foundation.records import LaunchShape, Source
-from gpuregress.toolchain import cache
+from gpuregress.toolchain import cache, programs
 from gpuregress.virtual_gpu.device import CpuDevice
 from tests.virtual_gpu.running import Running, ints
 
@@ -192,7 +191,7 @@ def test_a_variadic_function_gets_all_its_arguments(arch: str, options: tuple[st
     path = tmp_path / "k.cu"
     path.write_text(SOURCE)
     with CpuDevice(cache) as device:
-        program = toolchain.compile(Source(str(path), arch=arch, options=options, kernels=("variadic",)))
+        program = programs.compile(Source(str(path), arch=arch, options=options, kernels=("variadic",)))
         module = device.load(program)
         given, written = device.allocate("x", 4 * 32, itemsize=4), device.allocate("y", 8 * 256, itemsize=8)
         given.write(np.arange(32, dtype=np.int32).view(np.uint8))

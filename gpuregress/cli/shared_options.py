@@ -1,0 +1,180 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from gpuregress.cli import values
+from gpuregress.foundation.escapes import one_line, visible
+
+Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+
+def checked_message(text: str) -> str:
+    """Check a message that will be stored.
+
+    Raises:
+        BadParameter: it holds a control character.
+    """
+    if visible(text) != text:
+        raise click.BadParameter(f"'{one_line(text)}' holds a control character; say it in plain text")
+    return text
+
+
+def _check_message(_ctx: click.Context, _option: click.Parameter, text: str) -> str:
+    return checked_message(text)
+
+
+def _join_globs(_ctx: click.Context, _option: click.Parameter, globs: tuple[str, ...]) -> str | None:
+    return "|".join(globs) or None
+
+
+def _refuse_second(_ctx: click.Context, option: click.Parameter, files: tuple[str, ...]) -> str | None:
+    """The file of a report; a second one would be written and the first one not."""
+    if len(files) > 1:
+        name = option.name
+        raise click.BadParameter(f"it is given {len(files)} times; a further file is --report {name}={files[-1]}")
+    return files[0] if files else None
+
+
+def _combined(*options: Decorator) -> Decorator:
+    """One decorator for several options, which the help lists in this order."""
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        for option in reversed(options):
+            function = option(function)
+        return function
+
+    return decorate
+
+
+def message_option(text: str) -> Decorator:
+    """Option `-m WHY`: kept with the decision, and printed with it."""
+    return click.option("-m", "--message", default="", metavar="WHY", callback=_check_message, help=text)
+
+
+def file_option(name: str, variable: str, text: str) -> Decorator:
+    """Option `--NAME F`: a file for results, or `-`."""
+    return click.option(f"--{name}", variable, metavar="F", type=values.REPORT, help=f"{text} to F (- is stdout).")
+
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+unwritten_option = click.option(
+    "--unwritten-ok",
+    default="",
+    metavar="REASON",
+    callback=_check_message,
+    help="Accept outputs of which nothing was written, for this REASON; kept with the baseline.",
+)
+name_option = click.option(
+    "-k",
+    "name_glob",
+    multiple=True,
+    callback=_join_globs,
+    metavar="GLOB",
+    help="Only cases whose name matches GLOB; can be repeated.",
+)
+tag_option = click.option(
+    "--tag", "tags", multiple=True, metavar="TAG", help="Only jobs with this tag; can be repeated."
+)
+timeout_option = click.option(
+    "--timeout", type=values.SECONDS, metavar="S", help="For each case: seconds, or a time, as 2min."
+)
+device_option = click.option(
+    "--device", default="auto", show_default=True, metavar="auto|cpu|cuda[:N]", help="Where to run."
+)
+report_files_option = click.option(
+    "--report",
+    "reports",
+    multiple=True,
+    metavar="FORMAT=FILE",
+    type=values.REPORT_FILE,
+    help=f"Write a report for another program (- is stdout): {', '.join(values.FORMATS)}; can be repeated.",
+)
+coverage_option = click.option(
+    "--coverage",
+    is_flag=True,
+    help="On the CPU device: print the source lines, branches and bounds that no case executed.",
+)
+cluster_option = click.option(
+    "--cluster",
+    type=values.CLUSTER,
+    metavar="ADDRESS",
+    help="Run on the hosts of a Dask cluster: tcp://HOST:PORT; none: on this machine, whatever the settings say.",
+)
+report_options = _combined(
+    report_files_option,
+    *(
+        click.option(
+            f"--{name}",
+            multiple=True,
+            callback=_refuse_second,
+            metavar="F",
+            type=values.REPORT,
+            help=f"Write the results as {text} to F (- is stdout).",
+        )
+        for name, text in values.OWN_OPTIONS.items()
+    ),
+)
+commit_options = _combined(
+    device_option,
+    timeout_option,
+    click.option("--this-job", is_flag=True, help="Run every commit with the job of the work tree, not with its own."),
+)
+device_options = _combined(
+    click.option(
+        "--device",
+        default="auto",
+        show_default=True,
+        metavar="auto|cpu|cuda[:N]",
+        help="Where to run; cuda takes every GPU of this host, auto a GPU if there is one.",
+    ),
+    name_option,
+    tag_option,
+    click.option(
+        "-j", "--jobs", "workers", type=click.IntRange(1, 1024), help="Workers  [default: one a core, or one a GPU]"
+    ),
+    click.option(
+        "--repeat",
+        type=click.IntRange(1, values.MOST_REPEATS),
+        metavar="N",
+        help="Run each case N times and compare the runs.",
+    ),
+    timeout_option,
+    click.option(
+        "--poison",
+        type=click.Choice(["twice"]),
+        help="twice: run each case under two poisons, which proves the elements that nobody wrote.",
+    ),
+    click.option(
+        "--check",
+        "checks",
+        multiple=True,
+        metavar="NAMES",
+        help="On the CPU device: watch for races, uninitialized, barriers, leaks, or all (comma-separated).",
+    ),
+    click.option(
+        "--sanitize",
+        metavar="TOOL",
+        type=click.Choice(["memcheck", "racecheck", "initcheck", "synccheck"]),
+        help="On a GPU: each case once more under compute-sanitizer (memcheck, racecheck, initcheck, synccheck).",
+    ),
+)
+schedule_options = _combined(
+    click.option(
+        "--schedule",
+        type=values.SCHEDULE,
+        metavar="NAME",
+        help="On the CPU device: the order of blocks, warps and lanes: forward, reverse, lockstep, adversarial, "
+        "shuffled:SEED, or switches as blocks:1,0.",
+    ),
+    click.option(
+        "--schedules",
+        type=click.IntRange(1, values.MOST_SCHEDULES),
+        metavar="N",
+        help="On the CPU device: run each case under N orders of blocks, warps and lanes, and compare the results.",
+    ),
+)
