@@ -27,7 +27,13 @@ SUFFIXES = (".cu", ".cuh")
 _ONE_INCLUDE = "0: 1\n1: "
 """The structure of a source with one header: the contents alone tell it, and its digest is that of earlier versions."""
 
-_COMMENTS = re.compile(r'//(?:\\\n|[^\n])*|/\*.*?(?:\*/|\Z)|("(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)*\')', re.DOTALL)
+_COMMENTS = re.compile(
+    r"//(?:\\\n|[^\n])*|/\*.*?(?:\*/|\Z)"
+    r'|\b(?:u8|[uUL])?R"(?P<delimiter>[^()\\\s]{0,16})\(.*?\)(?P=delimiter)"'
+    r'|(?P<string>"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)*\')',
+    re.DOTALL,
+)
+"""Comments and raw strings, which may hold the text of a program; any other string is kept."""
 
 _SPLICE = "\x01"
 """Stands for a backslash at a line's end, which joins two lines everywhere but in raw strings."""
@@ -328,10 +334,10 @@ def _plain(word: str) -> str:
 
 
 def without_comments(text: str) -> str:
-    """Replace each comment of a C++ text by a space or its newlines, so that line numbers stay."""
-    return _COMMENTS.sub(lambda match: match[1] or "\n" * match[0].count("\n") or " ", text)
+    """Replace each comment and raw string of a C++ text by a space or its newlines, so that line numbers stay."""
+    return _COMMENTS.sub(lambda match: match["string"] or "\n" * match[0].count("\n") or " ", text)
 
 
 def blank_comments(text: str) -> str:
-    """Replace each comment of a C++ text by spaces, so that lines and offsets stay."""
-    return _COMMENTS.sub(lambda match: match[1] or re.sub(r"[^\n]", " ", match[0]), text)
+    """Replace each comment and raw string of a C++ text by spaces, so that lines and offsets stay."""
+    return _COMMENTS.sub(lambda match: match["string"] or re.sub(r"[^\n]", " ", match[0]), text)

@@ -261,11 +261,11 @@ def _attempt(
     signatures: Mapping[str, str] | None = None,
 ) -> _Attempt:
     path = folders[0] / Path(source.path).name
-    virtual = virtual_headers.virtual_headers(folders)
+    texts = (given.text, *given.headers.values())
+    virtual = virtual_headers.virtual_headers(folders, texts)
     if not given.uses_library and "std" not in source.harness:
         virtual |= dict.fromkeys(virtual_headers.LIBRARY & virtual.keys(), virtual_headers.WITHOUT_LIBRARY)
     unknown = [name for name in given.missing if name not in virtual]
-    texts = (given.text, *given.headers.values())
     implied = host_headers.implied(texts)
     asked = name_expressions(() if source.harness else source.kernels, signatures or {})
     virtual |= {**host_headers.shims(unknown, texts), **given.headers}

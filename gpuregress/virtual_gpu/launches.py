@@ -1,4 +1,4 @@
-"""One launch on the virtual GPU: its blocks are run, and its instruments, calls and fault make the report."""
+"""One launch on the virtual GPU: run its blocks and make its report or fault."""
 
 from __future__ import annotations
 

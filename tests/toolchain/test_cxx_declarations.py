@@ -60,6 +60,9 @@ def test_strings_comments_and_macros_hide_nothing_and_add_nothing() -> None:
     text = """
     #define KERNEL __global__ void made(int)
     const char* s = "__global__ void in_string(int)";
+    const char* r = R"x(
+        __global__ void in_raw_string(int) { say(")"); } // "
+    )x";
     /* __global__ void in_comment(int) */
     __device__ void helper(int);
     namespace z = other;

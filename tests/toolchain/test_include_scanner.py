@@ -62,7 +62,7 @@ def test_a_file_that_is_not_there_is_left_to_the_compiler(tmp_path: Path) -> Non
     assert _names(tmp_path) == ["a.cu"]
 
 
-@given(st.text(alphabet="ab/*\"\\\n'# <>", max_size=80))
+@given(st.text(alphabet="abR()/*\"\\\n'# <>", max_size=80))
 def test_lines_stay_where_they_are_without_comments(text: str) -> None:
     assert include_scanner.without_comments(text).count("\n") == text.count("\n")
 

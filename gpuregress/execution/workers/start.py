@@ -1,4 +1,4 @@
-"""Entry point of a worker process, which starts a GPU's driver before Python loads the libraries of a case.
+"""Entry point of a worker process: a GPU's driver starts before the libraries of a case load.
 
 python -P -m gpuregress.execution.workers.start --channel FD DEVICE [--after-fault]
 """

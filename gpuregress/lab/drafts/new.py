@@ -397,10 +397,19 @@ class HostProgram:
             )
         types = [one.type for one in kernel.parameters]
         for launch in self._run.launches:
-            other = self.program.kernel(launch.kernel)
+            other = self._launched(launch)
             if other is not None and [one.type for one in other.parameters] == types and types:
                 return launch
         return None
+
+    def _launched(self, launch: SeenLaunch) -> Declaration | None:
+        """Return the kernel of a launch; of overloaded ones the first that takes its arguments."""
+        name = launch.kernel.rpartition("::")[2]
+        for kernel in self.program.kernels:
+            is_named = kernel.name.rpartition("::")[2] == name
+            if is_named and len(kernel.parameters) == len(launch.arguments) and self._takes(kernel, launch):
+                return kernel
+        return self.program.kernel(launch.kernel)
 
     def _takes(self, kernel: Declaration, launch: SeenLaunch) -> bool:
         """Tell whether a launch may be that of an overloaded kernel, by the known types of its arguments."""

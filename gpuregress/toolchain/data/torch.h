@@ -104,11 +104,107 @@ struct alignas(2) BFloat16 {
 GPUREGRESS_TORCH_OPERATORS(Half)
 GPUREGRESS_TORCH_OPERATORS(BFloat16)
 #undef GPUREGRESS_TORCH_OPERATORS
+template <typename T> struct alignas(2 * sizeof(T)) complex {
+  typedef T value_type;
+  T real_ = T(0);
+  T imag_ = T(0);
+  constexpr complex() = default;
+  __host__ __device__ constexpr complex(const T& real, const T& imag = T()) : real_(real), imag_(imag) {}
+  template <typename U, cuda::std::enable_if_t<(sizeof(U) < sizeof(T)), int> = 0>
+  __host__ __device__ constexpr complex(const complex<U>& other) : real_(other.real_), imag_(other.imag_) {}
+  template <typename U, cuda::std::enable_if_t<(sizeof(U) > sizeof(T)), int> = 0>
+  __host__ __device__ explicit constexpr complex(const complex<U>& other) : real_(other.real_), imag_(other.imag_) {}
+  __host__ __device__ constexpr T real() const { return real_; }
+  __host__ __device__ constexpr T imag() const { return imag_; }
+  __host__ __device__ constexpr void real(T value) { real_ = value; }
+  __host__ __device__ constexpr void imag(T value) { imag_ = value; }
+  __host__ __device__ explicit constexpr operator bool() const { return real_ || imag_; }
+  __host__ __device__ constexpr complex& operator=(T value) { return *this = complex(value); }
+  __host__ __device__ constexpr complex& operator+=(T value) { real_ += value; return *this; }
+  __host__ __device__ constexpr complex& operator-=(T value) { real_ -= value; return *this; }
+  __host__ __device__ constexpr complex& operator*=(T value) { real_ *= value; imag_ *= value; return *this; }
+  __host__ __device__ constexpr complex& operator/=(T value) { real_ /= value; imag_ /= value; return *this; }
+  template <typename U> __host__ __device__ constexpr complex& operator=(const complex<U>& other) {
+    real_ = other.real_;
+    imag_ = other.imag_;
+    return *this;
+  }
+  template <typename U> __host__ __device__ constexpr complex& operator+=(const complex<U>& other) {
+    real_ += other.real_;
+    imag_ += other.imag_;
+    return *this;
+  }
+  template <typename U> __host__ __device__ constexpr complex& operator-=(const complex<U>& other) {
+    real_ -= other.real_;
+    imag_ -= other.imag_;
+    return *this;
+  }
+  template <typename U> __host__ __device__ constexpr complex& operator*=(const complex<U>& other) {
+    const T real = real_ * other.real_ - imag_ * other.imag_;
+    imag_ = real_ * other.imag_ + imag_ * other.real_;
+    real_ = real;
+    return *this;
+  }
+  /* Smith's division, as numpy and Torch 2.1 and later have it: Algorithm 116, CACM 5 (8), 1962. */
+  template <typename U> __host__ __device__ constexpr complex& operator/=(const complex<U>& other) {
+    const T a = real_, b = imag_;
+    const U c = other.real_, d = other.imag_;
+    const U size_c = c < U(0) ? -c : c, size_d = d < U(0) ? -d : d;
+    if (size_c >= size_d) {
+      if (size_c == U(0) && size_d == U(0)) return *this = complex(a / size_c, b / size_d);
+      const U ratio = d / c, scale = U(1) / (c + d * ratio);
+      return *this = complex((a + b * ratio) * scale, (b - a * ratio) * scale);
+    }
+    const U ratio = c / d, scale = U(1) / (d + c * ratio);
+    return *this = complex((a * ratio + b) * scale, (b * ratio - a) * scale);
+  }
+};
+#define GPUREGRESS_COMPLEX_OPERATOR(op)                                                                        \
+  template <typename T> __host__ __device__ constexpr complex<T> operator op(complex<T> a, const complex<T>& b) { \
+    return a op##= b;                                                                                         \
+  }                                                                                                            \
+  template <typename T, typename R, cuda::std::enable_if_t<cuda::std::is_arithmetic<R>::value, int> = 0>       \
+  __host__ __device__ constexpr complex<T> operator op(complex<T> a, R b) {                                    \
+    return a op##= static_cast<T>(b);                                                                         \
+  }
+GPUREGRESS_COMPLEX_OPERATOR(+)
+GPUREGRESS_COMPLEX_OPERATOR(-)
+GPUREGRESS_COMPLEX_OPERATOR(*)
+GPUREGRESS_COMPLEX_OPERATOR(/)
+#undef GPUREGRESS_COMPLEX_OPERATOR
+#define GPUREGRESS_COMPLEX template <typename T> __host__ __device__ constexpr
+#define GPUREGRESS_COMPLEX_AND_REAL                                                                        \
+  template <typename T, typename R, cuda::std::enable_if_t<cuda::std::is_arithmetic<R>::value, int> = 0> \
+  __host__ __device__ constexpr
+GPUREGRESS_COMPLEX complex<T> operator+(const complex<T>& a) { return a; }
+GPUREGRESS_COMPLEX complex<T> operator-(const complex<T>& a) { return complex<T>(-a.real_, -a.imag_); }
+GPUREGRESS_COMPLEX_AND_REAL complex<T> operator+(R a, const complex<T>& b) {
+  return complex<T>(static_cast<T>(a) + b.real_, b.imag_);
+}
+GPUREGRESS_COMPLEX_AND_REAL complex<T> operator-(R a, const complex<T>& b) { return -b + a; }
+GPUREGRESS_COMPLEX_AND_REAL complex<T> operator*(R a, const complex<T>& b) { return b * a; }
+GPUREGRESS_COMPLEX_AND_REAL complex<T> operator/(R a, const complex<T>& b) {
+  return complex<T>(static_cast<T>(a)) / b;
+}
+GPUREGRESS_COMPLEX bool operator==(const complex<T>& a, const complex<T>& b) {
+  return a.real_ == b.real_ && a.imag_ == b.imag_;
+}
+GPUREGRESS_COMPLEX bool operator!=(const complex<T>& a, const complex<T>& b) { return !(a == b); }
 enum class ScalarType : int8_t { Byte, Char, Short, Int, Long, Half, Float, Double };
 template <typename T> class ArrayRef;
 template <typename T> class optional;
 class Stream;
 }
+namespace std {
+GPUREGRESS_COMPLEX T real(const c10::complex<T>& z) { return z.real_; }
+GPUREGRESS_COMPLEX T imag(const c10::complex<T>& z) { return z.imag_; }
+GPUREGRESS_COMPLEX T norm(const c10::complex<T>& z) { return z.real_ * z.real_ + z.imag_ * z.imag_; }
+GPUREGRESS_COMPLEX c10::complex<T> conj(const c10::complex<T>& z) { return c10::complex<T>(z.real_, -z.imag_); }
+template <typename T> __host__ __device__ T abs(const c10::complex<T>& z) { return ::hypot(z.real_, z.imag_); }
+template <typename T> __host__ __device__ T arg(const c10::complex<T>& z) { return ::atan2(z.imag_, z.real_); }
+}
+#undef GPUREGRESS_COMPLEX
+#undef GPUREGRESS_COMPLEX_AND_REAL
 namespace at {
 using namespace c10;
 using c10::BFloat16;

@@ -73,6 +73,8 @@ _CUDA_PREFIXES = (
     "cub/agent/",
     "cutlass_",
 )
+_OF_KERNELS = re.compile(r"opencv2/(?:.*/)?(?:cuda/|cudev\b|cuda_types\b)")
+"""Headers for device code in a folder of a library that is the host's otherwise."""
 _TORCH = ("torch/", "ATen/", "c10/", "THC/", "TH/", "caffe2/")
 _TORCH_TEXT = Path(__file__).parent.parent / "data" / "torch.h"
 
@@ -256,6 +258,8 @@ def _shim(name: str) -> str | None:
         return f"{_STD}{_CUFFT}"
     if plain.startswith(("cublas", "cusparse", "cusolver", "cudnn")):
         return f"{_STD}#include <cuda_fp16.h>\n#include <cuda_bf16.h>\n#include <cuComplex.h>\n"
+    if _OF_KERNELS.match(plain):
+        return None
     if plain in _names() or first in _names() or plain.startswith(_CUDA_PREFIXES):
         return _STD
     return None

@@ -8,6 +8,7 @@ malloc, memcpy, the mathematical functions). The rest of C++'s library comes fro
 from __future__ import annotations
 
 import importlib.util
+import re
 from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
@@ -40,11 +41,42 @@ _MATH = """\
 #endif
 """
 
-# As nvcc defines them, whose host compiler runs on Linux: headers of projects ask for them.
+# As nvcc defines them, whose host compiler runs on Linux: headers of projects ask for them. `__typeof__` is left out:
+# `decltype` of an lvalue is a reference, so that a copy would become an alias.
 _SYSTEM = """\
 #ifndef __linux__
 #define __linux__ 1
 #define __unix__ 1
+#endif
+#define __asm asm
+#define __asm__ asm
+#define __volatile volatile
+#define __const const
+#define __const__ const
+#define __signed signed
+#define __signed__ signed
+#define __alignof __alignof__
+#define __extension__
+#ifndef __BYTE_ORDER__
+#define __ORDER_LITTLE_ENDIAN__ 1234
+#define __ORDER_BIG_ENDIAN__ 4321
+#define __ORDER_PDP_ENDIAN__ 3412
+#define __BYTE_ORDER__ __ORDER_LITTLE_ENDIAN__
+#endif
+#ifndef __CHAR_BIT__
+#define __CHAR_BIT__ 8
+#define __SIZEOF_SHORT__ 2
+#define __SIZEOF_INT__ 4
+#define __SIZEOF_LONG__ 8
+#define __SIZEOF_LONG_LONG__ 8
+#define __SIZEOF_SIZE_T__ 8
+#define __SIZEOF_POINTER__ 8
+#define __SIZEOF_FLOAT__ 4
+#define __SIZEOF_DOUBLE__ 8
+#define __INT_MAX__ 0x7fffffff
+#define __LONG_MAX__ 0x7fffffffffffffffL
+#define __SIZE_TYPE__ long unsigned int
+#define __PTRDIFF_TYPE__ long int
 #endif
 """
 
@@ -60,10 +92,16 @@ template <typename = void> static __inline__ __device__ void cudaTriggerProgramm
 #endif
 """
 
-_PRELUDE_TEXT = f"""{_MATH}typedef unsigned int uint;
-typedef unsigned short ushort;
-typedef unsigned long ulong;
-{_DEPENDENT_LAUNCHES}{_SYSTEM}"""
+# `cuda_runtime.h` includes <stdlib.h>, and that one <sys/types.h>.
+_SYSTEM_TYPES = """\
+typedef unsigned char u_char, u_int8_t;
+typedef unsigned short ushort, u_short, u_int16_t;
+typedef unsigned int uint, u_int, u_int32_t;
+typedef unsigned long ulong, u_long, u_int64_t;
+typedef long ssize_t, off_t;
+"""
+
+_PRELUDE_TEXT = f"{_MATH}{_SYSTEM_TYPES}{_DEPENDENT_LAUNCHES}{_SYSTEM}"
 
 MATH_FUNCTIONS = """
 abs acos acosh asin asinh atan atan2 atanh cbrt ceil copysign cos cosh erf erfc exp exp2 expm1 fabs fdim floor
@@ -78,7 +116,7 @@ _LIMITS = '#pragma once\nextern "C++" {\n#include <cuda/std/climits>\n}\n'
 _FLOAT = '#pragma once\nextern "C++" {\n#include <cuda/std/cfloat>\n}\n'
 _STDINT = '#pragma once\nextern "C++" {\n#include <cuda/std/cstdint>\n}\n'
 
-# The real one declares host functions, which NVRTC refuses; sources include it out of habit or for these.
+# Sources include the driver's header out of habit or for these. See `_driver_types` for the rest of it.
 _CUDA = """\
 #pragma once
 #include <stdint.h>
@@ -192,14 +230,34 @@ def cuda_folders() -> tuple[Path, ...]:
     return ()
 
 
-def virtual_headers(folders: Iterable[Path]) -> dict[str, str]:
+_DRIVER_FUNCTION = re.compile(r"^[ \t]*(?:__CUDA_DEPRECATED\s+)?CUresult\s+CUDAAPI\s+\w+\s*\([^;]*;", re.MULTILINE)
+_DRIVER_NAME = re.compile(
+    r"\bCU(?!tensorMap\b|deviceptr\b|texObject\b|surfObject\b|DA_VERSION\b)\w|\bcudaTypedefs\.h\b"
+)
+
+
+def virtual_headers(folders: Iterable[Path], texts: Iterable[str] = ()) -> dict[str, str]:
     """Return the headers to give NVRTC, except those that the project has files of its own for.
 
     Args:
         folders: the project's, in the order of the search.
+        texts: what is compiled. Where they name more of the driver's types than kernels need, `cuda.h` has them all.
     """
     own = tuple(folders)
-    return {name: text for name, text in HEADERS.items() if not any((folder / name).is_file() for folder in own)}
+    headers = {name: text for name, text in HEADERS.items() if not any((folder / name).is_file() for folder in own)}
+    if "cuda.h" in headers and any(_DRIVER_NAME.search(text) for text in texts):
+        headers["cuda.h"] = _driver_types()
+    return headers
+
+
+@lru_cache(maxsize=1)
+def _driver_types() -> str:
+    """The driver's header without the functions, which NVRTC refuses because they are the host's."""
+    for folder in cuda_folders():
+        header = folder / "cuda.h"
+        if header.is_file():
+            return _DRIVER_FUNCTION.sub("", header.read_text(encoding="utf-8"))
+    return _CUDA
 
 
 # --- names of macros that break the headers which the compiler includes by itself -------------------------------------

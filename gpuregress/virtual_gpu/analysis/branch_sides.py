@@ -8,10 +8,10 @@ join, and behind a loop until the last lane has left it.
 
 from __future__ import annotations
 
-from gpuregress.gpu.records import Record
+from gpuregress.gpu.records import Record, replace
 from gpuregress.virtual_gpu.analysis.control_flow_graph import Dominance, dominator_sets
 from gpuregress.virtual_gpu.ptx.opcode_table import Control, info
-from gpuregress.virtual_gpu.ptx.tree import Instruction, Label
+from gpuregress.virtual_gpu.ptx.tree import Instruction, Label, Statement
 
 _TWO = 2
 
@@ -72,45 +72,40 @@ def _behind_jumps(graph: Dominance, number: int) -> int:
     """The block to which control comes from a block that may be no more than a jump."""
     for _ in graph.flow.blocks:
         block = graph.flow.blocks[number]
-        body = graph.flow.statements[block.start : block.end]
-        work = [item for item in body if not (isinstance(item, Instruction) and item.opcode == "bra")]
-        if len(block.successors) != 1 or not all(isinstance(item, Label) for item in work):
+        if len(block.successors) != 1 or not all(map(_is_jump, graph.flow.statements[block.start : block.end])):
             break
         number = block.successors[0]
     return number
 
 
+def _is_jump(statement: Statement) -> bool:
+    return isinstance(statement, Label) or (isinstance(statement, Instruction) and statement.opcode == "bra")
+
+
 def branch_sides(graph: Dominance) -> list[BranchSides]:
     """The branches of a kernel, in the order of the code."""
     ranks, postdominators = block_ranks(graph), _postdominators(graph)
-    found = []
+    branches = []
     for number in sorted(graph.reachable):
         successors = sorted(set(graph.flow.blocks[number].successors), key=ranks.__getitem__)
         if len(successors) < _TWO:
             continue
-        beyond = postdominators.get(number, 0) & ~(1 << number)
-        passed = [item for item in graph.reachable if beyond >> item & 1]
-        join = max(passed, key=lambda item: postdominators[item].bit_count(), default=None)
-        leaves = any(number in loop.blocks and not loop.blocks.issuperset(successors) for loop in graph.loops.values())
-        returns = any(graph.dominates(item, number) for item in successors)
-        is_empty = any(beyond >> item & 1 for item in successors)
-        first, second = successors[0], successors[-1]
-        in_turn = len(successors) == _TWO and not (leaves or returns or is_empty)
-        earlier = _between(graph, [first], beyond) if in_turn else frozenset[int]()
-        between = _between(graph, [item for item in successors if not beyond >> item & 1], beyond)
-        found.append(BranchSides(number, join, between, earlier, second if in_turn else None))
-    return found
+        beyond = {block for block in graph.reachable if postdominators.get(number, 0) >> block & 1} - {number}
+        join = max(beyond, key=lambda block: postdominators[block].bit_count(), default=None)
+        between = frozenset(graph.flow.reachable(successors, beyond.__contains__))
+        sides = BranchSides(number, join, between)
+        if len(successors) == _TWO and beyond.isdisjoint(successors) and not _repeats(graph, number, successors):
+            first = frozenset(graph.flow.reachable(successors[:1], beyond.__contains__))
+            sides = replace(sides, first=first, second=successors[1])
+        branches.append(sides)
+    return branches
 
 
-def _between(graph: Dominance, first: list[int], beyond: int) -> frozenset[int]:
-    """The blocks on the paths to one of those beyond, given as bits."""
-    seen, pending = set(first), list(first)
-    while pending:
-        for item in graph.flow.blocks[pending.pop()].successors:
-            if not (beyond >> item & 1 or item in seen):
-                seen.add(item)
-                pending.append(item)
-    return frozenset(seen)
+def _repeats(graph: Dominance, number: int, successors: list[int]) -> bool:
+    """Whether a branch may leave a loop, or begins its next iteration."""
+    if any(graph.dominates(successor, number) for successor in successors):
+        return True
+    return any(number in loop.blocks and not loop.blocks.issuperset(successors) for loop in graph.loops.values())
 
 
 def _postdominators(graph: Dominance) -> dict[int, int]:
@@ -118,9 +113,8 @@ def _postdominators(graph: Dominance) -> dict[int, int]:
     end = len(graph.flow.blocks)
 
     def following(number: int) -> list[int]:
-        block = graph.flow.blocks[number]
-        last = graph.flow.statements[block.end - 1] if block.end > block.start else None
+        successors, last = graph.flow.blocks[number].successors, graph.flow.last_of(number)
         leaves = isinstance(last, Instruction) and info(last).control is Control.LEAVE
-        return [*block.successors, end] if leaves or not block.successors else block.successors
+        return [*successors, end] if leaves or not successors else successors
 
     return dominator_sets(range(end - 1, -1, -1), following, (1 << (end + 1)) - 1, {end: 1 << end})

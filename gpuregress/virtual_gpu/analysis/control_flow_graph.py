@@ -6,7 +6,8 @@ A spin loop repeats until another thread writes something; its back edge lets th
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 
 from gpuregress.gpu.records import Record
@@ -50,11 +51,10 @@ class ControlFlowGraph:
         self.types = {item.name: item.type for item in function.registers}
         self.blocks = self._split()
         self._starts = [block.start for block in self.blocks]
-        self.block_of_label = {
-            self.statements[block.start].name: index  # type: ignore[union-attr]  # it is a Label
-            for index, block in enumerate(self.blocks)
-            if block.start < block.end and isinstance(self.statements[block.start], Label)
-        }
+        self.block_of_label: dict[str, int] = {}
+        for index, statement in enumerate(self.statements):
+            if isinstance(statement, Label):
+                self.block_of_label[statement.name] = self.block_at(index)
         self._connect()
         self.waiting_heads, self.waiting_blocks = set[int](), set[int]()
         self.spinning_blocks = set[int]()
@@ -82,6 +82,48 @@ class ControlFlowGraph:
         """The block that holds statement `index`."""
         return bisect_right(self._starts, index) - 1
 
+    def indices(self, number: int) -> range:
+        """The statements of a block."""
+        return range(self.blocks[number].start, self.blocks[number].end)
+
+    def last_of(self, number: int) -> Statement | None:
+        """The last statement of a block; None where it is empty."""
+        block = self.blocks[number]
+        return self.statements[block.end - 1] if block.end > block.start else None
+
+    def must_wait(self, index: int) -> bool:
+        """Whether no thread goes past a statement without a wait."""
+        return index in self.waits and self.statements[index].guard is None
+
+    def reachable(self, starts: Iterable[int], ends: Callable[[int], bool] | None = None) -> set[int]:
+        """The blocks that control can reach from some blocks, these included.
+
+        Args:
+            starts: where control comes from.
+            ends: whether a block is where the search ends; it is left out, too.
+        """
+        seen: set[int] = set()
+        pending = list(starts)
+        while pending:
+            number = pending.pop()
+            if number in seen or (ends is not None and ends(number)):
+                continue
+            seen.add(number)
+            pending += self.blocks[number].successors
+        return seen
+
+    def reachable_without_waits(self, starts: Iterable[int]) -> set[int]:
+        """The blocks that control can reach from some blocks, these included, before a thread must wait."""
+        seen: set[int] = set()
+        pending = list(starts)
+        while pending:
+            number = pending.pop()
+            if number not in seen:
+                seen.add(number)
+                if not any(map(self.must_wait, self.indices(number))):
+                    pending += self.blocks[number].successors
+        return seen
+
     def may_leave(self, index: int) -> bool:
         """Whether a thread may stop inside a statement: it waits, or calls a function that may exit."""
         return index in self.waits or isinstance(self.statements[index], Call)
@@ -89,12 +131,11 @@ class ControlFlowGraph:
     @cached_property
     def polled(self) -> frozenset[int]:
         """The reads of what other threads write on whose values the end of a loop depends that spins."""
-        return frozenset(at for loop in self._spinning_loops for at in self._polled_in(loop))
-
-    def _polled_in(self, loop: set[int]) -> set[int]:
-        """The reads that a loop's exits use, directly or by way of other statements of the loop."""
-        found, _ = self._slice(loop, self._exits_of(loop))
-        return {at for at in found if effects.may_change_between_reads(self.statements[at])}
+        polled: set[int] = set()
+        for loop in self._spinning_loops:
+            needed, _ = self._slice(loop, self._exits_of(loop))
+            polled |= self._observing(needed)
+        return frozenset(polled)
 
     @cached_property
     def long_loops(self) -> dict[tuple[int, int], int]:
@@ -102,54 +143,74 @@ class ControlFlowGraph:
 
         Those are loops that no counter is known to end, and loops that contain others.
         """
-        found = {}
+        long_loops = {}
         for edge, loop in self._loops.items():
             exits = self._exits_of(loop)
             is_outer = any(other < loop for other in self._loops.values())
-            if is_outer or not any(self._is_counted(loop, exit_) for exit_ in exits):
-                found[edge] = max(exits, default=self.blocks[edge[0]].end - 1)
-        return {edge: at for edge, at in found.items() if isinstance(self.statements[at], Instruction)}
+            if is_outer or not any(self._is_counted(loop, index) for index in exits):
+                condition = max(exits, default=self.blocks[edge[0]].end - 1)
+                if isinstance(self.statements[condition], Instruction):
+                    long_loops[edge] = condition
+        return long_loops
 
     def _is_counted(self, loop: set[int], exit_: int) -> bool:
         """Whether a loop's exit depends on sums with constants and on comparisons alone, as with a counter."""
-        found, _ = self._slice(loop, {exit_})
-        statements = [self.statements[at] for at in found]
-        has_step = any(isinstance(item, Instruction) and info(item).arithmetic in _STEPS for item in statements)
-        return has_step and self._is_carried(found) and all(map(_counts, statements))
+        needed, _ = self._slice(loop, {exit_})
+        has_step = False
+        for index in needed:
+            statement = self.statements[index]
+            if not _counts(statement):
+                return False
+            has_step = has_step or (isinstance(statement, Instruction) and info(statement).arithmetic in _STEPS)
+        return has_step and self._is_carried(needed)
 
     def _statements_of(self, loop: set[int]) -> list[int]:
-        return [at for index in sorted(loop) for at in range(self.blocks[index].start, self.blocks[index].end)]
+        indices: list[int] = []
+        for number in sorted(loop):
+            indices += self.indices(number)
+        return indices
 
     def _exits_of(self, loop: set[int]) -> set[int]:
         """The statements at which a thread may leave a loop."""
-        ends = (
-            (index, self.blocks[index].end - 1) for index in loop if self.blocks[index].start < self.blocks[index].end
-        )
-        return {
-            at
-            for index, at in ends
-            if not loop.issuperset(self.blocks[index].successors) or _may_end(self.statements[at])
-        }
+        exits: set[int] = set()
+        for number in loop:
+            last = self.last_of(number)
+            if last is not None and (_may_end(last) or not loop.issuperset(self.blocks[number].successors)):
+                exits.add(self.blocks[number].end - 1)
+        return exits
+
+    def _observing(self, indices: Iterable[int]) -> set[int]:
+        """The statements among some that read what another thread may write meanwhile."""
+        return {index for index in indices if effects.may_change_between_reads(self.statements[index])}
 
     def _slice(self, loop: set[int], criteria: set[int]) -> tuple[set[int], set[str]]:
         """Return the statements of a loop that some of its statements depend on, and the registers that those read."""
         inside = self._statements_of(loop)
-        used = {name for at in criteria for name in _reads(self.statements[at])}
-        found: set[int] = set()
-        while more := {at for at in inside if at not in found and not used.isdisjoint(_sets(self.statements[at]))}:
-            found |= more
-            used |= {name for at in more for name in _reads(self.statements[at])}
-        return found, used
+        used: set[str] = set()
+        for index in criteria:
+            used.update(_reads(self.statements[index]))
+        needed: set[int] = set()
+        has_grown = True
+        while has_grown:
+            has_grown = False
+            for index in inside:
+                if index not in needed and not used.isdisjoint(_sets(self.statements[index])):
+                    needed.add(index)
+                    used.update(_reads(self.statements[index]))
+                    has_grown = True
+        return needed, used
 
     def targets(self, instruction: Instruction) -> tuple[str, ...]:
         """The labels that a branch may go to."""
         control = info(instruction).control
         if control is Control.BRANCH:
             label = instruction.operands[0]
-            return (label.name,) if isinstance(label, Symbol) else ()
-        if control is Control.BRANCH_TABLE:
+            if isinstance(label, Symbol):
+                return (label.name,)
+        elif control is Control.BRANCH_TABLE:
             table = instruction.operands[1]
-            return self._function.branch_targets.get(table.name, ()) if isinstance(table, Symbol) else ()
+            if isinstance(table, Symbol):
+                return self._function.branch_targets.get(table.name, ())
         return ()
 
     def until_waits(self, index: int) -> dict[tuple[int, bool], tuple[int, int]]:
@@ -157,20 +218,22 @@ class ControlFlowGraph:
 
         A block may be entered in the middle first and at its start later.
         """
-        number = 0 if index < 0 else self.block_at(index)
-        pending = [(number, index + 1, False)]
-        found: dict[tuple[int, bool], tuple[int, int]] = {}
+        number = max(0, self.block_at(index))
+        pending = [(number, index + 1)]
+        stretches: dict[tuple[int, bool], tuple[int, int]] = {}
         while pending:
-            number, start, whole = pending.pop()
+            number, start = pending.pop()
             block = self.blocks[number]
-            whole = whole or start == block.start
-            if (number, whole) in found:
+            is_whole = start == block.start
+            if (number, is_whole) in stretches:
                 continue
-            waits = (at for at in range(start, block.end) if at in self.waits and self.statements[at].guard is None)
-            stop = next(waits, None)
-            found[number, whole] = start, block.end if stop is None else stop
-            pending += [(item, self.blocks[item].start, True) for item in block.successors if stop is None]
-        return found
+            stop = start
+            while stop < block.end and not self.must_wait(stop):
+                stop += 1
+            stretches[number, is_whole] = start, stop
+            if stop == block.end:
+                pending += [(item, self.blocks[item].start) for item in block.successors]
+        return stretches
 
     def _split(self) -> list[Block]:
         starts = {0}
@@ -185,7 +248,7 @@ class ControlFlowGraph:
 
     def _connect(self) -> None:
         for index, block in enumerate(self.blocks):
-            last = self.statements[block.end - 1] if block.end > block.start else None
+            last = self.last_of(index)
             if isinstance(last, Instruction):
                 block.successors += [self.block_of_label[name] for name in self.targets(last)]
             falls_through = last is None or not effects.ends_thread(last)
@@ -212,16 +275,15 @@ class ControlFlowGraph:
         for edge in spins:
             self.spinning_blocks |= loops[edge]
             inside = self._statements_of(loops[edge])
-            observing = [at for at in inside if effects.may_change_between_reads(self.statements[at])]
             # The last one is nearest to the branch that depends on it.
-            self.spin_reads[edge] = max(polls[edge] or observing)
-            changes = {at for at in inside if effects.changes_more_than_registers(self.statements[at])}
+            self.spin_reads[edge] = max(polls[edge] or self._observing(inside))
+            changes = {index for index in inside if effects.changes_more_than_registers(self.statements[index])}
             self.spin_effects |= changes
-            updates = {at for at in inside if effects.writes_memory(self.statements[at])}
+            updates = {index for index in inside if effects.writes_memory(self.statements[index])}
             self.spin_updates |= updates - changes
-            branches = {self.blocks[index].end - 1 for index in loops[edge]}
+            branches = {self.blocks[number].end - 1 for number in loops[edge]}
             self.spin_registers |= self._slice(loops[edge], updates | changes | branches)[1]
-            if polls[edge] or any(self._leaves(index, loops[edge], tainted) for index in loops[edge]):
+            if polls[edge] or any(self._leaves(number, loops[edge], tainted) for number in loops[edge]):
                 self.waiting_heads.add(edge[1])
                 self.waiting_blocks |= loops[edge]
         return spins
@@ -232,20 +294,20 @@ class ControlFlowGraph:
         They may be plain ones: where the compiler has left them in the loop, an atomic operation or a fence is there.
         A register that an iteration computes from its own value of the one before, as a counter, may end the loop.
         """
-        if any(effects.stores(self.statements[at]) for at in self._statements_of(loop)):
+        if any(effects.stores(self.statements[index]) for index in self._statements_of(loop)):
             return set()
-        exits = self._exits_of(loop)
-        found, _ = self._slice(loop, exits)
-        reads = {at for at in found if effects.may_change_between_reads(self.statements[at])}
-        reads |= {at for at in found if effects.is_coherent_read(self.statements[at])}
-        return set() if self._is_carried(found) else reads
+        needed, _ = self._slice(loop, self._exits_of(loop))
+        if self._is_carried(needed):
+            return set()
+        coherent = {index for index in needed if effects.is_coherent_read(self.statements[index])}
+        return coherent | self._observing(needed)
 
     def _is_carried(self, statements: set[int]) -> bool:
         """Whether a register that some statements of a loop set depends on itself."""
         needs: dict[str, set[str]] = {}
-        for at in statements:
-            for name in _sets(self.statements[at]):
-                needs.setdefault(name, set()).update(_reads(self.statements[at]))
+        for index in statements:
+            for name in _sets(self.statements[index]):
+                needs.setdefault(name, set()).update(_reads(self.statements[index]))
         for name in needs:
             seen, pending = set[str](), [name]
             while pending:
@@ -259,18 +321,16 @@ class ControlFlowGraph:
 
     def _leaves(self, index: int, loop: set[int], tainted: set[str]) -> bool:
         """Whether a block may leave a loop at a branch, or an exit, that depends on what another thread writes."""
-        block = self.blocks[index]
-        last = self.statements[block.end - 1] if block.end > block.start else None
-        may_leave = not block.successors or not loop.issuperset(block.successors) or _may_end(last)
-        return may_leave and last is not None and not tainted.isdisjoint(effects.reads(last))
+        successors, last = self.blocks[index].successors, self.last_of(index)
+        if last is None or tainted.isdisjoint(effects.reads(last)):
+            return False
+        return not successors or not loop.issuperset(successors) or _may_end(last)
 
     def _tainted(self) -> set[str]:
-        tainted = {
-            name
-            for statement in self.statements
-            if effects.may_change_between_reads(statement)
-            for name in effects.sets(statement)
-        }
+        """The registers that may depend on what another thread writes meanwhile."""
+        tainted: set[str] = set()
+        for index in self._observing(range(len(self.statements))):
+            tainted.update(effects.sets(self.statements[index]))
         before = -1
         while tainted and len(tainted) != before:
             before = len(tainted)
@@ -281,22 +341,23 @@ class ControlFlowGraph:
                     is_shared = is_shared or effects.is_shared_access(statement, MemoryEffect.WRITE)
             # One thread of a block looks, and tells the others through shared memory.
             if is_shared:
-                loads = (item for item in self.statements if effects.is_shared_access(item, MemoryEffect.READ))
-                tainted.update(name for item in loads for name in effects.sets(item))
+                for statement in self.statements:
+                    if effects.is_shared_access(statement, MemoryEffect.READ):
+                        tainted.update(effects.sets(statement))
         return tainted
 
     def _depends(self, loop: set[int], tainted: set[str]) -> bool:
-        inside = [
-            self.statements[at] for index in loop for at in range(self.blocks[index].start, self.blocks[index].end)
-        ]
-        if not any(effects.may_change_between_reads(statement) for statement in inside):
+        """Whether a loop reads what another thread may write, and a branch in it may depend on that."""
+        inside = self._statements_of(loop)
+        if not self._observing(inside):
             return False
-        return any(
-            isinstance(statement, Instruction)
-            and info(statement).control not in {Control.NEXT, Control.TRAP}
-            and not tainted.isdisjoint(effects.reads(statement))
-            for statement in inside
-        )
+        for index in inside:
+            statement = self.statements[index]
+            if not isinstance(statement, Instruction) or info(statement).control in {Control.NEXT, Control.TRAP}:
+                continue
+            if not tainted.isdisjoint(effects.reads(statement)):
+                return True
+        return False
 
     def _back_edges(self) -> Iterator[tuple[int, int]]:
         state: dict[int, int] = {}
@@ -323,16 +384,18 @@ def _may_end(statement: Statement | None) -> bool:
 
 def _reads(statement: Statement) -> tuple[str, ...]:
     """The registers that a statement uses, and the argument of an inlined call."""
-    is_read = isinstance(statement, Instruction) and info(statement).memory is MemoryEffect.READ
-    name = effects.argument(statement) if is_read else ""
-    return (*effects.reads(statement), name) if name else effects.reads(statement)
+    names = effects.reads(statement)
+    if isinstance(statement, Instruction) and info(statement).memory is MemoryEffect.READ:
+        names += effects.argument(statement)
+    return names
 
 
 def _sets(statement: Statement) -> tuple[str, ...]:
     """The registers that a statement defines, and the argument of an inlined call."""
-    is_written = isinstance(statement, Instruction) and info(statement).memory is MemoryEffect.WRITE
-    name = effects.argument(statement) if is_written else ""
-    return (*effects.sets(statement), name) if name else effects.sets(statement)
+    names = effects.sets(statement)
+    if isinstance(statement, Instruction) and info(statement).memory is MemoryEffect.WRITE:
+        names += effects.argument(statement)
+    return names
 
 
 def _counts(statement: Statement) -> bool:
@@ -347,29 +410,27 @@ def _counts(statement: Statement) -> bool:
 
 def natural_loop(predecessors: Mapping[int, Iterable[int]], tail: int, head: int) -> set[int]:
     """The blocks of the natural loop of a back edge from `tail` to `head`."""
-    blocks, pending = {head, tail}, [tail] if tail != head else []
+    blocks = {head}
+    pending = [tail]
     while pending:
-        for index in predecessors.get(pending.pop(), ()):
-            if index not in blocks:
-                blocks.add(index)
-                pending.append(index)
+        number = pending.pop()
+        if number not in blocks:
+            blocks.add(number)
+            pending += predecessors.get(number, ())
     return blocks
 
 
 def single_definitions(statements: tuple[Statement, ...]) -> dict[str, Instruction]:
     """Registers with exactly one definition: an unguarded instruction with no other result."""
-    count: dict[str, int] = {}
+    count = Counter[str]()
     definitions: dict[str, Instruction] = {}
     for statement in statements:
-        for name in effects.sets(statement):
-            count[name] = count.get(name, 0) + 1
-            if isinstance(statement, Instruction) and statement.guard is None:
-                definitions[name] = statement
-    return {
-        name: instruction
-        for name, instruction in definitions.items()
-        if count[name] == 1 and isinstance(instruction.operands[0], Register)
-    }
+        count.update(effects.sets(statement))
+        if not isinstance(statement, Instruction) or statement.guard is not None or not effects.sets(statement):
+            continue
+        if isinstance(statement.operands[0], Register):
+            definitions[statement.operands[0].name] = statement
+    return {name: instruction for name, instruction in definitions.items() if count[name] == 1}
 
 
 # --- dominance --------------------------------------------------------------------------------------------------------
@@ -408,7 +469,7 @@ class Dominance:
 
     def __init__(self, flow: ControlFlowGraph) -> None:
         self.flow = flow
-        self.reachable = self._reachable()
+        self.reachable = flow.reachable([0])
         self.predecessors: dict[int, list[int]] = {number: [] for number in self.reachable}
         for number in sorted(self.reachable):
             for successor in dict.fromkeys(flow.blocks[number].successors):
@@ -425,64 +486,52 @@ class Dominance:
 
     def dominators(self, number: int) -> list[int]:
         """The dominators of a block, itself included, in the order of the path to it."""
-        mask = self._dominators[number]
-        blocks = [item for item in self.reachable if mask >> item & 1]
-        return sorted(blocks, key=lambda item: self._dominators[item].bit_count())
+        blocks = [above for above in self.reachable if self.dominates(above, number)]
+        return sorted(blocks, key=lambda above: self._dominators[above].bit_count())
 
     def condition(self, number: int, successor: int) -> tuple[str, bool] | None:
         """The predicate of an edge and the value that it must have; None where no predicate decides."""
-        block = self.flow.blocks[number]
-        last = self.flow.statements[block.end - 1] if block.end > block.start else None
-        control = info(last).control if isinstance(last, Instruction) else Control.NEXT
-        if last is None or last.guard is None or control in {Control.NEXT, Control.BRANCH_TABLE}:
+        successors, last = self.flow.blocks[number].successors, self.flow.last_of(number)
+        if not isinstance(last, Instruction) or last.guard is None or len(set(successors)) != len(successors):
             return None
-        if len(set(block.successors)) != len(block.successors):
+        control = info(last).control
+        if control in {Control.NEXT, Control.BRANCH_TABLE}:
             return None
-        taken = control is Control.BRANCH and successor == block.successors[0]
-        return last.guard.register, taken != last.guard.negated
+        is_taken = control is Control.BRANCH and successor == successors[0]
+        return last.guard.register, is_taken != last.guard.negated
 
     def edges_above(self, number: int) -> list[tuple[int, int]]:
         """The edges that every path to a block takes, in order; inside a loop those of the current iteration."""
-        return [
-            (self.predecessors[item][0], item)
-            for item in self.dominators(number)
-            if item and len(self.predecessors[item]) == 1
-        ]
-
-    def _reachable(self) -> set[int]:
-        seen, pending = {0}, [0]
-        while pending:
-            for successor in self.flow.blocks[pending.pop()].successors:
-                if successor not in seen:
-                    seen.add(successor)
-                    pending.append(successor)
-        return seen
+        above = [block for block in self.dominators(number) if block and len(self.predecessors[block]) == 1]
+        return [(self.predecessors[block][0], block) for block in above]
 
     def _find_loops(self) -> bool:
         """Collect the natural loops; whether there are no other cycles."""
-        backward = {
-            (tail, head)
-            for tail in self.reachable
-            for head in self.flow.blocks[tail].successors
-            if self.dominates(head, tail)
-        }
-        for head in {head for _, head in backward}:
-            tails = [tail for tail, other in backward if other == head]
-            inside = frozenset().union(*(natural_loop(self.predecessors, tail, head) for tail in tails))
-            self.loops[head] = Loop(head, tails[0] if len(tails) == 1 and head else None, inside)
-        return not self._has_cycle_without(backward)
+        tails: dict[int, list[int]] = {}
+        for head in sorted(self.reachable):
+            tails[head] = [tail for tail in self.predecessors[head] if self.dominates(head, tail)]
+            if not tails[head]:
+                continue
+            inside: set[int] = set()
+            for tail in tails[head]:
+                inside |= natural_loop(self.predecessors, tail, head)
+            # The entry of the kernel is no header of its own: control comes to it from outside, too.
+            latch = tails[head][0] if len(tails[head]) == 1 and head else None
+            self.loops[head] = Loop(head, latch, frozenset(inside))
+        return not self._has_cycle_without(tails)
 
-    def _has_cycle_without(self, backward: set[tuple[int, int]]) -> bool:
-        missing = {
-            number: sum((item, number) not in backward for item in self.predecessors[number])
-            for number in self.reachable
-        }
-        pending, seen = [number for number, count in missing.items() if count == 0], 0
+    def _has_cycle_without(self, tails: Mapping[int, Collection[int]]) -> bool:
+        """Whether there are cycles besides those of the edges from `tails` back to their heads (Kahn's algorithm)."""
+        missing: dict[int, int] = {}
+        for number in self.reachable:
+            missing[number] = len(self.predecessors[number]) - len(tails[number])
+        pending = [number for number, count in missing.items() if count == 0]
+        seen = 0
         while pending:
             number = pending.pop()
             seen += 1
             for successor in set(self.flow.blocks[number].successors):
-                if (number, successor) not in backward:
+                if number not in tails[successor]:
                     missing[successor] -= 1
                     if missing[successor] == 0:
                         pending.append(successor)

@@ -12,6 +12,7 @@ and stands behind the barrier in the source, is on the `else` side of the barrie
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TypeAlias, TypeGuard
 
 from gpuregress.gpu.records import Record, replace
 from gpuregress.virtual_gpu.analysis import effects
@@ -31,6 +32,9 @@ from gpuregress.virtual_gpu.ptx.tree import (
     Statement,
     Symbol,
 )
+
+_Position: TypeAlias = tuple[str, int, int, int]
+"""File, line and column in the source, and the statement, for the order in PTX of code at one place."""
 
 
 class DivergentBarriers(Record):
@@ -89,8 +93,9 @@ def divergent_barriers(flow: ControlFlowGraph, uniformity: Uniformity) -> Diverg
         else:
             statements = _passing(flow, branch, barriers)
             passing |= statements
-            skipped.update(*sides if statements else ())
             may_exit = True
+            if statements:
+                skipped.update(*sides)
             is_possible |= bool(statements) or sum(map(bool, sides)) > 1
     return DivergentBarriers(
         joins=frozenset(joins),
@@ -104,35 +109,40 @@ def divergent_barriers(flow: ControlFlowGraph, uniformity: Uniformity) -> Diverg
 
 def _passing(flow: ControlFlowGraph, branch: DivergentBranch, barriers: frozenset[int]) -> set[int]:
     """Return the effects on a side of a branch without a barrier that are behind the barrier of another side."""
-    found: set[int] = set()
     start = _position(flow, branch.index)
+    if start is None:
+        return set()
+    passing: set[int] = set()
     for side in branch.sides:
         others = frozenset[int]().union(*(other for other in branch.sides if other is not side))
-        waits = (index for index in flow.waits if flow.block_at(index) in barriers & others - side)
-        places = [place for place in (_position(flow, index) for index in waits) if place[0] == start[0]]
-        first = min((place for place in places if place > start), default=None)
-        if first is None or not start[0]:
+        first: _Position | None = None
+        for index in flow.waits:
+            position = _position(flow, index)
+            if flow.block_at(index) in barriers & others - side and _is_behind(position, start):
+                first = position if first is None else min(first, position)
+        if first is None:
             continue
         for number in side - others:
-            if _comes_to(flow, number, barriers):
+            if not barriers.isdisjoint(flow.reachable([number])):
                 continue
-            block = flow.blocks[number]
-            effects = (index for index in range(block.start, block.end) if _has_effect(flow.statements[index]))
-            for index in effects:
-                place = _position(flow, index)
-                if place[0] == first[0] and place > first:
-                    found.add(index)
-    return found
+            for index in flow.indices(number):
+                if _has_effect(flow.statements[index]) and _is_behind(_position(flow, index), first):
+                    passing.add(index)
+    return passing
 
 
-def _position(flow: ControlFlowGraph, index: int) -> tuple[str, int, int, int]:
-    """Return where the source has a statement: file, line, column, and the order in PTX of code at one place.
-
-    Of inlined code it is that of the outermost call. The file is "" where it is not known.
-    """
+def _position(flow: ControlFlowGraph, index: int) -> _Position | None:
+    """Return where the source has a statement; of inlined code that of the outermost call; None if it is not known."""
     statement = flow.statements[index]
     source = None if isinstance(statement, Label) else statement.source
-    return (*source.inner[-1], index) if source is not None and source.inner else ("", 0, 0, index)
+    if source is None or not source.inner or not source.inner[-1][0]:
+        return None
+    return (*source.inner[-1], index)
+
+
+def _is_behind(position: _Position | None, other: _Position) -> TypeGuard[_Position]:
+    """Whether a position comes later in the same file."""
+    return position is not None and position[0] == other[0] and position > other
 
 
 def _has_effect(statement: Statement) -> bool:
@@ -144,23 +154,15 @@ def _has_effect(statement: Statement) -> bool:
     return info(statement).memory in (MemoryEffect.WRITE, MemoryEffect.UPDATE, MemoryEffect.COPY)
 
 
-def _comes_to(flow: ControlFlowGraph, number: int, targets: frozenset[int]) -> bool:
-    """Whether one of some blocks can be reached from a block, itself included."""
-    seen, pending = {number}, [number]
-    while pending:
-        block = pending.pop()
-        if block in targets:
-            return True
-        pending += [item for item in flow.blocks[block].successors if item not in seen]
-        seen.update(flow.blocks[block].successors)
-    return False
-
-
 def only_leaves(flow: ControlFlowGraph, number: int) -> bool:
     """Whether a thread that comes to a block does nothing more but leave the kernel."""
-    block = flow.blocks[number]
-    statements = [item for item in flow.statements[block.start : block.end] if not isinstance(item, Label)]
-    return all(isinstance(item, Instruction) and info(item).control is Control.LEAVE for item in statements)
+    for index in flow.indices(number):
+        statement = flow.statements[index]
+        if isinstance(statement, Call) or (
+            isinstance(statement, Instruction) and info(statement).control is not Control.LEAVE
+        ):
+            return False
+    return True
 
 
 # --- whole warp operations --------------------------------------------------------------------------------------------
@@ -215,33 +217,31 @@ class _WarpUniformity(Uniformity):
 
     def __init__(self, flow: ControlFlowGraph, parameters: set[str]) -> None:
         super().__init__(flow, parameters)
+        self._is_known = self._branches is not None or self._all_reach_the_end()
         if self._branches is None:
-            self._is_known = self._all_reach_the_end()
             self._waits_are_convergent()
-        else:
-            self._is_known = True
 
     def is_whole(self, index: int) -> bool:
         """Whether all lanes of a warp execute a statement together, with one mask."""
         statement = self._flow.statements[index]
         assert isinstance(statement, Instruction)
-        mask = statement.operands[-1]
-        is_one = isinstance(mask, Integer) or (isinstance(mask, Register) and self._is_uniform(mask.name))
-        return self._is_known and is_one and not self._is_divergent_wait(index)
+        return self._is_known and self._is_same(statement.operands[-1]) and not self._is_divergent_wait(index)
+
+    def _is_same(self, operand: Operand) -> bool:
+        return isinstance(operand, Integer) or (isinstance(operand, Register) and self._is_uniform(operand.name))
 
     def _successors(self, number: int) -> list[int]:
-        block = self._flow.blocks[number]
-        last = self._flow.statements[block.end - 1] if block.end > block.start else None
+        last = self._flow.last_of(number)
         # ptxas takes a trap for a side of its own: lanes that do not come to it have diverged.
-        traps = isinstance(last, Instruction) and info(last).control is Control.TRAP
-        return [self._exit] if traps else super()._successors(number)
+        if isinstance(last, Instruction) and info(last).control is Control.TRAP:
+            return [self._exit]
+        return super()._successors(number)
 
     def _influenced(self, number: int, postdominators: int) -> Iterator[int]:
-        goes_on = [block for block in set(self._successors(number)) if not self._leaves(block)]
-        return super()._influenced(number, postdominators) if len(goes_on) > 1 else iter(())
-
-    def _leaves(self, block: int) -> bool:
-        return block == self._exit or only_leaves(self._flow, block)
+        going_on = {block for block in self._successors(number) if block != self._exit}
+        if sum(not only_leaves(self._flow, block) for block in going_on) < 2:
+            return iter(())
+        return super()._influenced(number, postdominators)
 
     def _makes_uniform(self, statement: Statement) -> bool:
         if not isinstance(statement, Instruction):
@@ -255,8 +255,7 @@ class _WarpUniformity(Uniformity):
             return all(map(self._is_uniform, effects.reads(statement)))
         if statement.opcode == "shfl" and "idx" in statement.modifiers:
             lane, clamp = statement.operands[2:4]
-            is_one_lane = isinstance(lane, Integer) or (isinstance(lane, Register) and self._is_uniform(lane.name))
-            return is_one_lane and self._is_whole_width(clamp)
+            return self._is_same(lane) and self._is_whole_width(clamp)
         return super()._makes_uniform(statement)
 
     def _is_whole_width(self, clamp: Operand) -> bool:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+
+from gpuregress.gpu.records import replace
 from gpuregress.virtual_gpu.ptx.modifiers import is_ordered, space_of
 from gpuregress.virtual_gpu.ptx.opcode_table import MemoryEffect, ResultKind, Wait, info
 from gpuregress.virtual_gpu.ptx.tree import (
@@ -33,7 +36,7 @@ def sets(statement: Statement) -> tuple[str, ...]:
         return known if known is not None else statement.registers.setdefault("sets", _set_by(statement))
     if isinstance(statement, Label):
         return ()
-    return tuple(name for item in statement.results for name in _names(item))
+    return _names_in(statement.results)
 
 
 def reads(statement: Statement) -> tuple[str, ...]:
@@ -43,13 +46,14 @@ def reads(statement: Statement) -> tuple[str, ...]:
         return known if known is not None else statement.registers.setdefault("reads", _read_by(statement))
     if isinstance(statement, Label):
         return ()
-    return (*_guard(statement), *(name for item in (*statement.arguments, statement.callee) for name in _names(item)))
+    return _guard(statement) + _names_in(statement.arguments) + _names(statement.callee)
 
 
 def reads_after_wait(statement: Statement) -> tuple[str, ...]:
     """The registers that a statement that waits uses when it goes on."""
-    has_read = isinstance(statement, Instruction) and info(statement).reads_before_wait
-    return () if has_read else reads(statement)
+    if isinstance(statement, Instruction) and info(statement).reads_before_wait:
+        return ()
+    return reads(statement)
 
 
 def sets_after_wait(statement: Statement) -> tuple[str, ...]:
@@ -64,7 +68,7 @@ def context_operands(statement: Statement) -> tuple[str, ...]:
     """The registers that a statement reads from the context of the warp's threads."""
     if not isinstance(statement, Instruction) or not info(statement).operands_in_context:
         return ()
-    return tuple(name for item in statement.operands[1:] for name in _names(item))
+    return _names_in(statement.operands[1:])
 
 
 def context_results(statement: Statement) -> tuple[str, ...]:
@@ -75,15 +79,25 @@ def context_results(statement: Statement) -> tuple[str, ...]:
 
 
 def _set_by(instruction: Instruction) -> tuple[str, ...]:
-    carry = (CARRY,) if "cc" in instruction.modifiers else ()
-    return carry + tuple(name for item in _results(instruction) for name in _names(item))
+    names = _names_in(_results(instruction))
+    return (CARRY, *names) if "cc" in instruction.modifiers else names
 
 
 def _read_by(instruction: Instruction) -> tuple[str, ...]:
-    carry = (CARRY,) if info(instruction).reads_carry else ()
-    operands = instruction.operands[len(_results(instruction)) :]
-    live_if = (instruction.live_if,) if instruction.live_if else ()
-    return (*_guard(instruction), *live_if, *carry, *(name for item in operands for name in _names(item)))
+    names = _guard(instruction)
+    if instruction.live_if:
+        names += (instruction.live_if,)
+    if info(instruction).reads_carry:
+        names += (CARRY,)
+    return names + _names_in(instruction.operands[len(_results(instruction)) :])
+
+
+def registers_read(statements: Iterable[Statement]) -> set[str]:
+    """The registers that statements use."""
+    names: set[str] = set()
+    for statement in statements:
+        names.update(reads(statement))
+    return names
 
 
 def _guard(statement: Instruction | Call) -> tuple[str, ...]:
@@ -97,6 +111,13 @@ def _results(instruction: Instruction) -> tuple[Operand, ...]:
     return instruction.operands[:1] if info(instruction).result is not ResultKind.NONE else ()
 
 
+def _names_in(operands: Iterable[Operand]) -> tuple[str, ...]:
+    names: list[str] = []
+    for operand in operands:
+        names += _names(operand)
+    return tuple(names)
+
+
 def _names(operand: Operand) -> tuple[str, ...]:
     if isinstance(operand, Register):
         return (operand.name,)
@@ -107,7 +128,7 @@ def _names(operand: Operand) -> tuple[str, ...]:
     if isinstance(operand, Minus):
         return _names(operand.operand)
     if isinstance(operand, Vector):
-        return tuple(name for item in operand.elements for name in _names(item))
+        return _names_in(operand.elements)
     if isinstance(operand, Pair):
         return _names(operand.first) + _names(operand.second)
     if isinstance(operand, Address):
@@ -115,6 +136,56 @@ def _names(operand: Operand) -> tuple[str, ...]:
     if isinstance(operand, TextureAddress):
         return _names(operand.base) + _names(operand.coordinates)
     return ()
+
+
+def renamed(operand: Operand, rename: Callable[[str], str]) -> Operand:
+    """Return an operand with other names for its registers and symbols.
+
+    A register stays a register, and a symbol stays a symbol.
+
+    Args:
+        operand: the operand.
+        rename: returns the new name for an old one, and the old one for names that stay.
+    """
+    if isinstance(operand, Register | Symbol):
+        return replace(operand, name=rename(operand.name))
+    if isinstance(operand, Negated):
+        return Negated(Register(rename(operand.operand.name)))
+    if isinstance(operand, Selected):
+        return replace(operand, register=Register(rename(operand.register.name)))
+    if isinstance(operand, Minus):
+        return replace(operand, operand=renamed(operand.operand, rename))  # type: ignore[arg-type]  # of its type
+    if isinstance(operand, Address):
+        return replace(operand, base=renamed(operand.base, rename))  # type: ignore[arg-type]  # of its type
+    if isinstance(operand, Vector):
+        return Vector(tuple(renamed(item, rename) for item in operand.elements))
+    if isinstance(operand, Pair):
+        return Pair(renamed(operand.first, rename), renamed(operand.second, rename))
+    if isinstance(operand, TextureAddress):
+        base, coordinates = renamed(operand.base, rename), renamed(operand.coordinates, rename)
+        return replace(operand, base=base, coordinates=coordinates)  # type: ignore[arg-type]  # of its type
+    return operand
+
+
+def address_of(instruction: Instruction) -> Address | None:
+    """The first address among the operands of an instruction."""
+    for operand in instruction.operands:
+        if isinstance(operand, Address):
+            return operand
+    return None
+
+
+_COMMUTATIVE = frozenset(["add", "min", "max", "and", "or", "xor"])
+
+
+def commutative_operation(instruction: Instruction) -> str:
+    """The operation of an atomic instruction on integers whose order does not change memory; "" for others."""
+    if any(word.startswith(("f", "bf")) for word in instruction.modifiers):
+        return ""
+    for word in instruction.modifiers:
+        if word in _COMMUTATIVE:
+            return word
+    return ""
 
 
 def waits(statement: Statement) -> bool:
@@ -157,11 +228,12 @@ def changes_more_than_registers(statement: Statement) -> bool:
     effect = info(statement).memory
     if argument(statement):
         return False
-    if effect is MemoryEffect.UPDATE:
-        value = statement.operands[-1] if statement.operands else None
-        keeps = "cas" in statement.modifiers or isinstance(value, Integer)
-        return not (keeps and (value == Integer(0) or not {"add", "inc", "dec"} & set(statement.modifiers)))
-    return effect in {MemoryEffect.WRITE, MemoryEffect.COPY}
+    if effect is not MemoryEffect.UPDATE:
+        return effect in {MemoryEffect.WRITE, MemoryEffect.COPY}
+    value = statement.operands[-1] if statement.operands else None
+    if "cas" not in statement.modifiers and not isinstance(value, Integer):
+        return True
+    return value != Integer(0) and not {"add", "inc", "dec"}.isdisjoint(statement.modifiers)
 
 
 def writes_memory(statement: Statement) -> bool:
@@ -177,15 +249,17 @@ def stores(statement: Statement) -> bool:
     return writes_memory(statement) and not is_update and not argument(statement)
 
 
-def argument(statement: Statement) -> str:
-    """The name of the argument or result of an inlined call that a statement reads or writes; "" for others.
+def argument(statement: Statement) -> tuple[str, ...]:
+    """The name of the argument or result of an inlined call that a statement reads or writes; none for others.
 
     The thread alone has it, and each iteration of a loop writes it before it reads it: it is like a register.
     """
     if not isinstance(statement, Instruction) or space_of(statement) != "param":
-        return ""
-    addresses = (item.base for item in statement.operands if isinstance(item, Address))
-    return next((base.name for base in addresses if isinstance(base, Symbol)), "")
+        return ()
+    address = address_of(statement)
+    if address is None or not isinstance(address.base, Symbol):
+        return ()
+    return (address.base.name,)
 
 
 def is_coherent_read(statement: Statement) -> bool:

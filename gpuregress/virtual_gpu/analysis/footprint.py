@@ -59,12 +59,12 @@ def footprint(flow: ControlFlowGraph, parameters: dict[str, int]) -> Footprint |
 
 def _has_independent_blocks(flow: ControlFlowGraph) -> bool:
     """Whether no instruction communicates between blocks, or depends on when other blocks run."""
-    return all(isinstance(item, Label) or _is_plain(item) for item in flow.statements)
+    return all(map(_is_plain, flow.statements))
 
 
 def _is_plain(statement: Statement) -> bool:
     if not isinstance(statement, Instruction):
-        return False
+        return isinstance(statement, Label)
     if any("clock" in name or "timer" in name for name in effects.reads(statement)):
         return False
     facts = info(statement)
@@ -105,8 +105,7 @@ class _Collector:
         """Return the footprint; None where an access cannot be expressed."""
         accesses: list[tuple[Access, int]] = []
         for number in sorted(self._graph.reachable):
-            block = self._graph.flow.blocks[number]
-            for index in range(block.start, block.end):
+            for index in self._graph.flow.indices(number):
                 statement = self._graph.flow.statements[index]
                 if not isinstance(statement, Instruction) or not _is_global(statement):
                     continue
@@ -143,11 +142,18 @@ class _Collector:
             return None
         if "a1d" in item.modifiers or "a2d" in item.modifiers:
             return None  # The layer comes first among the coordinates.
-        position = address.coordinates
-        coordinates = elements(position)
-        bounds = next((word for word in item.modifiers if word in _BOUNDS), "trap")
-        count = lanes(item) * size(type_of(item))
-        return SurfaceWrite(count, handle, tuple(self._values.read(item, index) for item in coordinates), bounds, ())
+        bounds = "trap"
+        for word in item.modifiers:
+            if word in _BOUNDS:
+                bounds = word
+                break
+        return SurfaceWrite(
+            size=lanes(item) * size(type_of(item)),
+            handle=handle,
+            coordinates=tuple(self._values.read(part, index) for part in elements(address.coordinates)),
+            bounds=bounds,
+            conditions=(),
+        )
 
     # --- conditions ---------------------------------------------------------------------------------------------------
 
@@ -163,7 +169,8 @@ class _Collector:
         for header, loop in graph.loops.items():
             if loop.latch is None:
                 continue
-            inside = [edge for edge in graph.edges_above(loop.latch) if edge[1] in loop.blocks and edge[1] != header]
+            others = loop.blocks - {header}
+            inside = [edge for edge in graph.edges_above(loop.latch) if edge[1] in others]
             self._repeat_conditions[header] = self._along([*inside, (loop.latch, header)])
 
     def _along(self, edges: list[tuple[int, int]]) -> list[Condition]:
@@ -189,9 +196,9 @@ class _Collector:
         # Conditions of joins and loops add nodes to those that are looked at here.
         for node in renumbering.nodes:
             if isinstance(node, Phi) and node.block not in joins:
-                ways = self._graph.predecessors[node.block]
-                edges = {before: self._edge_conditions[node.block, before] for before in ways}
-                joins[node.block] = {before: renumbering.conditions(items) for before, items in edges.items()}
+                joins[node.block] = {}
+                for before in self._graph.predecessors[node.block]:
+                    joins[node.block][before] = renumbering.conditions(self._edge_conditions[node.block, before])
             elif isinstance(node, Induction) and node.block not in loops:
                 loop = self._graph.loops[node.block]
                 repeat = [item for item in self._repeat_conditions[node.block] if self._is_own(item.predicate, loop)]
@@ -249,13 +256,14 @@ class _Renumbering:
         """Return a node's final number; the nodes that it depends on get theirs, too."""
         node = self._values.follow(node)
         if node not in self._numbers:
-            needed, pending = {node: None}, [node]
+            needed, pending = [node], [node]
+            self._numbers[node] = len(self.nodes)
             while pending:
                 for item in map(self._values.follow, self._values.nodes[pending.pop()].operands):
-                    if item not in self._numbers and item not in needed:
-                        needed[item] = None
+                    if item not in self._numbers:
+                        self._numbers[item] = len(self.nodes) + len(needed)
+                        needed.append(item)
                         pending.append(item)
-            self._numbers |= {item: len(self.nodes) + position for position, item in enumerate(needed)}
             self.nodes += [self._renumbered(self._values.nodes[item]) for item in needed]
         return self._numbers[node]
 

@@ -10,17 +10,10 @@ from gpuregress.virtual_gpu.analysis.control_flow_graph import ControlFlowGraph
 from gpuregress.virtual_gpu.analysis.effects import CARRY
 from gpuregress.virtual_gpu.ptx.opcode_table import Control, MemoryEffect, ResultKind, info
 from gpuregress.virtual_gpu.ptx.tree import (
-    Address,
     Guard,
     Instruction,
     Label,
-    Minus,
-    Negated,
-    Operand,
-    Pair,
     Register,
-    Selected,
-    Vector,
 )
 
 
@@ -44,11 +37,14 @@ class InnermostLoop(Record):
     @property
     def definitions(self) -> dict[str, Instruction]:
         """The instructions of the body that compute a value from registers alone, by the name that they set."""
-        return {
-            item.operands[0].name: item
-            for item in self.body
-            if item.operands and isinstance(item.operands[0], Register) and _is_pure(item)
-        }
+        definitions: dict[str, Instruction] = {}
+        for item in self.body:
+            facts = info(item)
+            if facts.result is not ResultKind.PURE or facts.memory is not MemoryEffect.NONE:
+                continue
+            if item.operands and isinstance(item.operands[0], Register):
+                definitions[item.operands[0].name] = item
+        return definitions
 
 
 def innermost_loops(flow: ControlFlowGraph) -> Iterator[InnermostLoop]:
@@ -60,79 +56,40 @@ def innermost_loops(flow: ControlFlowGraph) -> Iterator[InnermostLoop]:
                 yield loop
 
 
-def _is_pure(instruction: Instruction) -> bool:
-    facts = info(instruction)
-    return facts.result is ResultKind.PURE and facts.memory is MemoryEffect.NONE
-
-
 def _is_nested(flow: ControlFlowGraph, number: int) -> bool:
     """Whether a path without waits leads from a block's exit back to it."""
-    pending, seen = [item for item in flow.blocks[number].successors if item != number], set[int]()
-    while pending:
-        at = pending.pop()
-        if at == number:
-            return True
-        if at in seen:
-            continue
-        seen.add(at)
-        block = flow.blocks[at]
-        indexes = range(block.start, block.end)
-        stops = any(index in flow.waits and flow.statements[index].guard is None for index in indexes)
-        pending += [] if stops else block.successors
-    return False
+    exits = set(flow.blocks[number].successors) - {number}
+    return number in flow.reachable_without_waits(exits)
 
 
 def _renamed(flow: ControlFlowGraph, number: int) -> InnermostLoop | None:
-    block = flow.blocks[number]
-    statements = [item for item in flow.statements[block.start : block.end] if not isinstance(item, Label)]
-    branch = statements.pop() if statements else None
+    """A block in static single assignment form; None where it has waits, guards or carries, or no condition."""
+    branch = flow.last_of(number)
     if not isinstance(branch, Instruction) or info(branch).control is not Control.BRANCH or branch.guard is None:
-        return None
-    if any(index in flow.waits for index in range(block.start, block.end)):
         return None
     names: dict[str, str] = {}
     origin: dict[str, str] = {}
     body: list[Instruction] = []
-    for item in statements:
+
+    def name_of(name: str) -> str:
+        return names.get(name, name)
+
+    for index in flow.indices(number)[:-1]:
+        item = flow.statements[index]
+        if isinstance(item, Label):
+            continue
         if not isinstance(item, Instruction) or item.guard is not None or CARRY in effects.sets(item):
             return None
-        if info(item).reads_carry or info(item).control is not Control.NEXT:
+        if index in flow.waits or info(item).reads_carry or info(item).control is not Control.NEXT:
             return None
-        results = len(effects.sets(item)) > 0
-        before = dict(names)
+        operands = [effects.renamed(operand, name_of) for operand in item.operands]
         for name in effects.sets(item):
             names[name] = f"{name}@{number}.{len(origin)}"
             origin[names[name]] = name
-        operands = [
-            _with(operand, names if position == 0 and results else before)
-            for position, operand in enumerate(item.operands)
-        ]
+        if effects.sets(item):
+            operands[0] = effects.renamed(item.operands[0], name_of)
         body.append(replace(item, operands=tuple(operands)))
-    guard = replace(branch.guard, register=names.get(branch.guard.register, branch.guard.register))
-    if guard.register == branch.guard.register:
+    if branch.guard.register not in names:
         return None  # A predicate that the loop does not compute.
-    return InnermostLoop(number, tuple(body), names, origin, guard)
-
-
-def _with(operand: Operand, names: dict[str, str]) -> Operand:
-    """An operand with its registers under other names."""
-
-    def rename(register: Register) -> Register:
-        return Register(names.get(register.name, register.name))
-
-    if isinstance(operand, Register):
-        return rename(operand)
-    if isinstance(operand, Negated):
-        return Negated(rename(operand.operand))
-    if isinstance(operand, Selected):
-        return replace(operand, register=rename(operand.register))
-    if isinstance(operand, Minus):
-        inner = _with(operand.operand, names)
-        return Minus(inner) if isinstance(inner, Register | Selected) else operand
-    if isinstance(operand, Vector):
-        return Vector(tuple(_with(item, names) for item in operand.elements))
-    if isinstance(operand, Pair):
-        return Pair(_with(operand.first, names), _with(operand.second, names))
-    if isinstance(operand, Address) and isinstance(operand.base, Register):
-        return replace(operand, base=rename(operand.base))
-    return operand
+    guard = replace(branch.guard, register=names[branch.guard.register])
+    return InnermostLoop(number=number, body=tuple(body), last=names, origin=origin, guard=guard)

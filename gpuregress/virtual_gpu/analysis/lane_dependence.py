@@ -12,10 +12,9 @@ multiplies a row's number is a pitch that no column exceeds, and that what `mall
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from dataclasses import field as dataclass_field
+from collections.abc import Collection, Mapping
 from enum import IntEnum
+from itertools import chain
 
 import numpy as np
 from msgspec import field
@@ -33,7 +32,7 @@ from gpuregress.virtual_gpu.analysis.lane_overlap import (
     find_accesses,
     may_depend,
 )
-from gpuregress.virtual_gpu.analysis.lane_values import LANES
+from gpuregress.virtual_gpu.analysis.lane_values import LANES, varies
 from gpuregress.virtual_gpu.ptx.modifiers import space_of
 from gpuregress.virtual_gpu.ptx.opcode_table import Arithmetic, Control, MemoryEffect, Wait, info
 from gpuregress.virtual_gpu.ptx.tree import (
@@ -56,7 +55,6 @@ from gpuregress.virtual_gpu.ptx.tree import (
 # It is so for every width and vector, in global and shared memory. A schedule that runs the lanes in the groups of
 # `ContestedStores`, each from its last lane to its first, keeps the same ones.
 
-_COMMUTING = frozenset(["add", "min", "max", "and", "or", "xor"])
 _OF_THREAD = ("%tid", "%laneid")
 _AT_A_TIME = 128
 """Bytes that a warp stores at a time."""
@@ -74,17 +72,16 @@ class ContestedStores(Record):
     groups: Mapping[int, int] = field(default_factory=dict)
     ordered: frozenset[int] = frozenset()
 
-    def group(self, statements: Iterable[int]) -> int:
+    def group(self, statements: Collection[int]) -> int:
         """The lanes of the groups in which some statements should run; 0 where the order is that of the lanes."""
-        indices = set(statements)
-        if not self.ordered.isdisjoint(indices):
+        if not self.ordered.isdisjoint(statements):
             return 0
-        return min((self.groups[index] for index in indices & self.groups.keys()), default=0)
+        return min((self.groups[index] for index in self.groups.keys() & statements), default=0)
 
-    def moved(self, to: Mapping[int, int]) -> ContestedStores:
-        """The same after statements have got other numbers."""
-        groups = {to[index]: group for index, group in self.groups.items()}
-        return ContestedStores(groups, frozenset(to[index] for index in self.ordered))
+    def renumbered(self, numbers: Mapping[int, int]) -> ContestedStores:
+        """Return the same after statements have got other numbers."""
+        groups = {numbers[index]: group for index, group in self.groups.items()}
+        return ContestedStores(groups, frozenset(numbers[index] for index in self.ordered))
 
 
 def group_of(count: int) -> int:
@@ -94,17 +91,16 @@ def group_of(count: int) -> int:
 
 def ordered_statements(statements: tuple[Statement, ...]) -> frozenset[int]:
     """The statements whose results show the order of the lanes: most atomic operations, and calls."""
-    used = frozenset(name for item in statements for name in effects.reads(item))
+    used = effects.registers_read(statements)
     return frozenset(index for index, item in enumerate(statements) if _shows_order(item, used))
 
 
-def _shows_order(item: Statement, used: frozenset[str]) -> bool:
+def _shows_order(item: Statement, used: set[str]) -> bool:
     if not isinstance(item, Instruction):
         return isinstance(item, Call)
     if info(item).memory is not MemoryEffect.UPDATE:
         return False
-    is_float = any(word.startswith(("f", "bf")) for word in item.modifiers)
-    return is_float or _COMMUTING.isdisjoint(item.modifiers) or not used.isdisjoint(effects.sets(item))
+    return not effects.commutative_operation(item) or not used.isdisjoint(effects.sets(item))
 
 
 class Slices:
@@ -127,54 +123,68 @@ class Slices:
         It is the result of an atomic operation, a place that each lane was given; or a loop counts it from the number
         of the thread, and it is no data: a grid-stride loop.
         """
-        found = self._slice(name)
-        effects_ = {info(item).memory for item in found if space_of(item) not in ("param", "const")}
-        names = {one for item in found for one in effects.sets(item)}
-        counts = any(len(self._definitions[one]) > 1 for one in names)
-        of_thread = any(one.startswith(_OF_THREAD) for item in found for one in effects.reads(item))
-        return MemoryEffect.UPDATE in effects_ or (counts and of_thread and MemoryEffect.READ not in effects_)
+        memory_effects = self._memory_effects(name)
+        if MemoryEffect.UPDATE in memory_effects:
+            return True
+        is_counted = is_of_thread = False
+        for item in self._slice(name):
+            is_counted |= any(len(self._definitions[result]) > 1 for result in effects.sets(item))
+            is_of_thread |= any(source.startswith(_OF_THREAD) for source in effects.reads(item))
+        return is_counted and is_of_thread and MemoryEffect.READ not in memory_effects
 
     def is_data(self, name: str) -> bool:
         """Whether a register depends on what was read from memory."""
-        reads = (item for item in self._slice(name) if info(item).memory is MemoryEffect.READ)
-        return any(space_of(item) not in ("param", "const") for item in reads)
+        return MemoryEffect.READ in self._memory_effects(name)
+
+    def _memory_effects(self, name: str) -> set[MemoryEffect]:
+        """The effects of a register's slice on memory that is no parameter and no constant."""
+        memory_effects: set[MemoryEffect] = set()
+        for item in self._slice(name):
+            effect = info(item).memory
+            if effect is not MemoryEffect.NONE and space_of(item) not in ("param", "const"):
+                memory_effects.add(effect)
+        return memory_effects
 
     def is_same(self, operand: Operand) -> bool:
         """Whether a value is certainly the same in all lanes: a constant, or a parameter."""
         if isinstance(operand, Register):
             return self._is_same(operand.name, 0)
-        return isinstance(operand, Integer | Float) or (
-            isinstance(operand, Vector) and all(map(self.is_same, operand.elements))
-        )
+        if isinstance(operand, Vector):
+            return all(map(self.is_same, operand.elements))
+        return isinstance(operand, Integer | Float)
 
     def _is_same(self, name: str, depth: int) -> bool:
-        found = self._definitions.get(name, [])
-        if len(found) != 1 or not isinstance(found[0], Instruction) or found[0].guard is not None or depth > LANES:
+        definitions = self._definitions.get(name, [])
+        if len(definitions) != 1 or depth > LANES:
             return False
-        item = found[0]
+        item = definitions[0]
+        if not isinstance(item, Instruction) or item.guard is not None:
+            return False
         if info(item).memory is MemoryEffect.READ:
-            return space_of(item) == "param" and all(not isinstance(one, Register) for one in item.operands[1:])
+            return space_of(item) == "param" and not any(isinstance(source, Register) for source in item.operands[1:])
         if info(item).arithmetic not in (Arithmetic.COPY, Arithmetic.CONVERT):
             return False
-        return all(self._is_same(one, depth + 1) for one in effects.reads(item))
+        return all(self._is_same(source, depth + 1) for source in effects.reads(item))
 
     def _slice(self, name: str) -> list[Instruction]:
         """The instructions that a register depends on; an atomic operation is its own end."""
-        known = self._slices.get(name)
-        if known is not None:
-            return known
-        found = self._slices[name] = []
-        names, pending = {name}, [name]
+        if name in self._slices:
+            return self._slices[name]
+        instructions: list[Instruction] = []
+        seen: set[str] = set()
+        pending = [name]
         while pending:
-            for item in self._definitions.get(pending.pop(), ()):
-                if not isinstance(item, Instruction):
-                    continue
-                found.append(item)
-                if info(item).memory is not MemoryEffect.UPDATE:
-                    new = set(effects.reads(item)) - names
-                    names |= new
-                    pending += new
-        return found
+            register = pending.pop()
+            if register in seen:
+                continue
+            seen.add(register)
+            for item in self._definitions.get(register, ()):
+                if isinstance(item, Instruction):
+                    instructions.append(item)
+                    if info(item).memory is not MemoryEffect.UPDATE:
+                        pending += effects.reads(item)
+        self._slices[name] = instructions
+        return instructions
 
 
 # --- dependence -------------------------------------------------------------------------------------------------------
@@ -246,26 +256,17 @@ def lane_dependence(
     graph = Dominance(flow)
     if not graph.is_reducible:
         return LaneDependence()
-    found = _Search(graph, parameters, accesses, width, _order(last_first, any_order)).result()
-    return replace(found, assumes_distinct=assumes_distinct)
-
-
-def _order(last_first: bool, any_order: bool) -> Pairs:  # noqa: FBT001 - named at its only call
-    """The pairs of lanes of which the first may run after the second."""
+    # The pairs of lanes of which the first may run after the second.
+    order = _LATER_LANE.T if last_first else _LATER_LANE
     if any_order:
-        return _OTHER_LANE
-    return _LATER_LANE.T if last_first else _LATER_LANE
+        order = _OTHER_LANE
+    dependence = _Search(graph, parameters, accesses, width, order).result()
+    return replace(dependence, assumes_distinct=assumes_distinct)
 
 
 def _is_fence(item: Statement) -> bool:
     """Whether a statement orders a thread's accesses for other threads. PTX ISA manual, 9.7.13.4 "membar/fence"."""
     return isinstance(item, Instruction) and item.opcode in ("membar", "fence") and "proxy" not in item.modifiers
-
-
-@dataclass(slots=True)
-class _Found:
-    steps: set[int] = dataclass_field(default_factory=set)
-    exchanges: set[tuple[int, int]] = dataclass_field(default_factory=set)
 
 
 class _Search:
@@ -282,7 +283,8 @@ class _Search:
         self._slices = Slices(graph.flow.statements)
         self._overlaps = OverlapTest(graph, parameters, accesses, width)
         self._tested: dict[tuple[int, int, Crossed], tuple[bool, bool]] = {}
-        self._found = _Found()
+        self._steps: set[int] = set()
+        self._exchanges: set[tuple[int, int]] = set()
         self._contested = ContestedStores()
 
     def result(self) -> LaneDependence:
@@ -292,24 +294,22 @@ class _Search:
         if self._contested.groups:
             self._order = _OTHER_LANE
         self._solve()
-        if self._found.steps:
+        if self._steps:
             self._add_joins()
-        found = self._found
         return LaneDependence(
-            frozenset(found.steps), frozenset(found.exchanges), self._overlaps.assumes_rows, self._contested
+            frozenset(self._steps), frozenset(self._exchanges), self._overlaps.assumes_rows, self._contested
         )
 
     def _before_sides(self) -> dict[int, set[_Reaching]]:
         """First block of a side that runs after another one -> the accesses of that other one."""
         before: dict[int, set[_Reaching]] = {}
         for sides in self._overlaps.divergent_sides():
-            if sides.second is not None:
-                made = {
-                    (index, -1, _Publication.NONE)
-                    for index in self._accesses
-                    if self._flow.block_at(index) in sides.first
-                }
-                before.setdefault(sides.second, set()).update(made)
+            if sides.second is None:
+                continue
+            accesses = before.setdefault(sides.second, set())
+            for index in self._accesses:
+                if self._flow.block_at(index) in sides.first:
+                    accesses.add((index, -1, _Publication.NONE))
         return before
 
     def _add_joins(self) -> None:
@@ -318,22 +318,24 @@ class _Search:
         changed = True
         while changed:
             changed = False
-            stepping = {self._flow.block_at(index) for index in self._found.steps}
+            stepping = {self._flow.block_at(index) for index in self._steps}
             for join, between in joins.items():
                 index = self._first_instruction(join)
-                if index is not None and index not in self._found.steps and not stepping.isdisjoint(between):
-                    self._found.steps.add(index)
+                if index is not None and index not in self._steps and not stepping.isdisjoint(between):
+                    self._steps.add(index)
                     changed = True
 
     def _first_instruction(self, number: int) -> int | None:
         """The first statement of a block that does something; None where lanes only leave or spin there."""
-        block, statements = self._flow.blocks[number], self._flow.statements
-        found = [index for index in range(block.start, block.end) if not isinstance(statements[index], Label)]
-        if not found or number in self._flow.waiting_blocks:
+        if number in self._flow.waiting_blocks:
             return None
-        first = statements[found[0]]
-        is_end = not isinstance(first, Instruction) or info(first).control is Control.LEAVE or self._is_wait(found[0])
-        return None if is_end else found[0]
+        for index in self._flow.indices(number):
+            first = self._flow.statements[index]
+            if isinstance(first, Label):
+                continue
+            is_end = isinstance(first, Call) or info(first).control is Control.LEAVE or self._is_wait(index)
+            return None if is_end else index
+        return None
 
     # --- stores to one address ----------------------------------------------------------------------------------------
 
@@ -345,7 +347,8 @@ class _Search:
         for index, access in self._accesses.items():
             statement = self._flow.statements[index]
             assert isinstance(statement, Instruction)
-            if access.reads or not self._flow_reaches(index) or slices.is_same(statement.operands[1]):
+            is_reachable = self._flow.block_at(index) in self._graph.reachable
+            if access.reads or not is_reachable or slices.is_same(statement.operands[1]):
                 continue
             base, site = access.address.base, self._overlaps.site(index)
             meets = site.active[:, None] & site.active[None, :] & _OTHER_LANE
@@ -353,12 +356,11 @@ class _Search:
             if (meets & self._overlaps.overlap(site, site, -1, certainly=is_spread)).any():
                 groups[index] = group_of(access.count)
                 assumes_rows = True
-            assumes_rows |= not any("tid.y" in atom.name for monomial in site.value for atom in monomial)
+            assumes_rows |= not any("tid.y" in atom.name for atom in chain.from_iterable(site.value))
         self._overlaps.assumes_rows = assumes_rows
-        return ContestedStores(groups, ordered_statements(self._flow.statements)) if groups else ContestedStores()
-
-    def _flow_reaches(self, index: int) -> bool:
-        return self._flow.block_at(index) in self._graph.reachable
+        if not groups:
+            return ContestedStores()
+        return ContestedStores(groups, ordered_statements(self._flow.statements))
 
     # --- accesses since the last wait ---------------------------------------------------------------------------------
 
@@ -370,13 +372,11 @@ class _Search:
         while pending and len(self._tested) < _MOST_TESTS:
             number = min(pending)
             pending.discard(number)
-            block = self._flow.blocks[number]
             reaching = self._through(number, set(before[number]))
-            for successor in dict.fromkeys(block.successors):
+            for successor in dict.fromkeys(self._flow.blocks[number].successors):
                 loop = self._graph.loops.get(successor)
-                ends = loop is not None and number in loop.blocks
                 moved = reaching
-                if ends:
+                if loop is not None and number in loop.blocks:
                     moved = {
                         (index, self._crossing(index, crossed, successor), told) for index, crossed, told in reaching
                     }
@@ -393,28 +393,29 @@ class _Search:
 
     def _through(self, number: int, reaching: set[_Reaching]) -> set[_Reaching]:
         """The accesses since the last wait at the end of a block; finds those before which lanes have to wait."""
-        block = self._flow.blocks[number]
-        for index in range(block.start, block.end):
+        may_step = number not in self._flow.waiting_blocks  # lanes that spin get turns anyway
+        for index in self._flow.indices(number):
             if self._is_wait(index):
                 reaching = set()
             if _is_fence(self._flow.statements[index]):
                 reaching = {(before, crossed, max(told, _Publication.FENCED)) for before, crossed, told in reaching}
             if index not in self._accesses:
                 continue
-            may_step = number not in self._flow.waiting_blocks  # lanes that spin get turns anyway
             must_step = self._must_step(index, reaching) or self._has_other_groups(index, reaching)
-            if index in self._found.steps or (must_step and may_step):
-                self._found.steps.add(index)
+            if index in self._steps or (must_step and may_step):
+                self._steps.add(index)
                 reaching = set()
             if self._accesses[index].is_synchronizing and self._accesses[index].writes:
-                reaching = {(before, crossed, told and _Publication.TOLD) for before, crossed, told in reaching}
+                reaching = {(before, crossed, _told(publication)) for before, crossed, publication in reaching}
             reaching.add((index, -1, _Publication.NONE))
         return reaching
 
     def _has_other_groups(self, index: int, reaching: set[_Reaching]) -> bool:
         """Whether lanes have to run in other groups at a store than at one before it."""
         groups = self._contested.groups
-        return index in groups and any(groups.get(before, groups[index]) != groups[index] for before, *_ in reaching)
+        if index not in groups:
+            return False
+        return any(groups.get(before, groups[index]) != groups[index] for before, *_ in reaching)
 
     def _is_wait(self, index: int) -> bool:
         statement = self._flow.statements[index]
@@ -424,19 +425,21 @@ class _Search:
 
     def _must_step(self, index: int, reaching: set[_Reaching]) -> bool:
         later = self._accesses[index]
-        found = False
+        must_step = False
         for before, crossed, publication in sorted(reaching):
             earlier = self._accesses[before]
             if not earlier.may_meet(later):
                 continue
             depends, meets = self._test(before, index, crossed)
-            found = found or depends
+            must_step = must_step or depends
+            if publication is _Publication.TOLD or later.is_polled:
+                continue
             # Two such accesses are no data race, and whoever makes them expects any order of the lanes.
-            is_ordered = publication is _Publication.TOLD or later.is_polled
-            is_ordered = is_ordered or (earlier.is_synchronizing and later.is_synchronizing)
-            if meets and earlier.writes and later.reads and not is_ordered:
-                self._found.exchanges.add((before, index))
-        return found
+            if earlier.is_synchronizing and later.is_synchronizing:
+                continue
+            if meets and earlier.writes and later.reads:
+                self._exchanges.add((before, index))
+        return must_step
 
     # --- two accesses -------------------------------------------------------------------------------------------------
 
@@ -453,7 +456,14 @@ class _Search:
 
     def _may_overwrite(self, first: LaneSite, second: LaneSite) -> bool:
         """Whether a store goes where data says, and the other one to an address that is known: one clears a table."""
-        known = [not any(atom.varies for key in site.value for atom in key) for site in (first, second)]
-        bases_ = [site.access.address.base for site in (first, second)]
-        is_data = [isinstance(base, Register) and self._slices.is_data(base.name) for base in bases_]
-        return (known[0] and is_data[1]) or (known[1] and is_data[0])
+        return self._clears(first, second) or self._clears(second, first)
+
+    def _clears(self, known: LaneSite, other: LaneSite) -> bool:
+        base = other.access.address.base
+        is_data = isinstance(base, Register) and self._slices.is_data(base.name)
+        return is_data and not any(map(varies, known.value))
+
+
+def _told(publication: _Publication) -> _Publication:
+    """How far a write is published after an atomic access of its thread: without a fence it is not."""
+    return _Publication.NONE if publication is _Publication.NONE else _Publication.TOLD

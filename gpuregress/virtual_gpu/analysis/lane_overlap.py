@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import TypeAlias, TypeGuard
 
 import numpy as np
 import numpy.typing as npt
@@ -22,17 +22,20 @@ from gpuregress.virtual_gpu.analysis.lane_values import (
     Lanes,
     LaneValue,
     LaneValues,
+    are_equal,
     constant,
     iterations,
     of_atom,
     plus,
     substituted,
+    varies,
 )
 from gpuregress.virtual_gpu.analysis.pointers import PointsTo
+from gpuregress.virtual_gpu.parallel.affine import NEGATED
 from gpuregress.virtual_gpu.ptx.modifiers import is_synchronizing, lanes, size, space_of, type_of
 from gpuregress.virtual_gpu.ptx.opcode_table import MemoryEffect, info
-from gpuregress.virtual_gpu.ptx.tree import Address, Call, Instruction, Register, Symbol
-from gpuregress.virtual_gpu.runtime.footprint_ir import COMPARISONS, Operation
+from gpuregress.virtual_gpu.ptx.tree import Address, Call, Instruction, Register, Statement, Symbol
+from gpuregress.virtual_gpu.runtime.footprint_ir import Operation
 
 # --- distances --------------------------------------------------------------------------------------------------------
 # Distances of two addresses, for each two lanes: bounds, and rules that exclude 0.
@@ -54,38 +57,40 @@ def is_zero(left: LaneValue, right: LaneValue) -> bool:
 
 def varying_part(value: LaneValue) -> tuple[Atom, int] | None:
     """The one atom of a value that varies, and its factor, the same in all lanes; None where it is not so."""
-    parts = [(key, lanes_) for key, lanes_ in value.items() if any(atom.varies for atom in key)]
-    if len(parts) != 1 or len(parts[0][0]) != 1 or (parts[0][1] != parts[0][1][0]).any():
+    parts = [monomial for monomial in value if varies(monomial)]
+    if len(parts) != 1 or len(parts[0]) != 1 or not are_equal(value[parts[0]]):
         return None
-    return parts[0][0][0], int(parts[0][1][0])
+    return parts[0][0], int(value[parts[0]][0])
 
 
 def bases(value: LaneValue) -> set[str]:
     """The variables and parameters to whose address a value adds an offset; none where they are not known."""
-    atoms = [(key[0], lanes) for key, lanes in value.items() if len(key) == 1 and (abs(lanes) == 1).all()]
-    variables = {atom.name for atom, _ in atoms if atom.name.startswith("variable.")}
-    if variables or any(not atom.name.startswith("param.") for atom, _ in atoms):
+    names = {
+        monomial[0].name for monomial, factors in value.items() if len(monomial) == 1 and (abs(factors) == 1).all()
+    }
+    variables = {name for name in names if name.startswith("variable.")}
+    if variables or not all(name.startswith("param.") for name in names):
         return variables  # What is not known may be an address, and a parameter an offset.
-    return {atom.name for atom, _ in atoms}
+    return names
 
 
 def _terms(left: LaneValue, right: LaneValue, *, crosswise: bool = True) -> Iterator[tuple[tuple[Atom, ...], Bounds]]:
     """The constant and the other monomials of `left - right` that are not 0; those that vary, for both apart."""
     for monomial in left.keys() | right.keys():
-        mine, theirs = left.get(monomial, _ZERO), right.get(monomial, _ZERO)
-        a = mine[:, None] if crosswise else mine
-        if any(atom.varies for atom in monomial):
-            if mine.any():
-                yield monomial, a + 0 * theirs
-            if theirs.any():
-                yield monomial, 0 * a - theirs
-        elif monomial == CONSTANT or not _cancel(mine, theirs):
-            yield monomial, a - theirs
+        factors, subtracted = left.get(monomial, _ZERO), right.get(monomial, _ZERO)
+        column = factors[:, None] if crosswise else factors
+        if varies(monomial):
+            if factors.any():
+                yield monomial, column + 0 * subtracted
+            if subtracted.any():
+                yield monomial, 0 * column - subtracted
+        elif monomial == CONSTANT or not _cancel(factors, subtracted):
+            yield monomial, column - subtracted
 
 
 def _cancel(a: Lanes, b: Lanes) -> bool:
     """Whether two coefficients are one number, the same in all lanes: those of most monomials are."""
-    return bool(a[0] == b[0]) and a.tobytes() == b.tobytes() and bool((a == a[0]).all())
+    return bool(a[0] == b[0]) and a.tobytes() == b.tobytes() and are_equal(a)
 
 
 def bounds(left: LaneValue, right: LaneValue) -> tuple[Bounds, Bounds]:
@@ -131,14 +136,18 @@ def _least(monomial: tuple[Atom, ...], there: Bounds) -> Bounds | int | None:
 
 def never_equal(left: LaneValue, right: LaneValue, counts: tuple[int, int]) -> Pairs:
     """Where two addresses differ modulo the common divisor of all that is not known, or by the step of a row."""
-    terms = list(_terms(left, right))
-    constants = next((factors for key, factors in terms if key == CONSTANT), np.zeros((LANES, LANES), np.int64))
-    others = [(key, factors) for key, factors in terms if key != CONSTANT and factors.any()]
+    constants: Bounds = np.zeros((LANES, LANES), np.int64)
+    others = []
+    for monomial, factors in _terms(left, right):
+        if monomial == CONSTANT:
+            constants = factors
+        elif factors.any():
+            others.append((monomial, factors))
     if not others:
         return np.zeros((LANES, LANES), np.bool_)
     divisor = np.gcd.reduce([abs(factors) for _, factors in others])
-    rest = constants % np.maximum(divisor, 1)
-    apart: Pairs = (divisor > 0) & (rest >= counts[1]) & (rest <= divisor - counts[0])
+    remainder = constants % np.maximum(divisor, 1)
+    apart: Pairs = (divisor > 0) & (remainder >= counts[1]) & (remainder <= divisor - counts[0])
     apart |= _between_strides(others, constants, max(counts))
     apart |= _in_other_rows(others, constants, max(counts))
     return apart
@@ -155,22 +164,25 @@ def _between_strides(others: list[tuple[tuple[Atom, ...], Bounds]], constants: B
 
 def _in_other_rows(others: list[tuple[tuple[Atom, ...], Bounds]], constants: Bounds, count: int) -> Pairs:
     """Where two addresses are in different rows of an array whose pitch is a parameter: no column is beyond it."""
-    apart = np.zeros((LANES, LANES), np.bool_)
-    rows = [(key, factors) for key, factors in others if any(atom.name.startswith("param.") for atom in key)]
-    if len(rows) != 1 or any(atom.varies for atom in rows[0][0]):
-        return apart
-    pitch = abs(rows[0][1])
-    apart = (pitch >= count) & (abs(constants) < LANES * pitch)
-    columns = [atom for key, _ in others if key != rows[0][0] for atom in key]
-    are_columns = all(atom.varies or atom.name.startswith("iterations.") for atom in columns)
-    return apart if are_columns else np.zeros_like(apart)
+    nowhere = np.zeros((LANES, LANES), np.bool_)
+    pitch: Bounds | None = None
+    for monomial, factors in others:
+        if any(atom.name.startswith("param.") for atom in monomial):
+            if pitch is not None or varies(monomial):
+                return nowhere
+            pitch = abs(factors)
+        elif not all(atom.varies or atom.name.startswith("iterations.") for atom in monomial):
+            return nowhere  # It is no column.
+    if pitch is None:
+        return nowhere
+    apart: Pairs = (pitch >= count) & (abs(constants) < LANES * pitch)
+    return apart
 
 
 # --- accesses ---------------------------------------------------------------------------------------------------------
 # Accesses of a kernel to memory that other lanes of the warp may reach.
 
 _OPCODES = frozenset(["ld", "ldu", "st", "atom", "red"])
-_COMMUTING = frozenset(["add", "min", "max", "and", "or", "xor"])
 
 
 class LaneAccess(Record):
@@ -216,55 +228,48 @@ def find_accesses(flow: ControlFlowGraph, parameters: dict[str, int], private: f
         parameters: name of each parameter -> its first byte in the parameter space.
         private: names of its local variables.
     """
-    candidates = [
-        (index, item)
-        for index, item in enumerate(flow.statements)
-        if isinstance(item, Instruction) and _is_access(item)
-    ]
-    if not any(info(item).memory is not MemoryEffect.READ for _, item in candidates):
+    candidates = {index: item for index, item in enumerate(flow.statements) if _is_access(item)}
+    if all(info(item).memory is MemoryEffect.READ for item in candidates.values()):
         return {}
     sources = PointsTo(flow.statements, parameters)
     allocates = any(isinstance(item, Call) and item.callee == Symbol("malloc") for item in flow.statements)
-    used = frozenset(name for item in flow.statements for name in effects.reads(item))
+    used = effects.registers_read(flow.statements)
     accesses = {}
-    for index, item in candidates:
-        effect = info(item).memory
-        address = next((operand for operand in item.operands if isinstance(operand, Address)), None)
-        found = None if address is None else sources.of(address.base)
-        objects = None if found is None else frozenset(found)
-        if address is None or (objects is None and allocates) or (objects is not None and objects <= private):
+    for index, item in candidates.items():
+        address = effects.address_of(item)
+        if address is None:
             continue
-        count = lanes(item) * size(type_of(item))
-        writes, reads = effect is not MemoryEffect.READ, effect is not MemoryEffect.WRITE
-        commutes = _commuting(item, used) if writes and reads else ""
+        origins = sources.of(address.base)
+        objects = None if origins is None else frozenset(origins)
+        if objects is None and allocates:
+            continue  # It may be the lane's own.
+        if objects is not None and objects <= private:
+            continue
+        effect = info(item).memory
+        commutes = ""
+        if effect is MemoryEffect.UPDATE and used.isdisjoint(effects.sets(item)):
+            commutes = effects.commutative_operation(item)
         accesses[index] = LaneAccess(
-            index,
-            address,
-            count,
-            space_of(item),
-            objects,
-            writes,
-            reads,
-            commutes,
-            is_synchronizing(item),
-            index in flow.polled,
+            index=index,
+            address=address,
+            count=lanes(item) * size(type_of(item)),
+            space=space_of(item),
+            objects=objects,
+            writes=effect is not MemoryEffect.READ,
+            reads=effect is not MemoryEffect.WRITE,
+            commutes=commutes,
+            is_synchronizing=is_synchronizing(item),
+            is_polled=index in flow.polled,
         )
     return accesses
 
 
-def _commuting(item: Instruction, used: frozenset[str]) -> str:
-    """The operation of an atomic instruction whose order cannot be noticed: on integers, its result unread."""
-    operation = next((word for word in item.modifiers if word in _COMMUTING), "")
-    is_float = any(word.startswith(("f", "bf")) for word in item.modifiers)
-    return operation if not is_float and used.isdisjoint(effects.sets(item)) else ""
-
-
-def _is_access(statement: Instruction) -> bool:
-    if statement.opcode not in _OPCODES or "nc" in statement.modifiers:
+def _is_access(statement: Statement) -> TypeGuard[Instruction]:
+    if not isinstance(statement, Instruction) or statement.opcode not in _OPCODES:
         return False
-    return space_of(statement) in ("", "global", "shared") and {"async", "shared::cluster"}.isdisjoint(
-        statement.modifiers
-    )
+    if not {"nc", "async", "shared::cluster"}.isdisjoint(statement.modifiers):
+        return False
+    return space_of(statement) in ("", "global", "shared")
 
 
 def may_depend(accesses: dict[int, LaneAccess]) -> bool:
@@ -277,12 +282,10 @@ def are_apart(accesses: dict[int, LaneAccess]) -> bool:
     """Whether a buffer is written, and one that may be the same by another parameter is accessed."""
     everything = [item for item in accesses.values() if item.space != "shared"]
     pointers = {(item.writes, item.objects) for item in everything if item.objects is not None}
-    return any(writes and mine.isdisjoint(theirs) for writes, mine in pointers for _, theirs in pointers)
+    return any(writes and objects.isdisjoint(others) for writes, objects in pointers for _, others in pointers)
 
 
 # --- overlap ----------------------------------------------------------------------------------------------------------
-
-_OPPOSITE = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 
 Crossed = int
 """Header of the outermost loop around two accesses of which an iteration has ended between them; -1: none has."""
@@ -344,17 +347,27 @@ class OverlapTest:
 
     def _read_conditions(self) -> dict[int, list[tuple[int, bool]]]:
         """Access -> the predicates that its lanes must fulfil."""
-        conditions = {}
+        conditions: dict[int, list[tuple[int, bool]]] = {}
         for index in self._accesses:
+            conditions[index] = []
             number = self._flow.block_at(index)
-            edges = self._graph.edges_above(number) if number in self._graph.reachable else []
-            decided = [(self._graph.condition(before, after), before) for before, after in edges]
-            nodes = [(self._values.at_end(item[0], before), item[1]) for item, before in decided if item is not None]
+            if number not in self._graph.reachable:
+                continue
+            for before, after in self._graph.edges_above(number):
+                decided = self._graph.condition(before, after)
+                if decided is not None:
+                    predicate, holds = decided
+                    conditions[index].append((self._values.at_end(predicate, before), holds))
             guard = self._flow.statements[index].guard
-            if guard is not None and number in self._graph.reachable:
-                nodes.append((self._values.read(Register(guard.register), index), not guard.negated))
-            conditions[index] = nodes
+            if guard is not None:
+                predicate_node = self._values.read(Register(guard.register), index)
+                conditions[index].append((predicate_node, not guard.negated))
         return conditions
+
+    def _predicate(self, number: int, successor: int) -> int:
+        """The node of an edge's predicate; 0, which is unknown, where no predicate decides."""
+        decided = self._graph.condition(number, successor)
+        return 0 if decided is None else self._values.at_end(decided[0], number)
 
     def _read_exits(self) -> dict[int, list[int]]:
         """Header -> the predicates that end its loop."""
@@ -364,17 +377,16 @@ class OverlapTest:
             for number in loop.blocks:
                 for successor in self._flow.blocks[number].successors:
                     if successor not in loop.blocks:
-                        decided = self._graph.condition(number, successor)
-                        exits[header].append(0 if decided is None else self._values.at_end(decided[0], number))
+                        exits[header].append(self._predicate(number, successor))
         return exits
 
     def _read_sides(self) -> list[tuple[BranchSides, int]]:
         """The branches, each with its predicate."""
-        found = []
+        branches = []
         for sides in branch_sides(self._graph):
-            decided = self._graph.condition(sides.branch, self._flow.blocks[sides.branch].successors[0])
-            found.append((sides, 0 if decided is None else self._values.at_end(decided[0], sides.branch)))
-        return found
+            successor = self._flow.blocks[sides.branch].successors[0]
+            branches.append((sides, self._predicate(sides.branch, successor)))
+        return branches
 
     def divergent_sides(self) -> list[BranchSides]:
         """The branches whose predicate may differ between lanes."""
@@ -400,15 +412,14 @@ class OverlapTest:
         """
         loops = self._graph.loops
 
-        def seen(atom: Atom) -> LaneValue | None:
-            lost = [
-                header
-                for header in atom.headers
-                if not (header in loops and block in loops[header].blocks) and not self._uniform_loops.get(header)
-            ]
-            return of_atom(Atom(f"{atom.name}.left", atom.least, frozenset(), varies=True)) if lost else None
+        def after_loops(atom: Atom) -> LaneValue | None:
+            for header in atom.headers:
+                is_inside = header in loops and block in loops[header].blocks
+                if not is_inside and not self._uniform_loops.get(header):
+                    return of_atom(Atom(f"{atom.name}.left", atom.least, varies=True))
+            return None
 
-        return substituted(value, seen) or of_atom(Atom("lost", None, frozenset(), varies=True))
+        return substituted(value, after_loops) or of_atom(Atom("lost", None, varies=True))
 
     def _possible(self, node: int, block: int, *, holds: bool) -> npt.NDArray[np.bool_]:
         """The lanes in which a predicate may have a value."""
@@ -419,14 +430,14 @@ class OverlapTest:
         if item.operator == "not":
             return self._possible(item.operands[0], block, holds=not holds)
         if item.operator in ("and", "or"):
-            parts = [self._possible(operand, block, holds=holds) for operand in item.operands]
-            together = (item.operator == "and") == holds
-            return parts[0] & parts[1] if together else parts[0] | parts[1]
-        if item.operator not in COMPARISONS:
+            first, second = (self._possible(operand, block, holds=holds) for operand in item.operands)
+            must_both = (item.operator == "and") == holds
+            return first & second if must_both else first | second
+        if not item.is_comparison:
             return everyone
         left, right = (self._at_block(self._lanes.of(operand), block) for operand in item.operands)
         low, high = bounds_in_lane(left, right)
-        operator = item.operator if holds else _OPPOSITE[item.operator]
+        operator = item.operator if holds else NEGATED[item.operator]
         possible: dict[str, npt.NDArray[np.bool_]] = {
             "==": (low <= 0) & (high >= 0),
             "!=": (low != 0) | (high != 0),
@@ -458,21 +469,25 @@ class OverlapTest:
 
     def _are_split_partners(self, first: LaneSite, second: LaneSite) -> bool:
         """Whether two accesses reach elements `i` and `i ^ mask`, of which a condition lets one lane have both."""
-        mine, theirs = (varying_part(item.value) for item in (first, second))
-        if mine == theirs and mine is not None and mine[0].name in self._lanes.partners:
-            return not plus(first.value, second.value, -1).keys() - {CONSTANT} and is_zero(first.value, second.value)
-        for one, other, part in ((first, second, theirs), (second, first, mine)):
-            if part is None or part[0].name not in self._lanes.partners or varying_part(one.value) is not None:
-                continue
-            atom, factor = part
-            own, _ = self._lanes.partners[atom.name]
-            moved = plus(plus(other.value, of_atom(atom), -factor), own, factor)
-            sides = {self._side(item, atom, own) for item in (first, second)}
-            if is_zero(moved, one.value) and len(sides) == 1 and 0 not in sides:
-                return True
-        return False
+        if not self._lanes.partners:
+            return False
+        first_part, second_part = varying_part(first.value), varying_part(second.value)
+        if first_part == second_part and first_part is not None and first_part[0].name in self._lanes.partners:
+            return is_zero(first.value, second.value)
+        return self._splits(first, second) or self._splits(second, first)
 
-    def _side(self, site: LaneSite, atom: Atom, own: LaneValue) -> int:
+    def _splits(self, site: LaneSite, partner: LaneSite) -> bool:
+        """Whether one access reaches `i`, the other one `i ^ mask`, and both happen on one side of `i < i ^ mask`."""
+        part = varying_part(partner.value)
+        if part is None or part[0].name not in self._lanes.partners or varying_part(site.value) is not None:
+            return False
+        atom, factor = part
+        partner_of = self._lanes.partners[atom.name]
+        moved = plus(plus(partner.value, of_atom(atom), -factor), partner_of, factor)
+        side = self._side(site, atom, partner_of)
+        return is_zero(moved, site.value) and side != 0 and side == self._side(partner, atom, partner_of)
+
+    def _side(self, site: LaneSite, atom: Atom, partner_of: LaneValue) -> int:
         """1 or -1 where an access happens only in lanes whose partner `atom` is above or below; else 0."""
         pending = list(self._conditions[site.access.index])
         while pending:
@@ -485,11 +500,10 @@ class OverlapTest:
             if item.operator not in ("<", ">", "<=", ">="):
                 continue
             left, right = (self._lanes.of(operand) for operand in item.operands)
-            operator = item.operator if holds else _OPPOSITE[item.operator]
-            sign = 1 if operator.startswith(">") else -1
-            if is_zero(left, of_atom(atom)) and is_zero(right, own):
+            sign = 1 if item.operator.startswith(">") == holds else -1
+            if is_zero(left, of_atom(atom)) and is_zero(right, partner_of):
                 return sign
-            if is_zero(right, of_atom(atom)) and is_zero(left, own):
+            if is_zero(right, of_atom(atom)) and is_zero(left, partner_of):
                 return -sign
         return 0
 

@@ -8,6 +8,7 @@ sum is an atom that varies.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import ClassVar, NamedTuple, TypeAlias
 
@@ -78,12 +79,35 @@ def of_atom(atom: Atom) -> LaneValue:
     return {(atom,): np.ones(LANES, np.int64)}
 
 
+def varies(monomial: Monomial) -> bool:
+    """Whether the lanes may have different values of a monomial."""
+    return any(atom.varies for atom in monomial)
+
+
+def are_equal(lanes: Lanes) -> bool:
+    """Whether all lanes have one number."""
+    return bool((lanes == lanes[0]).all())
+
+
+def _is_flat(value: LaneValue) -> bool:
+    """Whether all lanes have the same value."""
+    return all(are_equal(lanes) and not varies(monomial) for monomial, lanes in value.items())
+
+
+def _add_to(total: LaneValue, monomial: Monomial, lanes: Lanes) -> None:
+    total[monomial] = total[monomial] + lanes if monomial in total else lanes
+
+
+def _without_zeros(value: LaneValue) -> LaneValue:
+    return {monomial: lanes for monomial, lanes in value.items() if monomial == CONSTANT or lanes.any()}
+
+
 def plus(left: LaneValue, right: LaneValue, sign: int = 1) -> LaneValue:
     """`left + sign * right`."""
     total = dict(left)
     for monomial, lanes in right.items():
-        total[monomial] = total[monomial] + sign * lanes if monomial in total else sign * lanes
-    return {monomial: lanes for monomial, lanes in total.items() if monomial == CONSTANT or lanes.any()}
+        _add_to(total, monomial, sign * lanes)
+    return _without_zeros(total)
 
 
 def times(left: LaneValue, right: LaneValue) -> LaneValue | None:
@@ -93,9 +117,7 @@ def times(left: LaneValue, right: LaneValue) -> LaneValue | None:
         for second, b in right.items():
             if abs(a).max() * float(abs(b).max()) > _LARGEST:
                 return None
-            monomial = tuple(sorted((*first, *second)))
-            product = a * b
-            total[monomial] = total[monomial] + product if monomial in total else product
+            _add_to(total, tuple(sorted((*first, *second))), a * b)
     return total if len(total) <= _MOST_MONOMIALS else None
 
 
@@ -103,19 +125,20 @@ def substituted(value: LaneValue, replacement: Callable[[Atom], LaneValue | None
     """The value with other values in place of atoms; None where it becomes too large to follow."""
     total = constant(0)
     for monomial, lanes in value.items():
-        others = [replacement(atom) for atom in monomial]
-        if all(other is None for other in others):
+        factors = [replacement(atom) for atom in monomial]
+        if all(factor is None for factor in factors):
             if monomial and abs(lanes).max() > _LARGEST:
                 return None
-            total[monomial] = total[monomial] + lanes if monomial in total else lanes
+            _add_to(total, monomial, lanes)
             continue
-        term: LaneValue | None = {CONSTANT: lanes}
-        for atom, other in zip(monomial, others, strict=True):
-            term = times(term, of_atom(atom) if other is None else other) if term is not None else None
-        if term is None:
-            return None
+        term: LaneValue = {CONSTANT: lanes}
+        for atom, factor in zip(monomial, factors, strict=True):
+            product = times(term, of_atom(atom) if factor is None else factor)
+            if product is None:
+                return None
+            term = product
         total = plus(total, term)
-    return {monomial: lanes for monomial, lanes in total.items() if monomial == CONSTANT or lanes.any()}
+    return _without_zeros(total)
 
 
 class LaneGraph(ValueGraph):
@@ -131,8 +154,8 @@ class LaneGraph(ValueGraph):
         return Operation("copy", sources)
 
     def _induction(self, node: int, phi: Phi, loop: Loop) -> Node:
-        found = super()._induction(node, phi, loop)
-        return phi if found == UNKNOWN else found
+        induction = super()._induction(node, phi, loop)
+        return phi if induction == UNKNOWN else induction
 
     _rules: ClassVar[dict[Arithmetic, Callable[..., Node]]] = {**ValueGraph._rules, Arithmetic.COPY: _address}  # noqa: SLF001 - its base
 
@@ -152,8 +175,8 @@ class LaneValues:
         self._known: dict[int, LaneValue] = {}
         self._shared: dict[int, bool] = {}
         self._depth = 0
-        self.partners: dict[str, tuple[LaneValue, LaneValue]] = {}
-        """Name of an atom that varies and is `a ^ b`, `b` being the same in all lanes -> a, b."""
+        self.partners: dict[str, LaneValue] = {}
+        """Name of an atom that varies and is `a ^ b`, `b` being the same in all lanes -> a."""
 
     def of(self, node: int) -> LaneValue:
         """The value of a node."""
@@ -171,17 +194,18 @@ class LaneValues:
         return self._known[node]
 
     def _varying(self, node: int) -> LaneValue:
-        return of_atom(Atom(f"node.{node}", None, frozenset(), varies=True))
+        return of_atom(Atom(f"node.{node}", None, varies=True))
 
     def _note_partners(self, node: int, value: LaneValue) -> None:
         item = self._graph.nodes[node]
-        if isinstance(item, Operation) and item.operator == "^":
-            left, right = item.operands
-            if self.is_shared(left):
-                left, right = right, left
-            ((atom,),) = value
-            if atom.varies and self.is_shared(right):
-                self.partners[atom.name] = self.of(left), self.of(right)
+        if not isinstance(item, Operation) or item.operator != "^":
+            return
+        left, right = item.operands
+        if self.is_shared(left):
+            left, right = right, left
+        ((atom,),) = value
+        if atom.varies and self.is_shared(right):
+            self.partners[atom.name] = self.of(left)
 
     def _opaque(self, node: int) -> LaneValue:
         """A value that all lanes share, of which no more is known."""
@@ -191,8 +215,8 @@ class LaneValues:
     # --- nodes --------------------------------------------------------------------------------------------------------
 
     def _of_node(self, item: Node) -> LaneValue | None:
-        if isinstance(item, Constant):
-            return constant(item.value) if abs(item.value) <= _LARGEST else None
+        if isinstance(item, Constant) and abs(item.value) <= _LARGEST:
+            return constant(item.value)
         if isinstance(item, Coordinate):
             return self._coordinate(item.register)
         if isinstance(item, ParameterValue):
@@ -203,37 +227,48 @@ class LaneValues:
             return self._induction(item)
         if isinstance(item, Phi) and item.block not in self._flow.loops:
             return self._join(item)
-        return self._operation(item) if isinstance(item, Operation) else None
+        if isinstance(item, Operation):
+            return self._operation(item)
+        return None
 
     def _coordinate(self, register: str) -> LaneValue | None:
         lane = np.arange(LANES)
         if register == "laneid":
             return constant(lane)
+        if register == WIDTH.name and self._width in (0, LANES):
+            return of_atom(WIDTH)
         if register == WIDTH.name:
-            return of_atom(WIDTH) if self._width in (0, LANES) else constant(self._width)
+            return constant(self._width)
         if not register.startswith("tid."):
-            return of_atom(Atom(register, 1 if register.startswith("n") else 0))
+            least = 1 if register.startswith("n") else 0
+            return of_atom(Atom(register, least))
         if not self._width:
             return None
         if self._width == LANES:
-            warp: LaneValue = {(Atom("warp.x"),): np.full(LANES, LANES)}
-            return plus(warp, constant(lane)) if register == "tid.x" else of_atom(Atom(register))
-        if register == "tid.x":
+            axis, in_warp = "x", lane
+        elif register == "tid.x":
             return constant(lane % self._width)
-        rows: LaneValue = {(Atom("warp.y"),): np.full(LANES, LANES // self._width)}
-        return plus(rows, constant(lane // self._width)) if register == "tid.y" else of_atom(Atom(register))
+        else:
+            axis, in_warp = "y", lane // self._width
+        if register != f"tid.{axis}":
+            return of_atom(Atom(register))
+        warps: LaneValue = {(Atom(f"warp.{axis}"),): np.full(LANES, in_warp[-1] + 1)}
+        return plus(warps, constant(in_warp))
 
     def _join(self, item: Phi) -> LaneValue | None:
         """A value from several blocks: one of them, plus a multiple of the block's width where they differ by such."""
         first, *others = (self.of(operand) for operand in item.operands)
-        differences = [plus(other, first, -1) for other in others]
-        terms = [(key, lanes) for one in differences for key, lanes in one.items() if lanes.any()]
-        if not terms or not all(WIDTH in key for key, _ in terms):
+        factor = 0
+        for other in others:
+            for monomial, lanes in plus(other, first, -1).items():
+                if not lanes.any():
+                    continue
+                if WIDTH not in monomial or not are_equal(lanes):
+                    return None
+                factor = math.gcd(factor, int(lanes[0]))
+        if not factor:
             return None
-        factor = int(np.gcd.reduce([abs(lanes).max() for _, lanes in terms if _are_equal(lanes)] or [0]))
-        if not factor or not all(_are_equal(lanes) for _, lanes in terms):
-            return None
-        unknown = Atom(f"join.{item.block}", None, frozenset(), varies=True)
+        unknown = Atom(f"join.{item.block}", None, varies=True)
         return plus(first, {tuple(sorted((WIDTH, unknown))): np.full(LANES, factor)})
 
     def _induction(self, item: Induction) -> LaneValue | None:
@@ -249,15 +284,17 @@ class LaneValues:
         if item.operator == "widen":
             return sources[0]
         if item.operator in ("+", "-"):
-            total = plus(sources[0], sources[1], 1 if item.operator == "+" else -1)
+            sign = 1 if item.operator == "+" else -1
+            total = plus(sources[0], sources[1], sign)
             return total if len(total) <= _MOST_MONOMIALS else None
         if item.operator == "*":
             return times(sources[0], sources[1])
         if item.operator == "<<":
-            amount = _number(sources[1])
-            return times(sources[0], constant(1 << amount)) if amount is not None and 0 <= amount < 40 else None
-        rule = _RULES.get(item.operator)
-        return None if rule is None or len(sources) != 2 else rule(sources[0], sources[1])
+            factor = _power_of_two(sources[1])
+            return None if factor is None else times(sources[0], factor)
+        if item.operator not in _RULES or len(sources) != 2:
+            return None
+        return _RULES[item.operator](sources[0], sources[1])
 
     # --- values that all lanes share ----------------------------------------------------------------------------------
 
@@ -275,11 +312,11 @@ class LaneValues:
             return False
         if isinstance(item, Coordinate):
             value = self._coordinate(item.register)
-            return value is not None and all((lanes == lanes[0]).all() for lanes in value.values())
+            return value is not None and _is_flat(value)
         if isinstance(item, Phi) and item.block not in self._flow.loops:
             return False  # lanes may come from different blocks
         known = self._known.get(node)
-        if known is not None and all(_is_flat(monomial, lanes) for monomial, lanes in known.items()):
+        if known is not None and _is_flat(known):
             return True
         return all(map(self.is_shared, item.operands))
 
@@ -297,12 +334,13 @@ class LaneValues:
         if isinstance(item, Operation):
             if item.operator in (">>", "/", "%") and not item.signed:
                 return True
-            if item.operator == "&" and any(self._is_natural(operand, seen) for operand in item.operands):
-                return True
-            if item.operator in ("+", "*", "<<", ">>", "/", "%", "min", "widen"):
-                return all(self._is_natural(operand, seen) for operand in item.operands)
+            if item.operator == "&":
+                return any(self._is_natural(operand, seen) for operand in item.operands)
+            if item.operator not in ("+", "*", "<<", ">>", "/", "%", "min", "widen"):
+                return False
+        elif not isinstance(item, Phi):
             return False
-        return isinstance(item, Phi) and all(self._is_natural(operand, seen) for operand in item.operands)
+        return all(self._is_natural(operand, seen) for operand in item.operands)
 
     def _headers(self, node: int) -> set[int]:
         """The headers of the loops in whose iterations a value may differ."""
@@ -313,16 +351,9 @@ class LaneValues:
                 seen.add(number)
                 item = self._graph.nodes[number]
                 pending += item.operands
-                headers |= {item.block} if isinstance(item, Phi | Induction) else set()
+                if isinstance(item, Phi | Induction):
+                    headers.add(item.block)
         return headers
-
-
-def _are_equal(lanes: Lanes) -> bool:
-    return bool((lanes == lanes[0]).all())
-
-
-def _is_flat(monomial: Monomial, lanes: Lanes) -> bool:
-    return _are_equal(lanes) and not any(atom.varies for atom in monomial)
 
 
 # --- bit operations ---------------------------------------------------------------------------------------------------
@@ -330,10 +361,16 @@ def _is_flat(monomial: Monomial, lanes: Lanes) -> bool:
 
 def _number(value: LaneValue) -> int | None:
     """The number that a value is in all lanes; None where it is not known."""
-    lanes = value.get(CONSTANT)
-    if lanes is None:
-        return None if value else 0
-    return int(lanes[0]) if len(value) == 1 and (lanes == lanes[0]).all() else None
+    symbolic, lanes = _split(value)
+    return None if symbolic or not are_equal(lanes) else int(lanes[0])
+
+
+def _power_of_two(exponent: LaneValue) -> LaneValue | None:
+    """2 to the power of a number that is known, and below the bits of `_LARGEST`."""
+    amount = _number(exponent)
+    if amount is None or not 0 <= amount < _LARGEST.bit_length() - 1:
+        return None
+    return constant(1 << amount)
 
 
 def _split(value: LaneValue) -> tuple[LaneValue, Lanes]:
@@ -342,15 +379,24 @@ def _split(value: LaneValue) -> tuple[LaneValue, Lanes]:
     return symbolic, value.get(CONSTANT, np.zeros(LANES, np.int64))
 
 
-def _is_multiple(symbolic: LaneValue, of: int) -> bool:
-    are_natural = all(atom.least is not None for key in symbolic for atom in key)
-    return are_natural and not any((lanes % of).any() for lanes in symbolic.values())
+def _is_multiple(symbolic: LaneValue, divisor: int) -> bool:
+    """Whether a value consists of multiples of a number, none of them negative."""
+    for monomial, lanes in symbolic.items():
+        if (lanes % divisor).any() or any(atom.least is None for atom in monomial):
+            return False
+    return True
+
+
+def _over(symbolic: LaneValue, divisor: int) -> LaneValue:
+    return {monomial: lanes // divisor for monomial, lanes in symbolic.items()}
 
 
 def _bits(value: LaneValue, combine: Callable[[Lanes], Lanes], width: int) -> LaneValue | None:
     """The value with its low bits combined with something below 2^width."""
     symbolic, lanes = _split(value)
-    return plus(symbolic, constant(combine(lanes))) if _is_multiple(symbolic, 1 << width) else None
+    if not _is_multiple(symbolic, 1 << width):
+        return None
+    return plus(symbolic, constant(combine(lanes)))
 
 
 def _and(left: LaneValue, right: LaneValue) -> LaneValue | None:
@@ -360,11 +406,15 @@ def _and(left: LaneValue, right: LaneValue) -> LaneValue | None:
     if mask is None:
         return _of_numbers(left, right, np.bitwise_and)
     symbolic, lanes = _split(left)
-    low = mask & -mask
-    if mask >= 0 and (lanes >= 0).all() and _is_multiple(symbolic, 1 << mask.bit_length()):
+    if (lanes < 0).any():
+        return _of_numbers(left, right, np.bitwise_and)
+    if mask >= 0 and _is_multiple(symbolic, 1 << mask.bit_length()):
         return constant(lanes & mask)
-    if (mask < 0 or mask >> 31 == 1) and _is_multiple(symbolic, low) and (lanes >= 0).all():
-        return plus(symbolic, constant(lanes & -low)) if mask in (-low, (1 << 32) - low) else None
+    low = mask & -mask
+    if (mask < 0 or mask >> 31 == 1) and _is_multiple(symbolic, low):
+        if mask not in (-low, (1 << 32) - low):
+            return None
+        return plus(symbolic, constant(lanes & -low))
     return _of_numbers(left, right, np.bitwise_and)
 
 
@@ -386,10 +436,9 @@ def _merged(left: LaneValue, right: LaneValue, combine: Callable[[Lanes, Lanes],
     high, lanes = _split(left)
     unit = 1 << int(lanes.max()).bit_length()
     if high and number and number % unit == 0 and _is_multiple(high, unit) and (lanes >= 0).all():
-        if not all(_is_flat(key, part) for key, part in high.items()):
+        if not _is_flat(high):
             return None
-        units = {key: part // unit for key, part in high.items()}
-        atom = _named(f"{combine.__name__}{number // unit}", units)
+        atom = _named(f"{combine.__name__}{number // unit}", _over(high, unit))
         return plus({(atom,): np.full(LANES, unit)}, constant(lanes))
     return _bits(left, lambda lanes: combine(lanes, numbers), int(numbers.max()).bit_length())
 
@@ -400,8 +449,8 @@ def _of_numbers(left: LaneValue, right: LaneValue, combine: Callable[[Lanes, Lan
 
 
 def _shifted_right(left: LaneValue, right: LaneValue) -> LaneValue | None:
-    amount = _number(right)
-    return None if amount is None or not 0 <= amount < 40 else _divided(left, constant(1 << amount))
+    divisor = _power_of_two(right)
+    return None if divisor is None else _divided(left, divisor)
 
 
 def _divided(left: LaneValue, right: LaneValue) -> LaneValue | None:
@@ -410,25 +459,27 @@ def _divided(left: LaneValue, right: LaneValue) -> LaneValue | None:
     if not divisor or divisor < 0 or (lanes < 0).any():
         return None
     if _is_multiple(symbolic, divisor):
-        return plus({key: part // divisor for key, part in symbolic.items()}, constant(lanes // divisor))
-    if divisor % LANES == 0 and (lanes < LANES).all() and _is_multiple(symbolic, LANES):
-        flat = all(_is_flat(key, part) for key, part in symbolic.items())
-        return of_atom(_named(f"/{divisor}", symbolic)) if flat else None
-    return None
+        return plus(_over(symbolic, divisor), constant(lanes // divisor))
+    if divisor % LANES or (lanes >= LANES).any() or not _is_multiple(symbolic, LANES) or not _is_flat(symbolic):
+        return None
+    return of_atom(_named(f"/{divisor}", symbolic))
 
 
 def _remainder(left: LaneValue, right: LaneValue) -> LaneValue | None:
     divisor = _number(right)
-    if not divisor or divisor < 0 or divisor & (divisor - 1):
+    if not divisor or divisor < 0 or divisor & (divisor - 1) or (_split(left)[1] < 0).any():
         return None
-    return _and(left, constant(divisor - 1)) if (_split(left)[1] >= 0).all() else None
+    return _and(left, constant(divisor - 1))
 
 
 def _named(operation: str, symbolic: LaneValue) -> Atom:
     """The atom of a function of values that all lanes share."""
-    parts = sorted(f"{int(lanes[0])}*{'*'.join(atom.name for atom in key)}" for key, lanes in symbolic.items())
-    headers = frozenset(header for key in symbolic for atom in key for header in atom.headers)
-    return Atom(f"({'+'.join(parts)}){operation}", 0, headers)
+    parts: list[str] = []
+    headers: set[int] = set()
+    for monomial, lanes in symbolic.items():
+        parts.append("*".join([str(int(lanes[0])), *(atom.name for atom in monomial)]))
+        headers.update(*(atom.headers for atom in monomial))
+    return Atom(f"({'+'.join(sorted(parts))}){operation}", 0, frozenset(headers))
 
 
 _RULES: dict[str, Callable[[LaneValue, LaneValue], LaneValue | None]] = {

@@ -77,41 +77,26 @@ class Liveness:
         self._blocks, self._waits, self._spins = blocks, frozenset(waits), frozenset(spins)
         self._sets = [frozenset(effects.sets(statement)) for statement in statements]
         self._reads = [frozenset(effects.reads(statement)) for statement in statements]
-        self._resumed = {
-            position: frozenset(effects.reads_after_wait(statements[position])) for position in self._waits
-        }
-        self._results = {at: frozenset(effects.sets_after_wait(statements[at])) for at in self._waits}
-        self._in_context = {at: frozenset(effects.context_operands(statements[at])) for at in self._waits}
-        self._left = {at: frozenset(effects.context_results(statements[at])) for at in self._waits}
-        self._guarded = [item.guard is not None for item in statements]
+        self._guarded = [statement.guard is not None for statement in statements]
+        self._resumed: dict[int, frozenset[str]] = {}
+        self._results: dict[int, frozenset[str]] = {}
+        self._in_context: dict[int, frozenset[str]] = {}
+        self._left: dict[int, frozenset[str]] = {}
+        for position in self._waits:
+            statement = statements[position]
+            self._resumed[position] = frozenset(effects.reads_after_wait(statement))
+            self._results[position] = frozenset(effects.sets_after_wait(statement))
+            self._in_context[position] = frozenset(effects.context_operands(statement))
+            self._left[position] = frozenset(effects.context_results(statement))
         self.live_after: dict[int, frozenset[str]] = {}
         self.dirty_before: dict[int, frozenset[str]] = {}
         self.needed_after: dict[int, frozenset[str]] = {}
         self.needed_results: dict[int, frozenset[str]] = {}
-        self.live_in = self._find_live()
+        self.live_in = self._solve(self.live_after, through_waits=True)
         # Registers that no wait saves are not followed: debug builds have thousands of them.
         self._saved = frozenset().union(*self.live_after.values(), *self._resumed.values())
         self.dirty_in = self._find_dirty()
-        self._find_needed()
-
-    # --- live registers -----------------------------------------------------------------------------------------------
-
-    def _find_live(self) -> list[frozenset[str]]:
-        steps = [self._summary(block, through_waits=True) for block in self._blocks]
-        live_in = [frozenset[str]()] * len(self._blocks)
-        changed = True
-        while changed:
-            changed = False
-            for index in range(len(self._blocks) - 1, -1, -1):
-                live = steps[index].before(self._live_out(index, live_in))
-                changed = changed or live != live_in[index]
-                live_in[index] = live
-        for index, block in enumerate(self._blocks):
-            self._note(block, self._live_out(index, live_in), self.live_after, through_waits=True)
-        return live_in
-
-    def _live_out(self, index: int, live_in: Sequence[frozenset[str]]) -> frozenset[str]:
-        return frozenset().union(*(live_in[target] for target in self._blocks[index].successors))
+        self._solve(self.needed_after, through_waits=False)
 
     # --- changed since it was last saved ------------------------------------------------------------------------------
 
@@ -149,41 +134,42 @@ class Liveness:
             dirty |= (self._sets[position] - self._left.get(position, frozenset())) & self._saved
         return frozenset(dirty), saved
 
-    # --- needed before the next wait ----------------------------------------------------------------------------------
-
-    def _find_needed(self) -> None:
-        steps = [self._summary(block, through_waits=False) for block in self._blocks]
-        needed_in = [frozenset[str]()] * len(self._blocks)
-        changed = True
-        while changed:
-            changed = False
-            for index in range(len(self._blocks) - 1, -1, -1):
-                needed = steps[index].before(self._needed_out(index, needed_in))
-                changed = changed or needed != needed_in[index]
-                needed_in[index] = needed
-        for index, block in enumerate(self._blocks):
-            self._note(block, self._needed_out(index, needed_in), self.needed_after, through_waits=False)
-
-    def _needed_out(self, index: int, needed_in: Sequence[frozenset[str]]) -> frozenset[str]:
-        # On an edge that may spin, all live registers are saved.
-        return frozenset().union(
-            *(
-                self.live_in[target] if (index, target) in self._spins else needed_in[target]
-                for target in self._blocks[index].successors
-            )
-        )
-
     def saved_at(self, position: int) -> frozenset[str]:
         """The registers that the wait at `position` saves: those that have changed and are live."""
         return self.dirty_before[position] & (self.live_after[position] | self._resumed[position])
 
     # --- backwards over statements ------------------------------------------------------------------------------------
 
-    def _summary(self, block: Block, *, through_waits: bool) -> _Backward:
-        step = _Backward(set(), set())
-        for position in range(block.end - 1, block.start - 1, -1):
-            self._step(step, position, through_waits=through_waits)
-        return step
+    def _solve(self, notes: dict[int, frozenset[str]], *, through_waits: bool) -> list[frozenset[str]]:
+        """Solve the data-flow equations: the registers live before each block; `notes` gets those after each wait."""
+        steps: list[_Backward] = []
+        for block in self._blocks:
+            step = _Backward(set(), set())
+            for position in range(block.end - 1, block.start - 1, -1):
+                self._step(step, position, through_waits=through_waits)
+            steps.append(step)
+        before = [frozenset[str]()] * len(self._blocks)
+        changed = True
+        while changed:
+            changed = False
+            for index in range(len(self._blocks) - 1, -1, -1):
+                registers = steps[index].before(self._after(index, before, through_waits=through_waits))
+                changed = changed or registers != before[index]
+                before[index] = registers
+        for index, block in enumerate(self._blocks):
+            self._note(
+                block, self._after(index, before, through_waits=through_waits), notes, through_waits=through_waits
+            )
+        return before
+
+    def _after(self, index: int, before: Sequence[frozenset[str]], *, through_waits: bool) -> frozenset[str]:
+        """The registers live at the end of a block, from those before its successors."""
+        registers: set[str] = set()
+        for target in self._blocks[index].successors:
+            # On an edge that may spin, all live registers are saved.
+            is_saved = not through_waits and (index, target) in self._spins
+            registers |= self.live_in[target] if is_saved else before[target]
+        return frozenset(registers)
 
     def _note(
         self, block: Block, after: frozenset[str], notes: dict[int, frozenset[str]], *, through_waits: bool

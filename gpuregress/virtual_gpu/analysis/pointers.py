@@ -57,9 +57,7 @@ class PointerProvenance:
 
     def of(self, base: Register | Symbol | Integer) -> Provenance | None:
         """The provenance of an address's base; None where there is no candidate."""
-        if isinstance(base, Symbol):
-            return Provenance("symbol", base.name) if base.name in self._variables else None
-        return self._of_register(base.name, set()) if isinstance(base, Register) else None
+        return self._of_operand(base, set())
 
     def _of_register(self, name: str, seen: set[str]) -> Provenance | None:
         if name in self._known:
@@ -74,15 +72,18 @@ class PointerProvenance:
         facts = info(instruction)
         if facts.memory is MemoryEffect.READ:
             return self._of_load(instruction)
-        # What is subtracted from a pointer is most likely an index.
-        positions = (facts.pointer_operands or ())[: 1 if facts.arithmetic is Arithmetic.SUBTRACT else None]
+        positions = facts.pointer_operands or ()
+        if facts.arithmetic is Arithmetic.SUBTRACT:
+            positions = positions[:1]  # What is subtracted from a pointer is most likely an index.
         return self._best([instruction.operands[position] for position in positions], seen)
 
     def _best(self, sides: list[Operand], seen: set[str]) -> Provenance | None:
+        best = _first_of([self._of_operand(side, seen) for side in sides])
+        if best is None or best.certain:
+            return best
         # A 64-bit parameter may be an index: an operand that was made an address, with cvta, is the pointer.
         pointers = [side for side in sides if self._is_converted(side)]
-        best = _first_of([self._of_operand(side, seen) for side in sides])
-        return self._of_operand(pointers[0], seen) if best and not best.certain and len(pointers) == 1 else best
+        return self._of_operand(pointers[0], seen) if len(pointers) == 1 else best
 
     def _is_converted(self, operand: Operand) -> bool:
         if not isinstance(operand, Register):
@@ -90,9 +91,11 @@ class PointerProvenance:
         return any(info(item).makes_address for item in self._definitions.get(operand.name, []))
 
     def _of_operand(self, operand: Operand, seen: set[str]) -> Provenance | None:
-        if isinstance(operand, Symbol):
-            return Provenance("symbol", operand.name) if operand.name in self._variables else None
-        return self._of_register(operand.name, seen) if isinstance(operand, Register) else None
+        if isinstance(operand, Register):
+            return self._of_register(operand.name, seen)
+        if isinstance(operand, Symbol) and operand.name in self._variables:
+            return Provenance("symbol", operand.name)
+        return None
 
     def _of_load(self, instruction: Instruction) -> Provenance | None:
         address = instruction.operands[1]
@@ -100,8 +103,9 @@ class PointerProvenance:
             return None
         if not isinstance(address, Address) or not isinstance(address.base, Symbol) or len(instruction.modifiers) != 2:
             return None
-        start = self._parameters.get(address.base.name)
-        return None if start is None else Provenance("param", "", start + address.offset)
+        if address.base.name not in self._parameters:
+            return None
+        return Provenance("param", offset=self._parameters[address.base.name] + address.offset)
 
 
 def _first_of(candidates: list[Provenance | None]) -> Provenance | None:
@@ -148,13 +152,13 @@ class PointsTo:
         if operand.name in seen or operand.name in COORDINATES or operand.name in ("%laneid", "%warpid"):
             return set()
         seen.add(operand.name)
-        return self._union(
-            [self._of_statement(item, operand.name, seen) for item in self._definitions.get(operand.name, [])]
-        )
-
-    def _union(self, parts: list[set[int | str] | None]) -> set[int | str] | None:
-        known = [part for part in parts if part is not None]
-        return set().union(*known) if len(known) == len(parts) else None
+        targets: set[int | str] = set()
+        for definition in self._definitions.get(operand.name, []):
+            of_definition = self._of_statement(definition, operand.name, seen)
+            if of_definition is None:
+                return None
+            targets |= of_definition
+        return targets
 
     def _of_statement(self, statement: Statement, name: str, seen: set[str]) -> set[int | str] | None:
         if not isinstance(statement, Instruction) or not statement.modifiers:
@@ -167,4 +171,10 @@ class PointsTo:
             return None if first is None else {first}
         if facts.pointer_operands is None:
             return None
-        return self._union([self._of(statement.operands[position], seen) for position in facts.pointer_operands])
+        targets: set[int | str] = set()
+        for position in facts.pointer_operands:
+            of_operand = self._of(statement.operands[position], seen)
+            if of_operand is None:
+                return None
+            targets |= of_operand
+        return targets

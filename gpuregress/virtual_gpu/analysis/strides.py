@@ -12,7 +12,7 @@ from operator import add, neg, pos, sub
 from typing import ClassVar
 
 from gpuregress.gpu.records import Record
-from gpuregress.virtual_gpu.ptx.modifiers import INDEX_BITS
+from gpuregress.virtual_gpu.ptx.modifiers import INDEX_BITS, is_signed
 from gpuregress.virtual_gpu.ptx.opcode_table import Arithmetic, MemoryEffect, info
 from gpuregress.virtual_gpu.ptx.tree import Instruction, Integer, Operand, Register, Symbol
 
@@ -102,30 +102,29 @@ class Strides:
     def _of_product(self, instruction: Instruction, sources: list[Stride], bits: int) -> Stride | None:
         """`a * c + b` with a constant `c`."""
         first, second = instruction.operands[1:3]
+        step, factor_step = sources[0].step, sources[1].step
         if isinstance(first, Integer):
-            first, second, sources = second, first, [sources[1], sources[0], *sources[2:]]
-        added = sources[2].step if len(sources) > 2 else 0
-        if sources[0].step == sources[1].step == 0:
-            product, widened = 0, frozenset[tuple[str, bool]]()
-        elif isinstance(second, Integer) and 0 <= second.value < 1 << 31:
-            product, widened = sources[0].step * second.value, self._widened(instruction, first)
-        else:
-            return None
-        return Stride(_wrapped(product + added, 64 if "wide" in instruction.modifiers else bits).step, widened)
-
-    def _widened(self, instruction: Instruction, operand: Operand) -> frozenset[tuple[str, bool]]:
-        if "wide" not in instruction.modifiers or not isinstance(operand, Register):
-            return frozenset()
-        return frozenset([(operand.name, instruction.modifiers[-1].startswith("s"))])
+            first, second = second, first
+            step, factor_step = factor_step, step
+        total = sources[2].step if len(sources) > 2 else 0
+        is_wide = "wide" in instruction.modifiers
+        widened: frozenset[tuple[str, bool]] = frozenset()
+        if step or factor_step:
+            if not isinstance(second, Integer) or not 0 <= second.value < 1 << 31:
+                return None
+            total += step * second.value
+            if is_wide and isinstance(first, Register):
+                widened = frozenset([(first.name, is_signed(instruction.modifiers[-1]))])
+        return Stride(_wrapped(total, 64 if is_wide else bits).step, widened)
 
     def _of_conversion(self, instruction: Instruction, sources: list[Stride], _bits: int) -> Stride | None:
-        source, operand = sources[0], instruction.operands[1]
-        to, of = (INDEX_BITS.get(word, 0) for word in instruction.modifiers[-2:])
-        if not (to and of) or len(instruction.modifiers) != 2 or not isinstance(operand, Register):
+        operand, words = instruction.operands[1], instruction.modifiers
+        if len(words) != 2 or not set(words) <= INDEX_BITS.keys() or not isinstance(operand, Register):
             return None
-        if to <= of:
-            return _wrapped(source.step, to)
-        return Stride(source.step, frozenset([(operand.name, instruction.modifiers[-1].startswith("s"))]))
+        bits = INDEX_BITS[words[0]]
+        if bits <= INDEX_BITS[words[1]]:
+            return _wrapped(sources[0].step, bits)
+        return Stride(sources[0].step, frozenset([(operand.name, is_signed(words[1]))]))
 
     _rules: ClassVar[dict[Arithmetic, Callable[..., Stride | None]]] = {
         Arithmetic.SHIFT_LEFT: _of_shift,

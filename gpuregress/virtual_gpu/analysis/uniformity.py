@@ -86,8 +86,10 @@ class Uniformity:
         if wait in {Wait.BLOCK, Wait.CLUSTER}:
             # A count, or a barrier number unknown at compile time, may release some threads before others arrive.
             first, most = (1, 3) if "red" in statement.modifiers else (0, 1)
-            known = all(isinstance(item, Integer) for item in operands[first : first + 1])
-            return "arrive" not in statement.modifiers and len(operands) <= most and known
+            has_number = len(operands) > first
+            if "arrive" in statement.modifiers or len(operands) > most:
+                return False
+            return not has_number or isinstance(operands[first], Integer)
         # Matrix instructions (`Wait.WARP`) read registers in the threads' contexts: `passes` keeps them all there.
         return wait in {Wait.CONVERGED, Wait.STEP}
 
@@ -103,54 +105,36 @@ class Uniformity:
         return facts.arithmetic is Arithmetic.COPY and self._names_all_lanes(definition.operands[1])
 
     def _is_small(self) -> bool:
-        flow = self._flow
-        total = sum(self._statements_after(index) for index in flow.waits)
-        return total <= _MOST_COPIES * len(flow.statements)
-
-    def _statements_after(self, index: int) -> int:
-        """The number of statements that may run between a wait and the next waits."""
-        flow, total = self._flow, 0
-        number = flow.block_at(index)
-        pending, seen = [(number, index + 1)], set()
-        while pending:
-            number, start = pending.pop()
-            block = flow.blocks[number]
-            stop = next((at for at in range(start, block.end) if self._must_wait(at)), None)
-            total += (block.end if stop is None else stop) - start
-            for successor in block.successors if stop is None else ():
-                if successor not in seen:
-                    seen.add(successor)
-                    pending.append((successor, flow.blocks[successor].start))
-        return total
-
-    def _must_wait(self, index: int) -> bool:
-        return index in self._flow.waits and self._flow.statements[index].guard is None
+        """Whether the statements that may run between each wait and the next waits are not many in all."""
+        total = 0
+        for index in self._flow.waits:
+            total += sum(end - start for start, end in self._flow.until_waits(index).values())
+        return total <= _MOST_COPIES * len(self._flow.statements)
 
     # --- control flow -------------------------------------------------------------------------------------------------
 
     def _successors(self, number: int) -> list[int]:
-        block = self._flow.blocks[number]
-        last = self._flow.statements[block.end - 1] if block.end > block.start else None
+        successors, last = self._flow.blocks[number].successors, self._flow.last_of(number)
         # A trap ends the whole launch: it is no path to the end.
         leaves = isinstance(last, Instruction) and info(last).control is Control.LEAVE
-        at_end = leaves or number == self._exit - 1
-        return [*block.successors, self._exit] if at_end else block.successors
+        return [*successors, self._exit] if leaves or number == self._exit - 1 else successors
 
     def _all_reach_the_end(self) -> bool:
         """Whether a path leads from each block to the end; otherwise postdominators mean nothing."""
         before: dict[int, list[int]] = {}
-        ends = [self._exit]
+        pending = [self._exit]
         for number in range(self._exit):
-            for successor in self._successors(number):
+            successors = self._successors(number)
+            for successor in successors:
                 before.setdefault(successor, []).append(number)
-            if not self._successors(number):
-                ends.append(number)
-        seen, pending = set(ends), ends
+            if not successors:
+                pending.append(number)
+        seen: set[int] = set()
         while pending:
-            for number in before.get(pending.pop(), []):
-                if number not in seen:
-                    seen.add(number)
-                    pending.append(number)
+            number = pending.pop()
+            if number not in seen:
+                seen.add(number)
+                pending += before.get(number, [])
         return len(seen) == self._exit + 1
 
     def _postdominators(self) -> dict[int, int]:
@@ -171,8 +155,9 @@ class Uniformity:
             passed = [block for block in range(self._exit + 1) if strict >> block & 1]
             # The nearest of them is passed by no other before it: it has the most postdominators itself.
             nearest = max(passed, key=lambda block: everything.get(block, 0).bit_count(), default=self._exit)
-            sides = tuple(frozenset(self._between([one], strict)) for one in dict.fromkeys(self._successors(number)))
             join = None if nearest == self._exit else nearest
+            starts = dict.fromkeys(self._successors(number))
+            sides = tuple(frozenset(self._between([start], strict)) for start in starts)
             branches.append(DivergentBranch(self._flow.blocks[number].end - 1, join, sides))
         return branches
 
@@ -230,11 +215,9 @@ class Uniformity:
             return False
         if facts.memory is MemoryEffect.READ and statement.modifiers[0] == "param":
             address = statement.operands[1]
-            return (
-                isinstance(address, Address)
-                and isinstance(address.base, Symbol)
-                and address.base.name in self._parameters
-            )
+            if not isinstance(address, Address) or not isinstance(address.base, Symbol):
+                return False
+            return address.base.name in self._parameters
         return facts.result in {ResultKind.PURE, ResultKind.UNIFORM}
 
     def _is_uniform(self, name: str) -> bool:

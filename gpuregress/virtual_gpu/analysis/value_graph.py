@@ -11,7 +11,7 @@ from typing import ClassVar
 
 from gpuregress.virtual_gpu.analysis import effects
 from gpuregress.virtual_gpu.analysis.control_flow_graph import Dominance, Loop
-from gpuregress.virtual_gpu.ptx.modifiers import INDEX_BITS, size, type_of
+from gpuregress.virtual_gpu.ptx.modifiers import INDEX_BITS, is_signed, size, type_of
 from gpuregress.virtual_gpu.ptx.opcode_table import Arithmetic, MemoryEffect, info
 from gpuregress.virtual_gpu.ptx.tree import Address, Instruction, Integer, Operand, Register, Symbol, elements
 from gpuregress.virtual_gpu.runtime.footprint_ir import (
@@ -37,7 +37,7 @@ _SIGNED = {
     Arithmetic.MIN: "min",
     Arithmetic.MAX: "max",
 }
-_ORDERS = {
+ORDERS = {
     "eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "lo": "<", "ls": "<=", "hi": ">", "hs": ">=",
 }  # fmt: skip
 _UNDERSTOOD = frozenset(["lo", "hi", "wide", "to", "global"])
@@ -162,10 +162,10 @@ class ValueGraph:
         if not isinstance(item, Instruction) or item.guard is not None or not item.modifiers:
             return UNKNOWN
         result, words = self._result(item, name, index), item.modifiers
-        kind = words[0 if info(item).arithmetic is Arithmetic.CONVERT else -1]
+        kind = words[0] if info(item).arithmetic is Arithmetic.CONVERT else words[-1]
         if name not in self._wide or INDEX_BITS.get(kind) != 32 or "wide" in words or result == UNKNOWN:
             return result
-        return Operation("widen", (self._new(result),), signed=kind.startswith("s"))
+        return Operation("widen", (self._new(result),), signed=is_signed(kind))
 
     def _result(self, item: Instruction, name: str, index: int) -> Node:
         facts, words = info(item), item.modifiers
@@ -193,7 +193,7 @@ class ValueGraph:
         if operation in _BITWISE:
             return Operation(_BITWISE[operation], sources, bits)
         if operation in _SIGNED:
-            return Operation(_SIGNED[operation], sources, bits, item.modifiers[-1].startswith("s"))
+            return Operation(_SIGNED[operation], sources, bits, is_signed(item.modifiers[-1]))
         rule = self._rules.get(operation)
         return UNKNOWN if rule is None else rule(self, item, bits, sources)
 
@@ -204,12 +204,15 @@ class ValueGraph:
 
     def _product(self, item: Instruction, bits: int, sources: tuple[int, ...]) -> Node:
         words, factors = item.modifiers, sources[:2]
-        signed = words[-1].startswith("s")
+        signed = is_signed(words[-1])
         if "wide" in words:
-            first, second = (self._new(Operation("widen", (part,), signed=signed)) for part in factors)
-            factors = (first, second)
-        product = Operation("hi", factors, bits, signed) if "hi" in words else Operation("*", factors)
-        return Operation("+", (self._new(product), sources[2])) if len(sources) > 2 else product
+            factors = tuple(self._new(Operation("widen", (factor,), signed=signed)) for factor in factors)
+        product = Operation("*", factors)
+        if "hi" in words:
+            product = Operation("hi", factors, bits, signed)
+        if len(sources) == 2:
+            return product
+        return Operation("+", (self._new(product), sources[2]))
 
     def _negation(self, item: Instruction, _bits: int, sources: tuple[int, ...]) -> Node:
         """`-a` is 0 - a, `~a` is -1 - a."""
@@ -224,7 +227,7 @@ class ValueGraph:
         position, length = item.operands[-2:]
         if not isinstance(position, Integer) or not isinstance(length, Integer) or not 0 <= position.value < bits:
             return UNKNOWN
-        if item.modifiers[-1].startswith("s") or not 0 < length.value <= bits:
+        if is_signed(item.modifiers[-1]) or not 0 < length.value <= bits:
             return UNKNOWN
         mask = self._new(Constant((1 << length.value) - 1))
         return Operation("&", (self._new(Operation(">>", sources[:2], bits)), mask), bits)
@@ -259,11 +262,11 @@ class ValueGraph:
 
     def _comparison(self, item: Instruction, bits: int, index: int) -> Node:
         words = item.modifiers
-        if len(words) != 2 or words[0] not in _ORDERS or len(item.operands) != 3:
+        if len(words) != 2 or words[0] not in ORDERS or len(item.operands) != 3:
             return UNKNOWN
         sides = tuple(self.read(operand, index) for operand in item.operands[1:])
-        signed = words[1].startswith("s") or words[0] in ("eq", "ne")
-        return Operation(_ORDERS[words[0]], sides, bits, signed)
+        signed = is_signed(words[1]) or words[0] in ("eq", "ne")
+        return Operation(ORDERS[words[0]], sides, bits, signed)
 
     def _conversion(self, item: Instruction, source_bits: int, index: int) -> Node:
         words = item.modifiers
@@ -271,7 +274,7 @@ class ValueGraph:
             return UNKNOWN
         source = (self.read(item.operands[1], index),)
         if INDEX_BITS[words[0]] > source_bits:
-            return Operation("widen", source, signed=words[-1].startswith("s"))
+            return Operation("widen", source, signed=is_signed(words[-1]))
         return Operation("copy", source)
 
     def _parameter(self, item: Instruction, name: str) -> Node:
@@ -290,19 +293,20 @@ class ValueGraph:
                 if isinstance(phi, Phi):
                     others = {self.follow(value) for value in phi.operands} - {node}
                     if len(others) == 1:
-                        self.nodes[node], changed = Operation("copy", (others.pop(),)), True
+                        self.nodes[node] = Operation("copy", tuple(others))
+                        changed = True
 
     def _induction(self, node: int, phi: Phi, loop: Loop) -> Node:
         """The induction variable that a phi node at a loop's header is; `Unknown` where its step is not invariant."""
-        incoming = tuple(zip(phi.predecessors, phi.operands, strict=True))
-        following = next((value for before, value in incoming if before == loop.latch), 0)
-        outside = [(before, value) for before, value in incoming if before != loop.latch]
+        outside = dict(zip(phi.predecessors, phi.operands, strict=True))
+        following = 0 if loop.latch is None else outside.pop(loop.latch, 0)
         steps = self._steps(following, node, loop)
         if loop.latch is None or steps is None or not outside:
             return UNKNOWN
-        before, values = zip(*outside, strict=True)
-        initial = values[0] if len(values) == 1 else self._new(Phi(phi.block, before, values))
-        return Induction(phi.block, tuple(sign for sign, _ in steps), (initial, *(term for _, term in steps)))
+        values = tuple(outside.values())
+        initial = values[0] if len(values) == 1 else self._new(Phi(phi.block, tuple(outside), values))
+        signs = tuple(sign for sign, _ in steps)
+        return Induction(phi.block, signs, (initial, *(term for _, term in steps)))
 
     def _steps(self, node: int, goal: int, loop: Loop) -> list[tuple[int, int]] | None:
         """(sign, node) of each term that an iteration adds to a value; None where it does anything else with it."""
@@ -346,5 +350,5 @@ def parameter_byte(item: Instruction, name: str, parameters: dict[str, int]) -> 
         return None
     if not isinstance(address.base, Symbol) or address.base.name not in parameters:
         return None
-    position = [isinstance(element, Register) and element.name == name for element in elements(target)].index(True)
+    position = elements(target).index(Register(name))
     return parameters[address.base.name] + address.offset + position * size(type_of(item))

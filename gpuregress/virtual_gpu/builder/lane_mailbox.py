@@ -32,9 +32,9 @@ def _checked_mask(emitter: Services, mask: ir.Value) -> ir.Value:
         return mask
     b = emitter.builder
     is_whole = emitter.index in emitter.whole_warp
-    own = b.and_(b.lshr(mask, lane(b, emitter.view, emitter.thread)), i32(1))
+    is_named = b.and_(b.lshr(mask, lane(b, emitter.view, emitter.thread)), i32(1))
     wrong, right = b.append_basic_block("left_out"), b.append_basic_block("named")
-    b.cbranch(b.icmp_unsigned("==", own, i32(0)), wrong, right)
+    b.cbranch(b.icmp_unsigned("==", is_named, i32(0)), wrong, right)
     emitter.builder = ir.IRBuilder(wrong)
     if is_whole:
         _note_left_out(emitter, mask)

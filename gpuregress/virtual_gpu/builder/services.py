@@ -30,7 +30,10 @@ from gpuregress.virtual_gpu.runtime.machine_layout import PARAM_WINDOW
 
 
 class Exits(Protocol):
-    """The ends of a thread's code in a function: return, exit, fault, wait."""
+    """The ends of a thread's code in a function: return, exit, fault, wait.
+
+    Joins, barriers that a thread goes past, and changes of memory are not noted unless a subclass does it.
+    """
 
     def finish(self, emitter: Services) -> None:
         """End the block: the thread returns from the function."""
@@ -46,9 +49,11 @@ class Exits(Protocol):
 
     def join(self, emitter: Services) -> None:
         """Count that the thread has come to a join of divergent control flow."""
+        del emitter
 
     def pass_barrier(self, emitter: Services) -> None:
         """Note that the thread does something on its way out of the kernel that goes past a barrier."""
+        del emitter
 
     def store(self, emitter: Services, name: str, value: ir.Value) -> None:
         """Store a value in the thread's element of a row of its context."""
@@ -70,9 +75,11 @@ class Exits(Protocol):
 
     def note_effect(self, emitter: Services) -> None:
         """Note that a spinning thread has changed memory: its loop may end without another thread."""
+        del emitter
 
     def note_update(self, emitter: Services, pointer: ir.Value, old: ir.Value, new: ir.Value) -> None:
         """Note an atomic operation of a spinning thread, which may have left memory as it was."""
+        del emitter, pointer, old, new
 
     def last_meeting(self, emitter: Services) -> ir.Value:
         """Return the number of the last wait at which the thread met others, steps of its warp excepted, i32."""
@@ -112,11 +119,11 @@ class Watched(Record):
     @classmethod
     def of(cls, exchanges: Collection[tuple[int, int]]) -> Watched:
         """Give the writes bits by the reads that may see them; beyond 31 classes, the others share a bit."""
-        seen_by: dict[int, set[int]] = {}
-        for write, read in exchanges:
-            seen_by.setdefault(write, set()).add(read)
-        classes = {reads: index for index, reads in enumerate(sorted({tuple(sorted(one)) for one in seen_by.values()}))}
-        writes = {write: 1 << min(classes[tuple(sorted(one))], 31) for write, one in seen_by.items()}
+        seen_by: dict[int, tuple[int, ...]] = {}
+        for write, read in sorted(exchanges):
+            seen_by[write] = (*seen_by.get(write, ()), read)
+        classes = sorted(set(seen_by.values()))
+        writes = {write: 1 << min(classes.index(readers), 31) for write, readers in seen_by.items()}
         reads: dict[int, int] = {}
         for write, read in exchanges:
             reads[read] = reads.get(read, 0) | writes[write]

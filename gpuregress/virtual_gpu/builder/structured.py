@@ -47,12 +47,9 @@ def constant(operand: Integer | Float, type_: ir.Type) -> ir.Constant:
         return ir.Constant(type_, operand.bits & (1 << type_.width) - 1)
     if width(type_) == operand.width:
         return _from_bits(operand.bits, type_)
-    value = struct.unpack("<d", operand.bits.to_bytes(8, "little"))[0] if operand.width == 64 else _single(operand.bits)
+    form = "<d" if operand.width == 64 else "<f"
+    (value,) = struct.unpack(form, operand.bits.to_bytes(operand.width // 8, "little"))
     return _float(value, type_)
-
-
-def _single(bits: int) -> float:
-    return float(struct.unpack("<f", bits.to_bytes(4, "little"))[0])
 
 
 def _float(value: float, type_: ir.Type) -> ir.Constant:
@@ -139,7 +136,8 @@ def entry_alloca(function: ir.Function, type_: ir.Type, *, align: int = 0) -> ir
 def counted(builder: ir.IRBuilder, end: ir.Value) -> Iterator[ir.Value]:
     """Run the body for 0, 1, … up to `end` (exclusive)."""
     index = Cell(builder, ir.Constant(end.type, 0))
-    head, body, after = (builder.append_basic_block(name) for name in ("head", "body", "after"))
+    head, body = builder.append_basic_block("head"), builder.append_basic_block("body")
+    after = builder.append_basic_block("after")
     builder.branch(head)
     builder.position_at_end(head)
     builder.cbranch(builder.icmp_unsigned("<", index.get(), end), body, after)
@@ -153,7 +151,8 @@ def counted(builder: ir.IRBuilder, end: ir.Value) -> Iterator[ir.Value]:
 @contextmanager
 def while_nonzero(builder: ir.IRBuilder, cell: Cell) -> Iterator[ir.Value]:
     """Run the body as long as the variable is not 0."""
-    head, body, after = (builder.append_basic_block(name) for name in ("head", "body", "after"))
+    head, body = builder.append_basic_block("head"), builder.append_basic_block("body")
+    after = builder.append_basic_block("after")
     builder.branch(head)
     builder.position_at_end(head)
     value = cell.get()

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Protocol
 
 from llvmlite import ir
 
 from gpuregress.gpu.records import Record
 from gpuregress.virtual_gpu.builder.region_bounds import MachineView
-from gpuregress.virtual_gpu.builder.structured import I8, I32, I64, POINTER, at, element, i32, width
+from gpuregress.virtual_gpu.builder.structured import I8, I32, I64, POINTER, at, counted, element, i32, width
 from gpuregress.virtual_gpu.runtime.machine_layout import CLUSTER_BYTES, FIXED_BYTES, ROW, ROWS
 
 # --- rows of the context ----------------------------------------------------------------------------------------------
@@ -40,6 +42,15 @@ def new_meetings(builder: ir.IRBuilder, context: ir.Value, count: int = 1) -> ir
     return builder.add(last, i32(1))
 
 
+@contextmanager
+def each_warp(builder: ir.IRBuilder, threads: ir.Value) -> Iterator[tuple[ir.Value, ir.Value, ir.Value]]:
+    """Run the body for each warp of a block: with its number, that of its first thread, and how many lanes it has."""
+    with counted(builder, builder.lshr(builder.add(threads, i32(31)), i32(5))) as number:
+        base = builder.shl(number, i32(5))
+        left = builder.sub(threads, base)
+        yield number, base, builder.select(builder.icmp_unsigned("<", left, i32(32)), left, i32(32))
+
+
 class ThreadElements:
     """The elements of one thread in all rows of the context.
 
@@ -53,8 +64,10 @@ class ThreadElements:
 
     def __init__(self, context: ir.Value, index: ir.Value, start: ir.IRBuilder | None = None) -> None:
         self._context, self._index = context, index
-        kinds = () if start is None else (I8, I32, I64, ir.IntType(128))
-        self._starts = {kind.width // 8: element(start, context, index, kind) for kind in kinds}
+        self._starts: dict[int, ir.Value] = {}
+        if start is not None:
+            for kind in (I8, I32, I64, ir.IntType(128)):
+                self._starts[kind.width // 8] = element(start, context, index, kind)
 
     def pointer(self, builder: ir.IRBuilder, offset: int, type_: ir.Type) -> ir.Value:
         """A pointer to the thread's element of the row that begins at a byte of the context."""
@@ -154,18 +167,13 @@ class CalledThread:
     numbers = None
 
     def __init__(self, handle: ir.Value, entry: ir.IRBuilder) -> None:
-        self._handle = handle
+        self.handle = handle
         self.local = entry.load(at(entry, handle, THREAD_FIELDS["local"]), typ=POINTER)
         self.stack = entry.load(at(entry, handle, THREAD_FIELDS["stack"]), typ=I64)
 
-    @property
-    def handle(self) -> ir.Value:
-        """A pointer to the fields that a called function reads."""
-        return self._handle
-
     def coordinate(self, builder: ir.IRBuilder, name: str) -> ir.Value:
         """`tid_x` … `ctaid_z`, i32."""
-        return builder.load(at(builder, self._handle, THREAD_FIELDS[name]), typ=I32)
+        return builder.load(at(builder, self.handle, THREAD_FIELDS[name]), typ=I32)
 
 
 class LoopThread:
@@ -175,24 +183,19 @@ class LoopThread:
         coordinates: `tid_x` … `ctaid_z`, set before the body is lowered.
         local: the thread's local memory.
         stack: where the kernel's local variables start.
-        slot: stack memory for the handle.
+        handle: stack memory for the fields that a called function reads.
     """
 
-    def __init__(self, coordinates: dict[str, ir.Value], local: ir.Value, stack: ir.Value, slot: ir.Value) -> None:
+    def __init__(self, coordinates: dict[str, ir.Value], local: ir.Value, stack: ir.Value, handle: ir.Value) -> None:
         self._coordinates = coordinates
         self.local = local
         self.stack = stack
-        self._slot = slot
-        self._numbers: ThreadNumbers | None = None
-
-    @property
-    def numbers(self) -> ThreadNumbers | None:
-        """The thread's numbers; None where they must be computed from its coordinates."""
-        return self._numbers
+        self.handle = handle
+        self.numbers: ThreadNumbers | None = None
 
     def set_numbers(self, builder: ir.IRBuilder, linear: ir.Value) -> None:
         """Set the linear number of the running thread, where its code starts."""
-        self._numbers = ThreadNumbers(linear, builder.and_(linear, i32(31)), builder.lshr(linear, i32(5)))
+        self.numbers = ThreadNumbers(linear, builder.and_(linear, i32(31)), builder.lshr(linear, i32(5)))
 
     def set_coordinates(self, coordinates: dict[str, ir.Value]) -> None:
         """Set the coordinates of the running thread: `tid_x` … `ctaid_z`, i32."""
@@ -201,11 +204,6 @@ class LoopThread:
     def coordinate(self, builder: ir.IRBuilder, name: str) -> ir.Value:  # noqa: ARG002 - the protocol's
         """`tid_x` … `ctaid_z`, i32."""
         return self._coordinates[name]
-
-    @property
-    def handle(self) -> ir.Value:
-        """A pointer to the fields that a called function reads."""
-        return self._slot
 
     def fill_handle(self, builder: ir.IRBuilder, stack: ir.Value) -> None:
         """Write the fields that called functions read.
@@ -216,7 +214,7 @@ class LoopThread:
         """
         values = {"local": self.local, "stack": stack, "depth": ir.Constant(I64, 0)} | self._coordinates
         for name, value in values.items():
-            builder.store(value, at(builder, self._slot, THREAD_FIELDS[name]))
+            builder.store(value, at(builder, self.handle, THREAD_FIELDS[name]))
 
 
 def dimension(view: MachineView, name: str) -> ir.Value:
@@ -228,7 +226,8 @@ def linear_thread(builder: ir.IRBuilder, view: MachineView, thread: Thread) -> i
     """The thread's number in its block: x + y·Dx + z·Dx·Dy."""
     if thread.numbers is not None:
         return thread.numbers.linear
-    x, y, z = (thread.coordinate(builder, name) for name in ("tid_x", "tid_y", "tid_z"))
+    x, y = thread.coordinate(builder, "tid_x"), thread.coordinate(builder, "tid_y")
+    z = thread.coordinate(builder, "tid_z")
     rows = builder.add(y, builder.mul(z, dimension(view, "block_y")))
     return builder.add(x, builder.mul(rows, dimension(view, "block_x")))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import struct
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -129,34 +129,28 @@ class Unit:
         """As `resolve`, for accesses that reach the own block's shared memory only."""
         return build_resolve_own(self.module, self.resolve)
 
+    def _instructions(self) -> Iterator[Instruction]:
+        for function in self.functions.values():
+            for statement in function.body or ():
+                if isinstance(statement, Instruction):
+                    yield statement
+
     @cached_property
     def has_products(self) -> bool:
         """Whether a kernel multiplies matrices in shared memory asynchronously (wgmma)."""
-        bodies = (function.body or () for function in self.functions.values())
-        return any(isinstance(item, Instruction) and item.opcode == "wgmma" for body in bodies for item in body)
+        return any(item.opcode == "wgmma" for item in self._instructions())
 
     @cached_property
     def _copies(self) -> list[tuple[str, ...]]:
         """The modifiers of all asynchronous copies of the module."""
-        return [
-            item.modifiers
-            for function in self.functions.values()
-            for item in function.body or ()
-            if isinstance(item, Instruction) and item.opcode == "cp"
-        ]
-
-    @property
-    def has_bulk_copies(self) -> bool:
-        """Whether a function of the module has a bulk copy or an asynchronous store, which arrives as one."""
-        return any("bulk" in words for words in self._copies) or self._has_async_stores
+        return [item.modifiers for item in self._instructions() if item.opcode == "cp"]
 
     @cached_property
-    def _has_async_stores(self) -> bool:
-        return any(
-            isinstance(item, Instruction) and item.opcode in ("st", "red") and item.modifiers[:1] == ("async",)
-            for function in self.functions.values()
-            for item in function.body or ()
-        )
+    def has_bulk_copies(self) -> bool:
+        """Whether a function of the module has a bulk copy or an asynchronous store, which arrives as one."""
+        if any("bulk" in words for words in self._copies):
+            return True
+        return any(item.opcode in ("st", "red") and item.modifiers[:1] == ("async",) for item in self._instructions())
 
     @property
     def has_copies(self) -> bool:
@@ -169,47 +163,47 @@ class Unit:
         return any(words[:2] == ("async", "mbarrier") for words in self._copies)
 
     def _functions_with_an_address(self) -> list[str]:
-        named = {
-            operand.name
-            for function in self.functions.values()
-            for statement in function.body or ()
-            if isinstance(statement, Instruction)
-            for operand in statement.operands
-            if isinstance(operand, Symbol)
-        }
+        named: set[str] = set()
+        for instruction in self._instructions():
+            named.update(operand.name for operand in instruction.operands if isinstance(operand, Symbol))
         for variable in self.tree.variables:
-            # Some libraries bring tables of 50,000 numbers: they are skipped.
             for item in variable.initializer:
-                if type(item) is not Integer:
-                    named |= {item.name} if isinstance(item, Symbol) else set()
-                    named |= {item.symbol.name} if isinstance(item, MaskedSymbol) else set()
+                if type(item) is Integer:
+                    continue  # Some libraries bring tables of 50,000 numbers.
+                if isinstance(item, Symbol):
+                    named.add(item.name)
+                elif isinstance(item, MaskedSymbol):
+                    named.add(item.symbol.name)
         return [name for name in self.functions if name in named]
 
     def _place_shared(self) -> None:
-        self.shared: dict[tuple[str, str], Variable] = {
-            ("", item.name): item for item in self.tree.variables if item.space == "shared"
-        }
+        owners = {"": self.tree.variables}
         for function in self.functions.values():
-            self.shared |= {(function.name, item.name): item for item in function.variables if item.space == "shared"}
-        fixed = {key: item for key, item in self.shared.items() if item.count is not None}
-        starts, self.dynamic_start = lay_out_shared([(byte_size(item), item.alignment) for item in fixed.values()])
-        self.shared_starts = dict(zip(fixed, starts, strict=True))
-        self.shared_starts |= {key: self.dynamic_start for key, item in self.shared.items() if item.count is None}
+            owners[function.name] = function.variables
+        self.shared: dict[tuple[str, str], Variable] = {}
+        for owner, variables in owners.items():
+            for item in variables:
+                if item.space == "shared":
+                    self.shared[owner, item.name] = item
+        self._static_shared = {key: item for key, item in self.shared.items() if item.count is not None}
+        places = [(byte_size(item), item.alignment) for item in self._static_shared.values()]
+        starts, self.dynamic_start = lay_out_shared(places)
+        self.shared_starts = dict.fromkeys(self.shared, self.dynamic_start)
+        self.shared_starts |= zip(self._static_shared, starts, strict=True)
 
     def shared_ranges(self) -> list[tuple[int, int]]:
         """Return (address, bytes) of each static shared variable, and of the reserved memory where it is used."""
-        ranges = [
-            (self.shared_starts[key], byte_size(item)) for key, item in self.shared.items() if item.count is not None
-        ]
-        if any(uses_reserved_shared(function) for function in self.functions.values()):
+        ranges = [(self.shared_starts[key], byte_size(item)) for key, item in self._static_shared.items()]
+        if any(map(uses_reserved_shared, self.functions.values())):
             ranges.append((0, SHARED_START))
         return ranges
 
     def shared_key(self, function: str, name: str) -> tuple[str, str] | None:
         """Return the key of the shared variable that a name refers to in a function."""
-        if (function, name) in self.shared:
-            return (function, name)
-        return ("", name) if ("", name) in self.shared else None
+        for key in ((function, name), ("", name)):
+            if key in self.shared:
+                return key
+        return None
 
     def function_address(self, name: str) -> int:
         """A device function's address as a kernel sees it."""
@@ -223,8 +217,9 @@ class Unit:
 
     def intrinsic(self, name: str, result: ir.Type, arguments: tuple[ir.Type, ...]) -> ir.Function:
         """Declare an LLVM intrinsic."""
-        declared = self.module.globals.get(name)
-        return declared if declared is not None else ir.Function(self.module, ir.FunctionType(result, arguments), name)
+        if name in self.module.globals:
+            return self.module.globals[name]
+        return ir.Function(self.module, ir.FunctionType(result, arguments), name)
 
     def fill(self, builder: ir.IRBuilder, start: ir.Value, byte: int, count: ir.Value) -> None:
         """Fill memory with a byte."""
@@ -264,8 +259,15 @@ class Unit:
     ) -> int:
         """The number of a statement's site."""
         mnemonic = statement.mnemonic if isinstance(statement, Instruction) else "call"
-        library = chain_text(statement.source.library) if statement.source else ""
-        site = Site(mnemonic, where(statement), action, space, size, buffer, library)
+        site = Site(
+            mnemonic=mnemonic,
+            where=where(statement),
+            action=action,
+            space=space,
+            size=size,
+            buffer=buffer,
+            library=chain_text(statement.source.library) if statement.source else "",
+        )
         return self.sites.setdefault(site, len(self.sites))
 
     def probe(self, kind: ProbeKind, function: str, index: int, lines: Lines, **more: Any) -> ProbeSite:
@@ -324,25 +326,19 @@ def variable_facts(variable: Variable) -> VariableFacts:
     return VariableFacts(variable.name, byte_size(variable), step, data.rstrip(b"\0").hex(), tuple(relocations))
 
 
+_FORMATS = {32: "<f", 64: "<d"}
+
+
 def _bytes(item: Integer | Float, type_name: str, step: int) -> bytes:
     if isinstance(item, Integer):
         # `.f32 x = 1` is the number one; in an integer's place it is the bits.
         if type_name not in ("f32", "f64"):
             return (item.value & (1 << 8 * step) - 1).to_bytes(step, "little")
-        item = Float(_double_bits(float(item.value)), 64)
+        item = Float(int.from_bytes(struct.pack("<d", item.value), "little"), 64)
     if 8 * step == item.width or type_name not in ("f32", "f64"):
         return (item.bits & (1 << 8 * step) - 1).to_bytes(step, "little")
-    return _other_width(item, type_name).to_bytes(step, "little")
-
-
-def _double_bits(value: float) -> int:
-    return int.from_bytes(struct.pack("<d", value), "little")
-
-
-def _other_width(item: Float, type_name: str) -> int:
-    source = "<d" if item.width == 64 else "<f"
-    value = struct.unpack(source, item.bits.to_bytes(item.width // 8, "little"))[0]
-    return int.from_bytes(struct.pack("<f" if type_name == "f32" else "<d", value), "little")
+    (value,) = struct.unpack(_FORMATS[item.width], item.bits.to_bytes(item.width // 8, "little"))
+    return struct.pack(_FORMATS[8 * step], value)
 
 
 def _relocation(item: Initializer, offset: int, size: int) -> Relocation:
@@ -376,10 +372,10 @@ class Frame:
         self._variables = {item.name: item for item in function.variables}
         self.parameters = {item.name: item for item in function.parameters}
         self.parameter_offsets, self.parameter_bytes = lay_out(function.parameters)
-        locals_ = tuple(item for item in function.variables if item.space == "local")
+        locals_ = [item for item in function.variables if item.space == "local"]
         self.local_offsets, size = lay_out(locals_, LOCAL_GAP if has_local_gaps(function) else 0)
         self.local_bytes = -(-size // 16) * 16
-        _, declared = lay_out(tuple(item for item in locals_ if not _PART.search(item.name)))
+        _, declared = lay_out([item for item in locals_ if not _PART.search(item.name)])
         self.declared_local_bytes = -(-declared // 16) * 16
 
     def param_memory(self, name: str) -> ir.Value | None:
@@ -394,7 +390,7 @@ class Frame:
         return self._variables.get(name)
 
 
-def lay_out(variables: tuple[Variable, ...], gap: int = 0) -> tuple[dict[str, int], int]:
+def lay_out(variables: Sequence[Variable], gap: int = 0) -> tuple[dict[str, int], int]:
     """Lay variables out one behind the other, each aligned.
 
     Args:

@@ -9,10 +9,9 @@ from llvmlite import ir
 
 from gpuregress.gpu.errors import UnsupportedError
 from gpuregress.gpu.records import replace
-from gpuregress.virtual_gpu.analysis.liveness import AtWait
 from gpuregress.virtual_gpu.builder.address_resolution import set_field
 from gpuregress.virtual_gpu.builder.region_bounds import MachineView
-from gpuregress.virtual_gpu.builder.services import Services
+from gpuregress.virtual_gpu.builder.services import Exits, Services
 from gpuregress.virtual_gpu.builder.structured import I64, at, i32, i64, open_function
 from gpuregress.virtual_gpu.builder.threads import THREAD_FIELDS, CalledThread
 from gpuregress.virtual_gpu.builder.translation_unit import Unit
@@ -24,7 +23,7 @@ from gpuregress.virtual_gpu.ptx.tree import Function, Label, Module
 from gpuregress.virtual_gpu.runtime.machine_layout import FAULT_STACK, LOCAL_START
 
 
-class FunctionExits:
+class FunctionExits(Exits):
     """The ends of a thread's code in a device function: each returns a status."""
 
     def finish(self, emitter: Services) -> None:
@@ -45,63 +44,15 @@ class FunctionExits:
         """A fault has been recorded."""
         emitter.builder.ret(i32(FAULTED))
 
-    def wait(self, emitter: Services, kind: int, registers: AtWait) -> None:
+    def refuse(self, emitter: Services, *arguments: object, **named: object) -> NoReturn:
         """Refuse: functions that wait are inlined into their kernels; this one could not be."""
-        del kind, registers
-        _refuse(emitter)
+        del arguments, named
+        raise UnsupportedError(
+            f"{emitter.function.name} waits for other threads and is called recursively or through a pointer: "
+            "not supported by the cpu device"
+        )
 
-    def store(self, emitter: Services, name: str, value: ir.Value) -> None:
-        """Refuse; see `wait`."""
-        del name, value
-        _refuse(emitter)
-
-    def fetch(self, emitter: Services, name: str) -> ir.Value:
-        """Refuse; see `wait`."""
-        del name
-        _refuse(emitter)
-
-    def keep(self, emitter: Services, name: str, value: ir.Value) -> None:
-        """Refuse; see `wait`."""
-        del name, value
-        _refuse(emitter)
-
-    def load_kept(self, emitter: Services, name: str) -> ir.Value:
-        """Refuse; see `wait`."""
-        del name
-        _refuse(emitter)
-
-    def row_of(self, emitter: Services, name: str) -> int:
-        """Refuse; see `wait`."""
-        del name
-        _refuse(emitter)
-
-    def join(self, emitter: Services) -> None:
-        """Nothing: a called function does not wait."""
-
-    def pass_barrier(self, emitter: Services) -> None:
-        """Nothing; see `join`."""
-
-    def fetch_lane(self, emitter: Services, lane: ir.Value) -> ir.Value:
-        """Refuse; see `wait`."""
-        del lane
-        _refuse(emitter)
-
-    def note_effect(self, emitter: Services) -> None:
-        """Do nothing: a called function waits for nobody."""
-
-    def note_update(self, emitter: Services, pointer: ir.Value, old: ir.Value, new: ir.Value) -> None:
-        """Do nothing; see `note_effect`."""
-
-    def last_meeting(self, emitter: Services) -> ir.Value:
-        """Refuse; see `wait`."""
-        _refuse(emitter)
-
-
-def _refuse(emitter: Services) -> NoReturn:
-    raise UnsupportedError(
-        f"{emitter.function.name} waits for other threads and is called recursively or through a pointer: "
-        "not supported by the cpu device"
-    )
+    wait = store = fetch = keep = load_kept = row_of = fetch_lane = last_meeting = refuse
 
 
 def build_device_function(unit: Unit, name: str) -> None:
@@ -217,9 +168,10 @@ def _library() -> dict[str, Function]:
 def with_device_runtime(module: Module) -> Module:
     """Define the functions of the library that a module only declares."""
     defined = {item.name for item in module.functions if item.body is not None}
-    wanted = {item.name for item in module.functions if item.name.startswith("cudaCG")} - defined
-    made = [function for name, function in _library().items() if name in wanted] if wanted else []
-    if not made:
-        return module
-    names = {function.name for function in made}
-    return replace(module, functions=(*(item for item in module.functions if item.name not in names), *made))
+    undefined = {item.name for item in module.functions if item.name.startswith("cudaCG")} - defined
+    if not undefined:
+        return module  # The library's text need not be parsed.
+    added = [function for name, function in _library().items() if name in undefined]
+    names = {function.name for function in added}
+    others = [item for item in module.functions if item.name not in names]
+    return replace(module, functions=(*others, *added))

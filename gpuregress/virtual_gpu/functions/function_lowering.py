@@ -88,7 +88,8 @@ class InstructionCounter:
         for index in range(start, self._flow.blocks[number].end):
             statement = self._flow.statements[index]
             is_step = isinstance(statement, Instruction) and info(statement).wait is Wait.STEP
-            total += 0 if is_step or isinstance(statement, Label) else instruction_count(statement)
+            if not is_step and not isinstance(statement, Label):
+                total += instruction_count(statement)
             if self._flow.may_leave(index):
                 break
         if total:
@@ -163,10 +164,10 @@ class FunctionEmitter:
         self._pending: list[int] = []
         self._fault_block: ir.Block | None = None
         self._counter = InstructionCounter(view, self.flow, is_wanted=unit.schedule.counts)
-        wanted = unit.schedule.instruments
-        has_probes = wanted.coverage or wanted.costs
-        self._probes = Probes(unit, function.name, self.flow) if has_probes else None
-        variables = set(unit.variables) | {item.name for item in function.variables}
+        self._probes: Probes | None = None
+        if unit.schedule.instruments.coverage or unit.schedule.instruments.costs:
+            self._probes = Probes(unit, function.name, self.flow)
+        variables = {*unit.variables, *(item.name for item in function.variables)}
         offsets = self.frame.parameter_offsets if function.is_entry else {}
         self.provenance = PointerProvenance(self.flow.statements, offsets, variables)
 
@@ -181,10 +182,11 @@ class FunctionEmitter:
 
     def declared(self, name: str) -> ir.Type:
         """A register's type."""
-        type_ = I1 if name == CARRY else self._declared.get(name)
-        if type_ is None:
+        if name == CARRY:
+            return I1
+        if name not in self._declared:
             raise unsupported(self.current(), f"register {name} is not declared")
-        return type_
+        return self._declared[name]
 
     def temporary(self, type_name: str) -> Register:
         """A register of the emitter's own."""
@@ -205,7 +207,8 @@ class FunctionEmitter:
                 if name not in self._values.local:
                     self.home(name)
         for slot, type_ in self._homes.values():
-            builder.store(ir.Constant(type_, 0) if isinstance(type_, ir.IntType) else ir.Constant(type_, 0.0), slot)
+            zero = 0 if isinstance(type_, ir.IntType) else 0.0
+            builder.store(ir.Constant(type_, zero), slot)
 
     def version(self, name: str) -> int:
         """Return a number that changes whenever a register is set."""
@@ -244,9 +247,10 @@ class FunctionEmitter:
             return
         if not isinstance(operand, Register):
             raise unsupported(self.current(), f"{operand} is not a register")
-        name, type_ = operand.name, self.declared(operand.name)
+        name = operand.name
+        converted_type = self.declared(name)
         self._versions[name] = self.version(name) + 1
-        converted = convert(self.builder, value, type_, signed=is_signed(type_name))
+        converted = convert(self.builder, value, converted_type, signed=is_signed(type_name))
         if name not in self._values.local:
             self.builder.store(converted, self.home(name)[0])
         self._values.set(name, converted, self.builder.block)
@@ -439,8 +443,14 @@ class FunctionEmitter:
         statement = self.flow.statements[self.index]
         if isinstance(statement, Instruction):
             return statement
-        line, source = (statement.ptx_line, getattr(statement, "source", None))
-        return Instruction("call", (), (), None, line, source)
+        return Instruction(
+            opcode="call",
+            modifiers=(),
+            operands=(),
+            guard=None,
+            ptx_line=statement.ptx_line,
+            source=statement.source if isinstance(statement, Call) else None,
+        )
 
     def _statement(self, statement: Statement) -> None:
         if isinstance(statement, Label):
@@ -489,8 +499,7 @@ class FunctionEmitter:
             self.exits.store(self, "key", i64(self.unit.site(statement) | DEPARTED))
         if self.index in self.watched:
             watch(self, statement)
-        function = lowering(statement)
-        function(self, statement)
+        lowering(statement)(self, statement)
 
     def wait(self, kind: int) -> None:
         """Wait at the current statement until the scheduler resumes the thread."""
@@ -510,7 +519,7 @@ class FunctionEmitter:
             return self.unit.site(self.current())
         statement = self.flow.statements[self._spin]
         assert isinstance(statement, Instruction)
-        address = next((item for item in statement.operands if isinstance(item, Address)), None)
+        address = effects.address_of(statement)
         if address is None:
             return self.unit.site(statement)
         return access_site(self, MemoryAccess(statement, address, space_of(statement), 0, "spin"))
@@ -531,15 +540,12 @@ class FunctionEmitter:
         return block if self._probes is None else self._probes.on_edge(self, target, block)
 
     def _edge(self, target: int) -> ir.Block:
-        detour = self.detours.get((self.block_number, target))
-        if detour is not None:
-            return detour(self._block(target))
-        entrance = self.entrances.get(target)
-        if entrance is not None and self.block_number != target:
-            return entrance(self._block(target))
-        if (self.block_number, target) not in self.flow.spins:
-            return self._stoppable(target)
-        return self._yielding(target)
+        edge = (self.block_number, target)
+        if edge in self.detours:
+            return self.detours[edge](self._block(target))
+        if target in self.entrances and self.block_number != target:
+            return self.entrances[target](self._block(target))
+        return self._yielding(target) if edge in self.flow.spins else self._stoppable(target)
 
     def _stoppable(self, target: int) -> ir.Block:
         """The block to branch to for a block of the flow; at the end of a long loop the launch can stop.
@@ -548,14 +554,16 @@ class FunctionEmitter:
         """
         schedule = self.unit.schedule
         condition = self.flow.long_loops.get((self.block_number, target))
-        is_fast = schedule.is_optimised and not schedule.instruments.any
-        if condition is None or (is_fast and _may_fall_through(self.flow.statements[condition])):
+        if condition is None:
             return self._block(target)
-        block, stopped = (self.builder.append_basic_block(name) for name in ("poll", "stopped"))
-        b = ir.IRBuilder(block)
-        b.cbranch(is_stopped(b, self.view.machine), stopped, self._block(target))
         statement = self.flow.statements[condition]
         assert isinstance(statement, Instruction)
+        is_fast = schedule.is_optimised and not schedule.instruments.any
+        if is_fast and statement.guard is not None:
+            return self._block(target)
+        block, stopped = self.builder.append_basic_block("poll"), self.builder.append_basic_block("stopped")
+        b = ir.IRBuilder(block)
+        b.cbranch(is_stopped(b, self.view.machine), stopped, self._block(target))
         builder, self.builder = self.builder, ir.IRBuilder(stopped)
         self.fail(FAULT_LOOP, statement)
         self.builder = builder
@@ -576,8 +584,3 @@ class FunctionEmitter:
         self.builder = builder
         self._values.restore(known, builder.block)
         return block
-
-
-def _may_fall_through(statement: Statement) -> bool:
-    """Whether a loop's last branch has a condition."""
-    return statement.guard is not None

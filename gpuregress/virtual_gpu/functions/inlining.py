@@ -5,28 +5,24 @@ Recursive functions and long ones that never wait stay functions.
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
+
 from gpuregress.gpu.records import replace
 from gpuregress.virtual_gpu.analysis import effects
 from gpuregress.virtual_gpu.ptx.tree import (
-    Address,
     Call,
     Function,
     Guard,
     Instruction,
     Label,
-    Minus,
     Module,
-    Negated,
     Operand,
-    Pair,
     Register,
     RegisterDeclaration,
-    Selected,
     Statement,
     Symbol,
-    TextureAddress,
     Variable,
-    Vector,
 )
 
 MOST_STATEMENTS = 400
@@ -36,11 +32,8 @@ MOST_STATEMENTS = 400
 def inlined(tree: Module) -> Module:
     """The module with calls replaced by bodies where that is possible."""
     tree = _with_common_shared(tree)
-    bodies = {item.name: item for item in tree.functions if item.body is not None}
-    recursive = {name for name in bodies if _reaches(bodies, name, name)}
-    waiting = {name for name in bodies if _waits(bodies, name, set())}
-    inliner = _Inliner(bodies, recursive, waiting)
-    return replace(tree, functions=tuple(inliner.function(item) for item in tree.functions))
+    inliner = _Inliner({item.name: item for item in tree.functions if item.body is not None})
+    return replace(tree, functions=tuple(map(inliner.function, tree.functions)))
 
 
 def _with_common_shared(tree: Module) -> Module:
@@ -49,56 +42,61 @@ def _with_common_shared(tree: Module) -> Module:
     CUDA C++ programming guide, "__shared__": the variables of a function are static ones. Their names are mangled; in
     PTX by hand a name may stand for several variables, and those stay where they are.
     """
-    declared = [item.name for item in tree.variables]
-    declared += [item.name for function in tree.functions for item in function.variables]
+    declared = Counter(item.name for item in tree.variables)
+    for function in tree.functions:
+        declared.update(item.name for item in function.variables)
     moved: list[Variable] = []
     functions: list[Function] = []
     for function in tree.functions:
-        shared = [item for item in function.variables if item.space == "shared" and declared.count(item.name) == 1]
-        if function.is_entry or function.body is None or not shared:
+        if not function.is_entry and function.body is not None:
+            shared = [item for item in function.variables if item.space == "shared" and declared[item.name] == 1]
+            moved += shared
+            kept = tuple(item for item in function.variables if item not in shared)
+            functions.append(replace(function, variables=kept))
+        else:
             functions.append(function)
-            continue
-        moved += shared
-        functions.append(replace(function, variables=tuple(item for item in function.variables if item not in shared)))
-    return replace(tree, variables=(*tree.variables, *moved), functions=tuple(functions)) if moved else tree
+    return replace(tree, variables=(*tree.variables, *moved), functions=tuple(functions))
 
 
-def _callees(function: Function) -> list[str]:
-    return [
-        item.callee.name for item in function.body or () if isinstance(item, Call) and isinstance(item.callee, Symbol)
-    ]
-
-
-def _reaches(bodies: dict[str, Function], start: str, goal: str) -> bool:
-    seen: set[str] = set()
-    pending = _callees(bodies[start])
-    while pending:
-        name = pending.pop()
-        if name == goal:
-            return True
-        if name in bodies and name not in seen:
-            seen.add(name)
-            pending += _callees(bodies[name])
-    return False
-
-
-def _waits(bodies: dict[str, Function], name: str, seen: set[str]) -> bool:
-    if name in seen or name not in bodies:
-        return False
-    seen.add(name)
-    body = bodies[name].body or ()
-    if any(effects.waits(item) or effects.may_change_between_reads(item) for item in body):
-        return True
-    return any(_waits(bodies, callee, seen) for callee in _callees(bodies[name]))
+def _callees(function: Function) -> set[str]:
+    names: set[str] = set()
+    for item in function.body or ():
+        if isinstance(item, Call) and isinstance(item.callee, Symbol):
+            names.add(item.callee.name)
+    return names
 
 
 class _Inliner:
-    def __init__(self, bodies: dict[str, Function], recursive: set[str], waiting: set[str]) -> None:
+    """Inlines the functions of a module.
+
+    Args:
+        bodies: its functions that have a body, by name.
+    """
+
+    def __init__(self, bodies: dict[str, Function]) -> None:
         self._bodies = bodies
-        self._recursive = recursive
-        self._waiting = waiting
         self._done: dict[str, Function] = {}
         self._count = 0
+        self._recursive: set[str] = set()
+        self._waiting: set[str] = set()
+        waiting = {name for name, function in bodies.items() if any(map(_waits, function.body or ()))}
+        for name, function in bodies.items():
+            reached = self._reached(_callees(function))
+            if name in reached:
+                self._recursive.add(name)
+            if not waiting.isdisjoint({name, *reached}):
+                self._waiting.add(name)
+
+    def _reached(self, starts: set[str]) -> set[str]:
+        """The functions with a body that some functions call, these included, directly or not."""
+        reached: set[str] = set()
+        pending = list(starts)
+        while pending:
+            name = pending.pop()
+            if name in self._bodies and name not in reached:
+                reached.add(name)
+                pending += _callees(self._bodies[name])
+        return reached
 
     def function(self, function: Function) -> Function:
         """The function with its calls replaced."""
@@ -139,10 +137,16 @@ class _Inliner:
         name = statement.callee.name
         if name not in self._bodies or name in self._recursive:
             return None
-        plain = all(isinstance(item, Symbol) for item in (*statement.results, *statement.arguments))
+        if not all(isinstance(item, Symbol) for item in (*statement.results, *statement.arguments)):
+            return None
         callee = self.function(self._bodies[name])
-        short = len(callee.body or ()) <= MOST_STATEMENTS
-        return callee if plain and (short or name in self._waiting) else None
+        is_short = len(callee.body or ()) <= MOST_STATEMENTS
+        return callee if is_short or name in self._waiting else None
+
+
+def _waits(statement: Statement) -> bool:
+    """Whether a thread may wait at a statement, or in a loop that spins around it."""
+    return effects.waits(statement) or effects.may_change_between_reads(statement)
 
 
 class _Copy:
@@ -152,14 +156,19 @@ class _Copy:
         self._callee = callee
         self._call = call
         self._prefix = prefix
-        formal = [item.name for item in (*callee.results, *callee.parameters)]
-        actual = [item.name for item in (*call.results, *call.arguments) if isinstance(item, Symbol)]
-        self._names = dict(zip(formal, actual, strict=False))
-        own = [item.name for item in callee.variables] + [item.name for item in callee.registers]
-        own += [item.name for item in callee.body or () if isinstance(item, Label)]
-        own += [item.name for item in callee.prototypes] + list(callee.branch_targets)
-        for name in own:
-            self._names[name] = f"{'%' if name.startswith('%') else ''}{prefix}.{name.lstrip('%')}"
+        self._names: dict[str, str] = {}
+        for formal, actual in zip(
+            (*callee.results, *callee.parameters), (*call.results, *call.arguments), strict=False
+        ):
+            assert isinstance(actual, Symbol)
+            self._names[formal.name] = actual.name
+        declared = [item.name for item in callee.variables]
+        declared += [item.name for item in callee.registers]
+        declared += [item.name for item in callee.body or () if isinstance(item, Label)]
+        declared += [item.name for item in callee.prototypes]
+        for name in (*declared, *callee.branch_targets):
+            percent = "%" if name.startswith("%") else ""
+            self._names[name] = f"{percent}{prefix}.{name.lstrip('%')}"
 
     def name(self, name: str) -> str:
         """Return the caller's name for a name of the callee."""
@@ -175,57 +184,47 @@ class _Copy:
 
     def branch_targets(self) -> dict[str, tuple[str, ...]]:
         """The callee's lists of targets."""
-        return {
-            self.name(name): tuple(self.name(label) for label in labels)
-            for name, labels in self._callee.branch_targets.items()
-        }
+        return {self.name(name): tuple(map(self.name, labels)) for name, labels in self._callee.branch_targets.items()}
 
     def statements(self) -> list[Statement]:
         """The callee's body; a return becomes a branch to its end."""
-        end, skip = f"{self._prefix}.end", self._call.guard
+        skip = self._call.guard
         statements: list[Statement] = []
         if skip is not None:
-            away = Guard(skip.register, not skip.negated)
-            statements.append(Instruction("bra", (), (Symbol(end),), away, self._call.ptx_line, self._call.source))
-        statements += [self._statement(item, end) for item in self._callee.body or ()]
-        return [*statements, Label(end)]
+            statements.append(self._branch_to_end(self._call, Guard(skip.register, not skip.negated)))
+        statements += [self._statement(item) for item in self._callee.body or ()]
+        return [*statements, Label(self._end)]
 
-    def _statement(self, item: Statement, end: str) -> Statement:
-        if not item.ptx_line and not isinstance(item, Label):  # of the device runtime, which has no lines of its own
-            item = replace(item, ptx_line=self._call.ptx_line, source=self._call.source)
+    @property
+    def _end(self) -> str:
+        return f"{self._prefix}.end"
+
+    def _branch_to_end(self, place: Instruction | Call, guard: Guard | None) -> Instruction:
+        return Instruction(
+            opcode="bra",
+            modifiers=(),
+            operands=(Symbol(self._end),),
+            guard=guard,
+            ptx_line=place.ptx_line,
+            source=place.source,
+        )
+
+    def _statement(self, item: Statement) -> Statement:
         if isinstance(item, Label):
             return replace(item, name=self.name(item.name))
-        guard = None if item.guard is None else Guard(self.name(item.guard.register), item.guard.negated)
+        if not item.ptx_line:  # of the device runtime, which has no lines of its own
+            item = replace(item, ptx_line=self._call.ptx_line, source=self._call.source)
+        guard = item.guard
+        if guard is not None:
+            guard = Guard(self.name(guard.register), guard.negated)
         if isinstance(item, Call):
-            callee = self._operand(item.callee)
+            callee = effects.renamed(item.callee, self.name)
             assert isinstance(callee, Symbol | Register)
-            return replace(
-                item,
-                callee=callee,
-                results=tuple(self._operand(operand) for operand in item.results),
-                arguments=tuple(self._operand(operand) for operand in item.arguments),
-                guard=guard,
-            )
+            results, arguments = self._operands(item.results), self._operands(item.arguments)
+            return replace(item, callee=callee, results=results, arguments=arguments, guard=guard)
         if item.opcode == "ret":
-            return Instruction("bra", (), (Symbol(end),), guard, item.ptx_line, item.source)
-        return replace(item, operands=tuple(self._operand(operand) for operand in item.operands), guard=guard)
+            return self._branch_to_end(item, guard)
+        return replace(item, operands=self._operands(item.operands), guard=guard)
 
-    def _operand(self, operand: Operand) -> Operand:
-        if isinstance(operand, Register | Symbol):
-            return replace(operand, name=self.name(operand.name))
-        if isinstance(operand, Negated):
-            return Negated(Register(self.name(operand.operand.name)))
-        if isinstance(operand, Selected):
-            return Selected(Register(self.name(operand.register.name)), operand.part)
-        if isinstance(operand, Minus):
-            return Minus(self._operand(operand.operand))  # type: ignore[arg-type]  # a register stays one
-        if isinstance(operand, Address):
-            base = operand.base if not isinstance(operand.base, Register | Symbol) else self._operand(operand.base)
-            return replace(operand, base=base)  # type: ignore[arg-type]  # a register stays one, a symbol too
-        if isinstance(operand, Vector):
-            return Vector(tuple(self._operand(item) for item in operand.elements))
-        if isinstance(operand, Pair):
-            return Pair(self._operand(operand.first), self._operand(operand.second))
-        if isinstance(operand, TextureAddress):
-            return replace(operand, coordinates=self._operand(operand.coordinates))
-        return operand
+    def _operands(self, operands: Iterable[Operand]) -> tuple[Operand, ...]:
+        return tuple(effects.renamed(operand, self.name) for operand in operands)

@@ -41,23 +41,28 @@ class Body:
         self.emitter = FunctionEmitter(unit, function, self.view, self.thread)
         self.slots = Slots(clustered=self.clustered)
         self.has_calls = any(isinstance(item, Call) for item in self.emitter.flow.statements)
-        stack = STACK_BYTES if self.has_calls else 0
-        gap = LOCAL_GAP if self.has_calls and has_local_gaps(function) else 0
-        self.stack_start = self.emitter.frame.local_bytes + gap
+        self.stack_start = self.local_bytes = self.emitter.frame.local_bytes
         """Where the frames of called functions begin in local memory."""
-        self.local_bytes = self.stack_start + stack
-        self.declared_local_bytes = self.emitter.frame.declared_local_bytes + stack
-        spins_globally = any(space_of(item) != "shared" for item in self._spin_reads())
+        self.declared_local_bytes = self.emitter.frame.declared_local_bytes
+        if self.has_calls:
+            if has_local_gaps(function):
+                self.stack_start += LOCAL_GAP
+            self.local_bytes = self.stack_start + STACK_BYTES
+            self.declared_local_bytes += STACK_BYTES
         self.number: Cell
         """The running block; set when the loop over blocks is built."""
         self.is_co_resident = uses_grid_barrier(function) or self.clustered
-        self.may_be_suspended = self.is_co_resident or spins_globally
+        self.may_be_suspended = self.is_co_resident or self._spins_globally()
         self.block: dict[str, ir.Value] = {}
         """`ctaid_x`, `ctaid_y`, `ctaid_z` of the running block; set when the loop over blocks is built."""
 
-    def _spin_reads(self) -> list[Instruction]:
-        statements = (self.emitter.flow.statements[index] for index in self.emitter.flow.spin_reads.values())
-        return [item for item in statements if isinstance(item, Instruction)]
+    def _spins_globally(self) -> bool:
+        """Whether a loop waits for what may be written outside the block's shared memory."""
+        for index in self.emitter.flow.spin_reads.values():
+            statement = self.emitter.flow.statements[index]
+            if isinstance(statement, Instruction) and space_of(statement) != "shared":
+                return True
+        return False
 
     def start_thread(self, b: ir.IRBuilder, tid: dict[str, ir.Value], number: ir.Value | None) -> None:
         """Set the thread that runs from here on.

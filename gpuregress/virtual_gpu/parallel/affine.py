@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from operator import and_, or_, xor
 
 from msgspec import field
 
@@ -62,19 +63,24 @@ class Affine(Record):
         coefficient = self.coefficients.get(variable, 0)
         if not coefficient:
             return self
-        rest = {name: item for name, item in self.coefficients.items() if name != variable}
-        return Affine(self.constant, rest).plus(value, coefficient)
+        coefficients = dict(self.coefficients)
+        del coefficients[variable]
+        return Affine(self.constant, coefficients).plus(value, coefficient)
 
     def tightened(self) -> Affine:
         """Return the tightest expression that is at most 0 for the same integers.
 
         It is divided by the greatest common divisor of the coefficients, the constant rounded up.
         """
-        divisor = math.gcd(*self.coefficients.values()) if self.coefficients else 1
+        divisor = math.gcd(*self.coefficients.values())
         if divisor <= 1:
             return self
-        divided = {name: coefficient // divisor for name, coefficient in self.coefficients.items()}
-        return Affine(-(-self.constant // divisor), divided)
+        return Affine(-(-self.constant // divisor), self.divided(divisor).coefficients)
+
+    def divided(self, divisor: int) -> Affine:
+        """Return this with the constant and all coefficients divided by a number, rounded down."""
+        coefficients = {variable: coefficient // divisor for variable, coefficient in self.coefficients.items()}
+        return Affine(self.constant // divisor, coefficients)
 
     def is_multiple_of(self, divisor: int) -> bool:
         """Whether a number divides the constant and all coefficients."""
@@ -215,12 +221,13 @@ class ConstraintSystem:
             low, high = self.ranges[variable]
             if low > high:
                 return
-            # coefficient * variable is at most the rest when all other variables are at their least.
-            rest = coefficient * (low if coefficient > 0 else high) - least
-            if coefficient > 0 and rest // coefficient < high:
-                self.ranges[variable] = low, rest // coefficient
-            elif coefficient < 0 and -(rest // -coefficient) > low:
-                self.ranges[variable] = -(rest // -coefficient), high
+            # coefficient * variable is at most the limit when all other variables are at their least.
+            if coefficient > 0:
+                limit = coefficient * low - least
+                self.ranges[variable] = low, min(high, limit // coefficient)
+            else:
+                limit = coefficient * high - least
+                self.ranges[variable] = max(low, -(limit // -coefficient)), high
 
     def _by_ranges(self, item: Affine) -> int:
         """The upper bound of an expression by interval arithmetic."""
@@ -236,9 +243,9 @@ class ConstraintSystem:
             return best
         for constraint in self.constraints:
             for times, scale in _eliminations(item, constraint):
-                rest = item.times(scale).plus(constraint, -times)
-                if len(rest.coefficients) < len(item.coefficients):
-                    best = min(best, self._upper_bound(rest, depth - 1) // scale)
+                remaining = item.times(scale).plus(constraint, -times)
+                if len(remaining.coefficients) < len(item.coefficients):
+                    best = min(best, self._upper_bound(remaining, depth - 1) // scale)
         return best
 
 
@@ -262,22 +269,27 @@ def decide(operator: str, low: int, high: int) -> bool | None:
         negated = decide(NEGATED[operator], low, high)
         return None if negated is None else not negated
     if operator == "==":
-        return True if low == high == 0 else False if low > 0 or high < 0 else None
-    end = 0 if operator == "<" else 1
-    return True if high < end else False if low >= end else None
+        holds, fails = low == high == 0, low > 0 or high < 0
+    elif operator == "<":
+        holds, fails = high < 0, low >= 0
+    else:
+        holds, fails = high <= 0, low > 0
+    if holds:
+        return True
+    return False if fails else None
 
 
 def nonpositive(operator: str, difference: Affine, system: ConstraintSystem) -> list[Affine]:
     """Return expressions that are at most 0 where a comparison of a difference with 0 holds; not for `==`."""
-    if operator in ("<", "<="):
-        return [difference.add(operator == "<")]
+    if operator == "!=":
+        if system.upper_bound(difference) <= 0:
+            return [difference.add(1)]
+        if system.lower_bound(difference) >= 0:
+            return [difference.times(-1).add(1)]
+        return []
     if operator in (">", ">="):
-        return [difference.times(-1).add(operator == ">")]
-    if system.upper_bound(difference) <= 0:
-        return [difference.add(1)]
-    if system.lower_bound(difference) >= 0:
-        return [difference.times(-1).add(1)]
-    return []
+        difference = difference.times(-1)
+    return [difference.add(1) if operator in ("<", ">") else difference]
 
 
 def nonpositive_before_zero(difference: Affine, iteration: str, system: ConstraintSystem) -> list[Affine]:
@@ -289,9 +301,11 @@ def nonpositive_before_zero(difference: Affine, iteration: str, system: Constrai
     first = difference.substituted(iteration, ZERO)
     if not first.is_multiple_of(step):
         return []
-    if step < 0:
-        return [difference.times(-1).add(-step)] if system.lower_bound(first) >= 0 else []
-    return [difference.add(step)] if system.upper_bound(first) <= 0 else []
+    if step < 0 <= system.lower_bound(first):
+        return [difference.times(-1).add(-step)]
+    if system.upper_bound(first) <= 0 < step:
+        return [difference.add(step)]
+    return []
 
 
 def iteration_limit(item: Affine, iteration: str, system: ConstraintSystem) -> int:
@@ -301,6 +315,9 @@ def iteration_limit(item: Affine, iteration: str, system: ConstraintSystem) -> i
 
 
 # --- affine operations ------------------------------------------------------------------------------------------------
+
+
+_BITWISE: dict[str, Callable[[int, int], int]] = {"&": and_, "|": or_, "^": xor}
 
 
 class AffineOperations(ABC):
@@ -343,16 +360,15 @@ class AffineOperations(ABC):
 
     def _in_range(self, item: Affine, bits: int, *, signed: bool) -> Affine:
         least = -(1 << bits - 1) if signed else 0
-        moving = [variable for variable in self._open_loops if variable in item.coefficients]
         first = item
-        for variable in moving:
+        for variable in self._open_loops:
             first = first.substituted(variable, ZERO)
         low, high = self.system.lower_bound(first), self.system.upper_bound(first)
         wraps = (low - least) >> bits
         if (high - least) >> bits != wraps:
             raise NotAffineError
         item = item.add(-wraps << bits)
-        if moving:
+        if item.depends_on(self._open_loops):
             self._to_prove.append((item, least, least + (1 << bits) - 1))
         return item
 
@@ -386,24 +402,27 @@ class AffineOperations(ABC):
         return left.times(right.constant)
 
     def _bitwise(self, operation: Operation, node: int) -> Affine:
-        operator, bits, (left, right) = operation.operator, operation.bits, operation.operands
+        operator, bits = operation.operator, operation.bits
+        left, right = operation.operands
         if operator == "<<":
-            by = self._constant(right, 32)
-            if by is None:
+            amount = self._constant(right, 32)
+            if amount is None:
                 raise NotAffineError
-            return self.value(left).times(1 << by) if by < bits else ZERO
-        first, second = self._constant_if_affine(left, bits), self._constant_if_affine(right, bits)
-        if first is not None and second is not None:
-            return Affine({"&": first & second, "|": first | second, "^": first ^ second}[operator])
+            return self.value(left).times(1 << amount) if amount < bits else ZERO
+        first, mask = self._constant_if_affine(left, bits), self._constant_if_affine(right, bits)
+        if first is not None and mask is not None:
+            return Affine(_BITWISE[operator](first, mask))
         if first is not None:
-            left, right, second = right, left, first
-        if operator == "|" and second is not None:
-            return self.value(left).add(second).minus(self._masked(left, second, bits, node))
-        if operator == "|":
-            return self._disjoint_or(left, right, bits)
-        if second is None:
+            left, mask = right, first
+        if mask is None:
+            if operator == "|":
+                return self._disjoint_or(left, right, bits)
             raise NotAffineError
-        return self._masked(left, second, bits, node) if operator == "&" else self._xor(left, second, bits, node)
+        if operator == "^":
+            return self._xor(left, mask, bits, node)
+        if operator == "|":
+            return self.value(left).add(mask).minus(self._masked(left, mask, bits, node))
+        return self._masked(left, mask, bits, node)
 
     def _masked(self, operand: int, mask: int, bits: int, node: int) -> Affine:
         """`x & mask`."""
@@ -426,9 +445,8 @@ class AffineOperations(ABC):
     def _quotient(self, item: Affine, divisor: int, name: str) -> Affine:
         """An expression divided by a positive number, rounded down."""
         self._refuse_open(item)
-        if all(coefficient % divisor == 0 for coefficient in item.coefficients.values()):
-            divided = {variable: coefficient // divisor for variable, coefficient in item.coefficients.items()}
-            return Affine(item.constant // divisor, divided)
+        if not any(coefficient % divisor for coefficient in item.coefficients.values()):
+            return item.divided(divisor)
         low, high = self.system.lower_bound(item) // divisor, self.system.upper_bound(item) // divisor
         quotient = self._variable(f"{name}/", low, high)
         remainder = item.plus(quotient, -divisor)
@@ -450,14 +468,14 @@ class AffineOperations(ABC):
             if mask % (1 << power) == 0 and item.is_multiple_of(1 << power):
                 break
         mask >>= power
-        item = Affine(item.constant >> power, {name: number >> power for name, number in item.coefficients.items()})
+        item = item.divided(1 << power)
         group = 1 << mask.bit_length()
         self.xors[f"^{node}"] = item, group
         return self._variable(f"^{node}", *xor_range(self.system, item, group)).times(1 << power)
 
     def _disjoint_or(self, left: int, right: int, bits: int) -> Affine:
         """`x | y` of numbers that have no bit in common."""
-        first, second = (self._exact(node, bits, signed=True) for node in (left, right))
+        first, second = self._exact(left, bits, signed=True), self._exact(right, bits, signed=True)
         for high, low in ((first, second), (second, first)):
             power = 1 << max(0, self.system.upper_bound(low)).bit_length()
             if self.system.lower_bound(low) >= 0 and high.is_multiple_of(power):
@@ -470,10 +488,10 @@ class AffineOperations(ABC):
         left, right = operation.operands
         first = self._exact(left, bits, signed=signed)
         if operator == ">>":
-            by = self._constant(right, 32)
-            if by is None:
+            amount = self._constant(right, 32)
+            if amount is None:
                 raise NotAffineError
-            return self._quotient(first, 1 << min(by, bits), f">{node}")
+            return self._quotient(first, 1 << min(amount, bits), f">{node}")
         second = self._exact(right, bits, signed=signed)
         if operator == "hi":
             return self._quotient(self._product(first, second), 1 << bits, f"h{node}")
@@ -486,7 +504,9 @@ class AffineOperations(ABC):
 
     def _extreme(self, operator: str, first: Affine, second: Affine, node: int) -> Affine:
         self._refuse_open(first, second)
-        difference = first.minus(second) if operator == "min" else second.minus(first)
+        difference = first.minus(second)
+        if operator == "max":
+            difference = difference.times(-1)
         if self.system.upper_bound(difference) <= 0:
             return first
         if self.system.lower_bound(difference) >= 0:

@@ -8,10 +8,10 @@ multiple of it other than 0, and by less than it besides, are disjoint.
 
 from __future__ import annotations
 
-import dataclasses
 import math
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import combinations, product
 
 from gpuregress.gpu.records import Record, replace
@@ -42,9 +42,18 @@ class _Access(Record):
 class _RegionAccesses:
     """The accesses to one region."""
 
-    written: list[_Access] = dataclasses.field(default_factory=list)
-    read: list[_Access] = dataclasses.field(default_factory=list)
+    written: list[_Access] = field(default_factory=list)
+    read: list[_Access] = field(default_factory=list)
     read_anywhere: bool = False
+
+    @property
+    def everything(self) -> list[_Access]:
+        """All accesses, those that write first."""
+        return [*self.written, *self.read]
+
+    def restricted(self, box: Box) -> list[_Restricted]:
+        """The accesses as a box of blocks makes them."""
+        return [_Restricted(item.instance, box) for item in self.everything]
 
 
 class DependenceTest:
@@ -62,11 +71,11 @@ class DependenceTest:
         self._values = LaunchValues(footprint, launch.box, launch.parameters, launch.addresses.symbols)
         self._addresses = launch.addresses
         self._known: dict[tuple[tuple[int, ...], Conditions], list[Instance]] = {}
-        self._regions: dict[int, _RegionAccesses] = {}
+        self._regions: dict[int, _RegionAccesses] = defaultdict(_RegionAccesses)
         for access in footprint.accesses:
             if isinstance(access, Write):
                 for number, touched in self._resolved(access.address, access):
-                    self._regions.setdefault(number, _RegionAccesses()).written.append(touched)
+                    self._regions[number].written.append(touched)
             elif isinstance(access, SurfaceWrite):
                 self._surface(access)
         for access in footprint.accesses:
@@ -78,8 +87,7 @@ class DependenceTest:
     def is_independent(self, parts: Sequence[Sequence[Box]]) -> bool:
         """Whether no part, made of several boxes of blocks each, touches a byte that another one writes."""
         for accesses in self._regions.values():
-            everything = [*accesses.written, *accesses.read]
-            restricted = [[[_Restricted(item.instance, box) for item in everything] for box in part] for part in parts]
+            restricted = [[accesses.restricted(box) for box in part] for part in parts]
             for first, second in combinations(restricted, 2):
                 if not all(_is_disjoint(accesses, boxes) for boxes in product(first, second)):
                     return False
@@ -94,11 +102,11 @@ class DependenceTest:
             is_injective: whether accesses of different threads never meet, by their addresses and bytes and by the
                 ranges of all variables.
         """
-        return frozenset(
-            number
-            for number, accesses in self._regions.items()
-            if accesses.read_anywhere or not is_injective(*_joined([*accesses.written, *accesses.read]))
-        )
+        shared: set[int] = set()
+        for number, accesses in self._regions.items():
+            if accesses.read_anywhere or not is_injective(*_joined(accesses.everything)):
+                shared.add(number)
+        return frozenset(shared)
 
     # --- accesses -----------------------------------------------------------------------------------------------------
 
@@ -165,20 +173,19 @@ class DependenceTest:
     def _surface(self, access: SurfaceWrite) -> None:
         surface = self._texture(access.handle)
         region, size = surface.region, access.size
-        width, *others = (max(1, extent) for extent in surface.description.extents)
-        width *= surface.description.element_size
-        extents = [width - size + 1, *others][: len(access.coordinates)]
+        sides = [max(1, extent) for extent in surface.description.extents]
+        sides[0] *= surface.description.element_size
         for instance in self._instances(access.coordinates, access.conditions):
             inside = replace(instance, system=instance.system.restricted({}))
             first, pitch = Affine(region.address), 1
-            for coordinate, extent, side in zip(instance.values, extents, [width, *others], strict=False):
+            for axis, (coordinate, side) in enumerate(zip(instance.values, sides, strict=False)):
+                extent = side if axis else side - size + 1
                 _constrain_inside(inside.system, coordinate, extent, access.bounds)
                 first = first.plus(coordinate, pitch)
                 pitch *= side
             if access.bounds != "trap" and not first.is_multiple_of(size):
                 raise NotAffineError  # It is rounded down.
-            accesses = self._regions.setdefault(region.number, _RegionAccesses())
-            accesses.written.append(_Access(first, size, inside))
+            self._regions[region.number].written.append(_Access(first, size, inside))
 
 
 def _joined(accesses: list[_Access]) -> tuple[list[tuple[Affine, int]], dict[str, Range]]:
@@ -219,34 +226,41 @@ def _is_disjoint(accesses: _RegionAccesses, boxes: Sequence[Sequence[_Restricted
     """Whether of two boxes of blocks neither touches a byte that the other one writes."""
     if accesses.read_anywhere:
         return False
-    strides = {abs(number) for item in accesses.written for number in item.first.coefficients.values()}
+    strides: set[int] = set()
+    for access in accesses.written:
+        strides.update(map(abs, access.first.coefficients.values()))
     return any(_is_disjoint_modulo(stride, accesses, boxes) for stride in (0, *sorted(strides, reverse=True)))
 
 
 def _is_disjoint_modulo(stride: int, accesses: _RegionAccesses, boxes: Sequence[Sequence[_Restricted]]) -> bool:
     """Whether boxes are disjoint where addresses that differ by multiples of a stride are one; 0: no stride."""
-    everything = [*accesses.written, *accesses.read]
+    everything = accesses.everything
     middle = everything[0].first.constant
-    offsets = [_modulo(item.first.add(-middle), stride) for item in everything]
+    offsets = [_modulo(access.first.add(-middle), stride) for access in everything]
     touched: list[set[Range]] = []
     written: list[set[Range]] = []
     for box in boxes:
-        intervals = [
-            restricted.interval(offset, access.size) if restricted.is_feasible else None
-            for restricted, offset, access in zip(box, offsets, everything, strict=True)
-        ]
-        written.append({item for item in intervals[: len(accesses.written)] if item is not None})
-        touched.append({item for item in intervals if item is not None})
-    ends = [item for intervals in touched for item in intervals]
-    if not ends:
+        intervals: set[Range] = set()
+        written_intervals: set[Range] = set()
+        for position, restricted in enumerate(box):
+            if restricted.is_feasible:
+                interval = restricted.interval(offsets[position], everything[position].size)
+                intervals.add(interval)
+                if position < len(accesses.written):
+                    written_intervals.add(interval)
+        touched.append(intervals)
+        written.append(written_intervals)
+    both = touched[0] | touched[1]
+    if not both:
         return True
-    if stride and max(end for _, end in ends) - min(first for first, _ in ends) > stride:
+    if stride and max(end for _, end in both) - min(first for first, _ in both) > stride:
         return False
     return not (_overlap(written[0], touched[1]) or _overlap(written[1], touched[0]))
 
 
-def _overlap(some: Iterable[Range], others: Iterable[Range]) -> bool:
-    return any(first < other_end and other_first < end for first, end in some for other_first, other_end in others)
+def _overlap(intervals: Iterable[Range], others: Iterable[Range]) -> bool:
+    pairs = product(intervals, others)
+    return any(first < other_end and other_first < end for (first, end), (other_first, other_end) in pairs)
 
 
 def _modulo(item: Affine, stride: int) -> Affine:
@@ -333,17 +347,20 @@ def is_injective(items: Collection[tuple[Affine, int]], ranges: dict[str, Range]
         ranges: of each variable; a loop's iterations are variables that each thread has for itself.
     """
     firsts = [address for address, _ in items]
-    coefficients = dict(firsts[0].coefficients)
-    if any(dict(item.coefficients) != coefficients for item in firsts):
+    coefficients = firsts[0].coefficients
+    if any(first.coefficients != coefficients for first in firsts):
         return False
-    if any(name not in _COORDINATES and not name.startswith("k") for name in coefficients):
-        return False  # A quotient or a mask is no variable of its own.
-    sides = {name: high - low for name, (low, high) in ranges.items()}
-    if any(sides.get(name, 0) and name not in coefficients for name in _COORDINATES):
-        return False
-    reach = max(item.constant + size for item, size in items) - min(item.constant for item in firsts)
+    for name in coefficients:
+        if name not in _COORDINATES and not name.startswith("k"):
+            return False  # A quotient or a mask is no variable of its own.
+    for name in _COORDINATES:
+        low, high = ranges.get(name, (0, 0))
+        if low != high and name not in coefficients:
+            return False
+    reach = max(first.constant + size for first, size in items) - min(first.constant for first in firsts)
     for name in sorted(coefficients, key=lambda name: abs(coefficients[name])):
         if abs(coefficients[name]) < reach:
             return False
-        reach += abs(coefficients[name]) * sides[name]
+        low, high = ranges[name]
+        reach += abs(coefficients[name]) * (high - low)
     return True

@@ -44,7 +44,6 @@ def partition(launch: KernelLaunch, most: int) -> Partition:
     total = launch.blocks
     if launch.footprint is None or min(most, total) < 2 or not _is_worthwhile(launch):
         return [(0, total)]
-
     try:
         footprint = launch.footprint.footprint
     except (ValueError, TypeError, KeyError):  # damaged in the cache: then the order of the blocks may matter
@@ -96,12 +95,16 @@ def _is_worthwhile(launch: KernelLaunch, factor: int = 1) -> bool:
     if launch.footprint is None:
         return False
     threads = launch.blocks * math.prod(launch.block)
-    return threads * (16 if launch.footprint.has_loops else 1) >= factor * MIN_THREADS
+    if launch.footprint.has_loops:
+        threads *= 16
+    return threads >= factor * MIN_THREADS
 
 
 def _candidates(grid: Dim3, count: int) -> Iterator[Partition]:
     """Partitions of a grid: into even parts first, then between the planes of its slowest axis."""
-    axis = max(number for number in range(3) if grid[number] > 1 or number == 0)
+    axis = 2
+    while axis and grid[axis] == 1:
+        axis -= 1
     total, planes = math.prod(grid), grid[axis]
     most = -(-planes // count)
     if most * count * _EVEN[1] > planes * _EVEN[0]:
@@ -112,10 +115,8 @@ def _candidates(grid: Dim3, count: int) -> Iterator[Partition]:
 
 def _boxes(first: int, end: int, grid: Dim3) -> list[dict[str, Range]]:
     """The blocks `first` to `end` (exclusive) as boxes."""
-    return [
-        {f"ctaid.{axis}": range_ for axis, range_ in zip("zyx", box, strict=True)}
-        for box in _cover(first, end, (grid[2], grid[1], grid[0]))
-    ]
+    boxes = _cover(first, end, (grid[2], grid[1], grid[0]))
+    return [dict(zip(("ctaid.z", "ctaid.y", "ctaid.x"), box, strict=True)) for box in boxes]
 
 
 def _cover(first: int, end: int, sizes: tuple[int, ...]) -> list[tuple[Range, ...]]:
@@ -124,17 +125,17 @@ def _cover(first: int, end: int, sizes: tuple[int, ...]) -> list[tuple[Range, ..
         return [((first, end - 1),)]
     inner = sizes[1:]
     each = math.prod(inner)
-    (low, start), (high, rest) = divmod(first, each), divmod(end, each)
+    (low, start), (high, stop) = divmod(first, each), divmod(end, each)
     if low == high:
-        return [((low, low), *box) for box in _cover(start, rest, inner)]
+        return [((low, low), *box) for box in _cover(start, stop, inner)]
     boxes = []
     if start:
         boxes += [((low, low), *box) for box in _cover(start, each, inner)]
         low += 1
     if low < high:
         boxes.append(((low, high - 1), *((0, size - 1) for size in inner)))
-    if rest:
-        boxes += [((high, high), *box) for box in _cover(0, rest, inner)]
+    if stop:
+        boxes += [((high, high), *box) for box in _cover(0, stop, inner)]
     return boxes
 
 
@@ -164,8 +165,10 @@ def run_parallel(function: Callable[[int], int], machines: Sequence[Machine]) ->
         wait(others)  # after ^C, too: the memory that they write to would be freed under them
     for other in others:
         other.result()
-    failed = next((number for number, item in enumerate(status) if item), 0)
-    return status[failed], machines[failed]
+    for code, machine in zip(status, machines, strict=True):
+        if code:
+            return code, machine
+    return 0, machines[0]
 
 
 @functools.lru_cache(maxsize=1)

@@ -245,8 +245,14 @@ def is_space(text: str) -> bool:
     return text[1:] in _SPACES
 
 
-def variable(cursor: Cursor, linkage: str = "") -> tuple[Variable, ...]:
-    """Parse `.shared .align 4 .b8 name[16] = {…}`; several names may follow, separated by commas."""
+def variable(cursor: Cursor, linkage: str = "", *, takes_list: bool = True) -> tuple[Variable, ...]:
+    """Parse `.shared .align 4 .b8 name[16] = {…}`; several names may follow, separated by commas.
+
+    Args:
+        cursor: at the state space.
+        linkage: what stands before it.
+        takes_list: False where a comma begins the next parameter of a function.
+    """
     first = cursor.take()
     if not is_space(first.text):
         raise PtxError(f"expected a state space, found {first.text!r}", first.line)
@@ -254,7 +260,7 @@ def variable(cursor: Cursor, linkage: str = "") -> tuple[Variable, ...]:
     alignment, lanes, type_name, pointer = _attributes(cursor)
     natural = size(type_name) * lanes
     variables = [_named(cursor, space, type_name, lanes, alignment or natural, linkage, pointer)]
-    while space != "param" and cursor.accept(","):
+    while takes_list and cursor.accept(","):
         variables.append(_named(cursor, space, type_name, lanes, alignment or natural, linkage, pointer))
     return tuple(variables)
 
@@ -385,7 +391,7 @@ def registers(cursor: Cursor) -> tuple[RegisterDeclaration, ...]:
 def parameter(cursor: Cursor) -> tuple[Variable, ...]:
     """Parse a parameter or a result of a function: `.param .b32 x`, or a register, `.reg .v2 .u32 x`."""
     if cursor.here.text != ".reg":
-        return variable(cursor)
+        return variable(cursor, takes_list=False)
     cursor.expect(".reg")
     _, lanes, type_name, _ = _attributes(cursor)
     return (Variable(cursor.word("a register's name"), "reg", type_name, lanes, size(type_name)),)

@@ -1,4 +1,4 @@
-"""The launch in which a fault happened, and the names of its threads, blocks and variables in messages."""
+"""The launch in which a fault happened, and the names of threads and variables in messages."""
 
 from __future__ import annotations
 

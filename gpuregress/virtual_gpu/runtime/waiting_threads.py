@@ -1,4 +1,4 @@
-"""Where the threads of a launch stand that does not end: the states in their context, in words."""
+"""States of the threads of a launch that does not end, in words."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ from gpuregress.virtual_gpu.builder.structured import (
     i64,
     open_function,
 )
-from gpuregress.virtual_gpu.builder.threads import BARRIER, LAYOUT, PLAIN_BARRIER, row
+from gpuregress.virtual_gpu.builder.threads import BARRIER, LAYOUT, PLAIN_BARRIER, each_warp, row
 from gpuregress.virtual_gpu.runtime.machine_layout import CHECK_EXITS, DONE, PASSED
 
 _NAME = "lanes_meet"
@@ -78,10 +78,7 @@ def _build_quick_check(function: ir.Function, comparison: ir.Function) -> None:
     _note_differences(b, context, (i32(0), threads), differs)
     with b.if_then(b.icmp_unsigned("==", differs.get(), i32(0)), likely=True):
         b.ret(i32(0))
-    with counted(b, b.lshr(b.add(threads, i32(31)), i32(5))) as warp:
-        base = b.shl(warp, i32(5))
-        left = b.sub(threads, base)
-        lanes = b.select(b.icmp_unsigned("<", left, i32(32)), left, i32(32))
+    with each_warp(b, threads) as (warp, base, lanes):
         differs.set(i32(0))
         _note_differences(b, context, (base, lanes), differs)
         with b.if_then(b.icmp_unsigned("!=", differs.get(), i32(0)), likely=False):

@@ -6,8 +6,6 @@ too large, the threads after it would find the same, and need not run.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from gpuregress.virtual_gpu.analysis import effects
 from gpuregress.virtual_gpu.builder.services import Services
 from gpuregress.virtual_gpu.ptx.opcode_table import Arithmetic, Control, Exchange, MemoryEffect, ResultKind, Wait, info
@@ -48,26 +46,27 @@ class _Search:
         flow = self.flow
         number = 0 if index < 0 else flow.block_at(index)
         pending, seen = [(number, index + 1)], set[int]()
-        found: set[Edge] = set()
+        edges: set[Edge] = set()
         busy: set[int] = set()
         while pending:
             number, start = pending.pop()
             seen.add(number)
             block = flow.blocks[number]
-            if any(at in flow.waits for at in range(start, block.end)):
+            if not flow.waits.isdisjoint(range(start, block.end)):
                 continue
             if not all(map(self._is_quiet, flow.statements[start : block.end])):
                 busy.update(block.successors)
                 continue
-            branch = flow.statements[block.end - 1] if block.end > block.start else None
+            branch = flow.last_of(number)
             if isinstance(branch, Instruction) and self._diverges(branch):
                 edge = self._idle_edge(number, branch)
-                found |= {edge} if edge is not None else set()
+                if edge is not None:
+                    edges.add(edge)
                 busy.update(block.successors)
                 continue
             pending += [(item, flow.blocks[item].start) for item in block.successors if item not in seen]
-        behind = self._reachable(busy)
-        return {edge for edge in found if edge[0] not in behind}
+        behind = flow.reachable_without_waits(busy)
+        return {edge for edge in edges if edge[0] not in behind}
 
     def _is_quiet(self, statement: Statement) -> bool:
         """Whether a statement only computes registers, or branches."""
@@ -97,7 +96,9 @@ class _Search:
             return None
         taken = self.flow.block_of_label[self.flow.targets(branch)[0]]
         target = taken if stays != branch.guard.negated else number + 1
-        return (number, target) if taken != number + 1 and self.does_nothing(target) else None
+        if taken == number + 1 or not self.does_nothing(target):
+            return None
+        return number, target
 
     def _stays_true(self, predicate: str) -> bool | None:
         """Whether a predicate holds for all later threads once it holds, or (False) fails once it fails."""
@@ -106,15 +107,18 @@ class _Search:
             return None
         if len(item.modifiers) != 2 or item.modifiers[1] not in ("s32", "u32", "b32"):
             return None
-        order, (left, right) = item.modifiers[0], item.operands[1:]
+        order = item.modifiers[0]
+        left, right = item.operands[1:]
         if self._is_thread(right):
-            order, left, right = _MIRRORED.get(order, order), right, left
+            order = _MIRRORED.get(order, order)
+            left, right = right, left
         if not self._is_thread(left):
             return None
-        if order in ("ne", "eq"):
-            return order == "ne" if right == Integer(0) else None
-        is_fixed = isinstance(right, Integer) or (isinstance(right, Register) and self._is_uniform(right.name))
-        return _LATER.get(order) if is_fixed else None
+        if right == Integer(0) and order in ("ne", "eq"):
+            return order == "ne"
+        if isinstance(right, Integer) or (isinstance(right, Register) and self._is_uniform(right.name)):
+            return _LATER.get(order)
+        return None
 
     def _is_thread(self, operand: Operand) -> bool:
         """Whether an operand is the thread's number along x."""
@@ -127,23 +131,23 @@ class _Search:
 
     def does_nothing(self, start: int) -> bool:
         """Whether all threads that enter a block come to the same barrier or end without any effect."""
-        pending, seen = [start], {start}
+        seen: set[int] = set()
+        pending = [start]
         while pending:
             number = pending.pop()
-            block = self.flow.blocks[number]
-            stop = False
-            for index in range(block.start, block.end):
+            if number in seen:
+                continue
+            seen.add(number)
+            for index in self.flow.indices(number):
                 statement = self.flow.statements[index]
                 if index in self.flow.waits:
                     if not self._keeps_nothing(index):
                         return False
-                    stop = True
                     break
                 if not self._is_quiet(statement) or (isinstance(statement, Instruction) and self._diverges(statement)):
                     return False
-            following = [] if stop else [item for item in block.successors if item not in seen]
-            seen.update(following)
-            pending += following
+            else:
+                pending += self.flow.blocks[number].successors
         return True
 
     def _keeps_nothing(self, index: int) -> bool:
@@ -156,23 +160,4 @@ class _Search:
             return False
         if item.guard is not None or not all(map(self._is_uniform, effects.reads(item))):
             return False
-        kept = liveness.saved_at(index) & self.varying
-        return all(name in self.rematerializer for name in kept)
-
-    def _reachable(self, starts: set[int]) -> set[int]:
-        """The blocks that may run after some blocks start, without a wait between."""
-        seen, pending = set[int](), list(starts)
-        while pending:
-            number = pending.pop()
-            if number not in seen:
-                seen.add(number)
-                pending += self._beyond(number)
-        return seen
-
-    def _beyond(self, number: int) -> Iterator[int]:
-        block = self.flow.blocks[number]
-        if not any(
-            index in self.flow.waits and self.flow.statements[index].guard is None
-            for index in range(block.start, block.end)
-        ):
-            yield from block.successors
+        return not self.rematerializer.kept(liveness.saved_at(index) & self.varying)

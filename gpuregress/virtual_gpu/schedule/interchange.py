@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from itertools import pairwise
-from typing import Any
+from itertools import chain
+from typing import Any, Self
 
 from llvmlite import ir
 
@@ -25,7 +25,7 @@ from gpuregress.virtual_gpu.ptx.tree import Register
 from gpuregress.virtual_gpu.schedule.idle_threads import does_nothing
 from gpuregress.virtual_gpu.schedule.interchange_plan import LoopPlan, RegionPlan, Variable
 from gpuregress.virtual_gpu.schedule.rematerialize import Rematerializer
-from gpuregress.virtual_gpu.schedule.vectorised_rows import SHORTEST_ROW, ProvenRow
+from gpuregress.virtual_gpu.schedule.vectorised_rows import SHORTEST_ROW, Access, AccessKey, ProvenRow, widened
 
 # --- loop metadata ----------------------------------------------------------------------------------------------------
 # LLVM metadata of parallel loops: their iterations access memory independently of each other.
@@ -41,40 +41,29 @@ class _Distinct(ir.MDValue):  # type: ignore[misc]  # llvmlite has no types
         self._names_itself = names_itself
 
     def descr(self, buf: list[str]) -> None:
-        own = [self.get_reference()] if self._names_itself else []
-        listed = ", ".join(own + [item.get_reference() for item in self.operands])
-        buf += (f"distinct !{{ {listed} }}", "\n")
+        references = [item.get_reference() for item in self.operands]
+        if self._names_itself:
+            references.insert(0, self.get_reference())
+        buf += (f"distinct !{{ {', '.join(references)} }}", "\n")
 
 
-class ParallelLoop:
-    """The metadata of one loop.
+def mark_parallel(module: ir.Module, blocks: Iterable[ir.Block], branch: ir.Instruction) -> None:
+    """Declare the accesses in a loop's blocks independent; stack slots are left out: they become registers.
 
     Args:
         module: the loop's.
+        blocks: the loop's.
+        branch: the one back to its head.
     """
-
-    def __init__(self, module: ir.Module) -> None:
-        self._module = module
-
-    def mark(self, blocks: Iterable[ir.Block], branch: ir.Instruction) -> None:
-        """Declare the accesses in a loop's blocks independent; stack slots are left out: they become registers.
-
-        Args:
-            blocks: the loop's.
-            branch: the one back to its head.
-        """
-        module = self._module
-        group = _Distinct(module, (), names_itself=False)
-        accesses = module.add_metadata(["llvm.loop.parallel_accesses", group])
-        # Without interleaving, LLVM builds no second vector loop for what is left over: half of the code to compile.
-        single = module.add_metadata(["llvm.loop.interleave.count", ir.Constant(ir.IntType(32), 1)])
-        branch.set_metadata("llvm.loop", _Distinct(module, (accesses, single), names_itself=True))
-        for block in blocks:
-            for item in block.instructions:
-                if isinstance(item, ir.LoadInstr | ir.StoreInstr):
-                    pointer = item.operands[-1]
-                    if not isinstance(pointer, ir.AllocaInstr):
-                        item.set_metadata("llvm.access.group", group)
+    group = _Distinct(module, (), names_itself=False)
+    accesses = module.add_metadata(["llvm.loop.parallel_accesses", group])
+    # Without interleaving, LLVM builds no second vector loop for what is left over: half of the code to compile.
+    single = module.add_metadata(["llvm.loop.interleave.count", ir.Constant(ir.IntType(32), 1)])
+    branch.set_metadata("llvm.loop", _Distinct(module, (accesses, single), names_itself=True))
+    for block in blocks:
+        for item in block.instructions:
+            if isinstance(item, ir.LoadInstr | ir.StoreInstr) and not isinstance(item.operands[-1], ir.AllocaInstr):
+                item.set_metadata("llvm.access.group", group)
 
 
 def keep_scalar(module: ir.Module, branch: ir.Instruction) -> None:
@@ -112,14 +101,22 @@ class _Hull(Record):
     most: Cell
     move: Cell
 
+    @classmethod
+    def empty(cls, b: ir.IRBuilder) -> Self:
+        """Return the hull of nothing."""
+        low, high = Cell(b, i64((1 << 63) - 1)), Cell(b, i64(0))
+        return cls(low=low, high=high, least=Cell(b, i64(0)), most=Cell(b, i64(0)), move=Cell(b, i64(0)))
+
     def begin(self, b: ir.IRBuilder, least: ir.Value, most: ir.Value, move: ir.Value) -> None:
         """Begin a loop."""
-        for cell, value in ((self.least, least), (self.most, most), (self.move, move)):
-            cell.set(value, b)
+        self.least.set(least, b)
+        self.most.set(most, b)
+        self.move.set(move, b)
 
     def extend(self, b: ir.IRBuilder) -> None:
         """Add an iteration."""
-        low, high, least, most = (cell.get(b) for cell in (self.low, self.high, self.least, self.most))
+        low, high = self.low.get(b), self.high.get(b)
+        least, most = self.least.get(b), self.most.get(b)
         self.low.set(b.select(b.icmp_unsigned("<", least, low), least, low), b)
         self.high.set(b.select(b.icmp_unsigned(">", most, high), most, high), b)
         move = self.move.get(b)
@@ -136,7 +133,6 @@ class _Site:
         parked: the number of threads that are parked here.
         first: kept register with a stride → its value in the row's first thread.
         after: the same after the iteration.
-        iteration: the LLVM block that checks the next iteration.
     """
 
     plan: LoopPlan
@@ -192,16 +188,18 @@ class Interchange:
         self._single = Cell(b, ir.Constant(I1, 0))
         self._from, self._iterations = Cell(b, i32(0)), Cell(b, i32(0))
         self._place, self._x, self._wide = Cell(b, i32(0)), Cell(b, i32(0)), Cell(b, i64(0))
-        written = dict.fromkeys(variable for item in self.plan.loops for variable in item.bands)
-        empty = (i64((1 << 63) - 1), i64(0), i64(0), i64(0), i64(0))
-        self._hulls = {item: _Hull(*(Cell(b, value) for value in empty)) for item in written}
-        self._sites = [
-            _Site(item, 1 + 2 * number, Cell(b, i32(0)), self.llvm.append_basic_block("interchanged"))
-            for number, item in enumerate(self.plan.loops)
-        ]
-        self._pass, self._thread, self._next = (
-            self.llvm.append_basic_block(name) for name in ("row_pass", "row_thread", "row_next")
-        )
+        self._hulls: dict[Variable, _Hull] = {}
+        for loop in self.plan.loops:
+            for variable in loop.bands:
+                if variable not in self._hulls:
+                    self._hulls[variable] = _Hull.empty(b)
+        self._sites: list[_Site] = []
+        for number, loop in enumerate(self.plan.loops):
+            parked, start = Cell(b, i32(0)), self.llvm.append_basic_block("interchanged")
+            self._sites.append(_Site(plan=loop, head=1 + 2 * number, parked=parked, start=start))
+        self._pass = self.llvm.append_basic_block("row_pass")
+        self._thread = self.llvm.append_basic_block("row_thread")
+        self._next = self.llvm.append_basic_block("row_next")
         b.branch(self._pass)
         self._build_pass(begin)
         for site in self._sites:
@@ -243,21 +241,17 @@ class Interchange:
     def _resume(self, b: ir.IRBuilder, number: int, target: int) -> None:
         live = self.plan.live[target]
         self.emitter.begin(b, number)
-        for name in self._kept(live):
+        for name in self.rematerializer.kept(live & self.emitter.flow.types.keys()):
             slot, type_ = self.emitter.home(name)
             b.store(self.body.slots.restore(b, ThreadElements(self.context, self._index), name, type_), slot)
         self.rematerializer.rematerialize(self.emitter, live)
         self.emitter.go_on(target)
 
-    def _kept(self, live: frozenset[str]) -> list[str]:
-        names = (name for name in live if name in self.emitter.flow.types)
-        return sorted(name for name in names if name not in self.rematerializer)
-
     def _entrance(self, site: _Site) -> Callable[[ir.Block], ir.Block]:
         """Build the block through which a thread enters a loop from outside; it leads to the loop's plain code."""
 
         def build(plain: ir.Block) -> ir.Block:
-            entrance, park = (self.llvm.append_basic_block(name) for name in ("entrance", "park"))
+            entrance, park = self.llvm.append_basic_block("entrance"), self.llvm.append_basic_block("park")
             b = ir.IRBuilder(entrance)
             b.cbranch(self._parking.get(b), park, plain)
             b = ir.IRBuilder(park)
@@ -288,9 +282,9 @@ class Interchange:
             other = self.llvm.append_basic_block("row_end")
             b.cbranch(b.icmp_unsigned("==", parked, self._width), site.start, other)
             b.position_at_end(other)
-        some = self.llvm.append_basic_block("row_scattered")
-        b.cbranch(b.icmp_unsigned("==", total, i32(0)), self._done, some)
-        b.position_at_end(some)
+        scattered = self.llvm.append_basic_block("row_scattered")
+        b.cbranch(b.icmp_unsigned("==", total, i32(0)), self._done, scattered)
+        b.position_at_end(scattered)
         self._go_on_alone(b)
 
     def _go_on_alone(self, b: ir.IRBuilder) -> None:
@@ -341,9 +335,9 @@ class Interchange:
     def _are_distinct(self, b: ir.IRBuilder) -> ir.Value:
         """Whether different parameters point to different buffers; a thread that is parked runs behind later ones."""
         answer: ir.Value = ir.Constant(I1, 1)
-        for pair in self.plan.distinct:
-            one, other = (self._host(item) for item in pair)
-            answer = b.and_(answer, b.icmp_unsigned("!=", one, other))
+        for first, second in self.plan.distinct:
+            first_host, second_host = self._host(first), self._host(second)
+            answer = b.and_(answer, b.icmp_unsigned("!=", first_host, second_host))
         return answer
 
     def _host(self, variable: Variable) -> ir.Value:
@@ -357,7 +351,7 @@ class Interchange:
         plan, emitter = site.plan, self.emitter
         b = ir.IRBuilder(block)
         emitter.begin(b, plan.loop.number)
-        proven = plan.rows.prove(b, lambda at, x: self._become(at, site, x, site.first))
+        proven = plan.rows.prove(b, lambda inner, x: self._become(inner, site, x, site.first))
         more = plan.rows.first_predicate(plan.loop.guard.register)
         more = b.not_(more) if plan.loop.guard.negated else more
         self._advance(b, site)
@@ -388,22 +382,18 @@ class Interchange:
         """Compute the registers with a stride as they are after an iteration."""
         loop, emitter = site.plan.loop, self.emitter
         self._become(b, site, i32(0), site.first)
-        names = [loop.last[name] for name in site.plan.moving]
-        site.plan.rows.rematerializer.rematerialize_all(emitter, names)
+        site.plan.rows.rematerializer.rematerialize_all(emitter, [loop.last[name] for name in site.plan.moving])
         for name in site.plan.moving:
             kind = "b32" if emitter.declared(name) == I32 else "b64"
             site.after[name].set(emitter.read(Register(loop.last[name]), kind), b)
 
     def _become(self, b: ir.IRBuilder, site: _Site, x: ir.Value, values: dict[str, Cell]) -> None:
         """Set the coordinates and the registers with a stride to those of a thread."""
-        self.body.start_thread(b, self._tid | {"tid_x": x}, self._index_of(b, x))
+        self.body.start_thread(b, self._tid | {"tid_x": x}, b.add(self._first, x))
         for name, step in site.plan.steps.items():
             value = _stepped(b, values[name].get(b), step, x)
             b.store(value, self.emitter.home(name)[0])
         self.emitter.begin(b, site.plan.loop.number)
-
-    def _index_of(self, b: ir.IRBuilder, x: ir.Value) -> ir.Value:
-        return b.add(self._first, x)
 
     def _bands_hold(self, b: ir.IRBuilder, site: _Site) -> ir.Value:
         """Whether no iteration touches written memory that another one, or a loop before, touches in another thread.
@@ -416,20 +406,25 @@ class Interchange:
         last = b.zext(b.sub(self._width, i32(1)), I64)
         answer: ir.Value = ir.Constant(I1, 1)
         for variable, bands in site.plan.bands.items():
-            ends, moves = [], []
+            lows: list[ir.Value] = []
+            highs: list[ir.Value] = []
+            moves: list[ir.Value] = []
             for band in bands:
-                low_item, top = band[0], max(item.address.offset + item.count for item in band)
-                low, step = here[id(low_item)], low_item.step
-                moves.append(b.sub(there[id(low_item)], low))
-                span = b.mul(last, i64(abs(step)))
-                low = b.sub(low, span) if step < 0 else low
-                ends.append((low, b.add(b.add(low, span), i64(top - low_item.address.offset))))
+                lowest, top = band[0], max(access.address.offset + access.count for access in band)
+                low = here[lowest.key]
+                moves.append(b.sub(there[lowest.key], low))
+                span = b.mul(last, i64(abs(lowest.step)))
+                if lowest.step < 0:
+                    low = b.sub(low, span)
+                lows.append(low)
+                highs.append(b.add(b.add(low, span), i64(top - lowest.address.offset)))
             rising: ir.Value = ir.Constant(I1, 1)
             falling: ir.Value = ir.Constant(I1, 1)
-            for (low, high), (next_low, next_high) in pairwise(ends):
-                rising = b.and_(rising, b.icmp_unsigned(">=", next_low, high))
-                falling = b.and_(falling, b.icmp_unsigned("<=", next_high, low))
-            least, most = b.select(rising, ends[0][0], ends[-1][0]), b.select(rising, ends[-1][1], ends[0][1])
+            for number in range(1, len(bands)):
+                rising = b.and_(rising, b.icmp_unsigned(">=", lows[number], highs[number - 1]))
+                falling = b.and_(falling, b.icmp_unsigned("<=", highs[number], lows[number - 1]))
+            least = b.select(rising, lows[0], lows[-1])
+            most = b.select(rising, highs[-1], highs[0])
             move, extent = moves[0], b.sub(most, least)
             for other in moves[1:]:
                 answer = b.and_(answer, b.icmp_unsigned("==", move, other))
@@ -437,48 +432,49 @@ class Interchange:
             up = b.and_(b.icmp_signed(">=", move, i64(0)), b.icmp_unsigned(">=", least, hull.high.get(b)))
             down = b.and_(b.icmp_signed("<=", move, i64(0)), b.icmp_unsigned("<=", most, hull.low.get(b)))
             far = b.or_(b.icmp_signed(">=", move, extent), b.icmp_signed(">=", b.sub(i64(0), move), extent))
-            if len(ends) == 1:
+            if len(bands) == 1:
                 far = b.or_(far, b.icmp_unsigned("==", move, i64(0)))
             answer = b.and_(answer, b.and_(b.or_(rising, falling), b.and_(far, b.or_(up, down))))
             hull.begin(b, least, most, move)
         return answer
 
-    def _addresses(self, b: ir.IRBuilder, site: _Site, values: dict[str, Cell]) -> dict[int, ir.Value]:
+    def _addresses(self, b: ir.IRBuilder, site: _Site, values: dict[str, Cell]) -> dict[AccessKey, ir.Value]:
         """The addresses of written variables in the row's first thread, for registers with a stride as given."""
         self._become(b, site, i32(0), values)
-        found = site.plan.rows.addresses(
-            [item for bands in site.plan.bands.values() for band in bands for item in band]
-        )
+        accesses: list[Access] = []
+        for bands in site.plan.bands.values():
+            accesses += chain.from_iterable(bands)
+        addresses = site.plan.rows.addresses(accesses)
         self.emitter.begin(b, site.plan.loop.number)
-        return {key: b.zext(value, I64) if value.type == I32 else value for key, value in found.items()}
+        return {key: widened(b, address) for key, address in addresses.items()}
 
     def _build_threads(self, b: ir.IRBuilder, site: _Site, proven: ProvenRow, more: ir.Value) -> None:
         """Build the loop over the threads; `b` goes on behind it."""
         plan, emitter = site.plan, self.emitter
         first = {name: cell.get(b) for name, cell in site.first.items()}
         escape = None if plan.is_parallel else self.llvm.append_basic_block("escape")
-        with self._threads(b, "lane", ParallelLoop(self.body.unit.module) if plan.is_parallel else None) as (at, x):
-            self.body.start_thread(at, self._tid | {"tid_x": x}, self._index_of(at, x))
-            index = at.add(self._first, x)
-            emitter.begin(at, plan.loop.number)
+        with self._threads(b, "lane", is_parallel=plan.is_parallel) as (inner, x):
+            self.body.start_thread(inner, self._tid | {"tid_x": x}, inner.add(self._first, x))
+            index = inner.add(self._first, x)
+            emitter.begin(inner, plan.loop.number)
             for name in plan.kept:
                 slot, type_ = emitter.home(name)
-                step = plan.steps.get(name)
-                value = (
-                    self.body.slots.restore(at, ThreadElements(self.context, index), name, type_)
-                    if step is None
-                    else _stepped(at, first[name], step, x)
-                )
-                at.store(value, slot)
+                if name in plan.steps:
+                    value = _stepped(inner, first[name], plan.steps[name], x)
+                else:
+                    value = self.body.slots.restore(inner, ThreadElements(self.context, index), name, type_)
+                inner.store(value, slot)
             self.rematerializer.rematerialize(emitter, plan.live)
-            emitter.proven = proven.of_thread(at, self._wide.get(at), is_watched=self.body.unit.granules is not None)
+            emitter.proven = proven.of_thread(
+                inner, self._wide.get(inner), is_watched=self.body.unit.granules is not None
+            )
             emitter.proven.escape = escape
             emitter.lower_statements(plan.loop.body)
-            at.position_at_end(emitter.builder.block)
+            inner.position_at_end(emitter.builder.block)
             for name in plan.saved:
                 type_ = emitter.declared(name)
-                value = at.load(emitter.home(plan.loop.last[name])[0], typ=type_)
-                self.body.slots.save(at, ThreadElements(self.context, index), name, value)
+                value = inner.load(emitter.home(plan.loop.last[name])[0], typ=type_)
+                self.body.slots.save(inner, ThreadElements(self.context, index), name, value)
             emitter.count(plan.loop.number)
             emitter.proven = Proven()
         if escape is not None:
@@ -490,14 +486,14 @@ class Interchange:
         first = {name: site.first[name].get(b) for name in site.plan.moving}
         after = {name: site.after[name].get(b) for name in site.plan.moving}
         ahead = b.select(more, i32(site.head), i32(site.head + 1))
-        with self._threads(b, "scatter") as (at, x):
-            index = at.add(self._first, x)
-            is_ahead = at.icmp_unsigned("<", x, stopped)
+        with self._threads(b, "scatter") as (inner, x):
+            index = inner.add(self._first, x)
+            is_ahead = inner.icmp_unsigned("<", x, stopped)
             for name in site.plan.moving:
                 step = site.plan.steps[name]
-                value = _stepped(at, at.select(is_ahead, after[name], first[name]), step, x)
-                self.body.slots.save(at, ThreadElements(self.context, index), name, value)
-            at.store(at.select(is_ahead, ahead, i32(site.head)), self._places(at, index))
+                value = _stepped(inner, inner.select(is_ahead, after[name], first[name]), step, x)
+                self.body.slots.save(inner, ThreadElements(self.context, index), name, value)
+            inner.store(inner.select(is_ahead, ahead, i32(site.head)), self._places(inner, index))
         self._go_on_alone(b)
 
     def _write_back(self, b: ir.IRBuilder, site: _Site) -> None:
@@ -508,34 +504,34 @@ class Interchange:
         self._credit.set(b.select(pays, i32(_MOST_CREDIT), b.sub(self._credit.get(b), i32(1))), b)
         first = {name: site.first[name].get(b) for name in moving}
         if moving:
-            with self._threads(b, "write_back") as (at, x):
-                index = at.add(self._first, x)
+            with self._threads(b, "write_back") as (inner, x):
+                index = inner.add(self._first, x)
                 for name in moving:
-                    value = _stepped(at, first[name], site.plan.steps[name], x)
-                    self.body.slots.save(at, ThreadElements(self.context, index), name, value)
+                    value = _stepped(inner, first[name], site.plan.steps[name], x)
+                    self.body.slots.save(inner, ThreadElements(self.context, index), name, value)
         self._single.set(ir.Constant(I1, 0), b)
         b.branch(self._pass)
 
     @contextmanager
     def _threads(
-        self, b: ir.IRBuilder, name: str, parallel: ParallelLoop | None = None
+        self, b: ir.IRBuilder, name: str, *, is_parallel: bool = False
     ) -> Iterator[tuple[ir.IRBuilder, ir.Value]]:
         """Run the body for each x of the row; `b` goes on behind the loop."""
-        head, after = (self.llvm.append_basic_block(word) for word in (name, f"{name}_done"))
+        head, after = self.llvm.append_basic_block(name), self.llvm.append_basic_block(f"{name}_done")
         end = b.zext(self._width, I64)
         self._wide.set(i64(0), b)
         b.branch(head)
-        at = ir.IRBuilder(head)
+        inner = ir.IRBuilder(head)
         before = len(self.llvm.blocks)
-        wide = self._wide.get(at)
-        yield at, at.trunc(wide, I32)
-        following = at.add(wide, i64(1), flags=("nuw", "nsw"))
-        self._wide.set(following, at)
-        branch = at.cbranch(at.icmp_unsigned("<", following, end), head, after)
-        if parallel is None:
-            keep_scalar(self.body.unit.module, branch)
+        wide = self._wide.get(inner)
+        yield inner, inner.trunc(wide, I32)
+        following = inner.add(wide, i64(1), flags=("nuw", "nsw"))
+        self._wide.set(following, inner)
+        branch = inner.cbranch(inner.icmp_unsigned("<", following, end), head, after)
+        if is_parallel:
+            mark_parallel(self.body.unit.module, [head, *self.llvm.blocks[before:]], branch)
         else:
-            parallel.mark([head, *self.llvm.blocks[before:]], branch)
+            keep_scalar(self.body.unit.module, branch)
         b.position_at_end(after)
 
 

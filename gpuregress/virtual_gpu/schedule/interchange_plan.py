@@ -20,13 +20,13 @@ from gpuregress.virtual_gpu.analysis.pointers import PointsTo
 from gpuregress.virtual_gpu.analysis.strides import Stride, Strides
 from gpuregress.virtual_gpu.builder.services import Services
 from gpuregress.virtual_gpu.builder.structured import I32, I64
-from gpuregress.virtual_gpu.checks.program_facts import commuting_kind, registers_read
+from gpuregress.virtual_gpu.checks.program_facts import commuting_kind
 from gpuregress.virtual_gpu.functions.kernel_body import Body
 from gpuregress.virtual_gpu.ptx.modifiers import is_ordered, lanes, size, space_of, type_of
 from gpuregress.virtual_gpu.ptx.opcode_table import Arithmetic, Control, MemoryEffect, ResultKind, info
 from gpuregress.virtual_gpu.ptx.tree import Address, Instruction, Label, Register
 from gpuregress.virtual_gpu.schedule.rematerialize import Rematerializer
-from gpuregress.virtual_gpu.schedule.vectorised_rows import Access, Rows
+from gpuregress.virtual_gpu.schedule.vectorised_rows import Access, Rows, is_injective
 
 _WIDEST_STEP = 64
 """Bytes between neighbours beyond which a thread alone uses the cache better than a row does."""
@@ -55,15 +55,15 @@ class _Touch(Record):
         block: its block.
         variables: what it may access; None: anything.
         effect: "" for a read, `write`, or the kind of an atomic operation that commutes with itself.
-        loop: whether it is in a loop that is interchanged, at addresses with a stride.
-        own: its address outside these loops, if no two threads of a row touch the same byte; else None.
+        is_interchanged: whether it is in a loop that is interchanged, at addresses with a stride.
+        separate: its address outside these loops, if no two threads of a row touch the same byte; else None.
     """
 
     block: int
     variables: frozenset[Variable] | None
     effect: str
-    loop: bool
-    own: Address | None = None
+    is_interchanged: bool
+    separate: Address | None = None
 
 
 class LoopValues:
@@ -120,12 +120,24 @@ class LoopPlan:
 
 
 @dataclass(slots=True)
+class _Needed:
+    """What the addresses and the predicate of a loop are computed from.
+
+    Attributes:
+        registers: the registers in them.
+        data: the bases of addresses that depend on memory, too.
+    """
+
+    registers: set[str] = field(default_factory=set)
+    data: set[str] = field(default_factory=set)
+
+
+@dataclass(slots=True)
 class RegionPlan:
     """The loops of one region that may be interchanged.
 
     Attributes:
         loops: in the order of the code.
-        exits: block behind a loop → the registers that are kept there.
         live: block → the registers that live at its start.
         distinct: pairs of variables that must not be the same buffer.
     """
@@ -151,12 +163,16 @@ class _Planner:
 
     def plan(self, index: int) -> RegionPlan | None:
         blocks = self.flow.until_waits(index)
-        loops = [item for item in innermost_loops(self.flow) if (item.number, True) in blocks and item.number]
+        loops = [loop for loop in innermost_loops(self.flow) if loop.number and (loop.number, True) in blocks]
         if not loops:
             return None
-        self._read = registers_read(self.flow.statements)
+        self._read = effects.registers_read(self.flow.statements)
         self._live = Liveness(self.flow.statements, self.flow.blocks, (), ()).live_in
-        plans = [item for item in map(self._loop, loops) if item is not None]
+        plans: list[LoopPlan] = []
+        for loop in loops:
+            plan = self._loop(loop)
+            if plan is not None:
+                plans.append(plan)
         while plans:
             touches = self._touches(blocks, plans)
             if touches is None:
@@ -177,34 +193,40 @@ class _Planner:
         for name, register in loop.origin.items():
             self.emitter.declare(name, register)
         known = self.rematerializer.all_definitions()
-        needed, computed = self._needed(loop, set(kept))
+        needed = self._needed(loop)
         if needed is None:
             return None
-        steps = self._guesses(loop, kept, needed)
+        needed.registers.intersection_update(kept)
+        steps = self._guesses(loop, kept, needed.registers)
+        definitions = known | loop.definitions
+        for name in kept:
+            definitions.pop(name, None)
+        # Registers that do not keep their strides in an iteration are taken out until all that are left do.
         while True:
-            leaves = {name: Stride(step) for name, step in steps.items()}
-            definitions = known | loop.definitions
-            definitions = {name: item for name, item in definitions.items() if name not in kept}
-            strides = Strides(definitions, leaves)
-            wrong = [name for name in steps if name in loop.last and not _keeps(strides, loop.last[name], steps[name])]
-            if not wrong:
+            strides = Strides(definitions, {name: Stride(step) for name, step in steps.items()})
+            changing = [name for name, step in steps.items() if not _keeps(strides, loop.last.get(name), step)]
+            if not changing:
                 break
-            if needed.intersection(wrong):
+            if not needed.registers.isdisjoint(changing):
                 return None
-            steps = {name: step for name, step in steps.items() if name not in wrong}
+            for name in changing:
+                del steps[name]
         values = LoopValues(self.rematerializer, loop.definitions, frozenset(kept))
         rows = Rows(self.emitter, values, strides, definitions)
-        saved = [name for name in loop.last if name not in steps and (name in kept or name in self._kept(behind))]
-        plan = LoopPlan(loop, live, kept, steps, sorted(saved), rows)
+        kept_behind = {*kept, *self._kept(behind)}
+        saved = sorted(name for name in loop.last if name not in steps and name in kept_behind)
+        plan = LoopPlan(loop=loop, live=live, kept=kept, steps=steps, saved=saved, rows=rows)
         for name in plan.moving:
             stride = strides.of(Register(loop.last[name]))
             assert stride is not None
             rows.widened |= stride.widened
-        return plan if self._accesses(plan, computed) and rows.is_monotone(loop.guard.register) else None
+        if not self._accesses(plan, needed.data) or not rows.is_monotone(loop.guard.register):
+            return None
+        return plan
 
     def _kept(self, live: frozenset[str]) -> list[str]:
-        names = (name for name in live if name in self.emitter.flow.types)
-        return sorted(name for name in names if name not in self.rematerializer)
+        """The registers among those live that are kept in memory for each thread."""
+        return self.rematerializer.kept(live & self.flow.types.keys())
 
     def _admits(self, item: Instruction) -> bool:
         facts = info(item)
@@ -212,12 +234,9 @@ class _Planner:
             return bool(commuting_kind(item, self._read))
         return facts.vectorizes and not effects.may_change_between_reads(item) and not is_ordered(item)
 
-    def _needed(self, loop: InnermostLoop, kept: set[str]) -> tuple[set[str] | None, set[str]]:
-        """The kept registers that addresses and the predicate are computed from, and the addresses that are data."""
-        needed: set[str] = set()
-        computed: set[str] = set()
+    def _needed(self, loop: InnermostLoop) -> _Needed | None:
+        """What the addresses and the predicate are computed from; None where the predicate is data."""
         definitions = loop.definitions
-        made = {name for item in loop.body for name in effects.sets(item)}
 
         def follow(name: str, seen: set[str]) -> bool:
             """Whether a value is computed from registers alone."""
@@ -226,57 +245,59 @@ class _Planner:
             seen.add(name)
             item = definitions.get(name)
             if item is None:
-                return name not in made
-            return all(follow(other, seen) for other in effects.reads(item))
+                return name not in loop.origin
+            return all(follow(source, seen) for source in effects.reads(item))
 
-        seen: set[str] = set()
-        if not follow(loop.guard.register, seen):
-            return None, computed
-        needed |= seen & kept
+        needed = _Needed()
+        if not follow(loop.guard.register, needed.registers):
+            return None
         for item in loop.body:
-            address = _address(item)
+            address = effects.address_of(item)
             if address is not None and isinstance(address.base, Register):
-                seen = set()
-                if follow(address.base.name, seen):
-                    needed |= seen & kept
+                sources: set[str] = set()
+                if follow(address.base.name, sources):
+                    needed.registers |= sources
                 else:
-                    computed.add(address.base.name)
-        return needed, computed
+                    needed.data.add(address.base.name)
+        return needed
 
     def _guesses(self, loop: InnermostLoop, kept: list[str], needed: set[str]) -> dict[str, int]:
         """The likely strides of the registers at a loop's head: those of values from outside the loop."""
-        block = self.flow.blocks[loop.number]
+        inside = self.flow.indices(loop.number)
         outside: dict[str, Instruction] = {}
         for index, item in enumerate(self.flow.statements):
-            inside = block.start <= index < block.end
-            if not isinstance(item, Instruction) or item.guard is not None or inside or not item.operands:
+            if index in inside or not isinstance(item, Instruction) or item.guard is not None or not item.operands:
                 continue
-            reads_memory = info(item).memory is not MemoryEffect.NONE and space_of(item) != "param"
-            if isinstance(item.operands[0], Register) and info(item).result is not ResultKind.NONE and not reads_memory:
+            if info(item).result is ResultKind.NONE or not isinstance(item.operands[0], Register):
+                continue
+            if info(item).memory is MemoryEffect.NONE or space_of(item) == "param":
                 outside.setdefault(item.operands[0].name, item)
-        strides, steps = Strides(outside), {}
+        strides = Strides(outside)
+        steps: dict[str, int] = {}
         for name in kept:
             if self.emitter.declared(name) not in (I32, I64):
                 continue
             stride = strides.of(Register(name))
-            if stride is not None or name in needed:
-                steps[name] = 0 if stride is None else stride.step
+            if stride is not None:
+                steps[name] = stride.step
+            elif name in needed:
+                steps[name] = 0
         return steps
 
     # --- memory -------------------------------------------------------------------------------------------------------
 
-    def _accesses(self, plan: LoopPlan, computed: set[str]) -> bool:
+    def _accesses(self, plan: LoopPlan, data: set[str]) -> bool:
         """Whether each access has a narrow stride, or an address that is data and can be checked before any effect."""
         rows, has_effects = plan.rows, False
         for item in plan.loop.body:
             effect = info(item).memory
             if effect is MemoryEffect.NONE:
                 continue
-            address = _address(item)
+            address = effects.address_of(item)
             if address is None:
                 return False
-            data = isinstance(address.base, Register) and address.base.name in computed
-            if data or effect is MemoryEffect.UPDATE:
+            is_data = isinstance(address.base, Register) and address.base.name in data
+            if is_data or effect is MemoryEffect.UPDATE:
                 if has_effects or self._variable(address, space_of(item)) is None:
                     return False
                 if not rows.has_region(address, space_of(item)):
@@ -285,20 +306,22 @@ class _Planner:
             elif not rows.admits_access(item):
                 return False
             has_effects = has_effects or effect is not MemoryEffect.READ
-        if not rows.accesses or any(abs(item.step) > _WIDEST_STEP for item in rows.accesses.values()):
-            return False
-        return any(item.step for item in rows.accesses.values())
+        widths = {abs(access.step) for access in rows.accesses.values()}
+        return 0 < max(widths, default=0) <= _WIDEST_STEP
 
     def _variable(self, address: Address, space: str) -> Variable | None:
         """The variable in whose bounds an access of a loop is checked."""
         origin = self.emitter.provenance.of(address.base)
         if origin is None:
             return None
-        if origin.kind == "param":
-            return ("param", origin.offset) if space != "shared" else None
-        return self._named(origin.name)
+        if origin.kind == "symbol":
+            return self._named(origin.name)
+        return None if space == "shared" else ("param", origin.offset)
 
-    def _named(self, name: str) -> Variable:
+    def _named(self, name: int | str) -> Variable:
+        """The variable of that name, or the parameter at that byte."""
+        if isinstance(name, int):
+            return "param", name
         key = self.emitter.unit.shared_key(self.emitter.function.name, name)
         return ("symbol", name) if key is None else ("shared", key)
 
@@ -310,28 +333,45 @@ class _Planner:
             for item in plan.loop.body:
                 if info(item).memory is MemoryEffect.NONE or space_of(item) == "param":
                     continue
-                address = _address(item)
+                address = effects.address_of(item)
                 assert address is not None
                 variable = self._variable(address, space_of(item))
-                proven = (address, lanes(item) * size(type_of(item))) in plan.rows.accesses
-                proven = proven and info(item).memory is not MemoryEffect.UPDATE
-                variables = frozenset([variable]) if variable else None
-                touches.append(_Touch(plan.loop.number, variables, self._effect(item), proven))
+                is_proven = (address, lanes(item) * size(type_of(item))) in plan.rows.accesses
+                touch = _Touch(
+                    block=plan.loop.number,
+                    variables=None if variable is None else frozenset([variable]),
+                    effect=self._effect(item),
+                    is_interchanged=is_proven and info(item).memory is not MemoryEffect.UPDATE,
+                )
+                touches.append(touch)
         for (number, _), (start, end) in blocks.items():
-            for statement in self.flow.statements[start:end] if number not in loops else ():
+            if number in loops:
+                continue
+            for statement in self.flow.statements[start:end]:
                 if isinstance(statement, Label):
                     continue
                 if not isinstance(statement, Instruction) or not self._is_plain(statement):
                     return None
                 if info(statement).memory is not MemoryEffect.NONE and space_of(statement) != "param":
-                    variables, effect = self._possible(statement), self._effect(statement)
-                    touches.append(_Touch(number, variables, effect, loop=False, own=self._own(statement)))
+                    touch = _Touch(
+                        block=number,
+                        variables=self._possible(statement),
+                        effect=self._effect(statement),
+                        is_interchanged=False,
+                        separate=self._separate(statement),
+                    )
+                    touches.append(touch)
         return touches
 
-    def _own(self, item: Instruction) -> Address | None:
-        address = _address(item)
-        stride = None if address is None else self._strides.of(address.base)
-        return None if stride is None or abs(stride.step) < lanes(item) * size(type_of(item)) else address
+    def _separate(self, item: Instruction) -> Address | None:
+        """The address of an access, where no two threads of a row touch the same byte by it."""
+        address = effects.address_of(item)
+        if address is None:
+            return None
+        stride = self._strides.of(address.base)
+        if stride is None or abs(stride.step) < lanes(item) * size(type_of(item)):
+            return None
+        return address
 
     def _is_plain(self, item: Instruction) -> bool:
         facts = info(item)
@@ -350,93 +390,62 @@ class _Planner:
 
     def _possible(self, item: Instruction) -> frozenset[Variable] | None:
         """The variables that an access outside the loops may touch."""
-        address = _address(item)
+        address = effects.address_of(item)
         if address is None:
             return None
         if space_of(item) == "shared":
             return frozenset(("shared", key) for key in self.emitter.unit.shared)
-        found = self._points_to.of(address.base)
-        if found is None:
-            return None
-        return frozenset(("param", name) if isinstance(name, int) else self._named(name) for name in found)
+        targets = self._points_to.of(address.base)
+        return None if targets is None else frozenset(map(self._named, targets))
 
     # --- legality -----------------------------------------------------------------------------------------------------
 
     def _is_legal(self, touches: list[_Touch], plans: list[LoopPlan]) -> list[tuple[Variable, Variable]] | None:
         """Whether interchange keeps the order of accesses that conflict; the variables that must differ then."""
-        written = [item for item in touches if item.effect]
-        if written and any(item.variables is None for item in touches):
+        everything: set[Variable] = set()
+        stored: set[Variable] = set()
+        for touch in touches:
+            everything |= touch.variables or set()
+            if touch.effect:
+                stored |= touch.variables or set()
+        has_effects = any(touch.effect for touch in touches)
+        if has_effects and any(touch.variables is None for touch in touches):
             return None
-        everything = frozenset[Variable]().union(*(item.variables or frozenset() for item in touches))
-        stored = frozenset[Variable]().union(*(item.variables or frozenset() for item in written))
         for variable in sorted(stored, key=str):
-            mine = [item for item in touches if item.variables and variable in item.variables]
-            if len({item.effect for item in mine}) == 1 and mine[0].effect != "write":
+            reaching = [touch for touch in touches if touch.variables and variable in touch.variables]
+            if len({touch.effect for touch in reaching}) == 1 and reaching[0].effect != "write":
                 continue  # Atomic operations that commute.
-            if all(item.loop for item in mine):
+            if all(touch.is_interchanged for touch in reaching):
                 for plan in plans:
                     self._form_bands(plan, variable)
-            elif not self._keeps_order(mine, {plan.loop.number for plan in plans}):
+            elif not self._keeps_order(reaching, {plan.loop.number for plan in plans}):
                 return None
         for plan in plans:
             for bands in plan.bands.values():
-                if not all(_is_injective(band) and self._moves_evenly(plan, band[0]) for band in bands):
-                    return None
-        return [
-            (one, other)
-            for one in sorted(stored, key=str)
-            for other in sorted(everything, key=str)
-            if one != other and "shared" not in (one[0], other[0]) and not (other in stored and str(other) < str(one))
-        ]
+                for band in bands:
+                    if not is_injective(band) or not _Movement(plan).is_even(band[0]):
+                        return None
+        pairs: list[tuple[Variable, Variable]] = []
+        for variable in sorted(stored, key=str):
+            for other in sorted(everything - {variable}, key=str):
+                is_listed = other in stored and str(other) < str(variable)
+                if not is_listed and "shared" not in (variable[0], other[0]):
+                    pairs.append((variable, other))
+        return pairs
 
     def _form_bands(self, plan: LoopPlan, variable: Variable) -> None:
         bands: list[list[Access]] = []
         open_bands: dict[object, list[Access]] = {}
-        mine = (item for item in plan.rows.accesses.values() if self._variable(item.address, item.space) == variable)
-        for item in sorted(mine, key=lambda item: item.address.offset):
-            band = open_bands.get(item.address.base)
-            if band is None or not _is_injective([*band, item]):
-                band = open_bands[item.address.base] = []
+        for access in sorted(plan.rows.accesses.values(), key=lambda access: access.address.offset):
+            if self._variable(access.address, access.space) != variable:
+                continue
+            band = open_bands.get(access.address.base)
+            if band is None or not is_injective([*band, access]):
+                band = open_bands[access.address.base] = []
                 bands.append(band)
-            band.append(item)
+            band.append(access)
         if bands:
             plan.bands[variable] = bands
-
-    def _moves_evenly(self, plan: LoopPlan, access: Access) -> bool:
-        """Whether an address grows by the same amount from each iteration to the next."""
-        definitions, moving = plan.loop.definitions, set(plan.moving)
-
-        def moves(name: str) -> bool:
-            item = definitions.get(name)
-            return name in moving or (item is not None and any(map(moves, effects.reads(item))))
-
-        def is_sum(name: str, start: str) -> bool:
-            """Whether a value is a register plus what does not change."""
-            item = definitions.get(name)
-            if name == start or item is None:
-                return name == start
-            if info(item).arithmetic not in {Arithmetic.ADD, Arithmetic.SUBTRACT, Arithmetic.COPY}:
-                return False
-            changing = [other for other in effects.reads(item) if moves(other)]
-            first = item.operands[1]
-            subtracted = info(item).arithmetic is Arithmetic.SUBTRACT and changing != [getattr(first, "name", "")]
-            return len(changing) == 1 and not subtracted and is_sum(changing[0], start)
-
-        def is_linear(name: str) -> bool:
-            item = definitions.get(name)
-            if not moves(name):
-                return True
-            if item is None:
-                return is_sum(plan.loop.last[name], name)
-            factors = [other for other in item.operands[1:3] if isinstance(other, Register) and moves(other.name)]
-            operation = info(item).arithmetic
-            if operation not in _LINEAR or (operation in _PRODUCTS and len(factors) > 1):
-                return False
-            if operation is Arithmetic.SHIFT_LEFT and item.operands[2] in factors:
-                return False
-            return all(map(is_linear, effects.reads(item)))
-
-        return not isinstance(access.address.base, Register) or is_linear(access.address.base.name)
 
     def _keeps_order(self, touches: list[_Touch], loops: set[int]) -> bool:
         """Whether accesses lie all before the loops that are interchanged, or all behind.
@@ -444,36 +453,68 @@ class _Planner:
         Threads run in order before the loops. Behind them, a thread that skips the loop is ahead of those that are
         parked there; so each must touch an element of its own, all at the same address.
         """
-        blocks = {item.block for item in touches}
+        blocks = {touch.block for touch in touches}
         if not blocks.isdisjoint(loops):
             return False
-        behind = self._reachable({item for loop in loops for item in self.flow.blocks[loop].successors})
-        if blocks.isdisjoint(behind):
+        if blocks.isdisjoint(self.flow.reachable(loops)):
             return True
-        own = {item.own for item in touches}
-        return len(own) == 1 and None not in own and all(loops.isdisjoint(self._reachable({item})) for item in blocks)
-
-    def _reachable(self, starts: set[int]) -> set[int]:
-        seen, pending = set[int](), list(starts)
-        while pending:
-            number = pending.pop()
-            if number not in seen:
-                seen.add(number)
-                pending += self.flow.blocks[number].successors
-        return seen
+        addresses = {touch.separate for touch in touches}
+        return len(addresses) == 1 and None not in addresses and loops.isdisjoint(self.flow.reachable(blocks))
 
 
-def _address(item: Instruction) -> Address | None:
-    return next((operand for operand in item.operands if isinstance(operand, Address)), None)
+class _Movement:
+    """How the registers of a loop change from each iteration to the next.
+
+    Args:
+        plan: of the loop.
+    """
+
+    def __init__(self, plan: LoopPlan) -> None:
+        self._definitions, self._last = plan.loop.definitions, plan.loop.last
+        self._moving = set(plan.moving)
+
+    def is_even(self, access: Access) -> bool:
+        """Whether an address grows by the same amount from each iteration to the next."""
+        base = access.address.base
+        return not isinstance(base, Register) or self._is_linear(base.name)
+
+    def _moves(self, name: str) -> bool:
+        if name in self._moving:
+            return True
+        item = self._definitions.get(name)
+        return item is not None and any(map(self._moves, effects.reads(item)))
+
+    def _is_sum(self, name: str, start: str) -> bool:
+        """Whether a value is a register plus what does not change."""
+        item = self._definitions.get(name)
+        if name == start or item is None:
+            return name == start
+        operation = info(item).arithmetic
+        if operation not in {Arithmetic.ADD, Arithmetic.SUBTRACT, Arithmetic.COPY}:
+            return False
+        changing = [source for source in effects.reads(item) if self._moves(source)]
+        if len(changing) != 1 or (operation is Arithmetic.SUBTRACT and item.operands[1] != Register(changing[0])):
+            return False
+        return self._is_sum(changing[0], start)
+
+    def _is_linear(self, name: str) -> bool:
+        if not self._moves(name):
+            return True
+        item = self._definitions.get(name)
+        if item is None:
+            return self._is_sum(self._last[name], name)
+        factors = [source for source in item.operands[1:3] if isinstance(source, Register) and self._moves(source.name)]
+        operation = info(item).arithmetic
+        if operation not in _LINEAR or (operation in _PRODUCTS and len(factors) > 1):
+            return False
+        if operation is Arithmetic.SHIFT_LEFT and item.operands[2] in factors:
+            return False
+        return all(map(self._is_linear, effects.reads(item)))
 
 
-def _keeps(strides: Strides, name: str, step: int) -> bool:
+def _keeps(strides: Strides, name: str | None, step: int) -> bool:
+    """Whether a value has a stride; one that the loop does not set has it anyway."""
+    if name is None:
+        return True
     stride = strides.of(Register(name))
     return stride is not None and stride.step == step
-
-
-def _is_injective(band: list[Access]) -> bool:
-    """Whether different threads touch different bytes of a band."""
-    first = min(item.address.offset for item in band)
-    last = max(item.address.offset + item.count for item in band)
-    return last - first <= abs(band[0].step)

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from llvmlite import ir
 
 from gpuregress.gpu.architectures import SM_90
+from gpuregress.gpu.records import Record
 from gpuregress.virtual_gpu.analysis.lane_dependence import ContestedStores
 from gpuregress.virtual_gpu.analysis.liveness import AtWait
 from gpuregress.virtual_gpu.analysis.strides import Strides
@@ -30,7 +31,7 @@ from gpuregress.virtual_gpu.builder.structured import (
     i64,
     open_function,
 )
-from gpuregress.virtual_gpu.builder.threads import BARRIER, PLAIN_BARRIER, STEP, WARP, dimension, row
+from gpuregress.virtual_gpu.builder.threads import BARRIER, PLAIN_BARRIER, STEP, WARP, dimension, each_warp, row
 from gpuregress.virtual_gpu.builder.translation_unit import byte_size
 from gpuregress.virtual_gpu.checks import synchronization
 from gpuregress.virtual_gpu.checks.access_notes import rules
@@ -46,7 +47,7 @@ from gpuregress.virtual_gpu.schedule.idle_threads import idle_edges
 from gpuregress.virtual_gpu.schedule.interchange import Interchange
 from gpuregress.virtual_gpu.schedule.rematerialize import Rematerializer
 from gpuregress.virtual_gpu.schedule.schedule_base import BlockSchedule
-from gpuregress.virtual_gpu.schedule.vectorised_rows import ProvenRow, Rows, plan
+from gpuregress.virtual_gpu.schedule.vectorised_rows import ProvenRow, plan
 from gpuregress.virtual_gpu.schedule.watched_rows import SharedKey, WatchedRow, settled, shared_key
 
 # --- ballots ----------------------------------------------------------------------------------------------------------
@@ -63,10 +64,7 @@ def ballots(module: ir.Module) -> ir.Function:
     context, threads = function.args
     b = open_function(function)
     ballot = Cell(b, i32(0))
-    with counted(b, b.lshr(b.add(threads, i32(31)), i32(5))) as warp:
-        base = b.shl(warp, i32(5))
-        left = b.sub(threads, base)
-        lanes = b.select(b.icmp_unsigned("<", left, i32(32)), left, i32(32))
+    with each_warp(b, threads) as (_, base, lanes):
         ballot.set(i32(0), b)
         with counted(b, lanes) as lane:
             posted = b.load(row(b, context, "post", b.add(base, lane)), typ=I64)
@@ -93,10 +91,11 @@ def lane_groups(emitter: Services, rematerializer: Rematerializer, contested: Co
     schedule = emitter.unit.schedule
     if schedule.last_first or not schedule.warp_width or not contested.groups:
         return 0
-    blocks = emitter.flow.until_waits(start)
     strides = Strides(rematerializer.all_definitions())
-    statements = (index for first, end in blocks.values() for index in range(first, end))
-    return contested.group(index for index in statements if not _is_spread(emitter, contested, index, strides))
+    statements: set[int] = set()
+    for first, end in emitter.flow.until_waits(start).values():
+        statements.update(range(first, end))
+    return contested.group({index for index in statements if not _is_spread(emitter, contested, index, strides)})
 
 
 def _is_spread(emitter: Services, contested: ContestedStores, index: int, strides: Strides) -> bool:
@@ -138,6 +137,26 @@ class _Region:
     uniform: dict[str, ir.Value] = field(default_factory=dict)
 
 
+class _RowLoops(Record):
+    """The loops over the rows of a block, while the code of a region is built.
+
+    Attributes:
+        number: that of the next thread.
+        cells: `tid_z` and `tid_y` of the row.
+        heads: where the loops over them begin.
+        done: where a row ends.
+    """
+
+    number: Cell
+    cells: dict[str, Cell]
+    heads: dict[str, ir.Block]
+    done: ir.Block
+
+    def coordinates(self, b: ir.IRBuilder) -> dict[str, ir.Value]:
+        """Return `tid_z` and `tid_y`."""
+        return {name: cell.get(b) for name, cell in self.cells.items()}
+
+
 class Lockstep(BlockSchedule):
     """The regions of one kernel.
 
@@ -164,8 +183,9 @@ class Lockstep(BlockSchedule):
         """Build the regions from `b` on; control goes to `after` when all threads have exited."""
         self._count = self.thread_count()
         self._next = Cell(b, i32(0))
-        watched = self.unit.shared if self.unit.granules is not None else ()
-        self._complete = {key: Cell(b, ir.Constant(I1, 0)) for key in watched}
+        self._complete: dict[SharedKey, Cell] = {}
+        if self.unit.granules is not None:
+            self._complete = {key: Cell(b, ir.Constant(I1, 0)) for key in self.unit.shared}
         for cell in self._complete.values():
             cell.set(ir.Constant(I1, 0), b)
         if self.body.emitter.watched.reads:
@@ -194,10 +214,10 @@ class Lockstep(BlockSchedule):
         if self.body.emitter.watched.reads and region.index >= 0 and region.kind != STEP:
             self._wait_count.add(i32(1), b)
         if region.index >= 0:
-            live = self.body.emitter.live_across(region.index)
-            region.uniform = {
-                name: self._load_uniform(b, name) for name in self._kept(live) if name not in self._varying
-            }
+            for name in self.rematerializer.kept(self.body.emitter.live_across(region.index)):
+                if name not in self._varying:
+                    type_ = self.body.emitter.home(name)[1]
+                    region.uniform[name] = b.load(self._uniform_slot(name), typ=type_)
         if self.unit.schedule.permuted:
             done = self.llvm.append_basic_block("region_done")
             self._permuted_threads(b, done)
@@ -205,28 +225,37 @@ class Lockstep(BlockSchedule):
             return
         self._group = lane_groups(self.body.emitter, self.rematerializer, self._contested, region.index)
         self._reads_shared = self._find_initialized(b, region)
-        number, cells, heads = self._open_rows(b)
-        done = self.llvm.append_basic_block("row_done")
-        wants_rows = self.unit.schedule.proven_rows and not self._group
-        rows = plan(self.body.emitter, self.rematerializer, region.index) if wants_rows else None
-        watch = None if rows is None else self._watch(rows)
-        if rows is None or (watch is None and self.unit.granules is not None):
-            if not self._interchanged(b, number, cells, done):
-                self._threads(b, number, cells, done)
+        loops = self._open_rows(b)
+        if not self._build_proven_rows(b, loops) and not self._interchanged(b, loops):
+            self._threads(b, loops)
+        self._branch_to_next(self._close_rows(loops), region, after)
+
+    def _build_proven_rows(self, b: ir.IRBuilder, loops: _RowLoops) -> bool:
+        """Build the row twice, where it can be proven to need no checks: without checks, and with them."""
+        if not self.unit.schedule.proven_rows or self._group:
+            return False
+        rows = plan(self.body.emitter, self.rematerializer, self._current.index)
+        if rows is None:
+            return False
+        watch: WatchedRow | None = None
+        if self.unit.granules is not None:
+            watch = WatchedRow(self.body.emitter, rows, self._settled_variables())
+            if not watch.analyze():
+                return False
+        tid = loops.coordinates(b)
+        proven = rows.prove(b, lambda inner, x: self.body.start_thread(inner, tid | {"tid_x": x}, None))
+        proven_row = self.llvm.append_basic_block("proven_row")
+        checked_row = self.llvm.append_basic_block("checked_row")
+        if watch is None:
+            b.cbranch(proven.holds, proven_row, checked_row)
         else:
-            tid = {name: cell.get(b) for name, cell in cells.items()}
-            proven = rows.prove(b, lambda at, x: self.body.start_thread(at, tid | {"tid_x": x}, None))
-            proven_row, checked_row = (self.llvm.append_basic_block(name) for name in ("proven_row", "checked_row"))
-            if watch is None:
-                b.cbranch(proven.holds, proven_row, checked_row)
-            else:
-                within = self.llvm.append_basic_block("row_within_bounds")
-                first = self._first_of_row(b, tid) if self.unit.schedule.last_first else number.get(b)
-                b.cbranch(proven.holds, within, checked_row)
-                watch.build(ir.IRBuilder(within), first, proven_row, checked_row)
-            self._threads(ir.IRBuilder(proven_row), number, cells, done, proven)
-            self._threads(ir.IRBuilder(checked_row), number, cells, done)
-        self._branch_to_next(self._close_rows(ir.IRBuilder(done), cells, heads), region, after)
+            within = self.llvm.append_basic_block("row_within_bounds")
+            first = self._first_of_row(b, tid) if self.unit.schedule.last_first else loops.number.get(b)
+            b.cbranch(proven.holds, within, checked_row)
+            watch.build(ir.IRBuilder(within), first, proven_row, checked_row)
+        self._threads(ir.IRBuilder(proven_row), loops, proven)
+        self._threads(ir.IRBuilder(checked_row), loops)
+        return True
 
     def _find_initialized(self, b: ir.IRBuilder, region: _Region) -> bool:
         """Whether the dynamic checks know that a region only reads shared memory, between barriers of the block.
@@ -234,33 +263,31 @@ class Lockstep(BlockSchedule):
         Then the shared variables that it reads are looked through once, if its threads read more than these have.
         """
         unit, emitter = self.unit, self.body.emitter
-        is_open = unit.granules is None or unit.has_copies or unit.has_bulk_copies or unit.clustered
-        reads = None if is_open else shared_reads(emitter.flow, region.index)
-        if reads is None or unit.granules is None or not unit.schedule.proven_rows:
-            return reads is not None
-        counts = Counter(
-            shared_key(emitter, item.operands[1]) for item in reads if isinstance(item.operands[1], Address)
-        )
+        if unit.granules is None or unit.has_copies or unit.has_bulk_copies or unit.clustered:
+            return False
+        reads = shared_reads(emitter.flow, region.index)
+        if reads is None:
+            return False
+        if not unit.schedule.proven_rows:
+            return True
+        counts = Counter[SharedKey | None]()
+        for item in reads:
+            address = item.operands[1]
+            if isinstance(address, Address):
+                counts[shared_key(emitter, address)] += 1
         check = RowRules(rules(emitter)).is_initialized()
         for key, complete in self._complete.items():
             if not counts[key]:
                 continue
             variable = unit.shared[key]
-            size_ = self.view.field("dynamic_size") if variable.count is None else i64(byte_size(variable))
-            cells = b.lshr(size_, i64(unit.granules["shared"]))
+            extent = self.view.field("dynamic_size") if variable.count is None else i64(byte_size(variable))
+            cells = b.lshr(extent, i64(unit.granules["shared"]))
             accesses = b.mul(b.zext(self._count, I64), i64(counts[key]))
             pays = b.icmp_unsigned("<=", cells, accesses)
             with b.if_then(b.and_(pays, b.not_(complete.get(b)))):
                 start, step = i64(unit.shared_starts[key]), i64(1 << layout.CELL_SHIFT)
                 complete.set(b.call(check, (self.view.machine, start, step, cells)), b)
         return True
-
-    def _watch(self, rows: Rows) -> WatchedRow | None:
-        """The dynamic checks of a region's rows as a whole, if that is possible."""
-        if self.unit.granules is None:
-            return None
-        watch = WatchedRow(self.body.emitter, rows, self._settled_variables())
-        return watch if watch.analyze() else None
 
     def _settled_variables(self) -> dict[SharedKey, Cell] | None:
         """Shared variable → whether the block has written all of it; None where the region may write any."""
@@ -276,37 +303,42 @@ class Lockstep(BlockSchedule):
         elif region.kind == WARP:
             b.call(synchronization.warp_barriers(self.unit.module), (self.view.machine, self._count))
 
-    def _interchanged(self, b: ir.IRBuilder, number: Cell, cells: dict[str, Cell], done: ir.Block) -> bool:
+    def _interchanged(self, b: ir.IRBuilder, loops: _RowLoops) -> bool:
         """Build the row with its loops interchanged with the loop over its threads, where that is legal."""
         schedule, start = self.unit.schedule, self._current.index
         if not schedule.proven_rows or schedule.last_first or self._group:
             return False
-        loops = interchange_plan.plan(self.body, self.rematerializer, start)
-        if loops is None:
+        region = interchange_plan.plan(self.body, self.rematerializer, start)
+        if region is None:
             return False
-        body = (item for plan in loops.loops for item in plan.loop.body)
-        allowed = None if self.unit.granules is None else settled(b, self.body.emitter, body, self._settled_variables())
-        if allowed is None and self.unit.granules is not None:
-            return False
+        allowed: ir.Value | None = None
+        if self.unit.granules is not None:
+            statements: list[Instruction] = []
+            for loop_plan in region.loops:
+                statements += loop_plan.loop.body
+            allowed = settled(b, self.body.emitter, statements, self._settled_variables())
+            if allowed is None:
+                return False
         self.uses_context = True
-        first = number.get(b)
-        tid = {name: cell.get(b) for name, cell in cells.items()}
+        first = loops.number.get(b)
+        tid = loops.coordinates(b)
         varying = self._varying if self._waits else frozenset(self.body.emitter.flow.types)
-        self._interchange = Interchange(self.body, self.rematerializer, loops, varying)
+
+        def begin(b: ir.IRBuilder, index: ir.Value, end: ir.Block) -> None:
+            self.index, self._end = index, end
+            self._lower_thread(b)
+
+        self._interchange = Interchange(self.body, self.rematerializer, region, varying)
         end = self.llvm.append_basic_block("interchanged_row_done")
-        self._interchange.build(b, first, tid, self._begin_thread, end, allowed)
+        self._interchange.build(b, first, tid, begin, end, allowed)
         self._interchange = None
         closing = ir.IRBuilder(end)
-        number.set(closing.add(first, dimension(self.view, "block_x")), closing)
-        closing.branch(done)
+        loops.number.set(closing.add(first, dimension(self.view, "block_x")), closing)
+        closing.branch(loops.done)
         return True
 
-    def _begin_thread(self, b: ir.IRBuilder, index: ir.Value, end: ir.Block) -> None:
-        self.index, self._end = index, end
-        self._lower_thread(b)
-
-    def _open_rows(self, b: ir.IRBuilder) -> tuple[Cell, dict[str, Cell], dict[str, ir.Block]]:
-        """Open loops over z and y; return the next thread's number, y and z, and the heads of the loops."""
+    def _open_rows(self, b: ir.IRBuilder) -> _RowLoops:
+        """Open the loops over z and y."""
         number = Cell(b, i32(0))
         number.set(i32(0))
         cells = {name: Cell(b, i32(0)) for name in ("tid_z", "tid_y")}
@@ -316,52 +348,54 @@ class Lockstep(BlockSchedule):
             heads[name] = self.llvm.append_basic_block(name)
             b.branch(heads[name])
             b.position_at_end(heads[name])
-        return number, cells, heads
+        return _RowLoops(number, cells, heads, self.llvm.append_basic_block("row_done"))
 
-    def _close_rows(self, b: ir.IRBuilder, cells: dict[str, Cell], heads: dict[str, ir.Block]) -> ir.IRBuilder:
+    def _close_rows(self, loops: _RowLoops) -> ir.IRBuilder:
+        """Close the loops over y and z; return where code goes on behind them."""
+        b = ir.IRBuilder(loops.done)
         for name, end in (("tid_y", "block_y"), ("tid_z", "block_z")):
             done = self.llvm.append_basic_block(f"{name}_done")
-            value = cells[name].get(b)
+            value = loops.cells[name].get(b)
             following = b.add(value, self.forward)
-            cells[name].set(following, b)
-            more = (
-                b.icmp_unsigned("!=", value, i32(0))
-                if self.unit.schedule.last_first
-                else b.icmp_unsigned("<", following, dimension(self.view, end))
-            )
-            b.cbranch(more, heads[name], done)
+            loops.cells[name].set(following, b)
+            if self.unit.schedule.last_first:
+                more = b.icmp_unsigned("!=", value, i32(0))
+            else:
+                more = b.icmp_unsigned("<", following, dimension(self.view, end))
+            b.cbranch(more, loops.heads[name], done)
             b.position_at_end(done)
         return b
 
-    def _threads(
-        self, b: ir.IRBuilder, number: Cell, cells: dict[str, Cell], done: ir.Block, row: ProvenRow | None = None
-    ) -> None:
+    def _threads(self, b: ir.IRBuilder, loops: _RowLoops, row: ProvenRow | None = None) -> None:
         """Build the loop over a row's threads, with the facts that are proven for them."""
         emitter, body = self.body.emitter, self.body
-        tid = {name: cell.get(b) for name, cell in cells.items()}
+        tid = loops.coordinates(b)
         is_permuted = self.unit.schedule.last_first or bool(self._group)
         if self._group > self.unit.schedule.warp_width:
             rows = self._group // self.unit.schedule.warp_width
             tid["tid_y"] = self.in_groups(b, tid["tid_y"], dimension(self.view, "block_y"), rows)
-        first = self._first_of_row(b, tid) if is_permuted else number.get(b)
+        first = self._first_of_row(b, tid) if is_permuted else loops.number.get(b)
         x = Cell(b, i64(0))
         x.set(i64(0))
         idle = self._idle_edges(row)
         if idle:
             self._idle = Cell(b, ir.Constant(I1, 0))
-        head, self._end = (self.llvm.append_basic_block(name) for name in ("thread", "next_thread"))
+        head = self.llvm.append_basic_block("thread")
+        self._end = self.llvm.append_basic_block("next_thread")
         b.branch(head)
         b.position_at_end(head)
-        step = x.get()
+        wide = step = x.get()
         width = b.zext(dimension(self.view, "block_x"), I64)
-        wide = b.sub(b.sub(width, i64(1)), step) if self.unit.schedule.last_first else step
+        if self.unit.schedule.last_first:
+            wide = b.sub(b.sub(width, i64(1)), step)
         if self._group:
             wide = self.in_groups(b, step, width, min(self._group, self.unit.schedule.warp_width))
         tid_x = b.trunc(wide, I32)
         self.index = b.add(first, tid_x, flags=("nuw", "nsw"))
         body.start_thread(b, tid | {"tid_x": tid_x}, self.index if self._waits else None)
-        is_watched = self.unit.granules is not None
-        emitter.proven = Proven() if row is None else row.of_thread(b, wide, is_watched=is_watched)
+        emitter.proven = Proven()
+        if row is not None:
+            emitter.proven = row.of_thread(b, wide, is_watched=self.unit.granules is not None)
         emitter.proven.reads_shared = self._reads_shared
         before = emitter.counted(b) if idle else i64(0)
         emitter.detours = dict.fromkeys(idle, self._detour)
@@ -369,18 +403,19 @@ class Lockstep(BlockSchedule):
         emitter.detours = {}
         b = ir.IRBuilder(self._end)
         if idle:
-            self._skip_idle(b, number, x, before, done)
+            self._skip_idle(b, loops, x, before)
         following = b.add(step, i64(1), flags=("nuw", "nsw"))
         x.set(following, b)
         if not is_permuted:
-            number.set(b.add(self.index, i32(1), flags=("nuw", "nsw")), b)
-        b.cbranch(b.icmp_unsigned("<", following, width), head, done)
+            loops.number.set(b.add(self.index, i32(1), flags=("nuw", "nsw")), b)
+        b.cbranch(b.icmp_unsigned("<", following, width), head, loops.done)
 
     def _permuted_threads(self, b: ir.IRBuilder, done: ir.Block) -> None:
         """Build the loop over the block's threads in the order of the launch's table."""
         position = Cell(b, i32(0))
         position.set(i32(0), b)
-        head, self._end = (self.llvm.append_basic_block(name) for name in ("thread", "next_thread"))
+        head = self.llvm.append_basic_block("thread")
+        self._end = self.llvm.append_basic_block("next_thread")
         b.branch(head)
         b.position_at_end(head)
         here = position.get(b)
@@ -408,21 +443,22 @@ class Lockstep(BlockSchedule):
         b.branch(target)
         return block
 
-    def _skip_idle(self, b: ir.IRBuilder, number: Cell, x: Cell, before: ir.Value, done: ir.Block) -> None:
+    def _skip_idle(self, b: ir.IRBuilder, loops: _RowLoops, x: Cell, before: ir.Value) -> None:
         """Leave the loop over a row's threads once the others are idle; they count what the last one has counted."""
         emitter = self.body.emitter
-        rest, usual = (self.llvm.append_basic_block(name) for name in ("rest_is_idle", "not_idle"))
-        b.cbranch(self._idle.get(b), rest, usual)
-        b.position_at_end(rest)
+        idle = self.llvm.append_basic_block("rest_is_idle")
+        busy = self.llvm.append_basic_block("not_idle")
+        b.cbranch(self._idle.get(b), idle, busy)
+        b.position_at_end(idle)
         width = b.zext(dimension(self.view, "block_x"), I64)
         left = b.sub(b.sub(width, x.get(b)), i64(1))
         emitter.add_count(b, b.mul(left, b.sub(emitter.counted(b), before)))
-        number.set(b.add(b.add(self.index, i32(1)), b.trunc(left, I32)), b)
-        b.branch(done)
-        b.position_at_end(usual)
+        loops.number.set(b.add(b.add(self.index, i32(1)), b.trunc(left, I32)), b)
+        b.branch(loops.done)
+        b.position_at_end(busy)
 
     def _first_of_row(self, b: ir.IRBuilder, tid: dict[str, ir.Value]) -> ir.Value:
-        x, y = (dimension(self.view, name) for name in ("block_x", "block_y"))
+        x, y = dimension(self.view, "block_x"), dimension(self.view, "block_y")
         return b.mul(x, b.add(tid["tid_y"], b.mul(tid["tid_z"], y)))
 
     def _lower_thread(self, b: ir.IRBuilder) -> None:
@@ -439,15 +475,17 @@ class Lockstep(BlockSchedule):
         if region.number % _COUNTED_TOGETHER == 0:
             # One sum over the loops of all regions takes LLVM (ScalarEvolution) exponential time.
             self.body.emitter.store_count(b)
-        heads = {item.number: item.head for item in self._regions.values()}
-        following = {number: heads.get(number, after) for number in sorted(region.following)}
-        if len(following) == 1:
-            b.branch(next(iter(following.values())))
+        heads = {0: after}
+        for other in self._regions.values():
+            heads[other.number] = other.head
+        if len(region.following) == 1:
+            (number,) = region.following
+            b.branch(heads[number])
             return
         # All threads have set the same number.
-        switch = b.switch(self._next.get(b), following.pop(0, after))
-        for number, head in following.items():
-            switch.add_case(i32(number), head)
+        switch = b.switch(self._next.get(b), after)
+        for number in sorted(region.following - {0}):
+            switch.add_case(i32(number), heads[number])
 
     def _leave(self, emitter: Services, number: int) -> None:
         self._current.following.add(number)
@@ -466,16 +504,10 @@ class Lockstep(BlockSchedule):
 
     # --- registers across a wait --------------------------------------------------------------------------------------
 
-    def _kept(self, live: frozenset[str]) -> list[str]:
-        return sorted(name for name in live if name not in self.rematerializer)
-
     def _uniform_slot(self, name: str) -> ir.Value:
         if name not in self._uniform:
             self._uniform[name] = entry_alloca(self.llvm, self.body.emitter.home(name)[1])
         return self._uniform[name]
-
-    def _load_uniform(self, b: ir.IRBuilder, name: str) -> ir.Value:
-        return b.load(self._uniform_slot(name), typ=self.body.emitter.home(name)[1])
 
     def wait(self, emitter: Services, kind: int, registers: AtWait) -> None:
         """Save live registers and go to the next thread; in the region behind the wait, restore them."""
@@ -485,7 +517,7 @@ class Lockstep(BlockSchedule):
             emitter.builder = self._start
             self._restore(emitter, registers.needed)
             return
-        for name in self._kept(registers.live):
+        for name in self.rematerializer.kept(registers.live):
             if name in registers.dirty:
                 self._save(emitter, name)
         self._leave(emitter, self._region(emitter.index, kind).number)
@@ -502,7 +534,7 @@ class Lockstep(BlockSchedule):
 
     def _restore(self, emitter: Services, needed: frozenset[str]) -> None:
         b = emitter.builder
-        for name in self._kept(needed):
+        for name in self.rematerializer.kept(needed):
             slot, type_ = emitter.home(name)
             value = self._current.uniform.get(name)
             if value is None:
@@ -520,17 +552,15 @@ class Lockstep(BlockSchedule):
     def fetch(self, emitter: Services, name: str) -> ir.Value:
         """`group`: the lanes (or number of threads) that met; `ballot`: those (or how many) that posted nonzero."""
         b = emitter.builder
-        if name == "group":
-            return self._count if self._current.kind == BARRIER else self._lanes(b)
         if self._current.kind == BARRIER:
-            return self._votes.get(b)
-        return super().fetch(emitter, name)
+            return self._count if name == "group" else self._votes.get(b)
+        return self._lanes(b) if name == "group" else super().fetch(emitter, name)
 
     def _lanes(self, b: ir.IRBuilder) -> ir.Value:
         """The lanes that the thread's warp has, as bits."""
         left = b.sub(self._count, b.and_(self.index, i32(~31)))
-        some = b.sub(b.shl(i32(1), b.and_(left, i32(31))), i32(1))
-        return b.select(b.icmp_unsigned("<", left, i32(32)), some, i32(-1))
+        lanes = b.sub(b.shl(i32(1), b.and_(left, i32(31))), i32(1))
+        return b.select(b.icmp_unsigned("<", left, i32(32)), lanes, i32(-1))
 
     def _exchange_posts(self, b: ir.IRBuilder, region: _Region) -> None:
         """Build the exchange between the threads when all of them have arrived at the wait."""
@@ -540,17 +570,14 @@ class Lockstep(BlockSchedule):
         statement = self.body.emitter.flow.statements[region.index]
         exchange = info(statement).exchange if isinstance(statement, Instruction) else Exchange.NONE
         if region.kind == BARRIER:
-            self._count_votes(b)
+            self._votes = Cell(b, i32(0))
+            self._votes.set(i32(0), b)
+            with counted(b, self._count) as thread:
+                posted = b.load(row(b, context, "post", thread), typ=I64)
+                self._votes.add(b.zext(b.icmp_unsigned("!=", posted, i64(0)), I32), b)
         elif exchange is Exchange.BALLOT:
             b.call(ballots(self.unit.module), (context, self._count))
         elif exchange is Exchange.VALUES:
             copy = self.unit.intrinsic("llvm.memcpy.p0.p0.i64", ir.VoidType(), (POINTER, POINTER, I64, I1))
-            posts, snaps = (row(b, context, name, i32(0)) for name in ("post", "snap"))
+            posts, snaps = row(b, context, "post", i32(0)), row(b, context, "snap", i32(0))
             b.call(copy, (snaps, posts, b.shl(b.zext(self._count, I64), i64(3)), ir.Constant(I1, 0)))
-
-    def _count_votes(self, b: ir.IRBuilder) -> None:
-        self._votes = Cell(b, i32(0))
-        self._votes.set(i32(0), b)
-        with counted(b, self._count) as thread:
-            posted = b.load(row(b, self.context, "post", thread), typ=I64)
-            self._votes.add(b.zext(b.icmp_unsigned("!=", posted, i64(0)), I32), b)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from llvmlite import ir
 
+from gpuregress.gpu.records import Record
 from gpuregress.virtual_gpu.analysis import effects
 from gpuregress.virtual_gpu.analysis.branch_sides import block_ranks
 from gpuregress.virtual_gpu.analysis.control_flow_graph import Dominance
@@ -131,7 +132,8 @@ class StallDetector:
     def compare(self, b: ir.IRBuilder, value: ir.Value, before: ir.Value, *, matters: bool) -> None:
         """Note whether a register of a thread that spins has changed, and whether its loop depends on it."""
         if not isinstance(value.type, ir.IntType):
-            value, before = (b.bitcast(item, ir.IntType(width(item.type))) for item in (value, before))
+            bits = ir.IntType(width(value.type))
+            value, before = b.bitcast(value, bits), b.bitcast(before, bits)
         differs = b.zext(b.icmp_unsigned("!=", value, before), I32)
         cell = self._changed if matters else self._counted
         cell.set(b.or_(cell.get(b), differs), b)
@@ -150,8 +152,8 @@ class StallDetector:
         self._advanced.set(b.or_(self._advanced.get(b), moved), b)
         whole = b.xor(self._stepped.get(b), i32(1))
         runs = b.or_(moved, self._counted.get(b))
-        for cell, ends, one in ((self._unchanged, runs, whole), (self._spinning, self._arrived.get(b), i32(1))):
-            cell.set(b.select(b.icmp_unsigned("!=", ends, i32(0)), i32(0), b.add(cell.get(b), one)), b)
+        for cell, ends, step in ((self._unchanged, runs, whole), (self._spinning, self._arrived.get(b), i32(1))):
+            cell.set(b.select(b.icmp_unsigned("!=", ends, i32(0)), i32(0), b.add(cell.get(b), step)), b)
         is_stalled = b.icmp_unsigned(">=", self._unchanged.get(b), i32(UNCHANGED_PASSES))
         is_long = b.icmp_unsigned(">=", self._spinning.get(b), i32(most))
         b.cbranch(b.or_(is_stalled, is_long), suspend, pass_head)
@@ -200,6 +202,22 @@ _NONE = DivergentBarriers()
 _UNCONTESTED = ContestedStores()
 
 
+class _Wait(Record):
+    """A wait of the kernel, as it was built.
+
+    Attributes:
+        kind: one of those of `builder.threads`.
+        index: the statement.
+        meeting: whether a warp must execute it together: bits of `divergence_check`.
+        resume: where a thread goes on after it.
+    """
+
+    kind: int
+    index: int
+    meeting: int
+    resume: ir.Block
+
+
 class Passes(BlockSchedule):
     """The passes over a block's threads, for kernels in which threads wait.
 
@@ -215,18 +233,16 @@ class Passes(BlockSchedule):
         body.view.pointer("context")  # loaded first of all
         super().__init__(body)
         self._divergent = divergent
-        everything = range(len(body.emitter.flow.statements))
         schedule = self.unit.schedule
-        self._group = 0 if schedule.last_first or schedule.permuted else contested.group(everything)
+        self._group = 0
+        if not schedule.last_first and not schedule.permuted:
+            self._group = contested.group(range(len(body.emitter.flow.statements)))
         body.emitter.joins, body.emitter.passing = divergent.joins, divergent.passing
         self._is_masked = "barriers" in schedule.instruments.checks
         self._is_checked = divergent.is_possible or (self._is_masked and divergent.may_exit)
         if self._is_masked:
             body.emitter.departures = departures(body.emitter.flow)
-        self.kinds: list[int] = []
-        self.indices: list[int] = []
-        self.aligned: list[int] = []
-        self.resumes: list[ir.Block] = []
+        self._waits: list[_Wait] = []
 
     def build(self, b: ir.IRBuilder, after: ir.Block) -> None:
         """Build the passes from `b` on; control goes to `after` when all threads have exited."""
@@ -240,8 +256,10 @@ class Passes(BlockSchedule):
         schedule = self.unit.schedule
         self._is_by_warp = schedule.permuted and not schedule.in_step and not self.body.emitter.flow.spins
         self._warp = Cell(b, i32(0))
-        self.stall = StallDetector(b) if self.body.emitter.flow.spins and not self.body.is_co_resident else None
-        pass_head, thread_head = (self.llvm.append_basic_block(name) for name in ("pass", "thread"))
+        self.stall: StallDetector | None = None
+        if self.body.emitter.flow.spins and not self.body.is_co_resident:
+            self.stall = StallDetector(b)
+        pass_head, thread_head = self.llvm.append_basic_block("pass"), self.llvm.append_basic_block("thread")
         b.branch(pass_head)
         b.position_at_end(pass_head)
         self.arrived.set(i32(0), b)
@@ -254,7 +272,8 @@ class Passes(BlockSchedule):
         number = Cell(b, b.sub(self.count, i32(1)) if self.unit.schedule.last_first else i32(0))
         b.branch(thread_head)
         b.position_at_end(thread_head)
-        self.index, tid = number.get(), {name: cell.get() for name, cell in self.tid.items()}
+        self.index = number.get()
+        tid = {name: cell.get() for name, cell in self.tid.items()}
         if self._group:
             self.index = self.in_groups(b, number.get(), self.count, self._group)
             tid = self.coordinates(b, self.index)
@@ -335,8 +354,8 @@ class Passes(BlockSchedule):
         b = ir.IRBuilder(start)
         body.emitter.clear_registers(b)
         body.emitter.lower(b)
-        for number, block in enumerate(self.resumes, 1):
-            switch.add_case(i32(number), block)
+        for number, wait in enumerate(self._waits, 1):
+            switch.add_case(i32(number), wait.resume)
         self._end_thread(ir.IRBuilder(self.finish_block))
 
     def _end_thread(self, b: ir.IRBuilder) -> None:
@@ -360,7 +379,8 @@ class Passes(BlockSchedule):
         # As an unsigned number, one below 0 is large.
         b.cbranch(b.icmp_unsigned("<", following, self.count), thread_head, end)
         b.position_at_end(end)
-        quick, slow = self.llvm.append_basic_block("all_arrived"), self.llvm.append_basic_block("schedule")
+        quick = self.llvm.append_basic_block("all_arrived")
+        slow = self.llvm.append_basic_block("schedule")
         done = self.llvm.append_basic_block("not_done")
         live = self.live.get(b)
         b.cbranch(b.icmp_unsigned("==", live, i32(0)), after, done)
@@ -403,7 +423,7 @@ class Passes(BlockSchedule):
         )
         arguments = {
             "context": self.context,
-            "kinds": self._bytes("kinds", self.kinds),
+            "kinds": self._kinds(),
             "threads": self.count,
             "ranks": self._ranks(),
             "machine": self.view.machine,
@@ -411,7 +431,7 @@ class Passes(BlockSchedule):
         if form.masked:
             self._record_block(b)
         if form.checked:
-            arguments["aligned"] = self._bytes("aligned", self.aligned)
+            arguments["aligned"] = self._aligned()
         scheduler = build_scheduler(self.unit.module, form)
         answer = b.call(scheduler, [arguments[name] for name in form.parameters])
         if form.checked:
@@ -436,40 +456,44 @@ class Passes(BlockSchedule):
         b.position_at_end(stuck)
         self._fail(b, FAULT_DEADLOCK)
 
-    def _bytes(self, name: str, values: list[int]) -> ir.GlobalVariable:
-        """A table of the module with a byte for each wait, from 1."""
+    def _table(self, name: str, element_type: ir.Type, values: list[int]) -> ir.GlobalVariable:
+        """A table of the module with a number for each wait, from 1."""
         symbol = f"{name}.{self.body.symbol}"
-        declared: ir.GlobalVariable | None = self.unit.module.globals.get(symbol)
-        if declared is None:
-            data = bytearray([0, *values])
-            declared = ir.GlobalVariable(self.unit.module, ir.ArrayType(I8, len(data)), symbol)
-            declared.global_constant, declared.linkage = True, "internal"
-            declared.initializer = ir.Constant(declared.value_type, data)
-        return declared
+        if symbol in self.unit.module.globals:
+            return self.unit.module.globals[symbol]
+        data: list[int] | bytearray = [0, *values]
+        if element_type is I8:
+            data = bytearray(data)
+        table = ir.GlobalVariable(self.unit.module, ir.ArrayType(element_type, len(data)), symbol)
+        table.global_constant, table.linkage = True, "internal"
+        table.initializer = ir.Constant(table.value_type, data)
+        return table
+
+    def _kinds(self) -> ir.GlobalVariable:
+        return self._table("kinds", I8, [wait.kind for wait in self._waits])
+
+    def _aligned(self) -> ir.GlobalVariable:
+        return self._table("aligned", I8, [wait.meeting for wait in self._waits])
 
     def _ranks(self) -> ir.GlobalVariable:
         """A table of the module with the rank of each wait, from 1, in the order in which diverged lanes go on."""
-        symbol = f"ranks.{self.body.symbol}"
         flow = self.body.emitter.flow
-        places = list(range(len(self.indices)))
-        if STEP in self.kinds:
+        order = list(range(len(self._waits)))
+        if any(wait.kind == STEP for wait in self._waits):
             blocks = block_ranks(Dominance(flow))
-            places.sort(key=lambda at: (blocks.get(flow.block_at(self.indices[at]), 0), self.indices[at], at))
-        ranks = [0] * (len(places) + 1)
-        for rank, place in enumerate(places):
-            ranks[place + 1] = rank
-        table = ir.GlobalVariable(self.unit.module, ir.ArrayType(I32, len(ranks)), symbol)
-        table.global_constant, table.linkage = True, "internal"
-        table.initializer = ir.Constant(table.value_type, ranks)
-        return table
+            indices = [wait.index for wait in self._waits]
+            order.sort(key=lambda wait: (blocks.get(flow.block_at(indices[wait]), 0), indices[wait], wait))
+        ranks = [0] * len(order)
+        for rank, wait in enumerate(order):
+            ranks[wait] = rank
+        return self._table("ranks", I32, ranks)
 
     def _require_meeting(self, b: ir.IRBuilder) -> None:
         """Make it a fault if all threads wait at barrier 0, and the lanes of a warp do not execute it together."""
         if not self._is_checked:
             return
         check = build_divergence_check(self.unit.module, masked=self._is_masked)
-        tables = self._bytes("kinds", self.kinds), self._bytes("aligned", self.aligned)
-        arguments = [self.context, *tables, self.count, i32(1)]
+        arguments = [self.context, self._kinds(), self._aligned(), self.count, i32(1)]
         if self._is_masked:
             self._record_block(b)
             arguments.append(self.view.machine)
@@ -508,17 +532,16 @@ class Passes(BlockSchedule):
     def wait(self, emitter: Services, kind: int, registers: AtWait) -> None:
         """Save the registers that live and have changed, leave the pass, and continue in a new block."""
         body, b = self.body, emitter.builder
-        number = len(self.resumes) + 1
+        number = len(self._waits) + 1
         steps = kind != YIELD and self._is_spinning(emitter)
-        for name in sorted(registers.live & registers.dirty):
-            if name not in self.rematerializer:
-                slot, type_ = emitter.home(name)
-                value = b.load(slot, typ=type_)
-                is_result = kind != YIELD and name in effects.sets(emitter.current())  # holds anything before
-                if self.stall is not None and (steps or kind == YIELD) and not is_result:
-                    before = body.slots.restore(b, self._elements, name, type_)
-                    self.stall.compare(b, value, before, matters=name in emitter.flow.spin_registers)
-                body.slots.save(b, self._elements, name, value)
+        for name in self.rematerializer.kept(registers.live & registers.dirty):
+            slot, type_ = emitter.home(name)
+            value = b.load(slot, typ=type_)
+            is_result = kind != YIELD and name in effects.sets(emitter.current())  # holds anything before
+            if self.stall is not None and (steps or kind == YIELD) and not is_result:
+                before = body.slots.restore(b, self._elements, name, type_)
+                self.stall.compare(b, value, before, matters=name in emitter.flow.spin_registers)
+            body.slots.save(b, self._elements, name, value)
         if self.stall is not None and steps:
             self.stall.note_step(b)
         elif self.stall is not None and kind != YIELD:
@@ -530,17 +553,13 @@ class Passes(BlockSchedule):
             self.arrived.add(i32(1), b)
         b.branch(self.next_thread)
         resume = self.llvm.append_basic_block(f"resume{number}")
-        self.resumes.append(resume)
-        self.kinds.append(kind)
-        self.indices.append(emitter.index)
-        self.aligned.append(self._meeting(emitter))
+        self._waits.append(_Wait(kind=kind, index=emitter.index, meeting=self._meeting(emitter), resume=resume))
         self.wait_sites.append(emitter.wait_site())
         emitter.builder = ir.IRBuilder(resume)
-        for name in sorted(registers.needed):
-            if name not in self.rematerializer:
-                slot, type_ = emitter.home(name)
-                value = body.slots.restore(emitter.builder, self._elements, name, type_)
-                emitter.builder.store(value, slot)
+        for name in self.rematerializer.kept(registers.needed):
+            slot, type_ = emitter.home(name)
+            value = body.slots.restore(emitter.builder, self._elements, name, type_)
+            emitter.builder.store(value, slot)
         self.rematerializer.rematerialize(emitter, registers.needed)
 
     def _is_spinning(self, emitter: Services) -> bool:
@@ -551,7 +570,8 @@ class Passes(BlockSchedule):
         """Whether a warp must execute a wait together, and how its lanes may go past it."""
         if not is_aligned_barrier(emitter.current()):
             return 0
-        block, bits = emitter.flow.block_at(emitter.index), ALIGNED
+        block = emitter.flow.block_at(emitter.index)
+        bits = ALIGNED
         if block in self._divergent.conditional:
             bits |= CONDITIONAL
         if block in self._divergent.skipped:

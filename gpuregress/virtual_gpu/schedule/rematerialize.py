@@ -44,13 +44,13 @@ class ReachingDefinitions:
     def only(self, name: str, index: int) -> int | None:
         """Return the one definition that reaches statement `index`; None where there are several, or perhaps none."""
         number = self._flow.block_at(index)
-        found = self._last_in(name, number, index)
-        if found is None:
-            key = (name, number)
-            if key not in self._known:
-                self._known[key] = self._before(name, number)
-            return self._known[key]
-        return found if self._flow.statements[found].guard is None else None
+        site = self._last_in(name, number, index)
+        if site is not None:
+            return site if self._flow.statements[site].guard is None else None
+        key = (name, number)
+        if key not in self._known:
+            self._known[key] = self._before(name, number)
+        return self._known[key]
 
     def _last_in(self, name: str, number: int, end: int) -> int | None:
         """The last definition in a block, before statement `end`."""
@@ -59,28 +59,28 @@ class ReachingDefinitions:
 
     def _before(self, name: str, number: int) -> int | None:
         """The only definition that reaches a block's start."""
-        flow, only = self._flow, None
+        only: int | None = None
         pending, seen = [number], {number}
         while pending:
-            at = pending.pop()
-            if at == 0:
+            block = pending.pop()
+            if block == 0:
                 return None  # Also from the function's start, where nothing is defined.
-            for before in self._predecessors.get(at, ()):
-                found = self._last_in(name, before, flow.blocks[before].end)
-                if found is None:
-                    if before not in seen:
-                        seen.add(before)
-                        pending.append(before)
-                    continue
-                if flow.statements[found].guard is not None or only not in (None, found):
-                    return None
-                only = found
+            for before in self._predecessors.get(block, ()):
+                site = self._last_in(name, before, self._flow.blocks[before].end)
+                if site is not None:
+                    if self._flow.statements[site].guard is not None or only not in (None, site):
+                        return None
+                    only = site
+                elif before not in seen:
+                    seen.add(before)
+                    pending.append(before)
         return only
 
 
 # --- rematerialize ----------------------------------------------------------------------------------------------------
 
 _VARYING = ("%tid.", "%laneid", "%lanemask")
+_SPECIAL = (*_VARYING, "%ntid.", "%ctaid.", "%nctaid.")
 _MOST_VARYING = 3
 """Instructions that depend on the thread, at most: those that do not are worked out once for all threads."""
 
@@ -107,6 +107,10 @@ class Rematerializer:
         cost = None if name in self._in_context else self._cost(name)
         return cost is not None and cost <= _MOST_VARYING
 
+    def kept(self, names: Iterable[str]) -> list[str]:
+        """Return those of some registers that must be kept in memory instead, sorted."""
+        return sorted(name for name in names if name not in self)
+
     def rematerialize(self, emitter: Services, live: frozenset[str]) -> None:
         """Compute the live ones again at the emitter's position."""
         self.rematerialize_all(emitter, [name for name in sorted(live) if name in self])
@@ -119,47 +123,44 @@ class Rematerializer:
         self, emitter: Services, names: Iterable[str], definition: Callable[[str], Instruction | None]
     ) -> None:
         """Compute registers by given definitions; those without one have their values."""
-        made: set[str] = set()
+        computed: set[str] = set()
         for name in names:
-            _emit(emitter, name, made, definition)
+            _emit(emitter, name, computed, definition)
 
     def all_definitions(self) -> dict[str, Instruction]:
         """Return the definitions of all registers that can be recomputed, cheap or not."""
         for name in self._single:
             self._cost(name)
-        return {
-            name: item for name, item in self._definitions.items() if item is not None and self._cost(name) is not None
-        }
+        known = {name: item for name, item in self._definitions.items() if item is not None}
+        return {name: item for name, item in known.items() if self._cost(name) is not None}
 
     def definition(self, name: str) -> Instruction | None:
         """Return the one instruction that sets a register, its operands under names that have one definition too."""
-        if name not in self._definitions:
-            found = self._single.get(name)
-            if found is None:
-                return None
-            self._define(name, found, self._reaching.sites[name][0])
-        return self._definitions[name]
+        if name not in self._definitions and name in self._single:
+            self._define(name, self._single[name], self._reaching.sites[name][0])
+        return self._definitions.get(name)
 
     def _define(self, name: str, instruction: Instruction, index: int) -> None:
         self._definitions[name] = None
-        operands = [self._renamed(item, index) for item in instruction.operands[1:]]
-        if (name, *operands) != (_name(instruction.operands[0]), *instruction.operands[1:]):
-            instruction = replace(instruction, operands=(Register(name), *operands))
+        operands = (Register(name), *(self._renamed(item, index) for item in instruction.operands[1:]))
+        if operands != instruction.operands:
+            instruction = replace(instruction, operands=operands)
         self._definitions[name] = instruction
 
     def _renamed(self, operand: Operand, index: int) -> Operand:
         """An operand of statement `index`; a register that is set elsewhere, too, under a name for its value there."""
-        sites = self._reaching.sites.get(operand.name, ()) if isinstance(operand, Register) else ()
-        if not isinstance(operand, Register) or len(sites) < 2:
+        if not isinstance(operand, Register) or len(self._reaching.sites.get(operand.name, ())) < 2:
             return operand
         site = self._reaching.only(operand.name, index)
-        found = None if site is None else self._emitter.flow.statements[site]
-        if site is None or not isinstance(found, Instruction) or found.operands[0] != operand:
+        if site is None:
+            return operand
+        definition = self._emitter.flow.statements[site]
+        if not isinstance(definition, Instruction) or definition.operands[0] != operand:
             return operand
         name = f"{operand.name}@{site}"
         if name not in self._definitions:
             self._emitter.declare(name, operand.name)
-            self._define(name, found, site)
+            self._define(name, definition, site)
         return Register(name)
 
     def _cost(self, name: str) -> int | None:
@@ -174,19 +175,14 @@ class Rematerializer:
             return None
         total, varies = 0, False
         for operand in instruction.operands[1:]:
-            if isinstance(operand, Register):
-                cost = self._operand_cost(operand.name)
-                if cost is None:
-                    return None
-                total += cost
-                varies = varies or cost > 0 or operand.name.startswith(_VARYING)
-        return total + varies
-
-    def _operand_cost(self, name: str) -> int | None:
-        if self.definition(name) is not None:
-            return self._cost(name)
-        special = name.startswith(("%tid.", "%ntid.", "%ctaid.", "%nctaid.", "%laneid", "%lanemask"))
-        return 0 if special else None
+            if not isinstance(operand, Register):
+                continue
+            cost = self._cost(operand.name)
+            if cost is None and (self.definition(operand.name) is not None or not operand.name.startswith(_SPECIAL)):
+                return None
+            total += cost or 0
+            varies = varies or bool(cost) or operand.name.startswith(_VARYING)
+        return total + 1 if varies else total
 
     def _is_simple(self, instruction: Instruction) -> bool:
         facts = info(instruction)
@@ -205,15 +201,11 @@ class Rematerializer:
         return operand.base.name in self._kernel_parameters
 
 
-def _emit(emitter: Services, name: str, made: set[str], definition: Callable[[str], Instruction | None]) -> None:
-    instruction = None if name in made else definition(name)
+def _emit(emitter: Services, name: str, computed: set[str], definition: Callable[[str], Instruction | None]) -> None:
+    instruction = None if name in computed else definition(name)
     if instruction is None:
         return
-    for other in effects.reads(instruction):
-        _emit(emitter, other, made, definition)
-    made.add(name)
+    for source in effects.reads(instruction):
+        _emit(emitter, source, computed, definition)
+    computed.add(name)
     lowering(instruction)(emitter, instruction)
-
-
-def _name(operand: Operand) -> str:
-    return operand.name if isinstance(operand, Register) else ""

@@ -7,14 +7,14 @@ from abc import ABC, abstractmethod
 from llvmlite import ir
 
 from gpuregress.virtual_gpu.analysis.liveness import AtWait
-from gpuregress.virtual_gpu.builder.services import Services
+from gpuregress.virtual_gpu.builder.services import Exits, Services
 from gpuregress.virtual_gpu.builder.structured import I32, I64, element, i32
 from gpuregress.virtual_gpu.builder.threads import LAYOUT, ThreadElements, dimension, row
 from gpuregress.virtual_gpu.functions.kernel_body import Body
 from gpuregress.virtual_gpu.schedule.rematerialize import Rematerializer
 
 
-class BlockSchedule(ABC):
+class BlockSchedule(Exits, ABC):
     """The `Exits` of a kernel's threads; a subclass builds the loops over the threads of a block.
 
     Args:
@@ -69,14 +69,6 @@ class BlockSchedule(ABC):
         self.body.record_fault(b)
         b.ret(i32(1))
 
-    def join(self, emitter: Services) -> None:
-        """Nothing: where threads wait together, none goes past a barrier."""
-        del emitter
-
-    def pass_barrier(self, emitter: Services) -> None:
-        """Nothing; see `join`."""
-        del emitter
-
     def store(self, emitter: Services, name: str, value: ir.Value) -> None:
         """Store a value in the thread's element of a row of its context."""
         emitter.builder.store(value, self.elements().fixed(emitter.builder, name))
@@ -104,14 +96,6 @@ class BlockSchedule(ABC):
         thread = b.or_(b.and_(self.index, i32(~31)), lane)
         return b.load(row(b, self.context, "snap", thread), typ=I64)
 
-    def note_effect(self, emitter: Services) -> None:
-        """Note that a spinning thread has changed memory: its loop may end without another thread."""
-        del emitter
-
-    def note_update(self, emitter: Services, pointer: ir.Value, old: ir.Value, new: ir.Value) -> None:
-        """Note an atomic operation of a spinning thread, which may have left memory as it was."""
-        del emitter, pointer, old, new
-
     @abstractmethod
     def last_meeting(self, emitter: Services) -> ir.Value:
         """Return the number of the last wait at which the thread met others, steps of its warp excepted, i32."""
@@ -131,7 +115,7 @@ class BlockSchedule(ABC):
 
     def coordinates(self, b: ir.IRBuilder, index: ir.Value) -> dict[str, ir.Value]:
         """Return the coordinates of a thread whose number does not follow the one before."""
-        x, y = (dimension(self.view, f"block_{axis}") for axis in "xy")
+        x, y = dimension(self.view, "block_x"), dimension(self.view, "block_y")
         row_ = b.udiv(index, x)
         return {"tid_x": b.urem(index, x), "tid_y": b.urem(row_, y), "tid_z": b.udiv(row_, y)}
 
@@ -141,5 +125,5 @@ class BlockSchedule(ABC):
 
     def thread_count(self) -> ir.Value:
         """Return the number of threads of a block, computed in the first block of the function."""
-        x, y, z = (dimension(self.view, name) for name in ("block_x", "block_y", "block_z"))
-        return self.view.entry.mul(x, self.view.entry.mul(y, z))
+        x, y = dimension(self.view, "block_x"), dimension(self.view, "block_y")
+        return self.view.entry.mul(x, self.view.entry.mul(y, dimension(self.view, "block_z")))

@@ -44,6 +44,7 @@ from gpuregress.virtual_gpu.builder.threads import (
     PLAIN_BARRIER,
     STEP,
     WARP,
+    each_warp,
     new_meetings,
     row,
 )
@@ -143,11 +144,7 @@ class _Scheduler:
     def build(self) -> None:
         b = self.builder
         self._clear_barriers()
-        warps = b.lshr(b.add(self.threads, i32(31)), i32(5))
-        with counted(b, warps) as warp:
-            base = b.shl(warp, i32(5))
-            left = b.sub(self.threads, base)
-            lanes = b.select(b.icmp_unsigned("<", left, i32(32)), left, i32(32))
+        with each_warp(b, self.threads) as (_, base, lanes):
             self._classify_lanes(base, lanes)
             self._warp_operations(base, lanes)
             self._converge(base, lanes)

@@ -8,29 +8,28 @@ All other rows run the checked code, which also finds the faults.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import NamedTuple, Protocol, TypeAlias, TypeGuard
 
 from llvmlite import ir
 
 from gpuregress.gpu.records import Record
-from gpuregress.virtual_gpu.analysis.strides import Stride, Strides
+from gpuregress.virtual_gpu.analysis.strides import Strides
+from gpuregress.virtual_gpu.analysis.value_graph import ORDERS
 from gpuregress.virtual_gpu.builder.services import Proven, Services
 from gpuregress.virtual_gpu.builder.structured import I1, I32, I64, at, i32, i64
 from gpuregress.virtual_gpu.builder.threads import dimension
 from gpuregress.virtual_gpu.isa.memory.load_store import address_value, guessed_region
 from gpuregress.virtual_gpu.ptx.modifiers import INDEX_BITS, SPACES, is_signed, lanes, size, space_of, type_of
 from gpuregress.virtual_gpu.ptx.opcode_table import Arithmetic, Control, MemoryEffect, info
-from gpuregress.virtual_gpu.ptx.tree import Address, Instruction, Label, Register, Statement, Symbol
+from gpuregress.virtual_gpu.ptx.tree import Address, Instruction, Label, Operand, Register, Statement, Symbol
 from gpuregress.virtual_gpu.schedule.rematerialize import Rematerializer
 
 SHORTEST_ROW = 16
 """Threads along x from which on proving a row costs less than checking it."""
 _LARGEST_STEP = 1 << 20
 """Bytes between neighbours: so few that 1,024 threads cannot go round even 32-bit addresses."""
-_ORDERS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "lo": "<", "ls": "<=", "hi": ">", "hs": ">="}
-_EQUAL = {"eq": "==", "ne": "!="}
 _LOGIC: dict[Arithmetic, Callable[..., ir.Value]] = {
     Arithmetic.NOT: ir.IRBuilder.not_,
     Arithmetic.AND: ir.IRBuilder.and_,
@@ -54,6 +53,21 @@ class Access(Record):
     count: int
     step: int
 
+    @property
+    def key(self) -> AccessKey:
+        """What identifies it: its address and its bytes."""
+        return self.address, self.count
+
+
+AccessKey: TypeAlias = tuple[Address, int]
+
+
+def is_injective(accesses: Sequence[Access]) -> bool:
+    """Whether different threads touch different bytes by accesses with the same base and stride."""
+    first = min(item.address.offset for item in accesses)
+    end = max(item.address.offset + item.count for item in accesses)
+    return end - first <= abs(accesses[0].step)
+
 
 class ProvenRow(Record):
     """The result of `Rows.prove`.
@@ -70,14 +84,13 @@ class ProvenRow(Record):
 
     def of_thread(self, b: ir.IRBuilder, tid_x: ir.Value, *, is_watched: bool) -> Proven:
         """Return the facts proven for one of the row's threads; `tid_x` is an i64."""
-        pointers = {
-            (item.address, item.count): at(b, first, b.mul(tid_x, i64(item.step))) if item.step else first
-            for item, first in self.accesses
-        }
+        pointers: dict[AccessKey, ir.Value] = {}
+        for access, first in self.accesses:
+            pointers[access.key] = at(b, first, b.mul(tid_x, i64(access.step))) if access.step else first
         return Proven(pointers, self.branches, is_watched=is_watched)
 
 
-class RowValues(Protocol):
+class ThreadValues(Protocol):
     """The values that can be computed for any thread of a row."""
 
     def definition(self, name: str) -> Instruction | None:
@@ -87,23 +100,51 @@ class RowValues(Protocol):
         """Compute registers at the emitter's position."""
 
 
+class RowValues(NamedTuple):
+    """What the conditions of a row need of one of its threads.
+
+    Attributes:
+        registers: the value of each register that must not wrap.
+        predicates: of each comparison, by the register that it sets.
+        addresses: of each access.
+    """
+
+    registers: dict[str, ir.Value]
+    predicates: dict[str, ir.Value]
+    addresses: dict[AccessKey, ir.Value]
+
+
 @dataclass(slots=True)
 class Rows:
-    """The conditions under which the rows of one region need no checks; see `plan`."""
+    """The conditions under which the rows of one region need no checks; see `plan`.
+
+    Attributes:
+        emitter: the kernel's.
+        rematerializer: computes values for a thread of a row.
+        strides: of the region's values.
+        definitions: register → the instruction that `rematerializer` computes it by.
+        accesses: those with a stride; each must be inside its region in the first and in the last thread.
+        branches: guarded branch → whether all threads of a proven row take it.
+        leaves: predicate → the comparison that sets it; it must hold in both threads, or in neither.
+        guards: predicates, and whether they must hold.
+        widened: 32-bit registers that must not wrap within a row, and whether they are signed.
+        ordered: the same for 64-bit registers that are compared.
+        first_values: the values of the first thread of the row that `prove` has looked at.
+        touched: statements that access memory, with whether each thread of a proven row executes them.
+    """
 
     emitter: Services
-    rematerializer: RowValues
+    rematerializer: ThreadValues
     strides: Strides
     definitions: dict[str, Instruction]
-    accesses: dict[tuple[Address, int], Access] = field(default_factory=dict)
+    accesses: dict[AccessKey, Access] = field(default_factory=dict)
     branches: dict[int, bool] = field(default_factory=dict)
     leaves: dict[str, Instruction] = field(default_factory=dict)
     guards: list[tuple[str, bool]] = field(default_factory=list)
     widened: set[tuple[str, bool]] = field(default_factory=set)
     ordered: set[tuple[str, bool]] = field(default_factory=set)
-    first_values: dict[object, ir.Value] = field(default_factory=dict)
+    first_values: RowValues = field(default_factory=lambda: RowValues({}, {}, {}))
     touched: list[tuple[int, bool]] = field(default_factory=list)
-    """Statements that access memory, with whether each thread of a proven row executes them."""
 
     # --- looking at the code ------------------------------------------------------------------------------------------
 
@@ -123,8 +164,8 @@ class Rows:
                     break
             else:
                 following = self._following(number)
-                if any(item <= number for item in following):
-                    return False
+                if min(following, default=number + 1) <= number:
+                    return False  # It is a loop.
                 is_certain = is_certain and len(following) < 2
                 pending += [(item, flow.blocks[item].start) for item in following if item not in seen]
                 seen.update(following)
@@ -132,7 +173,7 @@ class Rows:
 
     def _is_watchable(self, index: int) -> bool:
         statement = self.emitter.flow.statements[index]
-        return _is_access(statement) and isinstance(statement, Instruction) and space_of(statement) != "param"
+        return _is_access(statement) and space_of(statement) != "param"
 
     def _admits(self, index: int) -> bool:
         statement = self.emitter.flow.statements[index]
@@ -175,14 +216,15 @@ class Rows:
             return False
         if origin.kind == "param":
             return space in ("", "global", "const")
-        shared = unit.shared_key(self.emitter.function.name, origin.name)
-        return shared is not None if space == "shared" else shared is None and origin.name in unit.symbol_numbers
+        is_shared = unit.shared_key(self.emitter.function.name, origin.name) is not None
+        if space == "shared":
+            return is_shared
+        return not is_shared and origin.name in unit.symbol_numbers
 
     def _following(self, number: int) -> list[int]:
+        """The blocks that a proven row comes to from a block: one, where it ends with a guard that can be checked."""
         flow = self.emitter.flow
-        block = flow.blocks[number]
-        index = block.end - 1
-        last = flow.statements[index] if block.end > block.start else None
+        block, last = flow.blocks[number], flow.last_of(number)
         if not isinstance(last, Instruction) or info(last).control is not Control.BRANCH or last.guard is None:
             return block.successors
         known = dict(self.leaves), set(self.widened), set(self.ordered)
@@ -190,20 +232,16 @@ class Rows:
             self.leaves, self.widened, self.ordered = known
             return block.successors
         target, beyond = flow.block_of_label[flow.targets(last)[0]], number + 1
-        # The way with more memory in it is the one that is worth proving.
+        # The branch with more memory in it is the one that is worth proving.
         taken = self._accesses_behind(target) > self._accesses_behind(beyond)
-        self.branches[index] = taken
+        self.branches[block.end - 1] = taken
         self.guards.append((last.guard.register, taken != last.guard.negated))
-        return [target if taken else beyond]
+        return [target] if taken else [beyond]
 
     def _accesses_behind(self, number: int) -> int:
         flow, total = self.emitter.flow, 0
-        pending, seen = [number], {number}
-        while pending:
-            block = flow.blocks[pending.pop()]
-            total += sum(map(_is_access, flow.statements[block.start : block.end]))
-            pending += [item for item in block.successors if item not in seen]
-            seen.update(block.successors)
+        for reached in flow.reachable([number]):
+            total += sum(_is_access(flow.statements[index]) for index in flow.indices(reached))
         return total
 
     def is_monotone(self, name: str) -> bool:
@@ -217,19 +255,19 @@ class Rows:
         if operation is not Arithmetic.COMPARE or len(instruction.operands) != 3 or len(instruction.modifiers) != 2:
             return False
         order, type_name = instruction.modifiers
-        strides = [self.strides.of(item) for item in instruction.operands[1:]]
-        known: list[Stride] = [item for item in strides if item is not None]
-        if len(known) < 2 or type_name not in INDEX_BITS or order not in {*_ORDERS, *_EQUAL}:
+        left, right = (self.strides.of(item) for item in instruction.operands[1:])
+        if left is None or right is None or type_name not in INDEX_BITS or order not in ORDERS:
             return False
-        moving = [item.step != 0 for item in known]
-        if all(moving) or (any(moving) and order in _EQUAL):
+        if left.step and right.step:
+            return False
+        if (left.step or right.step) and order in ("eq", "ne"):
             return False
         self.leaves[name] = instruction
-        for operand, stride, moves in zip(instruction.operands[1:], known, moving, strict=True):
+        for operand, stride in zip(instruction.operands[1:], (left, right), strict=True):
             self.widened |= stride.widened
-            if moves and isinstance(operand, Register):
-                wraps = self.widened if type_name.endswith("32") else self.ordered
-                wraps.add((operand.name, is_signed(type_name)))
+            if stride.step and isinstance(operand, Register):
+                must_not_wrap = self.widened if type_name.endswith("32") else self.ordered
+                must_not_wrap.add((operand.name, is_signed(type_name)))
             if abs(stride.step) >= _LARGEST_STEP:
                 return False
         return True
@@ -243,27 +281,30 @@ class Rows:
         length = dimension(emitter.view, "block_x")
         last = b.sub(length, i32(1))
         become(b, i32(0))
-        self.first_values = first_values = self._values()
+        first_values = self._values()
         become(b, last)
         last_values = self._values()
+        self.first_values = first_values
         span = b.zext(last, I64)
         holds = [b.icmp_unsigned(">=", length, i32(SHORTEST_ROW))]
         for name, signed in sorted(self.widened):
             extend = b.sext if signed else b.zext
-            grown = b.sub(extend(last_values[name], I64), extend(first_values[name], I64))
-            stride = self.strides.of(Register(name))
-            assert stride is not None
-            holds.append(b.icmp_unsigned("==", grown, b.mul(span, i64(stride.step))))
+            grown = b.sub(extend(last_values.registers[name], I64), extend(first_values.registers[name], I64))
+            holds.append(b.icmp_unsigned("==", grown, b.mul(span, i64(self._step(name)))))
+        for name, signed in sorted(self.ordered):
+            # A 64-bit value, which grows by less than 2^30 in a row, does not wrap in it.
+            compare = b.icmp_signed if signed else b.icmp_unsigned
+            order = ">=" if self._step(name) > 0 else "<="
+            holds.append(compare(order, last_values.registers[name], first_values.registers[name]))
         holds += [
-            self._in_order(name, first_values[name], last_values[name], signed) for name, signed in sorted(self.ordered)
+            b.icmp_unsigned("==", first_values.predicates[name], last_values.predicates[name]) for name in self.leaves
         ]
-        holds += [b.icmp_unsigned("==", first_values[name], last_values[name]) for name in self.leaves]
         for name, wanted in self.guards:
-            value = self._predicate(name, first_values)
+            value = self.first_predicate(name)
             holds.append(value if wanted else b.not_(value))
         accesses: list[tuple[Access, ir.Value]] = []
         for group in self._groups():
-            inside, pointers = self._inside(group, first_values, last_values)
+            inside, pointers = self._inside(group, first_values.addresses, last_values.addresses)
             holds += inside
             accesses += zip(group, pointers, strict=True)
         answer: ir.Value = ir.Constant(I1, 1)
@@ -274,58 +315,50 @@ class Rows:
 
     def first_predicate(self, name: str) -> ir.Value:
         """The value of a predicate in the first thread of the row that `prove` has looked at."""
-        return self._predicate(name, self.first_values)
+        if name in self.leaves:
+            return self.first_values.predicates[name]
+        instruction = self.rematerializer.definition(name)
+        assert instruction is not None
+        parts = [self.first_predicate(item.name) for item in instruction.operands[1:] if isinstance(item, Register)]
+        return _LOGIC[info(instruction).arithmetic](self.emitter.builder, *parts)
 
-    def addresses(self, accesses: list[Access]) -> dict[int, ir.Value]:
-        """The addresses of accesses in the thread for which the emitter speaks, by `id`."""
-        bases = [item.address.base.name for item in accesses if isinstance(item.address.base, Register)]
-        known = [name for name in dict.fromkeys(bases) if name in self.definitions]
-        self.rematerializer.rematerialize_all(self.emitter, known)
-        return {id(item): address_value(self.emitter, item.address) for item in accesses}
+    def addresses(self, accesses: list[Access]) -> dict[AccessKey, ir.Value]:
+        """The addresses of accesses in the thread for which the emitter speaks."""
+        self._rematerialize(item.address.base for item in accesses)
+        return {item.key: address_value(self.emitter, item.address) for item in accesses}
 
-    def _in_order(self, name: str, first: ir.Value, last: ir.Value, signed: bool) -> ir.Value:  # noqa: FBT001 - a pair's
-        """That a 64-bit value, which grows by less than 2^30 in a row, does not wrap in it."""
+    def _rematerialize(self, operands: Iterable[Operand]) -> None:
+        names = dict.fromkeys(item.name for item in operands if isinstance(item, Register))
+        self.rematerializer.rematerialize_all(self.emitter, [name for name in names if name in self.definitions])
+
+    def _step(self, name: str) -> int:
         stride = self.strides.of(Register(name))
         assert stride is not None
-        b = self.emitter.builder
-        compare = b.icmp_signed if signed else b.icmp_unsigned
-        return compare(">=" if stride.step > 0 else "<=", last, first)
+        return stride.step
 
-    def _values(self) -> dict[object, ir.Value]:
-        """The values of one thread: widened registers, comparisons and addresses."""
+    def _values(self) -> RowValues:
+        """The values of the thread for which the emitter speaks."""
         emitter = self.emitter
-        compared = [item for leaf in self.leaves.values() for item in leaf.operands[1:]]
-        named = [name for name, _ in sorted(self.widened)]
-        named += [item.name for item in compared if isinstance(item, Register)]
-        named += [key[0].base.name for key in self.accesses if isinstance(key[0].base, Register)]
-        self.rematerializer.rematerialize_all(
-            emitter, [name for name in dict.fromkeys(named) if name in self.definitions]
-        )
-        values: dict[object, ir.Value] = {}
+        operands: list[Operand] = [Register(name) for name, _ in sorted(self.widened)]
+        for leaf in self.leaves.values():
+            operands += leaf.operands[1:]
+        operands += [item.address.base for item in self.accesses.values()]
+        self._rematerialize(operands)
+        registers: dict[str, ir.Value] = {}
         for name, _ in sorted(self.widened):
-            values[name] = emitter.read(Register(name), "b32")
+            registers[name] = emitter.read(Register(name), "b32")
         for name, _ in sorted(self.ordered):
-            values[name] = emitter.read(Register(name), "b64")
-        for name, leaf in self.leaves.items():
-            values[name] = self._compare(leaf)
-        for key, item in self.accesses.items():
-            values[key] = address_value(emitter, item.address)
-        return values
+            registers[name] = emitter.read(Register(name), "b64")
+        predicates = {name: self._compare(leaf) for name, leaf in self.leaves.items()}
+        addresses = {key: address_value(emitter, item.address) for key, item in self.accesses.items()}
+        return RowValues(registers, predicates, addresses)
 
     def _compare(self, leaf: Instruction) -> ir.Value:
         order, type_name = leaf.modifiers
         left, right = (self.emitter.read(item, type_name) for item in leaf.operands[1:])
-        signed = is_signed(type_name) and order in ("lt", "le", "gt", "ge")
-        compare = self.emitter.builder.icmp_signed if signed else self.emitter.builder.icmp_unsigned
-        return compare(_ORDERS.get(order) or _EQUAL[order], left, right)
-
-    def _predicate(self, name: str, values: dict[object, ir.Value]) -> ir.Value:
-        if name in self.leaves:
-            return values[name]
-        b, instruction = self.emitter.builder, self.rematerializer.definition(name)
-        assert instruction is not None
-        parts = [self._predicate(item.name, values) for item in instruction.operands[1:] if isinstance(item, Register)]
-        return _LOGIC[info(instruction).arithmetic](b, *parts)
+        if is_signed(type_name) and order in ("lt", "le", "gt", "ge"):
+            return self.emitter.builder.icmp_signed(ORDERS[order], left, right)
+        return self.emitter.builder.icmp_unsigned(ORDERS[order], left, right)
 
     def _groups(self) -> list[list[Access]]:
         """The accesses that differ by a constant, a multiple of their bytes, in the order of their addresses."""
@@ -339,15 +372,18 @@ class Rows:
         return list(groups.values())
 
     def _inside(
-        self, group: list[Access], first: dict[object, ir.Value], last: dict[object, ir.Value]
+        self, group: list[Access], first: dict[AccessKey, ir.Value], last: dict[AccessKey, ir.Value]
     ) -> tuple[list[ir.Value], list[ir.Value]]:
         """That all accesses of a group are inside their region and aligned, and host pointers to the first thread's.
 
         Between the lowest and the highest address lies less than 2^31, and all of it is as aligned as they are.
         """
-        emitter, b, lowest, highest = self.emitter, self.emitter.builder, group[0], group[-1]
-        ends = (first, last) if lowest.step >= 0 else (last, first)
-        low, high = (values[_key(item)] for values, item in zip(ends, (lowest, highest), strict=True))
+        emitter, b = self.emitter, self.emitter.builder
+        lowest, highest = group[0], group[-1]
+        if lowest.step >= 0:
+            low, high = first[lowest.key], last[highest.key]
+        else:
+            low, high = last[lowest.key], first[highest.key]
         region = guessed_region(emitter, lowest.address, lowest.space, low.type)
         assert region is not None
         limit = emitter.view.limit(region, lowest.count, low.type)
@@ -357,16 +393,16 @@ class Rows:
             offset = b.sub(value, region.base)
             rotated = emitter.intrinsic(f"llvm.fshr.i{value.type.width}", value.type, offset, offset, shift)
             holds.append(b.icmp_unsigned("<", rotated, limit))
-        start = b.sub(first[_key(lowest)], region.base)
-        pointer = at(b, region.host, b.zext(start, I64) if low.type == I32 else start)
+        pointer = at(b, region.host, widened(b, b.sub(first[lowest.key], region.base)))
         return holds, [at(b, pointer, item.address.offset - lowest.address.offset) for item in group]
 
 
-def _key(item: Access) -> tuple[Address, int]:
-    return (item.address, item.count)
+def widened(b: ir.IRBuilder, address: ir.Value) -> ir.Value:
+    """Return an address of 32 or 64 bits as an i64."""
+    return b.zext(address, I64) if address.type == I32 else address
 
 
-def _is_access(statement: Statement) -> bool:
+def _is_access(statement: Statement) -> TypeGuard[Instruction]:
     if not isinstance(statement, Instruction):
         return False
     return info(statement).vectorizes and info(statement).memory is not MemoryEffect.NONE

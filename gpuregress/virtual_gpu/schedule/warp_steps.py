@@ -45,17 +45,12 @@ def with_warp_steps(function: Function, schedule: Schedule) -> SteppedKernel:
     offsets, _ = lay_out(function.parameters)
     private = frozenset(item.name for item in function.variables if item.space == "local")
     offsets = with_aliases(offsets, schedule.aliases)
-    found = lane_dependence(
+    dependence = lane_dependence(
         flow, offsets, private, schedule.warp_width, last_first=schedule.last_first, any_order=schedule.permuted
     )
-    steps = found.steps | _accesses(flow) if schedule.in_step else found.steps
-    if not steps and not found.exchanges:
-        return SteppedKernel(
-            function,
-            assumes_rows=found.assumes_rows,
-            contested=found.contested,
-            assumes_distinct=found.assumes_distinct,
-        )
+    steps = dependence.steps
+    if schedule.in_step:
+        steps |= _accesses(flow)
     body: list[Statement] = []
     moved: dict[int, int] = {}
     for index, statement in enumerate(flow.statements):
@@ -63,10 +58,13 @@ def with_warp_steps(function: Function, schedule: Schedule) -> SteppedKernel:
             body.append(replace(statement, opcode="bar", modifiers=("warp", "step"), operands=(), guard=None))
         moved[index] = len(body)
         body.append(statement)
-    exchanges = frozenset((moved[write], moved[read]) for write, read in found.exchanges)
-    stepped = replace(function, body=tuple(body))
-    contested = found.contested.moved(moved)
-    return SteppedKernel(stepped, exchanges, found.assumes_rows, contested, found.assumes_distinct)
+    return SteppedKernel(
+        function=replace(function, body=tuple(body)) if steps else function,
+        exchanges=frozenset((moved[write], moved[read]) for write, read in dependence.exchanges),
+        assumes_rows=dependence.assumes_rows,
+        contested=dependence.contested.renumbered(moved),
+        assumes_distinct=dependence.assumes_distinct,
+    )
 
 
 def _accesses(flow: ControlFlowGraph) -> frozenset[int]:
@@ -74,14 +72,13 @@ def _accesses(flow: ControlFlowGraph) -> frozenset[int]:
 
     A lane that waits for another one of its warp there must go on alone, as it does on a card since Volta.
     """
-    return frozenset(
-        index
-        for index, item in enumerate(flow.statements)
-        if isinstance(item, Instruction)
-        and item.opcode in _ACCESSES
-        and space_of(item) in _SEEN
-        and flow.block_at(index) not in flow.spinning_blocks
-    )
+    accesses: set[int] = set()
+    for index, item in enumerate(flow.statements):
+        if not isinstance(item, Instruction) or item.opcode not in _ACCESSES or space_of(item) not in _SEEN:
+            continue
+        if flow.block_at(index) not in flow.spinning_blocks:
+            accesses.add(index)
+    return frozenset(accesses)
 
 
 def with_aliases(offsets: dict[str, int], aliases: tuple[tuple[int, int], ...]) -> dict[str, int]:

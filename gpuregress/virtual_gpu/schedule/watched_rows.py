@@ -13,7 +13,7 @@ from itertools import combinations
 from llvmlite import ir
 
 from gpuregress.virtual_gpu.builder.services import Services
-from gpuregress.virtual_gpu.builder.structured import I1, I32, I64, Cell, counted, i64
+from gpuregress.virtual_gpu.builder.structured import I1, I64, Cell, counted, i64
 from gpuregress.virtual_gpu.builder.threads import dimension
 from gpuregress.virtual_gpu.checks import synchronization
 from gpuregress.virtual_gpu.checks.access_notes import UNSHARED, AccessNote, RegionFlags, flags_of, rules
@@ -22,9 +22,9 @@ from gpuregress.virtual_gpu.checks.shadow_cells import READ, CellAccess
 from gpuregress.virtual_gpu.isa.memory.load_store import MemoryAccess, access_site
 from gpuregress.virtual_gpu.ptx.modifiers import lanes, size, space_of, type_of
 from gpuregress.virtual_gpu.ptx.opcode_table import MemoryEffect, info
-from gpuregress.virtual_gpu.ptx.tree import Address, Instruction, Statement
+from gpuregress.virtual_gpu.ptx.tree import Address, Instruction
 from gpuregress.virtual_gpu.runtime.checks import layout
-from gpuregress.virtual_gpu.schedule.vectorised_rows import Access, Rows
+from gpuregress.virtual_gpu.schedule.vectorised_rows import Access, AccessKey, Rows, is_injective, widened
 
 SharedKey = tuple[str, str]
 _MOST_PAIRS = 64
@@ -55,10 +55,22 @@ class _Touch:
 
     def of_row(self) -> RowAccess:
         """The accesses as their check sees them."""
-        reads_first, reads_last = (self.notes[at].action == "read" for at in (0, -1))
-        space = "shared" if self.flags is None else "global"
-        stale = any(note.is_incoherent for note in self.notes)
-        return RowAccess(space, self.access.step, self.access.count, reads_first, self.writes, reads_last, stale)
+        return RowAccess(
+            space="shared" if self.flags is None else "global",
+            step=self.access.step,
+            count=self.access.count,
+            reads_first=self.notes[0].action == "read",
+            writes=self.writes,
+            reads_last=self.notes[-1].action == "read",
+            is_incoherent=any(note.is_incoherent for note in self.notes),
+        )
+
+    def last_flags(self, *, is_read: bool) -> int:
+        """The flags of the last read, or of the last write; 0 where there is none."""
+        for note in reversed(self.notes):
+            if (note.action == "read") is is_read:
+                return note.flags
+        return 0
 
 
 class WatchedRow:
@@ -75,7 +87,7 @@ class WatchedRow:
         self._emitter, self._rows = emitter, rows
         self._complete, self._reads_shared = complete, complete is not None
         self._rules = RowRules(rules(emitter))
-        self._touches: dict[tuple[Address, int], _Touch] = {}
+        self._touches: dict[AccessKey, _Touch] = {}
 
     def analyze(self) -> bool:
         """Whether the rows can be examined as a whole."""
@@ -112,10 +124,14 @@ class WatchedRow:
 
     def _pairs(self) -> Iterator[tuple[_Touch, _Touch]]:
         """Accesses that are noted, and might meet where they are made by different threads."""
-        noted = [item for item in self._touches.values() if item.flags is not None or not self._reads_shared]
-        for one, other in combinations(noted, 2):
-            if (one.flags is None) == (other.flags is None) and not _are_apart(one.access, other.access):
-                yield one, other
+        noted = [touch for touch in self._touches.values() if self._is_noted(touch)]
+        for first, second in combinations(noted, 2):
+            if (first.flags is None) == (second.flags is None) and not _are_apart(first.access, second.access):
+                yield first, second
+
+    def _is_noted(self, touch: _Touch) -> bool:
+        """Whether accesses leave a note: shared memory that a region only reads needs none."""
+        return touch.flags is not None or not self._reads_shared
 
     # --- code ---------------------------------------------------------------------------------------------------------
 
@@ -130,15 +146,13 @@ class WatchedRow:
         """
         view = self._emitter.view
         self._width = b.zext(dimension(view, "block_x"), I64)
-        self._first = {
-            key: b.zext(value, I64) if value.type == I32 else value for key, value in self._rows.first_values.items()
-        }
+        self._first = {key: widened(b, value) for key, value in self._rows.first_values.addresses.items()}
         epoch = synchronization.now(b, view.machine, first)
         for touch in self._touches.values():
             touch.settled = _is_settled(b, self._emitter, touch.access.address, touch.flags, self._complete)
         holds = Cell(b, ir.Constant(I1, 1))
-        for one, other in self._pairs():
-            holds.set(b.and_(holds.get(b), self._do_not_meet(b, one, other)), b)
+        for pair in self._pairs():
+            holds.set(b.and_(holds.get(b), self._do_not_meet(b, *pair)), b)
         for touch in self._touches.values():
             with b.if_then(b.not_(touch.settled)):
                 holds.set(b.and_(holds.get(b), self._test(b, touch, epoch)), b)
@@ -146,37 +160,40 @@ class WatchedRow:
         b.cbranch(holds.get(b), note, checked)
         b.position_at_end(note)
         for touch in self._touches.values():
-            if touch.flags is not None or not self._reads_shared:
+            if self._is_noted(touch):
                 with b.if_then(b.not_(touch.settled)):
                     self._note(b, touch, epoch)
         b.branch(proven)
 
-    def _do_not_meet(self, b: ir.IRBuilder, one: _Touch, other: _Touch) -> ir.Value:
-        (low, end), (other_low, other_end) = self._extent(b, one), self._extent(b, other)
-        apart = b.or_(b.icmp_unsigned("<=", end, other_low), b.icmp_unsigned("<=", other_end, low))
-        for touch in (one, other):
+    def _do_not_meet(self, b: ir.IRBuilder, first: _Touch, second: _Touch) -> ir.Value:
+        low, end = self._extent(b, first)
+        second_low, second_end = self._extent(b, second)
+        apart = b.or_(b.icmp_unsigned("<=", end, second_low), b.icmp_unsigned("<=", second_end, low))
+        for touch in (first, second):
             if touch.flags is not None:
                 apart = b.or_(apart, touch.flags.is_race_free)
         return apart
 
     def _extent(self, b: ir.IRBuilder, touch: _Touch) -> tuple[ir.Value, ir.Value]:
         """The first address of a row's accesses, and the one behind the last."""
-        first = self._first[_key(touch)]
+        first = self._first[touch.access.key]
         span = b.mul(b.sub(self._width, i64(1)), i64(touch.access.step))
         last = b.add(first, span)
-        low, high = (first, last) if touch.access.step >= 0 else (last, first)
-        return low, b.add(high, i64(touch.access.count))
+        if touch.access.step < 0:
+            first, last = last, first
+        return first, b.add(last, i64(touch.access.count))
 
     def _test(self, b: ir.IRBuilder, touch: _Touch, epoch: ir.Value) -> ir.Value:
-        access, first, machine = touch.access, self._first[_key(touch)], self._emitter.view.machine
-        if touch.flags is None and self._reads_shared:
+        access, first, machine = touch.access, self._first[touch.access.key], self._emitter.view.machine
+        if not self._is_noted(touch):
             shift = rules(self._emitter).shifts["shared"]
-            each = max(1, access.count >> shift)
-            if each > 1 and access.step not in (0, access.count):
+            cells = max(1, access.count >> shift)
+            if cells > 1 and access.step not in (0, access.count):
                 return ir.Constant(I1, 0)
-            distance = (access.step >> shift << layout.CELL_SHIFT) // (each if access.step else 1)
-            count = b.mul(self._width, i64(each)) if access.step else i64(each)
-            step = distance if access.step else 1 << layout.CELL_SHIFT
+            step, count = 1 << layout.CELL_SHIFT, i64(cells)
+            if access.step:
+                step = (access.step >> shift << layout.CELL_SHIFT) // cells
+                count = b.mul(self._width, count)
             return b.call(self._rules.is_initialized(), (machine, first, i64(step), count))
         if not touch.is_certain or (touch.writes and not access.step):
             return ir.Constant(I1, 0)
@@ -185,14 +202,12 @@ class WatchedRow:
         return b.call(self._rules.test(touch.of_row()), (machine, first, epoch, self._width))
 
     def _note(self, b: ir.IRBuilder, touch: _Touch, epoch: ir.Value) -> None:
-        access, first, machine = touch.access, self._first[_key(touch)], self._emitter.view.machine
-        written, read = (
-            next((note.flags for note in reversed(touch.notes) if (note.action == "read") is is_read), 0)
-            for is_read in (False, True)
-        )
+        access, first, machine = touch.access, self._first[touch.access.key], self._emitter.view.machine
+        read = touch.last_flags(is_read=True)
         if access.step:
-            epochs = (b.or_(epoch, i64(written)), b.or_(epoch, i64(read)))
-            b.call(self._rules.note(touch.of_row()), (machine, first, *epochs, self._width))
+            write_epoch = b.or_(epoch, i64(touch.last_flags(is_read=False)))
+            read_epoch = b.or_(epoch, i64(read))
+            b.call(self._rules.note(touch.of_row()), (machine, first, write_epoch, read_epoch, self._width))
             return
         row = touch.of_row()
         single = CellAccess(READ, is_strong=False, reads=False, count=access.count, is_incoherent=row.is_incoherent)
@@ -209,7 +224,7 @@ class WatchedRow:
 
 
 def settled(
-    b: ir.IRBuilder, emitter: Services, body: Iterable[Statement], complete: Mapping[SharedKey, Cell] | None
+    b: ir.IRBuilder, emitter: Services, body: Iterable[Instruction], complete: Mapping[SharedKey, Cell] | None
 ) -> ir.Value | None:
     """Build whether no access of some code need be examined, i1.
 
@@ -224,15 +239,20 @@ def settled(
     """
     answer: ir.Value = ir.Constant(I1, 1)
     for item in body:
-        if not isinstance(item, Instruction) or info(item).memory is MemoryEffect.NONE or space_of(item) in UNSHARED:
+        effect, space = info(item).memory, space_of(item)
+        if effect is MemoryEffect.NONE or space in UNSHARED:
             continue
-        if info(item).memory not in (MemoryEffect.READ, MemoryEffect.WRITE):
+        if effect not in (MemoryEffect.READ, MemoryEffect.WRITE):
             return None
-        address, space = item.operands[1 if info(item).memory is MemoryEffect.READ else 0], space_of(item)
-        if not isinstance(address, Address) or (space == "shared" and complete is None):
+        address = item.operands[1 if effect is MemoryEffect.READ else 0]
+        if not isinstance(address, Address):
             return None
-        flags = None if space == "shared" else flags_of(emitter, address)
-        if space != "shared" and flags is None:
+        flags: RegionFlags | None = None
+        if space != "shared":
+            flags = flags_of(emitter, address)
+            if flags is None:
+                return None
+        elif complete is None:
             return None
         answer = b.and_(answer, _is_settled(b, emitter, address, flags, complete))
     return answer
@@ -253,8 +273,9 @@ def _is_settled(
     if not rules(emitter).uninitialized:
         return ir.Constant(I1, 1)
     key = shared_key(emitter, address)
-    known = None if key is None else complete.get(key)
-    return ir.Constant(I1, 0) if known is None else known.get(b)
+    if key is None or key not in complete:
+        return ir.Constant(I1, 0)
+    return complete[key].get(b)
 
 
 def shared_key(emitter: Services, address: Address) -> SharedKey | None:
@@ -265,14 +286,8 @@ def shared_key(emitter: Services, address: Address) -> SharedKey | None:
     return emitter.unit.shared_key(emitter.function.name, origin.name)
 
 
-def _key(touch: _Touch) -> tuple[Address, int]:
-    return touch.access.address, touch.access.count
-
-
-def _are_apart(one: Access, other: Access) -> bool:
+def _are_apart(first: Access, second: Access) -> bool:
     """Whether different threads never touch the same byte, by the strides alone."""
-    if one.address.base != other.address.base or one.step != other.step or one.space != other.space:
+    if first.address.base != second.address.base or first.space != second.space:
         return False
-    offsets = one.address.offset, other.address.offset
-    end = max(one.address.offset + one.count, other.address.offset + other.count)
-    return end - min(offsets) <= abs(one.step)
+    return first.step == second.step and is_injective([first, second])

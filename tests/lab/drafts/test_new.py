@@ -340,3 +340,15 @@ def test_a_guessed_size_has_room_behind_its_offsets(project: Project) -> None:
     (made,) = new.draft_kernels(project, source(project, text + host))
     assert "shape: [32 + n]" in made.path.read_text()
     assert (made.guessed_sizes, made.buffer_bytes) == (("x",), 0)
+
+
+def test_an_overload_that_no_launch_takes_is_drafted_from_none(project: Project) -> None:
+    text = (
+        "__global__ void scale(float *y, int n) { y[threadIdx.x] *= n; }\n"
+        "__global__ void scale(double *y, int n) { y[threadIdx.x] *= n; }\n"
+        "__global__ void norm(float *y, int n) { y[threadIdx.x] = n; }\n"
+        "int main() { double *d; cudaMalloc(&d, 256); scale<<<1, 32>>>(d, 32); }\n"
+    )
+    drafts = new.draft_kernels(project, source(project, text))
+    assert [one.is_launched for one in drafts] == [False, True, False]
+    assert yaml.safe_load(drafts[1].path.read_text())["buffers"]["y"]["dtype"] == "float64"

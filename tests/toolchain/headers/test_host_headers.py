@@ -1,20 +1,39 @@
 from __future__ import annotations
 
+from pathlib import Path
+
+import numpy as np
 import pytest
 
+from gpuregress import Kernel
 from gpuregress.toolchain import nvrtc
 from gpuregress.toolchain.headers import host_headers, virtual_headers
 from tests.toolchain.conftest import Write
 
 
 @pytest.mark.parametrize(
-    "name", ["iostream", "sys/time.h", "./vector", "GL/glut.h", "cublas_v2.h", "thrust/device_vector.h", "cudnn_ops.h"]
+    "name",
+    [
+        "iostream",
+        "sys/time.h",
+        "./vector",
+        "GL/glut.h",
+        "cublas_v2.h",
+        "thrust/device_vector.h",
+        "cudnn_ops.h",
+        "opencv2/cudaarithm.hpp",
+    ],
 )
 def test_host_only_headers_are_known(name: str) -> None:
     assert host_headers.shims([name, "config.h"]).keys() == {name}
 
 
-@pytest.mark.parametrize("name", ["config.h", "cuda_fp16.h", "cub/block/block_reduce.cuh", "thrust/tuple.h", "mma.h"])
+_OPENCV = ["opencv2/core/cuda/common.hpp", "opencv2/cudev.hpp", "opencv2/cudev/ptr2d/gpumat.hpp"]
+
+
+@pytest.mark.parametrize(
+    "name", ["config.h", "cuda_fp16.h", "cub/block/block_reduce.cuh", "thrust/tuple.h", "mma.h", *_OPENCV]
+)
 def test_headers_that_device_code_may_need_are_not(name: str) -> None:
     assert not host_headers.shims([name])
 
@@ -86,6 +105,24 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("run", &run); }
 
 def test_a_source_with_host_headers_compiles(write: Write) -> None:
     assert ".entry" in nvrtc.compile_source(write(HOST), HOST).ptx
+
+
+def test_torchs_complex_numbers_are_numbers_of_a_kernel(tmp_path: Path) -> None:
+    text = """#include <c10/util/complex.h>
+    template <typename T> __global__ void k(c10::complex<T>* out, const c10::complex<T>* in, double factor) {
+        c10::complex<T> a = in[0], b = in[1];
+        out[0] = a * b; out[1] = a / b; out[2] = 2 * a - b * 3 + T(1); out[3] = std::conj(a) + -b;
+        out[4] = c10::complex<T>(std::abs(a), std::norm(b)); out[5] = 1 / b; out[6] = a == b ? a : T(0);
+        out[7] = static_cast<c10::complex<T>>(c10::complex<double>(a) * factor);
+    }
+    """
+    path = tmp_path / "k.cu"
+    path.write_text(text)
+    a, b = 1.5 - 2j, 3 + 0.25j
+    out = np.zeros(8, np.complex64)
+    Kernel(path, "k<float>")(1, 1, out, np.array([a, b], np.complex64), np.float64(0.5))
+    expected = [a * b, a / b, 2 * a - b * 3 + 1, a.conjugate() - b, abs(a) + abs(b) ** 2 * 1j, 1 / b, 0, a / 2]
+    np.testing.assert_allclose(out, expected, rtol=1e-6)
 
 
 def test_kernels_of_torch_s_types_compile(write: Write) -> None:

@@ -50,6 +50,31 @@ def test_cudas_header_brings_what_it_brings_to_nvcc(write: Write) -> None:
     assert _compile(write, text, kernels=("k",)).kernels == {"k": "_Z1kPhy"}
 
 
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "ssize_t i = -1; x[0] = i + sizeof(off_t) + sizeof(u_int16_t);",
+        'int l; __asm__ __volatile__("mov.u32 %0, %%laneid;" : "=r"(l)); __asm("" ::: "memory"); x[0] = l;',
+        "__extension__ __signed__ char c = -1; const __volatile int v = 2; x[0] = c + v + __alignof(int);",
+        "static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__); x[0] = __CHAR_BIT__ * __SIZEOF_POINTER__;",
+    ],
+)
+def test_gnus_keywords_and_the_systems_types_are_known_without_an_include(write: Write, statement: str) -> None:
+    _compile(write, f"__global__ void k(float* x) {{ {statement} }}")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "#include <cudaTypedefs.h>\nPFN_cuTensorMapEncodeTiled_v12000 encode();\n__global__ void k(int* x) { *x = 1; }",
+        "#include <cuda.h>\n__global__ void k(CUtensorMapDataType* x) { *x = CU_TENSOR_MAP_DATA_TYPE_FLOAT32; }",
+        "#include <cuda.h>\nstatic CUmodule module;\nCUresult last;\n__global__ void k(int* x) { *x = 1; }",
+    ],
+)
+def test_the_drivers_header_has_its_types(write: Write, text: str) -> None:
+    _compile(write, text)
+
+
 def test_a_header_of_the_project_wins_over_ours(write: Write) -> None:
     write("#define OURS 41\n", "limits.h")
     text = "#include <limits.h>\n__global__ void k(int* x) { x[0] = OURS; }"

@@ -86,6 +86,20 @@ def test_macros_that_make_kernels_stay_and_those_unknown_go() -> None:
     assert kept(text) == "MAKE(a);"
 
 
+def test_macros_of_a_type_need_no_semicolon_to_be_the_hosts() -> None:
+    text = """\
+#define RUN(T, ...) template void run<T>(T*);
+#define KERNEL(T) template __global__ void k<T>(T*);
+template <class T> __global__ void k(T* x) {}
+template <class T> void run(T* x) {}
+RUN(float, 3)
+KERNEL(float)
+RUN(unsigned char)
+RUN(__half)
+"""
+    assert kept(text) == "template <class T> __global__ void k(T* x) {} KERNEL(float)"
+
+
 def test_instantiations_and_namespaces() -> None:
     text = """\
 namespace own {}

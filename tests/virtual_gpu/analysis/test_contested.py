@@ -57,7 +57,7 @@ def test_a_warp_stores_128_bytes_at_a_time() -> None:
 def test_lanes_stay_in_order_where_it_shows() -> None:
     stores = ContestedStores({3: 32, 5: 8}, frozenset({7}))
     assert [stores.group(items) for items in ((1, 3), (3, 5), (3, 7), (1, 2))] == [32, 8, 0, 0]
-    assert stores.moved({3: 4, 5: 7, 7: 9}) == ContestedStores({4: 32, 7: 8}, frozenset({9}))
+    assert stores.renumbered({3: 4, 5: 7, 7: 9}) == ContestedStores({4: 32, 7: 8}, frozenset({9}))
 
 
 def test_values_that_all_lanes_share() -> None:

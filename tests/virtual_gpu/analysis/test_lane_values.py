@@ -76,4 +76,5 @@ def test_partners() -> None:
     values.complete()
     lanes = LaneValues(flow, values, 32)
     ((atom,),) = lanes.of(node)
-    assert lanes.partners[atom.name][1] == {(Atom("param.16", None),): pytest.approx(np.ones(32))}
+    coefficients = {(Atom("warp.x"),): np.full(32, 32), CONSTANT: LANE}
+    assert lanes.partners[atom.name] == {monomial: pytest.approx(numbers) for monomial, numbers in coefficients.items()}

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from gpuregress.virtual_gpu.functions.inlining import MOST_STATEMENTS, inlined
 from gpuregress.virtual_gpu.ptx.parser import parse
-from gpuregress.virtual_gpu.ptx.tree import Call, Function, Instruction, Label
+from gpuregress.virtual_gpu.ptx.tree import Call, Function, Instruction, Label, Register, TextureAddress
 
 HEAD = ".version 8.0\n.target sm_90\n.address_size 64\n"
 CALLEE = """.func (.param .b32 r) add_one(.param .b32 a)
@@ -46,6 +46,24 @@ def test_all_calls_have_the_same_shared_memory() -> None:
     tree = inlined(parse(HEAD + CALLEE.replace("{\n", "{\n  .shared .b32 kept;\n", 1) + KERNEL))
     assert [item.name for item in tree.variables] == ["kept"]
     assert not any(item.space == "shared" for function in tree.functions for item in function.variables)
+
+
+def test_the_handle_of_a_texture_is_the_copy_s_own_register() -> None:
+    callee = """.func look(.param .b64 texture)
+{
+  .reg .b64 %rd; .reg .f32 %f<6>;
+  ld.param.b64 %rd, [texture];
+  tex.2d.v4.f32.f32 {%f2, %f3, %f4, %f5}, [%rd, {%f1, %f1}];
+  ret;
+}
+"""
+    call = ".visible .entry k()\n{ .reg .b64 %rd; { .param .b64 p0; st.param.b64 [p0], %rd; call look, (p0); } ret; }"
+    (look,) = (
+        item for item in _kernel(callee + call).body or () if isinstance(item, Instruction) and item.opcode == "tex"
+    )
+    address = look.operands[1]
+    assert isinstance(address, TextureAddress)
+    assert address.base != Register("%rd")
 
 
 def test_a_guarded_call_is_skipped_by_a_branch() -> None:

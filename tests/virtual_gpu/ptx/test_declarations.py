@@ -43,6 +43,12 @@ def test_variables_of_every_form() -> None:
     assert (actual["a"].count, actual["b"].count) == (1, 3)
 
 
+def test_a_body_declares_several_parameters_of_a_call_at_once() -> None:
+    (kernel,) = parse(f"{HEAD}\n.visible .entry k() {{ {{ .param .align 8 .b8 in[8], out[4]; }} ret; }}").functions
+    declared = [(item.space, item.count, item.alignment) for item in kernel.variables]
+    assert declared == [("param", 8, 8), ("param", 4, 8)]
+
+
 def test_an_alignment_behind_ptr_is_that_of_what_the_pointer_points_to() -> None:
     parameters = ".param .u32 n, .param .u64 .ptr .global .align 1 a, .param .u64 .ptr .align 32 b, .param .u64 .ptr c"
     (kernel,) = parse(f"{HEAD}\n.visible .entry k({parameters}) {{ ret; }}").functions

@@ -5,7 +5,7 @@ from llvmlite import ir
 
 from gpuregress.virtual_gpu.builder.structured import I32, I64, POINTER, element, entry_alloca, i32, i64, open_function
 from gpuregress.virtual_gpu.runtime import llvm_backend
-from gpuregress.virtual_gpu.schedule.interchange import ParallelLoop
+from gpuregress.virtual_gpu.schedule.interchange import mark_parallel
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +31,7 @@ def _optimised(*, parallel: bool) -> str:
     b.store(following, counter)
     branch = b.cbranch(b.icmp_unsigned("<", following, i64(1024)), head, after)
     if parallel:
-        ParallelLoop(module).mark([head], branch)
+        mark_parallel(module, [head], branch)
     ir.IRBuilder(after).ret_void()
     return str(llvm_backend.optimise(str(module)))
 

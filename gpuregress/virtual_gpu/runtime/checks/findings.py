@@ -168,6 +168,7 @@ class BlockEnd:
 _PLACES = re.compile(r"[^\s()]+:\d+(?:" + re.escape(CALLED_AT) + r"[^\s()]+:\d+)*(?= →|\))")
 _OF_TRITON = "global_smem"
 """The shared memory of a Triton kernel, all of it."""
+_MBARRIER_BYTES = 8
 _MOST_REPORTS = 20_000
 """Reports of a launch that are looked at: the count of a finding is not exact beyond."""
 _MORE_OF_A_BLOCK, _MOST_OF_ALL_BLOCKS = 256, 2 * _MOST_REPORTS
@@ -423,6 +424,9 @@ class LaunchFindings:
         self, kind: int, address: int, earlier: _Access, later: _Access, *, is_delivered: bool = False
     ) -> CheckFinding:
         element = self._shared_element(address, earlier, later)
+        if kind == layout.UNFENCED_INIT:
+            # The copy's own type is that of what it copies.
+            element = self._element(replace(earlier.site, size=_MBARRIER_BYTES), address)
         action = earlier.action
         if kind == layout.UNARRIVED:
             action = "asynchronous copy"

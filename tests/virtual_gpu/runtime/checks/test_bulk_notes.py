@@ -66,6 +66,10 @@ BODIES: dict[str, tuple[str, str]] = {
         f"{_BEGIN} {_ONCE} if (!t) {{ drop(&bar); bare(&bar); }} __syncthreads(); {_ONCE}",
         _SIGNALS,
     ),
+    "signalled_element_racy": (
+        f"__shared__ long long bars[3]; {(_BARE % '').replace('&bar', '&bars[2]')}",
+        "`bars[2]`",
+    ),
     "signalled_of_a_library": (_BARE.replace("bare", "init_of_library") % "", ""),
     "unwritten_source_racy": ("s[63 - t] = t; FENCE; if (t == 32) { save(z, s); READ; }", "asynchronous copy by"),
     "source_not_waited_for_racy": (
