@@ -133,17 +133,17 @@ class Architecture(Record):
 
 ARCHITECTURES = (
     Architecture(
-        90,
-        "a",
-        r"::cluster|\.cluster(\.|$)|^(st|red)\.async|^cp\.(reduce\.)?async\.bulk"
+        number=90,
+        variants="a",
+        forms=r"::cluster|\.cluster(\.|$)|^(st|red)\.async|^cp\.(reduce\.)?async\.bulk"
         r"|^fence\.(proxy\.async|mbarrier_init)|\.oob\b"
         r"|^mbarrier\.(try_wait|expect_tx|complete_tx|arrive\.expect_tx)|^(atom|red)\b.*(\.v[248]\b|bf16|b128)"
         r"|^(add|sub|mul|setp?|ex2|tanh)\b.*bf16|^(add|min|max)\.[us]16x2|^(min|max)\.s32\.relu"
         r"|^cvt\b.*\.(bf16\.(?!f32)\w+|(?!f32)\w+\.bf16)$|^cvt\.r[nz]\b.*\.tf32|^mma\b.*\.m16n8k\d+\b.*f64",
-        r"%(n?cluster|is_explicit_cluster|aggr_smem_size)",
-        SM_90,
-        "sm_90",
-        TensorCore(25, is_measured=True),
+        special_registers=r"%(n?cluster|is_explicit_cluster|aggr_smem_size)",
+        limits=SM_90,
+        measured="sm_90",
+        tensor_core=TensorCore(25, is_measured=True),
     ),
     Architecture(75),
     Architecture(

@@ -135,7 +135,9 @@ class _Reader:
         word = self._text[start : self._at]
         if word.startswith("_GLOBAL__N_"):
             word = "(anonymous namespace)"
-        return word + (self._template_arguments() if self._peek() == "I" else "")
+        if self._peek() == "I":
+            word += self._template_arguments()
+        return word
 
     def _template_arguments(self) -> str:
         self._at += 1

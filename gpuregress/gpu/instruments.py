@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from itertools import chain
 from typing import Literal, TypeVar
 
 from msgspec import field
@@ -29,7 +30,7 @@ def checks_named(texts: Iterable[str], where: str) -> tuple[str, ...]:
     Raises:
         UsageError: there is none of that name.
     """
-    names = {name.strip() for text in texts for name in text.split(",")} - {""}
+    names = {name.strip() for name in ",".join(texts).split(",")} - {""}
     wrong = sorted(names - {*CHECKS, "all"})
     if wrong:
         raise UsageError(f"{where}: no check is called {wrong[0]!r}: say {', '.join(CHECKS)}, or all")
@@ -348,22 +349,21 @@ def total(items: Iterable[InstructionCost]) -> dict[str, int]:
 
 def merged_costs(parts: Iterable[Costs]) -> Costs:
     """The sum of several launches' costs."""
-    found: dict[tuple[str, str, int, int, str], InstructionCost] = {}
+    costs: dict[tuple[str, str, int, int, str], InstructionCost] = {}
     contention: dict[str, int] = {}
     uncounted: dict[str, None] = {}
     left_out: dict[str, None] = {}
     for part in parts:
         for item in part.instructions:
             key = (item.kernel, item.path, item.line, item.ptx_line, item.mnemonic)
-            before = found.get(key)
-            counts = item.counts if before is None else total((before, item))
-            found[key] = replace(item, counts=counts, chain=())
+            counts = total((costs[key], item)) if key in costs else item.counts
+            costs[key] = replace(item, counts=counts, chain=())
         for kernel, most in part.contention.items():
             contention[kernel] = max(most, contention.get(kernel, 0))
         if part.uncounted:
             uncounted[part.uncounted] = None
         left_out |= dict.fromkeys(part.left_out)
-    return Costs(tuple(found.values()), contention, "; ".join(uncounted), tuple(left_out))
+    return Costs(tuple(costs.values()), contention, "; ".join(uncounted), tuple(left_out))
 
 
 def by_line(costs: Costs) -> dict[tuple[str, int], dict[str, int]]:
@@ -513,18 +513,18 @@ def _merged_file(path: str, parts: list[FileCoverage]) -> FileCoverage:
     return FileCoverage(
         path,
         tuple(sorted(lines.items())),
-        _summed([one for part in parts for one in part.branches], _add_branches),
-        _summed([one for part in parts for one in part.loops], _add_loops),
-        _summed([one for part in parts for one in part.bounds], _add_bounds),
+        _summed(chain.from_iterable(part.branches for part in parts), _add_branches),
+        _summed(chain.from_iterable(part.loops for part in parts), _add_loops),
+        _summed(chain.from_iterable(part.bounds for part in parts), _add_bounds),
     )
 
 
-def _summed(items: list[C], add: Callable[[C, C], C]) -> tuple[C, ...]:
-    found: dict[tuple[int | str, ...], C] = {}
+def _summed(items: Iterable[C], add: Callable[[C, C], C]) -> tuple[C, ...]:
+    sums: dict[tuple[int | str, ...], C] = {}
     for item in items:
         key = _key(item)
-        found[key] = item if key not in found else add(found[key], item)
-    return tuple(found[key] for key in sorted(found))
+        sums[key] = add(sums[key], item) if key in sums else item
+    return tuple(sums[key] for key in sorted(sums))
 
 
 def _key(item: BranchCount | LoopCount | BoundCount) -> tuple[int | str, ...]:

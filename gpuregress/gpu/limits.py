@@ -41,12 +41,9 @@ _AXES = "xyz"
 
 def of_architecture(architecture: ArchitectureLimits) -> dict[str, int]:
     """`DeviceInfo.limits` of a device of which only the architecture is known."""
-    sides = {
-        f"max_{what}_{axis}": side
-        for what, size in (("block", architecture.max_block), ("grid", architecture.max_grid))
-        for axis, side in zip(_AXES, size, strict=True)
-    }
-    return sides | {
+    limits = {f"max_block_{axis}": side for axis, side in zip(_AXES, architecture.max_block, strict=True)}
+    limits |= {f"max_grid_{axis}": side for axis, side in zip(_AXES, architecture.max_grid, strict=True)}
+    return limits | {
         "max_threads": architecture.max_threads,
         "max_shared": architecture.static_shared,
         "max_shared_optin": architecture.shared,
@@ -138,8 +135,9 @@ def _threads(block: Dim3, kernel: KernelInfo, limits: Mapping[str, int]) -> str:
     if threads > limit:
         return f"block {_written(block)} has {threads} threads; this device takes {limit}"
     if threads > kernel.max_threads:
-        registers = f", or its {kernel.registers} registers a thread" if kernel.registers else ""
-        why = f"its __launch_bounds__{registers}"
+        why = "its __launch_bounds__"
+        if kernel.registers:
+            why += f", or its {kernel.registers} registers a thread"
         return f"block {_written(block)} has {threads} threads; this kernel takes {kernel.max_threads} ({why})"
     return ""
 

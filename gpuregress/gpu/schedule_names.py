@@ -57,7 +57,10 @@ class NamedSchedule(Record):
             return AT_ISSUE
         if self._is_shuffled:
             return (AT_ISSUE, AT_ANY_WAIT, AT_WAIT)[self._seed % 3]
-        return next((one.arrival for one in self._switches if one.part == COPIES), AT_WAIT)
+        for switch in self._switches:
+            if switch.part == COPIES:
+                return switch.arrival
+        return AT_WAIT
 
     def blocks(self, total: int) -> Sequence[int] | None:
         """Return the blocks' linear numbers in the order in which they run; None for the usual one."""
@@ -104,11 +107,11 @@ class NamedSchedule(Record):
         if part == WARPS:
             order = dict.fromkeys(number // SM_90.warp_size for number in order)
         numbers = list(order)
-        return [
-            Switch(part, *pair)
-            for pair in itertools.pairwise(numbers)
-            if part != THREADS or pair[0] // SM_90.warp_size == pair[1] // SM_90.warp_size
-        ]
+        switches = []
+        for first, second in itertools.pairwise(numbers):
+            if part != THREADS or first // SM_90.warp_size == second // SM_90.warp_size:
+                switches.append(Switch(part, first, second))
+        return switches
 
     @property
     def _is_shuffled(self) -> bool:

@@ -48,7 +48,9 @@ class Switch(Record):
 
     def __str__(self) -> str:
         """`blocks:1,0`, `copies:issue`."""
-        return f"{self.part}:{self.arrival}" if self.arrival else f"{self.part}:{self.first},{self.second}"
+        if self.arrival:
+            return f"{self.part}:{self.arrival}"
+        return f"{self.part}:{self.first},{self.second}"
 
     @property
     def words(self) -> str:
@@ -67,16 +69,17 @@ def switches_in(name: str) -> tuple[Switch, ...] | None:
     """The exceptions that a name spells; None where it is no such name."""
     if name == BY_WARP:
         return ()
-    found: list[Switch] = []
+    switches: list[Switch] = []
     for item in name.split("+"):
-        if arrival := _ARRIVAL.fullmatch(item):
-            found.append(Switch(COPIES, arrival=arrival[1]))
-        elif match := _SWITCH.fullmatch(item):
+        arrival, match = _ARRIVAL.fullmatch(item), _SWITCH.fullmatch(item)
+        if arrival is not None:
+            switches.append(Switch(COPIES, arrival=arrival[1]))
+        elif match is not None:
             numbers = [int(number) for number in match[2].split(",")]
-            found += [Switch(match[1], *pair) for pair in itertools.pairwise(numbers)]
+            switches += [Switch(match[1], *pair) for pair in itertools.pairwise(numbers)]
         else:
             return None
-    return tuple(found)
+    return tuple(switches)
 
 
 def problem(name: str) -> str:
@@ -86,24 +89,27 @@ def problem(name: str) -> str:
     if name.startswith("shuffled"):
         return f"no schedule is called {name!r}: the seed is a whole number of at most 18 digits, as shuffled:3"
     switches = switches_in(name)
-    return f"no schedule is called {name!r}: say {FORMS}" if switches is None else _contradiction(name, switches)
+    if switches is None:
+        return f"no schedule is called {name!r}: say {FORMS}"
+    return _contradiction(name, switches)
 
 
 def _contradiction(name: str, switches: Collection[Switch]) -> str:
     """Say why no order has these exceptions, "" where one has."""
-    apart = [one for one in switches if one.part == THREADS and one.first // _WARP != one.second // _WARP]
-    if apart:
-        return f"{name!r}: threads {apart[0].first} and {apart[0].second} are of two warps; say warps:FIRST,SECOND"
+    for switch in switches:
+        if switch.part == THREADS and switch.first // _WARP != switch.second // _WARP:
+            threads = f"threads {switch.first} and {switch.second}"
+            return f"{name!r}: {threads} are of two warps; say warps:FIRST,SECOND"
     for part in (BLOCKS, WARPS, THREADS):
         order = graphlib.TopologicalSorter[int]()
-        for one in switches:
-            if one.part == part:
-                order.add(one.second, one.first)
+        for switch in switches:
+            if switch.part == part:
+                order.add(switch.second, switch.first)
         try:
             order.prepare()
         except graphlib.CycleError:
             return f"{name!r}: no order of the {part} has all of these switches"
-    if len({one.arrival for one in switches if one.part == COPIES}) > 1:
+    if len({switch.arrival for switch in switches if switch.part == COPIES}) > 1:
         return f"{name!r}: copies arrive at one time; say copies:{AT_ISSUE} or copies:{AT_ANY_WAIT}"
     return ""
 

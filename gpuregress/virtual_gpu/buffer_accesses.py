@@ -80,27 +80,22 @@ def _without_copies(function: Function) -> Function:
     """The function with the arguments of inlined calls passed by moves, not through `.param` variables."""
     own = {item.name for item in function.variables if item.space == "param"}
     stored: dict[tuple[str, int], list[Operand]] = {}
-    for item in function.body or ():
-        if (
-            isinstance(item, Instruction)
-            and info(item).memory is MemoryEffect.WRITE
-            and (variable_byte := _param_byte(item, 0, own))
-        ):
-            stored.setdefault(variable_byte, []).append(item.operands[1])
-
-    def moved(item: Statement) -> Statement:
-        if not isinstance(item, Instruction) or info(item).memory is not MemoryEffect.READ:
-            return item
-        variable_byte = _param_byte(item, 1, own)
-        held = stored.get(variable_byte, []) if variable_byte else []
-        is_plain = len(held) == 1 and isinstance(held[0], Register) and isinstance(item.operands[0], Register)
-        return (
-            replace(item, opcode="mov", modifiers=item.modifiers[-1:], operands=(item.operands[0], held[0]))
-            if is_plain
-            else item
-        )
-
-    return replace(function, body=tuple(map(moved, function.body or ())))
+    for item in function.instructions:
+        if info(item).memory is MemoryEffect.WRITE:
+            variable_byte = _param_byte(item, 0, own)
+            if variable_byte is not None:
+                stored.setdefault(variable_byte, []).append(item.operands[1])
+    body = list(function.statements)
+    for position, statement in enumerate(body):
+        if not isinstance(statement, Instruction) or info(statement).memory is not MemoryEffect.READ:
+            continue
+        variable_byte = _param_byte(statement, 1, own)
+        values = stored.get(variable_byte, []) if variable_byte is not None else []
+        target = statement.operands[0]
+        if len(values) == 1 and isinstance(values[0], Register) and isinstance(target, Register):
+            kind = statement.modifiers[-1:]
+            body[position] = replace(statement, opcode="mov", modifiers=kind, operands=(target, values[0]))
+    return replace(function, body=tuple(body))
 
 
 def _param_byte(item: Instruction, at: int, own: set[str]) -> tuple[str, int] | None:
@@ -128,11 +123,12 @@ class _Collector:
             elif isinstance(statement, Instruction):
                 self._instruction(index, statement)
         accesses = self._accesses
-        accesses.read = {item for items in self._reads.values() for item in items}
-        accesses.written = {item for items in self._writes.values() for item in items}
-        accesses.read_first = {
-            item for item in accesses.read if item not in accesses.written or self._is_read_first(item)
-        }
+        accesses.read = set().union(*self._reads.values())
+        accesses.written = set().union(*self._writes.values())
+        accesses.read_first = accesses.read - accesses.written
+        for item in accesses.read & accesses.written:
+            if self._is_read_first(item):
+                accesses.read_first.add(item)
         return accesses
 
     def _call(self, call: Call) -> None:
@@ -147,20 +143,16 @@ class _Collector:
         elif facts.memory is MemoryEffect.COPY:
             self._copy(index, item)
         elif facts.memory is not MemoryEffect.NONE and (facts.space or space_of(item)) not in _OWN_SPACES:
-            address = next((one for one in item.operands if isinstance(one, Address | TextureAddress)), None)
-            bases = None if address is None else self._bases(address)
-            self._note(
-                index,
-                bases,
-                reads=facts.memory is not MemoryEffect.WRITE,
-                writes=facts.memory is not MemoryEffect.READ,
-            )
+            addresses = [operand for operand in item.operands if isinstance(operand, Address | TextureAddress)]
+            bases = self._bases(addresses[0]) if addresses else None
+            writes, reads = facts.memory is not MemoryEffect.READ, facts.memory is not MemoryEffect.WRITE
+            self._note(index, bases, reads=reads, writes=writes)
             if facts.memory is MemoryEffect.UPDATE:
                 self._accesses.updated |= bases or set()
 
     def _copy(self, index: int, item: Instruction) -> None:
         """`cp.async` and its bulk forms: the first address is written, the second read, where they are global."""
-        addresses = [one for one in item.operands if isinstance(one, Address | TextureAddress)]
+        addresses = [operand for operand in item.operands if isinstance(operand, Address | TextureAddress)]
         spaces = [word for word in item.modifiers if word.partition("::")[0] in ("global", "shared")]
         if not addresses or "prefetch" in item.modifiers:
             return
@@ -174,8 +166,10 @@ class _Collector:
 
     def _bases(self, address: Address | TextureAddress) -> set[Base] | None:
         bases = self._sources.of(address.base)
+        if bases is None:
+            return None
         # A tensor map that is a parameter stands for its tensor.
-        return None if bases is None else {self._parameters.get(str(base), base) for base in bases}
+        return {self._parameters.get(str(base), base) for base in bases}
 
     def _note(self, index: int, bases: set[Base] | None, *, reads: bool, writes: bool) -> None:
         if bases is None:

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import ctypes
-import functools
 import math
 import os
 import platform
-import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection
 from types import TracebackType
 from typing import Self
 
@@ -18,7 +15,7 @@ from gpuregress.gpu import base, limits, schedules
 from gpuregress.gpu.architectures import SM_90
 from gpuregress.gpu.base import LaunchReport, check_size
 from gpuregress.gpu.descriptors import TensorMap, TextureDescription
-from gpuregress.gpu.errors import DeviceError, LaunchStopped
+from gpuregress.gpu.errors import DeviceError, KernelFault, LaunchStopped
 from gpuregress.gpu.instruments import Instruments, Place
 from gpuregress.gpu.limits import check_cooperative, check_launch, of_architecture
 from gpuregress.gpu.programs import DeviceInfo, Dim3, LaunchShape, Program
@@ -28,26 +25,23 @@ from gpuregress.virtual_gpu.cache import Cache
 from gpuregress.virtual_gpu.instruments.coverage_counts import CoverageCounts
 from gpuregress.virtual_gpu.instruments.dynamic_checks import DynamicChecks
 from gpuregress.virtual_gpu.instruments.exact_costs import ExactCosts
-from gpuregress.virtual_gpu.instruments.launch_instrument import InstrumentedLaunch, LaunchInstrument
+from gpuregress.virtual_gpu.instruments.launch_instrument import LaunchInstrument
 from gpuregress.virtual_gpu.instruments.shadow_values import ShadowValues
+from gpuregress.virtual_gpu.launches import Launch
 from gpuregress.virtual_gpu.module import CpuModule, warp_width
 from gpuregress.virtual_gpu.parallel import block_order, cores, partition
 from gpuregress.virtual_gpu.parallel.affine import AddressMap, KernelLaunch
-from gpuregress.virtual_gpu.runtime import faults, lane_exchanges, llvm_backend, machine_layout, tensor_tiles
+from gpuregress.virtual_gpu.runtime import llvm_backend, machine_layout, tensor_tiles
 from gpuregress.virtual_gpu.runtime.arena import Arena, local_size
-from gpuregress.virtual_gpu.runtime.bulk_copies import BulkCopies
+from gpuregress.virtual_gpu.runtime.fault_context import FaultContext, thread_of
 from gpuregress.virtual_gpu.runtime.machine_layout import Machine
 from gpuregress.virtual_gpu.runtime.memory import AddressSpace, Region
 from gpuregress.virtual_gpu.runtime.program import KernelFacts, Schedule
-from gpuregress.virtual_gpu.runtime.resident_blocks import CoResidentGrid, ResidentBlocks
-from gpuregress.virtual_gpu.runtime.syscalls import Syscalls
 from gpuregress.virtual_gpu.runtime.textures import Textures
 
 FEW_THREADS = 1 << 16
 """Threads, in all launches of a case, that run faster than their code is optimised: some 20 ms against most of the
 compilation."""
-SLOW_S = 0.25
-"""Processor time of a launch's compiled code, in seconds, from which on the next run optimises its program."""
 _ARRIVALS = {
     schedules.AT_WAIT: machine_layout.LATEST,
     schedules.AT_ISSUE: machine_layout.AT_ONCE,
@@ -81,8 +75,7 @@ class CpuDevice(base.Device):
         self._schedule = NamedSchedule()
         self._thread_order = np.zeros(1, np.uint32)
         self._interrupted: LaunchReport | None = None
-        self._running: Sequence[Machine] = ()
-        self._is_optimised = False
+        self._launch: Launch | None = None
         self._info: DeviceInfo | None = None
 
     @property
@@ -91,7 +84,14 @@ class CpuDevice(base.Device):
         if self._info is None:
             model = f"virtual {SM_90.name} on {platform.machine()}"
             limits = of_architecture(SM_90)
-            self._info = DeviceInfo("cpu", model, SM_90.name, llvm_backend.description(), _host_memory(), limits)
+            self._info = DeviceInfo(
+                name="cpu",
+                model=model,
+                arch=SM_90.name,
+                driver=llvm_backend.description(),
+                memory=os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
+                limits=limits,
+            )
         return self._info
 
     def vary(self, run: int) -> str:
@@ -115,7 +115,9 @@ class CpuDevice(base.Device):
     def shadow(self, memory: base.Memory, itemsize: int) -> base.Shadow | None:
         """Return the shadow values of a buffer; see `gpu.base.Device.shadow`."""
         region = self._space.find(memory.address)
-        return None if region is None else self._shadow_values.of_region(region, itemsize)
+        if region is None:
+            return None
+        return self._shadow_values.of_region(region, itemsize)
 
     def load(self, program: Program, threads: int | None = None, kernels: Collection[str] | None = None) -> CpuModule:
         """Translate a program's PTX, or find it in the cache; see `gpu.base.Device.load`.
@@ -125,7 +127,8 @@ class CpuDevice(base.Device):
             UnsupportedError: every kernel needs an instruction that is not there; where only some do, launching one
                 of those raises it.
         """
-        launched = tuple(entry.mangled for entry in program.entries.values()) if kernels is None else tuple(kernels)
+        if kernels is None:
+            kernels = [entry.mangled for entry in program.entries.values()]
         has_many = threads is None or threads > FEW_THREADS
         is_optimised = has_many or (self._cache is not None and self._cache.is_slow(program.key))
         schedule = Schedule(
@@ -137,7 +140,7 @@ class CpuDevice(base.Device):
             permuted=not self._schedule.is_usual,
             in_step=self._schedule.is_in_step,
         )
-        module = CpuModule(program, self._space, schedule, launched, cache=self._cache)
+        module = CpuModule(program, self._space, schedule, tuple(kernels), cache=self._cache)
         self._modules.append(module)
         return module
 
@@ -151,7 +154,14 @@ class CpuDevice(base.Device):
         if schedule == module.schedule:
             return module
         if schedule not in module.variants:
-            other = CpuModule(module.program, self._space, schedule, module.kernels, module, self._cache)
+            other = CpuModule(
+                program=module.program,
+                space=self._space,
+                schedule=schedule,
+                kernels=module.kernels,
+                usual=module,
+                cache=self._cache,
+            )
             module.variants[schedule] = other
             self._modules.append(other)
         return module.variants[schedule]
@@ -160,8 +170,12 @@ class CpuDevice(base.Device):
         """First bytes of parameters that hold an address of a buffer, and of the first one that holds the same."""
         words = np.frombuffer(parameters[: len(parameters) // 8 * 8], np.uint64)
         first: dict[int, int] = {}
-        pairs = ((8 * at, 8 * first.setdefault(int(word), at)) for at, word in enumerate(words))
-        return tuple(pair for pair in pairs if pair[0] != pair[1] and self._space.find(int(words[pair[0] // 8])))
+        aliases = []
+        for number, word in enumerate(words.tolist()):
+            earlier = first.setdefault(word, number)
+            if earlier != number and self._space.find(word) is not None:
+                aliases.append((8 * number, 8 * earlier))
+        return tuple(aliases)
 
     def allocate(self, name: str, size: int, *, itemsize: int = 1) -> Region:
         """A new buffer, its contents undefined.
@@ -219,13 +233,18 @@ class CpuDevice(base.Device):
 
     def stop(self) -> tuple[str, ...] | None:
         """Stop the launch that another thread runs; see `gpu.base.Device.stop`."""
-        running = self._running
+        launch = self._launch
+        if launch is None:
+            return None
+        running = launch.running
         for machine in running:
             machine.stop = 1
         if not running:
             return None
+        if launch.module.is_optimised:
+            return ()
         # Only code that is not optimised records its thread before there is a fault.
-        return () if self._is_optimised else (faults.thread_of(running[0]),)
+        return (thread_of(running[0]),)
 
     def interrupted(self) -> LaunchReport | None:
         """What was counted of the last launch, if a fault has ended it; see `gpu.base.Device.interrupted`."""
@@ -246,53 +265,84 @@ class CpuDevice(base.Device):
         grid, block, shared = shape.grid, shape.block, shape.shared
         check_launch(self.info, module.kernel(kernel), grid, block, shared)
         module = self._for_launch(module, kernel, block, module.pack(kernel, args))
-        facts, info = module.facts(kernel), module.kernel(kernel)
-        is_resident = facts.cooperative or facts.may_spin
-        resident = limits.of_launch(self.info.limits, info, block, shared) if is_resident else None
-        if resident is not None and facts.cooperative:
-            check_cooperative(self.info, info, grid, resident.blocks)
+        facts = module.facts(kernel)
+        most_resident = self._most_resident(module, kernel, shape)
         addresses = AddressMap(self._space, self._textures, module.addresses)
-        launch = KernelLaunch(facts.footprint, grid, block, module.pack(kernel, args), addresses)
-        total, is_permuted = launch.blocks // math.prod(facts.cluster), module.schedule.permuted
-        sequence = self._schedule.blocks(total) if is_permuted else block_order.sequence(total, self._order.blocks)
-        self._thread_order = self._schedule.threads(math.prod(block) if is_permuted else 1)
+        kernel_launch = KernelLaunch(facts.footprint, grid, block, module.pack(kernel, args), addresses)
+        is_permuted, threads = module.schedule.permuted, 1
+        blocks = kernel_launch.blocks // math.prod(facts.cluster)
+        if is_permuted:
+            threads, sequence = math.prod(block), self._schedule.blocks(blocks)
+        else:
+            sequence = block_order.sequence(blocks, self._order.blocks)
+        self._thread_order = self._schedule.threads(threads)
         is_plain = sequence is None and not module.schedule.instruments.any and not is_permuted
         most = cores.for_one_launch() if is_plain else 1
-        parts = self._partitions.partition(f"{id(module)} {kernel}", launch, most)
-        self._arenas += [Arena() for _ in range(len(parts) - len(self._arenas))]
+        parts = self._partitions.partition(f"{id(module)} {kernel}", kernel_launch, most)
+        while len(self._arenas) < len(parts):
+            self._arenas.append(Arena())
         machines = []
         for (first, end), arena in zip(parts, self._arenas, strict=False):
-            machine = self._machine(module, facts, arena, launch, shared)
+            machine = self._machine(module, facts, arena, kernel_launch, shared)
             machine.first_block, machine.end_block = first, end
             machines.append(machine)
-        context_of = functools.partial(
-            faults.FaultContext,
-            module.module_facts,
-            facts,
-            kernel,
-            self._space,
-            shared,
-            block,
-            launch.parameters,
+        scene = FaultContext(
+            module=module.module_facts,
+            kernel=facts,
+            name=kernel,
+            space=self._space,
+            dynamic_size=shared,
+            block=block,
+            parameters=kernel_launch.parameters,
+            context=self._arenas[0].context,
             textures=self._textures,
-            modules=tuple(one.module_facts for one in self._modules),
+            modules=tuple(loaded.module_facts for loaded in self._modules),
             checks_barriers="barriers" in module.schedule.instruments.checks,
         )
         self._space.heap.enter(self._modules.index(module))
-        most = max(1, self.info.limits["multiprocessors"] * resident.blocks if resident is not None else 1)
-        return self._run(module, facts, launch, machines, sequence, context_of, most)
+        launch = self._launch = Launch(
+            module=module,
+            facts=facts,
+            shape=kernel_launch,
+            arenas=self._arenas,
+            machines=machines,
+            sequence=sequence,
+            most_resident=most_resident,
+            scene=scene,
+        )
+        try:
+            report = launch.run(self._instruments)
+        except (KernelFault, LaunchStopped):
+            self._interrupted = launch.report
+            raise
+        finally:
+            self._launch = None
+        if launch.is_slow and self._cache is not None:
+            self._cache.note_slow(module.program.key)
+        return report
+
+    def _most_resident(self, module: CpuModule, kernel: str, shape: LaunchShape) -> int:
+        """The blocks that are resident at once; 1 for a kernel whose blocks wait for none.
+
+        Raises:
+            DeviceError: the blocks of a cooperative launch have no room.
+        """
+        facts, info = module.facts(kernel), module.kernel(kernel)
+        if not facts.cooperative and not facts.may_spin:
+            return 1
+        resident = limits.of_launch(self.info.limits, info, shape.block, shape.shared)
+        if resident is None:
+            return 1
+        if facts.cooperative:
+            check_cooperative(self.info, info, shape.grid, resident.blocks)
+        return max(1, self.info.limits["multiprocessors"] * resident.blocks)
 
     def _machine(
         self, module: CpuModule, facts: KernelFacts, arena: Arena, launch: KernelLaunch, shared: int
     ) -> Machine:
         shared_bytes = module.module_facts.dynamic_start + shared + machine_layout.SHARED_GAP
         arena.prepare(launch.parameters, shared_bytes, facts, math.prod(launch.block))
-        coordinates = {
-            f"{name}_{axis}": count
-            for name, size in (("grid", launch.grid), ("block", launch.block), ("cluster", facts.cluster))
-            for axis, count in zip("xyz", size, strict=True)
-        }
-        return Machine(
+        machine = Machine(
             params=arena.parameters.ctypes.data,
             params_size=len(launch.parameters),
             table=self._space.table.ctypes.data,
@@ -317,94 +367,11 @@ class CpuDevice(base.Device):
             counters=module.counters.ctypes.data,
             order=self._thread_order.ctypes.data,
             arrival=_ARRIVALS[self._schedule.arrival],
-            **coordinates,
         )
-
-    def _run(
-        self,
-        module: CpuModule,
-        facts: KernelFacts,
-        launch: KernelLaunch,
-        machines: list[Machine],
-        sequence: Sequence[int] | None,
-        context_of: Callable[..., faults.FaultContext],
-        most_resident: int,
-    ) -> LaunchReport:
-        function, program = module.function(facts), module.module_facts
-        # Kernels that make system calls, or whose blocks wait for each other, are never split.
-        machine, arena = machines[0], self._arenas[0]
-        mnemonics = [site.mnemonic for site in program.sites]
-        bulk = BulkCopies(machine, self._space, program.shared, mnemonics, in_cluster=facts.in_cluster)
-        wanted = module.schedule.instruments
-        instruments = [one for one in self._instruments if one.serves(wanted)] if wanted.any else []
-        watched: InstrumentedLaunch | None = None
-        if instruments:
-            watched = InstrumentedLaunch(
-                wanted,
-                program,
-                facts,
-                [one.module_facts for one in self._modules],
-                launch,
-                machine,
-                self._arenas,
-                self._space,
-                bulk,
-                module.counters,
-                lambda: context_of(context=arena.context),
-            )
-            for instrument in instruments:
-                instrument.before(watched)
-        calls = Syscalls(machine, self._space, facts.local_bytes, bulk, {} if watched is None else watched.calls)
-        machine.syscall = ctypes.cast(calls.callback, ctypes.c_void_p).value or 0
-        cluster: tuple[faults.ClusterBlock, ...] = ()
-        not_begun = ended = 0
-        start, busy = time.perf_counter_ns(), time.thread_time()
-        self._running, self._is_optimised = machines, module.is_optimised
-        if facts.cooperative or facts.cluster != (1, 1, 1):
-            # Repeats keep the order of a grid that waits for itself.
-            clusters = None if facts.cooperative and not module.schedule.permuted else sequence
-            grid = CoResidentGrid(machine, facts, self._space, len(arena.shared), clusters)
-            status = grid.run(lambda: function(ctypes.addressof(machine)))
-            arena, cluster = grid.arena, grid.cluster_blocks()
-        elif facts.may_spin:
-            blocks = ResidentBlocks(machine, facts, self._space, arena, most_resident, sequence)
-            status = blocks.run(lambda: function(ctypes.addressof(machine)))
-            arena, cluster, not_begun, ended = blocks.arena, blocks.blocks(), blocks.waiting, blocks.ended
-        elif sequence is not None:
-            status, machine = block_order.run_in_order(function, machine, sequence)
-        else:
-            status, machine = partition.run_parallel(function, machines)
-            arena = self._arenas[machines.index(machine)]
-        self._running = ()
-        elapsed_ms = (time.perf_counter_ns() - start) / 1e6
-        # Optimised code shortens neither the answers to its calls nor the wait for a core of a busy machine.
-        own_s = (time.thread_time() - busy) * (1.0 - calls.elapsed_ns / 1e6 / elapsed_ms)
-        if status:
-            report = LaunchReport(elapsed_ms, calls.output)
-        else:
-            if self._cache is not None and own_s > SLOW_S and not module.is_optimised:
-                self._cache.note_slow(module.program.key)
-            scene = functools.partial(context_of, context=arena.context)
-            report = _report(elapsed_ms, calls.output, facts, machines, bulk, scene)
-        for instrument in instruments:
-            assert watched is not None
-            report = instrument.after(watched, report)
-        if status:
-            self._interrupted = report
-            whole = context_of(
-                context=arena.context,
-                cluster=cluster,
-                not_begun=not_begun,
-                ended=ended,
-                bad_access=calls.bad_access,
-            )
-            fault = calls.fault(machine, whole)
-            if machine.fault_kind in (machine_layout.FAULT_STOPPED, machine_layout.FAULT_LOOP):
-                raise LaunchStopped(
-                    (str(fault), *(f"until then: {one.kind}: {one.message}" for one in report.findings))
-                )
-            raise fault
-        return report
+        machine.grid_x, machine.grid_y, machine.grid_z = launch.grid
+        machine.block_x, machine.block_y, machine.block_z = launch.block
+        machine.cluster_x, machine.cluster_y, machine.cluster_z = facts.cluster
+        return machine
 
     def __enter__(self) -> Self:
         """Enter the device; nothing to acquire."""
@@ -415,29 +382,3 @@ class CpuDevice(base.Device):
     ) -> None:
         """Free all."""
         self.free_all()
-
-
-def _host_memory() -> int:
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-
-
-def _report(
-    elapsed_ms: float,
-    output: str,
-    facts: KernelFacts,
-    machines: Sequence[Machine],
-    bulk: BulkCopies,
-    scene: Callable[[], faults.FaultContext],
-) -> LaunchReport:
-    """The report of a launch that came to its end, without what instruments add."""
-    reads = sum(item.inactive_reads for item in machines)
-    counters = {"reads of lanes that take no part": reads} if reads else {}
-    counters |= {"bulk copies to shared memory that no thread waited for": bulk.lost} if bulk.lost else {}
-    counters |= {"asynchronous stores that no thread waited for": bulk.lost_stores} if bulk.lost_stores else {}
-    instructions = sum(item.instructions for item in machines) or None  # each launch has at least one
-    exchange = left_out = ""
-    for item in machines:
-        exchange = exchange or (lane_exchanges.describe(item, scene()) if facts.watches_exchanges else "")
-        left_out = left_out or (lane_exchanges.describe_left_out(item, scene()) if item.left_out else "")
-    exchange = "; ".join(filter(None, (exchange, left_out)))
-    return LaunchReport(elapsed_ms, output, counters, instructions, facts.uncounted, exchange)

@@ -55,7 +55,7 @@ class CpuModule(base.DeviceModule):
         self._functions: dict[str, Callable[[int], int]] = {}
         self._entries = {entry.mangled: entry for entry in program.entries.values()}
         self.variants: dict[Schedule, CpuModule] = {}
-        self.variables: dict[str, Region] = allocate_variables(built.facts, space) if usual is None else usual.variables
+        self.variables: dict[str, Region] = usual.variables if usual else allocate_variables(built.facts, space)
         self.addresses = {name: region.address for name, region in self.variables.items()}
         rows = [(region.address, region.host) for region in self.variables.values()]
         self.symbols = np.array(rows or [(0, 0)], np.uint64)
@@ -150,4 +150,6 @@ def warp_width(block: Dim3) -> int:
     x, y, z = block
     if x % SM_90.warp_size == 0 or y * z == 1:
         return SM_90.warp_size
-    return x if SM_90.warp_size % x == 0 and (z == 1 or x * y % SM_90.warp_size == 0) else 0
+    if SM_90.warp_size % x == 0 and (z == 1 or x * y % SM_90.warp_size == 0):
+        return x
+    return 0

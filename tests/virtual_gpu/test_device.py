@@ -14,7 +14,7 @@ from gpuregress.foundation.records import LaunchShape, Texture
 from gpuregress.gpu.descriptors import TextureDescription
 from gpuregress.gpu.records import replace
 from gpuregress.toolchain import cache
-from gpuregress.virtual_gpu import device
+from gpuregress.virtual_gpu import launches
 from gpuregress.virtual_gpu.device import CpuDevice
 from gpuregress.virtual_gpu.parallel import partition
 from gpuregress.virtual_gpu.runtime import syscalls
@@ -93,7 +93,7 @@ def test_the_program_of_few_threads_is_optimised_from_the_first_slow_launch_on(
 
     assert is_optimised_after_a_launch(None)
     assert [is_optimised_after_a_launch(4) for _ in range(2)] == [False, False]
-    monkeypatch.setattr(device, "SLOW_S", 0.0)
+    monkeypatch.setattr(launches, "SLOW_S", 0.0)
     assert [is_optimised_after_a_launch(4) for _ in range(2)] == [False, True]
 
 
@@ -117,7 +117,7 @@ def test_only_the_compiled_codes_own_processor_time_makes_a_program_slow(
 
         return call
 
-    monkeypatch.setattr(device, "time", given)
+    monkeypatch.setattr(launches, "time", given)
     monkeypatch.setattr(syscalls, "time", given)
     monkeypatch.setattr(partition, "run_parallel", after(partition.run_parallel, own_s, wait_s))
     monkeypatch.setattr(syscalls, "render", after(render, call_s))

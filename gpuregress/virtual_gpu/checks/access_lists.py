@@ -27,7 +27,6 @@ from gpuregress.virtual_gpu.builder.structured import (
     at,
     i32,
     i64,
-    open_function,
     while_nonzero,
 )
 from gpuregress.virtual_gpu.builder.translation_unit import Unit
@@ -129,11 +128,10 @@ class AccessLists:
 
         It takes the place of an earlier one of its warp, if that is of the same kind and of no further lanes.
         """
-        function, is_new = subroutine(self._module, "check.list.push", I32, (POINTER, I32, I64, I32))
-        if not is_new:
+        function, b = subroutine(self._module, "check.list.push", I32, (POINTER, I32, I64, I32))
+        if b is None:
             return function
         machine, head, epoch, mask = function.args
-        b = open_function(function)
         launch = field(b, machine, "checks", POINTER)
         turn = load_word(b, field(b, machine, "block_checks", POINTER), layout.BLOCK["turn"])
         has_turns = b.icmp_unsigned("!=", load_word(b, launch, layout.LAUNCH["has_turns"]), i64(0))
@@ -152,11 +150,10 @@ class AccessLists:
                 with b.if_then(b.and_(is_same, b.icmp_unsigned("==", further, i32(0)))):
                     own = Cell(b, ir.Constant(I1, 1))
                     with b.if_then(b.not_(is_near)):
-                        blocks = [
-                            b.call(self._order.block_of(), (launch, b.lshr(one, i64(layout.STAMP_SHIFT))))
-                            for one in (known, epoch)
-                        ]
-                        own.set(b.icmp_unsigned("==", *blocks), b)
+                        block_of = self._order.block_of()
+                        earlier = b.call(block_of, (launch, b.lshr(known, i64(layout.STAMP_SHIFT))))
+                        later = b.call(block_of, (launch, b.lshr(epoch, i64(layout.STAMP_SHIFT))))
+                        own.set(b.icmp_unsigned("==", earlier, later), b)
                     with b.if_then(own.get(b)):
                         b.store(epoch, node)
                         b.store(mask, at(b, node, 8))
@@ -173,11 +170,10 @@ class AccessLists:
 
     def _allocate(self) -> ir.Function:
         """`(machine)` → the index of a free node; 0 where there is none, which is noted."""
-        function, is_new = subroutine(self._module, "check.list.allocate", I32, (POINTER,))
-        if not is_new:
+        function, b = subroutine(self._module, "check.list.allocate", I32, (POINTER,))
+        if b is None:
             return function
         (machine,) = function.args
-        b = open_function(function)
         launch = field(b, machine, "checks", POINTER)
         free = load_word(b, launch, layout.LAUNCH["free_node"])
         with b.if_then(b.icmp_unsigned("!=", free, i64(0))):
@@ -196,11 +192,10 @@ class AccessLists:
 
     def free(self) -> ir.Function:
         """`(machine, head)`: the nodes of a list are free."""
-        function, is_new = subroutine(self._module, "check.list.free", ir.VoidType(), (POINTER, I32))
-        if not is_new:
+        function, b = subroutine(self._module, "check.list.free", ir.VoidType(), (POINTER, I32))
+        if b is None:
             return function
         machine, head = function.args
-        b = open_function(function)
         with b.if_then(b.icmp_unsigned("==", head, i32(0))):
             b.ret_void()
         launch = field(b, machine, "checks", POINTER)
@@ -216,11 +211,10 @@ class AccessLists:
 
     def forget(self) -> ir.Function:
         """`(machine, cell, plane)`: of a cell whose accesses are all ordered, only the newest ones stay."""
-        function, is_new = subroutine(self._module, "check.list.forget", ir.VoidType(), (POINTER, POINTER, I64))
-        if not is_new:
+        function, b = subroutine(self._module, "check.list.forget", ir.VoidType(), (POINTER, POINTER, I64))
+        if b is None:
             return function
         machine, cell, plane = function.args
-        b = open_function(function)
         second = at(b, cell, plane)
         for slot in (
             _Slot(cell, second, layout.WRITE_LIST),
@@ -302,11 +296,10 @@ class AccessLists:
     def note_read(self, space: str) -> ir.Function:
         """`(machine, cell, plane, address, epoch)`: a cell of a space is read."""
         types = (POINTER, POINTER, I64, I64, I64)
-        function, is_new = subroutine(self._module, f"check.list.read.{space}", ir.VoidType(), types)
-        if not is_new:
+        function, b = subroutine(self._module, f"check.list.read.{space}", ir.VoidType(), types)
+        if b is None:
             return function
         machine, cell, plane, address, epoch = function.args
-        b = open_function(function)
         place = shadow_place(b, machine, plane, address, epoch, space)
         self._note(b, place, _Slot(at(b, cell, 8), at(b, at(b, cell, plane), 8), layout.READER_LIST))
         b.ret_void()
@@ -322,12 +315,13 @@ class AccessLists:
                 (builder, the earlier epoch, its own) → i1.
         """
         types = (POINTER, POINTER, I64, I64, I64)
-        name = f"check.list.write.{space}{'.strong' * is_strong}"
-        function, is_new = subroutine(self._module, name, ir.VoidType(), types, may_be_inlined=True)
-        if not is_new:
+        name = f"check.list.write.{space}"
+        if is_strong:
+            name += ".strong"
+        function, b = subroutine(self._module, name, ir.VoidType(), types, may_be_inlined=True)
+        if b is None:
             return function
         machine, cell, plane, address, epoch = function.args
-        b = open_function(function)
         place = shadow_place(b, machine, plane, address, epoch, space)
         second = at(b, cell, plane)
         slot = _Slot(cell, second, layout.WRITE_LIST)
@@ -368,7 +362,9 @@ class AccessLists:
             b.ret_void()
         newest, bit = opened(b, known, word, mark), lane_bit(b, own)
         is_exposed = b.icmp_unsigned("==", b.and_(known, i64(layout.WRITE_LIST)), i64(layout.WRITE_LIST))
-        exposed = b.select(is_exposed, i64(layout.EXPOSED), i64(0)) if is_write else i64(0)
+        exposed = i64(0)
+        if is_write:
+            exposed = b.select(is_exposed, i64(layout.EXPOSED), i64(0))
         is_same = b.icmp_unsigned("==", b.and_(b.xor(newest.epoch, own), i64(~_LANE_BITS)), i64(0))
         with b.if_then(b.and_(is_same, b.icmp_unsigned("==", newest.partner, i64(0)))):
             slot.store(b, b.or_(own, exposed), b.or_(newest.mask, bit), newest.head)

@@ -10,11 +10,12 @@ from llvmlite import ir
 from gpuregress.gpu.records import Record
 from gpuregress.virtual_gpu.builder.address_resolution import field
 from gpuregress.virtual_gpu.builder.services import Services
-from gpuregress.virtual_gpu.builder.structured import I1, I32, I64, POINTER, i64
+from gpuregress.virtual_gpu.builder.structured import I1, I64, POINTER, convert, i64
 from gpuregress.virtual_gpu.builder.threads import linear_thread
 from gpuregress.virtual_gpu.checks import happens_before, synchronization
 from gpuregress.virtual_gpu.checks.race_rules import RaceRules
 from gpuregress.virtual_gpu.checks.shadow_cells import READ, WRITE, CellAccess, has_flags, load_word, region_row
+from gpuregress.virtual_gpu.ptx.modifiers import modifier_among
 from gpuregress.virtual_gpu.ptx.opcode_table import info
 from gpuregress.virtual_gpu.ptx.tree import Address, Instruction
 from gpuregress.virtual_gpu.runtime.checks import layout
@@ -84,14 +85,14 @@ def _load(b: ir.IRBuilder, machine: ir.Value, base: ir.Value) -> RegionFlags:
     quiet_slot = b.select(is_quiet, slot, i64(-1))
     is_race_free = has_flags(b, tagged, layout.RACE_FREE)
     return RegionFlags(
-        is_quiet,
-        is_race_free,
-        quiet_slot,
-        slot,
-        (tagged, load_word(b, row, 8)),
-        b.and_(tagged, i64(~layout.REGION_FLAGS)),
-        b.select(is_race_free, i64(-1), load_word(b, launch, layout.LAUNCH["oldest"])),
-        has_flags(b, tagged, layout.FILLED),
+        is_quiet=is_quiet,
+        is_race_free=is_race_free,
+        quiet_slot=quiet_slot,
+        slot=slot,
+        row=(tagged, load_word(b, row, 8)),
+        cells=b.and_(tagged, i64(~layout.REGION_FLAGS)),
+        limit=b.select(is_race_free, i64(-1), load_word(b, launch, layout.LAUNCH["oldest"])),
+        is_filled=has_flags(b, tagged, layout.FILLED),
     )
 
 
@@ -159,20 +160,30 @@ class AccessNote(Record):
     def order(self) -> int:
         """Bits of `layout.READS` …: how the access may order those of other threads."""
         words = self.instruction.modifiers
-        reads = layout.READS if self.action != "write" else 0
-        writes = layout.WRITES if self.action != "read" else 0
-        acquires = layout.ACQUIRES if reads and {"acquire", "acq_rel", "sc"}.intersection(words) else 0
-        releases = layout.RELEASES if writes and {"release", "acq_rel", "sc"}.intersection(words) else 0
-        return reads | writes | acquires | releases
+        order = 0
+        if self.action != "write":
+            order |= layout.READS
+            if {"acquire", "acq_rel", "sc"}.intersection(words):
+                order |= layout.ACQUIRES
+        if self.action != "read":
+            order |= layout.WRITES
+            if {"release", "acq_rel", "sc"}.intersection(words):
+                order |= layout.RELEASES
+        return order
 
     @property
     def flags(self) -> int:
         """The site and the flags of the epoch."""
-        strong = layout.STRONG | self.scope << layout.LEVEL_SHIFT if self.is_strong else 0
-        is_copy = self.instruction.opcode == "cp" and self.action == "write"
-        copied = layout.IN_FLIGHT | layout.COPIED if is_copy else 0
-        kind = layout.SAME_VALUE if self.commutes else layout.ASYNCHRONOUS if self.is_asynchronous else 0
-        return min(self.site, layout.MOST_SITES - 1) << layout.SITE_SHIFT | strong | copied | kind
+        flags = min(self.site, layout.MOST_SITES - 1) << layout.SITE_SHIFT
+        if self.is_strong:
+            flags |= layout.STRONG | self.scope << layout.LEVEL_SHIFT
+        if self.instruction.opcode == "cp" and self.action == "write":
+            flags |= layout.IN_FLIGHT | layout.COPIED
+        if self.commutes:
+            flags |= layout.SAME_VALUE
+        elif self.is_asynchronous:
+            flags |= layout.ASYNCHRONOUS
+        return flags
 
 
 def rules(emitter: Services) -> RaceRules:
@@ -219,15 +230,16 @@ def note_access(
         flags: of the region that the address most likely points into.
     """
     b = emitter.builder
-    wide = b.zext(address, I64) if address.type == I32 else address
+    wide = convert(b, address, I64)
     if flags is not None and emitter.unit.schedule.is_optimised:
         with b.if_then(b.not_(is_quiet_address(b, flags, wide))):
             _check(emitter, note, wide, same, flags)
     else:
         _check(emitter, note, wide, same)
     if note.is_strong and note.orders and emitter.unit.synchronizes:
-        place = b.add(wide, i64(SHARED_WINDOW)) if note.space == "shared" else wide
-        note_order(emitter, note.order, place, note.scope)
+        if note.space == "shared":
+            wide = b.add(wide, i64(SHARED_WINDOW))
+        note_order(emitter, note.order, wide, note.scope)
 
 
 def _check(
@@ -247,7 +259,9 @@ def _check(
 
     def check() -> None:
         """Examine the access wherever it is. Of a strong one, the flag says that it commutes."""
-        flag = i64(0) if same is None or note.is_strong else b.select(same(), i64(layout.SAME_VALUE), i64(0))
+        flag = i64(0)
+        if same is not None and not note.is_strong:
+            flag = b.select(same(), i64(layout.SAME_VALUE), i64(0))
         b.call(function, (emitter.view.machine, address, b.or_(epoch, flag)))
 
     if flags is None:
@@ -317,11 +331,10 @@ def note_fence(emitter: Services, instruction: Instruction) -> None:
         note_order(emitter, layout.PROXY_FENCE, i64(0), fenced)
     if "proxy" in words:
         return
-    is_restricted = "mbarrier_init" in words
-    scope = next((layout.SCOPES[word] for word in words if word in layout.SCOPES), layout.SCOPES["sys"])
+    scope = layout.SCOPES[modifier_among(instruction, layout.SCOPES, "sys")]
     if emitter.unit.clustered and scope != layout.SCOPES["cta"]:
         happens_before.note_fence(b, emitter.view.machine, linear_thread(b, emitter.view, emitter.thread))
-    if not is_restricted:
+    if "mbarrier_init" not in words:
         note_order(emitter, layout.FENCE, i64(0), scope)
 
 

@@ -14,7 +14,7 @@ from llvmlite import ir
 from gpuregress.gpu.records import replace
 from gpuregress.virtual_gpu.builder.address_resolution import field
 from gpuregress.virtual_gpu.builder.services import raw_call
-from gpuregress.virtual_gpu.builder.structured import I1, I64, POINTER, Cell, at, i32, i64, open_function
+from gpuregress.virtual_gpu.builder.structured import I1, I64, POINTER, Cell, at, i32, i64
 from gpuregress.virtual_gpu.builder.translation_unit import Unit
 from gpuregress.virtual_gpu.checks.access_lists import AccessLists, each_lane, opened
 from gpuregress.virtual_gpu.checks.happens_before import HappensBefore
@@ -23,6 +23,7 @@ from gpuregress.virtual_gpu.checks.shadow_cells import (
     WRITE,
     CellAccess,
     ShadowPlace,
+    Subroutine,
     load_word,
     shadow_place,
     subroutine,
@@ -120,11 +121,10 @@ class ConflictRules:
     def report(self, b: ir.IRBuilder, where: ShadowPlace, kind: ir.Value, other: ir.Value) -> None:
         """Report an access, with an earlier one or 0."""
         types = (POINTER, I64, I64, I64, I64)
-        function, is_new = subroutine(self._module, "check.report", ir.VoidType(), types)
-        if is_new:
+        function, inner = subroutine(self._module, "check.report", ir.VoidType(), types)
+        if inner is not None:
             function.attributes.add("cold")
             machine, *words = function.args
-            inner = open_function(function)
             launch = field(inner, machine, "checks", POINTER)
             stopped = inner.icmp_unsigned("!=", load_word(inner, launch, layout.LAUNCH["stop"]), i64(0))
             with inner.if_then(stopped):
@@ -166,28 +166,20 @@ class CellRules:
         self._rules = ConflictRules(unit, self._order, conflicts=conflicts)
         self.report = self._rules.report
 
-    def _subroutine(self, name: str, result: ir.Type, types: tuple[ir.Type, ...]) -> tuple[ir.Function, bool]:
+    def _subroutine(self, name: str, result: ir.Type, types: tuple[ir.Type, ...]) -> Subroutine:
         return subroutine(self._unit.module, name, result, types)
 
-    def check(
-        self,
-        b: ir.IRBuilder,
-        access: CellAccess,
-        cell: ir.Value,
-        where: ShadowPlace,
-        address: ir.Value,
-        filled: ir.Value,
-    ) -> None:
+    def check(self, b: ir.IRBuilder, access: CellAccess, cell: ir.Value, where: ShadowPlace, filled: ir.Value) -> None:
         """Check one cell, the quick way where that suffices."""
         if self.flies and where.space != "global":
-            self._touched_cell(b, access, cell, where, address, filled)
+            self._touched_cell(b, access, cell, where, filled)
             return
         with b.if_else(self.is_untouched(b, access, cell, where, filled), likely=True) as (quickest, other):
             with quickest:
                 self.forget_list(b, cell, where)
                 self.note_alone(b, access, where, cell)
             with other:
-                arguments = (where.machine, cell, where.plane, address, where.epoch, filled)
+                arguments = (where.machine, cell, where.plane, where.address, where.epoch, filled)
                 touched = self._touched(access, where.space)
                 if self.keeps_all and access.is_strong and access.action == WRITE:
                     with b.if_then(b.not_(self._has_pair(b, where, cell))):
@@ -198,7 +190,8 @@ class CellRules:
     def note_alone(self, b: ir.IRBuilder, access: CellAccess, where: ShadowPlace, cell: ir.Value) -> None:
         """Note an access to a cell that holds nothing else that matters."""
         if access.action == READ:
-            b.store(where.reader(b) if access.is_strong else where.epoch, at(b, cell, 8))
+            reader = where.reader(b) if access.is_strong else where.epoch
+            b.store(reader, at(b, cell, 8))
         else:
             b.store(where.epoch, cell)
             b.store(i64(0), at(b, cell, 8))
@@ -250,16 +243,16 @@ class CellRules:
     def _touched(self, access: CellAccess, space: str) -> ir.Function:
         """The check of a cell that was touched since the last barrier; the arguments are those of the slow way."""
         single = replace(access, count=1)
-        is_noted = self.keeps_all and single.is_strong and single.action == WRITE and not self._conflicts
-        return self._strong_write(single, space) if is_noted else self._touched_before(single, space)
+        if self.keeps_all and single.is_strong and single.action == WRITE and not self._conflicts:
+            return self._strong_write(single, space)
+        return self._touched_before(single, space)
 
     def _strong_write(self, access: CellAccess, space: str) -> ir.Function:
         """As `_touched`, for a strong write; most join a write that is there already."""
-        function, is_new = self._subroutine(f"{access.name(space)}.joins", ir.VoidType(), _CELL)
-        if is_new:
+        function, b = self._subroutine(f"{access.name(space)}.joins", ir.VoidType(), _CELL)
+        if b is not None:
             # A function of its own: in one with more calls, LLVM would save the registers that those change.
             machine, cell, plane, address, epoch, _ = function.args
-            b = open_function(function)
             where = shadow_place(b, machine, plane, address, epoch, space)
             for joins in (self._lists.joins_pair, self._lists.joins_newest):
                 with b.if_then(joins(b, where, cell)):
@@ -270,11 +263,10 @@ class CellRules:
 
     def _touched_before(self, access: CellAccess, space: str) -> ir.Function:
         """As `_touched`, for any access; a strong write that joins no other one."""
-        function, is_new = self._subroutine(f"{access.name(space)}.touched", ir.VoidType(), _CELL)
-        if is_new:
+        function, b = self._subroutine(f"{access.name(space)}.touched", ir.VoidType(), _CELL)
+        if b is not None:
             # Out of line: what comes before it is so short that LLVM puts it where the access is.
             machine, cell, plane, address, epoch, filled = function.args
-            b = open_function(function)
             where = shadow_place(b, machine, plane, address, epoch, space)
             if self.keeps_all and access.is_strong and access.action == WRITE and not self._conflicts:
                 write, reader = load_word(b, cell, 0), load_word(b, cell, 8)
@@ -283,31 +275,24 @@ class CellRules:
                 with b.if_then(b.and_(free, b.not_(where.is_all_old(b, write)))):
                     b.call(self._note_of(access, space), (machine, cell, plane, address, epoch))
                     b.ret_void()
-            self._touched_cell(b, access, cell, where, address, filled)
+            self._touched_cell(b, access, cell, where, filled)
             b.ret_void()
         return function
 
     def _touched_cell(
-        self,
-        b: ir.IRBuilder,
-        access: CellAccess,
-        cell: ir.Value,
-        where: ShadowPlace,
-        address: ir.Value,
-        filled: ir.Value,
+        self, b: ir.IRBuilder, access: CellAccess, cell: ir.Value, where: ShadowPlace, filled: ir.Value
     ) -> None:
-        epoch = where.epoch
         quick, noted, reader = self.quick(b, access, cell, where, filled)
         with b.if_else(quick, likely=True) as (fast, slow):
             with fast:
                 if access.action == READ:
-                    own = where.reader(b) if access.is_strong else epoch
+                    own = where.reader(b) if access.is_strong else where.epoch
                     b.store(b.select(noted, reader, own), at(b, cell, 8))
                 else:
-                    b.store(epoch, cell)
-                    b.store(i64(0), at(b, cell, 8))
+                    self.note_alone(b, access, where, cell)
             with slow:
-                b.call(self.slow(access, where.space), (where.machine, cell, where.plane, address, epoch, filled))
+                arguments = (where.machine, cell, where.plane, where.address, where.epoch, filled)
+                b.call(self.slow(access, where.space), arguments)
 
     def quick(
         self, b: ir.IRBuilder, access: CellAccess, cell: ir.Value, where: ShadowPlace, filled: ir.Value
@@ -375,11 +360,10 @@ class CellRules:
         """The check of one cell in full: `(machine, cell, plane, address, epoch, is filled)`."""
         single = replace(access, count=1)
         name = f"{single.name(space)}.slow"
-        function, is_new = self._subroutine(name, ir.VoidType(), _CELL)
-        if not is_new:
+        function, b = self._subroutine(name, ir.VoidType(), _CELL)
+        if b is None:
             return function
         machine, cell, plane, address, epoch, filled = function.args
-        b = open_function(function)
         where = shadow_place(b, machine, plane, address, epoch, space)
         second = at(b, cell, plane)
         write, reader = load_word(b, cell, 0), load_word(b, cell, 8)
@@ -440,12 +424,12 @@ class CellRules:
     def _examine(self, access: CellAccess, space: str, *, is_other_write: bool) -> ir.Function:
         """`(machine, plane, address, epoch, newest, its word)`: report the races with the accesses of a list."""
         single = replace(access, count=1)
-        name = f"{single.name(space)}.{'writes' if is_other_write else 'readers'}"
-        function, is_new = self._subroutine(name, ir.VoidType(), (POINTER, I64, I64, I64, I64, I64))
-        if not is_new:
+        others = "writes" if is_other_write else "readers"
+        types = (POINTER, I64, I64, I64, I64, I64)
+        function, b = self._subroutine(f"{single.name(space)}.{others}", ir.VoidType(), types)
+        if b is None:
             return function
         machine, plane, address, epoch, newest, word = function.args
-        b = open_function(function)
         where = shadow_place(b, machine, plane, address, epoch, space)
         with b.if_then(where.is_all_old(b, newest)):
             b.ret_void()

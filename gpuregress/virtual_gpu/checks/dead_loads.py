@@ -38,6 +38,8 @@ from gpuregress.virtual_gpu.ptx.tree import (
 _CONSTANT = frozenset(f"%{name}.{axis}" for name in ("tid", "ntid", "ctaid", "nctaid") for axis in "xyz")
 _OF_THE_THREAD = ("%tid.x", "%tid.y", "%tid.z")
 _SHIFT = SM_90.warp_size.bit_length() - 1
+_WARPS = ~(SM_90.warp_size - 1) & 0xFFFF_FFFF
+"""The bits of a thread's number that tell its warp."""
 
 
 class _Condition(Record):
@@ -49,10 +51,11 @@ class _Condition(Record):
 
 def with_guarded_loads(tree: Module) -> Module:
     """The module with the predicates of such loads computed early, and named by the loads (`Instruction.live_if`)."""
-    functions = tuple(
-        _Loads(item).rewritten() if item.is_entry and item.body is not None else item for item in tree.functions
-    )
-    return replace(tree, functions=functions) if functions != tree.functions else tree
+    functions = list(tree.functions)
+    for position, function in enumerate(functions):
+        if function.is_entry and function.body is not None:
+            functions[position] = _Loads(function).rewritten()
+    return replace(tree, functions=tuple(functions))
 
 
 class _Loads:
@@ -60,7 +63,7 @@ class _Loads:
 
     def __init__(self, function: Function) -> None:
         self._function = function
-        body = function.body or ()
+        body = function.statements
         self._readers: dict[str, list[Statement]] = {}
         counts: Counter[str] = Counter()
         self._definition: dict[str, Instruction] = {}
@@ -75,7 +78,7 @@ class _Loads:
             if count > 1:
                 self._definition.pop(name, None)
         sizes = function.directives.get("reqntid")
-        self._is_row = sizes is not None and all(one == 1 for one in sizes[1:])
+        self._is_row = sizes is not None and all(size == 1 for size in sizes[1:])
         self._parameters = {item.name for item in function.parameters}
         self._moved: dict[Instruction, None] = {}
         self._added: list[Instruction] = []
@@ -86,17 +89,18 @@ class _Loads:
 
     def rewritten(self) -> Function:
         """The function with early predicates."""
-        body = self._function.body or ()
-        guarded = [self._guarded(item) if isinstance(item, Instruction) else item for item in body]
+        body = list(self._function.statements)
+        for position, item in enumerate(body):
+            if not isinstance(item, Instruction) or not _is_plain_load(item):
+                continue
+            uses = self._uses(item)
+            if uses:
+                body[position] = replace(item, live_if=self._any_of(uses))
         if not self._added:
             return self._function
-        rest = (item for item in guarded if item not in self._moved)
+        body = [item for item in body if item not in self._moved]
         registers = (*self._function.registers, *self._declared)
-        return replace(self._function, registers=registers, body=(*self._moved, *self._added, *rest))
-
-    def _guarded(self, item: Instruction) -> Instruction:
-        uses = self._uses(item) if _is_plain_load(item) else []
-        return replace(item, live_if=self._any_of(uses)) if uses else item
+        return replace(self._function, registers=registers, body=(*self._moved, *self._added, *body))
 
     # --- uses of a value ----------------------------------------------------------------------------------------------
 
@@ -123,7 +127,7 @@ class _Loads:
                 pending += sorted(new)
         if is_exchanged:
             # Other lanes use the value, too.
-            uses = [tuple(found for one in use if (found := self._in_any_lane(one)) is not None) for use in uses]
+            uses = [self._in_any_lane(conditions) for conditions in uses]
         return uses if all(uses) else []
 
     def _conditions(self, item: Statement) -> tuple[_Condition, ...]:
@@ -137,14 +141,16 @@ class _Loads:
     def _expanded(self, guard: Guard) -> Iterator[_Condition]:
         pending = [_Condition(guard.register, guard.negated)]
         while pending:
-            one = pending.pop()
-            made = self._definition.get(one.register)
-            joins = Arithmetic.OR if one.negated else Arithmetic.AND
-            is_predicate = made is not None and made.guard is None and made.modifiers == ("pred",)
-            if made is not None and is_predicate and info(made).arithmetic is joins:
-                pending += [_condition(operand, negated=one.negated) for operand in made.operands[1:]]
-            elif self._cone(one.register) is not None:
-                yield one
+            condition = pending.pop()
+            negated = condition.negated
+            definition = self._definition.get(condition.register)
+            if definition is not None and definition.guard is None and definition.modifiers == ("pred",):
+                joins = Arithmetic.OR if negated else Arithmetic.AND
+                if info(definition).arithmetic is joins:
+                    pending += [_condition(operand, negated=negated) for operand in definition.operands[1:]]
+                    continue
+            if self._cone(condition.register) is not None:
+                yield condition
 
     def _cone(self, name: str) -> list[Instruction] | None:
         """The instructions that compute a register from what never changes, in order; None where there are others."""
@@ -152,20 +158,22 @@ class _Loads:
         pending = [(name, False)]
         entered: set[str] = set()
         while pending:
-            one, is_done = pending.pop()
-            if one in _CONSTANT or one in order:
+            register, is_done = pending.pop()
+            if register in _CONSTANT or register in order:
                 continue
-            made = self._definition.get(one)
-            if made is None or made.guard is not None or not (_is_pure(made) or self._is_parameter(made)):
+            definition = self._definition.get(register)
+            if definition is None or definition.guard is not None:
+                return None
+            if not _is_pure(definition) and not self._is_parameter(definition):
                 return None
             if is_done:
-                order[one] = made
+                order[register] = definition
                 continue
-            if one in entered:
+            if register in entered:
                 return None
-            entered.add(one)
-            pending.append((one, True))
-            pending += [(register, False) for register in effects.reads(made)]
+            entered.add(register)
+            pending.append((register, True))
+            pending += [(source, False) for source in effects.reads(definition)]
         return list(dict.fromkeys(order.values()))
 
     def _is_parameter(self, item: Instruction) -> bool:
@@ -175,30 +183,44 @@ class _Loads:
         base = item.operands[1].base
         return isinstance(base, Symbol) and base.name in self._parameters
 
-    def _in_any_lane(self, condition: _Condition) -> _Condition | None:
-        """A condition that holds in all lanes of a warp where the given one holds in any; None where none is known.
+    def _in_any_lane(self, conditions: tuple[_Condition, ...]) -> tuple[_Condition, ...]:
+        """Conditions that hold in all lanes of a warp where the given ones hold in any, as far as they are known."""
+        weaker = []
+        for condition in conditions:
+            if self._is_of_warp(condition.register):
+                weaker.append(condition)
+                continue
+            of_warp = self._of_warp(condition)
+            if of_warp is not None:
+                weaker.append(of_warp)
+        return tuple(weaker)
+
+    def _of_warp(self, condition: _Condition) -> _Condition | None:
+        """The condition on the number of the warp that follows from one on the number of the thread.
 
         `tid == 32` holds in no lane where `tid & ~31 == 32` does not.
         """
-        if self._is_of_warp(condition.register):
-            return condition
-        made = self._definition[condition.register]
-        is_equal = made.opcode == "setp" and made.modifiers[0] == ("ne" if condition.negated else "eq")
-        is_single = len(made.operands) == 3 and isinstance(made.operands[0], Register)  # not `setp.eq %p|%q`
-        if not (self._is_row and is_equal and is_single and isinstance(made.operands[2], Integer)):
+        test = self._definition[condition.register]
+        equal = "ne" if condition.negated else "eq"
+        if not self._is_row or test.opcode != "setp" or test.modifiers[0] != equal:
             return None
-        masked, mask = made.operands[1], -1
-        source = self._definition.get(masked.name) if isinstance(masked, Register) else None
-        if source is not None and source.opcode == "and" and isinstance(source.operands[2], Integer):
-            masked, mask = source.operands[1], source.operands[2].value
-        warps = mask & ~(SM_90.warp_size - 1) & 0xFFFF_FFFF
+        if len(test.operands) != 3 or not isinstance(test.operands[0], Register):  # As in `setp.eq %p|%q`.
+            return None
+        _, masked, limit = test.operands
+        if not isinstance(limit, Integer):
+            return None
+        mask = -1
+        if isinstance(masked, Register) and masked.name in self._definition:
+            source = self._definition[masked.name]
+            if source.opcode == "and" and isinstance(source.operands[2], Integer):
+                masked, mask = source.operands[1], source.operands[2].value
+        warps = mask & _WARPS
         if not self._is_number(masked) or not warps:
             return None
         self._moved.update(dict.fromkeys(self._cone(condition.register) or ()))
         number, holds = self._new("b32"), self._new("pred")
-        value = Integer(made.operands[2].value & ~(SM_90.warp_size - 1) & 0xFFFF_FFFF)
         self._added.append(Instruction("and", ("b32",), (number, masked, Integer(warps))))
-        self._added.append(Instruction("setp", ("eq", "u32"), (holds, number, value)))
+        self._added.append(Instruction("setp", ("eq", "u32"), (holds, number, Integer(limit.value & _WARPS))))
         self._computed.add(holds.name)
         return _Condition(holds.name, negated=False)
 
@@ -206,14 +228,16 @@ class _Loads:
         """Whether a register is the same in all lanes of a warp, in a block that is one row of threads."""
         if name in _CONSTANT:
             return name not in _OF_THE_THREAD
-        made = self._definition[name]
-        if self._is_row and made.opcode in ("and", "shr") and self._is_number(made.operands[1]):
-            amount = made.operands[2]
-            value = amount.value if isinstance(amount, Integer) else -1
-            lanes = SM_90.warp_size - 1
-            if (made.opcode == "and" and value > 0 and not value & lanes) or (made.opcode == "shr" and value >= _SHIFT):
+        definition = self._definition[name]
+        if self._is_row and definition.opcode in ("and", "shr") and self._is_number(definition.operands[1]):
+            amount = definition.operands[2]
+            if isinstance(amount, Integer) and definition.opcode == "shr" and amount.value >= _SHIFT:
                 return True
-        return all(self._is_of_warp(one) for one in effects.reads(made))
+            if isinstance(amount, Integer) and definition.opcode == "and" and amount.value > 0:
+                names_lanes = amount.value & SM_90.warp_size - 1
+                if not names_lanes:
+                    return True
+        return all(self._is_of_warp(source) for source in effects.reads(definition))
 
     def _is_number(self, operand: Operand) -> bool:
         """Whether an operand is the number of the thread along x."""
@@ -221,8 +245,8 @@ class _Loads:
             return False
         if operand.name == "%tid.x":
             return True
-        made = self._definition.get(operand.name)
-        return made is not None and made.opcode == "mov" and self._is_number(made.operands[1])
+        definition = self._definition.get(operand.name)
+        return definition is not None and definition.opcode == "mov" and self._is_number(definition.operands[1])
 
     # --- code ---------------------------------------------------------------------------------------------------------
 
@@ -230,7 +254,7 @@ class _Loads:
         """The register of a predicate that holds where one of the uses may happen."""
         wanted = tuple(dict.fromkeys(uses))
         if wanted not in self._known:
-            sides = [self._joined("and", [self._early(one) for one in use]) for use in wanted]
+            sides = [self._joined("and", list(map(self._early, conditions))) for conditions in wanted]
             self._known[wanted] = self._joined("or", sides).name
         return self._known[wanted]
 
@@ -239,7 +263,9 @@ class _Loads:
         if condition.register not in self._computed:
             self._moved.update(dict.fromkeys(self._cone(condition.register) or ()))
         register = Register(condition.register)
-        return self._made("not", register) if condition.negated else register
+        if condition.negated:
+            register = self._made("not", register)
+        return register
 
     def _joined(self, opcode: str, operands: list[Register]) -> Register:
         result, *others = operands
@@ -262,7 +288,8 @@ class _Loads:
 def _condition(operand: Operand, *, negated: bool) -> _Condition:
     if isinstance(operand, Negated):
         return _Condition(operand.operand.name, not negated)
-    return _Condition(operand.name if isinstance(operand, Register) else "", negated)
+    name = operand.name if isinstance(operand, Register) else ""
+    return _Condition(name, negated)
 
 
 def _is_plain_load(item: Instruction) -> bool:

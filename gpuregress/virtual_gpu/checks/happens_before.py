@@ -21,7 +21,6 @@ from gpuregress.virtual_gpu.builder.structured import (
     element,
     i32,
     i64,
-    open_function,
     while_nonzero,
 )
 from gpuregress.virtual_gpu.builder.translation_unit import Unit
@@ -61,11 +60,10 @@ def arrival(module: ir.Module) -> ir.Function:
 
     `steps` counts the thread's arrivals and waits before this one. What was released for an earlier phase stays so.
     """
-    function, is_new = subroutine(module, "check.cluster_arrival", ir.VoidType(), (POINTER, I32, I32, I1))
-    if not is_new:
+    function, b = subroutine(module, "check.cluster_arrival", ir.VoidType(), (POINTER, I32, I32, I1))
+    if b is None:
         return function
     machine, thread, steps, releases = function.args
-    b = open_function(function)
     launch, block = field(b, machine, "checks", POINTER), field(b, machine, "block_checks", POINTER)
     fenced = b.load(element(b, at(b, block, layout.CLUSTER_FENCED), thread, I64), typ=I64)
     upto = b.select(releases, b.zext(_stamp(b, machine), I64), _low(b, fenced))
@@ -77,8 +75,13 @@ def arrival(module: ir.Module) -> ir.Function:
     own, before = (b.and_(item, i32(layout.CLUSTER_PHASES - 1)) for item in (number, b.sub(number, i32(1))))
     arrivals, opens = at(b, block, layout.CLUSTER_ARRIVALS), at(b, block, layout.CLUSTER_OPEN)
     for table, released, add in ((arrivals, upto, thread), (opens, behind, None)):
-        rows = (own, before) if add is None else (b.or_(b.shl(item, i32(10)), add) for item in (own, before))
-        here, earlier = (element(b, table, row, I64) for row in rows)
+        rows = []
+        for phase_number in (own, before):
+            index = phase_number
+            if add is not None:
+                index = b.or_(b.shl(index, i32(10)), add)
+            rows.append(element(b, table, index, I64))
+        here, earlier = rows
         latest = b.or_(phase, released)
         others = (b.load(here, typ=I64), b.or_(phase, _low(b, b.load(earlier, typ=I64))))
         for other in others:  # of this phase, by another thread, or of the phase before
@@ -90,10 +93,9 @@ def arrival(module: ir.Module) -> ir.Function:
 
 def passage(module: ir.Module) -> ir.Function:
     """`(machine, thread, steps)`: a thread has waited at the cluster's barrier."""
-    function, is_new = subroutine(module, "check.cluster_passage", ir.VoidType(), (POINTER, I32, I32))
-    if is_new:
+    function, b = subroutine(module, "check.cluster_passage", ir.VoidType(), (POINTER, I32, I32))
+    if b is not None:
         machine, thread, steps = function.args
-        b = open_function(function)
         block = field(b, machine, "block_checks", POINTER)
         passed = b.add(b.lshr(steps, i32(1)), i32(1))
         b.store(passed, element(b, at(b, block, layout.CLUSTER_PASSED), thread, I32))
@@ -103,11 +105,10 @@ def passage(module: ir.Module) -> ir.Function:
 
 def peer_machine(module: ir.Module) -> ir.Function:
     """`(machine, block's number)` → the state of a block of the running one's cluster; null where it is another's."""
-    function, is_new = subroutine(module, "check.peer", POINTER, (POINTER, I64))
-    if not is_new:
+    function, b = subroutine(module, "check.peer", POINTER, (POINTER, I64))
+    if b is None:
         return function
     machine, number = function.args
-    b = open_function(function)
     null = ir.Constant(POINTER, None)
     states = field(b, machine, "cluster_checks", POINTER)
     with counted(b, field(b, machine, "cluster_count")) as rank:
@@ -122,29 +123,26 @@ def peer_machine(module: ir.Module) -> ir.Function:
 
 def is_one_cluster(module: ir.Module) -> ir.Function:
     """`(machine, block's number, another's)` → whether both blocks are of one cluster; they may have exited."""
-    function, is_new = subroutine(module, "check.is_one_cluster", I1, (POINTER, I64, I64))
-    if not is_new:
+    function, b = subroutine(module, "check.is_one_cluster", I1, (POINTER, I64, I64))
+    if b is None:
         return function
-    machine, *numbers = function.args
-    b = open_function(function)
-    left = list(numbers)
+    machine, first, second = function.args
     is_one: ir.Value = ir.Constant(I1, 1)
     for axis in "xyz":
         blocks, side = field(b, machine, f"grid_{axis}"), field(b, machine, f"cluster_{axis}")
-        one, other = (b.udiv(b.urem(number, blocks), side) for number in left)
-        is_one = b.and_(is_one, b.icmp_unsigned("==", one, other))
-        left = [b.udiv(number, blocks) for number in left]
+        first_cluster, second_cluster = b.udiv(b.urem(first, blocks), side), b.udiv(b.urem(second, blocks), side)
+        is_one = b.and_(is_one, b.icmp_unsigned("==", first_cluster, second_cluster))
+        first, second = b.udiv(first, blocks), b.udiv(second, blocks)
     b.ret(is_one)
     return function
 
 
 def is_known(module: ir.Module) -> ir.Function:
     """`(machine, state of a block, its thread, stamp, thread)` → whether the running block's thread knows an access."""
-    function, is_new = subroutine(module, "check.cluster_known", I1, (POINTER, POINTER, I32, I64, I32))
-    if not is_new:
+    function, b = subroutine(module, "check.cluster_known", I1, (POINTER, POINTER, I32, I64, I32))
+    if b is None:
         return function
     machine, state, their, stamp, own = function.args
-    b = open_function(function)
     block = field(b, machine, "block_checks", POINTER)
     passed = b.zext(b.load(element(b, at(b, block, layout.CLUSTER_PASSED), own, I32), typ=I32), I64)
     for row in range(layout.CLUSTER_PHASES):
@@ -167,11 +165,7 @@ def _is_open(b: ir.IRBuilder, word: ir.Value, passed: ir.Value) -> ir.Value:
 
 
 class HappensBefore:
-    """The subroutines of one module.
-
-    Args:
-        unit: the module.
-    """
+    """The subroutines of one module."""
 
     def __init__(self, unit: Unit) -> None:
         self._unit = unit
@@ -190,15 +184,16 @@ class HappensBefore:
         """Whether no barrier orders an earlier access before one, i1."""
         apart = b.call(self.unordered(where.space), (where.machine, other, where.epoch))
         # What is older is not of this block's shared memory.
-        return b.and_(apart, b.icmp_unsigned(">=", other, where.oldest)) if where.space == CLUSTER else apart
+        if where.space == CLUSTER:
+            apart = b.and_(apart, b.icmp_unsigned(">=", other, where.oldest))
+        return apart
 
     def unordered(self, space: str) -> ir.Function:
         """`(machine, earlier epoch, epoch)` → whether no barrier of the block orders the two."""
-        function, is_new = subroutine(self._unit.module, f"check.unordered.{space}", I1, (POINTER, I64, I64))
-        if not is_new:
+        function, b = subroutine(self._unit.module, f"check.unordered.{space}", I1, (POINTER, I64, I64))
+        if b is None:
             return function
         machine, other, epoch = function.args
-        b = open_function(function)
         no, yes = ir.Constant(I1, 0), ir.Constant(I1, 1)
         block = field(b, machine, "block_checks", POINTER)
         launch = field(b, machine, "checks", POINTER)
@@ -207,7 +202,8 @@ class HappensBefore:
             oldest = load_word(b, launch, layout.LAUNCH["oldest"])
         with b.if_then(b.icmp_unsigned("<", other, oldest)):
             b.ret(no)
-        own, their = (b.lshr(b.and_(one, i64(layout.THREAD_MASK)), i64(layout.THREAD_SHIFT)) for one in (epoch, other))
+        own = b.lshr(b.and_(epoch, i64(layout.THREAD_MASK)), i64(layout.THREAD_SHIFT))
+        their = b.lshr(b.and_(other, i64(layout.THREAD_MASK)), i64(layout.THREAD_SHIFT))
         stamp = b.lshr(other, i64(layout.STAMP_SHIFT))
         if space != "shared":
             with b.if_then(b.icmp_unsigned("<", other, load_word(b, block, layout.BLOCK["turn"]))):
@@ -279,11 +275,10 @@ class HappensBefore:
 
     def _least_scope(self) -> ir.Function:
         """`(machine, epoch before the block's turn)` → the number of the narrowest scope that includes its thread."""
-        function, is_new = subroutine(self._unit.module, "check.least_scope", I64, (POINTER, I64))
-        if not is_new:
+        function, b = subroutine(self._unit.module, "check.least_scope", I64, (POINTER, I64))
+        if b is None:
             return function
         machine, other = function.args
-        b = open_function(function)
         launch, block = field(b, machine, "checks", POINTER), field(b, machine, "block_checks", POINTER)
         with b.if_then(b.icmp_unsigned("<", other, load_word(b, launch, layout.LAUNCH["oldest"]))):
             b.ret(i64(layout.SCOPES["gpu"]))
@@ -300,11 +295,10 @@ class HappensBefore:
 
     def block_of(self) -> ir.Function:
         """`(launch, stamp)` → the number of the block in whose turn the stamp is; by binary search."""
-        function, is_new = subroutine(self._unit.module, "check.block_of", I64, (POINTER, I64))
-        if not is_new:
+        function, b = subroutine(self._unit.module, "check.block_of", I64, (POINTER, I64))
+        if b is None:
             return function
         launch, stamp = function.args
-        b = open_function(function)
         turns = b.inttoptr(load_word(b, launch, layout.LAUNCH["turns"]), POINTER)
         low, left = Cell(b, i64(0)), Cell(b, load_word(b, launch, layout.LAUNCH["turn_count"]))
         limit = b.shl(b.add(stamp, i64(1)), i64(layout.STAMP_SHIFT))

@@ -10,7 +10,7 @@ from llvmlite import ir
 
 from gpuregress.virtual_gpu.builder.address_resolution import field
 from gpuregress.virtual_gpu.builder.heap import Record, place
-from gpuregress.virtual_gpu.builder.structured import I64, POINTER, at, i64, open_function
+from gpuregress.virtual_gpu.builder.structured import I64, POINTER, at, i64
 from gpuregress.virtual_gpu.builder.translation_unit import Unit
 from gpuregress.virtual_gpu.checks.shadow_cells import subroutine
 from gpuregress.virtual_gpu.ptx.tree import Call, Function, Symbol
@@ -29,12 +29,8 @@ _ALLOCATING = tuple(name for name in SYSTEM_CALLS if name.endswith("malloc"))
 
 
 def allocates(functions: list[Function]) -> bool:
-    """Whether a program allocates memory of the heap.
-
-    Args:
-        functions: of the program.
-    """
-    calls = (item for function in functions for item in function.body or () if isinstance(item, Call))
+    """Whether a program allocates memory of the heap."""
+    calls = (item for function in functions for item in function.statements if isinstance(item, Call))
     return any(isinstance(call.callee, Symbol) and call.callee.name in _ALLOCATING for call in calls)
 
 
@@ -52,12 +48,11 @@ def class_number(b: ir.IRBuilder, address: ir.Value) -> ir.Value:
 
 def heap_cell(unit: Unit) -> ir.Function:
     """`(machine, address)` → the host address of the cell; 0 where the memory has none."""
-    function, is_new = subroutine(unit.module, "check.heap_cell", I64, (POINTER, I64))
-    if not is_new:
+    function, b = subroutine(unit.module, "check.heap_cell", I64, (POINTER, I64))
+    if b is None:
         return function
     assert unit.granules is not None
     machine, address = function.args
-    b = open_function(function)
     number = class_number(b, address)
     with b.if_then(b.icmp_unsigned(">=", number, i64(HEAP_CLASSES))):
         b.ret(i64(0))
@@ -77,12 +72,11 @@ def heap_cell(unit: Unit) -> ir.Function:
 
 def begin_allocation(unit: Unit) -> ir.Function:
     """`(machine, address, bytes)`: malloc has returned an address, or 0."""
-    function, is_new = subroutine(unit.module, "check.begin_allocation", ir.VoidType(), (POINTER, I64, I64))
-    if not is_new:
+    function, b = subroutine(unit.module, "check.begin_allocation", ir.VoidType(), (POINTER, I64, I64))
+    if b is None:
         return function
     assert unit.granules is not None
     machine, address, size = function.args
-    b = open_function(function)
     with b.if_then(b.icmp_unsigned("==", address, i64(0))):
         b.ret_void()
     cell = b.call(heap_cell(unit), (machine, address))

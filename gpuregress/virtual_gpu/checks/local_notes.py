@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from llvmlite import ir
 
 from gpuregress.virtual_gpu.builder.services import Services
-from gpuregress.virtual_gpu.builder.structured import I1, I64, POINTER, at, i64, open_function
+from gpuregress.virtual_gpu.builder.structured import I1, I64, POINTER, at, i64
 from gpuregress.virtual_gpu.checks.access_notes import AccessNote, epoch_of, rules
 from gpuregress.virtual_gpu.checks.shadow_cells import ShadowPlace
 from gpuregress.virtual_gpu.ptx.tree import Function
@@ -24,11 +24,7 @@ _WORD = 4
 
 
 def are_needed(functions: Iterable[Function]) -> bool:
-    """Whether a program has local memory.
-
-    Args:
-        functions: of the program.
-    """
+    """Whether a program has local memory."""
     return any(item.space == "local" for function in functions for item in function.variables)
 
 
@@ -75,11 +71,20 @@ def note(emitter: Services, access: AccessNote, pointer: ir.Value) -> None:
 def _report(emitter: Services) -> ir.Function:
     """`(machine, offset in local memory, epoch)`: report a read."""
     made = rules(emitter)
-    function, is_new = made.function("check.local_read", ir.VoidType(), (POINTER, I64, I64))
-    if is_new:
+    function, b = made.function("check.local_read", ir.VoidType(), (POINTER, I64, I64))
+    if b is not None:
         machine, offset, epoch = function.args
-        b, none = open_function(function), i64(0)
-        where = ShadowPlace(machine, none, b.add(offset, i64(LOCAL_WINDOW)), epoch, none, none, none, "local")
+        none = i64(0)
+        where = ShadowPlace(
+            machine=machine,
+            plane=none,
+            address=b.add(offset, i64(LOCAL_WINDOW)),
+            epoch=epoch,
+            oldest=none,
+            turn=none,
+            open=none,
+            space="local",
+        )
         made.cells.report(b, where, i64(layout.UNINITIALIZED), none)
         b.ret_void()
     return function

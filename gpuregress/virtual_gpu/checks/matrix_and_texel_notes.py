@@ -19,7 +19,6 @@ from gpuregress.virtual_gpu.builder.structured import (
     element,
     entry_alloca,
     i64,
-    open_function,
 )
 from gpuregress.virtual_gpu.builder.threads import linear_thread
 from gpuregress.virtual_gpu.checks.access_notes import AccessNote, begin_epoch, epoch_of, rules
@@ -43,11 +42,10 @@ def row_check(emitter: Services, instruction: Instruction, site: int) -> tuple[i
     if emitter.unit.granules is None or emitter.epoch is None:
         return None
     made, epoch = rules(emitter), epoch_of(emitter, _note(instruction, site))
-    function, is_new = made.function("check.matrix_row", ir.VoidType(), (POINTER, I64, I64))
-    if is_new:
+    function, b = made.function("check.matrix_row", ir.VoidType(), (POINTER, I64, I64))
+    if b is not None:
         function.attributes.add("noinline")
         machine, address, own = function.args
-        b = open_function(function)
         inside = b.sub(address, i64(SHARED_WINDOW))
         b.call(made.access(_ROW, "shared"), (machine, inside, own))
         if made.races:
@@ -172,11 +170,10 @@ def note_texel(emitter: Services, b: ir.IRBuilder, address: ir.Value, count: ir.
     if emitter.unit.granules is None:
         return
     made, shift = rules(emitter), emitter.unit.granules["global"]
-    function, is_new = made.function("check.texel", ir.VoidType(), (POINTER, I64, I64))
-    if is_new:
+    function, inner = made.function("check.texel", ir.VoidType(), (POINTER, I64, I64))
+    if inner is not None:
         function.attributes.add("noinline")
         who, start, size = function.args
-        inner = open_function(function)
         machine, epoch = inner.load(who, typ=POINTER), inner.load(at(inner, who, _EPOCH), typ=I64)
         cell = CellAccess(READ, is_strong=False, reads=False, count=1 << shift, is_incoherent=True)
         cells = inner.lshr(inner.add(size, i64((1 << shift) - 1)), i64(shift))

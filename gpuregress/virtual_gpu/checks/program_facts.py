@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator
 
 from gpuregress.virtual_gpu.analysis import effects
 from gpuregress.virtual_gpu.analysis.control_flow_graph import ControlFlowGraph
@@ -32,14 +32,10 @@ _PRIVATE = ("local", "const", "param")
 
 
 def granules(functions: Iterable[Function]) -> dict[str, int]:
-    """The log2 of the bytes of a granule in shared and in global memory.
-
-    Args:
-        functions: of the program.
-    """
+    """The log2 of the bytes of a granule in shared and in global memory."""
     least = {"shared": _MOST, "global": _MOST}
     for function in functions:
-        for item in function.body or ():
+        for item in function.statements:
             if isinstance(item, Instruction) and info(item).memory is not MemoryEffect.NONE:
                 space = info(item).space or space_of(item)
                 for name, count in least.items():
@@ -53,32 +49,26 @@ def _bytes(instruction: Instruction) -> int:
         return _USUAL  # A texture's elements may be smaller: it only reads, and what is written decides.
     step = size(type_of(instruction))
     if instruction.used_bytes is not None:
-        parts = {instruction.used_bytes >> step * lane & (1 << step) - 1 for lane in range(lanes(instruction))}
-        return step if parts <= {0, (1 << step) - 1} else 1
+        whole = (1 << step) - 1
+        for lane in range(lanes(instruction)):
+            if instruction.used_bytes >> step * lane & whole not in (0, whole):
+                return 1
+        return step
     return lanes(instruction) * step
 
 
 def synchronizes(functions: Iterable[Function]) -> bool:
-    """Whether strong accesses of a program may order other ones: it has fences, or accesses that acquire or release.
-
-    Args:
-        functions: of the program.
-    """
-    return any(
-        isinstance(item, Instruction)
-        and (item.opcode in ("fence", "membar", "mbarrier") or not _ORDERING.isdisjoint(item.modifiers))
-        for function in functions
-        for item in function.body or ()
-    )
+    """Whether strong accesses of a program may order other ones: it has fences, or accesses that acquire or release."""
+    for item in _instructions(functions):
+        if item.opcode in ("fence", "membar", "mbarrier") or not _ORDERING.isdisjoint(item.modifiers):
+            return True
+    return False
 
 
 def orders_in_part(functions: Iterable[Function]) -> bool:
     """Whether a program may order some threads of a block, or some blocks, and leave others.
 
     A wait for a wgmma does: it orders the reads of the warpgroup before what its own thread does next.
-
-    Args:
-        functions: of the program.
     """
     functions = list(functions)
     return synchronizes(functions) or any(
@@ -87,16 +77,13 @@ def orders_in_part(functions: Iterable[Function]) -> bool:
 
 
 def has_strong_accesses(functions: Iterable[Function]) -> bool:
-    """Whether a program has atomic, volatile or ordered accesses. PTX ISA manual, 8.6 "Types of Operations".
-
-    Args:
-        functions: of the program.
-    """
-    return any(map(_is_strong, _instructions(functions)))
+    """Whether a program has atomic, volatile or ordered accesses. PTX ISA manual, 8.6 "Types of Operations"."""
+    return any(_is_strong(item) for item in _instructions(functions))
 
 
 def _instructions(functions: Iterable[Function]) -> Iterator[Instruction]:
-    return (item for function in functions for item in function.body or () if isinstance(item, Instruction))
+    for function in functions:
+        yield from function.instructions
 
 
 def _is_strong(item: Instruction) -> bool:
@@ -128,13 +115,10 @@ def unwatched(functions: Iterable[Function]) -> tuple[str, ...]:
     Args:
         functions: the kernel, and those that it calls.
     """
-    items = (item for function in functions for item in function.body or () if isinstance(item, Instruction))
-    return (CLOCKS,) if any(map(_depends_on_schedule, items)) else ()
-
-
-def _depends_on_schedule(instruction: Instruction) -> bool:
-    reads = effects.reads(instruction)
-    return instruction.opcode == "activemask" or any("clock" in name or "timer" in name for name in reads)
+    for item in _instructions(functions):
+        if item.opcode == "activemask" or any("clock" in name or "timer" in name for name in effects.reads(item)):
+            return (CLOCKS,)
+    return ()
 
 
 # --- written buffers --------------------------------------------------------------------------------------------------
@@ -161,7 +145,9 @@ def written_buffers(flow: ControlFlowGraph, parameters: dict[str, int]) -> froze
         if not _writes_global(statement):
             continue
         address = _address(statement)
-        targets = None if address is None else sources.of(address.base)
+        if address is None:
+            return None
+        targets = sources.of(address.base)
         if targets is None:
             return None
         written.update(targets)
@@ -176,7 +162,9 @@ def _writes_global(statement: Statement) -> bool:
     facts = info(statement)
     if facts.memory is MemoryEffect.COPY:
         # `cp.async` writes shared memory only, and so do the bulk copies whose target that is.
-        form = form_of(statement.modifiers) if "bulk" in statement.modifiers else None
+        if "bulk" not in statement.modifiers:
+            return False
+        form = form_of(statement.modifiers)
         return form is not None and form.target == "global"
     if facts.memory in (MemoryEffect.NONE, MemoryEffect.READ):
         return False
@@ -187,7 +175,10 @@ def _address(statement: Statement) -> Address | TextureAddress | None:
     """The address, or the handle, that an instruction writes through; None where it is not known."""
     if not isinstance(statement, Instruction) or statement.opcode in ("cp", "tensormap", "multimem"):
         return None
-    return next((item for item in statement.operands if isinstance(item, Address | TextureAddress)), None)
+    for operand in statement.operands:
+        if isinstance(operand, Address | TextureAddress):
+            return operand
+    return None
 
 
 # --- barrier intervals ------------------------------------------------------------------------------------------------
@@ -266,13 +257,13 @@ def departures(flow: ControlFlowGraph) -> frozenset[int]:
         number = flow.block_at(index)
         last[number] = max(last[number], index)
     waiting = _reaching(flow, {number for number, index in last.items() if index >= 0})
-    found: set[int] = set()
+    effects_after_waits: set[int] = set()
     for number, block in enumerate(flow.blocks):
         if any(successor in waiting for successor in block.successors):
             continue
         first = max(block.start, last[number] + 1)
-        found.update(index for index in range(first, block.end) if _has_effect(flow.statements[index]))
-    return frozenset(found)
+        effects_after_waits.update(index for index in range(first, block.end) if _has_effect(flow.statements[index]))
+    return frozenset(effects_after_waits)
 
 
 def _may_wait(flow: ControlFlowGraph, index: int, statement: Statement) -> bool:
@@ -291,13 +282,13 @@ def _reaching(flow: ControlFlowGraph, targets: set[int]) -> set[int]:
     for number, block in enumerate(flow.blocks):
         for successor in block.successors:
             sources.setdefault(successor, []).append(number)
-    found, pending = set(targets), list(targets)
+    reaching, pending = set(targets), list(targets)
     while pending:
         for number in sources.get(pending.pop(), ()):
-            if number not in found:
-                found.add(number)
+            if number not in reaching:
+                reaching.add(number)
                 pending.append(number)
-    return found
+    return reaching
 
 
 # --- volatile data ----------------------------------------------------------------------------------------------------
@@ -316,7 +307,7 @@ def volatile_data(functions: Iterable[Function], variables: Iterable[str]) -> fr
         variables: the names of the module's variables.
     """
     bodies, names = tuple(functions), frozenset(variables)
-    if not any(map(is_volatile_shared, (item for function in bodies for item in function.body or ()))):
+    if not any(is_volatile_shared(item) for item in _instructions(bodies)):
         return frozenset()
     data: set[str] = set()
     flags: set[str] = set()
@@ -328,20 +319,22 @@ def volatile_data(functions: Iterable[Function], variables: Iterable[str]) -> fr
                 continue
             is_data = is_volatile_shared(item) and index not in flow.polled
             is_flag = not is_data and (index in flow.polled or is_synchronizing(item))
-            address = next((operand for operand in item.operands if isinstance(operand, Address)), None)
-            if address is None or not (is_data or is_flag):
+            if item.address is None or not (is_data or is_flag):
                 continue
-            name = variable_of(sources, address)
-            if is_flag and not name:
-                return frozenset()  # it may be anywhere
-            (data if is_data else flags).add(name)
+            name = variable_of(sources, item.address)
+            if is_data:
+                data.add(name)
+                continue
+            if not name:
+                return frozenset()  # The flag may be anywhere.
+            flags.add(name)
     return frozenset(data - flags - {""})
 
 
 def variable_of(sources: PointerProvenance, address: Address) -> str:
     """Return the only variable that an address may be derived from; "" where that is not known."""
-    found = sources.of(address.base)
-    return found.name if found is not None and found.certain else ""
+    origin = sources.of(address.base)
+    return origin.name if origin is not None and origin.certain else ""
 
 
 def is_volatile_shared(item: Statement) -> bool:
@@ -368,8 +361,10 @@ def commuting_kind(item: Instruction, read: Collection[str]) -> str:
         return ""
     if type_of(item) not in INDEX_BITS or not _PLAIN_ATOMIC.union((type_of(item),)).issuperset(item.modifiers):
         return ""
-    names = {name.partition("@")[0] for name in effects.sets(item)}
-    return f"{words[0]}.{type_of(item)}" if names.isdisjoint(read) else ""
+    results = {name.partition("@")[0] for name in effects.sets(item)}
+    if not results.isdisjoint(read):
+        return ""
+    return f"{words[0]}.{type_of(item)}"
 
 
 def registers_read(statements: Iterable[Statement]) -> frozenset[str]:
@@ -379,11 +374,11 @@ def registers_read(statements: Iterable[Statement]) -> frozenset[str]:
 
 def usual_kind(functions: Iterable[Function]) -> str:
     """Return the kind of most of the commuting atomic operations of a program; "" where there are none."""
-    kinds = Counter(kind for function in functions for kind in _kinds(function.body or ()) if kind)
+    kinds: Counter[str] = Counter()
+    for function in functions:
+        atomics = [item for item in function.instructions if item.opcode in ("atom", "red")]
+        if atomics:
+            read = registers_read(function.statements)
+            kinds.update(commuting_kind(item, read) for item in atomics)
+    del kinds[""]
     return max(sorted(kinds), key=kinds.__getitem__, default="")
-
-
-def _kinds(body: Sequence[Statement]) -> Iterable[str]:
-    atomics = [item for item in body if isinstance(item, Instruction) and item.opcode in ("atom", "red")]
-    read = registers_read(body) if atomics else frozenset[str]()
-    return (commuting_kind(item, read) for item in atomics)

@@ -12,7 +12,7 @@ from llvmlite import ir
 
 from gpuregress.gpu.records import Record, replace
 from gpuregress.virtual_gpu.builder.address_resolution import field
-from gpuregress.virtual_gpu.builder.structured import I1, I64, POINTER, Cell, at, counted, i64, open_function
+from gpuregress.virtual_gpu.builder.structured import I1, I64, POINTER, Cell, at, counted, i64
 from gpuregress.virtual_gpu.builder.translation_unit import Unit
 from gpuregress.virtual_gpu.checks import heap_cells
 from gpuregress.virtual_gpu.checks.cell_rules import CellRules
@@ -22,6 +22,7 @@ from gpuregress.virtual_gpu.checks.shadow_cells import (
     WRITE,
     CellAccess,
     ShadowPlace,
+    Subroutine,
     has_flags,
     load_word,
     owner,
@@ -62,8 +63,8 @@ class RaceRules:
         self.cells = CellRules(unit, races=races, uninitialized=uninitialized, conflicts=conflicts)
         self.shifts = {**shifts, CLUSTER: shifts["shared"]}
 
-    def function(self, name: str, result: ir.Type, types: tuple[ir.Type, ...]) -> tuple[ir.Function, bool]:
-        """A private function of the module that may be inlined, and whether it has just been declared."""
+    def function(self, name: str, result: ir.Type, types: tuple[ir.Type, ...]) -> Subroutine:
+        """A private function of the module that may be inlined, and the builder of its body; see `subroutine`."""
         return subroutine(self.unit.module, name, result, types, may_be_inlined=True)
 
     def access(self, access: CellAccess, space: str, *, is_ordered: bool = False) -> ir.Function:
@@ -76,16 +77,16 @@ class RaceRules:
         """
         if not self.races:
             access = replace(access, is_strong=False)
-        name = access.name(space) + ".ordered" * is_ordered
-        function, is_new = self.function(name, ir.VoidType(), (POINTER, I64, I64))
-        if is_new and is_ordered:
-            b = open_function(function)
+        name = access.name(space)
+        if is_ordered:
+            name += ".ordered"
+        function, b = self.function(name, ir.VoidType(), (POINTER, I64, I64))
+        if b is not None and is_ordered:
             if self.uninitialized:
                 machine, address, epoch = function.args
                 self._note_initialized(b, access, self.shared_place(b, machine, address, epoch))
             b.ret_void()
-        elif is_new:
-            b = open_function(function)
+        elif b is not None:
             {"shared": self._shared, "global": self._global, "": self._generic}[space](b, access, *function.args)
         return function
 
@@ -129,10 +130,9 @@ class RaceRules:
 
     def known_region(self, access: CellAccess) -> ir.Function:
         """The check `(machine, address, epoch, words of the region's row)` of an access to a region that is watched."""
-        function, is_new = self.function(access.name("region"), ir.VoidType(), (POINTER, I64, I64, I64, I64))
-        if is_new:
+        function, b = self.function(access.name("region"), ir.VoidType(), (POINTER, I64, I64, I64, I64))
+        if b is not None:
             machine, address, epoch, tagged, plane = function.args
-            b = open_function(function)
             where = shadow_place(b, machine, plane, address, epoch, "global")
             self._region(b, access, replace(where, cells=b.and_(tagged, i64(~layout.REGION_FLAGS))), tagged)
         return function
@@ -144,13 +144,22 @@ class RaceRules:
         `RegionFlags`.
         """
         types = (I64, I64, I64, I64, I1)
-        function, is_new = self.function(access.name("first"), I1, types)
-        if is_new:
+        function, b = self.function(access.name("first"), I1, types)
+        if b is not None:
             function.attributes.add("alwaysinline")
             address, epoch, cells, limit, filled = function.args
-            b = open_function(function)
             none = ir.Constant(POINTER, None)
-            where = ShadowPlace(none, i64(0), address, epoch, limit, limit, limit, "global", cells)
+            where = ShadowPlace(
+                machine=none,
+                plane=i64(0),
+                address=address,
+                epoch=epoch,
+                oldest=limit,
+                turn=limit,
+                open=limit,
+                space="global",
+                cells=cells,
+            )
             touched = list(self.each_cell(b, access, where))
             fine: ir.Value = ir.Constant(I1, 1)
             for cell, _ in touched:
@@ -171,12 +180,11 @@ class RaceRules:
 
     def _heap(self, access: CellAccess) -> ir.Function:
         """The check `(machine, address, epoch)` of an access to the kernels' heap, or to memory without cells."""
-        function, is_new = self.function(access.name("heap"), ir.VoidType(), (POINTER, I64, I64))
-        if not is_new:
+        function, b = self.function(access.name("heap"), ir.VoidType(), (POINTER, I64, I64))
+        if b is None:
             return function
         function.attributes.add("noinline")
         machine, address, epoch = function.args
-        b = open_function(function)
         cell = b.call(heap_cells.heap_cell(self.unit), (machine, address))
         with b.if_then(b.icmp_unsigned("==", cell, i64(0))):
             b.ret_void()
@@ -236,7 +244,7 @@ class RaceRules:
 
     def _cells(self, b: ir.IRBuilder, access: CellAccess, where: ShadowPlace, filled: ir.Value) -> None:
         for cell, address in self.each_cell(b, access, where):
-            self.cells.check(b, access, cell, where, address, filled)
+            self.cells.check(b, access, cell, where.at_address(address), filled)
 
 
 # --- row rules --------------------------------------------------------------------------------------------------------
@@ -291,11 +299,10 @@ class RowRules:
 
     def is_initialized(self) -> ir.Function:
         """`(machine, first address, distance, cells)` → whether the block has written shared memory there."""
-        function, is_new = self._rules.function("check.is_initialized", I1, (POINTER, I64, I64, I64))
-        if is_new:
+        function, b = self._rules.function("check.is_initialized", I1, (POINTER, I64, I64, I64))
+        if b is not None:
             function.attributes.add("noinline")
             machine, address, distance, count = function.args
-            b = open_function(function)
             where = self._rules.shared_place(b, machine, address, i64(0))
             first = self._rules.first_cell(b, where)
             bad = Cell(b, i64(0))
@@ -308,13 +315,12 @@ class RowRules:
 
     def test(self, access: RowAccess) -> ir.Function:
         """`(machine, first thread's address, its epoch, threads)` → whether the quick way suffices for all."""
-        function, is_new = self._rules.function(f"check.row.{access.name}.test", I1, (POINTER, I64, I64, I64))
-        if not is_new:
+        function, b = self._rules.function(f"check.row.{access.name}.test", I1, (POINTER, I64, I64, I64))
+        if b is None:
             return function
         function.attributes.add("noinline")
         function.attributes.add("optsize")
         machine, address, epoch, count = function.args
-        b = open_function(function)
         no, yes = ir.Constant(I1, 0), ir.Constant(I1, 1)
         filled: ir.Value = no
         if access.space == "shared":
@@ -328,14 +334,15 @@ class RowRules:
                 b.ret(no)
             first = self._rules.first_cell(b, where)
             with b.if_then(has_flags(b, tagged, layout.RACE_FREE)):
-                holds = (
-                    self._all(b, access, first, where, count, self._is_written)
-                    if access.reads_first and self._rules.uninitialized
-                    else yes
-                )
-                b.ret(holds)
+                if access.reads_first and self._rules.uninitialized:
+                    b.ret(self._all(b, access, first, where, count, self._is_written))
+                else:
+                    b.ret(yes)
             filled = b.trunc(tagged, I1)
-        actions = [READ] * (access.reads_first or not access.writes) + [WRITE] * access.writes
+        reads = access.reads_first or not access.writes
+        actions = [READ] if reads else []
+        if access.writes:
+            actions.append(WRITE)
 
         def is_quick(b: ir.IRBuilder, cell: ir.Value, place: ShadowPlace) -> ir.Value:
             answer: ir.Value = yes
@@ -346,7 +353,6 @@ class RowRules:
             return answer
 
         if access.space == "global" or not self._rules.cells.flies:
-            reads = access.reads_first or not access.writes
 
             def is_untouched(b: ir.IRBuilder, cell: ir.Value, place: ShadowPlace) -> ir.Value:
                 single = CellAccess(READ, is_strong=False, reads=False, count=access.count)
@@ -362,13 +368,12 @@ class RowRules:
     def note(self, access: RowAccess) -> ir.Function:
         """`(machine, first thread's address, epoch of its write, of its read, threads)`: note the accesses of all."""
         types = (POINTER, I64, I64, I64, I64)
-        function, is_new = self._rules.function(f"check.row.{access.name}.note", ir.VoidType(), types)
-        if not is_new:
+        function, b = self._rules.function(f"check.row.{access.name}.note", ir.VoidType(), types)
+        if b is None:
             return function
         function.attributes.add("noinline")
         function.attributes.add("optsize")
         machine, address, written, read, count = function.args
-        b = open_function(function)
         if access.space == "shared":
             where = self._rules.shared_place(b, machine, address, read)
             first = self._rules.first_cell(b, where)

@@ -6,10 +6,12 @@ from llvmlite import ir
 
 from gpuregress.gpu.records import Record, replace
 from gpuregress.virtual_gpu.builder.address_resolution import field
-from gpuregress.virtual_gpu.builder.structured import I64, POINTER, at, element, i64
+from gpuregress.virtual_gpu.builder.structured import I64, POINTER, at, element, i64, open_function
 from gpuregress.virtual_gpu.runtime.checks import layout
 from gpuregress.virtual_gpu.runtime.machine_layout import CLUSTER_SHIFT, GATHER, REGION_SHIFT, SLOT_BITS
 
+Subroutine = tuple[ir.Function, ir.IRBuilder | None]
+"""A function and the builder of its body; None where it is built already."""
 CLUSTER = "cluster"
 """The shared memory of a cluster's blocks, which has cells of its own rules: a name beside those of state spaces."""
 
@@ -90,13 +92,24 @@ def shadow_place(
     block, launch = field(b, machine, "block_checks", POINTER), field(b, machine, "checks", POINTER)
     if space == "shared":
         start, open_ = (load_word(b, block, layout.BLOCK[name]) for name in ("start", "open"))
-        return ShadowPlace(machine, plane, address, epoch, start, start, open_, space)
+        return ShadowPlace(
+            machine=machine,
+            plane=plane,
+            address=address,
+            epoch=epoch,
+            oldest=start,
+            turn=start,
+            open=open_,
+            space=space,
+        )
     turn, open_ = (load_word(b, block, layout.BLOCK[name]) for name in ("turn", "quick"))
     if space == CLUSTER:
         oldest = load_word(b, owner(b, machine, address), layout.BLOCK["start"])
     else:
         oldest = load_word(b, launch, layout.LAUNCH["oldest"])
-    return ShadowPlace(machine, plane, address, epoch, oldest, turn, open_, space)
+    return ShadowPlace(
+        machine=machine, plane=plane, address=address, epoch=epoch, oldest=oldest, turn=turn, open=open_, space=space
+    )
 
 
 def owner(b: ir.IRBuilder, machine: ir.Value, address: ir.Value) -> ir.Value:
@@ -159,8 +172,8 @@ class CellAccess(Record):
 
 def subroutine(
     module: ir.Module, name: str, result: ir.Type, types: tuple[ir.Type, ...], *, may_be_inlined: bool = False
-) -> tuple[ir.Function, bool]:
-    """A private function of a module.
+) -> Subroutine:
+    """A private function of a module, built on first use.
 
     Args:
         module: the module.
@@ -170,14 +183,14 @@ def subroutine(
         may_be_inlined: whether LLVM may put its code where it is called.
 
     Returns:
-        it, and whether it has just been declared, so that its code is still to be built.
+        it, and the builder of its body; None where it is built already.
     """
     declared = module.globals.get(name)
     if declared is not None:
-        return declared, False
+        return declared, None
     function = ir.Function(module, ir.FunctionType(result, types), name)
     function.linkage = "internal"
     function.attributes.add("nounwind")
     if not may_be_inlined:
         function.attributes.add("noinline")
-    return function, True
+    return function, open_function(function)

@@ -22,7 +22,6 @@ from gpuregress.virtual_gpu.builder.structured import (
     element,
     i32,
     i64,
-    open_function,
 )
 from gpuregress.virtual_gpu.builder.threads import row
 from gpuregress.virtual_gpu.builder.translation_unit import Unit
@@ -57,11 +56,10 @@ def now(b: ir.IRBuilder, machine: ir.Value, thread: ir.Value) -> ir.Value:
 
 def begin_turn(unit: Unit) -> ir.Function:
     """`(machine, block's number, whether it goes on)`: a block begins, or goes on after others have run."""
-    function, is_new = subroutine(unit.module, "check.begin_turn", ir.VoidType(), (POINTER, I64, I1))
-    if not is_new:
+    function, b = subroutine(unit.module, "check.begin_turn", ir.VoidType(), (POINTER, I64, I1))
+    if b is None:
         return function
     machine, number, goes_on = function.args
-    b = open_function(function)
     launch, block = field(b, machine, "checks", POINTER), field(b, machine, "block_checks", POINTER)
     _pass_time(b, launch)
     first = _first_epoch(b, _load(b, launch, layout.LAUNCH["now"]))
@@ -101,11 +99,10 @@ def begin_turn(unit: Unit) -> ir.Function:
 
 def block_barrier(module: ir.Module) -> ir.Function:
     """`(machine)`: all threads of the block have met at a barrier."""
-    function, is_new = subroutine(module, "check.block_barrier", ir.VoidType(), (POINTER,))
-    if not is_new:
+    function, b = subroutine(module, "check.block_barrier", ir.VoidType(), (POINTER,))
+    if b is None:
         return function
     (machine,) = function.args
-    b = open_function(function)
     launch, block = field(b, machine, "checks", POINTER), field(b, machine, "block_checks", POINTER)
     stamp = _pass_time(b, launch)
     first = _first_epoch(b, b.add(stamp, i64(1)))
@@ -124,13 +121,12 @@ def copy_arrival(unit: Unit, *, restamps: bool) -> ir.Function:
         unit: the module.
         restamps: whether its thread waited for it, and so has written it now.
     """
-    name = f"check.copy_arrival{'.now' if restamps else ''}"
-    function, is_new = subroutine(unit.module, name, ir.VoidType(), (POINTER, I64, I64))
-    if not is_new:
+    name = "check.copy_arrival.now" if restamps else "check.copy_arrival"
+    function, b = subroutine(unit.module, name, ir.VoidType(), (POINTER, I64, I64))
+    if b is None:
         return function
     assert unit.granules is not None
     machine, host, size = function.args
-    b = open_function(function)
     with b.if_then(b.icmp_unsigned("==", size, i64(0))):
         b.ret_void()  # an arrival at an mbarrier
     launch, block = field(b, machine, "checks", POINTER), field(b, machine, "block_checks", POINTER)
@@ -141,7 +137,9 @@ def copy_arrival(unit: Unit, *, restamps: bool) -> ir.Function:
     with counted(b, b.lshr(size, shift)) as index:
         cell = b.inttoptr(b.add(first, b.shl(index, i64(layout.CELL_SHIFT))), POINTER)
         bare = b.and_(b.load(cell, typ=I64), i64(~layout.IN_FLIGHT))
-        b.store(b.or_(stamp, b.and_(bare, i64(0xFFFF_FFFF))) if restamps else bare, cell)
+        if restamps:
+            bare = b.or_(stamp, b.and_(bare, i64(0xFFFF_FFFF)))
+        b.store(bare, cell)
     b.ret_void()
     return function
 
@@ -152,11 +150,10 @@ def order(module: ir.Module) -> ir.Function:
     Python is called for what it has to know at once: waits at mbarriers, their initialization, fences between proxies,
     and a full log.
     """
-    function, is_new = subroutine(module, "check.order", ir.VoidType(), (POINTER, I64, I64, I64, I64))
-    if not is_new:
+    function, b = subroutine(module, "check.order", ir.VoidType(), (POINTER, I64, I64, I64, I64))
+    if b is None:
         return function
     machine, kind, address, epoch, scope = function.args
-    b = open_function(function)
     launch, block = field(b, machine, "checks", POINTER), field(b, machine, "block_checks", POINTER)
     explicit = b.and_(kind, i64(layout.ACQUIRES | layout.RELEASES | layout.FENCE | layout.WAITS | _NOT_LOGGED))
     fences, fenced = (_load(b, block, layout.BLOCK[name]) for name in ("fences", "fenced"))
@@ -259,11 +256,10 @@ def _known(b: ir.IRBuilder, block: ir.Value, base: int, row: ir.Value, column: i
 
 def warp_barriers(module: ir.Module) -> ir.Function:
     """`(machine, threads)`: all lanes of each warp have met at a barrier of their warp."""
-    function, is_new = subroutine(module, "check.warp_barriers", ir.VoidType(), (POINTER, I32))
-    if not is_new:
+    function, b = subroutine(module, "check.warp_barriers", ir.VoidType(), (POINTER, I32))
+    if b is None:
         return function
     machine, threads = function.args
-    b = open_function(function)
     launch, block = field(b, machine, "checks", POINTER), field(b, machine, "block_checks", POINTER)
     stamp = b.trunc(_pass_time(b, launch), I32)
     with counted(b, b.lshr(b.add(threads, i32(31)), i32(5))) as warp:
@@ -274,11 +270,10 @@ def warp_barriers(module: ir.Module) -> ir.Function:
 
 def lane_barrier(module: ir.Module) -> ir.Function:
     """`(machine, first thread of the warp, lanes as bits, all that the warp has left)`: some lanes have met."""
-    function, is_new = subroutine(module, "check.lane_barrier", ir.VoidType(), (POINTER, I32, I32, I32))
-    if not is_new:
+    function, b = subroutine(module, "check.lane_barrier", ir.VoidType(), (POINTER, I32, I32, I32))
+    if b is None:
         return function
     machine, base, group, live = function.args
-    b = open_function(function)
     launch, block = field(b, machine, "checks", POINTER), field(b, machine, "block_checks", POINTER)
     stamp = b.trunc(_pass_time(b, launch), I32)
     warp = b.lshr(base, i32(5))
@@ -301,11 +296,10 @@ def lane_barrier(module: ir.Module) -> ir.Function:
 
 def arrival(module: ir.Module) -> ir.Function:
     """`(machine, barrier, warp)`: a warp has arrived at a barrier and goes on."""
-    function, is_new = subroutine(module, "check.arrival", ir.VoidType(), (POINTER, I32, I32))
-    if not is_new:
+    function, b = subroutine(module, "check.arrival", ir.VoidType(), (POINTER, I32, I32))
+    if b is None:
         return function
     machine, number, warp = function.args
-    b = open_function(function)
     launch, block = field(b, machine, "checks", POINTER), field(b, machine, "block_checks", POINTER)
     stamp = b.trunc(_pass_time(b, launch), I32)
     b.store(stamp, _known(b, block, layout.ARRIVALS, number, warp))
@@ -315,9 +309,8 @@ def arrival(module: ir.Module) -> ir.Function:
 
 def clear_waiting(module: ir.Module) -> ir.Function:
     """`(machine)`: the scheduler begins to count who waits at which barrier."""
-    function, is_new = subroutine(module, "check.clear_waiting", ir.VoidType(), (POINTER,))
-    if is_new:
-        b = open_function(function)
+    function, b = subroutine(module, "check.clear_waiting", ir.VoidType(), (POINTER,))
+    if b is not None:
         block = field(b, function.args[0], "block_checks", POINTER)
         with counted(b, i32(BARRIERS)) as number:
             b.store(i32(0), element(b, at(b, block, layout.WAITING), number, I32))
@@ -327,10 +320,9 @@ def clear_waiting(module: ir.Module) -> ir.Function:
 
 def waiting(module: ir.Module) -> ir.Function:
     """`(machine, barrier, warp)`: threads of a warp wait at a barrier."""
-    function, is_new = subroutine(module, "check.waiting", ir.VoidType(), (POINTER, I32, I32))
-    if is_new:
+    function, b = subroutine(module, "check.waiting", ir.VoidType(), (POINTER, I32, I32))
+    if b is not None:
         machine, number, warp = function.args
-        b = open_function(function)
         block = field(b, machine, "block_checks", POINTER)
         pointer = element(b, at(b, block, layout.WAITING), number, I32)
         b.store(b.or_(b.load(pointer, typ=I32), b.shl(i32(1), warp)), pointer)
@@ -340,11 +332,10 @@ def waiting(module: ir.Module) -> ir.Function:
 
 def named_barrier(module: ir.Module) -> ir.Function:
     """`(machine, barrier, whether all threads of the block wait there)`: a barrier opens."""
-    function, is_new = subroutine(module, "check.named_barrier", ir.VoidType(), (POINTER, I32, I1))
-    if not is_new:
+    function, b = subroutine(module, "check.named_barrier", ir.VoidType(), (POINTER, I32, I1))
+    if b is None:
         return function
     machine, number, everyone = function.args
-    b = open_function(function)
     launch, block = field(b, machine, "checks", POINTER), field(b, machine, "block_checks", POINTER)
     with b.if_then(everyone):
         b.call(block_barrier(module), (machine,))
@@ -376,8 +367,8 @@ def _has(b: ir.IRBuilder, mask: ir.Value, bit: ir.Value) -> ir.Value:
     return b.trunc(b.lshr(mask, bit), I1)
 
 
-def _later(b: ir.IRBuilder, one: ir.Value, other: ir.Value) -> ir.Value:
-    return b.select(b.icmp_unsigned(">", one, other), one, other)
+def _later(b: ir.IRBuilder, first: ir.Value, second: ir.Value) -> ir.Value:
+    return b.select(b.icmp_unsigned(">", first, second), first, second)
 
 
 # --- warp masks -------------------------------------------------------------------------------------------------------
@@ -392,16 +383,11 @@ def _later(b: ir.IRBuilder, one: ir.Value, other: ir.Value) -> ir.Value:
 
 def absent_lanes(module: ir.Module) -> ir.Function:
     """`(machine, context, threads, first of the warp, lanes that meet, key)`: report the first lane that departed."""
-    name = "check.absent_lanes"
-    declared: ir.Function | None = module.globals.get(name)
-    if declared is not None:
-        return declared
-    function = ir.Function(module, ir.FunctionType(ir.VoidType(), (POINTER, POINTER, I32, I32, I32, I64)), name)
-    function.linkage = "internal"
-    function.attributes.add("noinline")
-    function.attributes.add("nounwind")
+    types = (POINTER, POINTER, I32, I32, I32, I64)
+    function, b = subroutine(module, "check.absent_lanes", ir.VoidType(), types)
+    if b is None:
+        return function
     machine, context, threads, base, group, key = function.args
-    b = open_function(function)
     words = b.alloca(ir.ArrayType(I64, 3))
     words.type = POINTER
     mask = b.trunc(key, I32)

@@ -16,7 +16,6 @@ from gpuregress.virtual_gpu.analysis.control_flow_graph import ControlFlowGraph,
 from gpuregress.virtual_gpu.ptx.opcode_table import Control, MemoryEffect, ResultKind, info
 from gpuregress.virtual_gpu.ptx.tree import (
     Address,
-    Call,
     Float,
     Instruction,
     Integer,
@@ -24,6 +23,7 @@ from gpuregress.virtual_gpu.ptx.tree import (
     Negated,
     Operand,
     Register,
+    SourceLine,
     Statement,
     Symbol,
 )
@@ -47,8 +47,10 @@ _NUMBERS = {
 
 def number_of(register: str) -> Origins:
     """The name of a special register that numbers threads or blocks; none for another register."""
-    special, _, axis = register.lstrip("%").partition(".")
-    return frozenset([f"{_NUMBERS[special]}{axis and f'.{axis}'}"]) if special in _NUMBERS else NONE
+    special, dot, axis = register.lstrip("%").partition(".")
+    if special not in _NUMBERS:
+        return NONE
+    return frozenset([_NUMBERS[special] + dot + axis])
 
 
 def parameter_of(statement: Statement) -> str:
@@ -58,13 +60,14 @@ def parameter_of(statement: Statement) -> str:
     """
     if not isinstance(statement, Instruction) or statement.opcode != "ld" or "param" not in statement.modifiers:
         return ""
-    found = next((one for one in statement.operands if isinstance(one, Address)), None)
-    if found is None or not isinstance(found.base, Symbol):
-        return ""
-    number, distance = found.base.name.rpartition("_param_")[2], found.base.offset + found.offset
-    if not number.isdigit():
-        return ""
-    return f"(args[{number}] at byte {distance})" if distance else f"args[{number}]"
+    for operand in statement.operands:
+        if isinstance(operand, Address) and isinstance(operand.base, Symbol):
+            number = operand.base.name.rpartition("_param_")[2]
+            distance = operand.base.offset + operand.offset
+            if not number.isdigit():
+                return ""
+            return f"(args[{number}] at byte {distance})" if distance else f"args[{number}]"
+    return ""
 
 
 def find_origins(
@@ -79,17 +82,21 @@ def find_origins(
     Returns:
         register → origins; without special registers.
     """
-    parts = [(effects.reads(item), effects.sets(item), own(item)) for item in statements]
-    found: dict[str, Origins] = {}
+    transfers = [(effects.reads(item), effects.sets(item), own(item)) for item in statements]
+    origins: dict[str, Origins] = {}
     changed = True
     while changed:
         changed = False
-        for read, set_, more in parts:
-            sources = more.union(*(number_of(name) | found.get(name, NONE) for name in read))
-            for name in set_ if sources else ():
-                if not sources <= found.get(name, NONE):
-                    found[name], changed = found.get(name, NONE) | sources, True
-    return found
+        for read, results, further in transfers:
+            sources = further
+            for name in read:
+                sources |= number_of(name) | origins.get(name, NONE)
+            for name in results:
+                known = origins.get(name, NONE)
+                if not sources <= known:
+                    origins[name] = known | sources
+                    changed = True
+    return origins
 
 
 # --- bounds -----------------------------------------------------------------------------------------------------------
@@ -134,55 +141,69 @@ def find_bounds(flow: ControlFlowGraph, deciding: set[int]) -> dict[int, IndexBo
         statement → comparison.
     """
     indices, guards, parameters = _indices(flow), _guards(flow, deciding), _parameters(flow)
-    found: dict[int, IndexBound] = {}
-    for at, statement in enumerate(flow.statements):
+    bounds: dict[int, IndexBound] = {}
+    for position, statement in enumerate(flow.statements):
         if not isinstance(statement, Instruction) or statement.opcode != "setp":
             continue
         order, type_name = _BOUND_ORDERS.get(statement.modifiers[0]), statement.modifiers[-1]
         if order is None or type_name not in _TYPES or guards.isdisjoint(effects.sets(statement)):
             continue
-        left, right = statement.operands[1:3]
-        names = [_of(item.name, indices) if isinstance(item, Register) else frozenset() for item in (left, right)]
-        if not names[0] and names[1]:
-            left, right, names, order = right, left, names[::-1], _MIRRORED[order]
-        if names[0]:
-            limit = str(right.value) if isinstance(right, Integer) else ""
-            limit = parameters.get(right.name, "") if isinstance(right, Register) else limit
-            found[at] = IndexBound(order, left, right, type_name, " ".join(sorted(names[0])), limit)
-    return found
+        index, limit = statement.operands[1:3]
+        index_names = _index_names(index, indices)
+        if not index_names:
+            index, limit, order = limit, index, _MIRRORED[order]
+            index_names = _index_names(index, indices)
+        if not index_names:
+            continue
+        limit_name = ""
+        if isinstance(limit, Integer):
+            limit_name = str(limit.value)
+        elif isinstance(limit, Register):
+            limit_name = parameters.get(limit.name, "")
+        bounds[position] = IndexBound(
+            order=order,
+            index=index,
+            limit=limit,
+            type_name=type_name,
+            index_name=" ".join(sorted(index_names)),
+            limit_name=limit_name,
+        )
+    return bounds
 
 
-def _of(name: str, indices: Mapping[str, Origins]) -> Origins:
-    """The numbers of threads and blocks that a register is computed from."""
-    return number_of(name) or indices.get(name, NONE)
+def _index_names(operand: Operand, indices: Mapping[str, Origins]) -> Origins:
+    """The numbers of threads and blocks that an operand is computed from."""
+    if not isinstance(operand, Register):
+        return NONE
+    return number_of(operand.name) or indices.get(operand.name, NONE)
 
 
 def _indices(flow: ControlFlowGraph) -> Mapping[str, Origins]:
     """The registers that are computed from numbers of threads and blocks, without memory and floating point."""
-    return find_origins(
-        item
-        for item in flow.statements
-        if isinstance(item, Instruction)
-        and info(item).result is ResultKind.PURE
-        and info(item).memory is MemoryEffect.NONE
-        and not any(word.startswith(("f", "bf", "tf")) for word in item.modifiers)
-    )
+    return find_origins(item for item in flow.statements if _is_integer_arithmetic(item))
+
+
+def _is_integer_arithmetic(statement: Statement) -> bool:
+    if not isinstance(statement, Instruction):
+        return False
+    properties = info(statement)
+    if properties.result is not ResultKind.PURE or properties.memory is not MemoryEffect.NONE:
+        return False
+    return not any(word.startswith(("f", "bf", "tf")) for word in statement.modifiers)
 
 
 def _parameters(flow: ControlFlowGraph) -> dict[str, str]:
     """The registers that hold a kernel's parameter as it is, as `args[2]`."""
-    named = {name: parameter_of(item) for name, item in single_definitions(flow.statements).items()}
-    return {name: parameter for name, parameter in named.items() if parameter}
+    return {name: parameter_of(item) for name, item in single_definitions(flow.statements).items()}
 
 
 def _guards(flow: ControlFlowGraph, deciding: set[int]) -> set[str]:
     """The predicates that guard an instruction, directly or through logic, but for those of loops."""
     ends = {flow.blocks[block].end - 1 for block in deciding}
-    guards = {
-        statement.guard.register
-        for at, statement in enumerate(flow.statements)
-        if statement.guard is not None and at not in ends
-    }
+    guards: set[str] = set()
+    for position, statement in enumerate(flow.statements):
+        if statement.guard is not None and position not in ends:
+            guards.add(statement.guard.register)
     before = -1
     while len(guards) != before:
         before = len(guards)
@@ -272,12 +293,26 @@ def plan_loops(flow: ControlFlowGraph) -> CountedLoops:
         deciding = head if tests_first else max(latches)
         statement = flow.blocks[deciding].end - 1
         skips = frozenset(_skips(flow, dominance, head, inside, statement))
-        waits = any(
-            index in flow.waits for block in inside for index in range(flow.blocks[block].start, flow.blocks[block].end)
-        ) or any(edge[0] in inside for edge in flow.spins)
-        plan.loops.append(CountedLoop(head, inside, depth, tests_first, skips, statement, waits))
-        plan.deciding |= {deciding, *(edge[0] for edge in skips)}
+        plan.loops.append(
+            CountedLoop(
+                head=head,
+                blocks=inside,
+                depth=depth,
+                tests_first=tests_first,
+                skips=skips,
+                statement=statement,
+                waits=_may_wait(flow, inside),
+            )
+        )
+        plan.deciding.add(deciding)
+        plan.deciding.update(start for start, _ in skips)
     return plan
+
+
+def _may_wait(flow: ControlFlowGraph, blocks: frozenset[int]) -> bool:
+    if any(start in blocks for start, _ in flow.spins):
+        return True
+    return any(flow.block_at(position) in blocks for position in flow.waits)
 
 
 def _is_exit(flow: ControlFlowGraph, block: int, inside: frozenset[int]) -> bool:
@@ -291,28 +326,35 @@ def _skips(
 
     A compiler that moves the test of a loop to its end leaves one in front of it, with the line of the loop.
     """
-    line = flow.statements[statement]
-    found: list[Edge] = []
+    decision = flow.statements[statement]
+    if not isinstance(decision, Instruction) or decision.source is None:
+        return []
+    skips: list[Edge] = []
     for entry in dominance.predecessors[head]:
+        if entry in inside:
+            continue
         block, child = entry, head
-        for _ in range(_MOST_BLOCKS_ABOVE if entry not in inside else 0):
-            number = flow.blocks[block]
-            last = flow.statements[number.end - 1] if number.end > number.start else None
-            if (
-                isinstance(last, Instruction)
-                and isinstance(line, Instruction)
-                and info(last).control is Control.BRANCH
-                and last.guard is not None
-                and last.source == line.source
-                and last.source is not None
-            ):
-                found += [(block, other) for other in number.successors if other != child and other not in inside]
+        for _ in range(_MOST_BLOCKS_ABOVE):
+            if _is_decision(flow, block, decision.source):
+                others = [other for other in flow.blocks[block].successors if other != child]
+                skips += [(block, other) for other in others if other not in inside]
                 break
             above = dominance.predecessors.get(block, [])
             if len(above) != 1 or above[0] in inside:
                 break
             block, child = above[0], block
-    return found
+    return skips
+
+
+def _is_decision(flow: ControlFlowGraph, block: int, source: SourceLine) -> bool:
+    """Whether a block ends with a branch of a source line that is taken on a condition."""
+    extent = flow.blocks[block]
+    if extent.end == extent.start:
+        return False
+    last = flow.statements[extent.end - 1]
+    if not isinstance(last, Instruction) or last.guard is None:
+        return False
+    return info(last).control is Control.BRANCH and last.source == source
 
 
 # --- conditions -------------------------------------------------------------------------------------------------------
@@ -326,9 +368,8 @@ _ORDERS = {
     "le": ("lt", True, True),
 }
 """Comparison → the one that it is made of; whether that is inverted, and with its operands exchanged."""
-_ALIASES = {"lo": "lt", "ls": "le", "hi": "gt", "hs": "ge", "equ": "eq", "neu": "ne"} | {
-    f"{order}u": order for order in ("lt", "le", "gt", "ge")
-}
+_ALIASES = {"lo": "lt", "ls": "le", "hi": "gt", "hs": "ge", "equ": "eq", "neu": "ne"}
+_ALIASES |= {"ltu": "lt", "leu": "le", "gtu": "gt", "geu": "ge"}
 _LOGIC = frozenset(["and", "or", "xor"])
 _DEEPEST = 8
 Place = tuple[tuple[str, int, int], ...]
@@ -358,6 +399,10 @@ class _Test(Record):
     details: tuple[object, ...]
     is_inverted: bool = False
 
+    def inverted(self) -> _Test:
+        """The opposite test."""
+        return replace(self, is_inverted=not self.is_inverted)
+
 
 def find_conditions(flow: ControlFlowGraph, depth_of: Callable[[int], int]) -> dict[int, BranchCondition]:
     """Find the conditions of a function.
@@ -370,29 +415,32 @@ def find_conditions(flow: ControlFlowGraph, depth_of: Callable[[int], int]) -> d
         statement with a guard → its condition.
     """
     tests = _Tests(flow)
-    found: dict[int, tuple[Place, BranchCondition]] = {}
+    conditions: dict[int, BranchCondition] = {}
     seen: dict[tuple[Place, str], dict[tuple[object, ...], int]] = {}
     deepest: dict[tuple[Place, str], int] = {}
-    for at, statement in enumerate(flow.statements):
+    for position, statement in enumerate(flow.statements):
         if isinstance(statement, Label) or statement.guard is None:
             continue
         test, place = tests.of(statement.guard.register), _place(statement)
         others = seen.setdefault((place, test.shape), {})
         number = others.setdefault(test.details, len(others))
         name = f"{test.shape} {number + 1}" if number else test.shape
-        inverted = test.is_inverted != statement.guard.negated
-        found[at] = place, BranchCondition(name, inverted, origins=tests.origins(statement.guard.register))
-        depth = depth_of(flow.block_at(at))
+        is_inverted = test.is_inverted != statement.guard.negated
+        conditions[position] = BranchCondition(name, is_inverted, origins=tests.origins(statement.guard.register))
+        depth = depth_of(flow.block_at(position))
         for key in ((place, name), (place, "")):
             deepest[key] = max(depth, deepest.get(key, 0))
-    return {
-        at: replace(one, is_added=deepest[place, one.name] < deepest[place, ""]) for at, (place, one) in found.items()
-    }
+    for position, condition in conditions.items():
+        place = _place(flow.statements[position])
+        if deepest[place, condition.name] < deepest[place, ""]:
+            conditions[position] = replace(condition, is_added=True)
+    return conditions
 
 
-def _place(statement: Instruction | Call) -> Place:
-    source = statement.source
-    return () if source is None else source.inner or ((source.file, source.line, 0),)
+def _place(statement: Statement) -> Place:
+    if isinstance(statement, Label) or statement.source is None:
+        return ()
+    return statement.source.places
 
 
 class _Tests:
@@ -414,32 +462,40 @@ class _Tests:
         if statement.opcode == "setp" and len(statement.operands) == len(("result", "left", "right")):
             return self._comparison(statement)
         parts = [self._part(item, depth + 1) for item in statement.operands[1:]]
-        if statement.opcode in ("not", "mov") and len(parts) == 1:
-            inverted = parts[0].is_inverted != (statement.opcode == "not")
-            return _Test(parts[0].shape, parts[0].details, inverted)
+        if statement.opcode == "mov" and len(parts) == 1:
+            return parts[0]
+        if statement.opcode == "not" and len(parts) == 1:
+            return parts[0].inverted()
         if statement.opcode in _LOGIC:
-            shape = ", ".join(f"not {one.shape}" if one.is_inverted else one.shape for one in parts)
-            return _Test(f"{statement.opcode}({shape})", tuple(one.details for one in parts))
+            shapes = [f"not {part.shape}" if part.is_inverted else part.shape for part in parts]
+            return _Test(f"{statement.opcode}({', '.join(shapes)})", tuple(part.details for part in parts))
         return _Test(statement.opcode, tuple(self._detail(item) for item in statement.operands[1:]))
 
     def _part(self, operand: Operand, depth: int) -> _Test:
         if isinstance(operand, Negated):
-            test = self._part(operand.operand, depth)
-            return _Test(test.shape, test.details, not test.is_inverted)
-        return self.of(operand.name, depth) if isinstance(operand, Register) else _Test("constant", ())
+            return self._part(operand.operand, depth).inverted()
+        if isinstance(operand, Register):
+            return self.of(operand.name, depth)
+        return _Test("constant", ())
 
     def _comparison(self, statement: Instruction) -> _Test:
         word, type_name = statement.modifiers[0], statement.modifiers[-1]
-        order, inverted, exchanged = _ORDERS.get(_ALIASES.get(word, word), (word, False, False))
-        operands = statement.operands[1:][:: -1 if exchanged else 1]
-        kinds = " ".join("constant" if isinstance(item, Integer | Float) else "value" for item in operands)
+        order, is_inverted, is_exchanged = _ORDERS.get(_ALIASES.get(word, word), (word, False, False))
+        _, left, right = statement.operands
+        if is_exchanged:
+            left, right = right, left
         kind = "float" if "f" in type_name else "integer"
-        return _Test(f"{order} {kind} {kinds}", tuple(map(self._detail, operands)), inverted)
+        shape = f"{order} {kind} {_operand_kind(left)} {_operand_kind(right)}"
+        return _Test(shape, (self._detail(left), self._detail(right)), is_inverted)
 
     def _detail(self, operand: Operand) -> object:
         if isinstance(operand, Register):
             return number_of(operand.name) | self._origins.get(operand.name, NONE)
         return operand if isinstance(operand, Float) else None
+
+
+def _operand_kind(operand: Operand) -> str:
+    return "constant" if isinstance(operand, Integer | Float) else "value"
 
 
 def _parameter(statement: Statement) -> Origins:
@@ -458,13 +514,17 @@ def number_loops(
     Returns:
         header → number among the loops of its place, the same for those that are made of one.
     """
-    found: dict[int, int] = {}
+    numbers: dict[int, int] = {}
     seen: dict[Place, list[Origins]] = {}
-    for loop in sorted(loops, key=lambda one: one.statement):
-        statement, known = flow.statements[loop.statement], conditions.get(loop.statement)
-        origins = known.origins if known is not None else NONE
-        others = seen.setdefault(() if isinstance(statement, Label) else _place(statement), [])
-        found[loop.head] = next((at for at, one in enumerate(others) if one <= origins or origins <= one), len(others))
-        if found[loop.head] == len(others):
+    for loop in sorted(loops, key=lambda loop: loop.statement):
+        condition = conditions.get(loop.statement)
+        origins = condition.origins if condition is not None else NONE
+        others = seen.setdefault(_place(flow.statements[loop.statement]), [])
+        for number, other in enumerate(others):
+            if other <= origins or origins <= other:
+                numbers[loop.head] = number
+                break
+        else:
+            numbers[loop.head] = len(others)
             others.append(origins)
-    return found
+    return numbers

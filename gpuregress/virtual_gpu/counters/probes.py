@@ -25,18 +25,12 @@ from gpuregress.virtual_gpu.counters.conditions import (
 from gpuregress.virtual_gpu.counters.traces import Traces, source_places
 from gpuregress.virtual_gpu.ptx.modifiers import is_signed
 from gpuregress.virtual_gpu.ptx.opcode_table import Control, Wait, info
-from gpuregress.virtual_gpu.ptx.tree import Call, Instruction, Label
+from gpuregress.virtual_gpu.ptx.tree import Call, Instruction, Label, Statement
 from gpuregress.virtual_gpu.runtime.probe_sites import Lines, ProbeKind
 
 
 class Probes:
-    """The probes of one function.
-
-    Args:
-        unit: the module.
-        name: the function's.
-        flow: its control-flow graph.
-    """
+    """The probes of one function."""
 
     def __init__(self, unit: Unit, name: str, flow: ControlFlowGraph) -> None:
         self._unit, self._name, self._flow = unit, name, flow
@@ -135,8 +129,7 @@ class Probes:
 
     def _branch(self, edge: tuple[int, int]) -> int | None:
         """The counter of a branch that takes an edge; None where no branch of the program's own decides about it."""
-        block = self._flow.blocks[edge[0]]
-        last = self._flow.statements[block.end - 1] if block.end > block.start else None
+        block, last = self._flow.blocks[edge[0]], self._last(edge[0])
         if not isinstance(last, Instruction) or edge[0] in self._plan.deciding:
             return None
         at_, control = block.end - 1, info(last).control
@@ -149,7 +142,9 @@ class Probes:
             return None
         counter = self._guarded("branch", at_, is_inside=self._is_inside(edge[0], lines))
         # The other side is what is left; the site is there nevertheless.
-        return counter if edge[1] == block.successors[0] else None
+        if edge[1] != block.successors[0]:
+            return None
+        return counter
 
     def _is_inside(self, block: int, lines: Lines) -> bool:
         """Whether a branch is one of the program in a loop of its own place, the innermost one, and not the loop's.
@@ -178,10 +173,15 @@ class Probes:
 
     def _is_taken(self, edge: tuple[int, int]) -> bool:
         """Whether an edge is that of a conditional branch that is taken."""
-        block = self._flow.blocks[edge[0]]
-        last = self._flow.statements[block.end - 1] if block.end > block.start else None
-        is_branch = isinstance(last, Instruction) and info(last).control is Control.BRANCH
-        return is_branch and last is not None and last.guard is not None and edge[1] == block.successors[0]
+        last = self._last(edge[0])
+        if not isinstance(last, Instruction) or info(last).control is not Control.BRANCH:
+            return False
+        return last.guard is not None and edge[1] == self._flow.blocks[edge[0]].successors[0]
+
+    def _last(self, number: int) -> Statement | None:
+        """The last statement of a block; None where it has none."""
+        block = self._flow.blocks[number]
+        return self._flow.statements[block.end - 1] if block.end > block.start else None
 
     def _trace_edge(self, emitter: Services, edge: tuple[int, int], *, is_taken: bool) -> None:
         assert self._traces is not None
@@ -237,8 +237,11 @@ class Probes:
         return self._run(start)
 
     def _end(self, start: int) -> int:
-        block = self._flow.blocks[self._flow.block_at(start)]
-        return next((at_ + 1 for at_ in range(start, block.end) if self._flow.may_leave(at_)), block.end)
+        end = self._flow.blocks[self._flow.block_at(start)].end
+        for index in range(start, end):
+            if self._flow.may_leave(index):
+                return index + 1
+        return end
 
     def _instructions(self, start: int) -> list[Instruction | Call]:
         return [item for _, item in self._numbered(start)]

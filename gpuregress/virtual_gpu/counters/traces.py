@@ -13,7 +13,7 @@ from gpuregress.virtual_gpu.builder.translation_unit import Unit
 from gpuregress.virtual_gpu.counters.conditions import CountedLoop
 from gpuregress.virtual_gpu.isa.matrix.mma import instruction_count
 from gpuregress.virtual_gpu.isa.memory.load_store import generic_address
-from gpuregress.virtual_gpu.ptx.modifiers import lanes, size, space_of, type_of
+from gpuregress.virtual_gpu.ptx.modifiers import lanes, modifier_among, size, space_of, type_of
 from gpuregress.virtual_gpu.ptx.opcode_table import Control, MemoryEffect, Wait, info
 from gpuregress.virtual_gpu.ptx.tree import Address, Call, Instruction, Integer, Register
 from gpuregress.virtual_gpu.runtime.machine_layout import CLUSTER_SHIFT, SHARED_WINDOW, TRACE_FLUSH, TRACE_FULL
@@ -38,7 +38,9 @@ def instruction_class(statement: Instruction | Call) -> str:
     facts, opcode = info(statement), statement.opcode
     if facts.family.startswith("matrix."):
         is_product = "mma" in (opcode, *statement.modifiers[:1]) or "mma_async" in statement.modifiers
-        return "tensor" if is_product else "barrier" if opcode == "wgmma" else _memory(statement)
+        if is_product:
+            return "tensor"
+        return "barrier" if opcode == "wgmma" else _memory(statement)
     if facts.family.startswith("texture"):
         return "texture"
     if opcode == "bar" and statement.modifiers[:1] == ("warp",):
@@ -67,25 +69,30 @@ def _memory(statement: Instruction) -> str:
         return "copy"
     if effect is MemoryEffect.UPDATE:
         return f"atomic.{space}"
+    if effect is MemoryEffect.WRITE:
+        return f"store.{space}"
     if effect is MemoryEffect.NONE:
         return "warp"
-    return f"{'store' if effect is MemoryEffect.WRITE else 'load'}.{space}"
+    return f"load.{space}"
 
 
 def _arithmetic(statement: Instruction) -> str:
     if statement.opcode in _SPECIAL:
         return "sfu"
-    words = statement.modifiers
-    type_name = words[-1] if words else ""
-    if statement.opcode in ("setp", "set") and words:
-        type_name = next((word for word in reversed(words) if word[:1] in "usfb" and word[1:2].isdigit()), type_name)
+    type_name = statement.modifiers[-1] if statement.modifiers else ""
+    if statement.opcode in ("setp", "set"):
+        for word in statement.modifiers:
+            if word[:1] in "usfb" and word[1:2].isdigit():
+                type_name = word
     if type_name == "f64":
         return "double"
     if type_name.startswith(("f16", "bf16")):
         return "half"
     if type_name.startswith("f"):
         return "float"
-    return "integer" if type_name[:1] in ("u", "s", "b") else "other"
+    if type_name.startswith(("u", "s", "b")):
+        return "integer"
+    return "other"
 
 
 # --- traces -----------------------------------------------------------------------------------------------------------
@@ -96,6 +103,7 @@ _KINDS: dict[MemoryEffect, Access] = {
     MemoryEffect.UPDATE: "atomic",
 }
 _OPCODES = frozenset(["ld", "ldu", "st", "atom", "red", "ldmatrix", "stmatrix"])
+_OF_MATRICES = ("ldmatrix", "stmatrix")
 _FACTOR, _STEP = 0x5851_F42D_4C95_7F2D, 0x1405_7B7E_F767_814F
 """Knuth's multiplier of a linear congruential generator (MMIX), and an odd number."""
 _HEADER = 2
@@ -104,14 +112,7 @@ _SENT = "requests of asynchronous stores"
 
 
 class Traces:
-    """The traces of one function.
-
-    Args:
-        unit: the module.
-        name: the function's.
-        flow: its control-flow graph.
-        loops: its loops.
-    """
+    """The traces of one function."""
 
     def __init__(self, unit: Unit, name: str, flow: ControlFlowGraph, loops: list[CountedLoop]) -> None:
         self._unit, self._name, self._flow, self._loops = unit, name, flow, loops
@@ -157,21 +158,19 @@ class Traces:
         if not statements or emitter.block_number in self._flow.waiting_blocks:
             return
         number, stretch = self._stretch(start, statements)
-        accesses = [index for index, item in statements for _ in _accesses(0, item)]
-        for column, index in enumerate(accesses, _HEADER):
-            self._columns.setdefault(index, column)
-        self._taken = stretch.words - 1 if stretch.branch >= 0 else -1
+        for column, access in enumerate(stretch.accesses, _HEADER):
+            self._columns.setdefault(statements[access.instruction][0], column)
+        if stretch.branch >= 0:
+            self._taken = stretch.words - 1
         b, view = emitter.builder, emitter.view
         head = at(b, view.pointer("trace"), 16 * number)
         grow = emitter.subroutine("trace.row", POINTER, (POINTER, POINTER, I64), _build_row)
         self._row = b.call(grow, (view.machine, head, i64(8 * stretch.words)))
-        loop = self._innermost(emitter.block_number)
-        if loop is not None:
-            b.store(self._cell(view, loop).get(b), at(b, self._row, 8))
-        else:
-            b.store(i64(0), at(b, self._row, 8))
+        loops = [loop for loop in self._loops if emitter.block_number in loop.blocks]
+        b.store(self._iteration(emitter, loops), at(b, self._row, 8))
         for column in range(_HEADER, stretch.words):
-            b.store(i64(0 if column == self._taken else -1), at(b, self._row, 8 * column))
+            value = i64(0) if column == self._taken else i64(-1)
+            b.store(value, at(b, self._row, 8 * column))
 
     def access(self, emitter: Services) -> None:
         """Write the addresses of the instruction at hand into the row."""
@@ -182,7 +181,8 @@ class Traces:
         assert isinstance(statement, Instruction)
         for step, (address, space) in enumerate(_addresses(statement)):
             value = generic_address(emitter, address, space)
-            value = _marked(emitter, value) if emitter.view.clustered else value
+            if emitter.view.clustered:
+                value = _marked(emitter, value)
             emitter.builder.store(value, at(emitter.builder, self._row, 8 * (column + step)))
 
     def take(self, emitter: Services) -> None:
@@ -193,8 +193,7 @@ class Traces:
     def enter(self, emitter: Services, loop: CountedLoop) -> None:
         """Number the iterations of a loop that is entered, apart from those of its other executions."""
         b, view = emitter.builder, emitter.view
-        outer = max((one for one in self._loops if loop.blocks < one.blocks), key=lambda one: one.depth, default=None)
-        around = i64(0) if outer is None else self._cell(view, outer).get(b)
+        around = self._iteration(emitter, [outer for outer in self._loops if loop.blocks < outer.blocks])
         value = b.add(b.mul(b.add(around, i64(loop.head + 1)), i64(_FACTOR)), i64(_STEP))
         self._cell(view, loop).set(value, b)
 
@@ -207,19 +206,25 @@ class Traces:
             self._iterations[loop.head] = Cell(view.entry, i64(0))
         return self._iterations[loop.head]
 
-    def _innermost(self, block: int) -> CountedLoop | None:
-        inside = [loop for loop in self._loops if block in loop.blocks]
-        return max(inside, key=lambda loop: loop.depth, default=None)
+    def _iteration(self, emitter: Services, loops: list[CountedLoop]) -> ir.Value:
+        """The number of the iteration of the innermost of some loops; 0 where there is none."""
+        if not loops:
+            return i64(0)
+        innermost = max(loops, key=lambda loop: loop.depth)
+        return self._cell(emitter.view, innermost).get(emitter.builder)
 
     def _stretch(self, start: int, statements: list[tuple[int, Instruction | Call]]) -> tuple[int, Stretch]:
         key = (self._name, start)
         if key not in self._unit.stretches:
             instructions = tuple(_instruction(self._unit, item) for _, item in statements)
-            accesses = tuple(one for at_, (_, item) in enumerate(statements) for one in _accesses(at_, item))
+            accesses: list[TracedAccess] = []
+            for position, (_, item) in enumerate(statements):
+                accesses += _accesses(position, item)
+            branch = -1
             last = statements[-1][1]
-            is_branch = isinstance(last, Instruction) and info(last).control is Control.BRANCH
-            branch = len(statements) - 1 if is_branch and last.guard is not None else -1
-            stretch = Stretch(self._name, instructions, accesses, branch)
+            if isinstance(last, Instruction) and info(last).control is Control.BRANCH and last.guard is not None:
+                branch = len(statements) - 1
+            stretch = Stretch(self._name, instructions, tuple(accesses), branch)
             self._unit.stretches[key] = len(self._unit.stretches), stretch
         return self._unit.stretches[key]
 
@@ -251,15 +256,24 @@ def source_places(item: Instruction | Call) -> tuple[tuple[str, int, int], ...]:
 
     An instruction without a source line has its line of the PTX, in a file without a name.
     """
-    source = item.source
-    return (("", item.ptx_line, 0),) if source is None else source.inner or ((source.file, source.line, 0),)
+    if item.source is None:
+        return (("", item.ptx_line, 0),)
+    return item.source.places
 
 
 def _instruction(unit: Unit, item: Instruction | Call) -> TracedInstruction:
     mnemonic = item.mnemonic if isinstance(item, Instruction) else "call"
     kind, count, uncounted = instruction_class(item), instruction_count(item), _uncounted(item)
     site = unit.site(item) if uncounted in (_BULK, _SENT) else -1
-    return TracedInstruction(mnemonic, kind, item.ptx_line, count, source_places(item), site, uncounted)
+    return TracedInstruction(
+        mnemonic=mnemonic,
+        kind=kind,
+        ptx_line=item.ptx_line,
+        count=count,
+        chain=source_places(item),
+        site=site,
+        uncounted=uncounted,
+    )
 
 
 def _uncounted(item: Instruction | Call) -> str:
@@ -275,39 +289,43 @@ def _uncounted(item: Instruction | Call) -> str:
         return "accesses of wmma.load and wmma.store"
     if words[0] == "cp" and "bulk" in words and info(item).memory is MemoryEffect.COPY:
         return _BULK
-    return _SENT if words[0] in ("st", "red") and "async" in words else ""
+    if words[0] in ("st", "red") and "async" in words:
+        return _SENT
+    return ""
 
 
 def _addresses(item: Instruction) -> list[tuple[Address, str]]:
     """The addresses that an instruction accesses, with their state spaces."""
-    found = [one for one in item.operands if isinstance(one, Address)]
     if item.opcode == "cp":
-        return list(zip(found, ("shared", "global"), strict=False))
-    space = "shared" if item.opcode in ("ldmatrix", "stmatrix") else space_of(item)
-    return [(found[0], space)] if found else []
+        addresses = [operand for operand in item.operands if isinstance(operand, Address)]
+        return list(zip(addresses, ("shared", "global"), strict=False))
+    if item.address is None:
+        return []
+    return [(item.address, "shared" if item.opcode in _OF_MATRICES else space_of(item))]
 
 
-def _accesses(at_: int, item: Instruction | Call) -> list[TracedAccess]:
+def _accesses(position: int, item: Instruction | Call) -> list[TracedAccess]:
+    """The accesses of an instruction, by its position in a stretch."""
     if not isinstance(item, Instruction):
         return []
     if item.opcode == "cp":
-        return _copies(at_, item)
+        return _copies(position, item)
     kind, space = _KINDS.get(info(item).memory), space_of(item)
     if kind is None or item.opcode not in _OPCODES or space in ("param", "const") or "async" in item.modifiers:
         return []
-    if item.opcode in ("ldmatrix", "stmatrix"):
-        number = next((int(word[1:]) for word in item.modifiers if word in ("x1", "x2", "x4")), 1)
-        return [TracedAccess(at_, kind, 16, 8 * number)]
-    (base,) = (one.base for one in item.operands if isinstance(one, Address))
-    if not isinstance(base, Register | Integer) and not space:
+    if item.opcode in _OF_MATRICES:
+        number = int(modifier_among(item, ("x2", "x4"), "x1")[1:])
+        return [TracedAccess(position, kind, 16, 8 * number)]
+    assert item.address is not None
+    if not isinstance(item.address.base, Register | Integer) and not space:
         return []
-    return [TracedAccess(at_, kind, lanes(item) * size(type_of(item)))]
+    return [TracedAccess(position, kind, lanes(item) * size(type_of(item)))]
 
 
-def _copies(at_: int, item: Instruction) -> list[TracedAccess]:
+def _copies(position: int, item: Instruction) -> list[TracedAccess]:
     """The accesses of `cp.async`; bulk copies are made by a unit of their own."""
     words = item.modifiers
     count = item.operands[2] if len(item.operands) > 2 else None
     if "bulk" in words or words[:1] != ("async",) or not isinstance(count, Integer):
         return []
-    return [TracedAccess(at_, "store", count.value), TracedAccess(at_, "load", count.value)]
+    return [TracedAccess(position, "store", count.value), TracedAccess(position, "load", count.value)]

@@ -17,7 +17,8 @@ from gpuregress.virtual_gpu.runtime.checks.bulk_notes import BulkNotes
 from gpuregress.virtual_gpu.runtime.checks.findings import LaunchFindings, finding_at, leaks
 from gpuregress.virtual_gpu.runtime.checks.running_block import RunningBlock
 from gpuregress.virtual_gpu.runtime.checks.shadow_memory import ShadowMemory
-from gpuregress.virtual_gpu.runtime.faults import FaultContext, coordinates, describe_warp, left_out, thread_of
+from gpuregress.virtual_gpu.runtime.fault_context import FaultContext, coordinates, thread_of
+from gpuregress.virtual_gpu.runtime.faults import left_out
 from gpuregress.virtual_gpu.runtime.machine_layout import (
     CHECK_END,
     CHECK_EXITS,
@@ -33,6 +34,7 @@ from gpuregress.virtual_gpu.runtime.machine_layout import (
 )
 from gpuregress.virtual_gpu.runtime.memory import Region
 from gpuregress.virtual_gpu.runtime.program import Site
+from gpuregress.virtual_gpu.runtime.waiting_threads import describe_warp
 
 # --- absent lanes -----------------------------------------------------------------------------------------------------
 # Findings of masks that name lanes which never arrive, and notes of lanes that exit before a barrier.

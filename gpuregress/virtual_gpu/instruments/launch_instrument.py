@@ -19,7 +19,7 @@ from gpuregress.gpu.records import Record
 from gpuregress.virtual_gpu.parallel.affine import KernelLaunch
 from gpuregress.virtual_gpu.runtime.arena import Arena
 from gpuregress.virtual_gpu.runtime.bulk_copies import BulkCopies
-from gpuregress.virtual_gpu.runtime.faults import FaultContext
+from gpuregress.virtual_gpu.runtime.fault_context import FaultContext
 from gpuregress.virtual_gpu.runtime.machine_layout import Machine
 from gpuregress.virtual_gpu.runtime.memory import AddressSpace
 from gpuregress.virtual_gpu.runtime.program import KernelFacts, ModuleFacts

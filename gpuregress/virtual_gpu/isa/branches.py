@@ -8,11 +8,11 @@ from gpuregress.gpu.errors import UnsupportedError
 from gpuregress.virtual_gpu.builder.address_resolution import field, set_field
 from gpuregress.virtual_gpu.builder.heap import build_free, build_malloc
 from gpuregress.virtual_gpu.builder.services import Services, call_python
-from gpuregress.virtual_gpu.builder.structured import I32, I64, POINTER, at, entry_alloca, i32, i64
+from gpuregress.virtual_gpu.builder.structured import I32, I64, POINTER, at, convert, entry_alloca, i32, i64
 from gpuregress.virtual_gpu.builder.translation_unit import Unit, byte_size, where
 from gpuregress.virtual_gpu.checks.heap_cells import begin_allocation
 from gpuregress.virtual_gpu.ptx.modifiers import unsupported
-from gpuregress.virtual_gpu.ptx.tree import Call, Instruction, Integer, Operand, Symbol, Variable
+from gpuregress.virtual_gpu.ptx.tree import Call, Instruction, Integer, Operand, Symbol
 from gpuregress.virtual_gpu.runtime.machine_layout import FAULT_BRANCH, FAULT_CALL, FAULT_TRAP, SYSTEM_CALLS
 
 # --- branches ---------------------------------------------------------------------------------------------------------
@@ -197,18 +197,15 @@ def _call_system(emitter: Services, call: Call, name: str) -> None:
     """Call a function of the device: the heap's are compiled code, the others Python."""
     b, values = emitter.builder, []
     for operand in call.arguments:
-        variable = emitter.frame.variable(operand.name) if isinstance(operand, Symbol) else None
-        values.append(_argument(b, variable, _memory(emitter, operand, call)))
+        value = b.load(_memory(emitter, operand, call), typ=_type_of(emitter, operand))
+        values.append(convert(b, value, I64))
     site = i64(emitter.unit.site(call))
     if name in _HEAP:
         answer = _call_heap(emitter, name, site, values[0])
     else:
         answer = _call_with(emitter, SYSTEM_CALLS.index(name), site, values)
     for operand in call.results:
-        variable = emitter.frame.variable(operand.name) if isinstance(operand, Symbol) else None
-        assert variable is not None
-        type_of = ir.IntType(8 * byte_size(variable))
-        value = answer if type_of == I64 else emitter.builder.trunc(answer, type_of)
+        value = convert(emitter.builder, answer, _type_of(emitter, operand))
         emitter.builder.store(value, _memory(emitter, operand, call))
 
 
@@ -238,8 +235,8 @@ def _call_with(emitter: Services, number: int, site: ir.Value, values: list[ir.V
     return call_python(emitter, number, slots)
 
 
-def _argument(b: ir.IRBuilder, variable: Variable | None, memory: ir.Value) -> ir.Value:
+def _type_of(emitter: Services, operand: Operand) -> ir.IntType:
+    """The integer type of a variable that is passed to a function of the device."""
+    variable = emitter.frame.variable(operand.name) if isinstance(operand, Symbol) else None
     assert variable is not None
-    type_ = ir.IntType(8 * byte_size(variable))
-    value = b.load(memory, typ=type_)
-    return value if type_ == I64 else b.zext(value, I64)
+    return ir.IntType(8 * byte_size(variable))

@@ -41,7 +41,9 @@ def widened(emitter: Services, operand: Operand, kind: str) -> ir.Value:
     if kind in ("f16", "bf16"):
         return widen_to_double(emitter, raw, format_of(kind))
     value = convert(emitter.builder, raw, llvm_type(kind))
-    return value if kind == "f64" else emitter.builder.fpext(value, F64)
+    if kind != "f64":
+        value = emitter.builder.fpext(value, F64)
+    return value
 
 
 def write(emitter: Services, target: Vector, value: Shadow) -> None:
@@ -57,8 +59,8 @@ def _read(emitter: Services, operand: Operand, kind: str) -> tuple[Shadow, ir.Va
         return (value, _ZERO), value
     *shadow, original = operand.elements
     value = widened(emitter, original, kind)
-    high = emitter.read(shadow[0], "f64")
-    return (high, emitter.read(shadow[1], "f64") if shadow[1:] else _ZERO), value
+    parts = [emitter.read(part, "f64") for part in shadow]
+    return (parts[0], parts[1] if parts[1:] else _ZERO), value
 
 
 def _intrinsic(name: str) -> Callable[[Services, list[ir.Value]], ir.Value]:
@@ -116,8 +118,8 @@ def _signed(emitter: Services, operation: str, sources: list[Shadow]) -> Shadow:
     b, (high, low) = emitter.builder, sources[-1]
     if operation == "neg":
         return b.fneg(high), b.fneg(low)
-    copysign = _intrinsic("copysign")
-    wanted = copysign(emitter, [high, sources[0][0] if operation == "copysign" else F64(1.0)])
+    sign = sources[0][0] if operation == "copysign" else F64(1.0)
+    wanted = _intrinsic("copysign")(emitter, [high, sign])
     same = b.fcmp_unordered("==", wanted, high)
     return wanted, b.select(same, low, b.fneg(low))
 
@@ -136,11 +138,12 @@ def _lower(emitter: Services, instruction: Instruction) -> None:
         return
     source_kind = instruction.modifiers[2] if operation == "convert" else kind
     read = [_read(emitter, item, source_kind) for item in instruction.operands[2:]]
-    shadows, values = [item[0] for item in read], [item[1] for item in read]
+    shadows, values = [shadow for shadow, _ in read], [value for _, value in read]
     if operation in _EXTREMES:
         write(emitter, target, _picked(emitter, _EXTREMES[operation], shadows, values))
         return
-    exact, from_values = (_exact(emitter, instruction, one) for one in (shadows, [(value, _ZERO) for value in values]))
+    exact = _exact(emitter, instruction, shadows)
+    from_values = _exact(emitter, instruction, [(value, _ZERO) for value in values])
     if operation in _SIGNS:
         write(emitter, target, exact)
         return
@@ -161,7 +164,7 @@ def _count_loss(emitter: Services, instruction: Instruction) -> None:
 def _picked(emitter: Services, order: str, shadows: list[Shadow], values: list[ir.Value]) -> Shadow:
     b = emitter.builder
     first = b.or_(b.fcmp_ordered(order, *values), b.fcmp_unordered("uno", values[1], values[1]))
-    high, low = (b.select(first, one, other) for one, other in zip(*shadows, strict=True))
+    high, low = (b.select(first, left, right) for left, right in zip(*shadows, strict=True))
     return high, low
 
 
@@ -180,7 +183,9 @@ def _rounded(emitter: Services, site: int, exact: Shadow, from_values: Shadow, r
 
 
 def _terms(emitter: Services, operation: str, values: list[ir.Value]) -> list[ir.Value]:
-    terms = values if operation in ("add", "sub") else [emitter.builder.fmul(values[0], values[1]), values[2]]
+    terms = values
+    if operation not in ("add", "sub"):
+        terms = [emitter.builder.fmul(values[0], values[1]), values[2]]
     return [emitter.intrinsic("llvm.fabs.f64", F64, term) for term in terms]
 
 
@@ -217,13 +222,13 @@ def _add(emitter: Services, counter: int, amount: ir.Value) -> None:
 
 def lines_of(instruction: Instruction) -> Lines:
     """The source lines of an instruction, as a probe names them."""
-    source = instruction.source
-    return () if source is None else (source.inner or ((source.file, source.line, 0),),)
+    return (instruction.source.places,) if instruction.source is not None else ()
 
 
 def shadow_of(name: str, kind: str) -> tuple[Register, ...]:
     """The registers of the shadow of a register."""
-    return (Register(f"{name}$high"), Register(f"{name}$low"))[: 2 if kind == "f64" else 1]
+    high, low = Register(f"{name}$high"), Register(f"{name}$low")
+    return (high, low) if kind == "f64" else (high,)
 
 
 TABLE = {"%shadow": _lower}

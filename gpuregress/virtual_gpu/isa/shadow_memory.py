@@ -149,7 +149,10 @@ def _note(b: ir.IRBuilder, find: ir.Function, arguments: tuple[ir.Value, ...]) -
 
 
 def _lower(emitter: Services, instruction: Instruction) -> None:
-    (_load if instruction.modifiers[0] == "ld" else _store)(emitter, instruction)
+    if instruction.modifiers[0] == "ld":
+        _load(emitter, instruction)
+    else:
+        _store(emitter, instruction)
 
 
 TABLE = {"%shadow": _lower}

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import struct
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterable, Iterator
 
 from gpuregress.gpu.records import replace
 from gpuregress.virtual_gpu.analysis import effects
@@ -34,6 +33,8 @@ from gpuregress.virtual_gpu.ptx.tree import (
 
 Kinds = dict[str, str]
 _MOVES_OF_BITS = {32: "f32", 64: "f64"}
+_TYPED_BY_FIRST = frozenset(["ld", "st", "atom", "red", "mov", "selp", "mma", "wgmma", "wmma"])
+"""Opcodes whose first floating-point type is that of all elements."""
 
 
 def float_types(instruction: Instruction) -> list[str]:
@@ -46,22 +47,29 @@ def is_arithmetic(instruction: Instruction) -> bool:
     types = float_types(instruction)
     if instruction.opcode not in OPERATIONS or len(types) != 1 or types[0] not in DIGITS:
         return False
-    is_other = "xorsign" in instruction.modifiers or len(instruction.operands) != _operands(instruction.opcode)
-    return not is_other and not (types[0] == "f64" and instruction.opcode in NARROW_ONLY)
+    if "xorsign" in instruction.modifiers or len(instruction.operands) != _operand_count(instruction.opcode):
+        return False
+    return types[0] != "f64" or instruction.opcode not in NARROW_ONLY
 
 
-def _operands(opcode: str) -> int:
+def _operand_count(opcode: str) -> int:
     if opcode in ("fma", "mad"):
         return 4
-    return 3 if opcode in ("add", "sub", "mul", "div", "min", "max", "copysign") else 2
+    if opcode in ("add", "sub", "mul", "div", "min", "max", "copysign"):
+        return 3
+    return 2
 
 
 def conversion(instruction: Instruction) -> tuple[str, str] | None:
     """The kinds of the result and the source of a conversion between floats; None for another instruction."""
     types = float_types(instruction)
-    if instruction.opcode != "cvt" or len(types) != len(("to", "from")) or len(instruction.operands) != len(types):
+    if instruction.opcode != "cvt" or len(instruction.operands) != len(types):
         return None
-    return (types[0], types[1]) if types[0] in DIGITS and types[1] in DIGITS else None
+    match types:
+        case [result, source] if result in DIGITS and source in DIGITS:
+            return result, source
+        case _:
+            return None
 
 
 def is_copy(instruction: Instruction) -> bool:
@@ -73,48 +81,60 @@ def is_copy(instruction: Instruction) -> bool:
 
 def copied(instruction: Instruction) -> tuple[Operand, ...]:
     """The result of a copy, and the operands that it may be a copy of."""
-    first = instruction.operands[0]
-    target = first.first if isinstance(first, Pair) else first
-    return (target, *instruction.operands[1 : 3 if instruction.opcode == "selp" else 2])
+    target, *sources = instruction.operands
+    if isinstance(target, Pair):
+        target = target.first
+    if instruction.opcode == "selp":
+        return target, sources[0], sources[1]
+    return target, sources[0]
 
 
 def find_kinds(function: Function) -> Kinds:
     """The kinds of the registers of a function that have a shadow, by register."""
     widths = {item.name: BITS[item.type] for item in function.registers if item.lanes == 1 and item.type in BITS}
-    body = [item for item in function.body or () if isinstance(item, Instruction)]
+    body = function.instructions
     kinds: Kinds = {}
-    for name, kind in (pair for item in body for pair in _direct(item)):
-        if widths.get(name) == BITS[kind]:
-            kinds.setdefault(name, kind)
-    copies = [[one.name for one in copied(item) if isinstance(one, Register)] for item in body if is_copy(item)]
+    for item in body:
+        for name, kind in _used_as_floats(item):
+            if widths.get(name) == BITS[kind]:
+                kinds.setdefault(name, kind)
+    copies = [_register_names(copied(item)) for item in body if is_copy(item)]
     _spread(kinds, copies, widths)
-    moved = _of_memory(body, "ld") & _of_memory(body, "st")
-    for name in moved - set(kinds):
+    loaded, stored = _moved(body, "ld", 0), _moved(body, "st", 1)
+    for name in (loaded & stored) - set(kinds):
         if widths.get(name) in _MOVES_OF_BITS:
             kinds[name] = _MOVES_OF_BITS[widths[name]]
     _spread(kinds, copies, widths)
     return kinds
 
 
-def _direct(instruction: Instruction) -> Iterator[tuple[str, str]]:
-    """The registers that an instruction itself uses as floats."""
-    both = conversion(instruction)
-    if both is not None:
-        used = zip(instruction.operands, both, strict=True)
-    elif instruction.opcode == "cvt":
-        types = [word for word in instruction.modifiers if word in BITS][-2:]
-        used = zip(instruction.operands[:2], types, strict=False)
-    elif is_arithmetic(instruction):
-        used = ((item, float_types(instruction)[0]) for item in instruction.operands)  # type: ignore[assignment]
-    elif instruction.opcode in ("ld", "st", "atom", "red", "mov", "selp", "mma", "wgmma", "wmma"):
-        types = float_types(instruction)
-        kind = types[0] if types else ""
-        used = ((item, kind) for one in instruction.operands for item in elements(one))  # type: ignore[assignment]
+def _register_names(operands: Iterable[Operand]) -> list[str]:
+    return [item.name for item in operands if isinstance(item, Register)]
+
+
+def _used_as_floats(instruction: Instruction) -> Iterator[tuple[str, str]]:
+    """The registers that an instruction itself uses as floats, with their kinds."""
+    if instruction.opcode == "cvt":
+        types = conversion(instruction) or [word for word in instruction.modifiers if word in BITS][-2:]
+        for operand, kind in zip(instruction.operands[:2], types, strict=False):
+            if isinstance(operand, Register) and kind in DIGITS:
+                yield operand.name, kind
+        return
+    floats = float_types(instruction)
+    if not floats or floats[0] not in DIGITS:
+        return
+    if is_arithmetic(instruction):
+        operands = instruction.operands
+    elif instruction.opcode in _TYPED_BY_FIRST:
+        operands = _flattened(instruction.operands)
     else:
         return
-    for item, kind in used:
-        if isinstance(item, Register) and kind in DIGITS:
-            yield item.name, kind
+    for name in _register_names(operands):
+        yield name, floats[0]
+
+
+def _flattened(operands: Iterable[Operand]) -> tuple[Operand, ...]:
+    return tuple(item for operand in operands for item in elements(operand))
 
 
 def _spread(kinds: Kinds, copies: list[list[str]], widths: dict[str, int]) -> None:
@@ -123,16 +143,19 @@ def _spread(kinds: Kinds, copies: list[list[str]], widths: dict[str, int]) -> No
     while changed:
         changed = False
         for names in copies:
-            kind = next((kinds[name] for name in names if name in kinds), None)
+            known = [kinds[name] for name in names if name in kinds]
+            if not known:
+                continue
             for name in names:
-                if kind is not None and name not in kinds and widths.get(name) == BITS[kind]:
-                    kinds[name], changed = kind, True
+                if name not in kinds and widths.get(name) == BITS[known[0]]:
+                    kinds[name] = known[0]
+                    changed = True
 
 
-def _of_memory(body: list[Instruction], opcode: str) -> set[str]:
-    found = [item for item in body if item.opcode == opcode and type_of(item) in BITS]
-    operands = (elements(item.operands[0 if opcode == "ld" else 1]) for item in found)
-    return {one.name for items in operands for one in items if isinstance(one, Register)}
+def _moved(body: list[Instruction], opcode: str, position: int) -> set[str]:
+    """The registers that loads or stores move, by the position of the operand."""
+    accesses = [item for item in body if item.opcode == opcode and type_of(item) in BITS]
+    return set(_register_names(_flattened(item.operands[position] for item in accesses)))
 
 
 # --- the pass ---------------------------------------------------------------------------------------------------------
@@ -154,38 +177,54 @@ _SILENT = frozenset(["mov", "cvt", "set", "selp", "shfl", "tex", "tld4", "ld", "
 
 def with_shadows(module: Module) -> Module:
     """Insert shadow values into the functions of a module."""
-    return replace(module, functions=tuple(_Inserter(one).function() if one.body else one for one in module.functions))
+    functions = list(module.functions)
+    for position, function in enumerate(functions):
+        if function.body:
+            functions[position] = _Inserter(function).function()
+    return replace(module, functions=tuple(functions))
 
 
 class _Inserter:
     def __init__(self, function: Function) -> None:
         self._function = function
         self._kinds: Kinds = find_kinds(function)
-        self._declared = {
-            part.name: RegisterDeclaration(part.name, "f64")
-            for name, kind in self._kinds.items()
-            for part in shadow_of(name, kind)
-        }
+        self._declared: dict[str, RegisterDeclaration] = {}
+        for name, kind in self._kinds.items():
+            self._declare(shadow_of(name, kind), "f64")
         self._pending = self._asynchronous()
+
+    def _declare(self, registers: Iterable[Register], type_name: str) -> None:
+        for register in registers:
+            self._declared[register.name] = RegisterDeclaration(register.name, type_name)
 
     def function(self) -> Function:
         """The function with its shadows."""
-        body = tuple(item for statement in self._function.body or () for item in self._statement(statement))
-        return replace(self._function, body=body, registers=(*self._function.registers, *self._declared.values()))
+        body: list[Statement] = []
+        for statement in self._function.statements:
+            body += self._statement(statement)
+        registers = (*self._function.registers, *self._declared.values())
+        return replace(self._function, body=tuple(body), registers=registers)
 
     def _asynchronous(self) -> tuple[str, ...]:
         """The registers that asynchronous matrix instructions set, which are read after their wait only."""
-        body = [item for item in self._function.body or () if isinstance(item, Instruction) and item.opcode == "wgmma"]
-        return tuple(dict.fromkeys(name for item in body for name in effects.sets(item) if name in self._kinds))
+        names: dict[str, None] = {}
+        for item in self._function.instructions:
+            if item.opcode == "wgmma":
+                names |= dict.fromkeys(self._followed(item))
+        return tuple(names)
+
+    def _followed(self, statement: Statement) -> list[str]:
+        """The registers with a shadow that a statement sets."""
+        return [name for name in effects.sets(statement) if name in self._kinds]
 
     def _statement(self, statement: Statement) -> Iterator[Statement]:
         if isinstance(statement, Label):
             yield statement
         elif isinstance(statement, Call):
             yield statement
-            for name in effects.sets(statement):
-                if name in self._kinds:
-                    yield self._restart(Instruction("call", (), (), None, 0, statement.source), name)
+            call = Instruction("call", (), (), source=statement.source)
+            for name in self._followed(statement):
+                yield self._restart(call, name)
         elif statement.opcode in ("atom", "red") and self._is_followed(statement):
             yield from self._atomic(statement)
         elif statement.opcode in ("ld", "ldu"):
@@ -204,17 +243,17 @@ class _Inserter:
             yield from self._arithmetic(statement)
         else:
             yield statement
-            known = [name for name in effects.sets(statement) if name in self._kinds]
-            yield from (self._restart(statement, name) for name in known)
-            if not known and self._packs(statement):
+            names = self._followed(statement)
+            yield from (self._restart(statement, name) for name in names)
+            if not names and self._packs(statement):
                 yield self._shadow(statement, ("lost", statement.mnemonic), ())
 
     def _packs(self, instruction: Instruction) -> bool:
         """Whether the result is packed floats, which have no shadow: halves side by side, or sums of a matrix."""
         words = (instruction.opcode, *instruction.modifiers)
         if words[0] == "mov":
-            parts = [part for item in instruction.operands[1:] if isinstance(item, Vector) for part in item.elements]
-            return any(map(self._kind, parts))
+            vectors = [item for item in instruction.operands[1:] if isinstance(item, Vector)]
+            return any(self._kind(part) for part in _flattened(vectors))
         if words[0] == "cvt" or words[0] in OPERATIONS:
             return not _PACKED.isdisjoint(words)
         return "mma" in words[:2] and bool(float_types(instruction))
@@ -224,23 +263,27 @@ class _Inserter:
     def _arithmetic(self, instruction: Instruction) -> Iterator[Statement]:
         target, *sources = instruction.operands
         kind = self._kind(target)
-        both = conversion(instruction)
         is_integral = not _INTEGER_ROUNDINGS.isdisjoint(instruction.modifiers) or self._is_magic(instruction)
         if kind is None or not isinstance(target, Register):
             yield instruction
-        elif is_integral:
+            return
+        if is_integral:
             yield instruction
             yield self._value(instruction, target.name)
+            return
+        copies: dict[Operand, Operand] = {}
+        if target in sources:
+            copies[target] = yield from self._keep(instruction, target)
+        yield instruction
+        types = conversion(instruction)
+        if types is not None:
+            words = ["convert", *types]
+            kind = types[1]
         else:
-            kept: dict[Operand, Operand] = {}
-            if target in sources:
-                kept[target] = yield from self._keep(instruction, target)
-            yield instruction
-            source_kind = both[1] if both else kind
-            read = tuple(self._source(item, kept.get(item, item), source_kind) for item in sources)
-            words: tuple[str, ...] = ("convert", *both) if both else (instruction.opcode, kind)
-            words += tuple(word for word in ("sat", "relu") if word in instruction.modifiers)
-            yield self._shadow(instruction, words, (self._of(target.name), target, *read))
+            words = [instruction.opcode, kind]
+        words += [word for word in ("sat", "relu") if word in instruction.modifiers]
+        read = [self._source(item, copies.get(item, item), kind) for item in sources]
+        yield self._shadow(instruction, tuple(words), (self._of(target.name), target, *read))
 
     def _is_magic(self, instruction: Instruction) -> bool:
         """Whether an instruction rounds to an integer by the addition of a large constant."""
@@ -248,7 +291,7 @@ class _Inserter:
             return False
         addends = instruction.operands[3:] if instruction.opcode == "fma" else instruction.operands[1:]
         limit = _MAGIC[float_types(instruction)[0]]
-        return any(isinstance(item, Float) and limit <= abs(_number(item)) <= 4 * limit for item in addends)
+        return any(isinstance(item, Float) and limit <= abs(item.value) <= 4 * limit for item in addends)
 
     def _source(self, operand: Operand, original: Operand, kind: str) -> Operand:
         """A source as {shadow, value}, or the operand where it has no shadow."""
@@ -259,10 +302,10 @@ class _Inserter:
     def _keep(self, instruction: Instruction, register: Register) -> Generator[Statement, None, Register]:
         """Copy a register that an instruction overwrites; return the copy."""
         kind = self._kinds.get(register.name)
-        width = BITS[kind] if kind else 64
+        type_name = f"b{BITS[kind]}" if kind else "b64"
         copy = Register(f"{register.name}$before")
-        self._declared[copy.name] = RegisterDeclaration(copy.name, f"b{width}")
-        yield replace(instruction, opcode="mov", modifiers=(f"b{width}",), operands=(copy, register))
+        self._declare([copy], type_name)
+        yield replace(instruction, opcode="mov", modifiers=(type_name,), operands=(copy, register))
         return copy
 
     # --- copies -------------------------------------------------------------------------------------------------------
@@ -276,32 +319,32 @@ class _Inserter:
             yield from self._shuffle(instruction, target, sources[0])
             return
         for number, part in enumerate(shadow_of(target.name, kind)):
-            parts: list[Operand] = []
+            operands: list[Operand] = [part]
             for item in sources:
                 if isinstance(item, Register) and self._kinds.get(item.name) == kind:
-                    parts.append(shadow_of(item.name, kind)[number])
+                    operands.append(shadow_of(item.name, kind)[number])
                 else:
-                    parts.append((yield from self._constant(instruction, kind, item, number)))
-            rest = instruction.operands[3:] if instruction.opcode == "selp" else ()
-            yield replace(instruction, modifiers=("f64",), operands=(part, *parts, *rest))
+                    operands.append((yield from self._constant(instruction, kind, item, number)))
+            if instruction.opcode == "selp":
+                operands += instruction.operands[3:]
+            yield replace(instruction, modifiers=("f64",), operands=tuple(operands))
 
     def _constant(
         self, instruction: Instruction, kind: str, item: Operand, number: int
     ) -> Generator[Statement, None, Register]:
         """A part of the shadow of an operand that has none, in a register of its own."""
         parts = shadow_of("%constant", kind)
-        self._declared |= {part.name: RegisterDeclaration(part.name, "f64") for part in parts}
+        self._declare(parts, "f64")
         yield self._shadow(instruction, ("value", kind), (Vector(parts), item))
         return parts[number]
 
     def _shuffle(self, instruction: Instruction, target: Register, source: Operand) -> Iterator[Statement]:
         """Two shuffles of 32 bits for each part."""
         kind = self._kinds[target.name]
-        known = isinstance(source, Register) and source.name in self._kinds
         halves = (Register("%half$0"), Register("%half$1"))
-        self._declared |= {one.name: RegisterDeclaration(one.name, "b32") for one in halves}
+        self._declare(halves, "b32")
         for number, part in enumerate(shadow_of(target.name, kind)):
-            if known and isinstance(source, Register):
+            if isinstance(source, Register) and source.name in self._kinds:
                 given = shadow_of(source.name, kind)[number]
             else:
                 given = yield from self._constant(instruction, kind, source, number)
@@ -322,7 +365,7 @@ class _Inserter:
             return
         if self._is_kernel_parameter(address):
             yield instruction
-            yield from (self._value(instruction, item.name) for item in loaded if isinstance(item, Register))
+            yield from (self._value(instruction, name) for name in _register_names(loaded))
             return
         if isinstance(address, Address) and address.base in loaded and isinstance(address.base, Register):
             address = Address((yield from self._keep(instruction, address.base)), address.offset)
@@ -332,29 +375,32 @@ class _Inserter:
     def _read(
         self, instruction: Instruction, address: Operand, loaded: tuple[Operand, ...], kinds: list[str | None]
     ) -> Instruction:
-        shadows = self._flat(loaded, kinds)
-        words = ("ld", ",".join(kind or "-" for kind in kinds), *instruction.modifiers)
-        return self._shadow(instruction, words, (shadows, address, Vector(loaded)))
+        operands = (self._shadows(loaded, kinds), address, Vector(loaded))
+        return self._shadow(instruction, self._access_words("ld", instruction, kinds), operands)
 
     def _store(self, instruction: Instruction, address: Operand, source: Operand) -> Iterator[Statement]:
         stored = elements(source)
         kinds = [self._kind_of(item, type_of(instruction)) for item in stored]
         if any(kinds):
-            words = ("st", ",".join(kind or "-" for kind in kinds), *instruction.modifiers)
-            yield self._shadow(instruction, words, (address, self._flat(stored, kinds), Vector(stored)))
+            operands = (address, self._shadows(stored, kinds), Vector(stored))
+            yield self._shadow(instruction, self._access_words("st", instruction, kinds), operands)
 
-    def _flat(self, registers: tuple[Operand, ...], kinds: list[str | None]) -> Vector:
-        pairs = zip(registers, kinds, strict=True)
-        return Vector(
-            tuple(
-                part for one, kind in pairs if kind and isinstance(one, Register) for part in shadow_of(one.name, kind)
-            )
-        )
+    @staticmethod
+    def _access_words(opcode: str, instruction: Instruction, kinds: list[str | None]) -> tuple[str, ...]:
+        return (opcode, ",".join(kind or "-" for kind in kinds), *instruction.modifiers)
+
+    @staticmethod
+    def _shadows(registers: tuple[Operand, ...], kinds: list[str | None]) -> Vector:
+        parts: list[Operand] = []
+        for register, kind in zip(registers, kinds, strict=True):
+            if kind and isinstance(register, Register):
+                parts += shadow_of(register.name, kind)
+        return Vector(tuple(parts))
 
     def _is_kernel_parameter(self, address: Operand) -> bool:
-        named = isinstance(address, Address) and isinstance(address.base, Symbol)
-        names = {item.name for item in self._function.parameters} if self._function.is_entry else set()
-        return named and address.base.name in names  # type: ignore[union-attr]
+        if not self._function.is_entry or not isinstance(address, Address) or not isinstance(address.base, Symbol):
+            return False
+        return any(item.name == address.base.name for item in self._function.parameters)
 
     # --- atomic operations --------------------------------------------------------------------------------------------
 
@@ -370,27 +416,25 @@ class _Inserter:
 
     def _atomic(self, instruction: Instruction) -> Iterator[Statement]:
         """The shadow that memory had, and the one that it has then."""
-        at = 0 if instruction.opcode == "red" else 1
-        target, address, source = instruction.operands[0], instruction.operands[at], instruction.operands[-1]
+        has_result = instruction.opcode != "red"
+        target, source = instruction.operands[0], instruction.operands[-1]
+        address, *values = instruction.operands[1:] if has_result else instruction.operands
         kind = self._kind(source) or type_of(instruction)
-        old, new = Register(f"%old${kind}"), Register(f"%new${kind}")
-        given = Register(f"%given${kind}")
-        for one in (old, new, given):
-            self._kinds[one.name] = kind
-            names = (one, *shadow_of(one.name, kind))
-            types = (f"b{BITS[kind]}", "f64", "f64")
-            self._declared |= {
-                name.name: RegisterDeclaration(name.name, type_) for name, type_ in zip(names, types, strict=False)
-            }
-        plain = replace(instruction, opcode="mov", modifiers=(f"b{BITS[kind]}",), operands=(given, source))
+        bits = f"b{BITS[kind]}"
+        old, new, given = Register(f"%old${kind}"), Register(f"%new${kind}"), Register(f"%given${kind}")
+        for register in (old, new, given):
+            self._kinds[register.name] = kind
+            self._declare([register], bits)
+            self._declare(shadow_of(register.name, kind), "f64")
+        plain = replace(instruction, opcode="mov", modifiers=(bits,), operands=(given, source))
         yield from self._statement(plain)
-        compared = [item for item in instruction.operands[at + 1 : -1] if item == target and isinstance(item, Register)]
-        kept = (yield from self._keep(instruction, compared[0])) if compared else None
-        operands = tuple(
-            kept if kept is not None and item in compared else item for item in instruction.operands[at + 1 :]
-        )
-        yield replace(instruction, opcode="atom", operands=(old, address, *operands))
-        access = replace(instruction, opcode="ld", modifiers=self._place(instruction, kind))
+        if isinstance(target, Register) and target in values[:-1]:
+            # The compared value: the swap overwrites it.
+            copy = yield from self._keep(instruction, target)
+            values = [copy if item == target else item for item in values]
+        yield replace(instruction, opcode="atom", operands=(old, address, *values))
+        spaces = [word for word in instruction.modifiers if word.partition("::")[0] in ("global", "shared")]
+        access = replace(instruction, opcode="ld", modifiers=(*spaces, kind))
         yield self._read(access, address, (old,), [kind])
         guard = instruction.guard
         if "add" in instruction.modifiers:
@@ -400,19 +444,15 @@ class _Inserter:
             yield from self._statement(replace(plain, operands=(new, given)))
         if "cas" in instruction.modifiers:
             equal = Register("%swapped")
-            self._declared[equal.name] = RegisterDeclaration(equal.name, "pred")
+            self._declare([equal], "pred")
             words = ("eq", f"u{BITS[kind]}")
-            yield replace(instruction, opcode="setp", modifiers=words, operands=(equal, old, operands[0]))
+            yield replace(instruction, opcode="setp", modifiers=words, operands=(equal, old, values[0]))
             guard = Guard(equal.name, negated=False) if guard is None else None
         if guard is not None or instruction.guard is None:
             stored = replace(access, opcode="st", guard=guard)
             yield from self._store(stored, address, new)
-        if at and not isinstance(target, Sink):
+        if has_result and not isinstance(target, Sink):
             yield from self._statement(replace(plain, operands=(target, old)))
-
-    def _place(self, instruction: Instruction, kind: str) -> tuple[str, ...]:
-        spaces = tuple(word for word in instruction.modifiers if word.partition("::")[0] in ("global", "shared"))
-        return (*spaces, kind)
 
     # --- registers ----------------------------------------------------------------------------------------------------
 
@@ -433,17 +473,11 @@ class _Inserter:
 
     def _restart(self, instruction: Instruction, name: str) -> Instruction:
         """The same, and it is told where arithmetic on floats has lost its shadow so."""
-        silent = instruction.opcode in _SILENT and not any(
-            isinstance(item, Vector | Pair) for item in instruction.operands
-        )
-        words: tuple[str, ...] = ("value",) if silent else ("restart",)
-        words += (self._kinds[name], instruction.mnemonic)
+        has_parts = any(isinstance(item, Vector | Pair) for item in instruction.operands)
+        is_silent = instruction.opcode in _SILENT and not has_parts
+        words = ("value" if is_silent else "restart", self._kinds[name], instruction.mnemonic)
         return self._shadow(instruction, words, (self._of(name), Register(name)))
 
-    def _shadow(self, instruction: Instruction, words: tuple[str, ...], operands: tuple[Operand, ...]) -> Instruction:
+    @staticmethod
+    def _shadow(instruction: Instruction, words: tuple[str, ...], operands: tuple[Operand, ...]) -> Instruction:
         return replace(instruction, opcode="%shadow", modifiers=words, operands=operands)
-
-
-def _number(item: Float) -> float:
-    form = "<f" if item.width == BITS["f32"] else "<d"
-    return float(struct.unpack(form, item.bits.to_bytes(item.width // 8, "little"))[0])

@@ -18,7 +18,10 @@ from gpuregress.virtual_gpu.ptx.modifiers import unsupported
 from gpuregress.virtual_gpu.ptx.tree import Instruction, Vector
 from gpuregress.virtual_gpu.runtime import machine_layout
 
-_COORDINATES = {f"%{name}.{axis}": f"{name}_{axis}" for name in ("tid", "ctaid") for axis in "xyz"}
+_COORDINATES = {
+    "%tid.x": "tid_x", "%tid.y": "tid_y", "%tid.z": "tid_z",
+    "%ctaid.x": "ctaid_x", "%ctaid.y": "ctaid_y", "%ctaid.z": "ctaid_z",
+}  # fmt: skip
 _DIMENSIONS = {f"%ntid.{axis}": f"block_{axis}" for axis in "xyz"} | {
     f"%nctaid.{axis}": f"grid_{axis}" for axis in "xyz"
 }
@@ -33,6 +36,7 @@ _CONSTANTS = {
     **{f"%pm{number}{size}": 0 for number in range(8) for size in ("", "_64")},  # no performance counter runs
 }  # fmt: skip
 _RESERVED_ADDRESSES = {f"%reserved_smem_offset_{which}" for which in ("begin", "end", "0", "1")}
+_WINDOWS = {"shared": machine_layout.SHARED_WINDOW, "local": machine_layout.LOCAL_WINDOW}
 _CLOCKS = {"%clock", "%clock64", "%clock_hi", "%globaltimer", "%globaltimer_lo", "%globaltimer_hi"}
 
 
@@ -56,7 +60,9 @@ def special_register(emitter: Services, name: str) -> ir.Value:
     if name in ("%envreg1", "%envreg2"):
         # The grid's barrier: cooperative_groups, get_grid_workspace.
         address = view.field("workspace")
-        return builder.trunc(builder.lshr(address, i64(32)) if name == "%envreg1" else address, I32)
+        if name == "%envreg1":
+            address = builder.lshr(address, i64(32))
+        return builder.trunc(address, I32)
     if name == "%laneid":
         return lane(builder, view, thread)
     if name == "%warpid":
@@ -90,7 +96,9 @@ def _clock(emitter: Services, name: str) -> ir.Value:
     set_field(builder, machine, "clock", ticks)
     if name in ("%clock64", "%globaltimer"):
         return ticks
-    return builder.trunc(builder.lshr(ticks, i64(32)) if name.endswith("_hi") else ticks, I32)
+    if name.endswith("_hi"):
+        ticks = builder.lshr(ticks, i64(32))
+    return builder.trunc(ticks, I32)
 
 
 def _mov(emitter: Services, instruction: Instruction) -> None:
@@ -130,14 +138,15 @@ def _unpack(emitter: Services, target: Vector, source: object, type_name: str) -
 def _cvta(emitter: Services, instruction: Instruction) -> None:
     target, source = instruction.operands
     words, type_name = instruction.modifiers[:-1], instruction.modifiers[-1]
-    window = {"shared": machine_layout.SHARED_WINDOW, "local": machine_layout.LOCAL_WINDOW}.get(
-        words[-1].partition("::")[0], 0
-    )
+    space, is_from_generic = words[-1].partition("::")[0], "to" in words
     value = convert(emitter.builder, emitter.read(source, type_name), ir.IntType(64))
-    change = emitter.builder.sub if "to" in words else emitter.builder.add
-    if words[-1] == "param" and "to" not in words:
+    if words[-1] == "param" and not is_from_generic:
         value = _generic_parameter(emitter, value)
-    emitter.write(target, change(value, i64(window)) if window else value, type_name)
+    if space in _WINDOWS and is_from_generic:
+        value = emitter.builder.sub(value, i64(_WINDOWS[space]))
+    elif space in _WINDOWS:
+        value = emitter.builder.add(value, i64(_WINDOWS[space]))
+    emitter.write(target, value, type_name)
 
 
 def _generic_parameter(emitter: Services, value: ir.Value) -> ir.Value:

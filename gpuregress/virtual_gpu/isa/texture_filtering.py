@@ -10,7 +10,7 @@ from llvmlite import ir
 from gpuregress.gpu.descriptors import FORMATS
 from gpuregress.gpu.records import Record
 from gpuregress.virtual_gpu.builder.services import Services
-from gpuregress.virtual_gpu.builder.structured import F32, F64, I1, I8, I16, I32, I64, POINTER, at, counted, i32, i64
+from gpuregress.virtual_gpu.builder.structured import F32, F64, I1, I32, I64, POINTER, at, counted, i32, i64
 
 # --- texels -----------------------------------------------------------------------------------------------------------
 
@@ -46,7 +46,7 @@ def raw(b: ir.IRBuilder, pointer: ir.Value, name: str) -> ir.Value:
     if name.endswith("32"):
         return b.load(pointer, typ=I32, align=4)
     bits = 8 if name.endswith("8") else 16
-    value = b.load(pointer, typ=I8 if bits == 8 else I16, align=bits // 8)
+    value = b.load(pointer, typ=ir.IntType(bits), align=bits // 8)
     if name == "float16":
         return _widened_half(b, value)
     return b.zext(value, I32) if name.startswith("u") else b.sext(value, I32)
@@ -276,7 +276,8 @@ def _special(lanes: _Lanes, values: ir.Value, *, half: bool) -> ir.Value:
     up = lanes.any(b.icmp_unsigned("==", values, lanes.all(infinity)))
     down = lanes.any(b.icmp_unsigned("==", values, lanes.all(infinity | 1 << 31)))
     infinite = b.select(up, i32(infinity), i32(infinity | 1 << 31))
-    return b.select(b.or_(nan, b.and_(up, down)), i32(0x7FFFE000 if half else 0x7FFFFFFF), infinite)
+    no_number = 0x7FFFE000 if half else 0x7FFFFFFF
+    return b.select(b.or_(nan, b.and_(up, down)), i32(no_number), infinite)
 
 
 def _finite(lanes: _Lanes, values: ir.Value, exponents: ir.Value, weight: ir.Value, *, half: bool) -> ir.Value:
@@ -288,13 +289,16 @@ def _finite(lanes: _Lanes, values: ir.Value, exponents: ir.Value, weight: ir.Val
     counting = b.select(idle, lanes.all(0), exponents)
     aligned = b.lshr(significands, lanes.all(9)) if half else b.shl(significands, lanes.all(4))
     size = min(lanes.count, _THREE_AXES // 2)
-    planes = [
-        _plane(lanes, *(lanes.slice(item, first, size) for item in (values, exponents, counting, aligned, weight)))
-        for first in range(0, lanes.count, size)
-    ]
+    planes = []
+    for first in range(0, lanes.count, size):
+        parts = [lanes.slice(item, first, size) for item in (values, exponents, counting, aligned, weight)]
+        planes.append(_plane(lanes, *parts))
     # A texel of exponent E and its weight: units of 2^(E - 127 - 27 - 8), of a float16 2^(E - 127 - 14 - 8).
-    total, exponent = planes[0] if len(planes) == 1 else _joined(lanes, planes)
-    unit = _power_of_two(b, b.sub(exponent, i32(127 + (22 if half else 35))))
+    total, exponent = planes[0]
+    if len(planes) > 1:
+        total, exponent = _joined(lanes, planes)
+    shift = 22 if half else 35
+    unit = _power_of_two(b, b.sub(exponent, i32(127 + shift)))
     nonzero = b.fcmp_ordered("!=", total, F64(0.0))
     positive = lanes.any(
         b.or_(b.icmp_signed(">=", values, lanes.all(0)), b.and_(idle, b.icmp_unsigned("!=", exponents, lanes.all(0))))

@@ -352,7 +352,7 @@ def _mix(emitter: Services, axes: int) -> ir.Function:
         for axis, value in enumerate(given[:axes]):
             position = texture.kept_inside(axis, value)
             fraction, first = b.and_(position, i64(STEPS - 1)), b.ashr(position, i64(_STEP_BITS))
-            near, far = (texture.address(axis, b.add(first, i64(step))) for step in (0, 1))
+            near, far = texture.address(axis, b.add(first, i64(0))), texture.address(axis, b.add(first, i64(1)))
             moves.append(b.icmp_unsigned("!=", fraction, i64(0)))
             sides.append((near, b.select(moves[-1], far, near)))
             fractions.append(b.trunc(fraction, I32))
@@ -360,7 +360,7 @@ def _mix(emitter: Services, axes: int) -> ir.Function:
         for index, (steps, weight) in enumerate(zip(texture_filtering.corners(axes), found, strict=True)):
             corner = [side[step] for side, step in zip(sides, steps, strict=True)]
             inside = b.icmp_signed(">=", _any_negative(b, corner), i64(0))
-            full = [*corner, *[i64(0)] * (3 - axes)]
+            full = corner + [i64(0)] * (3 - axes)
             if axes < len(_EXTENTS):
                 full[2] = layer
             host = texture.host(tuple(full))
@@ -423,13 +423,14 @@ class _Texture(Record):
     def mix(self, steps: list[ir.Value], out: ir.Value, layer: ir.Value | None = None) -> None:
         """Linear filtering at coordinates in steps."""
         missing = [i64(0)] * (len(_EXTENTS) - len(steps))
-        layer = i64(0) if layer is None else layer
+        if layer is None:
+            layer = i64(0)
         self.b.call(_mix(self.emitter, len(steps)), (self.row, *steps, *missing, layer, out))
 
     def take(self, indices: list[ir.Value], out: ir.Value, layer: ir.Value | None = None) -> None:
         """The texel at integer indices, after the address modes are applied."""
-        kept = [self.address(axis, index) for axis, index in enumerate(indices)]
-        full = [*kept, *[i64(0)] * (len(_EXTENTS) - len(kept))]
+        full = [self.address(axis, index) for axis, index in enumerate(indices)]
+        full += [i64(0)] * (len(_EXTENTS) - len(full))
         if layer is not None:
             full[2] = layer
         self.b.call(fetch(self.emitter), (self.row, *full, out))

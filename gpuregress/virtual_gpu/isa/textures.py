@@ -34,7 +34,7 @@ from gpuregress.virtual_gpu.checks.access_notes import AccessNote, note_access
 from gpuregress.virtual_gpu.isa import texture_sampling
 from gpuregress.virtual_gpu.isa.arithmetic import special_function_unit
 from gpuregress.virtual_gpu.isa.memory.load_store import same_values
-from gpuregress.virtual_gpu.ptx.modifiers import is_type, lanes, size, type_of, unsupported
+from gpuregress.virtual_gpu.ptx.modifiers import is_type, lanes, modifier_among, size, type_of, unsupported
 from gpuregress.virtual_gpu.ptx.tree import Address, Instruction, Operand, Register, Sink, TextureAddress, elements
 from gpuregress.virtual_gpu.runtime.checks import matrix_and_texel_reads
 from gpuregress.virtual_gpu.runtime.machine_layout import FAULT_SURFACE, FAULT_TEXTURE, TEXTURE_SHIFT, TEXTURE_WINDOW
@@ -66,8 +66,8 @@ def _geometry(instruction: Instruction) -> _Geometry:
     for word in instruction.modifiers:
         if word in _NOT_THERE:
             raise unsupported(instruction, f".{word} is not there")
-    axes = next((word for word in instruction.modifiers if word in _AXES), None)
-    if axes is None:
+    axes = modifier_among(instruction, _AXES)
+    if not axes:
         raise unsupported(instruction, "only 1d, 2d, 3d, layers and cubes are there")
     return _Geometry(_AXES[axes], axes in _LAYERED, axes in _CUBES)
 
@@ -155,13 +155,17 @@ def _sample(
     count = 3 if geometry.cube else geometry.axes
     b = emitter.builder
     given = [emitter.read(item, "f32") for item in coordinates[geometry.layered :][:count]]
-    given = [b.fpext(item, F64) for item in (_direction(emitter, given) if geometry.cube else given)]
+    if geometry.cube:
+        given = _direction(emitter, given)
+    given = [b.fpext(item, F64) for item in given]
     if geometry.cube:
         b.call(texture_sampling.sample_cube(emitter), (row, *given, layer, out))
     elif geometry.layered:
-        b.call(texture_sampling.sample_layer(emitter, count), (row, *given, *[F64(0.0)] * (2 - count), layer, out))
+        given += [F64(0.0)] * (2 - count)
+        b.call(texture_sampling.sample_layer(emitter, count), (row, *given, layer, out))
     else:
-        b.call(texture_sampling.sample(emitter, count), (row, *given, *[F64(0.0)] * (3 - count), out))
+        given += [F64(0.0)] * (3 - count)
+        b.call(texture_sampling.sample(emitter, count), (row, *given, out))
 
 
 def _direction(emitter: Services, given: list[ir.Value]) -> list[ir.Value]:
@@ -200,7 +204,7 @@ def _fetch_linear(
 
 def _tld4(emitter: Services, instruction: Instruction) -> None:
     result, coordinate = _types(instruction)
-    channel = next((word for word in instruction.modifiers if word in ("r", "g", "b", "a")), "")
+    channel = modifier_among(instruction, ("r", "g", "b", "a"))
     if _axes(instruction) != 2 or not channel or coordinate != "f32" or len(instruction.operands) != 2:
         raise unsupported(instruction, "only 2d, without offsets, is there")
     handle, coordinates = _parts(instruction, instruction.operands[1])
@@ -308,7 +312,7 @@ def _surface(emitter: Services, instruction: Instruction, operand: Operand, acti
     geometry = _geometry(instruction)
     if geometry.cube:
         raise unsupported(instruction, "a cube's faces are the layers of a surface")
-    bounds = next((word for word in instruction.modifiers if word in _BOUNDS), "trap")
+    bounds = modifier_among(instruction, _BOUNDS, "trap")
     if "b" not in instruction.modifiers:
         raise unsupported(instruction, "only the .b form is there")
     handle, coordinates = _parts(instruction, operand)
@@ -317,7 +321,8 @@ def _surface(emitter: Services, instruction: Instruction, operand: Operand, acti
     site = emitter.unit.site(instruction, action, "surface", count)
     b = emitter.builder
     inside = coordinates[geometry.layered :][: geometry.axes]
-    given = [b.sext(emitter.read(item, "s32"), I64) for item in inside] + [i64(0)] * (3 - geometry.axes)
+    given = [b.sext(emitter.read(item, "s32"), I64) for item in inside]
+    given += [i64(0)] * (3 - geometry.axes)
     if geometry.layered:
         given[2] = b.zext(emitter.read(coordinates[0], "u32"), I64)
     address = _surface_address(emitter, bounds)

@@ -12,7 +12,7 @@ from gpuregress.gpu.records import replace
 from gpuregress.virtual_gpu.analysis.module_facts import cluster_size, is_explicit
 from gpuregress.virtual_gpu.builder.lane_mailbox import post, received
 from gpuregress.virtual_gpu.builder.services import Services
-from gpuregress.virtual_gpu.builder.structured import I1, I32, I64, i32, i64
+from gpuregress.virtual_gpu.builder.structured import I1, I32, I64, convert, i32, i64
 from gpuregress.virtual_gpu.builder.threads import ARRIVE, BARRIER, CLUSTER, PLAIN_BARRIER, STEP, WARP, dimension
 from gpuregress.virtual_gpu.checks.access_notes import note_cluster_arrival, note_cluster_passage
 from gpuregress.virtual_gpu.ptx.modifiers import unsupported
@@ -48,13 +48,13 @@ def special_register(emitter: Services, name: str) -> ir.Value:
         return b.mul(_side(emitter, "x"), b.mul(_side(emitter, "y"), _side(emitter, "z")))
     if which == "%cluster_nctaid":
         return _side(emitter, axis)
-    if which == "%nclusterid":
-        blocks = dimension(view, f"grid_{axis}")
-        return b.udiv(blocks, _side(emitter, axis)) if view.clustered else blocks
-    block = thread.coordinate(b, f"ctaid_{axis}")
-    if which == "%clusterid":
-        return b.udiv(block, _side(emitter, axis)) if view.clustered else block
-    return b.urem(block, _side(emitter, axis)) if view.clustered else i32(0)
+    if which == "%cluster_ctaid":
+        block = thread.coordinate(b, f"ctaid_{axis}")
+        return b.urem(block, _side(emitter, axis)) if view.clustered else i32(0)
+    blocks = dimension(view, f"grid_{axis}") if which == "%nclusterid" else thread.coordinate(b, f"ctaid_{axis}")
+    if view.clustered:
+        blocks = b.udiv(blocks, _side(emitter, axis))
+    return blocks
 
 
 def _is_explicit(emitter: Services) -> bool:
@@ -100,7 +100,7 @@ def moved_to(b: ir.IRBuilder, address: ir.Value, rank: ir.Value) -> ir.Value:
     """An address mapped to the shared memory of the block with a rank (i32), in the address's type."""
     type_, most = address.type, i32(_RANK_BITS)
     rank = b.select(b.icmp_unsigned("<", rank, most), rank, most)
-    moved = b.shl(rank if type_ == I32 else b.zext(rank, type_), ir.Constant(type_, machine_layout.CLUSTER_SHIFT))
+    moved = b.shl(convert(b, rank, type_), ir.Constant(type_, machine_layout.CLUSTER_SHIFT))
     return b.or_(b.and_(address, ir.Constant(type_, ~(_RANK_BITS << machine_layout.CLUSTER_SHIFT))), moved)
 
 
@@ -108,7 +108,7 @@ def _getctarank(emitter: Services, instruction: Instruction) -> None:
     target, source = instruction.operands
     b = emitter.builder
     rank = rank_of(b, emitter.read(source, instruction.modifiers[-1]))
-    emitter.write(target, rank if rank.type == I32 else b.trunc(rank, I32), "u32")
+    emitter.write(target, convert(b, rank, I32), "u32")
 
 
 # --- the barrier ------------------------------------------------------------------------------------------------------
@@ -192,9 +192,12 @@ def _sync(emitter: Services, instruction: Instruction) -> None:
 
 
 def _cluster(emitter: Services, instruction: Instruction) -> None:
-    if emitter.view.clustered:
-        (wait if "wait" in instruction.modifiers else arrive)(emitter, instruction)
-    elif "wait" in instruction.modifiers:
+    waits = "wait" in instruction.modifiers
+    if emitter.view.clustered and waits:
+        wait(emitter, instruction)
+    elif emitter.view.clustered:
+        arrive(emitter, instruction)
+    elif waits:
         # A cluster of one block: arriving is nothing, waiting is waiting for the block.
         emitter.wait(PLAIN_BARRIER + BARRIERS - 1)
 
@@ -204,7 +207,9 @@ def _arrive(
 ) -> None:
     b = emitter.builder
     which = b.zext(emitter.read(number, "u32"), I64)
-    many = i64(0) if count is None else b.zext(emitter.read(count, "u32"), I64)
+    many = i64(0)
+    if count is not None:
+        many = b.zext(emitter.read(count, "u32"), I64)
     beyond = b.icmp_unsigned(">=", which, i64(SM_90.barriers))
     part_of_warp = b.icmp_unsigned("!=", b.and_(many, i64(SM_90.warp_size - 1)), i64(0))
     wrong, right = b.append_basic_block("no_barrier"), b.append_basic_block("known_barrier")
@@ -252,7 +257,7 @@ def with_warp_barriers(tree: Module) -> Module:
 
 
 def _function(function: Function) -> Function:
-    statements = function.body or ()
+    statements = function.statements
     if not any(_needs_barrier(item) for item in statements):
         return function
     body: list[Statement] = []

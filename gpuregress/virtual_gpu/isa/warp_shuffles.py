@@ -13,7 +13,7 @@ from llvmlite import ir
 from gpuregress.virtual_gpu.builder.address_resolution import field, set_field
 from gpuregress.virtual_gpu.builder.lane_mailbox import from_lane, post, received
 from gpuregress.virtual_gpu.builder.services import Services
-from gpuregress.virtual_gpu.builder.structured import I1, I32, I64, Cell, counted, i32, i64
+from gpuregress.virtual_gpu.builder.structured import I1, I32, I64, Cell, convert, counted, i32, i64
 from gpuregress.virtual_gpu.builder.threads import CONVERGE, WARP, YIELD, lane
 from gpuregress.virtual_gpu.ptx.modifiers import unsupported
 from gpuregress.virtual_gpu.ptx.tree import Instruction, Operand, Pair, Sink
@@ -101,7 +101,7 @@ def _match(emitter: Services, instruction: Instruction) -> None:
     type_name = instruction.modifiers[-1]
     target, value, mask = instruction.operands
     bits = emitter.read(value, type_name)
-    posted = emitter.builder.zext(bits, I64) if bits.type == I32 else bits
+    posted = convert(emitter.builder, bits, I64)
     operation = _MATCH + 2 * (mode == "all") + (type_name == "b64")
     post(emitter, operation, emitter.read(mask, "b32"), posted)
     emitter.wait(WARP)

@@ -6,7 +6,7 @@ import functools
 import operator
 import struct
 from collections.abc import Callable
-from typing import get_args
+from typing import Literal, get_args
 
 from gpuregress.virtual_gpu.ptx.lexer import Cursor, PtxError
 from gpuregress.virtual_gpu.ptx.modifiers import is_type, size
@@ -28,15 +28,16 @@ from gpuregress.virtual_gpu.ptx.tree import (
 def number(text: str, *, negative: bool = False) -> Integer | Float:
     """Parse one number: `12`, `0x1FU`, `017`, `0b101`, `1.5`, `0f3F800000`, `0d3FF0000000000000`."""
     lowered = text.lower()
-    if lowered.startswith("0f"):
-        return Float(int(text[2:], 16) ^ (0x8000_0000 if negative else 0), 32)  # noqa: FURB166 - 0f is no base that int knows
-    if lowered.startswith("0d"):
-        return Float(int(text[2:], 16) ^ (1 << 63 if negative else 0), 64)  # noqa: FURB166 - 0f is no base that int knows
+    if lowered.startswith(("0f", "0d")):
+        width: Literal[32, 64] = 32 if lowered.startswith("0f") else 64
+        bits = int(text[2:], 16)  # noqa: FURB166 - 0f is no base that int knows
+        if negative:
+            bits ^= 1 << width - 1
+        return Float(bits, width)
+    sign = -1 if negative else 1
     if not lowered.startswith("0x") and any(mark in lowered for mark in ".e"):
-        value = -float(text) if negative else float(text)
-        return Float(int.from_bytes(struct.pack("<d", value), "little"), 64)
-    magnitude = _integer(lowered.removesuffix("u"))
-    return Integer(-magnitude if negative else magnitude)
+        return _double(sign * float(text))
+    return Integer(sign * _integer(lowered.removesuffix("u")))
 
 
 def _integer(text: str) -> int:
@@ -170,16 +171,16 @@ def _unary(cursor: Cursor) -> _Number:
     literal = number(token.text)
     if isinstance(literal, Integer):
         return literal.value
-    code = "f" if literal.width == 32 else "d"
-    unpacked: float = struct.unpack(f"<{code}", literal.bits.to_bytes(literal.width // 8, "little"))[0]
-    return unpacked
+    return literal.value
 
 
 def _wrapped(value: _Number) -> _Number:
     """A result in 64 bits; one that is too large for a signed integer is an unsigned one."""
     if not isinstance(value, int):
         return value
-    return int(value) if -_WORD // 2 <= value < _WORD else _signed(value)
+    if -_WORD // 2 <= value < _WORD:
+        return int(value)
+    return _signed(value)
 
 
 def _signed(value: int) -> int:
@@ -272,7 +273,8 @@ def _attributes(cursor: Cursor) -> tuple[int, int, str, str | None]:
             given = whole(cursor, "an alignment")
             if given <= 0 or given & (given - 1):
                 raise PtxError(f"the alignment {given} is not a power of two", cursor.here.line)
-            alignment = given if pointer is None else alignment  # behind `.ptr`: of what it points to
+            if pointer is None:  # Behind `.ptr` it is the alignment of what it points to.
+                alignment = given
         elif text == "attribute":
             while cursor.take().text != ")":
                 pass
@@ -302,7 +304,16 @@ def _named(
     if count is None and values:
         count = len(values)
     total = None if count is None else count * lanes
-    return Variable(name, space, type_name, total, alignment, tuple(values), linkage, pointer)
+    return Variable(
+        name=name,
+        space=space,
+        type=type_name,
+        count=total,
+        alignment=alignment,
+        initializer=tuple(values),
+        linkage=linkage,
+        pointer=pointer,
+    )
 
 
 def _dimensions(cursor: Cursor) -> int | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import traceback
+from collections.abc import Container
 
 from gpuregress.gpu.errors import UnsupportedError
 from gpuregress.virtual_gpu.ptx.tree import Call, Instruction
@@ -46,6 +47,13 @@ def is_signed(name: str) -> bool:
     return name.startswith("s")
 
 
+def integer_range(bits: int, *, signed: bool) -> tuple[int, int]:
+    """The lowest and the highest number of a type."""
+    if signed:
+        return -(1 << bits - 1), (1 << bits - 1) - 1
+    return 0, (1 << bits) - 1
+
+
 # --- errors -----------------------------------------------------------------------------------------------------------
 # Errors about PTX that the CPU device cannot translate.
 
@@ -63,15 +71,15 @@ def unsupported(instruction: Instruction, why: str = "") -> UnsupportedError:
 
 def not_understood(error: BaseException) -> UnsupportedError:
     """The error for the statement that a pass had in hand when it raised one of `NOT_UNDERSTOOD`."""
-    held: Instruction | Call | None = None
+    statement: Instruction | Call | None = None
     for frame, _ in traceback.walk_tb(error.__traceback__):
         statements = (value for value in frame.f_locals.values() if isinstance(value, Instruction | Call))
-        held = next(statements, held)
-    if held is None:
+        statement = next(statements, statement)
+    if statement is None:
         return UnsupportedError(f"this PTX is not understood by the cpu device: {type(error).__name__}: {error}")
-    if isinstance(held, Call):
-        held = Instruction("call", (), (), None, held.ptx_line, held.source)
-    return unsupported(held, f"its form is not understood ({type(error).__name__}: {error})")
+    if isinstance(statement, Call):
+        statement = Instruction("call", (), (), ptx_line=statement.ptx_line, source=statement.source)
+    return unsupported(statement, f"its form is not understood ({type(error).__name__}: {error})")
 
 
 # --- modifiers --------------------------------------------------------------------------------------------------------
@@ -105,12 +113,20 @@ def space_of(instruction: Instruction) -> str:
 
 def lanes(instruction: Instruction) -> int:
     """The number of elements of a vector access: 1, 2, 4 or 8."""
-    return next((int(word[1:]) for word in instruction.modifiers if word in ("v2", "v4", "v8")), 1)
+    return int(modifier_among(instruction, ("v2", "v4", "v8"), "v1")[1:])
 
 
 def rounding_of(instruction: Instruction, default: str = "rn") -> str:
     """The rounding modifier, or the instruction's default."""
-    return next((word for word in instruction.modifiers if word in ROUNDINGS), default)
+    return modifier_among(instruction, ROUNDINGS, default)
+
+
+def modifier_among(instruction: Instruction, words: Container[str], default: str = "") -> str:
+    """The first modifier that is one of some words, or the default."""
+    for word in instruction.modifiers:
+        if word in words:
+            return word
+    return default
 
 
 def is_ordered(instruction: Instruction) -> bool:

@@ -74,8 +74,8 @@ class Scopes:
 
     def elements(self, unique: str) -> tuple[str, ...]:
         """The registers that are the elements of a vector register; none: it is no such register."""
-        lanes = self._vectors.get(unique) or _SPECIAL_VECTORS.get(unique)
-        return tuple(f"{unique}.{letter}" for letter in ELEMENTS[:lanes]) if lanes else ()
+        lanes = self._vectors.get(unique) or _SPECIAL_VECTORS.get(unique) or 0
+        return tuple(f"{unique}.{letter}" for letter in ELEMENTS[:lanes])
 
     def resolve(self, name: str) -> str:
         """The unique name of a visible name; names of the module are unique already."""
@@ -196,11 +196,13 @@ class OperandParser:
             name = text
         if not self._scopes.is_register(name):
             return None
-        if elements := self._scopes.elements(name):
+        elements = self._scopes.elements(name)
+        if elements:
             return Vector(tuple(map(Register, elements)))
         register = Register(name)
-        selects = self._cursor.here.kind == "directive"
-        return Selected(register, self._cursor.take().text[1:]) if selects else register
+        if self._cursor.here.kind == "directive":
+            return Selected(register, self._cursor.take().text[1:])
+        return register
 
     def _elements(self) -> tuple[Operand, ...]:
         operands = [self.read()]

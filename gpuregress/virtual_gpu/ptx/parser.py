@@ -55,9 +55,11 @@ def abridge(text: str, kernels: Collection[str]) -> Abridged:
         return Abridged(text)
     items = [*_items(text)]
     bodies = {item.name: item for item in items if isinstance(item, _Body)}
-    initialisers = (item for item in items if isinstance(item, str))
-    roots = {name for item in initialisers for name in _NAME.findall(item.partition("=")[2]) if name in bodies}
-    needed = _reachable(text, bodies, roots | (set(kernels) & bodies.keys()))
+    roots = set(kernels)
+    for item in items:
+        if isinstance(item, str):
+            roots.update(_NAME.findall(item.partition("=")[2]))
+    needed = _reachable(text, bodies, roots & bodies.keys())
     unneeded = [body for body in bodies.values() if body.name not in needed]
     parts, end = [], 0
     for body in sorted(unneeded, key=lambda body: body.start):
@@ -72,11 +74,14 @@ def _items(text: str) -> Iterator[_Body | str]:
     for match in _STRUCTURE.finditer(text):
         mark = match[0]
         if mark == "{":
-            opened = opened if depth else match.start()
+            if depth == 0:
+                opened = match.start()
             depth += 1
         elif mark == "}":
             depth -= 1
-            header = _HEADER.search(_COMMENT.sub("", text[start:opened])) if depth == 0 else None
+            if depth:
+                continue
+            header = _HEADER.search(_COMMENT.sub("", text[start:opened]))
             if header is not None:
                 yield _Body(header[1], opened, match.end())
                 start = match.end()
@@ -86,13 +91,13 @@ def _items(text: str) -> Iterator[_Body | str]:
 
 
 def _reachable(text: str, bodies: dict[str, _Body], roots: set[str]) -> set[str]:
-    found, pending = set(roots), list(roots)
+    reached, pending = set(roots), list(roots)
     while pending:
         body = bodies[pending.pop()]
-        named = (set(_NAME.findall(text, body.start, body.end)) & bodies.keys()) - found
-        found |= named
+        named = (set(_NAME.findall(text, body.start, body.end)) & bodies.keys()) - reached
+        reached |= named
         pending += named
-    return found
+    return reached
 
 
 def _stub(text: str, body: _Body) -> str:
@@ -153,10 +158,10 @@ class _ModuleParser:
         return Module(self._version, self._target, self._address_size, tuple(self._variables), functions)
 
     def _alias(self, name: str, target: str) -> Function:
-        function = next((item for item in self._functions if item.name == target and item.body is not None), None)
-        if function is None:
-            raise PtxError(f".alias {name}: there is no function {target}", self._cursor.here.line)
-        return replace(function, name=name)
+        for function in self._functions:
+            if function.name == target and function.body is not None:
+                return replace(function, name=name)
+        raise PtxError(f".alias {name}: there is no function {target}", self._cursor.here.line)
 
     def _item(self) -> None:
         cursor = self._cursor

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 
 from gpuregress.gpu.records import Record, replace
 from gpuregress.virtual_gpu.ptx.lexer import PtxError
@@ -52,7 +53,9 @@ class _Line(Record):
     source: SourceLine | None
 
     def instruction(self, opcode: str, modifiers: Sequence[str], *operands: Operand) -> Instruction:
-        return Instruction(opcode, tuple(modifiers), operands, self.guard, self.ptx_line, self.source)
+        return Instruction(
+            opcode, tuple(modifiers), operands, guard=self.guard, ptx_line=self.ptx_line, source=self.source
+        )
 
 
 @dataclass(slots=True)
@@ -73,7 +76,7 @@ class _Rewriting:
         in_registers = any(item.space == "reg" for item in (*function.results, *function.parameters))
         body = function.body
         if any(isinstance(item, Call) and not self._passes_variables(item) for item in body):
-            body = tuple(made for item in body for made in self._passing(item))
+            body = tuple(chain.from_iterable(map(self._passing, body)))
         if in_registers:
             body = (*self._begin(), *self._returning(body))
         if body is function.body:
@@ -117,8 +120,11 @@ class _Rewriting:
         return isinstance(operand, Symbol) and operand.name in self.memory
 
     def _passing(self, call: Statement) -> Iterator[Statement]:
-        formal = self._formal(call) if isinstance(call, Call) and not self._passes_variables(call) else None
-        if formal is None or not isinstance(call, Call):
+        if not isinstance(call, Call) or self._passes_variables(call):
+            yield call
+            return
+        formal = self._formal(call)
+        if formal is None:
             yield call
             return
         line = _Line(call.guard, call.ptx_line, call.source)
@@ -127,7 +133,8 @@ class _Rewriting:
             if self._is_variable(operand):
                 arguments.append(operand)
                 continue
-            arguments.append(variable := self._passed(type_name))
+            variable = self._passed(type_name)
+            arguments.append(variable)
             yield from self._store(line, variable.name, type_name, operand)
         results: list[Operand] = []
         loads: list[Statement] = []
@@ -136,7 +143,8 @@ class _Rewriting:
             if self._is_variable(operand):
                 results.append(operand)
                 continue
-            results.append(variable := self._passed(type_name))
+            variable = self._passed(type_name)
+            results.append(variable)
             if isinstance(operand, Register) and call.guard is not None and operand.name == call.guard.register:
                 last += self._load(line, variable.name, type_name, operand)
             elif not isinstance(operand, Sink):
@@ -146,18 +154,25 @@ class _Rewriting:
 
     def _formal(self, call: Call) -> Prototype | Function | None:
         """The declaration of the function that is called; None where it is not known."""
-        prototype = next((item for item in self.function.prototypes if item.name == call.prototype), None)
+        for prototype in self.function.prototypes:
+            if prototype.name == call.prototype:
+                return prototype
         if isinstance(call.callee, Symbol):
-            return prototype or self.declared.get(call.callee.name)
-        targets = self.function.call_targets.get(call.prototype or "", ())
-        return prototype or next((self.declared[name] for name in targets if name in self.declared), None)
+            return self.declared.get(call.callee.name)
+        for name in self.function.call_targets.get(call.prototype or "", ()):
+            if name in self.declared:
+                return self.declared[name]
+        return None
 
     def _matched(
         self, call: Call, operands: Sequence[Operand], formal: Sequence[Variable]
     ) -> Iterator[tuple[Operand, str]]:
         """Pair the operands, those in vectors one by one, with the types in which they are passed."""
-        actual = [one for operand in operands for one in elements(operand)]
-        types = [one.type for item in formal for one in (_registers([item]) if item.space == "reg" else [item])]
+        actual = [*chain.from_iterable(map(elements, operands))]
+        types: list[str] = []
+        for item in formal:
+            parts = _registers([item]) if item.space == "reg" else [item]
+            types += [part.type for part in parts]
         if len(types) != len(actual):
             raise PtxError(f"the call passes {len(actual)} operands in place of {len(types)}", call.ptx_line)
         yield from zip(actual, types, strict=True)
@@ -193,19 +208,20 @@ class _Rewriting:
 def _registers(parameters: Sequence[Variable]) -> Iterator[Variable]:
     """Yield the parameters that are registers, a vector as its elements."""
     for item in parameters:
-        if item.space == "reg":
-            letters = [""] if item.count == 1 else [f".{letter}" for letter in ELEMENTS[: item.count]]
-            yield from (replace(item, name=item.name + letter, count=1) for letter in letters)
+        if item.space == "reg" and item.count == 1:
+            yield item
+        elif item.space == "reg":
+            yield from (replace(item, name=f"{item.name}.{letter}", count=1) for letter in ELEMENTS[: item.count])
 
 
 def _in_memory(parameters: Sequence[Variable]) -> tuple[Variable, ...]:
-    made: list[Variable] = []
+    variables: list[Variable] = []
     for item in parameters:
         if item.space == "reg":
-            made += [_variable(_memory_name(one.name), one.type) for one in _registers([item])]
+            variables += [_variable(_memory_name(register.name), register.type) for register in _registers([item])]
         else:
-            made.append(item)
-    return tuple(made)
+            variables.append(item)
+    return tuple(variables)
 
 
 def _variable(name: str, type_name: str) -> Variable:

@@ -70,12 +70,12 @@ class Locations:
             chain[location] = None
         self.is_made_up = location[1] == 0
         # Line 0 marks code that the compiler made up: the call, or else the line before it, is the better guess.
-        known = [one for one in chain if one[1] > 0 and one[0] in self._files]
-        if location[1] == 0 or not known:
+        known = [(file, line, column) for file, line, column in chain if line > 0 and file in self._files]
+        if self.is_made_up or not known:
             return
-        own = [one for one in known if one[0] not in self._library] or known
-        library = known[: known.index(own[0])]
-        (file, line), *calls = self._lines(own)
+        of_user = [place for place in known if place[0] not in self._library] or known
+        library = known[: known.index(of_user[0])]
+        (file, line), *calls = self._lines(of_user)
         inner = tuple((self._paths[number], line, column) for number, line, column in known)
         self.current = SourceLine(file, line, tuple(calls), tuple(self._lines(library)), inner)
 

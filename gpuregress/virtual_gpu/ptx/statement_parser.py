@@ -186,10 +186,19 @@ class BodyParser:
             while cursor.accept(","):
                 operands.append(self._operands.read())
         cursor.expect(";")
-        used, self._used_bytes = self._used_bytes if opcode == "ld" else None, None
+        used = self._used_bytes if opcode == "ld" else None
+        self._used_bytes = None
         if opcode == "trap" and self._locations.is_undefined(token.line):
             modifiers.append(UNDEFINED)
-        item = Instruction(opcode, tuple(modifiers), tuple(operands), guard, token.line, self._locations.current, used)
+        item = Instruction(
+            opcode,
+            tuple(modifiers),
+            tuple(operands),
+            guard=guard,
+            ptx_line=token.line,
+            source=self._locations.current,
+            used_bytes=used,
+        )
         if opcode == "trap" and self._locations.is_made_up:
             item = replace(item, source=self._line_of_branch() or item.source)
         if info(item).control in {Control.BRANCH, Control.BRANCH_TABLE}:
@@ -213,8 +222,10 @@ class BodyParser:
         if not isinstance(label, Label):
             return None
         target = (Symbol(label.name),)
-        branches = (one for one in self.statements if isinstance(one, Instruction) and one.operands == target)
-        return next((one.source for one in branches), None)
+        for statement in self.statements:
+            if isinstance(statement, Instruction) and statement.operands == target:
+                return statement.source
+        return None
 
     def _sum(self, register: Register, number: Integer, line: int) -> Register:
         """Add a constant to a register, before the instruction that has the sum as its operand: `x + 1`."""
@@ -224,7 +235,9 @@ class BodyParser:
         total = self._temporary(type_name)
         operands = (total, register, number)
         # Without a guard: the sum alone does nothing.
-        self._before.append(Instruction("add", (f"u{type_name[1:]}",), operands, None, line, self._locations.current))
+        self._before.append(
+            Instruction("add", (f"u{type_name[1:]}",), operands, ptx_line=line, source=self._locations.current)
+        )
         return total
 
     def _temporary(self, type_name: str) -> Register:
@@ -246,10 +259,9 @@ class BodyParser:
         return [replace(item, modifiers=(type_name,), operands=pair) for pair in pairs]
 
     def _as_label(self, operand: Operand) -> Operand:
-        is_label = isinstance(operand, Symbol) or (
-            isinstance(operand, Register) and self._scopes.has_label(operand.name)
-        )
-        return Symbol(self._scopes.label(operand.name)) if is_label else operand  # type: ignore[union-attr]  # has a name
+        if isinstance(operand, Symbol) or (isinstance(operand, Register) and self._scopes.has_label(operand.name)):
+            return Symbol(self._scopes.label(operand.name))
+        return operand
 
     def _guard(self) -> Guard | None:
         if not self._cursor.accept("@"):
@@ -275,7 +287,16 @@ class BodyParser:
         cursor.expect(";")
         if not isinstance(callee, Symbol | Register):
             raise PtxError("a call needs a function's name or a register", token.line)
-        return Call(callee, results, arguments, prototype, uniform, guard, token.line, self._locations.current)
+        return Call(
+            callee=callee,
+            results=results,
+            arguments=arguments,
+            prototype=prototype,
+            uniform=uniform,
+            guard=guard,
+            ptx_line=token.line,
+            source=self._locations.current,
+        )
 
     def _operand_list(self) -> tuple[Operand, ...]:
         cursor = self._cursor

@@ -6,6 +6,7 @@ register, so that a name is unique within its function.
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterable
 from dataclasses import dataclass
 from dataclasses import field as dataclass_field
@@ -41,6 +42,11 @@ class SourceLine:
     library: tuple[tuple[str, int], ...] = ()
     inner: tuple[tuple[str, int, int], ...] = dataclass_field(default=(), compare=False, repr=False)
 
+    @property
+    def places(self) -> tuple[tuple[str, int, int], ...]:
+        """`inner`, or else the line itself with the column 0."""
+        return self.inner or ((self.file, self.line, 0),)
+
     def __str__(self) -> str:
         """`saxpy.cu:12`, or `dot.cuh:8, called at gemv.cu:10`."""
         return chain_text(((self.file, self.line), *self.calls))
@@ -74,6 +80,13 @@ class Float(Record):
 
     bits: int
     width: Literal[32, 64]
+
+    @property
+    def value(self) -> float:
+        """The number."""
+        code = "<f" if self.width == 32 else "<d"
+        value: float = struct.unpack(code, self.bits.to_bytes(self.width // 8, "little"))[0]
+        return value
 
 
 class Symbol(Record):
@@ -184,6 +197,14 @@ class Instruction:
         """`add.rn.ftz.f32`."""
         return ".".join((self.opcode, *self.modifiers))
 
+    @property
+    def address(self) -> Address | None:
+        """The first operand in brackets."""
+        for operand in self.operands:
+            if isinstance(operand, Address):
+                return operand
+        return None
+
 
 class Call(Record):
     """`call (results), callee, (arguments), prototype;`: results and arguments name `.param` variables or values.
@@ -292,6 +313,16 @@ class Function(Record):
     linkage: str = ""
     ptx_line: int = 0
     is_skipped: bool = False
+
+    @property
+    def statements(self) -> tuple[Statement, ...]:
+        """The body; empty for a declaration."""
+        return self.body or ()
+
+    @property
+    def instructions(self) -> list[Instruction]:
+        """The statements but for labels and calls."""
+        return [item for item in self.statements if isinstance(item, Instruction)]
 
 
 class Module(Record):

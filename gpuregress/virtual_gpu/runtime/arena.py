@@ -14,6 +14,7 @@ from gpuregress.virtual_gpu.runtime.machine_layout import (
     EXCHANGE_SHIFT,
     LOCAL_START,
     ROWS,
+    Machine,
     local_stride,
 )
 from gpuregress.virtual_gpu.runtime.program import KernelFacts
@@ -50,11 +51,11 @@ class Arena:
         """
         self.parameters = _aligned(len(parameters) + 16)
         self.parameters[: len(parameters)] = np.frombuffer(parameters, np.uint8)
-        self.shared = self.shared if len(self.shared) >= shared_bytes else _aligned(shared_bytes)
+        self.shared = _grown(self.shared, shared_bytes)
         self.alone = np.array([self.shared.ctypes.data], np.uint64)
-        self.context = self.context if len(self.context) >= facts.context_bytes else _aligned(facts.context_bytes)
-        if facts.has_copies and len(self.copies) < QUEUE_BYTES:
-            self.copies = _aligned(QUEUE_BYTES)  # zeros, which take no memory before they are touched
+        self.context = _grown(self.context, facts.context_bytes)
+        if facts.has_copies:
+            self.copies = _grown(self.copies, QUEUE_BYTES)  # Zeros, which take no memory before they are touched.
         if facts.context_bytes:
             # Lanes that the block does not have post nothing: an earlier launch's must not show.
             start, step = ROWS["snap"]
@@ -65,8 +66,17 @@ class Arena:
         spans = [(item.start, item.start + item.size) for item in facts.locals]
         gaps = [(LOCAL_START + end, LOCAL_START + start) for (_, end), (start, _) in pairwise(spans)]
         self.local_gaps = np.array(gaps, np.uint64).reshape(-1, 2)
-        needed = local_size(facts, threads) * (2 if facts.granules else 1)
-        self.local = self.local if len(self.local) >= needed else _aligned(needed)
+        needed = local_size(facts, threads)
+        if facts.granules:
+            needed *= 2  # Notes on each byte.
+        self.local = _grown(self.local, needed)
+
+    def enter(self, machine: Machine) -> None:
+        """Let a machine run a block, which is alone in its cluster, in this memory."""
+        machine.shared, machine.local = self.shared.ctypes.data, self.local.ctypes.data
+        machine.context, machine.copies = self.context.ctypes.data, self.copies.ctypes.data
+        machine.block_checks, machine.cluster_checks = self.checks.address, self.checks.alone
+        machine.cluster_shared = self.alone.ctypes.data
 
 
 def local_size(facts: KernelFacts, threads: int) -> int:
@@ -76,7 +86,14 @@ def local_size(facts: KernelFacts, threads: int) -> int:
         facts: the kernel's.
         threads: of a block.
     """
-    return local_stride(facts.local_bytes) * (threads if facts.context_bytes else 1) if facts.local_bytes else 0
+    if not facts.local_bytes:
+        return 0
+    stride = local_stride(facts.local_bytes)
+    return stride * threads if facts.context_bytes else stride
+
+
+def _grown(memory: _Bytes, size: int) -> _Bytes:
+    return memory if len(memory) >= size else _aligned(size)
 
 
 def _aligned(size: int) -> _Bytes:

@@ -57,9 +57,9 @@ def breach(given: TensorMap, start: tuple[int, ...], *, is_load: bool, reduction
 
 
 def _wrong_store(given: TensorMap, start: tuple[int, ...], reduction: str) -> str:
-    if min(start) < 0:
-        number = next(number for number, value in enumerate(start) if value < 0)
-        return f"coordinate {number} is {start[number]}: a box that is stored cannot begin in front of the tensor"
+    for number, value in enumerate(start):
+        if value < 0:
+            return f"coordinate {number} is {value}: a box that is stored cannot begin in front of the tensor"
     known = _REDUCTIONS.get(given.type, "").split()
     if reduction and reduction not in known:
         only = f", only {', '.join(known)}" if known else ""
@@ -173,7 +173,10 @@ class BulkCopies:
         in_cluster: bool = True,
     ) -> None:
         self._machine, self._space = machine, space
-        self._shared = [(item.address, machine.dynamic_size if item.size < 0 else item.size) for item in shared]
+        self._shared = []
+        for item in shared:
+            size = machine.dynamic_size if item.size < 0 else item.size
+            self._shared.append((item.address, size))
         self._mnemonics, self._in_cluster = mnemonics, in_cluster
         self.moved: dict[int, int] = {}
         self._moving, self._issuer = -1, 0
@@ -237,11 +240,15 @@ class BulkCopies:
         type_ = words[-1]
         width = int(type_.lstrip("bsuf")) // 8
         data = np.frombuffer(b"".join(value.to_bytes(8, "little")[:width] for value in values), np.uint8)
-        block, other = (max(host for host in self._shared_hosts() if host <= item) for item in (target, barrier))
-        barrier += block - other
+        block = self._block_of(target)
+        barrier += block - self._block_of(barrier)
         self._count(len(data))
         reduction = (words[-2], type_) if words[0] == "red" else ("", "")
         self._add(barrier, PendingLoad(target, data, block, reduction, is_store=True, issuer=(site, thread)))
+
+    def _block_of(self, host: int) -> int:
+        """The host address of the shared memory that holds another address."""
+        return max(start for start in self._shared_hosts() if start <= host)
 
     def _count(self, size: int) -> None:
         self.moved[self._moving] = self.moved.get(self._moving, 0) + size
@@ -293,21 +300,25 @@ class BulkCopies:
         block = self._machine.shared
         for key in [key for key in self._groups if key[0] == block]:
             groups = self._groups.pop(key)
-            for store in (*(store for group in groups.committed for store in group), *groups.current):
-                self._perform(store)
+            for group in (*groups.committed, groups.current):
+                for store in group:
+                    self._perform(store)
         for barrier, loads in list(self._loads.items()):
-            kept = [load for load in loads if load.block != block]
-            for load in kept:
+            others = []
+            for load in loads:
+                if load.block != block:
+                    others.append(load)
+                elif load.is_store:
+                    self.lost_stores += 1
+                else:
+                    self.lost += 1
+            for load in others:
                 if load.source is not None and load.source[0] == block and self.noted is not None:
                     self.noted.source_ended(*load.source)
                     load.source = None
-            stores = sum(load.is_store for load in loads if load.block == block)
-            self.lost += len(loads) - len(kept) - stores
-            self.lost_stores += stores
-            self._machine.pending_loads -= len(loads) - len(kept)
-            if kept:
-                self._loads[barrier] = kept
-            else:
+            self._machine.pending_loads -= len(loads) - len(others)
+            self._loads[barrier] = others
+            if not others:
                 del self._loads[barrier]
 
     # --- groups -------------------------------------------------------------------------------------------------------
@@ -329,11 +340,12 @@ class BulkCopies:
     def _wait(self, thread: int, most: int, *, reads_only: bool) -> None:
         groups = self._groups_of(thread)
         count = max(0, len(groups.committed) - most)
-        for store in (store for group in groups.committed[:count] for store in group):
-            if reads_only:
-                self._read(store)
-            else:
-                self._perform(store)
+        for group in groups.committed[:count]:
+            for store in group:
+                if reads_only:
+                    self._read(store)
+                else:
+                    self._perform(store)
         if not reads_only:
             del groups.committed[:count]
 
@@ -360,9 +372,10 @@ class BulkCopies:
             mask = next(values)
             ranks = [rank for rank in range(_MOST_RANKS) if mask >> rank & 1]
             ends = [(_moved(target, rank), _moved(barrier, rank)) for rank in ranks]
-        for there, signal in ends:
-            signalled, load = self._new_load(form, given, data, (there, signal))
-            load.issuer, load.reads, load.source, self._reads, self._sent = issuer, self._reads, self._sent, [], None
+        for end in ends:
+            signalled, load = self._new_load(form, given, data, end)
+            load.issuer, load.reads, load.source = issuer, self._reads, self._sent
+            self._reads, self._sent = [], None
             self._add(signalled, load)
 
     def _new_load(
@@ -370,8 +383,11 @@ class BulkCopies:
     ) -> tuple[int, PendingLoad]:
         """A copy, and the host address of the mbarrier that it signals."""
         target, barrier = ends
-        places, size = (None, len(data)) if given is None else tensor_tiles.chunk_places(given, len(data), target)
-        host, block = self._in_shared(target, size, "write", CHUNK if given is None else _TILE_ALIGNMENT)
+        places, size, alignment = None, len(data), CHUNK
+        if given is not None:
+            places, size = tensor_tiles.chunk_places(given, len(data), target)
+            alignment = _TILE_ALIGNMENT
+        host, block = self._in_shared(target, size, "write", alignment)
         # That of the target's block, whichever the instruction names: measured.
         barrier = _moved(barrier, target - SHARED_WINDOW >> CLUSTER_SHIFT)
         signalled, _ = self._in_shared(barrier, _BARRIER_BYTES, "atomic access", _BARRIER_BYTES)
@@ -483,18 +499,17 @@ class BulkCopies:
         """The tensor map that an instruction names, its tensor's address, and the coordinates."""
         address = next(values)
         start = tuple(_signed(next(values)) for _ in range(form.axes))
-        found = tensor_tiles.unpack(self._map_at(address))
-        where = f"address {hex(address)}"
-        if found is None:
-            raise KernelFault("illegal-instruction", f"{mnemonic}: there is no tensor map at {where}")
-        given, origin = found
+        decoded = tensor_tiles.unpack(self._map_at(address))
+        if decoded is None:
+            raise KernelFault("illegal-instruction", f"{mnemonic}: there is no tensor map at address {hex(address)}")
+        given, origin = decoded
         if len(given.extents) != form.axes:
-            has = f"the tensor map has {len(given.extents)} axes"
-            raise KernelFault("illegal-instruction", f"{mnemonic}: {has}, the instruction {form.axes}")
-        if (given.im2col is not None) != form.im2col:
-            kind = "an im2col" if given.im2col is not None else "a tiled"
-            raise KernelFault("illegal-instruction", f"{mnemonic}: the tensor map is {kind} one")
-        if wrong := breach(given, start, is_load=form.target == "shared", reduction=form.reduction):
+            wrong = f"the tensor map has {len(given.extents)} axes, the instruction {form.axes}"
+        elif (given.im2col is not None) != form.im2col:
+            wrong = "the tensor map is a tiled one" if form.im2col else "the tensor map is an im2col one"
+        else:
+            wrong = breach(given, start, is_load=form.target == "shared", reduction=form.reduction)
+        if wrong:
             raise KernelFault("illegal-instruction", f"{mnemonic}: {wrong}")
         return given, origin, start
 
@@ -510,10 +525,11 @@ class BulkCopies:
     def _in_global(self, address: int, size: int, action: str, alignment: int) -> tuple[Region, int]:
         """The region of a stretch of global memory, and its first byte there."""
         region = self._space.find(address)
-        start = 0 if region is None else offset_in(region, address)
-        if region is None or not 0 <= start <= region.size - size or address % alignment:
-            raise BadAccess(address, size, action, alignment)
-        return region, start
+        if region is not None and address % alignment == 0:
+            start = offset_in(region, address)
+            if 0 <= start <= region.size - size:
+                return region, start
+        raise BadAccess(address, size, action, alignment)
 
     def _extent(self, origin: int, offsets: tensor_tiles.Offsets, size: int, action: str) -> tuple[Region | None, int]:
         """The region that elements of a tensor are in, and the tensor's first byte there; None if all are outside."""

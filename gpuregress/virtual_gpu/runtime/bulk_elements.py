@@ -72,14 +72,15 @@ def reduced(old: Bytes, new: Bytes, operation: str, type_: str) -> Bytes:
     with np.errstate(all="ignore"):
         if type_ in _BFLOAT:
             return _narrowed(combine(_widened(old), _widened(new)))
-        one, two = old.view(_NUMPY[type_]), new.view(_NUMPY[type_])
+        target, source = old.view(_NUMPY[type_]), new.view(_NUMPY[type_])
         if type_ in _FLUSHED:
-            one, two = _flushed(one), _flushed(two)
-        result = combine(one, two)
+            target, source = _flushed(target), _flushed(source)
+        result = combine(target, source)
         if type_ in _FLUSHED:
             result = _flushed(result)
-        if type_ in _DOUBLES:  # a NaN stays as it is: the source's, else the target's
-            result = np.where(np.isnan(two), two, np.where(np.isnan(one), one, result))
+        if type_ in _DOUBLES:  # A NaN stays as it is: the source's, else the target's.
+            result = np.where(np.isnan(target), target, result)
+            result = np.where(np.isnan(source), source, result)
         canonical = _CANONICAL.get(result.dtype)
         if canonical is not None:
             bits = result.view(f"u{result.itemsize}")

@@ -62,26 +62,30 @@ def form_of(modifiers: tuple[str, ...]) -> BulkForm | None:
     """Parse the modifiers of `cp`, as `("async", "bulk", …)`; None for a form that does not exist, or not here."""
     words = list(modifiers)
     reduces = words[:1] == ["reduce"]
-    words = words[1:] if reduces else words
+    if reduces:
+        del words[0]
     if words[:2] != ["async", "bulk"]:
         return None
     words = [word for word in words[2:] if word not in _HINTS]
+    if words[:1] in (["commit_group"], ["wait_group"], ["prefetch"]) and reduces:
+        return None
     if words == ["commit_group"]:
-        return None if reduces else BulkForm("commit")
-    if words[:1] == ["wait_group"]:
-        return (
-            None if reduces or words[1:] not in ([], ["read"]) else BulkForm("wait", reads_only=words[1:] == ["read"])
-        )
+        return BulkForm("commit")
+    if words == ["wait_group"]:
+        return BulkForm("wait")
+    if words == ["wait_group", "read"]:
+        return BulkForm("wait", reads_only=True)
     prefetches = words[:1] == ["prefetch"]
-    words = words[1:] if prefetches else words
+    if prefetches:
+        del words[0]
     axes = 0
     if words[:1] == ["tensor"]:
-        axes = _DIMENSIONS.get(words[1] if len(words) > 1 else "", 0)
+        axes = _DIMENSIONS.get("".join(words[1:2]), 0)
         if not axes:
             return None
-        words = words[2:]
+        del words[:2]
     if prefetches:
-        return _prefetch(words, axes) if not reduces else None
+        return _prefetch(words, axes)
     return _copy(words, axes, reduces=reduces)
 
 
@@ -107,10 +111,10 @@ def _copy(words: list[str], axes: int, *, reduces: bool) -> BulkForm | None:
     im2col = False
     loads = ends[1] == _GLOBAL
     if axes:
-        modes = {"tile": False, "im2col" if loads else "im2col_no_offs": True}
-        mode = next((word for word in rest if word in modes), "tile")
-        im2col = modes[mode]
-        rest = [word for word in rest if word != mode]
+        of_pixels = "im2col" if loads else "im2col_no_offs"
+        modes = [word for word in rest if word in ("tile", of_pixels)] or ["tile"]
+        im2col = modes[0] == of_pixels
+        rest = [word for word in rest if word != modes[0]]
     if (multicast and ends != (_CLUSTER, _GLOBAL)) or (im2col and axes < _LEAST_IM2COL):
         return None
     reduction = type_ = ""
@@ -126,8 +130,18 @@ def _copy(words: list[str], axes: int, *, reduces: bool) -> BulkForm | None:
             return None
         if noftz != (type_ in ("f16", "bf16") and reduction == "add"):
             return None
-    plain = tuple(end.partition("::")[0] for end in ends)
-    return None if rest else BulkForm("copy", plain[0], plain[1], axes, im2col, multicast, reduction, type_)
+    if rest:
+        return None
+    return BulkForm(
+        action="copy",
+        target=ends[0].partition("::")[0],
+        source=ends[1].partition("::")[0],
+        axes=axes,
+        im2col=im2col,
+        multicast=multicast,
+        reduction=reduction,
+        type=type_,
+    )
 
 
 # --- mbarrier bits ----------------------------------------------------------------------------------------------------

@@ -123,7 +123,8 @@ class DeviceHeap:
 
     def clear(self, limit: int | None = None) -> None:
         """Free everything; set the limit in bytes where one is given."""
-        limit = self.limit if limit is None else limit
+        if limit is None:
+            limit = self.limit
         self._memory.clear()
         self.control[:] = 0
         for number in range(HEAP_CLASSES):
@@ -154,29 +155,33 @@ class DeviceHeap:
 
     def host_address(self, number: int) -> int:
         """The host address of the memory of a size class; 0 where it has none."""
-        known = self._memory.get(number)
-        return 0 if known is None else int(known[1].ctypes.data)
+        if number not in self._memory:
+            return 0
+        return int(self._memory[number][1].ctypes.data)
 
     def host_size(self, number: int) -> int:
         """Bytes that are reserved for a size class."""
-        known = self._memory.get(number)
-        return 0 if known is None else known[1].size
+        return self._memory[number][1].size if number in self._memory else 0
 
     def find(self, address: int) -> Allocation | None:
         """Return the allocation whose cell holds an address, inside the allocation or not."""
-        number = next((one for one in self._memory if region_of(address) == region_of(base(one))), None)
-        if number is None:
-            return None
+        for number in self._memory:
+            if region_of(address) == region_of(base(number)):
+                return self._find_in(number, address)
+        return None
+
+    def _find_in(self, number: int, address: int) -> Allocation | None:
         shift, step = cell_shift(number), host_shift(number)
         cell = (address - base(number)) >> shift
         if not 0 <= cell < int(self._record(number)[CLASS.index("fresh")]):
             return None
         cells, arena = self._memory[number]
-        size, born, died = (int(cells[len(CELL) * cell + CELL.index(name)]) for name in ("size", "born", "died"))
+        row = cells[len(CELL) * cell : len(CELL) * (cell + 1)].tolist()
+        size, born, died = row[CELL.index("size")], row[CELL.index("born")], row[CELL.index("died")]
         start = base(number) + (cell << shift) + (1 << shift >> 2)
-        held = size & ~FREED
-        data = arena[cell << step : (cell << step) + held]
-        return Allocation(start, held, data, born, died if size & FREED else None)
+        length = size & ~FREED
+        data = arena[cell << step : (cell << step) + length]
+        return Allocation(start, length, data, born, died if size & FREED else None)
 
     def held(self) -> Iterator[Allocation]:
         """The allocations that are not freed, by the sizes of their classes."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gpuregress.gpu.records import Record
-from gpuregress.virtual_gpu.runtime.faults import FaultContext, plain
+from gpuregress.virtual_gpu.runtime.fault_context import FaultContext, plain
 from gpuregress.virtual_gpu.runtime.machine_layout import Machine
 from gpuregress.virtual_gpu.runtime.program import Site
 
@@ -32,10 +32,6 @@ def language_of(scene: FaultContext, site: Site) -> KernelLanguage:
     """Return the language of a kernel.
 
     Numba mangles the names of its kernels and Triton does not.
-
-    Args:
-        scene: the launch.
-        site: an instruction of it.
     """
     if not any(".py:" in line for line in site.lines):
         return CUDA
@@ -54,7 +50,7 @@ def describe(machine: Machine, scene: FaultContext) -> str:
     if not machine.exchange_read:
         return ""
     sites = scene.module.sites
-    write, read = (sites[number - 1] for number in (machine.exchange_write, machine.exchange_read))
+    write, read = sites[machine.exchange_write - 1], sites[machine.exchange_read - 1]
     language = language_of(scene, read)
     warp, block = language.warp_barrier, language.block_barrier
     more = f", {warp}() only the lanes of a warp" if warp != block else ""
@@ -81,11 +77,10 @@ def _variable(scene: FaultContext, read: Site, write: Site) -> str:
     """`shared sdata`, `global flags`, or the state space alone."""
     site = read if read.buffer is not None else write
     if isinstance(site.buffer, str):
-        is_shared = any(item.name == site.buffer for item in scene.module.shared)
-        return f"{'shared' if is_shared else 'global'} {plain(site.buffer)}"
+        space = "shared" if any(item.name == site.buffer for item in scene.module.shared) else "global"
+        return f"{space} {plain(site.buffer)}"
     if site.buffer is not None:
-        pointer = int.from_bytes(scene.parameters[site.buffer : site.buffer + 8], "little")
-        region = scene.space.find(pointer)
+        region = scene.buffer_of_parameter(site.buffer)
         if region is not None:
             return f"global {plain(region.name)}"
     shared = {plain(item.name) for item in scene.module.shared}

@@ -40,7 +40,7 @@ class Region:
         self.address = region_address(number)
         self.is_filled = zeros
         try:
-            block = (np.zeros if zeros else np.empty)(size + _ALIGNMENT, np.uint8)
+            block = np.zeros(size + _ALIGNMENT, np.uint8) if zeros else np.empty(size + _ALIGNMENT, np.uint8)
         except MemoryError as error:
             raise DeviceError(f"{name}: there is no memory for {size} bytes") from error
         start = -block.ctypes.data % _ALIGNMENT
@@ -48,12 +48,13 @@ class Region:
         self.host = int(block.ctypes.data) + start
 
     @classmethod
-    def of_heap(cls, found: Allocation) -> Region:
+    def of_heap(cls, allocation: Allocation) -> Region:
         """An allocation of a kernel's as a region, which has no row in the table."""
         region = cls.__new__(cls)
-        region.number, region.name, region.size, region.itemsize = 0, "malloc'ed memory", found.size, 1
+        region.number, region.name, region.size, region.itemsize = 0, "malloc'ed memory", allocation.size, 1
         region.is_filled = True
-        region.address, region.data, region.host = found.address, found.data, found.data.ctypes.data
+        region.address, region.data = allocation.address, allocation.data
+        region.host = allocation.data.ctypes.data
         return region
 
     def write(self, data: Bytes, offset: int = 0) -> None:
@@ -125,20 +126,22 @@ class AddressSpace:
     def find(self, address: int) -> Region | None:
         """Return the region or held allocation whose slot or cell holds an address, inside of it or not."""
         region = self._regions.get(region_of(address))
-        if region is None and (found := self.heap.find(address)) is not None and found.died is None:
-            return Region.of_heap(found)
-        return region
-
-    def regions(self) -> tuple[Region, ...]:
-        """All regions, those of the kernels' heap excepted."""
-        return tuple(self._regions.values())
+        if region is not None:
+            return region
+        allocation = self.heap.find(address)
+        if allocation is None or allocation.died is not None:
+            return None
+        return Region.of_heap(allocation)
 
     def named(self, name: str) -> Region | None:
         """The first region of this name."""
-        return next((region for region in self._regions.values() if region.name == name), None)
+        for region in self._regions.values():
+            if region.name == name:
+                return region
+        return None
 
     def all(self) -> tuple[Region, ...]:
-        """Every region."""
+        """All regions, those of the kernels' heap excepted."""
         return tuple(self._regions.values())
 
     def clear(self) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +15,7 @@ from gpuregress.gpu.programs import Dim3
 from gpuregress.gpu.records import Record
 from gpuregress.virtual_gpu.runtime import machine_layout
 from gpuregress.virtual_gpu.runtime.arena import Arena
-from gpuregress.virtual_gpu.runtime.faults import ClusterBlock
+from gpuregress.virtual_gpu.runtime.fault_context import ClusterBlock, coordinates
 from gpuregress.virtual_gpu.runtime.machine_layout import DONE, ROW, ROWS, Machine
 from gpuregress.virtual_gpu.runtime.memory import AddressSpace
 from gpuregress.virtual_gpu.runtime.program import KernelFacts
@@ -34,12 +35,7 @@ MOST_BYTES = 1 << 26
 
 
 class StandstillDetector:
-    """The state of a grid some rounds ago.
-
-    Args:
-        machine: the launch's.
-        space: the device's memory.
-    """
+    """The state of a grid some rounds ago."""
 
     def __init__(self, machine: Machine, space: AddressSpace) -> None:
         self._machine, self._space = machine, space
@@ -71,7 +67,7 @@ class StandstillDetector:
 
     def _state(self, arenas: Sequence[Arena]) -> str:
         """Return a digest of all that threads can read; never the same twice where it would be too much."""
-        arrays = [region.data for region in self._space.regions()]
+        arrays = [region.data for region in self._space.all()]
         for arena in arenas:
             arrays += [*_context(arena.context), arena.shared, arena.local, arena.copies]
         if self._space.heap.used or sum(array.nbytes for array in arrays) > MOST_BYTES:
@@ -197,7 +193,11 @@ class CoResidentGrid:
         machine = self._machine
         machine.passes_per_turn = PASSES_PER_TURN
         if not self._facts.cooperative:
-            return next((status for cluster in self._clusters() if (status := self._run_in_turns([cluster], call))), 0)
+            for cluster in self._clusters():
+                status = self._run_in_turns([cluster], call)
+                if status:
+                    return status
+            return 0
         workspace = self._space.allocate("the grid's barrier", _WORKSPACE_BYTES)
         workspace.data[:] = 0
         workspace.is_filled = True
@@ -210,12 +210,11 @@ class CoResidentGrid:
     def cluster_blocks(self) -> tuple[ClusterBlock, ...]:
         """The blocks of the cluster that ran last, by rank."""
         grid = self._grid()
-        return tuple(
-            ClusterBlock(
-                _coordinates(block.number, grid), None if block.arena is None else block.arena.context, block.done
-            )
-            for block in self._current.blocks
-        )
+        blocks = []
+        for block in self._current.blocks:
+            context = block.arena.context if block.arena is not None else None
+            blocks.append(ClusterBlock(coordinates(block.number, grid), context, block.done))
+        return tuple(blocks)
 
     def _grid(self) -> Dim3:
         return (self._machine.grid_x, self._machine.grid_y, self._machine.grid_z)
@@ -223,9 +222,10 @@ class CoResidentGrid:
     def _clusters(self) -> Iterator[Cluster]:
         grid, sides = self._grid(), self._facts.cluster
         counts = (grid[0] // sides[0], grid[1] // sides[1], grid[2] // sides[2])
-        ranks = [_coordinates(rank, sides) for rank in range(sides[0] * sides[1] * sides[2])]
+        ranks = [coordinates(rank, sides) for rank in range(sides[0] * sides[1] * sides[2])]
         usual = range(counts[0] * counts[1] * counts[2])
-        for x, y, z in (_coordinates(number, counts) for number in self._sequence or usual):
+        for number in self._sequence or usual:
+            x, y, z = coordinates(number, counts)
             first = (x * sides[0], y * sides[1], z * sides[2])
             yield Cluster([CoResidentBlock(_linear_number(first, own, grid)) for own in ranks])
 
@@ -237,9 +237,11 @@ class CoResidentGrid:
                 status = self._run_cluster(cluster, call)
                 if status:
                     return status
-            left = [block for cluster in waiting for block in cluster.blocks if not block.done]
-            if standstill.is_reached([block.arena for block in left if block.arena is not None]):
-                self._current = Cluster([block for cluster in clusters for block in cluster.blocks])
+            arenas = []
+            for cluster in waiting:
+                arenas += [block.arena for block in cluster.blocks if not block.done and block.arena is not None]
+            if standstill.is_reached(arenas):
+                self._current = Cluster([*chain.from_iterable(cluster.blocks for cluster in clusters)])
                 self._machine.fault_kind = machine_layout.FAULT_SPIN
                 return 1
             waiting = [cluster for cluster in waiting if not cluster.done]
@@ -279,20 +281,11 @@ class CoResidentGrid:
             block.arena = self._free.pop() if self._free else Arena()
             block.arena.prepare(b"", self._shared_bytes, self._facts, self._threads)
         self.arena = arena = block.arena
-        cluster.shared[rank] = arena.shared.ctypes.data
-        machine.shared, machine.local = arena.shared.ctypes.data, arena.local.ctypes.data
-        machine.context, machine.copies = arena.context.ctypes.data, arena.copies.ctypes.data
-        cluster.checks[rank] = machine.block_checks = arena.checks.address
+        arena.enter(machine)
+        cluster.shared[rank], cluster.checks[rank] = machine.shared, machine.block_checks
         machine.cluster_checks = cluster.checks.ctypes.data
         machine.cluster_rank, machine.shared_base = rank, rank << machine_layout.CLUSTER_SHIFT
         machine.cluster_shared, machine.cluster_count = cluster.shared.ctypes.data, len(cluster.blocks)
-
-
-def _coordinates(number: int, sides: Sequence[int]) -> Dim3:
-    """The coordinates along x, y, z of a linear number."""
-    rest, x = divmod(number, sides[0])
-    z, y = divmod(rest, sides[1])
-    return (x, y, z)
 
 
 def _linear_number(first: Dim3, own: Dim3, grid: Dim3) -> int:
@@ -380,9 +373,9 @@ class ResidentBlocks:
 
     def blocks(self) -> tuple[ClusterBlock, ...]:
         """The blocks that are suspended."""
-        sides = (self._machine.grid_x, self._machine.grid_y)
+        sides = (self._machine.grid_x, self._machine.grid_y, self._machine.grid_z)
         return tuple(
-            ClusterBlock(_coordinates(item.number, sides), item.arena.context, done=False)
+            ClusterBlock(coordinates(item.number, sides), item.arena.context, done=False)
             for item in sorted(self._suspended, key=lambda item: item.number)
         )
 
@@ -402,39 +395,36 @@ class ResidentBlocks:
         """Begin the next block, or all that are left while none is suspended; return the status of a fault, or 0."""
         machine = self._machine
         arena = self._free.pop() if self._free else self._new_arena()
-        self._enter(arena)
+        self.arena = arena
+        arena.enter(machine)
         machine.resuming = 0
+        machine.first_block = self._begun
+        if self._sequence is not None:
+            machine.first_block = self._sequence[self._begun]
+        machine.end_block = machine.first_block + 1
+        begun = self._begun + 1
         if self._sequence is None and not self._suspended:
-            machine.first_block, machine.end_block = self._begun, self._total
-        else:
-            number = self._begun if self._sequence is None else self._sequence[self._begun]
-            machine.first_block, machine.end_block = number, number + 1
-        last = self._total if machine.end_block == self._total and self._sequence is None else self._begun + 1
+            machine.end_block = begun = self._total
         status: int = call()
         if status == machine_layout.SUSPENDED:
-            self._begun = self._begun + 1 if self._sequence is not None else machine.first_block + 1
+            # Compiled code leaves the number of the suspended block.
+            self._begun = machine.first_block + 1 if self._sequence is None else begun
             self._suspended.append(_Suspended(machine.first_block, arena))
             return 0
-        self._begun = last
+        self._begun = begun
         self._free.append(arena)
         return status
 
     def _resume(self, block: _Suspended, call: Callable[[], int]) -> int:
         machine = self._machine
-        self._enter(block.arena)
+        self.arena = block.arena
+        block.arena.enter(machine)
         machine.first_block, machine.end_block, machine.resuming = block.number, block.number + 1, 1
         status = call()
         if status != machine_layout.SUSPENDED:
             self._suspended.remove(block)
             self._free.append(block.arena)
         return status
-
-    def _enter(self, arena: Arena) -> None:
-        self.arena, machine = arena, self._machine
-        machine.shared, machine.local = arena.shared.ctypes.data, arena.local.ctypes.data
-        machine.context, machine.copies = arena.context.ctypes.data, arena.copies.ctypes.data
-        machine.block_checks, machine.cluster_checks = arena.checks.address, arena.checks.alone
-        machine.cluster_shared = arena.alone.ctypes.data
 
     def _new_arena(self) -> Arena:
         arena = Arena()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import math
 import re
 import struct
 import time
@@ -12,6 +13,7 @@ from types import MappingProxyType
 from gpuregress.gpu.errors import NOWHERE, FaultLocation, KernelFault
 from gpuregress.virtual_gpu.runtime import faults, machine_layout
 from gpuregress.virtual_gpu.runtime.bulk_copies import BadAccess, BulkCopies
+from gpuregress.virtual_gpu.runtime.fault_context import FaultContext, thread_of
 from gpuregress.virtual_gpu.runtime.machine_layout import (
     BULK_ARRIVE,
     BULK_END,
@@ -119,32 +121,37 @@ def _integer(arguments: _Arguments, length: bytes | None, *, signed: bool) -> in
     if bits is None:
         return value
     value &= (1 << bits) - 1
-    return value - (1 << bits) if signed and value >> (bits - 1) else value
+    if signed and value >> (bits - 1):
+        value -= 1 << bits
+    return value
 
 
 def _unsigned(field: bytes, kind: bytes, value: int) -> bytes:
     if kind == b"u":
         return (b"%" + field + b"d") % value
     text = (b"%" + field + kind) % value
-    if b"#" in field and kind == b"o":
-        # C writes an octal number's prefix as 0, Python as 0o; C writes none before a zero.
-        return text.replace(b"0o", b"0", 1) if value else text.replace(b"0o0", b"0", 1)
-    return text if value or b"#" not in field else text.replace(b"0" + kind + b"0", b"0", 1)
+    if b"#" not in field:
+        return text
+    # Python writes an octal number's prefix as 0o, C as 0; C writes no prefix before a zero.
+    if not value:
+        return text.replace(b"0" + kind + b"0", b"0", 1)
+    return text.replace(b"0o", b"0", 1) if kind == b"o" else text
 
 
 def _float(field: bytes, kind: bytes, value: float) -> bytes:
     if kind in b"aA":
         text = _hexadecimal(value, field)
         return text.upper() if kind == b"A" else text
-    if value != value or value in (float("inf"), float("-inf")):  # noqa: PLR0124 - a NaN differs from itself
-        field = field.replace(b"0", b"", 1) if field.lstrip(b"-+ #").startswith(b"0") else field
+    if not math.isfinite(value) and field.lstrip(b"-+ #").startswith(b"0"):
+        field = field.replace(b"0", b"", 1)
     return (b"%" + field + kind) % value
 
 
 def _hexadecimal(value: float, field: bytes) -> bytes:
-    width = re.match(rb"[-+ #0]*(\d*)", field)
     text = re.sub(r"\.?0*p", "p", value.hex()).encode()
-    size = int(width.group(1) or 0) if width else 0
+    width = re.match(rb"[-+ #0]*(\d*)", field)
+    assert width is not None
+    size = int(width.group(1) or 0)
     return text.ljust(size) if b"-" in field else text.rjust(size)
 
 
@@ -197,9 +204,11 @@ class Syscalls:
     def output(self) -> str:
         """The printed text, with a note where some of it was dropped."""
         text = self._output.decode("utf-8", errors="replace")
-        return f"{text}\n[{self._lost} bytes more were printed and not kept]\n" if self._lost else text
+        if self._lost:
+            text += f"\n[{self._lost} bytes more were printed and not kept]\n"
+        return text
 
-    def fault(self, machine: Machine, scene: faults.FaultContext) -> KernelFault:
+    def fault(self, machine: Machine, scene: FaultContext) -> KernelFault:
         """The fault of the launch: a call's, or the one that compiled code has left in the machine record.
 
         Args:
@@ -208,10 +217,12 @@ class Syscalls:
         """
         if self.failure is not None:
             kind, message = self.failure
-            site = scene.module.sites[machine.fault_site].where if self.is_bulk else ""
-            where = f", {site}" if site else ""
-            location = faults.located(self.location, machine, site)
-            fault = KernelFault(kind, f"{message}, {faults.thread_of(machine)}{where}", location=location)
+            message += f", {thread_of(machine)}"
+            where = ""
+            if self.is_bulk:
+                where = scene.module.sites[machine.fault_site].where
+                message += f", {where}"
+            fault = KernelFault(kind, message, location=faults.located(self.location, machine, where))
         else:
             fault = faults.explain(machine, scene)
         if self.output:
@@ -294,12 +305,11 @@ class Syscalls:
         if 0 <= offset <= self._local_bytes - size:
             return ctypes.string_at(self._local + address - LOCAL_WINDOW, size)
         region = self._space.find(address)
-        start = 0 if region is None else offset_in(region, address)
-        if region is None or not 0 <= start <= region.size - size:
-            raise KernelFault(
-                "out-of-bounds", f"out-of-bounds read of {size} bytes at address {hex(address)} by printf"
-            )
-        return region.data[start : start + size].tobytes()
+        if region is not None:
+            start = offset_in(region, address)
+            if 0 <= start <= region.size - size:
+                return region.data[start : start + size].tobytes()
+        raise KernelFault("out-of-bounds", f"out-of-bounds read of {size} bytes at address {hex(address)} by printf")
 
     def _string(self, address: int) -> bytes:
         region = self._space.find(address)

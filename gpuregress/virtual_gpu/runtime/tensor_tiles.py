@@ -207,7 +207,9 @@ def pack(given: TensorMap, address: int) -> bytes:
         rank, _TYPES.index(given.type), _INTERLEAVES.index(given.interleave), _SPANS.index(given.swizzle),
         PROMOTIONS.index(given.l2_promotion), OOB_FILLS.index(given.oob_fill), im2col is not None, 0,
     )  # fmt: skip
-    corners = _padded(im2col.lower, 3) + _padded(im2col.upper, 3) if im2col else [0] * 6
+    pixels = [0] * 8
+    if im2col is not None:
+        pixels = [*_padded(im2col.lower, 3), *_padded(im2col.upper, 3), im2col.channels, im2col.pixels]
     data = _LAYOUT.pack(
         MAGIC,
         address,
@@ -216,15 +218,13 @@ def pack(given: TensorMap, address: int) -> bytes:
         *_padded(given.strides, _MOST_AXES - 1),
         *_padded(given.box, _MOST_AXES),
         *_padded(given.element_strides, _MOST_AXES),
-        *corners,
-        im2col.channels if im2col else 0,
-        im2col.pixels if im2col else 0,
+        *pixels,
     )
     return data.ljust(TENSOR_MAP_BYTES, b"\0")
 
 
 def _padded(values: tuple[int, ...] | list[int], count: int) -> list[int]:
-    return [*values, *[0] * (count - len(values))]
+    return list(values) + [0] * (count - len(values))
 
 
 @lru_cache(maxsize=256)
@@ -241,18 +241,18 @@ def unpack(data: bytes) -> tuple[TensorMap, int] | None:
             return None
         corners = rest[27:33]
         im2col = Im2col(tuple(corners[: rank - 2]), tuple(corners[3 : rank + 1]), rest[33], rest[34])
-        found = TensorMap(
-            _TYPES[type_],
-            tuple(extent + 1 for extent in rest[8 : 8 + rank]),
-            tuple(rest[13 : 12 + rank]),
-            () if is_im2col else tuple(rest[17 : 17 + rank]),
-            tuple(rest[22 : 22 + rank]),
-            _INTERLEAVES[interleave],
-            _SPANS[span],
-            PROMOTIONS[promotion],
-            OOB_FILLS[fill],
-            im2col if is_im2col else None,
+        tensor_map = TensorMap(
+            type=_TYPES[type_],
+            extents=tuple(extent + 1 for extent in rest[8 : 8 + rank]),
+            strides=tuple(rest[13 : 12 + rank]),
+            box=() if is_im2col else tuple(rest[17 : 17 + rank]),
+            element_strides=tuple(rest[22 : 22 + rank]),
+            interleave=_INTERLEAVES[interleave],
+            swizzle=_SPANS[span],
+            l2_promotion=PROMOTIONS[promotion],
+            oob_fill=OOB_FILLS[fill],
+            im2col=im2col if is_im2col else None,
         )
     except IndexError:
         return None
-    return found, address
+    return tensor_map, address

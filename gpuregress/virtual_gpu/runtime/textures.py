@@ -59,16 +59,17 @@ class TextureObject(Record):
     @property
     def label(self) -> str:
         """`a texture of 2 axes`, `a layered cube texture`."""
-        sampler, layered = self.description.sampler, "layered " * self.description.layered
-        if self.description.cube:
-            return f"a {layered}cube texture"
-        if sampler.surface:
-            return f"a {layered}surface of {self._axes()}"
-        return f"a {layered}texture of {self._axes()}{' in linear memory' if sampler.memory == 'linear' else ''}"
-
-    def _axes(self) -> str:
-        axes = self.description.axes
-        return f"{axes} {'axis' if axes == 1 else 'axes'}"
+        description = self.description
+        label = "a layered" if description.layered else "a"
+        if description.cube:
+            return f"{label} cube texture"
+        axes = "1 axis" if description.axes == 1 else f"{description.axes} axes"
+        if description.sampler.surface:
+            return f"{label} surface of {axes}"
+        label = f"{label} texture of {axes}"
+        if description.sampler.memory == "linear":
+            label += " in linear memory"
+        return label
 
 
 class Textures:
@@ -95,7 +96,9 @@ class Textures:
     def find(self, handle: int) -> TextureObject | None:
         """Return the object of a handle; None if there is none."""
         number = handle - TEXTURE_WINDOW - 1
-        return self.objects[number] if 0 <= number < len(self.objects) else None
+        if not 0 <= number < len(self.objects):
+            return None
+        return self.objects[number]
 
 
 def _row(region: Region, description: TextureDescription) -> list[int]:
@@ -105,7 +108,14 @@ def _row(region: Region, description: TextureDescription) -> list[int]:
         MODES.index(mode) if sampler.normalized or mode == "border" else MODES.index("clamp")
         for mode in sampler.address
     ]
-    flags = (sampler.filter == "linear") * LINEAR_FILTER | (sampler.read == "normalized_float") * NORMALIZED_READ
+    flags = 0
+    if sampler.filter == "linear":
+        flags |= LINEAR_FILTER
+    if sampler.read == "normalized_float":
+        flags |= NORMALIZED_READ
+    fractions = (0, 0, 0)
+    if sampler.normalized or description.cube:
+        fractions = fraction_bits(description)
     return [
         region.host,
         *(max(1, extent) for extent in description.extents),
@@ -121,6 +131,6 @@ def _row(region: Region, description: TextureDescription) -> list[int]:
             layered=description.layered,
             cube=description.cube,
         ),
-        *((sampler.normalized or description.cube) * bits for bits in fraction_bits(description)),
+        *fractions,
         region.address,
     ]

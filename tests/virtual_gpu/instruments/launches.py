@@ -9,7 +9,7 @@ from gpuregress.virtual_gpu.instruments.launch_instrument import InstrumentedLau
 from gpuregress.virtual_gpu.parallel.affine import AddressMap, KernelLaunch
 from gpuregress.virtual_gpu.runtime.arena import Arena
 from gpuregress.virtual_gpu.runtime.bulk_copies import BulkCopies
-from gpuregress.virtual_gpu.runtime.faults import FaultContext
+from gpuregress.virtual_gpu.runtime.fault_context import FaultContext
 from gpuregress.virtual_gpu.runtime.machine_layout import Machine
 from gpuregress.virtual_gpu.runtime.memory import AddressSpace
 from gpuregress.virtual_gpu.runtime.probe_sites import COUNTERS, ProbeSite, Stretch

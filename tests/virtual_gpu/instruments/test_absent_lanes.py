@@ -7,7 +7,7 @@ import ctypes
 import numpy as np
 
 from gpuregress.virtual_gpu.instruments.dynamic_checks import AbsentLanes
-from gpuregress.virtual_gpu.runtime.faults import FaultContext
+from gpuregress.virtual_gpu.runtime.fault_context import FaultContext
 from gpuregress.virtual_gpu.runtime.machine_layout import DEPARTED, DONE, FIXED_BYTES, ROWS, Machine
 from gpuregress.virtual_gpu.runtime.memory import AddressSpace
 from gpuregress.virtual_gpu.runtime.program import KernelFacts, ModuleFacts, Site

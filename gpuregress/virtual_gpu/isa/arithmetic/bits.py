@@ -8,7 +8,7 @@ from llvmlite import ir
 
 from gpuregress.virtual_gpu.builder.emit import Emit, Lowering, larger, read_all, resize, smaller
 from gpuregress.virtual_gpu.builder.structured import I1, I32, I64
-from gpuregress.virtual_gpu.ptx.modifiers import is_signed, type_of, unsupported
+from gpuregress.virtual_gpu.ptx.modifiers import is_signed, modifier_among, type_of, unsupported
 from gpuregress.virtual_gpu.ptx.tree import Instruction, Integer, Pair
 
 # --- logic and shifts -------------------------------------------------------------------------------------------------
@@ -23,8 +23,7 @@ _BOOLEAN = {
 
 def combine(emit: Emit, instruction: Instruction, a: ir.Value, b: ir.Value) -> ir.Value:
     """Two predicates under the instruction's `.and`, `.or` or `.xor`."""
-    word = next(word for word in instruction.modifiers if word in _BOOLEAN)
-    return _BOOLEAN[word](emit.builder, a, b)
+    return _BOOLEAN[modifier_among(instruction, _BOOLEAN)](emit.builder, a, b)
 
 
 def _bitwise(emit: Emit, instruction: Instruction) -> None:
@@ -56,11 +55,16 @@ def _constant(instruction: Instruction, position: int) -> int:
 def _lop3(emit: Emit, instruction: Instruction) -> None:
     """Any logic function of three operands: bit 4a+2b+c of the truth table is its value."""
     destination, *sources = instruction.operands
-    a, b, c = (emit.read(operand, "b32") for operand in sources[:3])
+    values = [emit.read(operand, "b32") for operand in sources[:3]]
     builder, truth = emit.builder, _constant(instruction, 4)
     result: ir.Value = I32(0)
-    for row in (row for row in range(8) if truth >> row & 1):
-        factors = [x if row >> bit & 1 else builder.not_(x) for x, bit in ((a, 2), (b, 1), (c, 0))]
+    for row in range(8):
+        if not truth >> row & 1:
+            continue
+        factors = list(values)
+        for index, bit in enumerate((4, 2, 1)):
+            if not row & bit:
+                factors[index] = builder.not_(values[index])
         result = builder.or_(result, builder.and_(builder.and_(factors[0], factors[1]), factors[2]))
     if instruction.modifiers[0] not in _BOOLEAN:
         emit.write(destination, result, "b32")
@@ -76,8 +80,8 @@ def _shl(emit: Emit, instruction: Instruction) -> None:
 
 
 def _shr(emit: Emit, instruction: Instruction) -> None:
-    signed = is_signed(type_of(instruction))
-    _shift(emit, instruction, lambda a, count: emit.builder.ashr(a, count) if signed else emit.builder.lshr(a, count))
+    shift = emit.builder.ashr if is_signed(type_of(instruction)) else emit.builder.lshr
+    _shift(emit, instruction, shift)
 
 
 def _shift(emit: Emit, instruction: Instruction, shift: Callable[[ir.Value, ir.Value], ir.Value]) -> None:
@@ -86,8 +90,10 @@ def _shift(emit: Emit, instruction: Instruction, shift: Callable[[ir.Value, ir.V
     a, count = emit.read(instruction.operands[1], type_name), emit.read(instruction.operands[2], "u32")
     bits = a.type.width
     limited = smaller(emit, count, I32(bits - 1), signed=False)
-    if bits != 32:
-        limited = builder.trunc(limited, a.type) if bits < 32 else builder.zext(limited, a.type)
+    if bits < 32:
+        limited = builder.trunc(limited, a.type)
+    elif bits > 32:
+        limited = builder.zext(limited, a.type)
     result = shift(a, limited)
     if instruction.opcode == "shl" or not is_signed(type_name):
         inside = builder.icmp_unsigned("<", count, I32(bits))

@@ -38,14 +38,18 @@ def _integer_order(emit: Emit, order: str, a: ir.Value, b: ir.Value, *, signed: 
 def _compared(emit: Emit, instruction: Instruction, type_name: str) -> list[ir.Value]:
     """The result of the comparison: one i1, or two for a packed type, the lower half first."""
     order, flushed = instruction.modifiers[0], "ftz" in instruction.modifiers
-    a, b = (emit.read(operand, type_name) for operand in instruction.operands[1:3])
+    a, b = emit.read(instruction.operands[1], type_name), emit.read(instruction.operands[2], type_name)
     if type_name in HALVES:
         form = format_of(type_name)
-        lanes = list(zip(halves(emit, a), halves(emit, b), strict=True)) if type_name.endswith("x2") else [(a, b)]
+        pairs = [(a, b)]
+        if type_name.endswith("x2"):
+            pairs = list(zip(halves(emit, a), halves(emit, b), strict=True))
         outcomes = []
-        for x, y in lanes:
-            pair = (flush_bits(emit, x, form), flush_bits(emit, y, form)) if flushed else (x, y)
-            outcomes.append(_float_order(emit, order, widen(emit, pair[0], form), widen(emit, pair[1], form)))
+        for pair in pairs:
+            x, y = pair
+            if flushed:
+                x, y = flush_bits(emit, x, form), flush_bits(emit, y, form)
+            outcomes.append(_float_order(emit, order, widen(emit, x, form), widen(emit, y, form)))
         return outcomes
     if type_name in ("f32", "f64"):
         if flushed:
@@ -65,9 +69,9 @@ def _setp(emit: Emit, instruction: Instruction) -> None:
     """Set one or two predicates: the second is the complement, or the upper half's result of a packed comparison."""
     outcomes = _compared(emit, instruction, type_of(instruction))
     destination = instruction.operands[0]
-    targets: tuple[Operand, ...] = (
-        (destination.first, destination.second) if isinstance(destination, Pair) else (destination,)
-    )
+    targets: list[Operand] = [destination]
+    if isinstance(destination, Pair):
+        targets = [destination.first, destination.second]
     if len(outcomes) < len(targets):
         outcomes.append(emit.builder.not_(outcomes[0]))
     results = [_joined(emit, instruction, outcome) for outcome in outcomes[: len(targets)]]
@@ -84,12 +88,11 @@ def _set(emit: Emit, instruction: Instruction) -> None:
         emit.write(instruction.operands[0], builder.select(outcomes[0], F32(1.0), F32(0.0)), target)
         return
     if target in HALVES:
-        one = I16(0x3F80 if target.startswith("bf16") else 0x3C00)
-        lanes = [builder.select(outcome, one, I16(0)) for outcome in outcomes]
-    elif len(outcomes) == 2:
-        lanes = [builder.sext(outcome, I16) for outcome in outcomes]
+        true = I16(0x3F80 if target.startswith("bf16") else 0x3C00)
+        lanes = [builder.select(outcome, true, I16(0)) for outcome in outcomes]
     else:
-        lanes = [builder.sext(outcomes[0], integer(target))]
+        lane_type = integer(target) if len(outcomes) == 1 else I16
+        lanes = [builder.sext(outcome, lane_type) for outcome in outcomes]
     result = pack(emit, lanes[0], lanes[1]) if len(lanes) == 2 else lanes[0]
     emit.write(instruction.operands[0], result, target)
 

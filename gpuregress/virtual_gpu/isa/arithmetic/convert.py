@@ -31,7 +31,14 @@ from gpuregress.virtual_gpu.isa.arithmetic.ieee754 import (
     sticky_double,
     widen,
 )
-from gpuregress.virtual_gpu.ptx.modifiers import BITS, is_signed, rounding_of, unsupported
+from gpuregress.virtual_gpu.ptx.modifiers import (
+    BITS,
+    integer_range,
+    is_signed,
+    modifier_among,
+    rounding_of,
+    unsupported,
+)
 from gpuregress.virtual_gpu.ptx.tree import Instruction
 
 _FLOATS = ("f16", "bf16", "f32", "f64")
@@ -79,7 +86,7 @@ def _integer_to_integer(emit: Emit, instruction: Instruction) -> None:
 def _limited(emit: Emit, value: ir.Value, source: str, bits: int, *, signed: bool) -> ir.Value:
     """An integer clamped to the range of another type of `bits` bits, still in its own width."""
     kind = value.type
-    lowest, highest = (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) if signed else (0, (1 << bits) - 1)
+    lowest, highest = integer_range(bits, signed=signed)
     own_highest = (1 << (kind.width - is_signed(source))) - 1
     if is_signed(source) and lowest > -(1 << (kind.width - 1)):
         value = larger(emit, value, kind(lowest), signed=True)
@@ -112,7 +119,9 @@ def _read_float(emit: Emit, instruction: Instruction, source: str) -> ir.Value:
     value = emit.read(instruction.operands[1], source)
     if source in _SMALL:
         return widen(emit, value, _SMALL[source])
-    return flush(emit, value) if source == "f32" and "ftz" in instruction.modifiers else value
+    if source == "f32" and "ftz" in instruction.modifiers:
+        return flush(emit, value)
+    return value
 
 
 def _to_whole(emit: Emit, value: ir.Value, word: str) -> ir.Value:
@@ -121,17 +130,15 @@ def _to_whole(emit: Emit, value: ir.Value, word: str) -> ir.Value:
     return emit.intrinsic(f"llvm.{_TO_INTEGER[word]}.{suffix}", value.type, value)
 
 
-def _whole_rounding(instruction: Instruction) -> str | None:
-    return next((word for word in instruction.modifiers if word in _TO_INTEGER), None)
-
-
 def _float_to_integer(emit: Emit, instruction: Instruction) -> None:
     target, source = instruction.modifiers[-2:]
-    word = _whole_rounding(instruction)
-    if word is None:
+    word = modifier_among(instruction, _TO_INTEGER)
+    if not word:
         raise unsupported(instruction, "it needs .rni, .rzi, .rmi or .rpi")
     value = _read_float(emit, instruction, source)
-    whole = value if word == "rzi" else _to_whole(emit, value, word)
+    whole = value
+    if word != "rzi":  # LLVM's conversion cuts off.
+        whole = _to_whole(emit, value, word)
     bits = BITS[target]
     kind = ir.IntType(bits)
     conversion = "fptosi" if is_signed(target) else "fptoui"
@@ -149,8 +156,7 @@ def _integer_to_float(emit: Emit, instruction: Instruction) -> None:
     if target == "f64":
         result = _integer_to_double(emit, value, rounding, signed=signed)
     elif target == "f32" and rounding == "rn":
-        convert = emit.builder.sitofp if signed else emit.builder.uitofp
-        result = convert(value, F32)
+        result = emit.builder.sitofp(value, F32) if signed else emit.builder.uitofp(value, F32)
     else:
         exact = sticky_double(emit, extend(emit, value, I64, signed=signed), signed=signed)
         if target in _SMALL:
@@ -189,8 +195,8 @@ def _round_small(emit: Emit, instruction: Instruction, exact: ir.Value, target: 
 def _float_to_float(emit: Emit, instruction: Instruction) -> None:
     target, source = instruction.modifiers[-2:]
     value = _read_float(emit, instruction, source)
-    word = _whole_rounding(instruction)
-    if word is not None:
+    word = modifier_among(instruction, _TO_INTEGER)
+    if word:
         value = _to_whole(emit, value, word)
     if target in _SMALL:
         bits = _round_small(emit, instruction, value, target)
@@ -200,7 +206,9 @@ def _float_to_float(emit: Emit, instruction: Instruction) -> None:
     elif target == "f32":
         emit.write(instruction.operands[0], _to_single(emit, instruction, value, source), target)
     elif "sat" in instruction.modifiers:
-        wide = value if value.type == F64 else emit.builder.fpext(value, F64)
+        wide = value
+        if value.type != F64:
+            wide = emit.builder.fpext(value, F64)
         emit.write(instruction.operands[0], saturate(emit, wide), target)
     elif source == "f64":
         emit.write(instruction.operands[0], propagate(emit, value, value), target)
@@ -247,7 +255,7 @@ def _to_single(emit: Emit, instruction: Instruction, value: ir.Value, source: st
     if source == "f64":
         bits = _keep_nan(emit, instruction, emit.builder.bitcast(value, I32))
         return emit.builder.bitcast(bits, F32)
-    if source == "bf16" and _whole_rounding(instruction) is None:
+    if source == "bf16" and not modifier_among(instruction, _TO_INTEGER):
         bits = emit.read(instruction.operands[1], "bf16")
         moved = emit.builder.shl(emit.builder.zext(bits, I32), I32(16))
         return emit.builder.bitcast(moved, F32)

@@ -70,8 +70,9 @@ def _build(builder: ir.IRBuilder, arguments: tuple[ir.Value, ...], operation: st
 
 
 def _declared(module: ir.Module, name: str, kind: ir.FunctionType) -> ir.Function:
-    known = module.globals.get(name)
-    return known if known is not None else ir.Function(module, kind, name)
+    if name not in module.globals:
+        ir.Function(module, kind, name)
+    return module.globals[name]
 
 
 # --- f32 and f64 ------------------------------------------------------------------------------------------------------
@@ -93,7 +94,9 @@ def _finish(emit: Emit, instruction: Instruction, value: ir.Value) -> None:
 
 def _operands(emit: Emit, instruction: Instruction) -> list[ir.Value]:
     values = read_all(emit, instruction, "f32")
-    return [flush(emit, value) for value in values] if "ftz" in instruction.modifiers else values
+    if "ftz" not in instruction.modifiers:
+        return values
+    return [flush(emit, value) for value in values]
 
 
 def _widen(emit: Emit, values: list[ir.Value]) -> list[ir.Value]:
@@ -106,7 +109,9 @@ def _through_double(emit: Emit, instruction: Instruction, values: list[ir.Value]
     exact = exact_of(emit, wide)
     rounding = rounding_of(instruction)
     result = narrow(emit, exact, rounding)
-    return flush_by(emit, result, exact, rounding) if "ftz" in instruction.modifiers else result
+    if "ftz" in instruction.modifiers:
+        result = flush_by(emit, result, exact, rounding)
+    return result
 
 
 def _simple(instruction: Instruction) -> bool:
@@ -128,8 +133,10 @@ def _by_double(
 def _rounded(emit: Emit, instruction: Instruction, operation: str, a: ir.Value, b: ir.Value) -> ir.Value:
     """The f64 result of an operation of LLVM, in the instruction's rounding mode."""
     rounding = rounding_of(instruction)
+    if rounding != "rn":
+        return directed(emit, operation, rounding, a, b)
     nearest: Callable[..., ir.Value] = getattr(emit.builder, operation)
-    return nearest(a, b) if rounding == "rn" else directed(emit, operation, rounding, a, b)
+    return nearest(a, b)
 
 
 # --- add, sub -------------------------------------------------------------------------------------------------------
@@ -146,7 +153,9 @@ def _sum(emit: Emit, instruction: Instruction, *, subtract: bool) -> None:
     if rounding == "rn":
         total = builder.fsub(a, b) if subtract else builder.fadd(a, b)
     else:
-        x, y = _widen(emit, [a, negated(emit, b) if subtract else b])
+        if subtract:
+            b = negated(emit, b)
+        x, y = _widen(emit, [a, b])
         total = narrow(emit, zero_of_sum(emit, round_to_odd_sum(emit, x, y), x, y, rounding), rounding)
     if "ftz" in instruction.modifiers:
         # A sum below the normal range is exact, so that before and after rounding are the same.
@@ -239,12 +248,12 @@ def _sqrt(emit: Emit, instruction: Instruction) -> None:
     if type_of(instruction) == "f64":
         (a,) = read_all(emit, instruction, "f64")
         size = magnitude(emit, a)
-        root = (
-            emit.intrinsic("llvm.sqrt.f64", F64, size) if rounding == "rn" else directed(emit, "sqrt", rounding, size)
-        )
-        root = builder.select(
-            builder.fcmp_unordered("<", a, F64(0.0)), constant_f64(NAN_F64), _signed_as(emit, root, a)
-        )
+        if rounding == "rn":
+            root = emit.intrinsic("llvm.sqrt.f64", F64, size)
+        else:
+            root = directed(emit, "sqrt", rounding, size)
+        invalid = builder.fcmp_unordered("<", a, F64(0.0))
+        root = builder.select(invalid, constant_f64(NAN_F64), _signed_as(emit, root, a))
         emit.write(instruction.operands[0], propagate(emit, root, a), "f64")
         return
     (a,) = _operands(emit, instruction)
@@ -312,7 +321,8 @@ def pick_extreme(emit: Emit, a: ir.Value, b: ir.Value, order: str) -> ir.Value:
     """The smaller (`<`) or larger (`>`) of two floats or doubles; of a number and a NaN the number, of two NaNs one."""
     builder = emit.builder
     # Equal operands differ at most in the sign of a zero: of -0 and +0 `or` makes -0, `and` makes +0.
-    joined = (builder.or_ if order == "<" else builder.and_)(bits_of(emit, a), bits_of(emit, b))
+    x, y = bits_of(emit, a), bits_of(emit, b)
+    joined = builder.or_(x, y) if order == "<" else builder.and_(x, y)
     first = builder.or_(builder.fcmp_ordered(order, a, b), is_nan(emit, b))
     picked = builder.select(first, a, b)
     return builder.select(builder.fcmp_ordered("==", a, b), float_of(emit, joined), picked)

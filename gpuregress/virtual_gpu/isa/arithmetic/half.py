@@ -55,7 +55,9 @@ def _flushed(emit: Emit, operands: list[ir.Value], type_name: str) -> list[ir.Va
     def flush_one(bits: ir.Value) -> ir.Value:
         return flush_bits(emit, bits, format_of(type_name))
 
-    return [by_halves(emit, flush_one, item) if type_name.endswith("x2") else flush_one(item) for item in operands]
+    if type_name.endswith("x2"):
+        return [by_halves(emit, flush_one, item) for item in operands]
+    return [flush_one(item) for item in operands]
 
 
 def _rounded(emit: Emit, instruction: Instruction, exact: ir.Value) -> ir.Value:
@@ -135,8 +137,8 @@ def _extreme(emit: Emit, instruction: Instruction) -> None:
         chosen = builder.select(a_nan, b, builder.select(b_nan, a, chosen))
         if "xorsign" in modifiers:
             chosen = builder.or_(chosen, sign)
-        join = builder.or_ if "NaN" in modifiers else builder.and_
-        return builder.select(join(a_nan, b_nan), I16(form.nan), chosen)
+        is_nan = builder.or_(a_nan, b_nan) if "NaN" in modifiers else builder.and_(a_nan, b_nan)
+        return builder.select(is_nan, I16(form.nan), chosen)
 
     _each(emit, instruction, pick)
 
@@ -159,12 +161,16 @@ def _unit(emit: Emit, instruction: Instruction) -> None:
 
     def apply(operands: list[ir.Value]) -> ir.Value:
         value = widen(emit, operands[0], form)
-        result = function(emit, flush(emit, value) if flushed else value)
+        if flushed:
+            value = flush(emit, value)
+        result = function(emit, value)
         if form is F16:
             beyond = builder.fcmp_ordered(">=", result, F32(65536.0))
             result = builder.select(beyond, F32(float("inf")), result)
         bits = round_to(emit, result, form, "rz")
-        return flush_bits(emit, bits, form) if flushed else bits
+        if flushed:
+            bits = flush_bits(emit, bits, form)
+        return bits
 
     _each(emit, instruction, apply)
 

@@ -101,7 +101,9 @@ def is_tiny(emit: Emit, exact: ir.Value, rounding: str, smallest: float, precisi
         return builder.fcmp_ordered("<", size, kind(smallest * (1 - 2.0 ** -(precision + 1))))
     outward = builder.fcmp_ordered("<=", size, kind(smallest * (1 - 2.0**-precision)))
     negative = builder.fcmp_ordered("<", exact, kind(0.0))
-    return builder.select(negative, outward, inward) if rounding == "rm" else builder.select(negative, inward, outward)
+    if rounding == "rm":
+        return builder.select(negative, outward, inward)
+    return builder.select(negative, inward, outward)
 
 
 def flush_by(emit: Emit, value: ir.Value, exact: ir.Value, rounding: str = "rn") -> ir.Value:
@@ -200,11 +202,11 @@ class Format(Record):
         return float(2.0 ** (1 - self.bias))
 
 
-F16 = Format(16, 10, 15, 0x7BFF, 0x7C00, 0x7FFF)
-BF16 = Format(16, 7, 127, 0x7F7F, 0x7F80, 0x7FFF)
-TF32 = Format(19, 10, 127, 0x3FBFF, 0x3FC00, 0x3FFFF)
-E4M3 = Format(8, 3, 7, 0x7E, None, 0x7F)
-E5M2 = Format(8, 2, 15, 0x7B, 0x7C, 0x7F)
+F16 = Format(width=16, mantissa=10, bias=15, largest=0x7BFF, infinity=0x7C00, nan=0x7FFF)
+BF16 = Format(width=16, mantissa=7, bias=127, largest=0x7F7F, infinity=0x7F80, nan=0x7FFF)
+TF32 = Format(width=19, mantissa=10, bias=127, largest=0x3FBFF, infinity=0x3FC00, nan=0x3FFFF)
+E4M3 = Format(width=8, mantissa=3, bias=7, largest=0x7E, infinity=None, nan=0x7F)
+E5M2 = Format(width=8, mantissa=2, bias=15, largest=0x7B, infinity=0x7C, nan=0x7F)
 
 
 def round_to(emit: Emit, value: ir.Value, form: Format, rounding: str, *, finite: bool = False) -> ir.Value:
@@ -294,7 +296,9 @@ def widen(emit: Emit, bits: ir.Value, form: Format) -> ir.Value:
     sign = builder.shl(builder.zext(builder.lshr(bits, bits.type(form.width - 1)), I32), I32(31))
     # As an f32 the moved bits are the number times 2^(bias - 127), subnormals included: one exact product undoes that.
     moved = float_of(emit, builder.shl(size, I32(23 - form.mantissa)))
-    scaled = bits_of(emit, builder.fmul(moved, F32(2.0 ** (127 - form.bias))) if form.bias != 127 else moved)
+    if form.bias != 127:
+        moved = builder.fmul(moved, F32(2.0 ** (127 - form.bias)))
+    scaled = bits_of(emit, moved)
     if form.infinity is not None and form.bias != 127:
         scaled = builder.select(builder.icmp_unsigned("==", size, I32(form.infinity)), I32(0x7F800000), scaled)
     nan = builder.icmp_unsigned(">", size, I32(form.largest if form.infinity is None else form.infinity))

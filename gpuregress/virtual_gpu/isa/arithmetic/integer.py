@@ -136,7 +136,9 @@ def _extreme(emit: Emit, instruction: Instruction, choose: Callable[..., ir.Valu
 
     def pick(x: ir.Value, y: ir.Value) -> ir.Value:
         chosen = choose(emit, x, y, signed=signed)
-        return larger(emit, chosen, x.type(0), signed=True) if "relu" in instruction.modifiers else chosen
+        if "relu" in instruction.modifiers:
+            chosen = larger(emit, chosen, x.type(0), signed=True)
+        return chosen
 
     result = by_halves(emit, pick, a, b) if type_name.endswith("x2") else pick(a, b)
     emit.write(instruction.operands[0], result, type_name)
@@ -157,7 +159,8 @@ def _dot(emit: Emit, instruction: Instruction, pairs: list[tuple[int, int]], a_b
         x = _part(emit, a, a_bit, a_bits, signed=is_signed(a_type))
         y = _part(emit, b, b_bit, 8, signed=is_signed(b_type))
         c = emit.builder.add(c, emit.builder.mul(x, y))
-    emit.write(instruction.operands[0], c, "s32" if "s" in a_type[0] + b_type[0] else "u32")
+    result_type = "s32" if is_signed(a_type) or is_signed(b_type) else "u32"
+    emit.write(instruction.operands[0], c, result_type)
 
 
 def _dp4a(emit: Emit, instruction: Instruction) -> None:
@@ -202,7 +205,9 @@ def _finish(emit: Emit, instruction: Instruction, wide: ir.Value, *, borrows: bo
     narrow = ir.IntType(wide.type.width - 1)
     if "cc" in instruction.modifiers:
         above = builder.trunc(builder.lshr(wide, wide.type(narrow.width)), I1)
-        emit.write_carry(builder.not_(above) if borrows else above)
+        if borrows:
+            above = builder.not_(above)
+        emit.write_carry(above)
     emit.write(instruction.operands[0], builder.trunc(wide, narrow), type_name)
 
 
@@ -269,7 +274,7 @@ def with_constant_divisors(tree: Module) -> Module:
 
 
 def _propagated(function: Function) -> Function:
-    body = function.body or ()
+    body = function.statements
     if not any(_is_approximate(item) for item in body):
         return function
     definitions = single_definitions(body)
@@ -285,18 +290,23 @@ def _is_approximate(item: Statement) -> bool:
 def _with_constant(item: Statement, definitions: dict[str, Instruction]) -> Statement:
     if not isinstance(item, Instruction) or not _is_approximate(item):
         return item
-    place = _DIVISOR[item.opcode]
-    found = _constant(item.operands[place], definitions)
-    return replace(item, operands=(*item.operands[:place], found, *item.operands[place + 1 :])) if found else item
+    operands, position = list(item.operands), _DIVISOR[item.opcode]
+    constant = _constant(operands[position], definitions)
+    if constant is None:
+        return item
+    operands[position] = constant
+    return replace(item, operands=tuple(operands))
 
 
 def _constant(operand: Operand, definitions: dict[str, Instruction]) -> Float | None:
     """The constant that a register holds."""
-    for _ in definitions:
-        made = definitions.get(operand.name) if isinstance(operand, Register) else None
-        if made is None or made.opcode != "mov":
+    for _ in definitions:  # Not more often: moves may copy registers in a circle.
+        if not isinstance(operand, Register) or operand.name not in definitions:
             break
-        operand = made.operands[1]
-        if isinstance(operand, Integer) and type_of(made) in ("b32", "s32", "u32"):
+        move = definitions[operand.name]
+        if move.opcode != "mov":
+            break
+        operand = move.operands[1]
+        if isinstance(operand, Integer) and type_of(move) in ("b32", "s32", "u32"):
             return Float(operand.value & 0xFFFFFFFF, 32)
     return operand if isinstance(operand, Float) else None

@@ -6,7 +6,7 @@ from llvmlite import ir
 
 from gpuregress.virtual_gpu.builder.emit import Emit, Lowering, extend, larger, read_all, smaller
 from gpuregress.virtual_gpu.builder.structured import I32
-from gpuregress.virtual_gpu.ptx.modifiers import is_signed, unsupported
+from gpuregress.virtual_gpu.ptx.modifiers import integer_range, is_signed, modifier_among, unsupported
 from gpuregress.virtual_gpu.ptx.tree import Instruction, Minus, Operand, Selected
 
 # --- scalar video instructions ----------------------------------------------------------------------------------------
@@ -36,14 +36,17 @@ def _read(emit: Emit, instruction: Instruction, index: int, kind: str) -> ir.Val
     if isinstance(operand, Minus):
         operand = operand.operand
     first, bits = _part(instruction, operand)
-    value = emit.read(operand.register if isinstance(operand, Selected) else operand, "b32")
-    cut = emit.builder.trunc(emit.builder.lshr(value, I32(first)), ir.IntType(bits)) if bits < 32 else value
-    return extend(emit, cut, _WIDE, signed=is_signed(kind))
+    if isinstance(operand, Selected):
+        operand = operand.register
+    value = emit.read(operand, "b32")
+    if bits < 32:
+        value = emit.builder.trunc(emit.builder.lshr(value, I32(first)), ir.IntType(bits))
+    return extend(emit, value, _WIDE, signed=is_signed(kind))
 
 
 def _clamped(emit: Emit, value: ir.Value, *, signed: bool) -> ir.Value:
     """The number clamped to the range of 32 bits."""
-    lowest, highest = (-(1 << 31), (1 << 31) - 1) if signed else (0, (1 << 32) - 1)
+    lowest, highest = integer_range(32, signed=signed)
     return smaller(emit, larger(emit, value, _WIDE(lowest), signed=True), _WIDE(highest), signed=True)
 
 
@@ -63,7 +66,7 @@ def _sign_extended(emit: Emit, value: ir.Value, bits: int) -> ir.Value:
 def _finish(emit: Emit, instruction: Instruction, value: ir.Value, *, signed: bool) -> None:
     """Combines with the third operand: by `.add`, `.min`, `.max`, or where the target selects a part of it."""
     builder, target = emit.builder, instruction.operands[0]
-    second = next((word for word in instruction.modifiers if word in _SECOND), "")
+    second = modifier_among(instruction, _SECOND)
     if second:
         other = extend(emit, emit.read(instruction.operands[3], "b32"), _WIDE, signed=signed)
         value = _combined(emit, second, value, other, signed=signed)
@@ -140,10 +143,9 @@ def _multiply_add(emit: Emit, instruction: Instruction) -> None:
     product_negated = minus[1] != minus[2]
     signed = is_signed(a_type) or is_signed(b_type) or product_negated or minus[3]
     # Factors and sum are taken with their sign whatever their types; these only decide how it is shifted and saturated.
-    factors = (
-        _sign_extended(emit, _read(emit, instruction, index, instruction.modifiers[index]), 32) for index in (1, 2)
-    )
-    product, addend = builder.mul(*factors), _read(emit, instruction, 3, "s32")
+    a = _sign_extended(emit, _read(emit, instruction, 1, a_type), 32)
+    b = _sign_extended(emit, _read(emit, instruction, 2, b_type), 32)
+    product, addend = builder.mul(a, b), _read(emit, instruction, 3, "s32")
     if product_negated:
         product = builder.neg(product)
     if minus[3]:
@@ -151,8 +153,8 @@ def _multiply_add(emit: Emit, instruction: Instruction) -> None:
     value = builder.add(product, addend)
     if "po" in instruction.modifiers:
         value = builder.add(value, _WIDE(1))
-    scale = next((int(word[3:]) for word in instruction.modifiers if word in ("shr7", "shr15")), 0)
-    value = (builder.ashr if signed else builder.lshr)(value, _WIDE(scale))
+    scale = int(modifier_among(instruction, ("shr7", "shr15"), "shr0").removeprefix("shr"))
+    value = builder.ashr(value, _WIDE(scale)) if signed else builder.lshr(value, _WIDE(scale))
     if "sat" in instruction.modifiers:
         value = _clamped(emit, value, signed=signed)
     emit.write(instruction.operands[0], builder.trunc(value, I32), "b32")
@@ -203,13 +205,11 @@ def _lane_arithmetic(emit: Emit, instruction: Instruction) -> None:
     target, a_type, b_type = instruction.modifiers[:3]
     operation, bits = instruction.opcode[:-1], 32 // int(instruction.opcode[-1])
     a, b, _ = read_all(emit, instruction, "b32")
-    signed = is_signed(target)
-    pairs = zip(
-        _lanes(emit, a, bits, signed=is_signed(a_type)), _lanes(emit, b, bits, signed=is_signed(b_type)), strict=True
-    )
-    results = [_combined_lane(emit, operation, x, y) for x, y in pairs]
+    lanes_of_a = _lanes(emit, a, bits, signed=is_signed(a_type))
+    lanes_of_b = _lanes(emit, b, bits, signed=is_signed(b_type))
+    results = [_combined_lane(emit, operation, x, y) for x, y in zip(lanes_of_a, lanes_of_b, strict=True)]
     if "sat" in instruction.modifiers:
-        lowest, highest = (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) if signed else (0, (1 << bits) - 1)
+        lowest, highest = integer_range(bits, signed=is_signed(target))
         results = [
             smaller(emit, larger(emit, lane, I32(lowest), signed=True), I32(highest), signed=True) for lane in results
         ]
@@ -222,11 +222,12 @@ def _lane_set(emit: Emit, instruction: Instruction) -> None:
         raise unsupported(instruction, f"it knows no .{order}")
     bits = 32 // int(instruction.opcode[-1])
     a, b, _ = read_all(emit, instruction, "b32")
-    pairs = zip(
-        _lanes(emit, a, bits, signed=is_signed(a_type)), _lanes(emit, b, bits, signed=is_signed(b_type)), strict=True
-    )
+    lanes_of_a = _lanes(emit, a, bits, signed=is_signed(a_type))
+    lanes_of_b = _lanes(emit, b, bits, signed=is_signed(b_type))
     builder = emit.builder
-    results = [builder.zext(builder.icmp_signed(_ORDERS[order], x, y), I32) for x, y in pairs]
+    results = []
+    for x, y in zip(lanes_of_a, lanes_of_b, strict=True):
+        results.append(builder.zext(builder.icmp_signed(_ORDERS[order], x, y), I32))
     _store_lanes(emit, instruction, results, bits)
 
 
@@ -246,13 +247,7 @@ def _store_lanes(emit: Emit, instruction: Instruction, lanes: list[ir.Value], bi
     emit.write(instruction.operands[0], result, "b32")
 
 
-_SIMD: dict[str, Lowering] = {
-    **{
-        f"{name}{lanes}": _lane_arithmetic
-        for name in ("vadd", "vsub", "vavrg", "vabsdiff", "vmin", "vmax")
-        for lanes in (2, 4)
-    },
-    "vset2": _lane_set,
-    "vset4": _lane_set,
-}
+_SIMD: dict[str, Lowering] = {"vset2": _lane_set, "vset4": _lane_set}
+for _name in ("vadd", "vsub", "vavrg", "vabsdiff", "vmin", "vmax"):
+    _SIMD[f"{_name}2"] = _SIMD[f"{_name}4"] = _lane_arithmetic
 TABLE: dict[str, Lowering] = {**_SCALAR, **_SIMD}

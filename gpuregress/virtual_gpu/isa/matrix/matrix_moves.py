@@ -73,7 +73,9 @@ def _ldmatrix(emitter: Services, instruction: Instruction) -> None:
     site = i64(access_site(emitter, access))
     arguments = (view.machine, thread.local, view.pointer("context"), linear_thread(b, view, thread), site, rows)
     resolve = slow_resolve(emitter, instruction, "")
-    name = f"ldmatrix.x{len(registers)}{'.trans' if is_across else ''}"
+    name = f"ldmatrix.x{len(registers)}"
+    if is_across:
+        name += ".trans"
     types = tuple(value.type for value in arguments[:-1])
     load = emitter.subroutine(name, I1, (*types, POINTER), _loading(len(registers), resolve, is_across=is_across))
     after = b.append_basic_block("loaded")
@@ -138,9 +140,10 @@ def _stmatrix(emitter: Services, instruction: Instruction) -> None:
         value = emitter.read(register, "b32")
         for half in (0, 1):
             part = b.trunc(b.lshr(value, i32(16 * half)), ir.IntType(16))
-            across = "trans" in instruction.modifiers
-            named = b.add(column if across else row, i32(8 * number + (half if across else 0)))
-            position = row if across else b.add(column, i32(half))
+            if "trans" in instruction.modifiers:
+                named, position = b.add(column, i32(8 * number + half)), row
+            else:
+                named, position = b.add(row, i32(8 * number)), b.add(column, i32(half))
             pointer = _row_pointer(emitter, instruction, addresses, named, "write")
             b = emitter.builder
             with b.if_then(b.call(stays, (addresses, named)), likely=True):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import chain
 
 from llvmlite import ir
 
@@ -83,7 +82,8 @@ def _element(emit: Emit, types: tuple[str, str], orders: list[str], given: tuple
         y = _factor(emit, right, first, column, step, holds_depth=orders[1] == "col")
         factors.append((x, y))
     total = _addend(emit, types[1], addend, first, row, column)
-    for summands in [factors] if types[0] == "f32" else [factors[:2], factors[2:]]:
+    parts = [factors] if types[0] == "f32" else [factors[:2], factors[2:]]
+    for summands in parts:
         part: ir.Value = F32(0.0)
         for x, y in summands:
             part = emit.intrinsic("llvm.fma.f32", F32, x, y, part)
@@ -171,19 +171,27 @@ def _form(instruction: Instruction) -> _Form:
     shape = next((word for word in words if word[:1] == "m" and "k" in word and word[1:2].isdigit()), "")
     if "xor" in words or "and" in words or "kind::f8f6f4" in words or "block_scale" in words:
         raise unsupported(instruction, "neither products of single bits nor those with a scale are there")
-    rows, rest = shape[1:].split("n")
-    columns, depth = rest.split("k")
+    rows, columns_and_depth = shape[1:].split("n")
+    columns, depth = columns_and_depth.split("k")
     types = [word for word in words if word in _TYPES]
     if columns != "8" or len(types) != 4:
         raise unsupported(instruction, "this shape is not there")
-    first = members(instruction)[0]
-    left, right = len(first.a), len(first.b)
-    if words[0].startswith("sp") and types[1] not in _FLOATS:
+    first, is_sparse = members(instruction)[0], words[0].startswith("sp")
+    if is_sparse and types[1] not in _FLOATS:
         raise unsupported(instruction, "sparse products of integers are not there")
-    if wrong := mma_error(words, shape, types, (len(first.d), left, right, len(first.c))):
+    wrong = mma_error(words, shape, types, (len(first.d), len(first.a), len(first.b), len(first.c)))
+    if wrong:
         raise unsupported(instruction, wrong)
-    sparsity = _sparsity(instruction, int(depth), types[1]) if words[0].startswith("sp") else None
-    return _Form(int(rows), int(depth), element_of(types[1]), element_of(types[2]), types[0], left, right, sparsity)
+    return _Form(
+        rows=int(rows),
+        depth=int(depth),
+        a=element_of(types[1]),
+        b=element_of(types[2]),
+        result=types[0],
+        a_registers=len(first.a),
+        b_registers=len(first.b),
+        sparsity=_sparsity(instruction, int(depth), types[1]) if is_sparse else None,
+    )
 
 
 def _sparsity(instruction: Instruction, depth: int, kind: str) -> Sparsity:
@@ -191,7 +199,8 @@ def _sparsity(instruction: Instruction, depth: int, kind: str) -> Sparsity:
     if not isinstance(selector, Integer):
         raise unsupported(instruction, "the sparsity selector is no constant")
     count = 2 if kind == "tf32" else 4
-    if wrong := selector_error(selector.value, depth // count):
+    wrong = selector_error(selector.value, depth // count)
+    if wrong:
         raise unsupported(instruction, wrong)
     return Sparsity(depth // count, count, selector.value)
 
@@ -223,22 +232,34 @@ def _mma(emitter: Services, instruction: Instruction) -> None:
     if form.sparsity is not None:
         name += f".sp{form.sparsity.selector}"
     rule = NARROW_MMA if form.a.bits == 8 else ORDINARY
-    tile = Tile(name, (form.rows, 8, form.depth), a, b, sums, form.result, form.sparsity, rule)
+    tile = Tile(
+        name=name,
+        shape=(form.rows, 8, form.depth),
+        a=a,
+        b=b,
+        c=sums,
+        result=form.result,
+        sparsity=form.sparsity,
+        rule=rule,
+    )
     multiply(emitter, instruction, tile)
 
 
 def multiply(emitter: Services, instruction: Instruction, tile: Tile) -> None:
     """Multiply the fragments of a warp: the lane that comes first computes the results of all lanes."""
-    products, metadata = members(instruction), instruction.operands[4:5] if tile.sparsity is not None else ()
-    registers = [
-        (*product.a, *product.b, *(product.c or products[product.source].d), *metadata, *product.d)
-        for product in products
-    ]
-    rows = context_rows(emitter, chain.from_iterable(registers))
+    products = members(instruction)
+    metadata = instruction.operands[4:5] if tile.sparsity is not None else ()
+    registers: list[Operand] = []
+    results: list[Operand] = []
+    for product in products:
+        addend = product.c or products[product.source].d
+        registers += (*product.a, *product.b, *addend, *metadata, *product.d)
+        results += product.d
+    rows = context_rows(emitter, registers)
     meet(emitter, PRODUCT, i64(1))
     first = products[0]
     tile.compute_all(emitter, rows, len(products), (len(first.a), len(first.b), len(first.c), len(metadata)))
-    load_results(emitter, instruction, [register for product in products for register in product.d])
+    load_results(emitter, instruction, results)
 
 
 def read_sums(emitter: Services, kind: str, operand: Operand) -> list[ir.Value]:
@@ -384,7 +405,7 @@ def with_batches(tree: Module) -> Module:
 
 
 def _function(function: Function) -> Function:
-    body = function.body or ()
+    body = function.statements
     if sum(_is_candidate(item) for item in body) < 2:
         return function
     result: list[Statement] = []
@@ -418,9 +439,10 @@ def _is_pure(statement: Statement) -> bool:
 def _is_candidate(statement: Statement) -> bool:
     if not isinstance(statement, Instruction) or statement.opcode != "mma" or statement.guard is not None:
         return False
-    words = statement.modifiers
-    is_plain = len(statement.operands) == 4 and "m8n8k4" not in words and not words[0].startswith("sp")
-    return is_plain and words[0] == "sync" and next((word in _RESULTS for word in _types(words)), False)
+    words, types = statement.modifiers, _types(statement.modifiers)
+    if len(statement.operands) != 4 or "m8n8k4" in words or words[0] != "sync":
+        return False
+    return bool(types) and types[0] in _RESULTS
 
 
 def _types(words: Sequence[str]) -> list[str]:
@@ -472,22 +494,22 @@ class _Run:
         """The member whose result a product adds to, or the number that it would have; None: it cannot join."""
         if not _is_candidate(statement) or not isinstance(statement, Instruction):
             return None
-        same = statement.modifiers == self.first.modifiers and all(
-            len(elements(one)) == len(elements(other))
-            for one, other in zip(statement.operands, self.first.operands, strict=True)
-        )
+        if _form_of(statement) != _form_of(self.first):
+            return None
         d, a, b, c = statement.operands
         factors = replace(statement, operands=(d, a, b))
-        if not same or not self._writers.keys().isdisjoint(reads(factors)):
+        if not self._writers.keys().isdisjoint(reads(factors)):
             return None
-        added = _names(statement, c)
-        if self._writers.keys().isdisjoint(added):
+        addends = _names(statement, c)
+        if self._writers.keys().isdisjoint(addends):
             return len(self.products)
-        writers = {self._writers.get(name, -1) for name in added}
+        types, writers = _types(statement.modifiers), {self._writers.get(name, -1) for name in addends}
         number = min(writers)
-        types = _types(statement.modifiers)
-        is_whole = len(writers) == 1 and number >= 0 and elements(self.products[number].operands[0]) == elements(c)
-        return number if is_whole and types[0] == types[-1] else None
+        if len(writers) > 1 or number < 0 or types[0] != types[-1]:
+            return None
+        if elements(self.products[number].operands[0]) != elements(c):
+            return None
+        return number
 
     def _add(self, product: Instruction, source: int) -> None:
         number = len(self.products)
@@ -507,8 +529,16 @@ class _Run:
         )
 
 
+def _form_of(product: Instruction) -> tuple[tuple[str, ...], list[int]]:
+    """What products of one batch have in common: the modifiers, and the sizes of the vectors."""
+    return product.modifiers, [len(elements(operand)) for operand in product.operands]
+
+
 def _concatenated(products: Sequence[Instruction], operand: int) -> tuple[Operand, ...]:
-    return tuple(item for product in products for item in elements(product.operands[operand]))
+    items: list[Operand] = []
+    for product in products:
+        items += elements(product.operands[operand])
+    return tuple(items)
 
 
 def _names(product: Instruction, operand: Operand) -> tuple[str, ...]:

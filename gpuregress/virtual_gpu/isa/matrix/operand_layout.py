@@ -125,7 +125,9 @@ def types_error(result: str, a: str, b: str) -> str:
     known = _RESULTS.get(a, "").split()
     if a != b and not any(a in mixed and b in mixed for mixed in _MIXED):
         return f"there is no product of {a} and {b}"
-    return "" if result in known else f"a product of {a} has a result of {' or '.join(known) or 'no type'}"
+    if result not in known:
+        return f"a product of {a} has a result of {' or '.join(known) or 'no type'}"
+    return ""
 
 
 def mma_error(words: Sequence[str], shape: str, types: Sequence[str], counts: Sequence[int]) -> str:
@@ -139,9 +141,11 @@ def mma_error(words: Sequence[str], shape: str, types: Sequence[str], counts: Se
     """
     d, a, b, c = types
     is_sparse = words[0].startswith("sp")
-    if shape not in (_SPARSE if is_sparse else _DENSE).get(a, "").split():
+    shapes = _SPARSE if is_sparse else _DENSE
+    if shape not in shapes.get(a, "").split():
         return "this shape is not there"
-    if wrong := types_error(d, a, b):
+    wrong = types_error(d, a, b)
+    if wrong:
         return wrong
     if c != d:
         return f"C is {c}, and D {d}"
@@ -150,18 +154,29 @@ def mma_error(words: Sequence[str], shape: str, types: Sequence[str], counts: Se
     if "satfinite" in words and d != "s32":
         return "satfinite is for integers"
     rows, depth = (int(number) for number in shape[1:].split("n8k"))
-    bits = 64 if a == "f64" else 32 if a == "tf32" else 16 if a in _HALF else 4 if a in _FOUR else 8
+    bits = _bits_of(a)
     register = max(32, bits)
     sums = rows // 8 if d == "f16" else rows // 4
     held = depth // 2 if is_sparse else depth
-    wanted = [sums, rows * held * bits // (32 * register), 8 * depth * bits // (32 * register), sums]
-    return "" if [*counts] == wanted else "the vectors of registers have other sizes"
+    if [*counts] != [sums, rows * held * bits // (32 * register), 8 * depth * bits // (32 * register), sums]:
+        return "the vectors of registers have other sizes"
+    return ""
+
+
+def _bits_of(type_name: str) -> int:
+    if type_name in _HALF:
+        return 16
+    if type_name in _FOUR:
+        return 4
+    return {"f64": 64, "tf32": 32}.get(type_name, 8)
 
 
 def selector_error(selector: int, chunks: int) -> str:
     """Return what is wrong with the sparsity selector; "" if nothing is."""
     most = _METADATA // chunks - 1
-    return "" if 0 <= selector <= most else f"the sparsity selector is {selector}, and at most {most} here"
+    if not 0 <= selector <= most:
+        return f"the sparsity selector is {selector}, and at most {most} here"
+    return ""
 
 
 # --- operands ---------------------------------------------------------------------------------------------------------
@@ -254,7 +269,10 @@ class StoredRows(Record):
         """Visit each element: its number (i32) in memory, and its row-major number."""
         with counted(b, i32(self.rows)) as row, counted(b, i32(self.depth)) as step:
             number = b.add(b.mul(row, i32(self.depth)), step)
-            visit(number, b.add(b.mul(step, i32(self.rows)), row) if self.is_b else number)
+            position = number
+            if self.is_b:
+                position = b.add(b.mul(step, i32(self.rows)), row)
+            visit(number, position)
 
 
 class Sparsity(Record):
@@ -367,7 +385,8 @@ def context_rows(emitter: Services, operands: Iterable[Operand]) -> list[int]:
 def _row(emitter: Services, operand: Operand, number: int) -> int:
     if not isinstance(operand, Register):
         name = f"operand.{number}"
-        emitter.exits.keep(emitter, name, i32(0) if isinstance(operand, Sink) else emitter.read(operand, "b32"))
+        value = i32(0) if isinstance(operand, Sink) else emitter.read(operand, "b32")
+        emitter.exits.keep(emitter, name, value)
         return emitter.exits.row_of(emitter, name)
     if width(emitter.declared(operand.name)) != 32:
         raise unsupported(emitter.current(), f"register {operand.name} does not have 32 bits")
@@ -378,7 +397,7 @@ def load_results(emitter: Services, instruction: Instruction, operands: Iterable
     """Load the results that the warp's first lane has left in the context, where they are read before the next wait."""
     liveness = emitter.flow.liveness
     assert liveness is not None
-    needed = liveness.needed_results[emitter.index] if instruction.guard is None else None
-    for register in dict.fromkeys(item for item in operands if isinstance(item, Register)):
-        if needed is None or register.name in needed:
+    registers = dict.fromkeys(item for item in operands if isinstance(item, Register))
+    for register in registers:
+        if instruction.guard is not None or register.name in liveness.needed_results[emitter.index]:
             emitter.write(register, emitter.exits.load_kept(emitter, register.name), "b32")

@@ -53,7 +53,9 @@ Term: TypeAlias = Callable[..., tuple[ir.Value, ir.Value]]
 
 def started(emit: Emit, result: str, addend: ir.Value) -> ir.Value:
     """The initial value of a sum: C as f64 or i64."""
-    return emit.builder.sext(addend, I64) if result == "s32" else addend
+    if result == "s32":
+        addend = emit.builder.sext(addend, I64)
+    return addend
 
 
 def added(emit: Emit, result: str, total: ir.Value, x: ir.Value, y: ir.Value) -> ir.Value:
@@ -93,8 +95,10 @@ class DotProduct(Record):
                 return finished(emitter, result, total.get(), limited=self.limited)
 
         parameters = tuple(value.type for value in arguments)
-        whole = f"{self.name}.{result}{'.limited' if self.limited else ''}"
-        return emitter.builder.call(emitter.subroutine(whole, _VALUES[result], parameters, build), arguments)
+        name = f"{self.name}.{result}"
+        if self.limited:
+            name += ".limited"
+        return emitter.builder.call(emitter.subroutine(name, _VALUES[result], parameters, build), arguments)
 
 
 def finished(emit: Emit, result: str, total: ir.Value, *, limited: bool) -> ir.Value:
@@ -331,7 +335,9 @@ class _TileBuilder:
 
         def decode(index: ir.Value, position: ir.Value) -> None:
             number = kind.widened(self._emitter, kind.load_bits(self._emitter, base, index))
-            self._store(matrix, position, b.fneg(number) if is_negated else number, type_name)
+            if is_negated:
+                number = b.fneg(number)
+            self._store(matrix, position, number, type_name)
 
         source.visit(b, decode)
         return matrix
@@ -359,8 +365,10 @@ class _TileBuilder:
         """The numbers (i32) of an element of A, and of the first element of the row of B that it meets."""
         b = self._builder
         left = b.add(b.mul(row, i32(self._depth)), step)
-        place = step if self._places is None else b.load(element(b, self._places, left, I32), typ=I32)
-        return left, b.mul(place, i32(self._tile.shape[1]))
+        row_of_b = step
+        if self._places is not None:
+            row_of_b = b.load(element(b, self._places, left, I32), typ=I32)
+        return left, b.mul(row_of_b, i32(self._tile.shape[1]))
 
     # --- sums -------------------------------------------------------------------------------------------------------
 
@@ -456,7 +464,8 @@ class _TileBuilder:
         beyond = b.and_(beyond, b.fcmp_ordered("<", size, F64(2.0**128)))
         lower = float_of(self._emitter, b.sub(bits_of(self._emitter, nearest), i32(1)))
         truncated = b.select(beyond, lower, nearest)
-        if (dropped := 23 - self._tile.rule.mantissa) > 0:
+        dropped = 23 - self._tile.rule.mantissa
+        if dropped > 0:
             kept = b.and_(bits_of(self._emitter, truncated), i32(-1 << dropped))
             # Infinities and NaNs keep their bits: those of a NaN are replaced later.
             finite = b.fcmp_ordered("<", size, F64(float("inf")))
@@ -555,7 +564,7 @@ class IntegerTile(Record):
                 self._build(emitter, given[0])
             return ir.Constant(I1, 1)
 
-        name = f"{self.name}{'.limited' if self.limited else ''}"
+        name = f"{self.name}.limited" if self.limited else self.name
         emitter.builder.call(emitter.subroutine(name, I1, (shown.type,), build), [shown])
 
     def _build(self, emitter: Services, shown: ir.Value) -> None:
@@ -577,8 +586,10 @@ class IntegerTile(Record):
             with counted(b, i32(depth)) as step:
                 number = b.add(b.mul(row, i32(depth)), step)
                 left = b.load(element(b, x, number, I32), typ=I32)
-                place = step if places is None else b.load(element(b, places, number, I32), typ=I32)
-                right = b.load(element(b, y, b.add(b.mul(place, i32(n)), column), I32), typ=_VECTOR, align=32)
+                row_of_b = step
+                if places is not None:
+                    row_of_b = b.load(element(b, places, number, I32), typ=I32)
+                right = b.load(element(b, y, b.add(b.mul(row_of_b, i32(n)), column), I32), typ=_VECTOR, align=32)
                 products.add(self._product(emitter, left, right))
             addend = b.load(own, typ=_VECTOR, align=32)
             b.store(self._sum(emitter, products.get(), addend), own, align=32)
@@ -594,9 +605,9 @@ class IntegerTile(Record):
 
         def decode(index: ir.Value, position: ir.Value) -> None:
             bits = kind.load_bits(emitter, base, index)
-            extend: Callable[..., ir.Value] = b.sext if kind.name == "s8" else b.zext
-            number = extend(bits, I32) if bits.type == I8 else bits
-            b.store(number, element(b, matrix, position, I32))
+            if bits.type == I8:
+                bits = b.sext(bits, I32) if kind.name == "s8" else b.zext(bits, I32)
+            b.store(bits, element(b, matrix, position, I32))
 
         source.visit(b, decode)
         return matrix

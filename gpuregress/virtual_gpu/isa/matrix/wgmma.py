@@ -63,7 +63,8 @@ class DescribedMatrix(Record):
     @property
     def name(self) -> str:
         """The subroutine's."""
-        return f"descriptor.{self.rows}x{self.row_bytes}{'.transposed' if self.transposed else ''}"
+        name = f"descriptor.{self.rows}x{self.row_bytes}"
+        return f"{name}.transposed" if self.transposed else name
 
     def copy(
         self,
@@ -234,9 +235,13 @@ class _Form(Record):
     @property
     def name(self) -> str:
         """The name of the subroutine."""
-        flags = ("registers" if self.a_in_registers else "shared") + (".negated" if self.is_negated else "")
-        flags += "" if self.sparsity is None else f".sp{self.sparsity.selector}"
-        return f"wgmma.n{self.columns}.{self.a.name}.{self.b.name}.{flags}"
+        name = f"wgmma.n{self.columns}.{self.a.name}.{self.b.name}"
+        name += ".registers" if self.a_in_registers else ".shared"
+        if self.is_negated:
+            name += ".negated"
+        if self.sparsity is not None:
+            name += f".sp{self.sparsity.selector}"
+        return name
 
 
 def _form(instruction: Instruction) -> _Form:
@@ -247,40 +252,54 @@ def _form(instruction: Instruction) -> _Form:
     if len(types) != 3 or not columns.isdigit() or not depth.isdigit() or not _is_width(int(columns), types[0]):
         raise unsupported(instruction, "this shape is not there")
     result, left, right = types
-    if wrong := types_error(result, left, right):
+    wrong = types_error(result, left, right)
+    if wrong:
         raise unsupported(instruction, wrong)
+    is_binary, is_sparse = left == "b1", "sp" in words
     in_registers = isinstance(instruction.operands[1], Vector)
-    is_sparse = "sp" in words
     # Behind scale-d, and before the accumulator: the signs of A and B, and which of them are transposed.
     numbers = [_immediate(instruction, item) for item in instruction.operands[6 if is_sparse else 4 : -1]]
-    expected = 0 if left not in _TRANSPOSABLE else 1 if in_registers else 2
     signs, transposed = numbers[:2], numbers[2:]
-    a_transposed, b_transposed = [*([0] if in_registers else []), *transposed, 0, 0][:2]
-    x, y = (element_of("b32" if name == "b1" else name) for name in (left, right))
+    transposable = 0
+    if left in _TRANSPOSABLE:
+        transposable = 1 if in_registers else 2
+    flags = [0, *transposed] if in_registers else transposed
+    a = _factor(left)
+    sparsity = None
+    if is_sparse and not is_binary:
+        sparsity = _sparsity(instruction, a)
     form = _Form(
         columns=int(columns),
         result=result,
-        a=x,
-        b=y,
+        a=a,
+        b=_factor(right),
         a_in_registers=in_registers,
         is_negated=signs.count(-1) == 1,
-        a_transposed=bool(a_transposed),
-        b_transposed=bool(b_transposed),
+        a_transposed=1 in flags[:1],
+        b_transposed=1 in flags[1:2],
         limited="satfinite" in words,
-        sparsity=_sparsity(instruction, x) if is_sparse and left != "b1" else None,
+        sparsity=sparsity,
     )
     if any(sign not in (1, -1) for sign in signs) or any(item not in (0, 1) for item in transposed):
         raise unsupported(instruction, "a sign is 1 or -1, and a transposition 0 or 1")
-    if len(signs) != (0 if result == "s32" else 2) or ("b1" in (left, right) and "and" not in words):
+    has_signs = len(signs) == 0 if result == "s32" else len(signs) == 2
+    if not has_signs or ("b1" in (left, right) and "and" not in words):
         raise unsupported(instruction, "these operands are not there")
-    if len(transposed) != expected or int(depth) != form.depth * (32 if left == "b1" else 1):
+    # The form has a row of bits as elements of 32 bits.
+    elements_depth = 32 * form.depth if is_binary else form.depth
+    if len(transposed) != transposable or int(depth) != elements_depth:
         raise unsupported(instruction, "this shape is not there")
     return form
 
 
+def _factor(type_name: str) -> MatrixElement:
+    return element_of("b32" if type_name == "b1" else type_name)
+
+
 def _is_width(columns: int, result: str) -> bool:
     """Whether there are so many columns: multiples of 8, of integers above 24 of 16."""
-    return 8 <= columns <= 256 and columns % (16 if result == "s32" and columns > 24 else 8) == 0
+    step = 16 if result == "s32" and columns > 24 else 8
+    return 8 <= columns <= 256 and columns % step == 0
 
 
 def _sparsity(instruction: Instruction, kind: MatrixElement) -> Sparsity:
@@ -288,7 +307,8 @@ def _sparsity(instruction: Instruction, kind: MatrixElement) -> Sparsity:
     count = 2 if kind.name == "tf32" else 4
     chunks = 2 * _ROW_BYTES * 8 // kind.bits // count
     selector = _immediate(instruction, instruction.operands[4])
-    if wrong := selector_error(selector, chunks):
+    wrong = selector_error(selector, chunks)
+    if wrong:
         raise unsupported(instruction, wrong)
     return Sparsity(chunks, count, selector)
 
@@ -321,7 +341,7 @@ def _mma_async(emitter: Services, instruction: Instruction) -> None:
     meet(emitter, MULTIPLY)
     builder, shown = emitter.builder, area(emitter)
     is_computed = at(builder, shown, end)
-    compute, after = (builder.append_basic_block(name) for name in ("multiply", "multiplied"))
+    compute, after = builder.append_basic_block("multiply"), builder.append_basic_block("multiplied")
     todo = builder.icmp_unsigned("==", builder.load(is_computed, typ=I32, align=4), i32(0))
     builder.cbranch(todo, compute, after)
     builder.position_at_end(compute)
@@ -347,9 +367,19 @@ def _mma_async(emitter: Services, instruction: Instruction) -> None:
 def _tile(form: _Form, a: Fragment | StoredRows, b: StoredRows, c: Fragment) -> Tile | IntegerTile:
     shape = (_ROWS, form.columns, form.depth)
     if form.result == "s32":
-        return IntegerTile(form.name, shape, a, b, c, form.limited, form.sparsity)
+        return IntegerTile(name=form.name, shape=shape, a=a, b=b, c=c, limited=form.limited, sparsity=form.sparsity)
     rule = NARROW_WGMMA if form.a.bits == 8 else ORDINARY
-    return Tile(form.name, shape, a, b, c, form.result, form.sparsity, rule, form.is_negated)
+    return Tile(
+        name=form.name,
+        shape=shape,
+        a=a,
+        b=b,
+        c=c,
+        result=form.result,
+        sparsity=form.sparsity,
+        rule=rule,
+        is_negated=form.is_negated,
+    )
 
 
 def _of_a(form: _Form) -> Fragment | StoredRows:
@@ -478,12 +508,12 @@ _FORMS = {
 
 
 def _wgmma(emitter: Services, instruction: Instruction) -> None:
-    if (card := emitter.unit.schedule.card) != SM_90.name:
+    card = emitter.unit.schedule.card
+    if card != SM_90.name:
         raise unsupported(instruction, f"a card {card} has no warpgroups")
-    form = _FORMS.get(instruction.modifiers[0])
-    if form is None:
+    if instruction.modifiers[0] not in _FORMS:
         raise unsupported(instruction)
-    form(emitter, instruction)
+    _FORMS[instruction.modifiers[0]](emitter, instruction)
 
 
 TABLE = {"wgmma": _wgmma}

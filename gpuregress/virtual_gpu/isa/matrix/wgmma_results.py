@@ -53,9 +53,9 @@ def with_results(tree: Module) -> Module:
 
 
 def _function(function: Function) -> Function:
-    if not any(_is(item, "mma_async") for item in function.body or ()):
+    if not any(_is(item, "mma_async") for item in function.statements):
         return function
-    body = tuple(_with_accumulator(item) for item in function.body or ())
+    body = tuple(_with_accumulator(item) for item in function.statements)
     function = replace(function, body=body)
     flow = ControlFlowGraph(function)
     reads = _reads_in_flight(flow)
@@ -113,26 +113,26 @@ def _join(before: _State | None, state: _State) -> _State:
 
 def _step(state: _State, statement: Statement) -> None:
     """Update the registers in flight by a statement; one with a guard may not happen."""
-    always = statement.guard is None
+    results = effects.sets(statement)
     if _is(statement, "mma_async"):
-        state |= {name: _InFlight(0, _where(statement)) for name in effects.sets(statement)}
-    elif _is(statement, "commit_group"):
-        for name in state if always else ():
-            state[name] = _InFlight(min(state[name].commits + 1, _MOST), state[name].origin)
+        state |= dict.fromkeys(results, _InFlight(0, _where(statement)))
+        return
+    copied = [state[name] for name in _copied(statement) if name in state]
+    if copied:
+        state |= dict.fromkeys(results, min(copied, key=lambda item: item.commits))
+        return
+    if statement.guard is not None:
+        return
+    if _is(statement, "commit_group"):
+        for name, item in state.items():
+            state[name] = _InFlight(min(item.commits + 1, _MOST), item.origin)
     elif _is(statement, "wait_group"):
         most = _group_count(statement)
-        for name in [name for name, one in state.items() if always and one.commits > most]:
-            del state[name]
-    elif sources := _copied(statement):
-        copied = min((state[name] for name in sources if name in state), key=lambda one: one.commits, default=None)
-        for name in effects.sets(statement):
-            if copied is not None:
-                state[name] = copied
-            elif always:
-                state.pop(name, None)
-    elif always:
-        for name in effects.sets(statement):
-            state.pop(name, None)
+        for name, item in list(state.items()):
+            if item.commits > most:
+                del state[name]
+    for name in results:
+        state.pop(name, None)
 
 
 def _where(statement: Statement) -> str:
@@ -180,14 +180,14 @@ class _Checked:
 
     def __init__(self, function: Function, reads: dict[int, dict[str, str]]) -> None:
         self._function, self._reads = function, reads
-        self._followed = self._sources({name for names in reads.values() for name in names})
+        self._followed = self._sources(set().union(*reads.values()))
 
     def _sources(self, names: set[str]) -> set[str]:
         """The registers, and those that moves copy to them."""
         before = -1
         while len(names) != before:
             before = len(names)
-            for statement in self._function.body or ():
+            for statement in self._function.statements:
                 if not names.isdisjoint(effects.sets(statement)):
                     names.update(_copied(statement))
         return names
@@ -196,7 +196,7 @@ class _Checked:
         """The function with its checks."""
         names = [_COMMITTED, _DONE, _NEXT, *(f"{_STAMP}{name}" for name in sorted(self._followed))]
         body: list[Statement] = [Instruction("mov", ("s32",), (Register(name), Integer(0))) for name in names]
-        for index, statement in enumerate(self._function.body or ()):
+        for index, statement in enumerate(self._function.statements):
             body += [self._check(statement, name, origin) for name, origin in self._reads.get(index, {}).items()]
             body.append(statement)
             body += self._counts(statement)
@@ -237,4 +237,6 @@ def _like(
     statement: Instruction | Call, opcode: str, modifiers: tuple[str, ...], operands: tuple[Operand, ...]
 ) -> Instruction:
     """An instruction with the guard and the place of another one."""
-    return Instruction(opcode, modifiers, operands, statement.guard, statement.ptx_line, statement.source)
+    return Instruction(
+        opcode, modifiers, operands, guard=statement.guard, ptx_line=statement.ptx_line, source=statement.source
+    )

@@ -32,7 +32,6 @@ from gpuregress.virtual_gpu.isa.matrix.mma import multiply, read_sums, write_sum
 from gpuregress.virtual_gpu.isa.matrix.operand_layout import (
     Fragment,
     MatrixElement,
-    Place,
     element_of,
     own_lane,
     show_factors,
@@ -98,18 +97,15 @@ def _pointers(emitter: Services, instruction: Instruction, operands: tuple[Opera
     address, *rest = operands
     if not isinstance(address, Address):
         raise unsupported(instruction, "not an address")
-    matrix, size = instruction.modifiers[1], element_of(_types(instruction)[0]).bits // 8
-    shape = _shape(instruction).of(matrix)
-    by_rows = "row" in instruction.modifiers
+    layout = _layout(instruction, count)
     b = emitter.builder
-    stride = emitter.read(rest[0], "u32") if rest else i32(shape[1] if by_rows else shape[0])
+    stride = layout.stride(emitter, rest)
     start = convert(b, address_value(emitter, address), I64)
     addresses = []
-    for row, column in _positions(emitter, count, shape):
-        along, across = (column, row) if by_rows else (row, column)
-        offset = b.add(b.mul(b.zext(across, I64), b.zext(stride, I64)), b.zext(along, I64))
+    for row, column in _positions(emitter, count, layout.shape):
+        offset = layout.offset(b, row, column, stride)
         register = emitter.temporary("u64")
-        emitter.write(register, b.add(start, b.mul(offset, i64(size))), "u64")
+        emitter.write(register, b.add(start, offset), "u64")
         addresses.append(Address(register, 0))
     return addresses
 
@@ -122,9 +118,8 @@ def _load(emitter: Services, instruction: Instruction) -> None:
     kind = element_of(_types(instruction)[0])
     parts = 1 if kind.name in ("f32", "s32") else kind.parts
     registers = elements(target)
-    matrix = instruction.modifiers[1]
-    layout = _Layout(_shape(instruction).of(matrix), "row" in instruction.modifiers, kind.bits, parts * len(registers))
-    stride = emitter.read(rest[0], "u32") if rest else i32(layout.tight_stride)
+    layout = _layout(instruction, parts * len(registers))
+    stride = layout.stride(emitter, rest)
     space = space_of(instruction)
     size = kind.bits // 8
     site = access_site(emitter, MemoryAccess(instruction, address, space, size, "read"))
@@ -169,17 +164,23 @@ class _Layout(Record):
         order = "row" if self.by_rows else "col"
         return f"wmma.load.{self.shape[0]}x{self.shape[1]}.{order}.b{self.bits}.{self.count}"
 
-    @property
-    def tight_stride(self) -> int:
-        """Elements from one row (or column) to the next without padding."""
-        return self.shape[1] if self.by_rows else self.shape[0]
+    def stride(self, emitter: Services, operands: list[Operand]) -> ir.Value:
+        """Elements (i32) from one row (or column) to the next: the operand, or else there is no padding."""
+        if operands:
+            return emitter.read(operands[0], "u32")
+        return i32(self.shape[1] if self.by_rows else self.shape[0])
 
-    def offset(self, b: ir.IRBuilder, linear: ir.Value, stride: ir.Value) -> ir.Value:
-        """Bytes (i64) from the matrix's start to its element `linear`."""
-        row, column = _position(b, linear, self.shape)
+    def offset(self, b: ir.IRBuilder, row: ir.Value, column: ir.Value, stride: ir.Value) -> ir.Value:
+        """Bytes (i64) from the matrix's start to an element."""
         along, across = (column, row) if self.by_rows else (row, column)
         elements = b.add(b.mul(b.zext(across, I64), b.zext(stride, I64)), b.zext(along, I64))
         return b.mul(elements, i64(self.bits // 8))
+
+
+def _layout(instruction: Instruction, count: int) -> _Layout:
+    """The layout of the fragment that a load or store moves, by the number of elements that a lane holds."""
+    shape = _shape(instruction).of(instruction.modifiers[1])
+    return _Layout(shape, "row" in instruction.modifiers, element_of(_types(instruction)[0]).bits, count)
 
 
 def _fetching(layout: _Layout, resolve: ir.Function, watch: ir.Function | None) -> Build:
@@ -196,7 +197,8 @@ def _fetching(layout: _Layout, resolve: ir.Function, watch: ir.Function | None) 
         b.position_at_end(body)
         first = b.mul(lane, i32(layout.count))
         with counted(b, i32(layout.count)) as number:
-            address = b.add(start, layout.offset(b, b.add(first, number), stride))
+            row, column = _position(b, b.add(first, number), layout.shape)
+            address = b.add(start, layout.offset(b, row, column, stride))
             pointer = b.call(resolve, (machine, local, address, i64(size), site))
             with b.if_then(b.icmp_unsigned("==", pointer, ir.Constant(POINTER, None)), likely=False):
                 b.ret(ir.Constant(I1, 0))
@@ -242,31 +244,25 @@ def _multiply(emitter: Services, instruction: Instruction) -> None:
         shown = show_factors(emitter, x, left, right)
         values = read_sums(emitter, types[-1], addend)
         first = emitter.builder.mul(own_lane(emitter), i32(len(values)))
-        results = [
-            product.compute(emitter, start, *shown, emitter.builder.add(first, i32(index)))
-            for index, start in enumerate(values)
-        ]
+        results = []
+        for index, start in enumerate(values):
+            element = emitter.builder.add(first, i32(index))
+            results.append(product.compute(emitter, start, *shown, element))
         write_sums(emitter, result, target, results)
         return
-    a, b, c = (
-        Fragment(
-            kind,
-            count := kind.parts * len(elements(operand)),
-            _row_major(count, shape.of(matrix)),
-            is_by_register=True,
-        )
-        for matrix, kind, operand in (("a", x, left), ("b", y, right), ("c", element_of(types[-1]), addend))
-    )
-    multiply(emitter, instruction, Tile(name, (shape.m, shape.n, shape.k), a, b, c, result))
+    a, b = _fragment(x, left, shape.of("a")), _fragment(y, right, shape.of("b"))
+    c = _fragment(element_of(types[-1]), addend, shape.of("c"))
+    multiply(emitter, instruction, Tile(name=name, shape=(shape.m, shape.n, shape.k), a=a, b=b, c=c, result=result))
 
 
-def _row_major(count: int, shape: tuple[int, int]) -> Place:
-    """The places of a fragment's elements, of which further lanes hold what the matrix is too small for."""
+def _fragment(kind: MatrixElement, operand: Operand, shape: tuple[int, int]) -> Fragment:
+    """A fragment in row-major order; further lanes hold the elements again that the matrix is too small for."""
+    count = kind.parts * len(elements(operand))
 
     def place(b: ir.IRBuilder, lane: ir.Value, index: int) -> ir.Value:
         return b.urem(b.add(b.mul(lane, i32(count)), i32(index)), i32(shape[0] * shape[1]))
 
-    return place
+    return Fragment(kind, count, place, is_by_register=True)
 
 
 def _term(emitter: Services, kinds: tuple[MatrixElement, MatrixElement], shape: _Shape) -> Term:
@@ -287,10 +283,9 @@ _FORMS = {"load": _load, "store": _store, "mma": _multiply}
 
 
 def _wmma(emitter: Services, instruction: Instruction) -> None:
-    form = _FORMS.get(instruction.modifiers[0])
-    if form is None:
+    if instruction.modifiers[0] not in _FORMS:
         raise unsupported(instruction)
-    form(emitter, instruction)
+    _FORMS[instruction.modifiers[0]](emitter, instruction)
 
 
 TABLE = {"wmma": _wmma}

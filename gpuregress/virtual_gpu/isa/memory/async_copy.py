@@ -6,13 +6,13 @@ from llvmlite import ir
 
 from gpuregress.gpu.descriptors import TENSOR_MAP_BYTES
 from gpuregress.virtual_gpu.builder.services import Services
-from gpuregress.virtual_gpu.builder.structured import I32, I64, at, convert, i32, i64
+from gpuregress.virtual_gpu.builder.structured import I64, at, convert, i32, i64
 from gpuregress.virtual_gpu.checks.access_notes import note_fence
 from gpuregress.virtual_gpu.isa.memory import copy_queue
 from gpuregress.virtual_gpu.isa.memory.atomics import reduce
 from gpuregress.virtual_gpu.isa.memory.load_store import MemoryAccess, generic_address, host_pointer, store
 from gpuregress.virtual_gpu.isa.memory.mbarrier import bulk_copy, is_bulk, mbarrier_pointer, note_arrival, send
-from gpuregress.virtual_gpu.ptx.modifiers import lanes, size, space_of, type_of, unsupported
+from gpuregress.virtual_gpu.ptx.modifiers import lanes, modifier_among, size, space_of, type_of, unsupported
 from gpuregress.virtual_gpu.ptx.tree import Address, Instruction, Integer, Operand, Register, elements
 from gpuregress.virtual_gpu.runtime import tensor_tiles
 from gpuregress.virtual_gpu.runtime.bulk_forms import ARRIVING_TYPES
@@ -87,16 +87,15 @@ def _some(emitter: Services, instruction: Instruction, source: tuple[Address, Op
     else:
         wanted = emitter.read(limit, "u32")
     before = b.block
-    some, after = b.append_basic_block("some"), b.append_basic_block("after")
-    b.cbranch(b.icmp_unsigned("!=", wanted, i32(0)), some, after)
-    b.position_at_end(some)
+    reading, after = b.append_basic_block("some"), b.append_basic_block("after")
+    b.cbranch(b.icmp_unsigned("!=", wanted, i32(0)), reading, after)
+    b.position_at_end(reading)
     origin = host_pointer(emitter, MemoryAccess(instruction, address, "global", count, "read"))
     emitter.forget_pointers()
     b = emitter.builder
     whole = b.load(origin, typ=type_, align=count)
     # A shift by all bits is not defined.
-    bits = b.shl(b.sub(i32(count), wanted), i32(3))
-    shift = bits if type_ == I32 else b.zext(bits, type_)
+    shift = convert(b, b.shl(b.sub(i32(count), wanted), i32(3)), type_)
     kept = b.and_(whole, b.lshr(ir.Constant(type_, -1), shift))
     read = b.select(b.icmp_unsigned("<", wanted, i32(count)), kept, whole)
     b.branch(after)
@@ -195,15 +194,11 @@ def _replace(emitter: Services, instruction: Instruction, name: str) -> None:
     offset, size, count = tensor_tiles.FIELDS[name]
     if not isinstance(position, Integer) or not 0 <= position.value < count:
         raise unsupported(instruction, "operands")
-    space = next((word.partition("::")[0] for word in instruction.modifiers if word in ("global", "shared::cta")), "")
+    space = modifier_among(instruction, ("global", "shared::cta")).partition("::")[0]
     pointer = host_pointer(emitter, MemoryAccess(instruction, address, space, TENSOR_MAP_BYTES, "write"))
     b = emitter.builder
-    value = _field_value(emitter, instruction, name, rest[-1])
-    b.store(
-        b.trunc(value, ir.IntType(8 * size)) if size < 8 else value,
-        at(b, pointer, offset + size * position.value),
-        align=1,
-    )
+    value = convert(b, _field_value(emitter, instruction, name, rest[-1]), ir.IntType(8 * size))
+    b.store(value, at(b, pointer, offset + size * position.value), align=1)
     if name == "global_address":
         b.store(i64(tensor_tiles.MAGIC), pointer, align=1)
 
@@ -211,19 +206,24 @@ def _replace(emitter: Services, instruction: Instruction, name: str) -> None:
 def _field_value(emitter: Services, instruction: Instruction, name: str, operand: Operand) -> ir.Value:
     """The new value of a field as the record has it, i64."""
     if isinstance(operand, Integer):
-        modes = _MODES.get(name)
-        if modes is not None and not 0 <= operand.value < len(modes):
-            raise unsupported(instruction, "operands")
-        number = modes[operand.value] if modes is not None else operand.value
+        number = operand.value
+        if name in _MODES:
+            if not 0 <= number < len(_MODES[name]):
+                raise unsupported(instruction, "operands")
+            number = _MODES[name][number]
         return i64(number + (name == "rank") - _LOWERED.get(name, 0))
     if name in _MODES or not isinstance(operand, Register):
         raise unsupported(instruction, "operands")
     b = emitter.builder
-    is_wide = "b64" in instruction.modifiers
-    value = emitter.read(operand, "b64") if is_wide else b.zext(emitter.read(operand, "b32"), ir.IntType(64))
+    if "b64" in instruction.modifiers:
+        value = emitter.read(operand, "b64")
+    else:
+        value = b.zext(emitter.read(operand, "b32"), ir.IntType(64))
     if name == "rank":
-        return b.add(value, i64(1))
-    return b.sub(value, i64(_LOWERED[name])) if name in _LOWERED else value
+        value = b.add(value, i64(1))
+    if name in _LOWERED:
+        value = b.sub(value, i64(_LOWERED[name]))
+    return value
 
 
 _MAPS = {"tensormap": _tensormap}

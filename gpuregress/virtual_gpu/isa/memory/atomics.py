@@ -52,19 +52,17 @@ def _update(
     type_name, count = type_of(instruction), lanes(instruction)
     space = space_of(instruction)
     pointer = host_pointer(emitter, MemoryAccess(instruction, address, space, size(type_name) * count, "atomic access"))
-    targets = (target,) * count if target is None else elements(target)
+    targets: tuple[Operand | None, ...] = (None,) * count
+    if target is not None:
+        targets = elements(target)
     in_global = _is_global(emitter, address, space) if type_name in ("f32", "f64") else None
     for index in range(count):
         values = [emitter.read(elements(item)[index], type_name) for item in sources]
         where = at(emitter.builder, pointer, size(type_name) * index)
         old = emitter.builder.load(where, typ=llvm_type(type_name), align=size(type_name))
         new = _new_value(emitter, instruction, type_name, old, values, in_global)
-        if (
-            emitter.view.clustered
-            and space in ("", "shared")
-            and type_name in _PAIRS
-            and _operation(instruction) == "add"
-        ):
+        is_added = type_name in _PAIRS and _operation(instruction) == "add"
+        if is_added and emitter.view.clustered and space in ("", "shared"):
             whole = emitter.builder.add(old, values[0])
             new = emitter.builder.select(_is_in_another_block(emitter, address, space), whole, new)
         emitter.builder.store(new, where, align=size(type_name))
@@ -119,7 +117,8 @@ def _new_value(
     if operation == "add":
         return b.add(old, value)
     compare = b.icmp_signed if is_signed(type_name) else b.icmp_unsigned
-    return b.select(compare("<" if operation == "min" else ">", old, value), old, value)
+    order = "<" if operation == "min" else ">"
+    return b.select(compare(order, old, value), old, value)
 
 
 def _wrap(b: ir.IRBuilder, operation: str, old: ir.Value, limit: ir.Value) -> ir.Value:

@@ -11,7 +11,18 @@ from llvmlite import ir
 
 from gpuregress.virtual_gpu.builder.address_resolution import field
 from gpuregress.virtual_gpu.builder.services import Services
-from gpuregress.virtual_gpu.builder.structured import I32, I64, POINTER, Cell, at, counted, i32, i64, while_nonzero
+from gpuregress.virtual_gpu.builder.structured import (
+    I32,
+    I64,
+    POINTER,
+    Cell,
+    at,
+    convert,
+    counted,
+    i32,
+    i64,
+    while_nonzero,
+)
 from gpuregress.virtual_gpu.builder.threads import linear_thread
 from gpuregress.virtual_gpu.builder.translation_unit import Unit
 from gpuregress.virtual_gpu.checks.synchronization import copy_arrival
@@ -57,8 +68,7 @@ def issue(emitter: Services, target: ir.Value, data: ir.Value) -> None:
     b = emitter.builder
     if emitter.unit.granules is not None:
         b.store(emitter.view.machine, at(b, _queue(emitter), MACHINE))
-    wide = data if data.type == I128 else b.zext(data, I128)
-    _call(emitter, "issue", _build_issue, target, i32(data.type.width // 8), wide)
+    _call(emitter, "issue", _build_issue, target, i32(data.type.width // 8), convert(b, data, I128))
     _arrive_if(emitter, AT_ONCE)
 
 
@@ -281,8 +291,7 @@ def _perform(b: ir.IRBuilder, target: ir.Value, size: ir.Value, data: ir.Value) 
         block = b.append_basic_block(f"copy{count}")
         switch.add_case(i32(count), block)
         inner = ir.IRBuilder(block)
-        value = data if count == I128.width // 8 else inner.trunc(data, ir.IntType(8 * count))
-        inner.store(value, target, align=count)
+        inner.store(convert(inner, data, ir.IntType(8 * count)), target, align=count)
         inner.branch(after)
     b.position_at_end(arrival)
     value = b.sub(b.load(target, typ=I64, align=8), i64(1))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 from llvmlite import ir
 
@@ -85,17 +85,24 @@ def watch_access(
     """
     if emitter.unit.granules is None or access.space in UNSHARED or is_watched_in_row(emitter, access):
         return
-    kind = emitter.unit.commuting
+    instruction, kind = access.instruction, emitter.unit.commuting
     if not orders:
         commutes = access.action == "atomic access"
     else:
-        commutes = bool(kind) and commuting_kind(access.instruction, registers_read(emitter.flow.statements)) == kind
-    site = access_site(emitter, access)
-    data = emitter.unit.volatile_data
-    is_data = is_volatile_shared(access.instruction) and variable_of(emitter.provenance, access.address) in data
-    note = AccessNote(access.instruction, access.action, access.space, access.count, site, commutes, orders, is_data)
+        commutes = bool(kind) and commuting_kind(instruction, registers_read(emitter.flow.statements)) == kind
+    variables = emitter.unit.volatile_data
+    note = AccessNote(
+        instruction=instruction,
+        action=access.action,
+        space=access.space,
+        count=access.count,
+        site=access_site(emitter, access),
+        commutes=commutes,
+        orders=orders,
+        is_data=is_volatile_shared(instruction) and variable_of(emitter.provenance, access.address) in variables,
+    )
     flags = flags_of(emitter, access.address) if access.space in ("", "global") else None
-    address, live_if = address_value(emitter, access.address), access.instruction.live_if
+    address, live_if = address_value(emitter, access.address), instruction.live_if
     if not live_if:
         note_access(emitter, note, address, same, flags)
         return
@@ -178,8 +185,9 @@ def access_site(emitter: Services, access: MemoryAccess) -> int:
 
 def slow_resolve(emitter: Services, instruction: Instruction, space: str) -> ir.Function:
     """The function that looks an address up in all regions of its state space."""
-    own = space == "shared" and emitter.view.clustered and "shared::cluster" not in instruction.modifiers
-    return emitter.unit.resolve_own if own else emitter.unit.resolve_in(space)
+    if space == "shared" and emitter.view.clustered and "shared::cluster" not in instruction.modifiers:
+        return emitter.unit.resolve_own
+    return emitter.unit.resolve_in(space)
 
 
 def _checked(emitter: Services, access: MemoryAccess, value: ir.Value, region: RegionBounds) -> ir.Value:
@@ -226,12 +234,14 @@ def _inside(
     shift = ir.Constant(value.type, count.bit_length() - 1)
     name = f"llvm.fshr.i{value.type.width}"
     fshr = emitter.unit.intrinsic(name, value.type, (value.type,) * 3)
-    rotated = offset if count == 1 else builder.call(fshr, (offset, offset, shift))
+    rotated = offset
+    if count > 1:
+        rotated = builder.call(fshr, (offset, offset, shift))
     return offset, builder.icmp_unsigned("<", rotated, limit)
 
 
 def _behind(builder: ir.IRBuilder, host: ir.Value, offset: ir.Value) -> ir.Value:
-    return at(builder, host, builder.zext(offset, I64) if offset.type == I32 else offset)
+    return at(builder, host, convert(builder, offset, I64))
 
 
 def _called(
@@ -249,15 +259,17 @@ def _called(
     space, count = access.space, access.count
     slow_way = slow_resolve(emitter, access.instruction, space)
     fixed = [item.constant if isinstance(item, ir.Constant) else None for item in bounds]
-    passed = [item for item, known in zip(bounds, fixed, strict=True) if known is None]
-
+    passed = [item for item in bounds if not isinstance(item, ir.Constant)]
     arguments = (emitter.view.machine, emitter.thread.local, i64(access_site(emitter, access)), value, *passed)
     types = tuple(item.type for item in arguments)
     name = ".".join(map(str, ("access", slow_way.name, value.type, count, *fixed)))
 
-    def among(given: tuple[ir.Value, ...]) -> Iterator[ir.Value]:
-        left = iter(given[4:])
-        return (next(left) if known is None else item for item, known in zip(bounds, fixed, strict=True))
+    def among(given: tuple[ir.Value, ...]) -> list[ir.Value]:
+        values, parameters = list(bounds), iter(given[4:])
+        for position, item in enumerate(bounds):
+            if not isinstance(item, ir.Constant):
+                values[position] = next(parameters)
+        return values
 
     def near(b: ir.IRBuilder, given: tuple[ir.Value, ...]) -> ir.Value:
         base, _, host = among(given)
@@ -271,8 +283,9 @@ def _called(
         # One block, so that no argument is stored: the stack of this many calls would alias the caller's.
         base, limit, _ = among(given)
         _, inside = _inside(emitter, b, count, given[3], base, limit)
-        ways = (emitter.subroutine(f"{name}.{way.__name__}", POINTER, types, way) for way in (near, far))
-        return b.call(b.select(inside, *ways), given, tail="musttail")
+        near_way = emitter.subroutine(f"{name}.near", POINTER, types, near)
+        far_way = emitter.subroutine(f"{name}.far", POINTER, types, far)
+        return b.call(b.select(inside, near_way, far_way), given, tail="musttail")
 
     return emitter.builder.call(emitter.subroutine(name, POINTER, types, build), arguments)
 
@@ -305,9 +318,10 @@ def address_value(emitter: Services, address: Address) -> ir.Value:
         return i64(base.value + address.offset)
     if isinstance(base, Symbol):
         return emitter.read(Symbol(base.name, base.offset + address.offset), "u64")
-    type_name = f"b{max(32, width(emitter.declared(base.name)))}"
-    value = emitter.read(base, type_name)
-    return emitter.builder.add(value, ir.Constant(value.type, address.offset)) if address.offset else value
+    value = emitter.read(base, f"b{max(32, width(emitter.declared(base.name)))}")
+    if not address.offset:
+        return value
+    return emitter.builder.add(value, ir.Constant(value.type, address.offset))
 
 
 def generic_address(emitter: Services, address: Address, space: str) -> ir.Value:
@@ -316,8 +330,10 @@ def generic_address(emitter: Services, address: Address, space: str) -> ir.Value
 
 
 def _generic(builder: ir.IRBuilder, value: ir.Value, space: str) -> ir.Value:
-    wide = builder.zext(value, I64) if value.type == I32 else value
-    return builder.add(wide, i64(_WINDOWS[space])) if space in _WINDOWS else wide
+    value = convert(builder, value, I64)
+    if space in _WINDOWS:
+        value = builder.add(value, i64(_WINDOWS[space]))
+    return value
 
 
 def _buffer(origin: Provenance | None) -> int | str | None:
@@ -336,16 +352,22 @@ def guessed_region(emitter: Services, address: Address, space: str, type_: ir.Ty
         return view.parameter_region(origin.offset) if space in ("", "global", "const") else None
     shared = unit.shared_key(emitter.function.name, origin.name)
     if shared is not None:
-        return view.shared_region(shared, type_, generic=space != "shared") if space in ("", "shared") else None
+        if space not in ("", "shared"):
+            return None
+        return view.shared_region(shared, type_, generic=space != "shared")
     variable = emitter.frame.variable(origin.name)
     if variable is not None and variable.space == "local":
         return _local(emitter, origin.name, type_, generic=space != "local")
-    return view.symbol_region(origin.name) if origin.name in unit.symbol_numbers else None
+    if origin.name not in unit.symbol_numbers:
+        return None
+    return view.symbol_region(origin.name)
 
 
 def _only_shared(emitter: Services, type_: ir.Type) -> RegionBounds | None:
-    keys = {key for key in emitter.unit.shared if key[0] in ("", emitter.function.name)}
-    return emitter.view.shared_region(keys.pop(), type_, generic=False) if len(keys) == 1 else None
+    keys = [key for key in emitter.unit.shared if key[0] in ("", emitter.function.name)]
+    if len(keys) != 1:
+        return None
+    return emitter.view.shared_region(keys[0], type_, generic=False)
 
 
 def _local(emitter: Services, name: str, type_: ir.Type, *, generic: bool) -> RegionBounds | None:
@@ -407,13 +429,13 @@ def _load(emitter: Services, instruction: Instruction) -> None:
         _load_used(emitter, instruction)
         return
     pointer = pointer_for(emitter, instruction, address, "read")
-    constant = _is_kernel_parameter(emitter, instruction)
     memory_type = I8 if llvm_type(type_name) == I1 else llvm_type(type_name)
-    step, total = size(type_name), lanes(instruction)
-    # A kernel's parameters never change: loaded once, in the first block.
-    builder = emitter.view.entry if constant else emitter.builder
+    step = size(type_name)
+    builder = emitter.builder
+    if _is_kernel_parameter(emitter, instruction):
+        builder = emitter.view.entry  # A kernel's parameters never change: loaded once, in the first block.
     values = []
-    for index in range(total):
+    for index in range(lanes(instruction)):
         value = builder.load(at(builder, pointer, step * index), typ=memory_type, align=step)
         values.append(value)
     for item, value in zip(elements(target), values, strict=True):
@@ -445,19 +467,19 @@ def _load_used(emitter: Services, instruction: Instruction) -> None:
     value = address_value(emitter, address)
     with b.if_then(b.icmp_unsigned("!=", b.and_(value, ir.Constant(value.type, whole.count - 1)), value.type(0))):
         _resolved(emitter, _resolve(emitter, emitter.builder, whole, value))
+    wide = ir.IntType(8 * step)
     for index, item in enumerate(elements(target)):
         used = instruction.used_bytes >> step * index & (1 << step) - 1
-        is_whole = used == (1 << step) - 1
-        parts = [0] if is_whole else [at_ for at_ in range(step) if used >> at_ & 1]
-        count = step if is_whole else 1
-        wide = ir.IntType(8 * step)
+        count, first_bytes = 1, [byte for byte in range(step) if used >> byte & 1]
+        if len(first_bytes) == step:
+            count, first_bytes = step, [0]
         bits: ir.Value = wide(0)
-        for part in parts:
-            place = replace(address, offset=address.offset + step * index + part)
-            pointer = host_pointer(emitter, replace(whole, address=place, count=count))
-            loaded = emitter.builder.load(pointer, typ=ir.IntType(8 * count), align=count)
-            loaded = loaded if is_whole else emitter.builder.zext(loaded, wide) if step > 1 else loaded
-            bits = emitter.builder.or_(bits, emitter.builder.shl(loaded, wide(8 * part)))
+        for byte in first_bytes:
+            part = replace(address, offset=address.offset + step * index + byte)
+            pointer = host_pointer(emitter, replace(whole, address=part, count=count))
+            b = emitter.builder
+            loaded = b.load(pointer, typ=ir.IntType(8 * count), align=count)
+            bits = b.or_(bits, b.shl(convert(b, loaded, wide), wide(8 * byte)))
         emitter.write(item, bits, f"b{8 * step}" if step > 1 else type_name)
 
 
@@ -510,7 +532,8 @@ _MEETING_MASK = (1 << _BLOCK_SHIFT - _MEETING_SHIFT) - 1
 
 def watch(emitter: Services, instruction: Instruction) -> None:
     """Note a write, or compare a read with the last writes; built before the access itself."""
-    address = next(item for item in instruction.operands if isinstance(item, Address))
+    address = instruction.address
+    assert address is not None
     space, count = space_of(instruction), lanes(instruction) * size(type_of(instruction))
     site = access_site(emitter, MemoryAccess(instruction, address, space, count, ""))
     start, tag = generic_address(emitter, address, space), _tag(emitter)

@@ -6,7 +6,7 @@ from llvmlite import ir
 
 from gpuregress.virtual_gpu.builder.address_resolution import field, set_field
 from gpuregress.virtual_gpu.builder.services import Services, call_python, raw_call
-from gpuregress.virtual_gpu.builder.structured import I1, I64, at, entry_alloca, i64, width
+from gpuregress.virtual_gpu.builder.structured import I1, I64, at, convert, entry_alloca, i64, width
 from gpuregress.virtual_gpu.builder.threads import linear_thread
 from gpuregress.virtual_gpu.checks.access_notes import begin_epoch, note_initialization, note_order, note_wait
 from gpuregress.virtual_gpu.isa.memory import copy_queue
@@ -79,7 +79,7 @@ def send(
     site = i64(emitter.unit.site(instruction))
     thread = b.zext(linear_thread(b, emitter.view, emitter.thread), I64)
     addresses = (b.ptrtoint(target, I64), b.ptrtoint(barrier, I64))
-    wide = [value if value.type == I64 else b.zext(value, I64) for value in values]
+    wide = [convert(b, value, I64) for value in values]
     slots = entry_alloca(b.function, ir.ArrayType(I64, 5 + len(wide)), align=8)
     for index, value in enumerate((site, thread, *addresses, i64(len(wide)), *wide)):
         b.store(value, at(b, slots, 8 * index))
@@ -111,10 +111,15 @@ def _check_operands(instruction: Instruction, form: BulkForm) -> None:
     sizes = [len(elements(item.coordinates)) for item in operands if isinstance(item, TextureAddress)]
     sizes += [len(elements(item)) for item in operands if isinstance(item, Vector)]
     loads = form.target == "shared"
-    wanted = [form.axes, form.axes - 2] if form.im2col and loads else [form.axes] if form.axes else []
+    wanted = [form.axes] if form.axes else []
+    if form.im2col and loads:
+        wanted.append(form.axes - 2)
     count = {"commit": 0, "wait": 1}.get(form.action)
     if count is None:
-        count = (2 if form.axes else 3) + loads * (1 + form.multicast + (form.im2col and form.axes > 0))
+        count = 2 if form.axes else 3
+        if loads:
+            # The mbarrier, the mask of blocks and the offsets of pixels.
+            count += 1 + form.multicast + (form.im2col and form.axes > 0)
         count += "L2::cache_hint" in instruction.modifiers
     if sizes != wanted or len(operands) != count or (form.action == "wait" and not isinstance(operands[0], Integer)):
         raise unsupported(instruction, "operands")
@@ -142,9 +147,8 @@ def _value(emitter: Services, operand: Operand) -> ir.Value:
         return i64(operand.value)
     if not isinstance(operand, Register):
         raise unsupported(emitter.current(), "operands")
-    bits = width(emitter.declared(operand.name))
-    value = emitter.read(operand, f"b{bits}")
-    return value if bits == width(I64) else emitter.builder.zext(value, I64)
+    value = emitter.read(operand, f"b{width(emitter.declared(operand.name))}")
+    return convert(emitter.builder, value, I64)
 
 
 # --- mbarriers --------------------------------------------------------------------------------------------------------
@@ -219,7 +223,9 @@ def _arrive(emitter: Services, instruction: Instruction) -> None:
     b = emitter.builder
     old = b.load(pointer, typ=I64, align=8)
     expects = "expect_tx" in words
-    count = i64(1) if expects or not rest else b.zext(emitter.read(rest[0], "u32"), I64)
+    count = i64(1)
+    if rest and not expects:
+        count = b.zext(emitter.read(rest[0], "u32"), I64)
     value = old
     if expects:
         more = b.zext(emitter.read(rest[0], "u32"), I64)
@@ -241,8 +247,9 @@ def _transaction(emitter: Services, instruction: Instruction) -> None:
     b = emitter.builder
     old = b.load(pointer, typ=I64, align=8)
     count = b.zext(emitter.read(instruction.operands[1], "u32"), I64)
-    change = b.add if instruction.modifiers[0] == "expect_tx" else b.sub
-    value = _put(b, old, BYTES_SHIFT, BYTES, change(_bits(b, old, BYTES_SHIFT, BYTES), count))
+    pending = _bits(b, old, BYTES_SHIFT, BYTES)
+    pending = b.add(pending, count) if instruction.modifiers[0] == "expect_tx" else b.sub(pending, count)
+    value = _put(b, old, BYTES_SHIFT, BYTES, pending)
     b.store(_complete(b, value), pointer, align=8)
 
 
@@ -299,10 +306,10 @@ _FORMS = {
 
 
 def _mbarrier(emitter: Services, instruction: Instruction) -> None:
-    form = _FORMS.get(instruction.modifiers[0]) if instruction.modifiers else None
-    if form is None:
+    form = "".join(instruction.modifiers[:1])
+    if form not in _FORMS:
         raise unsupported(instruction)
-    form(emitter, instruction)
+    _FORMS[form](emitter, instruction)
 
 
 TABLE = {"mbarrier": _mbarrier}

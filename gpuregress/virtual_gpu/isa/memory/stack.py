@@ -37,21 +37,25 @@ OPCODES = ("alloca", "stacksave", "stackrestore")
 
 def with_stack(tree: Module) -> Module:
     """The module with stack memory declared in the functions that use it."""
-    functions = tuple(_with_stack(item) for item in tree.functions)
-    return tree if functions == tree.functions else replace(tree, functions=functions)
+    return replace(tree, functions=tuple(_with_stack(item) for item in tree.functions))
 
 
 def _with_stack(function: Function) -> Function:
-    body = function.body or ()
-    if not any(isinstance(item, Instruction) and item.opcode in OPCODES for item in body):
+    stack_instructions = [item for item in function.instructions if item.opcode in OPCODES]
+    if not stack_instructions:
         return function
-    first = next(item for item in body if isinstance(item, Instruction) and item.opcode in OPCODES)
-    start = Instruction("mov", ("u64",), (_TOP, Symbol(_STACK)), None, first.ptx_line, first.source)
+    first = stack_instructions[0]
+    body: list[Statement] = [
+        Instruction("mov", ("u64",), (_TOP, Symbol(_STACK)), ptx_line=first.ptx_line, source=first.source)
+    ]
+    for item in function.statements:
+        body += _expanded(item)
+    registers = (RegisterDeclaration(_TOP.name, "u64"), RegisterDeclaration(_TAKEN.name, "u64"))
     return replace(
         function,
-        registers=(*function.registers, *(RegisterDeclaration(item.name, "u64") for item in (_TOP, _TAKEN))),
+        registers=(*function.registers, *registers),
         variables=(*function.variables, Variable(_STACK, "local", "b8", STACK_BYTES, 16)),
-        body=(start, *(made for item in body for made in _expanded(item))),
+        body=tuple(body),
     )
 
 
@@ -66,7 +70,8 @@ def _expanded(item: Statement) -> Iterator[Statement]:
     elif item.opcode == "stackrestore":
         yield replace(item, opcode="mov", modifiers=("u64",), operands=(_TOP, item.operands[0]))
     else:
-        size, alignment = item.operands[1], item.operands[2] if len(item.operands) > 2 else Integer(8)
+        size = item.operands[1]
+        alignment = item.operands[2] if len(item.operands) > 2 else Integer(8)
         yield replace(item, operands=(_TAKEN, _TOP, size, alignment, Symbol(_STACK)))
         yield replace(item, opcode="add", modifiers=("u64",), operands=(_TOP, _TAKEN, size))
         yield replace(item, opcode="mov", modifiers=words, operands=(item.operands[0], _TAKEN))
@@ -139,16 +144,18 @@ def _loaded(item: Statement, name: str) -> Statement:
 
 
 def _caller(function: Function, variadic: Mapping[str, int]) -> Function:
-    calls = [item for item in function.body or () if isinstance(item, Call) and _list_of(item, variadic) is not None]
+    calls = [item for item in function.statements if isinstance(item, Call) and _list_of(item, variadic) is not None]
     if not calls:
         return function
     lists = {_list_of(item, variadic) for item in calls} - {_NONE, None}
     variables = [replace(item, space="local") if Symbol(item.name) in lists else item for item in function.variables]
     names = sorted({_passed(item, variadic).name for item in calls})
     passed = [Variable(name, "param", "u64", 1, 8) for name in names]
-    body = tuple(made for item in function.body or () for made in _passing(item, lists, variadic))
+    body: list[Statement] = []
+    for item in function.statements:
+        body += _passing(item, lists, variadic)
     registers = (*function.registers, RegisterDeclaration(_ADDRESS.name, "u64"))
-    return replace(function, variables=(*variables, *passed), registers=registers, body=body)
+    return replace(function, variables=(*variables, *passed), registers=registers, body=tuple(body))
 
 
 def _list_of(call: Call, variadic: Mapping[str, int]) -> Operand | None:
@@ -166,15 +173,20 @@ def _passed(call: Call, variadic: Mapping[str, int]) -> Symbol:
 
 
 def _passing(item: Statement, lists: Collection[Operand | None], variadic: Mapping[str, int]) -> Iterator[Statement]:
+    """Store to local memory what is stored to a list of arguments, and pass the list's address."""
+    arguments = _list_of(item, variadic) if isinstance(item, Call) else None
     if isinstance(item, Instruction) and item.opcode == "st" and item.modifiers[0] == "param":
         address = item.operands[0]
         if isinstance(address, Address) and address.base in lists:
             item = replace(item, modifiers=("local", *item.modifiers[1:]))
-    elif isinstance(item, Call) and (arguments := _list_of(item, variadic)) is not None:
+    elif isinstance(item, Call) and arguments is not None:
         target, line, source = _passed(item, variadic), item.ptx_line, item.source
-        start = Integer(0) if arguments == _NONE else arguments
-        fixed = item.arguments if arguments == _NONE else item.arguments[:-1]
-        yield Instruction("mov", ("u64",), (_ADDRESS, start), item.guard, line, source)
-        yield Instruction("st", ("param", "u64"), (Address(target), _ADDRESS), item.guard, line, source)
+        start, fixed = arguments, item.arguments[:-1]
+        if arguments == _NONE:
+            start, fixed = Integer(0), item.arguments
+        yield Instruction("mov", ("u64",), (_ADDRESS, start), guard=item.guard, ptx_line=line, source=source)
+        yield Instruction(
+            "st", ("param", "u64"), (Address(target), _ADDRESS), guard=item.guard, ptx_line=line, source=source
+        )
         item = replace(item, arguments=(*fixed, target))
     yield item

@@ -77,7 +77,7 @@ class Deliveries:
     def issued(self, epoch: int) -> int | None:
         """The epoch at which the copy of an arrival was issued; None for other epochs."""
         arrival = self._arrivals.get(epoch >> layout.SITE_SHIFT)
-        return None if arrival is None else arrival.issued
+        return arrival.issued if arrival is not None else None
 
     def note_wait(self, thread: int) -> None:
         """Note that a wait of a thread at an mbarrier is over."""
@@ -124,6 +124,7 @@ class Deliveries:
 Places: TypeAlias = "slice | npt.NDArray[np.int64]"
 """Bytes of a region: from one to another, or the offset of each."""
 _UNWRITTEN = np.uint64(0)
+_WORDS = {layout.WRITE_LIST: WRITE, layout.READER_LIST: READER}
 
 
 class CopiedCells(Record):
@@ -203,7 +204,10 @@ class GlobalCopies:
 
     def write(self, epoch: int, region: Region, places: Places, *, reduces: bool) -> CopiedCells | None:
         """Check the target of a copy at its issue; None where it is not watched."""
-        epoch |= layout.STRONG | layout.SCOPES["gpu"] << layout.LEVEL_SHIFT if reduces else layout.COPIED
+        if reduces:
+            epoch |= layout.STRONG | layout.SCOPES["gpu"] << layout.LEVEL_SHIFT
+        else:
+            epoch |= layout.COPIED
         cells = self._cells(epoch, region, places)
         if cells is None:
             return None
@@ -234,7 +238,7 @@ class GlobalCopies:
             return None
         shift, *planes = known
         if isinstance(places, slice):
-            first, end = places.start or 0, region.size if places.stop is None else places.stop
+            first, end, _ = places.indices(region.size)
             numbers = np.arange(first >> shift, (end - 1 >> shift) + 1)
         else:
             numbers = np.unique(places >> shift)
@@ -243,11 +247,12 @@ class GlobalCopies:
     @staticmethod
     def _replace(cells: CopiedCells, mark: int, epoch: int) -> None:
         """Let an epoch stand for the copy among the writes of its cells, or among their readers."""
-        word = WRITE if mark == layout.WRITE_LIST else READER
-        newest, words = (plane[cells.numbers, word] for plane in cells.planes)
+        word = _WORDS[mark]
+        newest_plane, word_plane = cells.planes
+        newest, words = newest_plane[cells.numbers, word], word_plane[cells.numbers, word]
         replace_newest(newest, words, mark, (cells.epoch, epoch))
-        for plane, changed in zip(cells.planes, (newest, words), strict=True):
-            plane[cells.numbers, word] = changed
+        newest_plane[cells.numbers, word] = newest
+        word_plane[cells.numbers, word] = words
 
     def _note_write(self, cells: CopiedCells) -> None:
         first, second = cells.planes
@@ -266,9 +271,9 @@ class GlobalCopies:
 
     def _accesses(self, cells: CopiedCells, mark: int) -> tuple[Numbers, Words]:
         """The writes of the cells, or their readers: the index of a cell for each, and the epochs."""
-        word = WRITE if mark == layout.WRITE_LIST else READER
-        first, second = (plane[cells.numbers, word] for plane in cells.planes)
-        return self._block.accesses(first, second, mark)
+        first, second = cells.planes
+        word = _WORDS[mark]
+        return self._block.accesses(first[cells.numbers, word], second[cells.numbers, word], mark)
 
     def _racing(self, cells: CopiedCells, mark: int) -> tuple[Numbers, Words]:
         """Those of the accesses that race with a write of the copy where nothing orders them.
@@ -278,8 +283,9 @@ class GlobalCopies:
         numbers, epochs = self._accesses(cells, mark)
         if not cells.epoch & layout.STRONG:
             return numbers, epochs
-        flags = layout.WIDE if mark == layout.WRITE_LIST else layout.STRONG | layout.NARROW
-        strong = layout.WIDE if mark == layout.WRITE_LIST else layout.STRONG
+        flags, strong = layout.STRONG | layout.NARROW, layout.STRONG
+        if mark == layout.WRITE_LIST:
+            flags = strong = layout.WIDE
         weak = epochs & np.uint64(flags) != np.uint64(strong)
         return numbers[weak], epochs[weak]
 
@@ -357,7 +363,8 @@ class BulkNotes:
             reduces: whether it is a reduction: those that have not arrived do not race with each other.
         """
         epoch, cells = self._block.begin(*issuer), self._block.shared_at(home)
-        epoch |= layout.STRONG if reduces else 0
+        if reduces:
+            epoch |= layout.STRONG
         first, plane = cells.cells(host, size)
         if reduces:
             self._check_written(cells, host, first, epoch)

@@ -250,8 +250,8 @@ class _Block:
         if lanes:
             first = thread // 32 * 32
             for lane, stamp in enumerate(lanes):
-                reads_of_lane = self.of_threads.get(first + lane) if stamp else None
-                if reads_of_lane is not None:
+                if stamp and first + lane in self.of_threads:
+                    reads_of_lane = self.of_threads[first + lane]
                     yield reads_of_lane, bisect_right(reads_of_lane.stamps, stamp)
 
     def all_known(self, open_: int) -> Iterator[_Known]:
@@ -398,15 +398,17 @@ class Causality:
             near, far = block.near.get(thread), block.far.get(thread)
             if kind & layout.RELEASES:
                 near = _Fence(stamp, open_, warps)
-                far = near if is_far else far
+                if is_far:
+                    far = near
             if near is None and not fenced:
                 continue
             if place is None:
                 place = self._locations[key] = _Location(parity=kind & layout.ODD_PHASE)
             since = open_ >> layout.STAMP_SHIFT
-            learnt = warps if latest_warp >= since else (), lanes if latest_lane >= since else ()
+            new_warps = warps if latest_warp >= since else ()
+            new_lanes = lanes if latest_lane >= since else ()
             holds_far = is_far and (far is not None or fenced > 0)
-            seen_before = tuple(block.known(thread, open_, *learnt))
+            seen_before = tuple(block.known(thread, open_, new_warps, new_lanes))
             place.add(stamp, _Release(number, thread, near, far, fenced, holds_far, seen_before))
 
     def _block(self, number: int) -> _Block:
@@ -459,8 +461,9 @@ class Causality:
 
     def _key(self, address: int, number: int) -> _Key:
         """A location; shared memory is another one in each block, and the same in those of a cluster."""
-        is_shared = address >> REGION_SHIFT == SHARED_WINDOW >> REGION_SHIFT
-        return (address, self._cluster(number)) if is_shared else address
+        if address >> REGION_SHIFT == SHARED_WINDOW >> REGION_SHIFT:
+            return address, self._cluster(number)
+        return address
 
     # --- the block's state --------------------------------------------------------------------------------------------
 

@@ -29,7 +29,7 @@ from gpuregress.virtual_gpu.runtime.checks.running_block import (
     Words,
 )
 from gpuregress.virtual_gpu.runtime.device_heap import DeviceHeap
-from gpuregress.virtual_gpu.runtime.faults import FaultContext
+from gpuregress.virtual_gpu.runtime.fault_context import FaultContext, coordinates
 from gpuregress.virtual_gpu.runtime.lane_exchanges import ADVICE, AT_LEAST, TRITON, language_of
 from gpuregress.virtual_gpu.runtime.machine_layout import (
     CHECK_ORDER,
@@ -68,15 +68,15 @@ class ConflictLog:
     block_at: Callable[[int], int]
     cluster: Callable[[int], int]
     is_cut: bool = False
-    _found: dict[_Pair, tuple[int, int, int, int]] = field(default_factory=dict)
+    _reports: dict[_Pair, tuple[int, int, int, int]] = field(default_factory=dict)
 
     def add(self, kind: int, address: int, epoch: int, other: int) -> None:
         """Note a report of the check of races: its words."""
         pair = _Pair(*self._ordered(kind, epoch, other), address >> REGION_SHIFT)
-        if len(self._found) < MOST_PAIRS:
-            self._found.setdefault(pair, (kind, address, epoch, other))
-        else:
-            self.is_cut = self.is_cut or pair not in self._found
+        if len(self._reports) < MOST_PAIRS:
+            self._reports.setdefault(pair, (kind, address, epoch, other))
+        elif pair not in self._reports:
+            self.is_cut = True
 
     def all(self, describe: Callable[[int, int, int, int], tuple[str, str, str]]) -> tuple[Conflict, ...]:
         """Return the conflicts in the order in which they came.
@@ -84,23 +84,35 @@ class ConflictLog:
         Args:
             describe: the words of a report → both accesses in words, their source lines, and the element.
         """
-        return tuple(self._conflict(pair, *describe(*report)) for pair, report in self._found.items())
-
-    @staticmethod
-    def _conflict(pair: _Pair, text: str, lines: str, element: str) -> Conflict:
-        return Conflict(pair.part, pair.earlier, pair.later, text, lines, element.strip("`").partition("[")[0])
+        conflicts = []
+        for pair, report in self._reports.items():
+            text, lines, element = describe(*report)
+            conflicts.append(
+                Conflict(
+                    part=pair.part,
+                    earlier=pair.earlier,
+                    later=pair.later,
+                    text=text,
+                    lines=lines,
+                    memory=_variable(element),
+                )
+            )
+        return tuple(conflicts)
 
     def _ordered(self, kind: int, epoch: int, other: int) -> tuple[str, int, int]:
         """What orders the two accesses, and the numbers of the earlier and the later of that."""
         if kind == layout.UNARRIVED:
             return COPIES, 0, 0
-        blocks = [self.block_at(layout.epoch_stamp(one)) for one in (other, epoch)]
-        if blocks[0] != blocks[1]:
-            clusters = [self.cluster(block) for block in blocks]
-            return BLOCKS if clusters[0] != clusters[1] else "", clusters[0], clusters[1]
-        threads = layout.epoch_thread(other), layout.epoch_thread(epoch)
-        warps = threads[0] // SM_90.warp_size, threads[1] // SM_90.warp_size
-        return (WARPS, *warps) if warps[0] != warps[1] else (THREADS, *threads)
+        earlier_block = self.block_at(layout.epoch_stamp(other))
+        later_block = self.block_at(layout.epoch_stamp(epoch))
+        if earlier_block != later_block:
+            earlier, later = self.cluster(earlier_block), self.cluster(later_block)
+            return BLOCKS if earlier != later else "", earlier, later
+        earlier, later = layout.epoch_thread(other), layout.epoch_thread(epoch)
+        earlier_warp, later_warp = earlier // SM_90.warp_size, later // SM_90.warp_size
+        if earlier_warp != later_warp:
+            return WARPS, earlier_warp, later_warp
+        return THREADS, earlier, later
 
 
 # --- block end --------------------------------------------------------------------------------------------------------
@@ -127,7 +139,7 @@ class BlockEnd:
         """Report what other blocks have accessed in the block that ends, and nothing orders before its end."""
         now, machine = self._block.begin(0, 0), self._block.machine
         for numbers, epochs in self._accesses():
-            known = np.array([self._is_known(int(one)) for one in epochs], np.bool_)
+            known = np.array([self._is_known(epoch) for epoch in epochs.tolist()], np.bool_)
             for number, epoch in zip(numbers[~known], epochs[~known], strict=True):
                 self._report(layout.ENDED, self._block.shared.address(machine.shared, int(number)), int(epoch), now)
 
@@ -140,9 +152,10 @@ class BlockEnd:
     def _of_others(self, numbers: Numbers, epochs: Words) -> tuple[Numbers, Words]:
         recent = epochs >= self._block.word("start")
         epochs, numbers = epochs[recent], numbers[recent]
-        own = self._block.word("number")
-        others = np.array([self._block.shadow.block_at(int(one)) != own for one in epochs >> STAMP_SHIFT], np.bool_)
-        return numbers[others], epochs[others]
+        stamps = (epochs >> STAMP_SHIFT).tolist()
+        blocks = np.array([self._block.shadow.block_at(stamp) for stamp in stamps], np.int64)
+        is_other = blocks != self._block.word("number")
+        return numbers[is_other], epochs[is_other]
 
     def _is_known(self, epoch: int) -> bool:
         """Whether a thread of the block that ends has waited, at the cluster's barrier or for a release, behind it."""
@@ -229,16 +242,14 @@ class LaunchFindings:
     ) -> None:
         machine, shadow = block.machine, block.shadow
         self._machine, self._shadow, self._scene = machine, shadow, scene
-        self._found: dict[tuple[object, ...], CheckFinding] = {}
+        self._findings: dict[tuple[object, ...], CheckFinding] = {}
         self._counts: dict[tuple[object, ...], int] = {}
         self._reports, self._limit = 0, _MOST_REPORTS
         self.same_value = ""
         """Two plain writes of one value that nothing orders, the first of the launch; no fault."""
-        grid, sides = (
-            (getattr(machine, f"{name}_x"), getattr(machine, f"{name}_y"), getattr(machine, f"{name}_z"))
-            for name in ("grid", "cluster")
-        )
-        cluster = self._cluster_number = cluster_numbers(grid, sides)
+        self._grid: Dim3 = (machine.grid_x, machine.grid_y, machine.grid_z)
+        self._cluster_sides: Dim3 = (machine.cluster_x, machine.cluster_y, machine.cluster_z)
+        cluster = self._cluster_number = cluster_numbers(self._grid, self._cluster_sides)
         self._causality = Causality(machine, shadow, cluster)
         self.deliveries = Deliveries(block, self._causality.is_any_ordered)
         self.ends = BlockEnd(block, self._causality.is_known, self.add)
@@ -246,11 +257,7 @@ class LaunchFindings:
         self._log = ConflictLog(shadow.block_at, cluster) if keeps_conflicts else None
 
     def take(self, number: int = CHECK_REPORT) -> None:
-        """Take a report from the launch's state.
-
-        Args:
-            number: of the call.
-        """
+        """Take a report from the launch's state."""
         if number == CHECK_ORDER:
             kind, address, epoch, scope = self._shadow.report
             if kind & layout.WAITS:
@@ -274,7 +281,8 @@ class LaunchFindings:
             other: of the earlier one.
         """
         if kind == layout.UNFENCED:
-            if self._causality.is_fenced(other, layout.OF_GLOBAL if self._is_global(address) else layout.OF_SHARED):
+            window = layout.OF_GLOBAL if self._is_global(address) else layout.OF_SHARED
+            if self._causality.is_fenced(other, window):
                 return
         elif kind == layout.UNFENCED_INIT:
             if self._causality.is_fenced(other, layout.OF_INITS):
@@ -297,15 +305,16 @@ class LaunchFindings:
         if kind == layout.ORDERED_BY_LUCK:
             return
         sites = layout.epoch_site(epoch), layout.epoch_site(other)
-        if self._is_product(sites[1]) and kind == layout.UNARRIVED:
+        if kind == layout.UNARRIVED and self._scene().module.sites[sites[1]].mnemonic.startswith("wgmma"):
             kind = layout.RACE  # The wait tells of writes before it, later writes of the wait.
         # A function that is not inlined is one site, whatever memory it is given.
-        key = (layout.RACE if kind == layout.STALE else kind, *sites, self._memory(address))
+        key_kind = layout.RACE if kind == layout.STALE else kind
+        key = (key_kind, *sites, self._memory(address))
         self._counts[key] = self._counts.get(key, 0) + 1
         # The widest scope stands for the others: what orders two blocks orders two warps, too.
         scope = self._scope(kind, epoch, other)
-        if key not in self._found or scope > self._found[key].scope:
-            self._found[key] = replace(self._described(kind, address, epoch, other), scope=scope)
+        if key not in self._findings or scope > self._findings[key].scope:
+            self._findings[key] = replace(self._described(kind, address, epoch, other), scope=scope)
 
     def _described(self, kind: int, address: int, epoch: int, other: int) -> CheckFinding:
         later = self._access(epoch)
@@ -328,54 +337,52 @@ class LaunchFindings:
 
         Triton writes a value that several lanes hold once for each of them to the shared memory that it manages itself.
         """
-        found = self._race(layout.SAME_WRITES, address, earlier, later)
-        if not (found.variable == _OF_TRITON and language_of(self._scene(), later.site) is TRITON):
-            self.same_value = found.message
+        finding = self._race(layout.SAME_WRITES, address, earlier, later)
+        if finding.variable != _OF_TRITON or language_of(self._scene(), later.site) is not TRITON:
+            self.same_value = finding.message
 
     def _scope(self, kind: int, epoch: int, other: int) -> int:
         """How far apart the threads of two accesses are, as `CheckFinding.scope`."""
         if kind != layout.RACE:
             return int(kind != layout.UNINITIALIZED)
-        earlier, later = (self._issued(one) for one in (other, epoch))
-        blocks = [self._shadow.block_at(layout.epoch_stamp(one)) for one in (earlier, later)]
-        if blocks[0] != blocks[1]:
-            return 2 if self._cluster_number(blocks[0]) == self._cluster_number(blocks[1]) else 3
-        warps = [layout.epoch_thread(one) // SM_90.warp_size for one in (earlier, later)]
-        return int(warps[0] != warps[1])
-
-    def _is_product(self, site: int) -> bool:
-        """Whether a site is a wgmma."""
-        return self._scene().module.sites[site].mnemonic.startswith("wgmma")
+        earlier, later = self._issued(other), self._issued(epoch)
+        earlier_block = self._shadow.block_at(layout.epoch_stamp(earlier))
+        later_block = self._shadow.block_at(layout.epoch_stamp(later))
+        if earlier_block != later_block:
+            is_one_cluster = self._cluster_number(earlier_block) == self._cluster_number(later_block)
+            return 2 if is_one_cluster else 3
+        earlier_warp = layout.epoch_thread(earlier) // SM_90.warp_size
+        return int(earlier_warp != layout.epoch_thread(later) // SM_90.warp_size)
 
     def all(self) -> tuple[CheckFinding, ...]:
         """The findings, races first, those of the widest scope before others, in the order in which they came."""
-        keys = sorted(
-            self._found, key=lambda key: (key[0] not in (layout.RACE, layout.UNARRIVED), -self._found[key].scope)
-        )
-        return tuple(_counted(self._found[key], self._counts[key]) for key in keys)
+
+        def rank(key: tuple[object, ...]) -> tuple[bool, int]:
+            return key[0] not in (layout.RACE, layout.UNARRIVED), -self._findings[key].scope
+
+        return tuple(replace(self._findings[key], count=self._counts[key]) for key in sorted(self._findings, key=rank))
 
     @property
     def conflicts(self) -> tuple[Conflict, ...]:
         """The conflicting accesses that were kept."""
-        return () if self._log is None else self._log.all(self._told)
+        if self._log is None:
+            return ()
+        return self._log.all(self._describe_conflict)
 
     @property
     def is_cut(self) -> bool:
         """Whether there were more reports, or more conflicts, than are looked at."""
         return self._reports >= _MOST_REPORTS or (self._log is not None and self._log.is_cut)
 
-    def _told(self, kind: int, address: int, epoch: int, other: int) -> tuple[str, str, str]:
+    def _describe_conflict(self, kind: int, address: int, epoch: int, other: int) -> tuple[str, str, str]:
         """Both accesses of a report in words, their source lines, and the element."""
         earlier, later = self._access(other), self._access(epoch)
-        element = self._element(later.site if later.site.size else earlier.site, address)
+        element = self._shared_element(address, earlier, later)
         if kind != layout.ORDERED_BY_LUCK:
-            found = self._race(kind, address, earlier, later)
-            return found.message, found.lines, element
-        who = _triple("thread", later.thread) if earlier.block == later.block else later.who
-        places = _places(earlier.site, later.site)
-        first = f"{earlier.action} by {earlier.who} at {places[0]}"
-        second = f"{later.action} by {who} at {places[1]}"
-        return f"order of accesses to {element}: {first} and {second}", _lines(earlier.site, later.site), element
+            finding = self._race(kind, address, earlier, later)
+            return finding.message, finding.lines, element
+        text = f"order of accesses to {element}: {_both(earlier.action, earlier, later)}"
+        return text, _lines(earlier.site, later.site), element
 
     def of_exchange(self, text: str) -> tuple[CheckFinding, ...]:
         """The finding of an exchange between lanes, unless a race at the same lines tells it already.
@@ -385,25 +392,29 @@ class LaunchFindings:
         """
         chains = [tuple(place.split(CALLED_AT)) for place in _PLACES.findall(text)]
         lines = [chain[0] for chain in chains]
-        known = any(set(lines) <= set(finding.lines.split(", ")) for finding in self._found.values())
-        if known:
-            return ()
-        where = lines[-1] if lines else ""
-        told = text.removeprefix(AT_LEAST).partition(ADVICE)[0]
-        message, calls = f"relies on a converged warp: {told}", _calls(chains)
-        return (CheckFinding("race", message, location=where, lines=", ".join(lines), calls=calls),)
+        for finding in self._findings.values():
+            if set(lines) <= set(finding.lines.split(", ")):
+                return ()
+        location = lines[-1] if lines else ""
+        exchange = text.removeprefix(AT_LEAST).partition(ADVICE)[0]
+        message = f"relies on a converged warp: {exchange}"
+        return (CheckFinding("race", message, location=location, lines=", ".join(lines), calls=_calls(chains)),)
 
     def _issued(self, epoch: int) -> int:
         """The epoch of an access; of one that has waited for a copy, that of its issue."""
         issued = self.deliveries.issued(epoch)
-        return epoch if issued is None else issued
+        return issued if issued is not None else epoch
 
     def _access(self, epoch: int) -> _Access:
         scene, epoch = self._scene(), self._issued(epoch)
-        number, block = layout.epoch_thread(epoch), self._shadow.block_at(layout.epoch_stamp(epoch))
-        grid = (self._machine.grid_x, self._machine.grid_y, self._machine.grid_z)
-        site = scene.module.sites[layout.epoch_site(epoch)]
-        return _Access(site, faults.coordinates(number, scene.block), faults.coordinates(block, grid), number)
+        number = layout.epoch_thread(epoch)
+        block = self._shadow.block_at(layout.epoch_stamp(epoch))
+        return _Access(
+            site=scene.module.sites[layout.epoch_site(epoch)],
+            thread=coordinates(number, scene.block),
+            block=coordinates(block, self._grid),
+            number=number,
+        )
 
     @staticmethod
     def _is_global(address: int) -> bool:
@@ -412,20 +423,15 @@ class LaunchFindings:
     def _race(
         self, kind: int, address: int, earlier: _Access, later: _Access, *, is_delivered: bool = False
     ) -> CheckFinding:
-        typed = later.site if later.site.size else earlier.site
+        element = self._shared_element(address, earlier, later)
         if kind == layout.UNFENCED_INIT:
-            typed = replace(earlier.site, size=_MBARRIER_BYTES)  # the copy's own type is that of what it copies
-        element = self._element(typed, address)
-        same_block = earlier.block == later.block
-        places = _places(earlier.site, later.site)
+            # The copy's own type is that of what it copies.
+            element = self._element(replace(earlier.site, size=_MBARRIER_BYTES), address)
         action = earlier.action
         if kind == layout.UNARRIVED:
             action = "asynchronous copy"
         elif kind == layout.UNFENCED_INIT:
             action = earlier.site.mnemonic
-        first = f"{action} by {earlier.who} at {places[0]}"
-        who = _triple("thread", later.thread) if same_block else later.who
-        second = f"{later.action} by {who} at {places[1]}"
         if kind == layout.UNARRIVED:
             missing = "before the copy was waited for"
         elif is_delivered:
@@ -438,19 +444,23 @@ class LaunchFindings:
             missing = self._missing(earlier, later)
         if kind == layout.SAME_WRITES:
             missing += "; both write the same value"
-        message = f"data race on {element}: {first} and {second}, {missing}"
+        message = f"data race on {element}: {_both(action, earlier, later)}, {missing}"
         return finding_at("race", message, later.site, (earlier.site, later.site), element)
 
     def _missing(self, earlier: _Access, later: _Access) -> str:
         if later.is_incoherent:
-            how = " by ld.global.nc (__ldg, const __restrict__)" if later.is_read_only_load else ""
-            return f"in one launch: a {later.action}{how} may miss what its own launch has written"
+            access = later.action
+            if later.is_read_only_load:
+                access += " by ld.global.nc (__ldg, const __restrict__)"
+            return f"in one launch: a {access} may miss what its own launch has written"
         if earlier.block != later.block:
-            one, other = (self._cluster(block) for block in (earlier.block, later.block))
-            return f"in two blocks {'of a cluster ' if one == other else ''}that nothing orders"
+            if self._cluster(earlier.block) == self._cluster(later.block):
+                return "in two blocks of a cluster that nothing orders"
+            return "in two blocks that nothing orders"
         if earlier.site.mnemonic.startswith("wgmma") and later.site.action != "read":
-            is_same = earlier.number // WARPGROUP == later.number // WARPGROUP
-            return "before the wgmma was waited for" if is_same else "with no barrier behind the wait for the wgmma"
+            if earlier.number // WARPGROUP == later.number // WARPGROUP:
+                return "before the wgmma was waited for"
+            return "with no barrier behind the wait for the wgmma"
         is_copy = not (earlier.site.action and later.site.action)
         if earlier.number // 32 == later.number // 32 and not is_copy:
             if earlier.site == later.site:
@@ -461,8 +471,8 @@ class LaunchFindings:
 
     def _cluster(self, block: Dim3) -> Dim3:
         """The coordinates of a block's cluster."""
-        machine = self._machine
-        return block[0] // machine.cluster_x, block[1] // machine.cluster_y, block[2] // machine.cluster_z
+        x, y, z = self._cluster_sides
+        return block[0] // x, block[1] // y, block[2] // z
 
     def _uninitialized(self, address: int, access: _Access) -> CheckFinding:
         element = self._element(access.site, address)
@@ -476,9 +486,9 @@ class LaunchFindings:
         return finding_at("race", message, access.site, (access.site,))
 
     def _ended(self, address: int, access: _Access, end: _Access) -> CheckFinding:
-        element, where = self._element(access.site, address), access.site.where
-        block = _triple("block", end.block)
-        message = f"data race on {element}: {access.action} by {access.who} at {where} and the end of {block}"
+        element = self._element(access.site, address)
+        message = f"data race on {element}: {access.action} by {access.who} at {access.site.where}"
+        message += f" and the end of {_triple('block', end.block)}"
         message += ", which frees its shared memory, with nothing that orders the access before the end"
         return finding_at("race", message, access.site, (access.site,), element)
 
@@ -489,20 +499,24 @@ class LaunchFindings:
         offset = address & (1 << CLUSTER_SHIFT) - 1
         return max((item.address for item in self._scene().module.shared if item.address <= offset), default=-1)
 
+    def _shared_element(self, address: int, earlier: _Access, later: _Access) -> str:
+        """The element that both accesses are at."""
+        return self._element(later.site if later.site.size else earlier.site, address)
+
     def _element(self, site: Site, address: int) -> str:
         """`s[31]` (shared): the element that an address is in; a bulk copy's site does not tell its size."""
+        scene = self._scene()
         if not site.size:
-            site = replace(site, size=1 << self._scene().kernel.granules[0])
+            site = replace(site, size=1 << scene.kernel.granules[0])
         if self._is_global(address):
-            scene = self._scene()
-            element, place = (
-                faults.element_at(scene, site, address),
-                matrix_and_texel_reads.place(scene.textures, address),
-            )
-            return f"{element} ({place})" if place else element
+            element = faults.element_at(scene, site, address)
+            texel = matrix_and_texel_reads.place(scene.textures, address)
+            return f"{element} ({texel})" if texel else element
         rank, inside = divmod(address & (1 << REGION_SHIFT) - 1, 1 << CLUSTER_SHIFT)
-        element = faults.element_at(self._scene(), site, SHARED_WINDOW + inside)
-        return f"{element} of block rank {rank}" if self._machine.cluster_count > 1 else element
+        element = faults.element_at(scene, site, SHARED_WINDOW + inside)
+        if self._machine.cluster_count > 1:
+            element += f" of block rank {rank}"
+        return element
 
 
 def finding_at(kind: str, message: str, site: Site, sites: Sequence[Site], element: str = "") -> CheckFinding:
@@ -515,9 +529,26 @@ def finding_at(kind: str, message: str, site: Site, sites: Sequence[Site], eleme
         sites: both, where there are two.
         element: "`s[31]` (shared)".
     """
-    variable = element.partition("[")[0].strip("`") if "[" in element else ""
-    calls = _calls([one.lines for one in sites or (site,)])
-    return CheckFinding(kind, message, location=site.lines[0], lines=_lines(*sites), calls=calls, variable=variable)
+    return CheckFinding(
+        kind,
+        message,
+        location=site.lines[0],
+        lines=_lines(*sites),
+        calls=_calls([item.lines for item in sites or (site,)]),
+        variable=_variable(element) if "[" in element else "",
+    )
+
+
+def _variable(element: str) -> str:
+    """The name in "`s[31]` (shared)"."""
+    return element.strip("`").partition("[")[0]
+
+
+def _both(action: str, earlier: _Access, later: _Access) -> str:
+    """Two accesses with their threads and places; the first one's action."""
+    places = _places(earlier.site, later.site)
+    who = _triple("thread", later.thread) if earlier.block == later.block else later.who
+    return f"{action} by {earlier.who} at {places[0]} and {later.action} by {who} at {places[1]}"
 
 
 def _lines(*sites: Site) -> str:
@@ -538,12 +569,8 @@ def _places(*sites: Site) -> list[str]:
     return [CALLED_AT.join(filter(None, (site.library, site.where))) for site in sites]
 
 
-def _counted(finding: CheckFinding, count: int) -> CheckFinding:
-    return replace(finding, count=count)
-
-
 def _triple(word: str, numbers: Dim3) -> str:
-    return f"{word} ({','.join(map(str, numbers))})"
+    return f"{word} ({numbers[0]},{numbers[1]},{numbers[2]})"
 
 
 def leaks(heap: DeviceHeap, modules: Sequence[ModuleFacts]) -> tuple[CheckFinding, ...]:
@@ -559,12 +586,10 @@ def leaks(heap: DeviceHeap, modules: Sequence[ModuleFacts]) -> tuple[CheckFindin
         site = modules[module].sites[number]
         count, size = counts.get(site, (0, 0))
         counts[site] = count + 1, size + allocation.size
-    return tuple(
-        replace(finding_at("leak", _leak(site.where, count, size), site, (site,)), count=count)
-        for site, (count, size) in counts.items()
-    )
-
-
-def _leak(where: str, number: int, size: int) -> str:
-    what = "an allocation" if number == 1 else f"{number:,} allocations"
-    return f"{what} of {size:,} byte{'s' if size != 1 else ''} in all, made at {where}, not freed when the kernel ended"
+    findings = []
+    for site, (count, size) in counts.items():
+        allocations = "an allocation" if count == 1 else f"{count:,} allocations"
+        unit = "byte" if size == 1 else "bytes"
+        message = f"{allocations} of {size:,} {unit} in all, made at {site.where}, not freed when the kernel ended"
+        findings.append(replace(finding_at("leak", message, site, (site,)), count=count))
+    return tuple(findings)

@@ -83,8 +83,11 @@ class _Warpgroup:
 
     def first_waits(self, product: int) -> list[int]:
         """The epochs at which threads have waited for a product."""
-        found = (next((one for one in waits if one.products > product), None) for waits in self.waits.values())
-        return [one.epoch for one in found if one is not None]
+        epochs = []
+        for waits in self.waits.values():
+            later = [wait.epoch for wait in waits if wait.products > product]
+            epochs += later[:1]
+        return epochs
 
 
 class MatrixReads:
@@ -215,8 +218,8 @@ def place(textures: Textures, address: int) -> str:
     return ""
 
 
-def _coordinates(found: TextureObject, offset: int) -> str:
-    description = found.description
+def _coordinates(texture: TextureObject, offset: int) -> str:
+    description = texture.description
     width, height, _ = (max(1, extent) for extent in description.extents)
     line, x = divmod(offset // description.element_size, width)
     z, y = divmod(line, height)

@@ -322,10 +322,12 @@ class RunningBlock:
         """
         machine = self.machine
         states = list((ctypes.c_uint64 * machine.cluster_count).from_address(machine.cluster_checks))
-        state = next((one for one in states if one and self._number(one) == whose), 0)
-        if not state:
+        states = [state for state in states if state and self._number(state) == whose]
+        if not states:
             return False
-        passed = int(self._passed().max()) if passed is None else passed
+        state = states[0]
+        if passed is None:
+            passed = int(self._passed().max())
         arrivals = (ctypes.c_uint64 * (layout.CLUSTER_PHASES * MAX_THREADS)).from_address(
             state + layout.CLUSTER_ARRIVALS
         )

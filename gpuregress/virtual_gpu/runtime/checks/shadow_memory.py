@@ -150,7 +150,11 @@ class ShadowMemory:
             self._cells[region.number] = (region, shift, cells)
             self._table[region.number] = cells.ctypes.data, 8 * _CELL_WORDS * count
         cells = self._cells[region.number][2]
-        flags = layout.FILLED * region.is_filled | layout.RACE_FREE * is_race_free
+        flags = 0
+        if region.is_filled:
+            flags |= layout.FILLED
+        if is_race_free:
+            flags |= layout.RACE_FREE
         self._table[region.number, 0] = cells.ctypes.data | flags
 
     def keep_heap(self, heap: DeviceHeap, shift: int) -> None:
@@ -223,7 +227,9 @@ class ShadowMemory:
         """The linear number of the block in whose turn a stamp is."""
         turns = self._turns[: self.word("turn_count")]
         place = int(np.searchsorted(turns, np.uint64((stamp + 1) << layout.STAMP_SHIFT))) - 1
-        return int(turns[place]) & 0xFFFF_FFFF if place >= 0 else -1
+        if place < 0:
+            return -1
+        return int(turns[place]) & 0xFFFF_FFFF
 
     def take_nodes(self, count: int) -> _Words:
         """The indices of some nodes of lists; none where there are not so many, which is noted."""
