@@ -93,12 +93,12 @@ def with_first_run(judged: JudgedBuffer, axis: Axis) -> Iterator[Comparison]:
             message = f"{_title(run, observed.timing, total)} is not the first one: {compared.difference}"
             yield replace(compared, message=message)
             return
-    runs = f"{total} runs"
+    counted = f"{total} runs"
     labels = observed.orders if axis == "repeat" else [run.name for run in done]
     if labels:
-        runs += f" ({'; '.join(labels)})"
+        counted += f" ({'; '.join(labels)})"
     results = {own.digest, *(run.facts.digests[own.buffer] for run in done)}
-    rule = f"{runs}, {len(results)} different results, all the same under the buffer's rule"
+    rule = f"{counted}, {len(results)} different results, all the same under the buffer's rule"
     yield Comparison(own.buffer, axis, rule, same=True, identical=len(results) == 1, of=own.count)
 
 
