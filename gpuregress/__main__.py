@@ -10,7 +10,7 @@ import signal
 import sys
 from typing import NoReturn
 
-from gpuregress.execution.workers import early_start
+from gpuregress.execution.workers import worker_spawn
 
 INTERRUPTED = 130  # as `errors.Interrupted`; ^C may come before any other module is loaded
 
@@ -21,7 +21,7 @@ def run() -> NoReturn:
     try:
         _take_signals()
         _open_closed_streams()
-        gc.set_threshold(early_start.COLLECT_EVERY)
+        gc.set_threshold(worker_spawn.COLLECT_EVERY)
         from gpuregress.cli import main  # noqa: PLC0415 - ^C while it loads is no traceback either
 
         main(prog_name="gpuregress")

@@ -19,7 +19,7 @@ from _pytest.assertion.rewrite import AssertionRewritingHook
 from hypothesis import HealthCheck, settings
 
 from gpuregress.execution import device_registry as registry
-from gpuregress.execution.workers import early_start
+from gpuregress.execution.workers import worker_spawn
 from gpuregress.session.run_request import Machinery
 from gpuregress.store.project import Project
 from gpuregress.store.settings import Settings
@@ -68,7 +68,7 @@ def pytest_collection(session: pytest.Session) -> None:
 @pytest.hookimpl(trylast=True)
 def pytest_collection_finish() -> None:
     """Collect garbage as seldom as `gpuregress` does, and never walk through the collected tests, which stay."""
-    gc.set_threshold(early_start.COLLECT_EVERY)
+    gc.set_threshold(worker_spawn.COLLECT_EVERY)
     gc.collect()
     gc.freeze()
 

@@ -12,6 +12,6 @@ if __name__ == "__main__":
     command = (sys.executable, "-m", "tests.fake_worker")
     with (
         mock.patch("gpuregress.session.session.MACHINERY", Machinery(command)),
-        mock.patch("gpuregress.execution.workers.early_start.begin"),
+        mock.patch("gpuregress.execution.workers.worker_spawn.begin"),
     ):
         run()

@@ -33,7 +33,7 @@ from typing import IO, Any
 import _pytest.config
 import pytest
 
-from gpuregress.execution.workers import compiler_pool, early_start
+from gpuregress.execution.workers import compiler_pool, worker_spawn
 
 ROOT = Path(__file__).parents[1]
 PYTEST_OPTIONS = ("-p", "no:hypothesispytest", "-W", "ignore:Module already imported:pytest.PytestAssertRewriteWarning")
@@ -48,7 +48,7 @@ def use(patch: pytest.MonkeyPatch) -> None:
     if sys.platform == "linux":
         stand_in = types.SimpleNamespace(**{**vars(subprocess), "Popen": _popen})
         patch.setattr(compiler_pool, "subprocess", stand_in)
-        patch.setattr(early_start, "_spawn", functools.partial(_spawn, early_start._spawn))
+        patch.setattr(worker_spawn, "_spawn", functools.partial(_spawn, worker_spawn._spawn))
 
 
 def _popen(arguments: Sequence[str], *, stdout: IO[bytes], pass_fds: tuple[int, ...], **options: Any) -> Any:

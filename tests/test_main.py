@@ -39,7 +39,7 @@ def test_a_module_in_the_users_folder_does_not_stand_in_for_the_real_one(tmp_pat
 def test_closed_streams_are_opened_before_the_first_worker_starts() -> None:
     """Else its channel would have the number of stdin or stdout."""
     code = "import os, sys\nfrom gpuregress import __main__ as main\n"
-    code += "main.early_start.begin = lambda *_: os._exit(os.dup(2))\nsys.argv = ['gpuregress', 'run']\nmain.run()"
+    code += "main.worker_spawn.begin = lambda *_: os._exit(os.dup(2))\nsys.argv = ['gpuregress', 'run']\nmain.run()"
     run = subprocess.run(["bash", "-c", 'exec "$@" <&- >&-', "sh", sys.executable, "-c", code], check=False)
     assert run.returncode == 3  # the first free descriptor
 

@@ -14,9 +14,9 @@ from click.shell_completion import CompletionItem
 
 from gpuregress import __version__
 from gpuregress.cli import errors, values
-from gpuregress.execution.workers import early_start
+from gpuregress.execution.workers import worker_spawn
 
-for _name, _value in early_start.LIBRARIES.items():
+for _name, _value in worker_spawn.LIBRARIES.items():
     os.environ.setdefault(_name, _value)
 
 

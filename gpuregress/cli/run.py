@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from gpuregress.cli import shared_options
-from gpuregress.execution.workers import early_start
+from gpuregress.execution.workers import worker_spawn
 
 
 @click.command("run", epilog="Example: gpuregress run configs/reduce.yaml -k '*tile=128*' --junit results.xml")
@@ -31,7 +31,7 @@ def run_command(ctx: click.Context, /, jobs: tuple[str, ...], **options: Any) ->
     or hung, 4 when the harness or a device failed, 5 when there was nothing to run, 130 when interrupted.
     """
     if not options["cluster"]:
-        early_start.begin(options["device"], options["workers"])
+        worker_spawn.begin(options["device"], options["workers"])
     try:
         # These load in 0.3 s, while the first worker starts.
         from gpuregress.cli import context, progress, report_files  # noqa: PLC0415
@@ -48,4 +48,4 @@ def run_command(ctx: click.Context, /, jobs: tuple[str, ...], **options: Any) ->
             progress.show_closing(summary, project.root, verbosity, to_stderr=reports.to_stderr)
         return summary.exit_code
     finally:
-        early_start.drop()
+        worker_spawn.drop()

@@ -10,7 +10,7 @@ from msgspec import field
 
 from gpuregress.execution import device_registry as registry
 from gpuregress.execution.cuda import nvml, prerequisites
-from gpuregress.execution.workers import early_start
+from gpuregress.execution.workers import worker_spawn
 from gpuregress.execution.workers.worker_process import DeviceSlot
 from gpuregress.foundation.errors import DeviceError, UsageError
 from gpuregress.gpu.records import Record, replace
@@ -62,7 +62,7 @@ class DeviceSelection(Record):
 
 
 def select(device: str, jobs: int | None = None) -> DeviceSelection:
-    """Select the devices of a run. Nothing else decides where one runs; `early_start` only guesses.
+    """Select the devices of a run. Nothing else decides where one runs; `worker_spawn` only guesses.
 
     Args:
         device: `auto`, `cpu`, `cuda` (every GPU of this host) or `cuda:N`.
@@ -129,7 +129,7 @@ def _cuda(gpus: Sequence[str], why: str, jobs: int | None) -> DeviceSelection:
     for number in range(jobs or len(alike)):
         name = alike[number % len(alike)]
         # Each worker sees its own card only, as cuda:0; the user's own CUDA_VISIBLE_DEVICES is respected.
-        environment = early_start.gpu_environment(int(name.partition(":")[2]))
+        environment = worker_spawn.gpu_environment(int(name.partition(":")[2]))
         slots.append(DeviceSlot("cuda:0", name, environment))
     label = ", ".join(dict.fromkeys(slot.label for slot in slots))
     return DeviceSelection("cuda", label, why, slots=tuple(slots), arch=arch, cards=_cards(slots))

@@ -49,5 +49,5 @@ def test_a_case_that_is_new_or_the_same_needs_no_polars_and_no_compiler(tmp_path
 def test_the_first_worker_starts_before_the_records_are_loaded() -> None:
     code = "import sys, gpuregress.cli.run; print(sorted(sys.modules))"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-    assert "'gpuregress.execution.workers.early_start'" in loaded
+    assert "'gpuregress.execution.workers.worker_spawn'" in loaded
     assert not [name for name in ("gpuregress.foundation.records", "numpy", "rich") if f"'{name}'" in loaded]

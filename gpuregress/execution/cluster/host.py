@@ -23,9 +23,9 @@ from gpuregress.execution.cluster.content_store import ContentStore
 from gpuregress.execution.cluster.messages import CaseReply, CaseRequest, HostFacts, SentFile
 from gpuregress.execution.cluster.replies import CaseFolders, task_on_host
 from gpuregress.execution.cuda import prerequisites
-from gpuregress.execution.workers.early_start import gpu_environment
 from gpuregress.execution.workers.pool import WorkerPool
 from gpuregress.execution.workers.worker_process import DeviceSlot
+from gpuregress.execution.workers.worker_spawn import gpu_environment
 from gpuregress.foundation import storage
 from gpuregress.foundation.errors import HarnessError
 from gpuregress.foundation.interrupts import StopSignal

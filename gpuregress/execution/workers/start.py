@@ -9,12 +9,12 @@ import gc
 import sys
 
 from gpuregress.execution.cuda.context_start import ContextStart
-from gpuregress.execution.workers import early_start
+from gpuregress.execution.workers import worker_spawn
 
 
 def main() -> None:
     """Start the driver where the device is a GPU, then serve the parent."""
-    gc.set_threshold(early_start.COLLECT_EVERY)
+    gc.set_threshold(worker_spawn.COLLECT_EVERY)
     driver_start = None
     for word in sys.argv[1:]:
         kind, _, number = word.partition(":")

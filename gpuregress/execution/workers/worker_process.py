@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Literal
 
 from msgspec import field
 
-from gpuregress.execution.workers import early_start, watchdog
+from gpuregress.execution.workers import watchdog, worker_spawn
 from gpuregress.execution.workers.channel import Channel, Message
 from gpuregress.execution.workers.watchdog import KILL_GRACE_S, LAUNCHES, Phase, Watch
 from gpuregress.foundation.interrupts import FROM_OUTSIDE
@@ -155,13 +155,13 @@ class Worker:
         self._captured = captured
         self._before_task = 0
         is_usual = command is None and not after_fault and not passed
-        early = early_start.take(slot.device, slot.environment) if is_usual else None
+        early = worker_spawn.take(slot.device, slot.environment) if is_usual else None
         if early is not None:
             started, printed = early
             self._captured = Path(f"/proc/self/fd/{printed}")  # open for as long as this process lives
         else:
             with captured.open("wb") as sink:
-                started = early_start.start(
+                started = worker_spawn.start(
                     slot.device, slot.environment, sink.fileno(), command, after_fault=after_fault, passed=passed
                 )
         self.process = started.process

@@ -13,7 +13,7 @@ from gpuregress.virtual_gpu.builder.services import Services
 from gpuregress.virtual_gpu.builder.structured import I1, I64, POINTER, convert, i64
 from gpuregress.virtual_gpu.builder.threads import linear_thread
 from gpuregress.virtual_gpu.checks import happens_before, synchronization
-from gpuregress.virtual_gpu.checks.race_rules import RaceRules
+from gpuregress.virtual_gpu.checks.access_check import RaceRules
 from gpuregress.virtual_gpu.checks.shadow_cells import READ, WRITE, CellAccess, has_flags, load_word, region_row
 from gpuregress.virtual_gpu.ptx.modifiers import modifier_among
 from gpuregress.virtual_gpu.ptx.opcode_table import info

@@ -21,8 +21,8 @@ from gpuregress.virtual_gpu.builder.structured import (
     i64,
 )
 from gpuregress.virtual_gpu.builder.threads import linear_thread
+from gpuregress.virtual_gpu.checks.access_check import RaceRules
 from gpuregress.virtual_gpu.checks.access_notes import AccessNote, begin_epoch, epoch_of, rules
-from gpuregress.virtual_gpu.checks.race_rules import RaceRules
 from gpuregress.virtual_gpu.checks.shadow_cells import READ, CellAccess, load_word
 from gpuregress.virtual_gpu.ptx.tree import Instruction
 from gpuregress.virtual_gpu.runtime.checks import layout, matrix_and_texel_reads

@@ -19,7 +19,7 @@ Lowering = Callable[[Any, Instruction], None]
 
 @cache
 def family_table(family: str) -> dict[str, Lowering]:
-    """The functions of one family (`arithmetic.logic`), by opcode."""
+    """The functions of one family (`arithmetic.bits`), by opcode."""
     table: dict[str, Lowering] = import_module(f"{__package__}.{family}").TABLE
     return table
 

@@ -16,8 +16,8 @@ from gpuregress.virtual_gpu.builder.services import Services
 from gpuregress.virtual_gpu.builder.structured import I1, I64, Cell, counted, i64
 from gpuregress.virtual_gpu.builder.threads import dimension
 from gpuregress.virtual_gpu.checks import synchronization
+from gpuregress.virtual_gpu.checks.access_check import RowAccess, RowRules
 from gpuregress.virtual_gpu.checks.access_notes import UNSHARED, AccessNote, RegionFlags, flags_of, rules
-from gpuregress.virtual_gpu.checks.race_rules import RowAccess, RowRules
 from gpuregress.virtual_gpu.checks.shadow_cells import READ, CellAccess
 from gpuregress.virtual_gpu.isa.memory.load_store import MemoryAccess, access_site
 from gpuregress.virtual_gpu.ptx.modifiers import lanes, size, space_of, type_of

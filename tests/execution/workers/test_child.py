@@ -6,9 +6,9 @@ import sys
 
 def test_a_worker_of_a_gpu_that_is_not_there_says_what_is_missing() -> None:
     code = (
-        "import socket, subprocess, sys\nfrom gpuregress.execution.workers import early_start\n"
+        "import socket, subprocess, sys\nfrom gpuregress.execution.workers import worker_spawn\n"
         "ours, theirs = socket.socketpair()\n"
-        "command = [*early_start.COMMAND, '--channel', str(theirs.fileno()), 'cuda:99']\n"
+        "command = [*worker_spawn.COMMAND, '--channel', str(theirs.fileno()), 'cuda:99']\n"
         "child = subprocess.Popen(command, pass_fds=(theirs.fileno(),))\n"
         "theirs.close()\n"
         "print(ours.makefile().read())\n"

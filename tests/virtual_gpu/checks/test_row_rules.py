@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpuregress.virtual_gpu.builder.translation_unit import Unit
-from gpuregress.virtual_gpu.checks.race_rules import RaceRules, RowAccess, RowRules
+from gpuregress.virtual_gpu.checks.access_check import RaceRules, RowAccess, RowRules
 from gpuregress.virtual_gpu.checks.shadow_cells import READ, WRITE, CellAccess
 from gpuregress.virtual_gpu.ptx.parser import parse
 from gpuregress.virtual_gpu.runtime import llvm_backend

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.virtual_gpu.checks.test_race_rules import source
+from tests.virtual_gpu.checks.test_access_check import source
 from tests.virtual_gpu.running import Running
 
 NAMED = 'asm volatile("bar.sync %0, %1;" :: "r"({0}), "r"({1}) : "memory");'

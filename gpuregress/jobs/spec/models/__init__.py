@@ -1,1 +1,1 @@
-"""Pydantic models of a job file, one for each mapping that it may hold."""
+"""Models of a job file, one for each mapping that it may hold."""

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.virtual_gpu.checks.test_race_rules import source
+from tests.virtual_gpu.checks.test_access_check import source
 from tests.virtual_gpu.running import Running
 
 WAIT = "while (atomicAdd(&z[0], 0) == 0) {}"

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from gpuregress.execution.workers import early_start
-from gpuregress.execution.workers.early_start import gpu_environment, likely_slot
+from gpuregress.execution.workers import worker_spawn
 from gpuregress.execution.workers.worker_process import DeviceSlot, Worker
+from gpuregress.execution.workers.worker_spawn import gpu_environment, likely_slot
 from gpuregress.virtual_gpu.parallel import cores
 
 
@@ -77,16 +77,16 @@ def waiting(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
         "import socket, sys\nprint('begun', flush=True)\n"
         "socket.socket(fileno=int(sys.argv[sys.argv.index('--channel') + 1])).recv(1)\n"
     )
-    monkeypatch.setattr(early_start, "COMMAND", (sys.executable, "-S", str(tmp_path / "child.py")))
+    monkeypatch.setattr(worker_spawn, "COMMAND", (sys.executable, "-S", str(tmp_path / "child.py")))
     without_pycuda(monkeypatch)
-    early_start.begin("cpu", 1)
+    worker_spawn.begin("cpu", 1)
     yield
-    early_start.drop()
+    worker_spawn.drop()
 
 
 @pytest.mark.usefixtures("waiting")
 def test_a_worker_takes_the_process_that_was_started(tmp_path: Path) -> None:
-    ((started, _),) = early_start.WAITING
+    ((started, _),) = worker_spawn.WAITING
     worker = Worker(DeviceSlot("cpu", "cpu", cores.share(1)), None, tmp_path / "worker.txt")
     assert worker.process is started.process
     assert not (tmp_path / "worker.txt").exists()
@@ -98,7 +98,7 @@ def test_a_worker_takes_the_process_that_was_started(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("waiting")
 def test_a_process_for_another_device_is_ended(tmp_path: Path) -> None:
-    ((started, _),) = early_start.WAITING
+    ((started, _),) = worker_spawn.WAITING
     worker = Worker(DeviceSlot("cpu", "cpu", {"X": "1"}), None, tmp_path / "worker.txt")
     assert worker.process is not started.process
     assert started.process.returncode is not None
@@ -109,7 +109,7 @@ def test_a_process_for_another_device_is_ended(tmp_path: Path) -> None:
 def test_a_worker_with_a_command_of_its_own_takes_none(tmp_path: Path) -> None:
     command = (sys.executable, "-S", "-c", "pass")
     worker = Worker(DeviceSlot("cpu", "cpu", cores.share(1)), command, tmp_path / "worker.txt")
-    assert early_start.WAITING
+    assert worker_spawn.WAITING
     assert worker.end()
 
 
