@@ -44,7 +44,7 @@ def run_command(ctx: click.Context, /, jobs: tuple[str, ...], **options: Any) ->
             project = context.find_project(ctx, jobs)
             with progress.listener(verbosity, to_stderr=reports.to_stderr) as listen:
                 summary = session.run(project, jobs, request, listen=listen)
-            reports.summary = summary
+                reports.summary = summary  # before the bar is removed: what fails there is no failure of the run
             progress.show_closing(summary, project.root, verbosity, to_stderr=reports.to_stderr)
         return summary.exit_code
     finally:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from gpuregress.execution.workers import worker_spawn
 from gpuregress.execution.workers.pool import CasePool, WorkerPool
 from gpuregress.foundation import storage
 from gpuregress.foundation.interrupts import StopSignal
@@ -68,6 +69,7 @@ def run(
         scratch = held.enter_context(storage.scratch())
         pool: CasePool
         if address:
+            worker_spawn.drop()  # of a command that did not know the settings: no case runs on this host
             cluster = held.enter_context(_cluster_pool(address, project, request, scratch, stop))
             devices = device_slots.of_cluster(cluster.devices, cluster.labels)
             pool = cluster
