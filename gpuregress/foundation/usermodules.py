@@ -14,6 +14,7 @@ import contextlib
 import contextvars
 import functools
 import importlib.util
+import itertools
 import linecache
 import os
 import sys
@@ -131,8 +132,8 @@ def describe_error(wrong: BaseException, file: str = "") -> str:
     if file:
         theirs = [frame for frame in frames if frame.filename == file]
     else:
-        last = max((at for at, frame in enumerate(frames) if frame.filename.startswith(ours)), default=-1)
-        theirs = frames[last + 1 :]
+        called = list(itertools.dropwhile(lambda frame: not frame.filename.startswith(ours), frames)) or frames
+        theirs = [frame for frame in called if not frame.filename.startswith(ours)]
     text = type(wrong).__name__
     with contextlib.suppress(Exception):  # their __str__ may raise
         text = joined(": ", text, first_words(str(wrong)))

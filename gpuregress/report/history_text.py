@@ -164,7 +164,7 @@ def trend_table(
             excess -= _width({name: columns.pop(name)}) + 2
     first, mark = 0, ""
     if excess > 0:
-        first = runs - max(_FEWEST_LETTERS, runs - excess - 1)
+        first = max(0, runs - max(_FEWEST_LETTERS, runs - excess - 1))
     if first > 0:
         mark = "…"
     columns["verdicts"] = [f"[{mark}{letters[first:]}]" for letters in columns["verdicts"]]

@@ -91,7 +91,8 @@ def _lines(summary: RunSummary, where: str, *, is_full: bool) -> Iterator[str]:
     texts = _texts(summary)
     most_new, most_others, most_named = _MOST_NEW, _MOST_OTHERS, _MOST_NAMED
     if is_full:
-        most_new = most_others = most_named = len(summary.verdicts) + len(summary.missing)
+        count = len(summary.verdicts) + len(summary.missing) + len(changes.no_turn) + len(changes.held_back)
+        most_new, most_others, most_named = (max(most, count) for most in (most_new, most_others, most_named))
     yield headline(summary)
     if changes.unknown and (changes.new or changes.unaccepted):
         yield f"every failure counts as new: {changes.unknown}"

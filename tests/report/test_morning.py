@@ -137,3 +137,9 @@ def test_a_slower_case_is_told_with_the_commit_of_the_step() -> None:
     )
     lines = list(morning.lines(replace(night(case("a"), case("b")), changes=changes), root=ROOT))
     assert lines[:3] == ["2 slower", "slower   a  9 times as many, since 20 Nov, 8eb0c1f", "slower   b  twice"]
+
+
+def test_the_full_report_names_all_that_got_no_turn_though_nothing_ran() -> None:
+    names = tuple(f"job/n={number}" for number in range(30))
+    text = morning.full(replace(night(), changes=NightChanges(no_turn=names)))
+    assert all(name in text for name in names)
