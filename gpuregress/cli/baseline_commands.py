@@ -13,6 +13,7 @@ from gpuregress.cli import console, context, progress, shared_options
 from gpuregress.foundation.errors import BaselineError, NothingToDo, UsageError
 from gpuregress.foundation.escapes import one_line
 from gpuregress.foundation.records import Acceptance, Case, Verdict, to_json
+from gpuregress.foundation.wording import plural
 from gpuregress.jobs import plan
 from gpuregress.report import json_report, terminal
 from gpuregress.session import accepting, missing_cases
@@ -110,7 +111,7 @@ def accept_command(
 def _confirm(differing: Sequence[FinishedCase], message: str, *, can_ask: bool) -> None:
     """Ask on the terminal; where nobody can be asked, require a message: it shows that the accept is meant."""
     jobs = len({finished.case.job for finished in differing})
-    counts = f"{context.plural(len(differing), 'differing case')} of {context.plural(jobs, 'job')}"
+    counts = f"{plural(len(differing), 'differing case')} of {plural(jobs, 'job')}"
     if can_ask:
         if not click.confirm(f"accept {counts}?", default=False):
             raise NothingToDo("nothing was accepted")

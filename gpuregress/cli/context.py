@@ -61,13 +61,6 @@ def relative(path: Path) -> Path:
     return path.relative_to(here) if path.is_relative_to(here) else path
 
 
-def plural(count: int, noun: str) -> str:
-    """`1 case`, `2 cases`, `2 launches`."""
-    if count == 1:
-        return f"1 {noun}"
-    return f"{count} {noun}{'es' if noun.endswith(('s', 'ch')) else 's'}"
-
-
 def print_json(value: Any) -> None:
     """Print plain JSON values."""
     write_json("-", value)

@@ -11,6 +11,7 @@ import click
 from gpuregress.cli import console, context, progress, shared_options, values
 from gpuregress.foundation.errors import Interrupted, NothingToDo, UsageError
 from gpuregress.foundation.records import to_json
+from gpuregress.foundation.wording import plural
 from gpuregress.lab.auditing import audit, examination
 from gpuregress.lab.fuzzing import fuzz
 from gpuregress.lab.fuzzing.findings import FuzzFinding
@@ -111,7 +112,7 @@ def mutation_lines(report: MutationReport) -> Iterator[str]:
     if report.tried < report.mutants and not report.interrupted:
         sample = f" of {report.mutants} (seed {report.seed})"
     line = (
-        f"{report.job}: {report.tried} mutants{sample}, {context.plural(report.cases, 'case')}: "
+        f"{report.job}: {report.tried} mutants{sample}, {plural(report.cases, 'case')}: "
         f"{len(report.killed)} killed, {len(report.timed_out)} timed out, "
         f"{len(report.survived) - report.equivalent} survived"
     )
@@ -249,7 +250,7 @@ def _fuzz_lines(report: FuzzReport) -> Iterator[str]:
         yield f"interrupted after {report.tried} inputs"
     failures = "no failure"
     if report.failures:
-        failures = f"{context.plural(len(report.failures), 'kind')} of failure"
+        failures = f"{plural(len(report.failures), 'kind')} of failure"
     judges = ", ".join(report.judged_by)
     line = f"{report.job}: {report.tried} inputs (seed {report.seed}), judged by {judges}: {failures}"
     left_out = []

@@ -21,6 +21,7 @@ from gpuregress.foundation.errors import (
     UsageError,
 )
 from gpuregress.foundation.records import Case, Program, to_json
+from gpuregress.foundation.wording import plural
 from gpuregress.gpu.records import Record
 from gpuregress.jobs import plan
 from gpuregress.jobs.plan.explain import explain
@@ -248,7 +249,7 @@ def check_command(ctx: click.Context, /, jobs: tuple[str, ...], no_compile: bool
     if failures:
         return CompileError.exit_code
     skipped = f", {len(refused)} of them infeasible" if refused else ""
-    counts = f"{context.plural(job_count, 'job')}, {context.plural(len(planned.cases), 'case')}"
+    counts = f"{plural(job_count, 'job')}, {plural(len(planned.cases), 'case')}"
     console.say(f"{counts}{skipped}: no errors")
     return 0
 

@@ -17,6 +17,7 @@ from gpuregress.foundation.errors import (
     NothingToDo,
     UsageError,
 )
+from gpuregress.foundation.wording import plural
 from gpuregress.lab.capture import capture
 from gpuregress.lab.capture.application import Choice
 from gpuregress.lab.capture.capture import Capture
@@ -236,7 +237,7 @@ def _say_captured(done: Capture) -> None:
         console.say(f"{path}: launch {job.launch.number}, {_shorten(job.kernel)}: {job.verdict}")
     for kernel, reason in done.refused.items():
         console.say(f"not captured: {_shorten(kernel)}: {reason}")
-    launches, processes = context.plural(done.launches, "launch"), context.plural(done.processes, "process")
+    launches, processes = plural(done.launches, "launch"), plural(done.processes, "process")
     console.say(f"{context.relative(done.log)}: {launches} of {processes}")
     for failure in done.failures:
         console.say(f"failed: launch {failure.number}: {failure.call}: {failure.text}")

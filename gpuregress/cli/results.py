@@ -17,6 +17,7 @@ from gpuregress.foundation import git
 from gpuregress.foundation.errors import StorageError
 from gpuregress.foundation.escapes import json_text, one_line
 from gpuregress.foundation.records import PastResult, PastRun, State, to_json
+from gpuregress.foundation.wording import plural
 from gpuregress.report import history_text, html
 from gpuregress.session.runs import cut_short, history_entry, journal, past_runs, results, run_folders
 from gpuregress.session.runs.past_runs import FailingCase, WantedCases
@@ -192,7 +193,7 @@ def _import(ctx: click.Context, project: Project, folders: Sequence[str]) -> int
             continue
         name = f"{summary.run} ({imported.kind} on {summary.host}, {summary.started[:10]})"
         if imported.is_new:
-            console.say(f"{name}: imported: {context.plural(len(summary.verdicts), 'case')}")
+            console.say(f"{name}: imported: {plural(len(summary.verdicts), 'case')}")
         else:
             console.say(f"{name} is in the history already")
     return code

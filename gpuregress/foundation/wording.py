@@ -6,10 +6,11 @@ from collections.abc import Sequence
 
 
 def plural(count: int, noun: str) -> str:
-    """`1 case`, `2 cases`."""
+    """A count with its noun: `1 case`, `2 cases`, `2 launches`."""
     if count == 1:
         return f"1 {noun}"
-    return f"{count} {noun}s"
+    ending = "es" if noun.endswith(("s", "ch")) else "s"
+    return f"{count} {noun}{ending}"
 
 
 def first_names(names: Sequence[str], most: int = 3, noun: str = "") -> str:

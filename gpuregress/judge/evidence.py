@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from gpuregress.foundation.escapes import one_line
 from gpuregress.foundation.records import Comparison, InstrumentReports, Verdict, side_text
 from gpuregress.foundation.records.audits import AuditEvidence
+from gpuregress.foundation.wording import plural
 from gpuregress.gpu.records import Record
 from gpuregress.judge import write_coverage
 
@@ -31,16 +32,12 @@ def of_cases(verdicts: Sequence[Verdict]) -> VerdictEvidence:
     evidence = []
     if passed:
         sides = dict.fromkeys(side_text(name) for verdict in passed for name in verdict.against)
-        text = f"{_counted(len(passed))} passes" if len(passed) == 1 else f"{_counted(len(passed))} pass"
+        text = f"{plural(len(passed), 'case')} passes" if len(passed) == 1 else f"{plural(len(passed), 'case')} pass"
         if sides:
             text += f", as {' and '.join(sides)}"
         evidence.append(AuditEvidence("proven", text))
     evidence += [_not_passed(verdict) for verdict in verdicts if verdict.status != "pass"]
     return VerdictEvidence(tuple(verdicts), len(passed), tuple(evidence))
-
-
-def _counted(cases: int) -> str:
-    return "1 case" if cases == 1 else f"{cases} cases"
 
 
 def _not_passed(verdict: Verdict) -> AuditEvidence:
@@ -72,7 +69,7 @@ def _reports(verdict: Verdict) -> InstrumentReports:
 
 def _check_evidence(clean: Sequence[Verdict], with_findings: Sequence[Verdict]) -> Iterator[AuditEvidence]:
     if clean:
-        yield AuditEvidence("proven", f"no finding of the dynamic checks in {_counted(len(clean))}")
+        yield AuditEvidence("proven", f"no finding of the dynamic checks in {plural(len(clean), 'case')}")
     for verdict in with_findings:
         for finding in _reports(verdict).findings:
             yield AuditEvidence("luck", f"{verdict.case}: {finding.kind}: {one_line(finding.message)}", finding.details)
@@ -109,7 +106,7 @@ def of_schedules(verdicts: Sequence[Verdict], schedules: int) -> VerdictEvidence
             good += 1
     evidence += idle
     if good:
-        text = f"the same result under {schedules} schedules in {_counted(good)}"
+        text = f"the same result under {schedules} schedules in {plural(good, 'case')}"
         evidence.insert(0, AuditEvidence("proven", text))
     return VerdictEvidence(tuple(examined), good, tuple(evidence))
 

@@ -164,8 +164,8 @@ class _Night:
     def _devices(self) -> NightDevices:
         """Divide the cases; where they cannot be planned, the run reports why."""
         if not self.terms.every_device:
-            device = next(iter(self.before), self.request.device)
-            return NightDevices((DeviceShare(device),))
+            devices = [*self.before, self.request.device]  # the continued night's comes first
+            return NightDevices((DeviceShare(devices[0]),))
         request = self.request
         selection = plan.CaseFilter(request.name_glob, request.tags)
         overrides = plan.CaseOverrides(request.repeat, request.timeout)

@@ -8,9 +8,9 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from gpuregress.foundation.document import units
 from gpuregress.foundation.errors import CompileError, UnsupportedError
 from gpuregress.foundation.records import HARNESS_FILE, Source
+from gpuregress.foundation.wording import plural
 
 _LOCATION = re.compile(
     r"^(?P<file>[^\s(][^(\n]*)\((?P<line>\d+)\): (?=(?:catastrophic )?error|warning|remark|note|Error)", re.MULTILINE
@@ -98,7 +98,7 @@ def explain(log: str, source: Source, folders: Iterable[Path]) -> str:
     hint = remedy(text, source, [shown(folder) for folder in folders])
     count = len(errors) - _MOST_ERRORS
     if count > 0:
-        text += f"\n\n… and {units.counted(count, 'more error')}"
+        text += f"\n\n… and {plural(count, 'more error')}"
     return f"{text}\n{hint}".rstrip()
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from gpuregress.execution.workers import worker_spawn
 from gpuregress.foundation.errors import DeviceError, Interrupted, UsageError
 from gpuregress.foundation.records import Buffer, Case, Fill, InputFile, PythonFunction, RunSummary, Source
 from gpuregress.gpu.records import replace
@@ -252,7 +253,10 @@ def test_gpus_are_resources_of_workers(bench: Bench, hosts: Hosts, own: DaskProc
 def test_the_settings_name_the_cluster_of_run(bench: Bench, hosts: Hosts, own: DaskProcess) -> None:
     hosts.worker(own, host="cards", resources={"GPU": 1, "sm_90": 1})
     bench.project = replace(bench.project, settings=Settings(cluster=ClusterSettings(own.address)))
+    worker_spawn.begin("cpu", 1)  # as a command does that was given no cluster
+    assert worker_spawn.WAITING
     summary = bench.run(fakes.case("double"), cluster=None, device="cuda")
+    assert not worker_spawn.WAITING, "a worker on this host lives through a run on a cluster"
     (outcome,) = (one.outcome for one in summary.verdicts)
     assert outcome is not None
     assert outcome.observations.host == "cards"

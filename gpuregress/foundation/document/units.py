@@ -65,11 +65,6 @@ def size(value: float | str) -> int:
     return int(number)
 
 
-def counted(count: int, noun: str) -> str:
-    """Write a count with its noun: `1 byte`, `8 bytes`."""
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
-
-
 def seconds_text(number: float) -> str:
     """Format a time: `6 h`, `90 min`, `2.5 s`."""
     for unit in ("h", "min"):

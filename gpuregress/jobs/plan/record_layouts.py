@@ -9,7 +9,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from gpuregress.foundation import dtypes
-from gpuregress.foundation.document import units
 from gpuregress.foundation.document.reader import Key
 from gpuregress.foundation.dtypes import ElementType, Scalar
 from gpuregress.foundation.records import (
@@ -23,6 +22,7 @@ from gpuregress.foundation.records import (
     Program,
     TypeLayout,
 )
+from gpuregress.foundation.wording import plural
 from gpuregress.gpu.records import Record
 from gpuregress.toolchain import layouts
 from gpuregress.toolchain.cxx_types import dtype_of_type
@@ -103,8 +103,8 @@ def buffer_problem(dtype: str, type_: TypeLayout) -> str | None:
     element = dtypes.parse(dtype)
     if type_.kind != "class" or not type_.size or element.name in ("int8", "uint8"):
         return None
-    element_size = units.counted(element.size, "byte")
-    type_size = units.counted(type_.size, "byte")
+    element_size = plural(element.size, "byte")
+    type_size = plural(type_.size, "byte")
     if not is_record(dtype):
         smaller, larger = sorted((element.size, type_.size))
         if len(element.parts) > 1 and larger % smaller:
@@ -160,7 +160,7 @@ def shown(type_: TypeLayout) -> str:
     members = [_member_text(field) for field in type_.fields[:_MOST_SHOWN]]
     if len(type_.fields) > _MOST_SHOWN:
         members.append("…")
-    text = f"{type_.name or 'a structure'} of {units.counted(type_.size, 'byte')}"
+    text = f"{type_.name or 'a structure'} of {plural(type_.size, 'byte')}"
     return f"{text} ({', '.join(members)})" if members else text
 
 
@@ -234,7 +234,7 @@ def _difference(given: _Given, size: int, type_: TypeLayout, period: int) -> str
         return f"{name} has {_member_text(member, number, offset)}, where {given.name} has {shown_piece}"
     if size == period:
         return None
-    return f"{given.name} has {units.counted(size, 'byte')} and {name} has {units.counted(type_.size, 'byte')}"
+    return f"{given.name} has {plural(size, 'byte')} and {name} has {plural(type_.size, 'byte')}"
 
 
 def _members(type_: TypeLayout, period: int, given_period: int) -> Iterator[tuple[MemberLayout, int, int]]:
@@ -361,7 +361,7 @@ def _misfit(dtype: str, type_: CompiledType, layout: TypeLayout | None) -> _Misf
     fits = element.size == type_.size
     if type_.kind in _KINDS:
         fits = fits and len(element.parts) == 1 and element.parts[0].scalar.kind in _KINDS[type_.kind]
-    return None if fits else _Misfit(f"{dtype} of {units.counted(element.size, 'byte')}", _described(type_))
+    return None if fits else _Misfit(f"{dtype} of {plural(element.size, 'byte')}", _described(type_))
 
 
 def _number_problem(case: Case, argument: FunctionArgument, type_: CompiledType) -> str | None:
@@ -380,7 +380,7 @@ def _number_problem(case: Case, argument: FunctionArgument, type_: CompiledType)
 def _described(type_: CompiledType) -> str:
     if type_.kind in ("int", "uint", "float"):
         return f"{type_.kind}{8 * type_.size}"
-    size = units.counted(type_.size, "byte")
+    size = plural(type_.size, "byte")
     if type_.kind == "enum":
         return f"an enumeration of {size}"
     return f"a struct of {size}" if type_.kind == "class" else type_.kind

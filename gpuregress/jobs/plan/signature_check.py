@@ -24,6 +24,7 @@ from gpuregress.foundation.records import (
     Source,
     TypeLayout,
 )
+from gpuregress.foundation.wording import plural
 from gpuregress.gpu.records import Record
 from gpuregress.jobs.plan import compiled_launches, record_layouts
 from gpuregress.jobs.spec.resolve.launches import first_of_entries
@@ -218,7 +219,7 @@ def _launch_problems(case: Case, launch: Launch, program: Program, source: Sourc
     """
     parameters = program.entries[launch.kernel].parameters
     if len(launch.args) != len(parameters):
-        return {None: f"{launch.kernel} takes {units.counted(len(parameters), 'argument')}, not {len(launch.args)}"}
+        return {None: f"{launch.kernel} takes {plural(len(parameters), 'argument')}, not {len(launch.args)}"}
     # A cubin tells the sizes of parameters, but not their kinds.
     compare = _size_problem if program.cubin and not program.ptx else _problem
     problems: dict[int | None, str] = {}
@@ -488,7 +489,7 @@ def _size_problem(argument: Argument, parameter: Parameter) -> str | None:
         what = f"the buffer {argument.buffer}"
     elif argument.kind == "scalar":
         what = argument.dtype
-    return f"{what} has {units.counted(size, 'byte')} and the parameter has {units.counted(parameter.size, 'byte')}"
+    return f"{what} has {plural(size, 'byte')} and the parameter has {plural(parameter.size, 'byte')}"
 
 
 def _problem(argument: Argument, parameter: Parameter) -> str | None:
@@ -510,7 +511,7 @@ def _problem(argument: Argument, parameter: Parameter) -> str | None:
     if parameter.kind == "pointer":
         return f"{argument.dtype} is a number and {wanted}: name a buffer"
     if size != parameter.size:
-        return f"{argument.dtype} has {units.counted(size, 'byte')} and {wanted}"
+        return f"{argument.dtype} has {plural(size, 'byte')} and {wanted}"
     return _kind_problem(argument, parameter, wanted)
 
 
@@ -549,7 +550,7 @@ def _kind_problem(argument: Argument, parameter: Parameter, wanted: str) -> str 
 def _parameter_text(parameter: Parameter) -> str:
     article = {"pointer": "a pointer", "integer": "an integer", "float": "a float", "struct": "a struct"}
     kind = article.get(parameter.kind, "a pointer or an integer")
-    return f"{kind} of {units.counted(parameter.size, 'byte')}"
+    return f"{kind} of {plural(parameter.size, 'byte')}"
 
 
 def _scalar_hint(parameter: Parameter) -> str:
@@ -572,5 +573,5 @@ def shown(source: Source, kernel: str, entry: Entry) -> str:
         if declared is not None:
             parameters = ", ".join(f"{item.type} {item.name}".strip() for item in declared.parameters)
             return f"{declared}({parameters})"
-    parameters = ", ".join(f"{item.kind} of {units.counted(item.size, 'byte')}" for item in entry.parameters)
+    parameters = ", ".join(f"{item.kind} of {plural(item.size, 'byte')}" for item in entry.parameters)
     return f"{kernel}({parameters})"

@@ -277,7 +277,9 @@ def _check_name(check: Any) -> str:
     """Return the name of a check: `finite`, or the key of `{equals: …}`."""
     if isinstance(check, str):
         return check
-    return str(next(iter(check), ""))
+    for key in check:
+        return str(key)
+    return ""
 
 
 def _nan_equal(value: Any) -> Any:

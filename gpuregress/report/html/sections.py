@@ -219,7 +219,8 @@ def grid(of: Mapping[str, Any]) -> Markup:
 def _cell(counts: Mapping[str, int]) -> dict[str, str]:
     statuses = [status for status in SEVERITY if counts.get(status)]
     words = ", ".join(f"{counts[status]} {status}" for status in statuses)
-    return {"words": words, "worst": next(iter(statuses), "")}
+    worst = statuses[0] if statuses else ""
+    return {"words": words, "worst": worst}
 
 
 def case_table(cases: Sequence[Mapping[str, Any]], groups: Sequence[Group], anchors: Mapping[str, str]) -> Markup:

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 
-from gpuregress.foundation.document import units
 from gpuregress.foundation.records import Source
+from gpuregress.foundation.wording import plural
 from gpuregress.toolchain import compiler_messages, cxx_declarations
 from gpuregress.toolchain.cxx_declarations import Declaration, strip_template_arguments
 from gpuregress.toolchain.host_code import declarations
@@ -66,7 +66,7 @@ def _same_name(name: str, same: list[Declaration], where: str, text: str) -> str
     least = sum("=" not in parameter and "..." not in parameter for parameter in kernel.template)
     is_open = any("..." in parameter for parameter in kernel.template)
     if len(given) < least or (len(given) > most and not is_open):
-        wanted = units.counted(least, "template argument")
+        wanted = plural(least, "template argument")
         if most != least or is_open:
             wanted = f"{least} or more template arguments"
         return f"{where}: {kernel} takes {wanted}, not {len(given)}, in {name!r}"

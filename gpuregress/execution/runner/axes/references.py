@@ -92,7 +92,8 @@ def _with_numbers(array: Array, element: ElementType) -> Array:
     for part, column in zip(element.parts, element.columns(array), strict=True):
         numbers[part.name] = dtypes.to_float(column, part.scalar)
     if len(numbers) == 1:
-        return next(iter(numbers.values()))
+        (number,) = numbers.values()
+        return number
     result = np.zeros(array.shape, [(name, column.dtype) for name, column in numbers.items()])
     for name, column in numbers.items():
         result[name] = column

@@ -62,9 +62,10 @@ def _adversary(runs: CaseRuns) -> Adversary:
     exchanged = len(switches) - 1  # the last one is that of the copies
     if any(conflict.part == schedules.COPIES for conflict in conflicts):
         exchanged += 1
-    first = next(iter(conflicts)).text if conflicts else ""
+    distinct = tuple(conflicts)
+    first = distinct[0].text if distinct else ""
     survey = ConflictSurvey(len(pairs), tuple(unwatched), first, exchanged)
-    runs.adversary = Adversary(schedules.named(switches), tuple(conflicts), survey)
+    runs.adversary = Adversary(schedules.named(switches), distinct, survey)
     return runs.adversary
 
 

@@ -10,10 +10,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from gpuregress.foundation import dtypes, records
-from gpuregress.foundation.document import units
 from gpuregress.foundation.document.problems import suggestion
 from gpuregress.foundation.document.reader import Key
 from gpuregress.foundation.records import PythonKernel
+from gpuregress.foundation.wording import plural
 from gpuregress.gpu.records import replace
 from gpuregress.jobs.spec.load import JobFile
 from gpuregress.jobs.spec.models.buffer import TensorMapSpec
@@ -248,7 +248,7 @@ def check_arguments(
     for origin, launch in first_of_entries(launches).items():
         key: Key = (*section, origin, "args")
         if len(launch.args) != len(signature):
-            wanted = f"{units.counted(len(signature), 'argument')} ({', '.join(signature)})"
+            wanted = f"{plural(len(signature), 'argument')} ({', '.join(signature)})"
             scope.error(key, f"{kernel.function} takes {wanted}, not {len(launch.args)}")
             continue
         for position, (argument, (name, text)) in enumerate(zip(launch.args, signature.items(), strict=True)):
