@@ -82,7 +82,7 @@ class Commands(click.Group):
         """The names of the commands, in the order in which a user needs them."""
         return list(COMMANDS)
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - as above
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click's signature
         """Write the commands with their summaries, a section for each group."""
         width = max(map(len, COMMANDS))
         for heading, entries in GROUPS.items():
@@ -136,7 +136,7 @@ class Commands(click.Group):
 
     def _plain_main(self, *args: Any, **extra: Any) -> Any:
         if COMPLETION in os.environ:
-            from gpuregress.cli import completion  # noqa: F401, PLC0415 - it teaches click our bash; as above
+            from gpuregress.cli import completion  # noqa: F401, PLC0415 - it teaches click our bash, for a shell alone
         click_main: Callable[..., Any] = super().main  # its overloads refuse unknown arguments
         try:
             return click_main(*args, standalone_mode=False, **extra)

@@ -145,7 +145,7 @@ class ReportFile(_Type):
     def shell_complete(
         self,
         ctx: click.Context,  # noqa: ARG002 - click's signature
-        param: click.Parameter,  # noqa: ARG002 - as above
+        param: click.Parameter,  # noqa: ARG002 - click's signature
         incomplete: str,
     ) -> list[CompletionItem]:
         """The formats."""

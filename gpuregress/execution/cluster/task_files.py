@@ -71,7 +71,7 @@ def _python_files(folder: str) -> tuple[str, ...]:
         folders[:] = sorted(name for name in folders if not name.startswith((".", "__pycache__")))
         files += [os.path.join(parent, name) for name in sorted(names) if name.endswith(".py")]  # noqa: PTH118 - text
         if len(files) > MOST_MODULES:
-            return tuple(path for path in files if os.path.dirname(path) == folder)  # noqa: PTH120 - as above
+            return tuple(path for path in files if os.path.dirname(path) == folder)  # noqa: PTH120 - the paths are text
     return tuple(files)
 
 

@@ -261,7 +261,7 @@ class Case(Record):
     def source_names(self) -> tuple[str, ...]:
         """Name each source by its file, or by its path from the job's folder where two files share a name."""
         names = [source.name for source in self.sources]
-        folder = os.path.dirname(self.path)  # noqa: PTH120 - as above
+        folder = os.path.dirname(self.path)  # noqa: PTH120 - the paths are text
         unique = []
         for source in self.sources:
             is_shared = names.count(source.name) > 1

@@ -60,7 +60,7 @@ def _case(entry: ReportEntry) -> TestCase:
     if entry.path:
         case._elem.set("file", _clean(entry.path))  # noqa: SLF001 - pytest's attributes, which junitparser does not know
         if entry.line:
-            case._elem.set("line", str(entry.line))  # noqa: SLF001 - as above
+            case._elem.set("line", str(entry.line))  # noqa: SLF001 - another of them
     if entry.level in ("known", "skipped"):
         case.result = [Skipped(_clean(entry.message))]
     elif entry.level != "passed":

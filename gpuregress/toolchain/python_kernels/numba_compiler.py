@@ -65,7 +65,7 @@ def prepare(arch: str) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         from numba.cuda import api, dispatcher  # noqa: PLC0415 - an extra, and heavy
-        from numba.cuda.cudadrv import devices  # noqa: PLC0415 - as above
+        from numba.cuda.cudadrv import devices  # noqa: PLC0415 - an extra
 
     device = _VirtualDevice(arch)
     devices.get_context = api.current_context = lambda *_: device
@@ -91,8 +91,8 @@ def compile_kernel(module: ModuleType, kernel: PythonKernel, arch: str) -> tuple
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         from numba import cuda, types  # noqa: PLC0415 - an extra, and heavy
-        from numba.core import sigutils  # noqa: PLC0415 - as above
-        from numba.cuda.cudadrv import nvrtc as numba_nvrtc  # noqa: PLC0415 - as above
+        from numba.core import sigutils  # noqa: PLC0415 - an extra
+        from numba.cuda.cudadrv import nvrtc as numba_nvrtc  # noqa: PLC0415 - an extra
 
         given: Any = getattr(module, kernel.function)
         function = getattr(given, "py_func", given)
@@ -141,7 +141,7 @@ def _text_of(linked: Any, arch: str) -> str:
     Raises:
         CompileError: it is neither CUDA C++ nor PTX, or does not compile.
     """
-    from numba.cuda.cudadrv.linkable_code import CUSource, LinkableCode, PTXSource  # noqa: PLC0415 - as above
+    from numba.cuda.cudadrv.linkable_code import CUSource, LinkableCode, PTXSource  # noqa: PLC0415 - an extra
 
     if isinstance(linked, str) and ".version" in linked:
         return linked

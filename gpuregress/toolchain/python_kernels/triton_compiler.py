@@ -77,9 +77,9 @@ def compile_kernel(module: ModuleType, kernel: PythonKernel, arch: str) -> tuple
         Exception: what Triton raises where it does not compile.
     """
     import triton  # noqa: PLC0415 - an extra, and heavy
-    from triton.backends.compiler import GPUTarget  # noqa: PLC0415 - as above
-    from triton.backends.nvidia.compiler import CUDAOptions  # noqa: PLC0415 - as above
-    from triton.compiler import ASTSource  # noqa: PLC0415 - as above
+    from triton.backends.compiler import GPUTarget  # noqa: PLC0415 - an extra
+    from triton.backends.nvidia.compiler import CUDAOptions  # noqa: PLC0415 - an extra
+    from triton.compiler import ASTSource  # noqa: PLC0415 - an extra
 
     given = getattr(module, kernel.function)
     function = _kernel(given)
@@ -180,7 +180,7 @@ def _defaults(function: Any, given: set[str]) -> Mapping[str, Any]:
 def _constant(value: Any) -> Any:
     """A value of the job as Triton takes it: `tl.float16` is the type."""
     if isinstance(value, str) and value.startswith("tl."):
-        import triton.language as tl  # noqa: PLC0415 - as above
+        import triton.language as tl  # noqa: PLC0415 - an extra
 
         return getattr(tl, value.removeprefix("tl."), value)
     return value
