@@ -19,7 +19,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from gpuregress.gpu.records import Record
-from gpuregress.toolchain.headers import virtual_headers
+from gpuregress.toolchain.headers import host_headers, virtual_headers
 
 SUFFIXES = (".cu", ".cuh")
 """Of sources that are compiled: many projects keep kernels in headers, with the host code elsewhere."""
@@ -138,6 +138,8 @@ def find(name: str, folders: Iterable[Path]) -> str:
 
     NVRTC searches the working folder first for a header that an option names, which is not the project's.
     """
+    if host_headers.is_host_library(name):
+        return name
     paths = (path for folder in folders for path in _spellings(folder, name) if _content(path) is not None)
     return str(next(paths, name))
 
@@ -180,7 +182,9 @@ class _Scan:
                 yield str(self._reach(file, data))
 
     def _targets(self, directive: _Directive, folder: Path | None) -> str:
-        """The numbers of the files that a directive leads to, `-` where none is the project's."""
+        """The numbers of the files that a directive leads to, `-` where none is the project's or a shim takes its place."""
+        if host_headers.is_host_library(directive.name):
+            return "-"
         searched = (folder, *self._folders) if folder is not None and directive.is_quoted else self._folders
         numbers = []
         for parent in searched:

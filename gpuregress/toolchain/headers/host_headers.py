@@ -50,6 +50,9 @@ drm drm_fourcc.h xf86drm.h xf86drmMode.h winsock2.h ws2tcpip.h
 mkl sys arpa linux mach TargetConditionals.h absl google cupti.h cupti_target.h cupti_events.h cupti_profiler_target.h
 """
 
+_VENDORED = frozenset(("fmt", "gflags", "glog", "gmock", "gtest", "nlohmann", "pybind11", "rapidjson", "spdlog"))
+"""Folders of libraries that only host code uses, and that many clones hold a copy of."""
+
 _THRUST = """
 adjacent_difference advance allocate_unique async binary_search copy count detail/raw_pointer_cast device_allocator
 device_delete device_free device_malloc device_malloc_allocator device_new device_new_allocator device_ptr
@@ -152,6 +155,27 @@ typedef basic_ostream<char> ostream;
 typedef basic_istream<char> istream;
 class thread;
 class mutex;
+class exception {
+public:
+  __host__ __device__ exception() {}
+  virtual __host__ __device__ ~exception() {}
+  virtual __host__ __device__ const char* what() const noexcept { return ""; }
+};
+class logic_error : public exception {
+public:
+  template <class Text> explicit __host__ __device__ logic_error(const Text&) {}
+};
+class runtime_error : public exception {
+public:
+  template <class Text> explicit __host__ __device__ runtime_error(const Text&) {}
+};
+struct invalid_argument : logic_error { using logic_error::logic_error; };
+struct domain_error : logic_error { using logic_error::logic_error; };
+struct length_error : logic_error { using logic_error::logic_error; };
+struct out_of_range : logic_error { using logic_error::logic_error; };
+struct range_error : runtime_error { using runtime_error::runtime_error; };
+struct overflow_error : runtime_error { using runtime_error::runtime_error; };
+struct underflow_error : runtime_error { using runtime_error::runtime_error; };
 }
 }
 #endif
@@ -174,6 +198,18 @@ struct XMFLOAT3 { float x, y, z; };
 struct XMFLOAT4 { float x, y, z, w; };
 }
 """
+
+
+def is_host_library(name: str) -> bool:
+    """Tell whether a header belongs to a library of the host that a project may hold a copy of.
+
+    Such a library is large and no device code: NVRTC 13.0 was seen to die in a copy of nlohmann's `json.hpp`.
+
+    Args:
+        name: as the directive spells it, `fmt/format.h`.
+    """
+    folder, _, rest = name.partition("/")
+    return name.rpartition("/")[2] == "json.hpp" or bool(rest) and folder in _VENDORED
 
 
 def shims(names: Iterable[str], texts: Collection[str] = ()) -> dict[str, str]:
@@ -271,6 +307,6 @@ def _shim(name: str) -> str | None:
         return f"{_STD}#include <cuda_fp16.h>\n#include <cuda_bf16.h>\n#include <cuComplex.h>\n"
     if _OF_KERNELS.match(plain):
         return None
-    if plain in _names() or first in _names() or plain.startswith(_CUDA_PREFIXES):
+    if plain in _names() or first in _names() or plain.startswith(_CUDA_PREFIXES) or is_host_library(plain):
         return _STD
     return None

@@ -107,6 +107,28 @@ def test_a_source_with_host_headers_compiles(write: Write) -> None:
     assert ".entry" in nvrtc.compile_source(write(HOST), HOST).ptx
 
 
+VENDORED = """\
+#include <json/json.hpp>
+#include "fmt/format.h"
+using json = nlohmann::json;
+struct Failure : std::runtime_error {
+  Failure(const std::string& text) : std::runtime_error{text} {}
+  const char* what() const noexcept override { return "failure"; }
+  int code;
+};
+std::string print(const json& x) { if (x.empty()) throw Failure{fmt::format("{}", x)}; return x.dump(); }
+__global__ void k(int* x) { x[0] = sizeof(Failure); }
+"""
+
+
+def test_a_copy_of_a_library_of_the_host_is_not_compiled(write: Write, tmp_path: Path) -> None:
+    for name in ("json/json.hpp", "fmt/format.h"):
+        path = tmp_path / name
+        path.parent.mkdir()
+        path.write_text("#error the host's\n")
+    assert ", 16;" in nvrtc.compile_source(write(VENDORED), VENDORED).ptx
+
+
 def test_torchs_complex_numbers_are_numbers_of_a_kernel(tmp_path: Path) -> None:
     text = """#include <c10/util/complex.h>
     template <typename T> __global__ void k(c10::complex<T>* out, const c10::complex<T>* in, double factor) {
