@@ -54,7 +54,8 @@ _VENDORED = frozenset(("fmt", "gflags", "glog", "gmock", "gtest", "nlohmann", "p
 """Folders of libraries that only host code uses, and that many clones hold a copy of."""
 
 _THRUST = """
-adjacent_difference advance allocate_unique async binary_search copy count detail/raw_pointer_cast device_allocator
+adjacent_difference advance allocate_unique async binary_search copy count detail/raw_pointer_cast
+detail/vector_base device_allocator
 device_delete device_free device_malloc device_malloc_allocator device_new device_new_allocator device_ptr
 device_reference device_vector equal event execution_policy extrema fill find for_each future gather generate
 host_vector inner_product logical memory merge mismatch mr partition per_device_resource random reduce remove replace
@@ -94,6 +95,7 @@ _WORDS = {
         "initializer_list": "initializer_list",
         "limits": "numeric_limits",
         "optional": "optional nullopt",
+        "string_view": "string_view",
         "tuple": "tuple make_tuple get tie tuple_size",
         "type_traits": "is_same is_same_v enable_if enable_if_t conditional conditional_t integral_constant "
         "true_type false_type is_integral is_floating_point is_integral_v is_floating_point_v decay "
@@ -125,6 +127,7 @@ _INTEGER_DEFINED = re.compile(
 _LIBRARY_NAMES = frozenset(name for names in _WORDS["std"].values() for name in names.split())
 _UNQUALIFIED = re.compile(r"\b(numeric_limits|pair|make_pair|swap|array|tuple|is_same)\b")
 
+# The sizes are those of GNU's library for 64 bits, so that a class with such members has the layout that nvcc gives it.
 _STD = """\
 #pragma once
 #ifndef GPUREGRESS_HOST_STD
@@ -134,27 +137,29 @@ _STD = """\
 #include <limits.h>
 extern "C++" {
 typedef struct _IO_FILE FILE;
+typedef unsigned long pthread_t;
 namespace std {
-template <class, class = void> class vector;
-template <class, class = void, class = void> class basic_string;
+template <class, class = void> class vector { long state[3]; };
+template <class Allocator> class vector<bool, Allocator> { long state[5]; };
+template <class, class = void, class = void> class basic_string { long state[4]; };
 typedef basic_string<char> string;
-template <class, class, class = void, class = void> class map;
-template <class, class, class = void, class = void> class multimap;
-template <class, class, class = void, class = void, class = void> class unordered_map;
-template <class, class = void, class = void> class set;
-template <class, class = void, class = void, class = void> class unordered_set;
-template <class, class = void> class list;
-template <class, class = void> class deque;
-template <class, class = void> class queue;
-template <class, class = void> class stack;
-template <class> class function;
-template <class> class shared_ptr;
+template <class, class, class = void, class = void> class map { long state[6]; };
+template <class, class, class = void, class = void> class multimap { long state[6]; };
+template <class, class, class = void, class = void, class = void> class unordered_map { long state[7]; };
+template <class, class = void, class = void> class set { long state[6]; };
+template <class, class = void, class = void, class = void> class unordered_set { long state[7]; };
+template <class, class = void> class list { long state[3]; };
+template <class, class = void> class deque { long state[10]; };
+template <class, class = void> class queue { long state[10]; };
+template <class, class = void> class stack { long state[10]; };
+template <class> class function { long state[4]; };
+template <class> class shared_ptr { long state[2]; };
 template <class, class = void> class basic_ostream;
 template <class, class = void> class basic_istream;
 typedef basic_ostream<char> ostream;
 typedef basic_istream<char> istream;
-class thread;
-class mutex;
+class thread { long state; };
+class mutex { long state[5]; };
 class exception {
 public:
   __host__ __device__ exception() {}
@@ -176,6 +181,24 @@ struct out_of_range : logic_error { using logic_error::logic_error; };
 struct range_error : runtime_error { using runtime_error::runtime_error; };
 struct overflow_error : runtime_error { using runtime_error::runtime_error; };
 struct underflow_error : runtime_error { using runtime_error::runtime_error; };
+}
+}
+#endif
+"""
+
+# Thrust's containers are declared where a macro puts Thrust into a namespace of the project's: its own classes have
+# such members in functions of the device. Elsewhere they would be ambiguous beside those of Thrust's real headers.
+_THRUST_TEXT = """\
+#pragma once
+namespace thrust {}
+#if defined(THRUST_CUB_WRAPPED_NAMESPACE) && !defined(GPUREGRESS_THRUST)
+#define GPUREGRESS_THRUST
+namespace THRUST_CUB_WRAPPED_NAMESPACE {
+namespace thrust {
+template <class> class device_ptr;
+template <class> class device_reference;
+template <class, class = void> class device_vector;
+template <class, class = void> class host_vector;
 }
 }
 #endif
@@ -294,7 +317,7 @@ def _shim(name: str) -> str | None:
     if first == "thrust":
         stem = rest.removesuffix(".h")
         known = _THRUST.split()
-        return "#pragma once\nnamespace thrust {}\n" if stem in known or stem.partition("/")[0] in known else None
+        return _THRUST_TEXT if stem in known or stem.partition("/")[0] in known else None
     if plain in ("time.h", "ctime"):
         return f"{_STD}#define CLOCKS_PER_SEC 1000000L\n"
     if plain == "DirectXMath.h":

@@ -129,6 +129,44 @@ def test_a_copy_of_a_library_of_the_host_is_not_compiled(write: Write, tmp_path:
     assert ", 16;" in nvrtc.compile_source(write(VENDORED), VENDORED).ptx
 
 
+def test_a_class_keeps_the_members_of_host_types_that_its_device_code_does_not_use(write: Write) -> None:
+    text = """#include <map>
+    #include <vector>
+    class Tree {
+    public:
+        virtual void build(std::vector<float>& points) = 0;
+    protected:
+        std::vector<float> nodes;
+        std::map<std::string, bool> names;
+        std::vector<bool> flags;
+    };
+    struct Wide : Tree {
+        __device__ static float root(const float* x) { return x[0] * 2; }
+        void build(std::vector<float>& points) override { nodes = points; }
+        int depth;
+    };
+    __global__ void k(float* x, Wide* tree) { x[0] = Wide::root(x); tree->depth = sizeof(Wide); }
+    """
+    ptx = nvrtc.compile_source(write(text), text).ptx
+    assert "st.global.u32 \t[%rd" in ptx.replace("st.global.b32", "st.global.u32")
+    assert "+120], " in ptx
+    assert ", 128;" in ptx
+
+
+def test_thrust_may_be_in_a_namespace_of_the_project(write: Write) -> None:
+    text = """#include <thrust/device_ptr.h>
+    #include <thrust/device_vector.h>
+    template <typename T> struct Allocator {
+        typedef lib::thrust::device_ptr<T> pointer;
+        __host__ __device__ Allocator() {}
+    };
+    void sum(const lib::thrust::device_vector<float>& x) { lib::thrust::reduce(x.begin(), x.end()); }
+    __global__ void k(float* x) { Allocator<float> a; x[0] = sizeof(a); }
+    """
+    source = write(text, defines={"THRUST_CUB_WRAPPED_NAMESPACE": "lib"})
+    assert ".entry" in nvrtc.compile_source(source, text).ptx
+
+
 def test_torchs_complex_numbers_are_numbers_of_a_kernel(tmp_path: Path) -> None:
     text = """#include <c10/util/complex.h>
     template <typename T> __global__ void k(c10::complex<T>* out, const c10::complex<T>* in, double factor) {
