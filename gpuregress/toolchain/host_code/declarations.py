@@ -42,13 +42,15 @@ _KINDS: dict[str, Kind] = {
 }
 _ARGUMENTS = re.compile(r"<(?<!<<)[^<>;{}\n]*>(?=>>(?!>))")
 """Template arguments before `>>`, which the grammar would take for the end of a launch with it."""
-_CALL_WITH_TYPES = re.compile(
+_CALL_WITH_ODD_ARGUMENTS = re.compile(
     r"^(?P<call>[ \t]*(?P<name>[A-Za-z_]\w*)[ \t]*\()"
-    r"(?P<arguments>[^()]*\b(?:bool|char|double|float|int|long|short|signed|unsigned|void)\b[^()]*)"
+    r"(?P<arguments>[^()]*(?:\b(?:bool|char|double|float|int|long|short|signed|unsigned|void)\b"
+    r"|(?<=[(,])[ \t]*[-+*/%&|^!<>=~]+[ \t]*(?=[,)]))[^()]*)"
     r"(?P<rest>\)[ \t]*(?P<semicolon>;?))(?=[ \t]*$)",
     re.MULTILINE,
 )
-"""A line that is a call with a type among its arguments, as `INSTANTIATE(float, 3)`; of a macro, if of anything."""
+"""A line that is a call with a type or an operator as an argument, as `INSTANTIATE(float, 3)` and `COMPARE(less, <)`;
+of a macro, if of anything."""
 _CLASS_NAME = "gpuregress_class"
 _CONCATENATION = re.compile(r"\s*##\s*|#(?=\s*\w)")
 _CALL = re.compile(r"[A-Za-z_]\w*\s*\(")
@@ -112,16 +114,16 @@ def views(text: CxxText, macros: Macros) -> tuple[View, ...]:
     return tuple(_view(code, macros) for code in text.views())
 
 
-def _without_types_in_calls(parsed: str, bare: str, macros: Macros) -> str:
+def _without_odd_arguments(parsed: str, bare: str, macros: Macros) -> str:
     """Put a name in place of the arguments of each macro's call that is a declaration of its own.
 
-    The grammar misreads types there. Device code stays as it is, since its mutants are made by the tree.
+    The grammar misreads types and operators there. Device code stays as it is, since its mutants are made by the tree.
     """
-    if _CALL_WITH_TYPES.search(parsed) is None:
+    if _CALL_WITH_ODD_ARGUMENTS.search(parsed) is None:
         return parsed
     device = device_spans(bare, macros)
 
-    def without_types(match: re.Match[str]) -> str:
+    def without_arguments(match: re.Match[str]) -> str:
         bodies = [macro.body.rstrip() for macro in macros.named.get(match["name"], ())]
         is_whole = bool(match["semicolon"]) or any(body.endswith((";", "}")) for body in bodies)
         if not bodies or not is_whole or any(start <= match.start("name") < end for start, end in device):
@@ -129,14 +131,14 @@ def _without_types_in_calls(parsed: str, bare: str, macros: Macros) -> str:
         blank = re.sub(r"[^\n]", " ", match["arguments"])
         return f"{match['call']}T{blank[1:]}{match['rest']}"
 
-    return _CALL_WITH_TYPES.sub(without_types, parsed)
+    return _CALL_WITH_ODD_ARGUMENTS.sub(without_arguments, parsed)
 
 
 def _view(code: str, macros: Macros) -> View:
     bare = without_strings(code)
     plain = macros.without_specifiers(bare)
     parsed = _ARGUMENTS.sub(lambda match: " " * len(match[0]), macros.without_brackets(plain))
-    parsed = _without_types_in_calls(parsed, bare, macros)
+    parsed = _without_odd_arguments(parsed, bare, macros)
     tree = grammar.root(parsed)
     reader = _Reader(bare, plain, macros.annotations)
     device = device_spans(bare, macros)

@@ -75,3 +75,16 @@ def test_a_macro_may_annotate() -> None:
 def test_three_closing_brackets_are_no_launch() -> None:
     text = "template <class T> __device__ A<B<C<T>>> f(A<B<C<T>>> a) { return {}; } int g() { return 1; }"
     assert [(one.kind, one.names) for one in read(text)] == [("function", ("f",)), ("function", ("g",))]
+
+
+def test_a_macro_call_with_an_operator_as_argument_is_a_declaration_of_its_own() -> None:
+    text = """#define COMPARE(name, op) inline bool name(int a, int b) { return a op b; }
+COMPARE(equal, ==);
+COMPARE(less, <);
+COMPARE(differ, !=);
+COMPARE(less_or_equal, <=);
+COMPARE( >, greater );
+template <class T> bool is_null(T* p) { return p == nullptr; }
+"""
+    declared = [(one.kind, text[one.start : one.end].split("(")[0]) for one in read(text)]
+    assert declared == [("macro", "COMPARE")] * 5 + [("function", "template <class T> bool is_null")]
