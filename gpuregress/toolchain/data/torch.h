@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <stddef.h>
 #include <cuda/std/limits>
+#include <cuda/std/tuple>
 #include <cuda/std/type_traits>
 #include <cmath>
 #include <cuda/std/utility>
@@ -190,6 +191,11 @@ GPUREGRESS_COMPLEX bool operator==(const complex<T>& a, const complex<T>& b) {
   return a.real_ == b.real_ && a.imag_ == b.imag_;
 }
 GPUREGRESS_COMPLEX bool operator!=(const complex<T>& a, const complex<T>& b) { return !(a == b); }
+/* Storage alone: no kernel's arithmetic on 8 bits goes through Torch's types. */
+struct alignas(1) Float8_e4m3fn { uint8_t x; };
+struct alignas(1) Float8_e4m3fnuz { uint8_t x; };
+struct alignas(1) Float8_e5m2 { uint8_t x; };
+struct alignas(1) Float8_e5m2fnuz { uint8_t x; };
 enum class ScalarType : int8_t { Byte, Char, Short, Int, Long, Half, Float, Double };
 template <typename T> class ArrayRef;
 template <typename T> class optional;
@@ -211,7 +217,45 @@ using c10::BFloat16;
 using c10::Half;
 class Tensor;
 class TensorBase;
-namespace cuda {}
+struct PhiloxCudaState {
+  union Payload {
+    uint64_t val;
+    int64_t* ptr;
+  };
+  Payload seed_;
+  Payload offset_;
+  uint32_t offset_intragraph_;
+  bool captured_;
+};
+namespace cuda {
+namespace philox {
+__host__ __device__ inline ::cuda::std::tuple<uint64_t, uint64_t> unpack(PhiloxCudaState state) {
+  if (!state.captured_) return {state.seed_.val, state.offset_.val};
+  return {static_cast<uint64_t>(*state.seed_.ptr),
+          static_cast<uint64_t>(*state.offset_.ptr) + state.offset_intragraph_};
+}
+}
+namespace detail {
+constexpr int MAX_TENSORINFO_DIMS = 25;
+template <typename T, typename I> struct TensorInfo {
+  T* data;
+  I sizes[MAX_TENSORINFO_DIMS];
+  I strides[MAX_TENSORINFO_DIMS];
+  int dims;
+  __host__ __device__ bool isContiguous() const { return dims == 1 && strides[0] == 1; }
+};
+template <typename T, typename I, int Dims> struct IndexToOffset {
+  static __host__ __device__ I get(I index, const TensorInfo<T, I>& info) {
+    I offset = 0;
+    for (int i = (Dims < 0 ? info.dims : Dims) - 1; i > 0; --i) {
+      offset += index % info.sizes[i] * info.strides[i];
+      index /= info.sizes[i];
+    }
+    return offset + index * info.strides[0];
+  }
+};
+}
+}
 template <typename T, bool is_cuda> struct AccumulateType { typedef T type; };
 template <> struct AccumulateType<float, false> { typedef double type; };
 template <> struct AccumulateType<Half, true> { typedef float type; };
@@ -232,67 +276,60 @@ template <typename T> using opmath_type = typename OpMathType<T>::type;
 template <typename T> struct DefaultPtrTraits { typedef T* PtrType; };
 template <typename T> struct RestrictPtrTraits { typedef T* __restrict__ PtrType; };
 template <typename T, size_t N, template <typename> class Traits = DefaultPtrTraits, typename I = int64_t>
-class TensorAccessor {
+class TensorAccessorBase {
  public:
   typedef typename Traits<T>::PtrType PtrType;
-  __host__ __device__ TensorAccessor(PtrType data, const I* sizes, const I* strides)
+  __host__ __device__ TensorAccessorBase(PtrType data, const I* sizes, const I* strides)
       : data_(data), sizes_(sizes), strides_(strides) {}
-  __host__ __device__ TensorAccessor<T, N - 1, Traits, I> operator[](I i) const {
-    return TensorAccessor<T, N - 1, Traits, I>(data_ + strides_[0] * i, sizes_ + 1, strides_ + 1);
-  }
   __host__ __device__ I size(I i) const { return sizes_[i]; }
   __host__ __device__ I stride(I i) const { return strides_[i]; }
   __host__ __device__ PtrType data() const { return data_; }
 
- private:
-  PtrType data_;
-  const I* sizes_;
-  const I* strides_;
-};
-template <typename T, template <typename> class Traits, typename I> class TensorAccessor<T, 1, Traits, I> {
- public:
-  typedef typename Traits<T>::PtrType PtrType;
-  __host__ __device__ TensorAccessor(PtrType data, const I* sizes, const I* strides)
-      : data_(data), sizes_(sizes), strides_(strides) {}
-  __host__ __device__ T& operator[](I i) const { return data_[strides_[0] * i]; }
-  __host__ __device__ I size(I i) const { return sizes_[i]; }
-  __host__ __device__ I stride(I i) const { return strides_[i]; }
-  __host__ __device__ PtrType data() const { return data_; }
-
- private:
+ protected:
   PtrType data_;
   const I* sizes_;
   const I* strides_;
 };
 template <typename T, size_t N, template <typename> class Traits = DefaultPtrTraits, typename I = int64_t>
-class GenericPackedTensorAccessor {
+class TensorAccessor : public TensorAccessorBase<T, N, Traits, I> {
+ public:
+  using TensorAccessorBase<T, N, Traits, I>::TensorAccessorBase;
+  __host__ __device__ TensorAccessor<T, N - 1, Traits, I> operator[](I i) const {
+    return TensorAccessor<T, N - 1, Traits, I>(this->data_ + this->strides_[0] * i, this->sizes_ + 1,
+                                               this->strides_ + 1);
+  }
+};
+template <typename T, template <typename> class Traits, typename I>
+class TensorAccessor<T, 1, Traits, I> : public TensorAccessorBase<T, 1, Traits, I> {
+ public:
+  using TensorAccessorBase<T, 1, Traits, I>::TensorAccessorBase;
+  __host__ __device__ T& operator[](I i) const { return this->data_[this->strides_[0] * i]; }
+};
+template <typename T, size_t N, template <typename> class Traits = DefaultPtrTraits, typename I = int64_t>
+class GenericPackedTensorAccessorBase {
  public:
   typedef typename Traits<T>::PtrType PtrType;
-  __host__ __device__ TensorAccessor<T, N - 1, Traits, I> operator[](I i) const {
-    return TensorAccessor<T, N - 1, Traits, I>(data_ + strides_[0] * i, sizes_ + 1, strides_ + 1);
-  }
   __host__ __device__ I size(I i) const { return sizes_[i]; }
   __host__ __device__ I stride(I i) const { return strides_[i]; }
   __host__ __device__ PtrType data() const { return data_; }
 
- private:
+ protected:
   PtrType data_;
   I sizes_[N];
   I strides_[N];
 };
-template <typename T, template <typename> class Traits, typename I>
-class GenericPackedTensorAccessor<T, 1, Traits, I> {
+template <typename T, size_t N, template <typename> class Traits = DefaultPtrTraits, typename I = int64_t>
+class GenericPackedTensorAccessor : public GenericPackedTensorAccessorBase<T, N, Traits, I> {
  public:
-  typedef typename Traits<T>::PtrType PtrType;
-  __host__ __device__ T& operator[](I i) const { return data_[strides_[0] * i]; }
-  __host__ __device__ I size(I i) const { return sizes_[i]; }
-  __host__ __device__ I stride(I i) const { return strides_[i]; }
-  __host__ __device__ PtrType data() const { return data_; }
-
- private:
-  PtrType data_;
-  I sizes_[1];
-  I strides_[1];
+  __host__ __device__ TensorAccessor<T, N - 1, Traits, I> operator[](I i) const {
+    return TensorAccessor<T, N - 1, Traits, I>(this->data_ + this->strides_[0] * i, this->sizes_ + 1,
+                                               this->strides_ + 1);
+  }
+};
+template <typename T, template <typename> class Traits, typename I>
+class GenericPackedTensorAccessor<T, 1, Traits, I> : public GenericPackedTensorAccessorBase<T, 1, Traits, I> {
+ public:
+  __host__ __device__ T& operator[](I i) const { return this->data_[this->strides_[0] * i]; }
 };
 template <typename T, size_t N, template <typename> class Traits = DefaultPtrTraits>
 using PackedTensorAccessor32 = GenericPackedTensorAccessor<T, N, Traits, int32_t>;

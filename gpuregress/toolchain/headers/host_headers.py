@@ -16,6 +16,7 @@ from gpuregress.toolchain.headers.virtual_headers import MATH_FUNCTIONS
 _STANDARD = """
 any barrier bitset cctype cerrno cfenv charconv cinttypes clocale codecvt condition_variable coroutine
 csetjmp csignal ctime ctype.h cuchar cwchar cwctype deque dirent.h dlfcn.h errno.h exception execution expected
+experimental
 fcntl.h fenv.h filesystem format forward_list fstream future generator getopt.h iomanip ios iosfwd iostream istream
 latch libgen.h list locale locale.h malloc.h alloca.h map memory_resource mutex new numbers omp.h ostream
 poll.h print pthread.h pwd.h queue random ranges regex sched.h scoped_allocator semaphore semaphore.h set

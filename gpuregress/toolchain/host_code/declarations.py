@@ -42,15 +42,15 @@ _KINDS: dict[str, Kind] = {
 }
 _ARGUMENTS = re.compile(r"<(?<!<<)[^<>;{}\n]*>(?=>>(?!>))")
 """Template arguments before `>>`, which the grammar would take for the end of a launch with it."""
-_CALL_WITH_ODD_ARGUMENTS = re.compile(
-    r"^(?P<call>[ \t]*(?P<name>[A-Za-z_]\w*)[ \t]*\()"
-    r"(?P<arguments>[^()]*(?:\b(?:bool|char|double|float|int|long|short|signed|unsigned|void)\b"
-    r"|(?<=[(,])[ \t]*[-+*/%&|^!<>=~]+[ \t]*(?=[,)]))[^()]*)"
-    r"(?P<rest>\)[ \t]*(?P<semicolon>;?))(?=[ \t]*$)",
-    re.MULTILINE,
+_CALL_AT_LINE_START = re.compile(r"^[ \t]*(?P<name>[A-Za-z_]\w*)[ \t]*\(", re.MULTILINE)
+_END_OF_CALL = re.compile(r"\)[ \t]*(?P<semicolon>;?)(?=[ \t]*$)", re.MULTILINE)
+_ODD_ARGUMENT = re.compile(
+    r"\b(?:bool|char|class|const|double|enum|float|int|long|short|signed|struct|union|unsigned|void"
+    r"|s?size_t|ptrdiff_t|u?int(?:8|16|32|64|ptr)_t)\b"
+    r"|(?:^|,)[ \t]*[-+*/%&|^!<>=~]+[ \t]*(?=,|$)"
 )
-"""A line that is a call with a type or an operator as an argument, as `INSTANTIATE(float, 3)` and `COMPARE(less, <)`;
-of a macro, if of anything."""
+"""A type, as in `INSTANTIATE(float, 3)` and `DEPRECATED(int f(void), "hint");`, or an operator, as in
+`COMPARE(less, <);`."""
 _CLASS_NAME = "gpuregress_class"
 _CONCATENATION = re.compile(r"\s*##\s*|#(?=\s*\w)")
 _CALL = re.compile(r"[A-Za-z_]\w*\s*\(")
@@ -117,21 +117,38 @@ def views(text: CxxText, macros: Macros) -> tuple[View, ...]:
 def _without_odd_arguments(parsed: str, bare: str, macros: Macros) -> str:
     """Put a name in place of the arguments of each macro's call that is a declaration of its own.
 
-    The grammar misreads types and operators there. Device code stays as it is, since its mutants are made by the tree.
+    The grammar misreads types and operators there, and all that follows. Device code stays as it is, since its mutants
+    are made by the tree.
     """
-    if _CALL_WITH_ODD_ARGUMENTS.search(parsed) is None:
-        return parsed
-    device = device_spans(bare, macros)
+    device: tuple[tuple[int, int], ...] | None = None
+    pieces: list[str] = []
+    last = 0
+    for call in _CALL_AT_LINE_START.finditer(parsed):
+        bodies = [macro.body.rstrip() for macro in macros.named.get(call["name"], ())]
+        if not bodies or call.start() < last:
+            continue
+        first = call.end()
+        close = _closing_bracket(parsed, first)
+        rest = _END_OF_CALL.match(parsed, close)
+        if rest is None or not _ODD_ARGUMENT.search(parsed[first:close]):
+            continue
+        if device is None:
+            device = device_spans(bare, macros)
+        is_whole = bool(rest["semicolon"]) or any(body.endswith((";", "}")) for body in bodies)
+        if is_whole and not any(start <= call.start("name") < end for start, end in device):
+            pieces += [parsed[last:first], "T", re.sub(r"[^\n]", " ", parsed[first + 1 : close])]
+            last = close
+    return "".join((*pieces, parsed[last:]))
 
-    def without_arguments(match: re.Match[str]) -> str:
-        bodies = [macro.body.rstrip() for macro in macros.named.get(match["name"], ())]
-        is_whole = bool(match["semicolon"]) or any(body.endswith((";", "}")) for body in bodies)
-        if not bodies or not is_whole or any(start <= match.start("name") < end for start, end in device):
-            return match[0]
-        blank = re.sub(r"[^\n]", " ", match["arguments"])
-        return f"{match['call']}T{blank[1:]}{match['rest']}"
 
-    return _CALL_WITH_ODD_ARGUMENTS.sub(without_arguments, parsed)
+def _closing_bracket(text: str, start: int) -> int:
+    """The offset of the bracket that closes the one before an offset; the text's length if none does."""
+    depth = 1
+    for bracket in re.compile(r"[()]").finditer(text, start):
+        depth += 1 if bracket[0] == "(" else -1
+        if depth == 0:
+            return bracket.start()
+    return len(text)
 
 
 def _view(code: str, macros: Macros) -> View:

@@ -77,6 +77,30 @@ def test_three_closing_brackets_are_no_launch() -> None:
     assert [(one.kind, one.names) for one in read(text)] == [("function", ("f",)), ("function", ("g",))]
 
 
+def test_a_macro_call_with_a_declaration_as_argument_ends_with_its_bracket() -> None:
+    text = """#define DEPRECATED(declaration, hint) declaration __attribute__((deprecated(hint)))
+DEPRECATED(
+    API double size_of(enum type one),
+    "use size()");
+DEPRECATED(API struct node * make(
+    struct context * of),
+    "use new");
+enum order { up, down };
+template <order o> __global__ void sort(float* x) {}
+DEPRECATED(int64_t, uint32_t);
+DEPRECATED(__device__ float scale(float x), "use mul");
+"""
+    declared = [(one.kind, one.names[0], one.is_device) for one in read(text)]
+    assert declared == [
+        ("macro", "DEPRECATED", False),
+        ("macro", "DEPRECATED", False),
+        ("enum", "up", False),
+        ("function", "sort", True),
+        ("macro", "DEPRECATED", False),
+        ("macro", "DEPRECATED", True),
+    ]
+
+
 def test_a_macro_call_with_an_operator_as_argument_is_a_declaration_of_its_own() -> None:
     text = """#define COMPARE(name, op) inline bool name(int a, int b) { return a op b; }
 COMPARE(equal, ==);
