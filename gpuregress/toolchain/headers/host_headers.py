@@ -155,6 +155,8 @@ template <class, class = void> class queue { long state[10]; };
 template <class, class = void> class stack { long state[10]; };
 template <class> class function { long state[4]; };
 template <class> class shared_ptr { long state[2]; };
+template <class> class weak_ptr { long state[2]; };
+template <class, class = void> class unique_ptr { long state; };
 template <class, class = void> class basic_ostream;
 template <class, class = void> class basic_istream;
 typedef basic_ostream<char> ostream;

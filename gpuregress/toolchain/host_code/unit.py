@@ -252,6 +252,8 @@ def _host_members(declared: Declared) -> Iterator[Declared]:
 # --- blanking of host code: spaces in its place, so that every line and nearly every column stays ---------------------
 
 
+_CONDITIONS = ("if", "ifdef", "ifndef", "elif", "elifdef", "elifndef")
+_NVCC = re.compile(r"\b__NVCC__\b")
 _DROPPED_DIRECTIVES = ("pragma", "include", "error", "warning")
 
 
@@ -279,6 +281,7 @@ def replacements(text: CxxText, views: Sequence[View], edits: Sequence[Edits], m
     for edits_of_view in edits:
         changes.update(Replacement(at, at, ANNOTATION) for at in edits_of_view.annotated)
         changes.update(Replacement(at, at, inserted) for at, inserted in edits_of_view.inserted)
+    changes.update(_conditions_on_nvcc(text))
     for match in _lambdas(text.code, macros):
         changes.add(Replacement(match.start(1), match.end(1), " " * len(match[1])))
     return sorted(changes, key=_PLACE)
@@ -296,6 +299,15 @@ def replaced(text: str, changes: Iterable[Replacement]) -> str:
             pieces.append(change.text[at - change.start :])
             at = change.end
     return "".join((*pieces, text[at:]))
+
+
+def _conditions_on_nvcc(text: CxxText) -> Iterator[Replacement]:
+    """Let conditions on nvcc hold, which defines `__CUDACC__`, too; CUDA's own headers need to know that it is NVRTC."""
+    for directive in text.directives:
+        if directive.word in _CONDITIONS:
+            start = directive.end - len(directive.rest)
+            for name in _NVCC.finditer(directive.rest):
+                yield Replacement(start + name.start(), start + name.end(), "__CUDACC__")
 
 
 def _lambdas(code: str, macros: Macros) -> Iterable[re.Match[str]]:

@@ -167,6 +167,21 @@ def test_thrust_may_be_in_a_namespace_of_the_project(write: Write) -> None:
     assert ".entry" in nvrtc.compile_source(source, text).ptx
 
 
+def test_conditions_on_nvcc_hold(write: Write, tmp_path: Path) -> None:
+    header = "#if defined(__CUDA__) || defined(__NVCC__)\n#define DEVICE __host__ __device__\n#else\n#define DEVICE\n#endif\n"
+    (tmp_path / "kernels").mkdir()
+    (tmp_path / "kernels/base.h").write_text(header)
+    text = """#include "base.h"
+    #include <cuda/std/utility>
+    struct Pair { float a, b; DEVICE float sum() const { return a + b; } };
+    #ifndef __NVCC__
+    #error not nvcc
+    #endif
+    __global__ void k(float* x, Pair pair) { x[0] = pair.sum(); }
+    """
+    assert "add.f32" in nvrtc.compile_source(write(text), text).ptx
+
+
 def test_torchs_complex_numbers_are_numbers_of_a_kernel(tmp_path: Path) -> None:
     text = """#include <c10/util/complex.h>
     template <typename T> __global__ void k(c10::complex<T>* out, const c10::complex<T>* in, double factor) {
