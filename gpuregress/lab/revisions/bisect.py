@@ -18,10 +18,10 @@ from gpuregress.foundation.records import RunSummary, Verdict
 from gpuregress.gpu.records import Record, replace
 from gpuregress.jobs import plan
 from gpuregress.lab.experiment import RunOptions
-from gpuregress.lab.revisions import commit_runs, repository
+from gpuregress.lab.revisions import commit_runs
 from gpuregress.lab.revisions.commit_runs import CommitRuns, CommitUnusable
-from gpuregress.lab.revisions.repository import Commit, Repository
-from gpuregress.session import accepting
+from gpuregress.session import accepting, repository
+from gpuregress.session.repository import Commit, Repository
 from gpuregress.store.project import Project
 
 State = Literal["good", "bad", "skip"]
