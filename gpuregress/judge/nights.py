@@ -125,7 +125,7 @@ def compare_nights(summary: RunSummary, earlier: EarlierNights, left_out: LeftOu
         still=tuple(still),
         unaccepted=tuple(unaccepted),
         fixed=tuple(fixed),
-        slower=tuple(_slower(passing, earlier)),
+        slower=tuple(_slower(summary, earlier)),
         near=tuple(_near(passing, earlier)),
         known=tuple(_known(summary)),
         flaky=tuple(_flaky(summary, moved, earlier)),
@@ -234,13 +234,13 @@ def _fixed(summary: RunSummary, earlier: EarlierNights) -> Iterator[NightFailure
             yield NightFailure(case, last.verdict, cause=last.cause, since=_since(earlier, case, last))
 
 
-def _slower(passing: Sequence[Verdict], earlier: EarlierNights) -> Iterator[NightRemark]:
-    """The cases that pass and are slower than accepted: within their limit, or without one."""
-    for verdict in passing:
+def _slower(summary: RunSummary, earlier: EarlierNights) -> Iterator[NightRemark]:
+    """The cases that are slower than accepted, and do not fail for it."""
+    for verdict in summary.verdicts:
         timing = verdict.timing
-        if timing is not None and timing.status == "slower":
+        if timing is not None and timing.status == "slower" and not timing.fails:
             since = earlier.slower_since(verdict)
-            yield NightRemark(verdict.case, timing.message, since is None, since)
+            yield NightRemark(verdict.case, timing.message, since is None, since, timing.ratio or 0.0)
 
 
 def _near(passing: Sequence[Verdict], earlier: EarlierNights) -> Iterator[NightRemark]:
@@ -251,10 +251,10 @@ def _near(passing: Sequence[Verdict], earlier: EarlierNights) -> Iterator[NightR
             continue
         text = f"{share:.0%} of its tolerance is used"
         if last is None or last.tolerance_share is None:
-            yield NightRemark(verdict.case, text, is_new=True)
+            yield NightRemark(verdict.case, text, is_new=True, size=share)
         else:
             text += f", {last.tolerance_share:.0%} on the last night"
-            yield NightRemark(verdict.case, text, is_new=last.tolerance_share <= NEAR)
+            yield NightRemark(verdict.case, text, is_new=last.tolerance_share <= NEAR, size=share)
 
 
 def _flaky(summary: RunSummary, moved: Collection[str], earlier: EarlierNights) -> Iterator[NightRemark]:

@@ -10,7 +10,7 @@ from datetime import datetime
 from pathlib import Path
 
 from gpuregress.foundation.escapes import entry, one_line
-from gpuregress.foundation.records import NightChanges, NightFailure, RunSummary, Since, Suspects, Verdict
+from gpuregress.foundation.records import NightChanges, NightFailure, NightRemark, RunSummary, Since, Suspects, Verdict
 from gpuregress.foundation.wording import first_names, joined, plural
 from gpuregress.report import terminal
 from gpuregress.report.case_lines import job_of
@@ -81,9 +81,14 @@ def _new_failures(changes: NightChanges) -> str:
     if not ranges:
         return text
     longest = max(ranges, key=lambda suspects: suspects.commits)
-    text = f"{text} — {plural(longest.commits, 'commit')} since {longest.good[:7]}"
+    commits = "no commit"
+    if longest.commits:
+        commits = plural(longest.commits, "commit")
+    text += f" — {commits} since {longest.good[:7]}"
     if longest.authors > 1:
         text += f", {longest.authors} authors"
+    if longest.dirty:
+        text += ", changed work tree"
     return text
 
 
@@ -137,16 +142,14 @@ def _lines(summary: RunSummary, where: str, *, is_full: bool) -> Iterator[str]:
         if len(causes) > most:
             left_out = sum(map(len, causes[most:]))
             yield f"… and {plural(left_out, 'more failure')} of {len(causes) - most} other causes (all in {where})"
-    fixed = [f"fixed    {failure.case}{_lasted(failure, tonight)}" for failure in changes.fixed]
-    yield from _bounded(fixed, most_others)
+    yield from _bounded(list(_fixed_lines(changes.fixed, tonight, is_full=is_full)), most_others)
     for word, remarks in (
         ("slower", changes.slower),
         ("near", changes.near),
         ("flaky", changes.flaky),
         ("known", changes.known),
     ):
-        lines = [one_line(f"{word:<8} {one.case}  {one.text}{_after_comma(one.since, tonight)}") for one in remarks]
-        yield from _bounded(lines, most_others)
+        yield from _bounded(list(_remark_lines(word, remarks, tonight, is_full=is_full)), most_others)
     if changes.no_turn:
         yield one_line(f"no turn before the deadline: {first_names(changes.no_turn, most_named)}")
     if changes.held_back:
@@ -281,6 +284,33 @@ def _lasted(failure: NightFailure, tonight: str) -> str:
     if failure.since is None:
         return ""
     return f"  (failed {plural(failure.since.nights, 'night')}{_after_comma(failure.since, tonight)})"
+
+
+def _fixed_lines(fixed: Sequence[NightFailure], tonight: str, *, is_full: bool) -> Iterator[str]:
+    """A line for the cases of a job that were fixed together."""
+    groups: dict[tuple[str, str], list[NightFailure]] = {}
+    for failure in fixed:
+        key = failure.case if is_full else job_of(failure.case)
+        groups.setdefault((key, _lasted(failure, tonight)), []).append(failure)
+    for (job, lasted), failures in groups.items():
+        name = failures[0].case
+        if len(failures) > 1:
+            name = f"{len(failures)} cases of {job}"
+        yield f"fixed    {name}{lasted}"
+
+
+def _remark_lines(word: str, remarks: Sequence[NightRemark], tonight: str, *, is_full: bool) -> Iterator[str]:
+    """A line for the cases of a job that are remarked on, with the worst of them."""
+    groups: dict[str, list[NightRemark]] = {}
+    for remark in remarks:
+        key = remark.case if is_full else job_of(remark.case)
+        groups.setdefault(key, []).append(remark)
+    for job, members in groups.items():
+        worst = max(members, key=lambda remark: remark.size)
+        name = worst.case
+        if len(members) > 1:
+            name = f"{len(members)} cases of {job}; the worst is {worst.case}:"
+        yield one_line(f"{word:<8} {name}  {worst.text}{_after_comma(worst.since, tonight)}")
 
 
 def _bounded(texts: Sequence[str], most: int) -> Iterator[str]:

@@ -50,6 +50,7 @@ def execute(context: RunContext) -> RunSummary:
         summary = replace(
             summary,
             commit=recording.start.commit,
+            dirty=recording.start.dirty,
             started=recording.start.started,
             seconds=summary.seconds + sum(reached.seconds for reached in part.kept.values()),
         )

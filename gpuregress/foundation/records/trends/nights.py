@@ -191,12 +191,14 @@ class NightRemark(Sparse):
         text: the remark, in one line.
         is_new: whether it was not so on the last night.
         since: the first night on which it was so; None where that is tonight, or unknown.
+        size: how large what is remarked is, for the choice of the worst of several.
     """
 
     case: str
     text: str
     is_new: bool = False
     since: Since | None = None
+    size: float = 0.0
 
 
 class LackingDevice(Sparse):
@@ -226,7 +228,7 @@ class NightChanges(Sparse):
         still: cases that fail as before.
         unaccepted: cases without a baseline.
         fixed: cases that pass and failed before.
-        slower: cases that pass and are slower.
+        slower: cases that are slower than accepted, and do not fail for it.
         near: cases that pass and have used most of their tolerance.
         known: cases that are known to fail, and do.
         flaky: cases whose verdict changes without a change of the code.
@@ -253,5 +255,5 @@ class NightChanges(Sparse):
     @property
     def is_news(self) -> bool:
         """Tell whether someone should read it though nothing fails."""
-        remarks = any(one.is_new for one in (*self.near, *self.flaky))
+        remarks = any(one.is_new for one in (*self.near, *self.slower, *self.flaky))
         return bool(self.fixed or self.no_turn or remarks or any(one.is_new for one in self.lacking))
