@@ -21,9 +21,8 @@ _SEVERITY = ("error", "missing", "fault", "timeout", "differ", "new")
 _MOST_NEW = 30
 _MOST_OTHERS = 10
 _MOST_NAMED = 8
-_MOST_JOBS = 6
+_MOST_JOBS = 20
 _MOST_JOBS_NAMED = 3
-_MOST_CASES_NAMED = 3
 _MOST_NOTES = 5
 
 
@@ -178,9 +177,12 @@ def _texts(summary: RunSummary) -> dict[str, tuple[str, ...]]:
 
 def _by_cause(failures: Iterable[NightFailure]) -> list[tuple[NightFailure, ...]]:
     """The failures of one cause together, the most severe causes first."""
-    groups: dict[tuple[str, str], list[NightFailure]] = {}
+    groups: dict[tuple[str, ...], list[NightFailure]] = {}
     for failure in sorted(failures, key=lambda failure: _SEVERITY.index(failure.status)):
-        groups.setdefault((failure.status, failure.cause), []).append(failure)
+        key: tuple[str, ...] = (failure.status, failure.cause)
+        if failure.status == "error":  # each message may ask for another remedy
+            key = (*key, failure.diagnosis)
+        groups.setdefault(key, []).append(failure)
     return [tuple(members) for members in groups.values()]
 
 
@@ -197,10 +199,13 @@ def _cause_lines(
     else:
         names = [failure.case for failure in members]
         jobs = first_names(list(dict.fromkeys(map(job_of, names))), _MOST_JOBS, "jobs")
-        head = f"{worst.status:<8} {len(members)} cases of {jobs}; the worst is {worst.case}: {worst.diagnosis}"
+        example = "as"
+        if worst.status == "differ":
+            example = "the worst is"
+        head = f"{worst.status:<8} {len(members)} cases of {jobs}; {example} {worst.case}: {worst.diagnosis}"
         yield f"{one_line(head)}{history}"
         if not is_full:
-            yield one_line(f"  {first_names(names, _MOST_CASES_NAMED)}")
+            yield one_line(f"  {first_names(names, _MOST_NAMED)}")
         yield from _shared_values(names, summary)
     yield from _suspect_lines(members)
     if is_full and len(members) > 1:
