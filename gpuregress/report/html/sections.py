@@ -50,7 +50,14 @@ def changes(night: Mapping[str, Any] | None, anchors: Mapping[str, str]) -> Mark
     for key, title in _FAILURES.items():
         entries = []
         for failure in night.get(key) or ():
-            entry = {"diagnosis": "", "counts_before": "", "before": "", "since_text": "", "suspects_text": "", **failure}
+            entry = {
+                "diagnosis": "",
+                "counts_before": "",
+                "before": "",
+                "since_text": "",
+                "suspects_text": "",
+                **failure,
+            }
             if failure.get("since"):
                 since = from_json(Since, failure["since"])
                 entry["since_text"] = morning.since_text(since, since.started)
