@@ -9,6 +9,7 @@ import re
 import shutil
 import sqlite3
 import subprocess
+import sys
 import xml.etree.ElementTree as ET
 from pathlib import Path
 from typing import Any
@@ -413,10 +414,40 @@ def test_the_commits_that_touch_a_file_of_the_case_are_suspects(fake_shop: Works
     suspects = f"  suspects: {touching} Take three (A. Author); 1 other commit since {first}; the work tree was changed"
     assert suspects in lines
     assert suspects in told(), "also on the next morning"
+    assert not any(line.startswith("culprit") for line in night(fake_shop, "--bisect", "1").stdout.splitlines())
     fake_shop.job()
     assert told()[0] == "1 fixed"
     fake_shop.job(("{float32: 2.0}", "{float32: 3.0}"))
     assert any(line.startswith("  no suspects: no commit since ") for line in told())
+
+
+def test_the_culprits_of_new_failures_are_searched_within_a_time(fake_shop: Workshop) -> None:
+    def told(*values: str, minutes: str) -> list[str]:
+        for value in values:
+            fake_shop.job(("{float32: 2.0}", f"{{float32: {value}}}"))
+            git_projects.commit(fake_shop.root, f"Factor {value}")
+        screen = night(fake_shop, "--bisect", minutes).stdout.splitlines()
+        return [line for line in screen if line.startswith("culprit of scale/n=100: ")]
+
+    fake_shop.write("gpuregress.yaml", "")
+    fake_shop.write(".gitignore", "runs/\n")
+    accept_all(fake_shop)
+    git_projects.start(fake_shop.root)
+    assert told("2.0", minutes="1") == []
+    (line,) = told("3.0", "4.0", minutes="1")
+    assert re.search(r": [0-9a-f]+ Factor 3\.0 \(A\. Author\), after 3 commits, [\d.]+ s$", line)
+    told("2.0", minutes="1")
+    assert told("3.0", minutes="1e-9") == ["culprit of scale/n=100: not searched: the time is over"]
+
+
+def test_the_exit_code_of_a_night_is_kept_where_its_reader_leaves(shop: Workshop) -> None:
+    shop.job(("kernel: scale", "kernel: skale"))
+    command = [sys.executable, "-m", "gpuregress", "nightly", "--device", "cpu"]
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run(command, cwd=shop.root, stdout=writer, stderr=subprocess.PIPE, check=False, text=True)
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (4, "")
 
 
 def test_a_night_with_a_deadline_names_what_had_no_turn(fake_shop: Workshop) -> None:
