@@ -151,6 +151,22 @@ class Repository(Record):
         listed = git.answer(self.root, "diff-tree", *form, "--end-of-options", *trees)
         return tuple(path for path in (listed or "").split("\0") if path)
 
+    def changes_between(self, first: str, second: str) -> dict[str, bool]:
+        """Return the files that differ between two commits, and whether the second one has them."""
+        form = ("-r", "-z", "--name-status", "--no-renames", "--no-ext-diff", "--no-textconv")
+        fields = (git.answer(self.root, "diff-tree", *form, "--end-of-options", first, second) or "").split("\0")
+        return {path: status != "D" for status, path in zip(fields[::2], fields[1::2], strict=False)}
+
+    def relative(self, path: Path) -> str | None:
+        """Return a file's path relative to the root; None where it is outside.
+
+        A symbolic link is an entry of its own folder, which may itself be behind another link.
+        """
+        real = Path(os.path.realpath(path.parent)) / path.name
+        if not real.is_relative_to(self.root):
+            return None
+        return str(real.relative_to(self.root))
+
     def is_ancestor(self, first: str, second: str) -> bool:
         """Tell whether the first commit is the second one, or comes before it."""
         reply = git.ask(self.root, "merge-base", "--is-ancestor", first, second)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
@@ -76,18 +75,12 @@ class _Search:
         case = self._cases.get(name)
         files = {self._project.root / SETTINGS_FILE, self._project.baselines / name}
         if case is not None:
-            files |= self._files.of(case)
+            files |= self._files.of(case).files
         else:
             location = self._locations.get(name)
             files.add(self._project.configs if location is None else Path(location.file))
-        return tuple(sorted(self._below_root(files)))
-
-    def _below_root(self, files: Iterable[Path]) -> Iterable[str]:
-        for file in files:
-            # A symbolic link is an entry of its own folder, which may itself be behind another one.
-            real = Path(os.path.realpath(file.parent)) / file.name
-            if real.is_relative_to(self._repository.root):
-                yield str(real.relative_to(self._repository.root))
+        paths = [self._repository.relative(file) for file in files]
+        return tuple(sorted(path for path in paths if path is not None))
 
 
 def with_suspects(
