@@ -1,4 +1,4 @@
-"""Jobs that a change touches: those made of a file that differs from a commit, in the work tree as it is."""
+"""Jobs that a change touches: those made of a file that differs from a commit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Suspects of a night's new failures: the commits since the last passing night that touch a file of the case."""
+"""Suspects of a night's new failures: commits since the last passing night that touch the case."""
 
 from __future__ import annotations
 

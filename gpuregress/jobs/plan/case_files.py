@@ -1,6 +1,7 @@
-"""Files that decide the result of a case: its job, its sources with their includes, and what fills and judges it.
+"""Files that decide the result of a case.
 
-The files of installed packages and of the compiler do not count: their versions are facts of a run.
+They are its job, its sources with what they include, and what fills and judges it. The files of installed packages and
+of the compiler do not count: their versions are facts of a run.
 """
 
 from __future__ import annotations
