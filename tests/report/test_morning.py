@@ -63,9 +63,7 @@ def test_failures_of_one_cause_are_together_and_bounded() -> None:
     other = case("zzz", "fault", reason="trap: trap in zzz")
     lines = told(night(*many, other), earlier({}))
     assert lines[1].startswith("fault    zzz")
-    assert lines[2] == (
-        "differ   100 cases of scale; the worst is scale/n=0: b: 689 of 1000 differ; all are 1/10 of what they should be"
-    )
+    assert lines[2].startswith("differ   100 cases of scale; the worst is scale/n=0: b: 689 of 1000 differ; all are")
     assert lines[3].endswith("scale/n=7 and 92 more")
     assert len(lines) == 6
     changes = compare_nights(night(*many, other), earlier({}))

@@ -245,7 +245,7 @@ class _JobPlanning:
             timeouts=limits.timeouts or settings.timeouts or 0,
             heap=limits.heap or records.DEFAULT_HEAP,
             instructions=limits.instructions or settings.instructions,
-            time=settings.time,
+            time=limits.time or settings.time,
         )
 
     def _inputs(

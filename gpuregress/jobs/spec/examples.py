@@ -242,7 +242,7 @@ reference:
     compare: {ulp: 2}
 """,
     "Limits": """
-limits: {timeout: 2min, memory: 4GiB, timeouts: 3, heap: 64MiB, instructions: 1.05}
+limits: {timeout: 2min, memory: 4GiB, timeouts: 3, heap: 64MiB, instructions: 1.05, time: 1.1}
 """,
     "KnownFailing": """
 known_failing: {until: 2026-12-24, why: the driver of the new card, status: differ, buffer: out, where: [n > 1000]}

@@ -76,6 +76,7 @@ class LimitsSpec(Spec, frozen=True):
     instructions: Annotated[
         Slowdown | None, doc("on the CPU device, more times the accepted instructions fail a case")
     ] = None
+    time: Annotated[Slowdown | None, doc("on a GPU, more times the accepted time fail a timed case")] = None
     heap: Annotated[
         Size | None, doc("bytes that kernels may hold by `malloc` and `new`, or 64MiB; beyond them they get null; 8MiB")
     ] = None
