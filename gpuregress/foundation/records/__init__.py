@@ -102,6 +102,7 @@ from gpuregress.foundation.records.trends.history import TimingStep as TimingSte
 from gpuregress.foundation.records.trends.nights import NIGHT_STATUSES as NIGHT_STATUSES
 from gpuregress.foundation.records.trends.nights import EarlierVerdict as EarlierVerdict
 from gpuregress.foundation.records.trends.nights import Extent as Extent
+from gpuregress.foundation.records.trends.nights import JobOwner as JobOwner
 from gpuregress.foundation.records.trends.nights import LackingDevice as LackingDevice
 from gpuregress.foundation.records.trends.nights import NightChanges as NightChanges
 from gpuregress.foundation.records.trends.nights import NightFailure as NightFailure

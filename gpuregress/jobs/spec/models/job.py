@@ -40,6 +40,7 @@ from gpuregress.jobs.spec.models.values import (
     real,
     whole,
 )
+from gpuregress.store.settings import addresses
 
 MOST_TIMEOUTS = 1_000_000
 MOST_RETRIES = 10
@@ -430,6 +431,11 @@ class JobSpec(Spec, frozen=True):
         Twins | None, doc("compare the results of this device with those of the host's compiler, or another device")
     ] = None
     tags: Annotated[list[Text], doc("labels that --tag selects")] = []
+    owners: Annotated[
+        tuple[str, ...],
+        Reads(addresses, {"$comment": "an address such as team@example.org, or a list"}),
+        doc("who gets a mail of their own if the job has news at night"),
+    ] = ()
     expect: ExpectSpec | None = None
     known_failing: KnownFailingSpec | None = None
     retries: Annotated[
