@@ -67,7 +67,8 @@ def headline(summary: RunSummary) -> str:
     if summary.interrupted:
         return f"interrupted: {line}"
     has_failures = changes.new or changes.changed or changes.still or changes.unaccepted or changes.no_turn
-    if summary.exit_code and not has_failures:
+    is_newly_flaky = any(remark.is_new for remark in changes.flaky)
+    if summary.exit_code and not has_failures and not is_newly_flaky:
         return f"{line}; the night failed (exit code {summary.exit_code})"
     return line
 

@@ -32,6 +32,7 @@ retries: 2
 devices: [cpu, cuda]
 twins: [cpu, cuda]
 tags: [quick]
+owners: [ada@example.org]
 agree: [tile]
 infeasible: skip
 expect: {fault: out-of-bounds}
