@@ -152,6 +152,8 @@ from gpuregress.gpu.programs import HARNESS_FILE as HARNESS_FILE
 from gpuregress.gpu.programs import CardFacts as CardFacts
 from gpuregress.gpu.programs import CompiledDescriptor as CompiledDescriptor
 from gpuregress.gpu.programs import CompiledLaunch as CompiledLaunch
+from gpuregress.gpu.programs import WarpLaunch as WarpLaunch
+from gpuregress.gpu.programs import WarpParameter as WarpParameter
 from gpuregress.gpu.programs import DeviceInfo as DeviceInfo
 from gpuregress.gpu.programs import Dim3 as Dim3
 from gpuregress.gpu.programs import Entry as Entry

@@ -16,8 +16,8 @@ from gpuregress.foundation.records import CompiledLaunch, PythonKernel, Source
 from gpuregress.gpu.records import Record
 from gpuregress.toolchain import compiler_messages
 
-_MODULES = {"triton": "triton_compiler", "numba": "numba_compiler", "python": "ptx_function"}
-_EXTRAS = {"triton": "triton", "numba": "numba-cuda"}
+_MODULES = {"triton": "triton_compiler", "numba": "numba_compiler", "warp": "warp_compiler", "python": "ptx_function"}
+_EXTRAS = {"triton": "triton", "numba": "numba-cuda", "warp": "warp-lang"}
 LANGUAGES = tuple(_EXTRAS)
 """The languages whose compilers are packages, which may be missing."""
 
@@ -75,7 +75,7 @@ def missing_text(file: str, language: str) -> str:
 
     Args:
         file: that needs it.
-        language: `triton` or `numba`.
+        language: `triton`, `numba` or `warp`.
     """
     advice = f"pip install 'gpuregress[{language}]'"
     return f"{file} needs {_EXTRAS[language]}, which is not installed: {advice}"
