@@ -117,7 +117,8 @@ class WarpParameter(Sparse):
         name: in the kernel's definition.
         dtype: of a number, or of the numbers in an array; "" for a structure.
         axes: of an array, which is passed as Warp's `array_t`; 0: the parameter is no array.
-        element: the extents of an array's element: (3,) for `wp.vec3`, (3, 3) for `wp.mat33`, () for a number.
+        element: the extents of an array's element: (3,) for `wp.vec3`, (3, 3) for `wp.mat33`, () for a number; of a
+            structure its bytes.
     """
 
     name: str

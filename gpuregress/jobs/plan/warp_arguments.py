@@ -78,9 +78,11 @@ def _problem(argument: Argument, parameter: WarpParameter, buffers: Mapping[str,
 
 
 def _type(parameter: WarpParameter) -> str:
-    """Write a parameter's type as a buffer's dtype and axes: `float32 of 2 axes`, and of [3] for `wp.vec3`."""
+    """Write a parameter's type in the words of a job."""
     if not parameter.axes:
         return parameter.dtype or "a structure: write {struct: [...]}"
+    if not parameter.dtype:
+        return f"an array of structures of {parameter.element[0]} bytes with {plural(parameter.axes, 'dimension')}"
     text = f"an array of {parameter.dtype} with {plural(parameter.axes, 'dimension')}"
     return f"{text} and elements [{', '.join(map(str, parameter.element))}]" if parameter.element else text
 
@@ -88,18 +90,21 @@ def _type(parameter: WarpParameter) -> str:
 def _extents(buffer: Buffer, parameter: WarpParameter) -> tuple[int, ...] | None:
     """Return the extents of the array that a buffer holds; None if it holds no such array.
 
-    The elements of an array of vectors are vectors of CUDA (`float3`), or further axes of the buffer.
+    The elements of an array of vectors are vectors of CUDA (`float3`), or further axes of the buffer; those of an array
+    of structures are structures of the same size, or bytes on a further axis.
     """
     element = dtypes.parse(buffer.dtype)
-    if {part.scalar.name for part in element.parts} != {parameter.dtype}:
+    scalar = dtypes.parse(parameter.dtype or "uint8")
+    further = parameter.element
+    if element.name != scalar.name:
+        is_other = bool(parameter.dtype) and {part.scalar.name for part in element.parts} != {scalar.name}
+        if is_other or element.size != math.prod(parameter.element) * scalar.size:
+            return None
+        further = ()
+    extents = tuple(buffer.shape[: parameter.axes])
+    if len(extents) != parameter.axes or tuple(buffer.shape[parameter.axes :]) != further:
         return None
-    extents = tuple(buffer.shape)
-    if len(element.parts) > 1:
-        fits = element.size == math.prod(parameter.element) * element.parts[0].scalar.size
-        return extents if fits and len(extents) == parameter.axes else None
-    if extents[parameter.axes :] != parameter.element or len(extents) != parameter.axes + len(parameter.element):
-        return None
-    return extents[: parameter.axes]
+    return extents
 
 
 def passed(launch: Launch, warp: WarpLaunch, buffers: Mapping[str, Buffer], block: int) -> Launch:

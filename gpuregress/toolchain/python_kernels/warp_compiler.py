@@ -90,7 +90,7 @@ def _parameter(argument: Any) -> WarpParameter:
     scalar = getattr(given.dtype, "_wp_scalar_type_", given.dtype)  # of a vector, a matrix or a quaternion
     if types.type_is_scalar(scalar):
         return WarpParameter(name, scalar.__name__, given.ndim, tuple(getattr(given.dtype, "_shape_", ())))
-    return WarpParameter(name, "uint8", given.ndim, (types.type_size_in_bytes(given.dtype),))
+    return WarpParameter(name, "", given.ndim, (types.type_size_in_bytes(given.dtype),))
 
 
 def describe_error(wrong: BaseException, file: str, _text: str) -> str:
@@ -100,4 +100,7 @@ def describe_error(wrong: BaseException, file: str, _text: str) -> str:
         wrong: what Warp raised.
         file: the user's, for messages.
     """
-    return ""
+    text = str(wrong.args[0]) if wrong.args else ""
+    named = re.search(r'^Error while parsing function "[^"]*" at .*:(\d+):$', text, re.MULTILINE)
+    reason = first_words(text.rpartition("\n;")[2])
+    return f"{file}:{named[1]}: {reason}" if named else ""
