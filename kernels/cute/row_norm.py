@@ -1,9 +1,10 @@
+# $Revision: 1.1 $
 """Rows scaled to unit length, in CuTe DSL: a block for each row, a warp reduction and shared memory."""
 
 import tempfile
 
 import cutlass
-import cutlass.cute as cute
+from cutlass import cute
 from cutlass.cute.runtime import make_fake_compact_tensor
 
 THREADS = 128
@@ -12,6 +13,7 @@ WARPS = THREADS // 32
 
 @cute.kernel
 def row_norm(out: cute.Tensor, x: cute.Tensor, epsilon: cutlass.Float32):
+    """out[row] = x[row] / sqrt(sum(x[row] ** 2) + epsilon)."""
     lane = cute.arch.lane_idx()
     warp = cute.arch.warp_idx()
     thread, _, _ = cute.arch.thread_idx()
@@ -39,6 +41,7 @@ def row_norm(out: cute.Tensor, x: cute.Tensor, epsilon: cutlass.Float32):
 
 @cute.jit
 def launch(out: cute.Tensor, x: cute.Tensor, epsilon: cutlass.Float32):
+    """Launch `row_norm`; a job makes this launch itself."""
     row_norm(out, x, epsilon).launch(grid=[cute.size(x, mode=[0]), 1, 1], block=[THREADS, 1, 1])
 
 

@@ -1,15 +1,17 @@
+# $Revision: 1.1 $
 """Matrix product in TileLang: tensor cores, asynchronous copies, two stages of shared memory."""
 
-from cuda.pathfinder import find_nvidia_header_directory
-
 import tilelang
-import tilelang.language as T
+import tilelang.language as T  # noqa: N812 - as TileLang's own documents have it
+from cuda.pathfinder import find_nvidia_header_directory
 from tilelang.contrib import nvrtc
 from tilelang.env import env
 from tvm.target import Target
 
 
 def gemm(m, n, k, tile, stages):
+    """C = a * b for matrices of one shape."""
+
     @T.prim_func
     def gemm(a: T.Tensor((m, k), "float16"), b: T.Tensor((k, n), "float16"), c: T.Tensor((m, n), "float32")):
         with T.Kernel(T.ceildiv(n, tile), T.ceildiv(m, tile), threads=128) as (x, y):

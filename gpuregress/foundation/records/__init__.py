@@ -152,8 +152,6 @@ from gpuregress.gpu.programs import HARNESS_FILE as HARNESS_FILE
 from gpuregress.gpu.programs import CardFacts as CardFacts
 from gpuregress.gpu.programs import CompiledDescriptor as CompiledDescriptor
 from gpuregress.gpu.programs import CompiledLaunch as CompiledLaunch
-from gpuregress.gpu.programs import WarpLaunch as WarpLaunch
-from gpuregress.gpu.programs import WarpParameter as WarpParameter
 from gpuregress.gpu.programs import DeviceInfo as DeviceInfo
 from gpuregress.gpu.programs import Dim3 as Dim3
 from gpuregress.gpu.programs import Entry as Entry
@@ -164,5 +162,7 @@ from gpuregress.gpu.programs import Parameter as Parameter
 from gpuregress.gpu.programs import Program as Program
 from gpuregress.gpu.programs import TypeKind as TypeKind
 from gpuregress.gpu.programs import TypeLayout as TypeLayout
+from gpuregress.gpu.programs import WarpLaunch as WarpLaunch
+from gpuregress.gpu.programs import WarpParameter as WarpParameter
 from gpuregress.gpu.schedules import Conflict as Conflict
 from gpuregress.gpu.schedules import ConflictSurvey as ConflictSurvey

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from gpuregress.foundation import dtypes
 from gpuregress.foundation.document.reader import Key, dotted
 from gpuregress.foundation.errors import CompileError
-from gpuregress.foundation.records import Argument, Buffer, Case, Launch, Program, WarpLaunch, WarpParameter
+from gpuregress.foundation.records import Argument, Buffer, Launch, Program, WarpLaunch, WarpParameter
 from gpuregress.foundation.wording import plural
 from gpuregress.gpu.records import replace
 from gpuregress.jobs.spec.resolve.launches import DIM, first_of_entries, number_argument
