@@ -25,7 +25,7 @@ _DECIDED = {"strip_hash": True, "enable_backward": False, "lineinfo": True, "cud
 
 def prepare(_arch: str) -> None:
     """Keep Warp from writing to the terminal, and from building what only speeds up its next compilation."""
-    import warp  # type: ignore[import-not-found] # noqa: PLC0415 - an extra, and heavy
+    import warp  # noqa: PLC0415 - an extra, and heavy
 
     warp.config.log_level = warp.LOG_ERROR
     warp.config.use_precompiled_headers = False
@@ -80,7 +80,7 @@ def _parameter(argument: Any) -> WarpParameter:
     Raises:
         CompileError: it is an array of another layout than `array_t`.
     """
-    from warp import types  # type: ignore[import-not-found] # noqa: PLC0415 - an extra
+    from warp import types  # noqa: PLC0415 - an extra
 
     name, given = argument.label, argument.type
     if not types.is_array(given):

@@ -329,7 +329,8 @@ _FORMS: dict[str, Any] = {
         {"required": ["function", "source"]},
     ],
     "if": {"not": {"anyOf": [{"required": ["language"]}, _IN_PYTHON]}},
-    "then": {"properties": {"launches": {"items": {"required": ["kernel", "block"]}}}},
+    "then": {"properties": {"launches": {"items": {"required": ["kernel", "grid", "block"]}}}},
+    "else": {"properties": {"launches": {"items": {"anyOf": [{"required": ["grid"]}, {"required": ["dim"]}]}}}},
 }
 
 

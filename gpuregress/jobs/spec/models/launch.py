@@ -187,8 +187,8 @@ def count_problem(element: dtypes.ElementType, count: int) -> str | None:
 class LaunchSpec(Spec, frozen=True):
     """One launch of one kernel, or a step that is repeated."""
 
-    schema_extra: ClassVar[Mapping[str, Any]] = {"anyOf": [{"required": ["grid"]}, {"required": ["dim"]}]}
-    """A language fills in `kernel` and `block`: `JobSpec` asks for them where there is none."""
+    schema_extra: ClassVar[Mapping[str, Any]] = {"required": []}
+    """A language fills in `kernel` and `block`, or takes `dim`: `JobSpec` asks for them where there is none."""
 
     kernel: Annotated[
         Annotated[str, Meta(min_length=1, max_length=1000)],
@@ -198,7 +198,7 @@ class LaunchSpec(Spec, frozen=True):
             "source"
         ),
     ]
-    grid: Annotated[GridSpec, doc("blocks along x, y, z, or {problem: …, divide: …}")]
+    grid: Annotated[GridSpec, doc("required but with dim: blocks along x, y, z, or {problem: …, divide: …}")]
     block: Annotated[Extents, doc("threads along x, y, z; Triton fills them in")]
     dim: Annotated[
         Annotated[list[Expr], Meta(min_length=1, max_length=4)] | None,
