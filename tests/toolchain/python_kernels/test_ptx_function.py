@@ -57,6 +57,7 @@ def test_the_function_is_called_with_what_it_asks_for(tmp_path: Path, function: 
     ptx = Path(program.ptx).read_text()
     assert ".target sm_90" in ptx
     assert "mov.u32 %r1, 7;" in ptx
+    assert "\0" not in ptx
     assert program.entries["k"].launch is None
 
 
