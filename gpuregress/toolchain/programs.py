@@ -337,8 +337,8 @@ def _compile_python(source: Source, files: SourceInputs) -> _Compiled:
         raise CompileError(f"{source.name} made PTX without an .entry: no kernel can be launched from it")
     named = _other_names(module, set())
     if kernel.language != "python":  # the compiler decides the name in the PTX
-        entry = compiled.launch.entry if compiled.launch is not None else ""
-        named = {kernel.function: entry or next(iter(module.entries))}
+        mangled = compiled.launch.entry if compiled.launch is not None else ""
+        named = {kernel.function: mangled or next(iter(module.entries))}
     key = source_keys.own(source, files)
     if files.unknown:
         key = cache.digest((key, ptx))

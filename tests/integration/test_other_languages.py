@@ -13,7 +13,7 @@ from gpuregress.foundation.records import CompiledLaunch, Source, WarpLaunch, Wa
 from gpuregress.jobs import plan
 from gpuregress.store import project
 from gpuregress.toolchain import programs
-from gpuregress.toolchain.python_kernels import compiler
+from gpuregress.toolchain.python_kernels import compiler, source_inputs
 from tests.workshop import RUN, Workshop
 
 ROOT = Path(__file__).parents[2]
@@ -37,8 +37,8 @@ def copied(shop: Workshop, language: str) -> None:
     shutil.rmtree(shop.root / "configs")
     for folder in (f"configs/{language}", f"kernels/{language}"):
         shutil.copytree(ROOT / folder, shop.root / folder)
-    for folder in (ROOT / "baselines").glob(f"{language}-*"):
-        shutil.copytree(folder, shop.root / "baselines" / folder.name)
+    for baseline in (ROOT / "baselines").glob(f"{language}-*"):
+        shutil.copytree(baseline, shop.root / "baselines" / baseline.name)
 
 
 def results(shop: Workshop) -> dict[str, tuple[str, str]]:
@@ -58,7 +58,7 @@ def build_normals(shop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as there:
         there.setattr(compiler, "compile_source", compiled)
         there.setattr(compiler, "version", lambda _language: "1.19.0")
-        there.setattr(programs.source_inputs, "packages", lambda _files: {"warp": "1.19.0"})
+        there.setattr(source_inputs, "packages", lambda _files: {"warp": "1.19.0"})
         for case in plan.make(project.find(shop.root), []).cases:
             programs.make(case.sources[0])
 
