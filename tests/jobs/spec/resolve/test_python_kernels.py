@@ -117,7 +117,7 @@ def test_launches_with_kernels_of_their_own(tmp_path: Path) -> None:
         ("k.py:scale", "k.py:scael", "has no function 'scael'; did you mean 'scale'?"),
         ("k.py:scale", "k.py", "job.yaml:1: source: names no function: write ../kernels/k.py:FUNCTION"),
         ("language: triton", "card: ''", "language: missing key: triton, numba or warp"),
-        ("language: triton", "language: julia", "job.yaml:2: language: expected one of triton, numba, warp; got 'julia'"),
+        ("language: triton", "language: julia", "language: expected one of triton, numba, warp; got 'julia'"),
         ("k.py:scale", "k.cu", "job.yaml:2: language: is for kernels in Python, and the source is k.cu"),
         ("num_warps:", "compile: {defines: {A: 1}}\nnum_warps:", "compile.defines: has no effect: k.py is in Python"),
     ],
