@@ -165,5 +165,7 @@ from gpuregress.gpu.programs import Parameter as Parameter
 from gpuregress.gpu.programs import Program as Program
 from gpuregress.gpu.programs import TypeKind as TypeKind
 from gpuregress.gpu.programs import TypeLayout as TypeLayout
+from gpuregress.gpu.programs import WarpLaunch as WarpLaunch
+from gpuregress.gpu.programs import WarpParameter as WarpParameter
 from gpuregress.gpu.schedules import Conflict as Conflict
 from gpuregress.gpu.schedules import ConflictSurvey as ConflictSurvey

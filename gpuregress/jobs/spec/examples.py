@@ -321,6 +321,13 @@ launches:
     grid: [16]
     args: [out, x, {int32: 781}, {int32: 781}]
 """,
+        """
+language: warp
+launches:
+  - source: normals.py:normals
+    dim: [rows, columns]
+    args: [out, field, {float32: 0.5}]
+""",
     ),
 }
 """Model → further pieces, for keys that cannot stand beside the others."""
