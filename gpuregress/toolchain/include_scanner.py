@@ -182,7 +182,7 @@ class _Scan:
                 yield str(self._reach(file, data))
 
     def _targets(self, directive: _Directive, folder: Path | None) -> str:
-        """The numbers of the files that a directive leads to, `-` where none is the project's or a shim takes its place."""
+        """The numbers of the files that a directive leads to, `-` where none is the project's or a shim replaces it."""
         if host_headers.is_host_library(directive.name):
             return "-"
         searched = (folder, *self._folders) if folder is not None and directive.is_quoted else self._folders

@@ -235,7 +235,7 @@ def is_host_library(name: str) -> bool:
         name: as the directive spells it, `fmt/format.h`.
     """
     folder, _, rest = name.partition("/")
-    return name.rpartition("/")[2] == "json.hpp" or bool(rest) and folder in _VENDORED
+    return name.rpartition("/")[2] == "json.hpp" or (bool(rest) and folder in _VENDORED)
 
 
 def shims(names: Iterable[str], texts: Collection[str] = ()) -> dict[str, str]:

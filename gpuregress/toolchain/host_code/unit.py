@@ -302,7 +302,7 @@ def replaced(text: str, changes: Iterable[Replacement]) -> str:
 
 
 def _conditions_on_nvcc(text: CxxText) -> Iterator[Replacement]:
-    """Let conditions on nvcc hold, which defines `__CUDACC__`, too; CUDA's own headers need to know that it is NVRTC."""
+    """Let conditions on nvcc hold by `__CUDACC__`; CUDA's own headers need to know that it is NVRTC."""
     for directive in text.directives:
         if directive.word in _CONDITIONS:
             start = directive.end - len(directive.rest)

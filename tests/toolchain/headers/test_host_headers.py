@@ -168,7 +168,7 @@ def test_thrust_may_be_in_a_namespace_of_the_project(write: Write) -> None:
 
 
 def test_conditions_on_nvcc_hold(write: Write, tmp_path: Path) -> None:
-    header = "#if defined(__CUDA__) || defined(__NVCC__)\n#define DEVICE __host__ __device__\n#else\n#define DEVICE\n#endif\n"
+    header = "#if defined(__CUDA__) || defined(__NVCC__)\n#define DEVICE __device__\n#else\n#define DEVICE\n#endif\n"
     (tmp_path / "kernels").mkdir()
     (tmp_path / "kernels/base.h").write_text(header)
     text = """#include "base.h"

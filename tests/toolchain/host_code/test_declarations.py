@@ -110,5 +110,5 @@ COMPARE(less_or_equal, <=);
 COMPARE( >, greater );
 template <class T> bool is_null(T* p) { return p == nullptr; }
 """
-    declared = [(one.kind, text[one.start : one.end].split("(")[0]) for one in read(text)]
+    declared = [(one.kind, text[one.start : one.end].partition("(")[0]) for one in read(text)]
     assert declared == [("macro", "COMPARE")] * 5 + [("function", "template <class T> bool is_null")]
