@@ -57,6 +57,8 @@ class TaskFactory:
         case = plan.completed(case, built.programs, built.references)
         case, note = plan.of_programs(case, built.programs, self._recorded)
         texts = [note, *map(programs.foreign_compiler, case.sources, built.programs)]
+        for source, program in zip(case.sources, built.programs, strict=True):
+            texts += programs.missing_modules(source, program)
         for text in texts:
             if text and text not in self._remarks:
                 self._remarks.add(text)

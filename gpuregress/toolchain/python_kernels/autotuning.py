@@ -63,7 +63,7 @@ def configurations(path: Path, function: str, arch: str) -> tuple[Configuration,
         MissingCompiler: Triton is not installed, and the cache does not have the list.
         OSError: the file cannot be read.
     """
-    files = source_inputs.inputs(path)
+    files = source_inputs.kernel_inputs(path, function, with_tuning=True)
     names = [file.name for file in files.files]
     parts: tuple[str | bytes, ...] = (_FORM, function, arch, files.structure, *names, *files.contents)
     packages = source_inputs.packages(files)
