@@ -67,7 +67,7 @@ def main(arguments: list[str]) -> None:
     try:
         stand_ins.check(path)
     except CompileError as error:
-        document = {"error": f"{error}, or give the constants in the job"}
+        document = {"error": f"{error}, or write autotune: off, and the constants"}
     Path(result).write_text(json.dumps(document), encoding="utf-8")
 
 
