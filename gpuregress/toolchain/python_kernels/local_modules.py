@@ -9,6 +9,8 @@ from pathlib import Path
 
 from gpuregress.foundation.usermodules import package_names
 
+FRAMEWORKS = frozenset({"triton", "numpy", "gpuregress"})
+"""Packages that are not looked up: Triton's version is part of every key, and the others make no program."""
 _SITE_FOLDERS = frozenset({"site-packages", "dist-packages"})
 
 
@@ -52,7 +54,7 @@ def is_missing(module: str, tops: Sequence[Path]) -> bool:
         tops: from `top_folders`.
     """
     package = module.partition(".")[0]
-    if package in sys.stdlib_module_names or package_folders(package):
+    if package in FRAMEWORKS or package in sys.stdlib_module_names or package_folders(package):
         return False
     return not any((top / package).is_dir() or (top / f"{package}.py").is_file() for top in tops)
 
@@ -94,7 +96,10 @@ def module_file(name: str, folder: Path, tops: Sequence[Path]) -> Path | None:
         folder: of the file that imports it.
         tops: from `top_folders`.
     """
-    for top in _bases(name, tops):
+    package = name.partition(".")[0]
+    if package in FRAMEWORKS or package in sys.stdlib_module_names:
+        return None
+    for top in _bases(package, tops):
         files = located(name, folder, top)
         parts = [part for part in name.split(".") if part]
         if not files:
@@ -116,10 +121,9 @@ def _relative_base(dots: str, folder: Path) -> Path:
     return folder
 
 
-def _bases(name: str, tops: Sequence[Path]) -> Iterator[Path]:
+def _bases(package: str, tops: Sequence[Path]) -> Iterator[Path]:
     yield from tops
-    package = name.partition(".")[0]
-    if package and package not in sys.stdlib_module_names:
+    if package:
         for other in package_folders(package):
             if not is_installed(other):
                 yield other

@@ -198,6 +198,7 @@ class _Slicer:
         self._function = function
         self._with_tuning = with_tuning
         self._tops = local_modules.top_folders(source)
+        self._files: dict[tuple[str, Path], Path | None] = {}
         self._modules: dict[Path, _Module] = {}
         self._needed: set[tuple[Path, Chain]] = set()
         self._kept: dict[Path, dict[int, set[str]]] = {}
@@ -279,7 +280,10 @@ class _Slicer:
         return is_import
 
     def _module_file(self, name: str, module: _Module) -> Path | None:
-        return local_modules.module_file(name, module.path.parent, self._tops)
+        key = (name, module.path.parent)
+        if key not in self._files:
+            self._files[key] = local_modules.module_file(name, module.path.parent, self._tops)
+        return self._files[key]
 
     def _keep(self, module: _Module, number: int, chain: Chain) -> None:
         statement = module.statements[number]

@@ -31,8 +31,6 @@ _TELLING_NAMES = frozenset({"environ", "argv"})
 _TELLING_PAIRS = frozenset({("sys", "path"), ("site", "addsitedir"), ("torch", "load")}) | {
     (module, name) for module in ("np", "numpy") for name in ("load", "random")
 }
-_FRAMEWORKS = frozenset({"triton", "numpy", "gpuregress"})
-"""Packages that are not looked up: Triton's version is part of every key, and the others make no program."""
 
 
 def inputs(path: Path) -> SourceInputs:
@@ -115,7 +113,7 @@ def _module_files(name: str, folder: Path, tops: Sequence[Path]) -> tuple[Path, 
         if files:
             return files
     package = name.partition(".")[0]
-    if not package or package in _FRAMEWORKS or package in sys.stdlib_module_names:
+    if not package or package in local_modules.FRAMEWORKS or package in sys.stdlib_module_names:
         return ()
     for other in local_modules.package_folders(package):
         files = () if local_modules.is_installed(other) else local_modules.located(name, other, other)
@@ -132,7 +130,7 @@ def packages(files: SourceInputs) -> dict[str, str]:
     """
     tops = local_modules.top_folders(files.files[0])
     versions: dict[str, str] = {}
-    for package in sorted({*files.modules} - {""} - _FRAMEWORKS - sys.stdlib_module_names):
+    for package in sorted({*files.modules} - {""} - local_modules.FRAMEWORKS - sys.stdlib_module_names):
         if any(local_modules.located(package, local, local) or (local / package).is_dir() for local in tops):
             continue
         folders = local_modules.package_folders(package)
