@@ -7,6 +7,7 @@ Annotations are not read, but those of `tl.constexpr`: `program_slice` takes the
 from __future__ import annotations
 
 import ast
+import builtins
 from collections.abc import Iterable, Iterator
 
 Chain = tuple[str, ...]
@@ -53,7 +54,8 @@ class Changes:
 
     Attributes:
         assigned: the base of `x[0] = …`, `x.y = …` and `setattr(x, …)`.
-        called: the base of `x.append(…)`, and what a call as a statement gets as an argument.
+        called: the base of `x.append(…)` and of `map(x.append, …)`, and what a function gets as an argument that is not
+            one of Python's, or is called as a statement.
     """
 
     def __init__(self) -> None:
@@ -85,6 +87,9 @@ class Changes:
                     assigned.add("*")
                 if isinstance(inner.func, ast.Attribute):
                     called.add(_base(inner.func))
+                called.update(_base(value) for value in inner.args if isinstance(value, ast.Attribute))
+                if name and not hasattr(builtins, name):
+                    called |= _arguments(inner) - set(functions)
                 if name == "setattr" and inner.args:
                     assigned.add(_base(inner.args[0]))
             elif isinstance(inner, ast.Expr) and isinstance(inner.value, ast.Call):

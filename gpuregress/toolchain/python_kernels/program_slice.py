@@ -152,6 +152,22 @@ class _Module:
             if not isinstance(statement.node, (*_DEFINITIONS, ast.Import, ast.ImportFrom)):
                 statement.changed = self._changes(statement)
 
+    @cached_property
+    def listed(self) -> set[str] | None:
+        """The names in `__all__`, where it is a list of texts; None where there is none, or it is another."""
+        for statement in self.statements:
+            if "__all__" in statement.bound and isinstance(statement.node, ast.Assign):
+                try:
+                    return set(ast.literal_eval(statement.node.value))
+                except (ValueError, TypeError):
+                    return None
+        return None
+
+    @cached_property
+    def names_read(self) -> set[str]:
+        """The names that any of the statements reads."""
+        return {chain[0] for statement in self.statements for chain in statement.read}
+
     def _changes(self, statement: _Statement) -> name_uses.Changes:
         """Tell what a statement may change, also through the module's functions that it mentions."""
         changes = name_uses.Changes()
@@ -211,6 +227,8 @@ class _Slicer:
         self._ask(self._source, (self._function,))
         while self._waiting:
             self._find(*self._waiting.pop())
+            if not self._waiting:
+                self._keep_effects()
 
     def result(self) -> ProgramSlice:
         """The slice, once nothing more is needed."""
@@ -222,6 +240,40 @@ class _Slicer:
             modules.append(SlicedModule(path, module.content, tree, self._imports.get(path, {})))
             self._note_left_out(module, kept, left_out)
         return ProgramSlice(tuple(modules), self._replaced, left_out)
+
+    def _keep_effects(self) -> None:
+        """Keep what may change another module of the slice: a call of one of its functions as a statement.
+
+        `import patches`, of a name that the file never reads, is kept for what the module does when it is executed.
+        """
+        for path in list(self._kept):
+            module = self._modules[path]
+            for number, statement in enumerate(module.statements):
+                node = statement.node
+                if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and number not in self._kept[path]:
+                    targets = [self._origin(module, chain[0]) for chain in name_uses.read(node.value.func)]
+                    if any(self._kept.get(target) for target in targets if target is not None):
+                        self._keep(module, number, (_STAR,))
+                elif isinstance(node, ast.Import) and self._kept[path] and number not in self._kept[path]:
+                    self._keep_import_for_effect(module, number, node)
+
+    def _keep_import_for_effect(self, module: _Module, number: int, node: ast.Import) -> None:
+        for alias in node.names:
+            shown = alias.asname or alias.name.partition(".")[0]
+            if self._module_file(alias.name, module) is not None and shown not in module.names_read:
+                self._keep(module, number, (shown,))
+
+    def _origin(self, module: _Module, name: str) -> Path | None:
+        """Find the file that a name is imported from."""
+        for statement in module.statements:
+            node = statement.node
+            if name not in statement.bound:
+                continue
+            if isinstance(node, ast.ImportFrom):
+                return self._module_file("." * node.level + (node.module or ""), module)
+            if isinstance(node, ast.Import):
+                return self._module_file(node.names[0].name, module)
+        return None
 
     def _ask(self, path: Path, chain: Chain) -> None:
         """Note that a name of a module is needed, `*` for all of it, with the attributes of it that are read."""
@@ -275,7 +327,7 @@ class _Slicer:
             if not isinstance(node, ast.Import | ast.ImportFrom):
                 return False
             is_import = True
-            if isinstance(node, ast.ImportFrom) and self._module_file("." * node.level + (node.module or ""), module):
+            if self._origin(module, name) is not None:
                 return False
         return is_import
 
@@ -499,6 +551,9 @@ def _is_star(node: ast.stmt) -> bool:
 
 def _exports(module: _Module, name: str, *, is_star: bool = True) -> bool:
     """Tell whether a module binds a name, and `from … import *` takes it."""
+    listed = module.listed if is_star else None
+    if listed is not None:
+        return name in listed
     for statement in module.statements:
         if name in statement.bound:
             return not (is_star and name.startswith("_"))

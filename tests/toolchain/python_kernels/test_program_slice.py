@@ -39,6 +39,8 @@ def sliced(path: Path, *, with_tuning: bool = False) -> dict[str, str]:
         ("X[0]", "X = []\ndef add(): X.append(2)\nadd()\n", ["X = []", "def add():", "add()"]),
         ("X", "X = 1\ndef change():\n    global X\n    X = 2\nchange()\n", ["X = 1", "def change():", "change()"]),
         ("X[0]", "X = []\ndef fill(x): x.append(2)\nfill(X)\n", ["X = []", "def fill(x):", "fill(X)"]),
+        ("X[0]", "X = []\nlist(map(X.append, [2]))\n", ["X = []", "list(map(X.append, [2]))"]),
+        ("X[0]", "X = []\ndef fill(x): x.append(2)\n_ = fill(X)\n", ["X = []", "def fill(x):", "_ = fill(X)"]),
         ("X", "if torch.cuda:\n    X = 1\n    Z = 0\nelse:\n    X = 2\n", ["if torch.cuda:", "X = 1", "X = 2"]),
         ("X", "try:\n    import numpy.nowhere\n    X = 1\nexcept ImportError:\n    X = 2\n", ["import numpy.nowhere"]),
         ("X", "globals()['X'] = 1\n", ["globals()['X'] = 1"]),
@@ -80,6 +82,23 @@ def test_modules_are_cut_as_well(tmp_path: Path) -> None:
     assert program_slice.of_function(path, "k").replaced == {}
 
 
+def test_what_changes_a_module_of_the_slice_is_kept(tmp_path: Path) -> None:
+    texts = {
+        "state": "SIZES = [1]\ndef grow(): SIZES.append(2)\n",
+        "patches": "import state\nstate.SIZES.append(3)\n",
+        "other": "def start(): ...\n",
+        "chosen": "__all__ = ['HIDDEN']\nHIDDEN = 1\nSIZES = [4]\n",
+    }
+    head = "from state import SIZES, grow\nfrom chosen import *\nimport other, patches\ngrow()\nother.start()\n"
+    path = write(tmp_path, kernel=HEAD + head + KERNEL.format("SIZES[1]"), **texts)
+    kept = sliced(path)
+    assert "grow()" in kept["kernel.py"]
+    assert "import patches\n" in kept["kernel.py"]
+    assert "other" not in kept["kernel.py"]
+    assert "chosen" not in kept["kernel.py"], "its __all__ has no SIZES"
+    assert kept["patches.py"] == texts["patches"].strip()
+
+
 def test_an_autotuner_counts_for_its_list_alone(tmp_path: Path) -> None:
     tuned = "SIZES = torch.sizes\n@triton.autotune(configs=SIZES, key=[])\n"
     path = write(tmp_path, kernel=HEAD + tuned + KERNEL.format("N"))
@@ -92,7 +111,7 @@ def test_an_autotuner_counts_for_its_list_alone(tmp_path: Path) -> None:
 
 def test_what_the_kernel_does_not_need_is_no_part_of_its_key(tmp_path: Path) -> None:
     texts = {"tools": "import os\nHOME = os.environ['HOME']\nSIZE = 3\n", "world": "W = 1\n"}
-    path = write(tmp_path, kernel=HEAD + "from tools import SIZE\nimport world\n" + KERNEL.format("SIZE"), **texts)
+    path = write(tmp_path, kernel=HEAD + "from tools import SIZE\nfrom world import W\n" + KERNEL.format("SIZE"), **texts)
     before = source_inputs.kernel_inputs(path, "k")
     assert [file.name for file in before.files] == ["kernel.py", "tools.py"]
     assert not before.unknown, "the environment decides nothing of the kernel"
