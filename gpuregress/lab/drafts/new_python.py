@@ -98,12 +98,17 @@ class PythonDraft:
         self._source = source
         self._guess = _Draft(kernel)
         self._launch: _LaunchDraft | None = None
-        if kernel.language == "triton":
-            found = python_host.launches(path, kernel.node)
-            if found:
-                self._launch = min((_LaunchDraft(launch, self._guess) for launch in found), key=_guess_count)
         self.needed: tuple[str, ...] = ()
         self.guessed_sizes: tuple[str, ...] = ()
+        if kernel.language == "triton":
+            try:
+                drafts = [_LaunchDraft(launch, self._guess) for launch in python_host.launches(path, kernel.node)]
+            except Exception as error:  # noqa: BLE001 - Python of any form may not end the command
+                drafts = []
+                what = f"{type(error).__name__}: {error}".splitlines()[0].rstrip(": ")
+                self.needed = (f"all that the host code tells: it could not be read ({what})",)
+            if drafts:
+                self._launch = min(drafts, key=_guess_count)
         if self._launch is not None:
             self.needed = tuple(self._launch.needed)
             self.guessed_sizes = tuple(self._launch.guessed_sizes)

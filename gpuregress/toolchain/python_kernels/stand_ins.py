@@ -108,6 +108,11 @@ for _name in (*_OPERATIONS, *_BINARY, *(f"r{name}" for name in _BINARY)):
     setattr(StandIn, f"__{_name}__", _operation(f"__{_name}__"))
 
 
+def forget() -> None:
+    """Drop the noted uses: they are reported otherwise."""
+    _USES.clear()
+
+
 def check(file: str) -> None:
     """Raise what a stand-in refused since the last call, also where the code around it caught the error.
 

@@ -185,3 +185,11 @@ def test_files_without_a_kernel() -> None:
     assert new_python.kernels("def plain(x): ...") == ()
     with pytest.raises(SyntaxError):
         new_python.kernels("def (")
+
+
+def test_host_code_that_cannot_be_read(tmp_path: Path) -> None:
+    text = "SIZE = SIZE\n@triton.jit\ndef k(x):\n    tl.store(x, 1)\ndef forward(x):\n    k[(SIZE,)](x)\n"
+    written = draft(tmp_path, text)
+    assert not written.is_launched
+    assert written.needed[0].startswith("all that the host code tells: it could not be read (RecursionError")
+    assert "source: k.py:k" in list(written.lines(()))

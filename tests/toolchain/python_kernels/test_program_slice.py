@@ -111,7 +111,9 @@ def test_an_autotuner_counts_for_its_list_alone(tmp_path: Path) -> None:
 
 def test_what_the_kernel_does_not_need_is_no_part_of_its_key(tmp_path: Path) -> None:
     texts = {"tools": "import os\nHOME = os.environ['HOME']\nSIZE = 3\n", "world": "W = 1\n"}
-    path = write(tmp_path, kernel=HEAD + "from tools import SIZE\nfrom world import W\n" + KERNEL.format("SIZE"), **texts)
+    path = write(
+        tmp_path, kernel=HEAD + "from tools import SIZE\nfrom world import W\n" + KERNEL.format("SIZE"), **texts
+    )
     before = source_inputs.kernel_inputs(path, "k")
     assert [file.name for file in before.files] == ["kernel.py", "tools.py"]
     assert not before.unknown, "the environment decides nothing of the kernel"
@@ -153,6 +155,7 @@ def test_a_kernel_is_compiled_without_the_modules_of_its_host_code(tmp_path: Pat
         ("X", "X = 1 if torch.cuda.is_available() else 2\n", "uses no_torch.cuda (line 4 of kernel.py)"),
         ("X", "try:\n    X = torch.count()\nexcept Exception:\n    X = 1\n", "uses no_torch.count (line 5 of"),
         ("X", "X = 1\nif torch:\n    X = 2\n", "uses no_torch in bool (line 5 of kernel.py)"),
+        ("X", "X = 1\nif torch.cuda == 1:\n    X = 2\n", "uses no_torch.cuda (line 5 of kernel.py)"),
         ("X", "X = 3 if tensor else 4\n", "uses no_torch.nn.tensor in bool (line 4 of kernel.py)"),
     ],
 )
@@ -174,3 +177,15 @@ def test_a_missing_module_that_the_code_goes_on_without_is_reported(tmp_path: Pa
     ptx, (remark,) = compiled(path)
     assert " 77;" in ptx
     assert "the code looks for no_torch at kernel.py:4, which this host lacks" in remark
+
+
+def test_a_heuristic_that_uses_a_missing_module(tmp_path: Path) -> None:
+    pytest.importorskip("triton", reason="Triton is not installed: pip install 'gpuregress[triton]'")
+    head = "import no_torch as torch\nimport triton\nimport triton.language as tl\n"
+    heuristic = "@triton.heuristics({'N': lambda _: torch.cuda.capability()[0] >= 8})\n"
+    path = write(tmp_path, kernel=head + heuristic + KERNEL.format("N + 76"))
+    assert " 77;" in compiled(path)[0], "the job gives the value"
+    kernel = PythonKernel("triton", "k", {"x": "*i32"})
+    text = "'N': no_torch is not installed, .* uses no_torch.cuda .*: install no_torch, or give its value in constants"
+    with pytest.raises(CompileError, match=text):
+        programs.compile(Source(str(path), kernels=("k",), python=kernel))
