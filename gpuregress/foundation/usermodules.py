@@ -117,8 +117,7 @@ class PartialImport:
         """Compile the statements of a file."""
         nothing = ast.Module([], []) if Path(loader.path).name == "__init__.py" else text
         executed = self.trees.get(os.path.realpath(loader.path), nothing)
-        # Python takes a tree in place of the text, which typeshed does not know.
-        code: CodeType = loader.source_to_code(executed, loader.path)  # type: ignore[arg-type]
+        code: CodeType = loader.source_to_code(executed, loader.path)
         return code
 
     def find_spec(self, name: str, path: object = None, _target: object = None) -> None:
