@@ -118,10 +118,7 @@ class _Method:
 
 
 class _Kernel:
-    """The kernel that is looked for, or another one."""
-
-    def __init__(self, names: frozenset[str]) -> None:
-        self.names = names
+    """The kernel that is looked for."""
 
 
 class _Meta:
@@ -480,7 +477,7 @@ class _Interpreter:
             case ast.Tuple(elts=parts) | ast.List(elts=parts):
                 return self._group(parts, names)
             case ast.Attribute(value=owner, attr=name):
-                return self._attribute(self._value(owner, names, ""), name, hint)
+                return self._attribute(self._value(owner, names, ""), name)
             case ast.Subscript(value=owner, slice=index):
                 return self._element(self._value(owner, names, ""), self._value(index, names, ""), hint)
             case ast.Call():
@@ -523,7 +520,7 @@ class _Interpreter:
         if name in names:
             return names[name]
         if name == self._kernel.name:
-            return _Kernel(frozenset({name}))
+            return _Kernel()
         module = self._module
         if name in module.assigned:
             return self._value(module.assigned[name], {}, "")
@@ -555,7 +552,7 @@ class _Interpreter:
             return list(self._axes(value.tensor, 2))
         return value.values if isinstance(value, Group) else [Unknown()]
 
-    def _attribute(self, owner: Value, name: str, hint: str) -> Value:
+    def _attribute(self, owner: Value, name: str) -> Value:
         if isinstance(owner, Tensor):
             if name == "shape":
                 return _Shape(owner) if owner.shape is None or owner.is_open else Group(owner.shape)
@@ -572,11 +569,8 @@ class _Interpreter:
             return _Method(owner, name)
         if isinstance(owner, _Method) and owner.name == "device" and name == "type":
             return Constant("cuda")
-        if isinstance(owner, Constant) and name == "value":
-            return owner
-        if isinstance(owner, Number) and name == "value":
-            return owner
-        del hint
+        if isinstance(owner, Constant | Number) and name == "value":
+            return owner  # of tl.constexpr
         if isinstance(owner, _Method) and name in _DTYPES and owner.name == "torch":
             return Dtype(_DTYPES[name])
         return _Method(owner, name)
@@ -654,13 +648,8 @@ class _Interpreter:
     def _choice(self, test: ast.expr, body: ast.expr, orelse: ast.expr, names: dict[str, Value], hint: str) -> Value:
         truth = self._truth(self._value(test, names, ""))
         chosen, other = self._value(body, names, hint), self._value(orelse, names, hint)
-        kernels: set[str] = set()
-        for value, node in ((chosen, body), (other, orelse)):
-            if isinstance(value, _Kernel):
-                kernels |= value.names
-            del node
-        if kernels:
-            return _Kernel(frozenset(kernels))
+        if isinstance(chosen, _Kernel) or isinstance(other, _Kernel):
+            return chosen if isinstance(chosen, _Kernel) else other
         return chosen if truth else other
 
     # --- calls --------------------------------------------------------------------------------------------------------
