@@ -1,7 +1,8 @@
-"""Values of the abstract interpretation of a Triton kernel's host code: numbers with their formulas, tensors, unknowns.
+"""Values of the abstract interpretation of a Triton kernel's host code.
 
-A number has the value that it takes for the draft's parameters, and the expression of a job that gives it. A size that
-the host code does not give becomes a parameter of the job, which gets the name that the host code unpacks it to.
+They are numbers with their formulas, tensors, functions and unknowns. A number has the value that it takes for the
+draft's parameters, and the expression of a job that gives it. A size that the host code does not give becomes a
+parameter of the job, which gets the name that the host code unpacks it to.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Location of Python modules without an import: files beside a source, on the rest of the path, or installed."""
+"""Location of Python modules without an import.
+
+A module is beside the source, in another folder of the path, or installed.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Uses of names in Python statements: what they bind in the module, what they read of it, and what they change.
+"""Names that Python statements bind, read and change in their module.
 
 Names that are local to a function are left out. A read is a chain of attributes, `("torch", "cuda", "is_available")`.
 Annotations are not read, but those of `tl.constexpr`: `program_slice` takes the others out.

@@ -1,9 +1,10 @@
-"""Static slice of Python modules: the statements that the definition of one kernel depends on (Weiser 1981).
+"""Static slice of Python modules with respect to the definition of one kernel.
 
-A file with kernels also has the host code around them, which imports PyTorch and much else. None of that decides what
-a kernel is compiled to. So only a slice of the file, and of the modules that it imports, is executed: the kernel, what
-its body and its decorators read, what these statements read, and so on. The other statements, with their imports, are
-left out, whether or not the modules are installed: the same slice is taken on every host.
+A slice is what a value depends on (Weiser, Program Slicing, 1981). A file with kernels also has the host code around
+them, which imports PyTorch and much else. None of that decides what a kernel is compiled to. So only a slice of the
+file, and of the modules that it imports, is executed: the kernel, what its body and its decorators read, what these
+statements read, and so on. The other statements, with their imports, are left out, whether or not the modules are
+installed: the same slice is taken on every host.
 
 A module-level `if` is kept with those of its statements that are needed. Every other compound statement is kept whole,
 because an exception in a `try`, for instance, decides what is bound after it. A statement counts for a name if it binds
