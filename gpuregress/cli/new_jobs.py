@@ -61,8 +61,9 @@ def new_command(
 
     Buffers, launch and arguments come from the launches, allocations and constants of the host code; where it has none,
     from the kernel's signature. What is a guess is marked with what is needed. A Python file gets a job for its first
-    kernel in Triton or Numba. A C++ source without kernels gets one for its first device function; --function chooses
-    others, each in a file of its own. Never overwrites a file. Exits with 0 once the drafts are written.
+    kernel in Triton, from the code that launches it, or in Numba. A C++ source without kernels gets one for its first
+    device function; --function chooses others, each in a file of its own. Never overwrites a file. Exits with 0 once
+    the drafts are written.
     """
     project = context.find_or_begin_project(ctx)
     if function is not None and kernel is not None:

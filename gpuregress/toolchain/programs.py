@@ -20,6 +20,7 @@ from gpuregress.foundation.records import (
     from_json,
     to_json,
 )
+from gpuregress.foundation.wording import first_names
 from gpuregress.gpu import architectures
 from gpuregress.gpu.demangle import demangle
 from gpuregress.gpu.records import Record, replace
@@ -53,6 +54,7 @@ _SHOWS_FOLDER = "shows the folder"
 """In the cache, in place of a program that depends on the folder of its files, which is part of that one's key."""
 
 _ATTEMPTS = 3
+_MOST_NAMED = 5
 _PATH_MARK = "\x1a{}\x1a"
 
 
@@ -79,6 +81,8 @@ def inputs(source: Source) -> SourceInputs:
     path = Path(source.path)
     if path.suffix in _TAKEN:
         return SourceInputs((path,), (path.read_bytes(),), "", "")
+    if source.python is not None and source.python.language == "triton":
+        return source_inputs.kernel_inputs(path, source.python.function)
     if path.suffix == ".py":
         return source_inputs.inputs(path)
 
@@ -327,6 +331,39 @@ def foreign_compiler(source: Source, program: Program) -> str:
     return f"{shown}: {origin}; the compiler here is older ({installed})"
 
 
+def missing_modules(source: Source, program: Program) -> tuple[str, ...]:
+    """Describe the modules that are not installed and that the files of a Triton kernel import.
+
+    Args:
+        source: of the kernel.
+        program: of it.
+
+    Returns:
+        A text for those that the kernel does not use, and one for those that its code looked for and went on without.
+    """
+    if source.python is None or source.python.language != "triton":
+        return ()
+    shown = compiler_messages.shown(Path(source.path))
+    texts: list[str] = []
+    unused = source_inputs.unused_missing(Path(source.path), source.python.function)
+    if unused:
+        names = first_names(unused, most=_MOST_NAMED)
+        verb, pronoun = ("is", "it") if len(unused) == 1 else ("are", "them")
+        texts.append(f"{shown}: {names} {verb} not installed; {source.python.function} does not use {pronoun}")
+    fallbacks = warnings(program)
+    if fallbacks:
+        texts.append(f"{shown}: {fallbacks}")
+    return tuple(texts)
+
+
+def _fallbacks(missed: Mapping[str, str]) -> str:
+    """Describe what the code did without the packages that it looked for in vain."""
+    if not missed:
+        return ""
+    names = first_names([f"{package} at {line}" for package, line in missed.items()], most=_MOST_NAMED)
+    return f"the code looks for {names}, which this host lacks; the kernel is what the code defines without"
+
+
 def _compile_python(source: Source, files: SourceInputs) -> _Compiled:
     kernel = source.python
     assert kernel is not None
@@ -350,7 +387,7 @@ def _compile_python(source: Source, files: SourceInputs) -> _Compiled:
     if module.target.rstrip("af") == source.arch.rstrip("af"):
         arch = module.target
     program = replace(program, entries=entries, arch=arch, options=kernel.words, unknown=files.unknown)
-    return _Compiled(program, ptx)
+    return _Compiled(program, ptx, _fallbacks(compiled.missed))
 
 
 def _with_parameter_names(entry: Entry, kernel: PythonKernel, launch: CompiledLaunch | None) -> Entry:

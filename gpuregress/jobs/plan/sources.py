@@ -164,7 +164,7 @@ class JobSources:
         folders = tuple(str(folder) for folder in include)
         files: list[SourceFile] = []
         for located in sources:
-            probe = records.Source(str(located.path), settings.options, folders, telling)
+            probe = records.Source(str(located.path), settings.options, folders, telling, python=_named(located))
             try:
                 files.append(SourceFile(located, programs.inputs(probe)))
             except OSError as error:
@@ -172,6 +172,11 @@ class JobSources:
                 self._problems.add(("source",), text)
                 return None
         return tuple(files)
+
+
+def _named(located: SourcePath) -> records.PythonKernel | None:
+    """Return a kernel in Python by its name alone, which decides the files that it is made of."""
+    return records.PythonKernel(located.language, located.function) if located.language else None
 
 
 def _check_effect(file: JobFile, problems: Problems, sources: Sequence[Path]) -> None:
@@ -368,7 +373,7 @@ def _python_reference(
     """Return the source of a reference whose kernel is in Python."""
     source = _compiled(located.path, (), settings, launches, ())
     try:
-        inputs = programs.inputs(source)
+        inputs = programs.inputs(replace(source, python=_named(located)))
     except OSError as error:
         scope.problems.add(("reference", name, "source"), f"cannot be read: {error.strerror or error}")
         return None

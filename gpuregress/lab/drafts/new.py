@@ -265,9 +265,16 @@ def _draft_python(project: Project, source: Path, text: str, kernel: str | None,
     _refuse_existing(path)
     others = tuple(name for name in names if name != chosen.name)
     relative = os.path.relpath(source.absolute(), path.absolute().parent)
-    written = "\n".join(new_python.lines(chosen, relative, others)) + "\n"
-    storage.write_atomic(path, written.encode())
-    return Draft(path, chosen.name, others)
+    job = new_python.PythonDraft(chosen, source, relative)
+    storage.write_atomic(path, ("\n".join(job.lines(others)) + "\n").encode())
+    return Draft(
+        path=path,
+        kernel=chosen.name,
+        others=others,
+        needed=job.needed,
+        is_launched=job.is_launched,
+        guessed_sizes=job.guessed_sizes,
+    )
 
 
 def _is_named(function: CxxFunction, pattern: str) -> bool:

@@ -74,6 +74,40 @@ def test_a_job_is_run_if_a_file_of_it_differs(
     assert chosen(project) == jobs
 
 
+PAIR = """
+import triton
+import triton.language as tl
+from left import A
+from right import B
+
+@triton.jit
+def first(x):
+    tl.store(x, A)
+
+@triton.jit
+def second(x):
+    tl.store(x, B)
+"""
+OF_PAIR = """
+source: ../kernels/pair.py:{}
+language: triton
+signature: {{x: "*fp32"}}
+buffers: {{x: {{dtype: float32, shape: [1]}}}}
+launches: [{{grid: [1], args: [x]}}]
+"""
+
+
+def test_kernels_of_one_python_file_are_made_of_different_modules(project: Workshop) -> None:
+    texts = {"pair": PAIR, "left": "import triton.language as tl\nA = tl.constexpr(1)\n", "right": "B = nothing\n"}
+    for name, text in texts.items():
+        project.write(f"kernels/{name}.py", text)
+    for name in ("first", "second"):
+        project.write(f"configs/{name}.yaml", OF_PAIR.format(name))
+    git_projects.commit(project.root, "Add kernels in Python")
+    project.write("kernels/right.py", "B = no_value\n")
+    assert chosen(project) == ["second"]
+
+
 def test_what_is_gone_counts_where_it_is_named(project: Workshop) -> None:
     (project.root / "kernels/unused.cuh").unlink()
     assert chosen(project) == []
