@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gpuregress.foundation.errors import CompileError, InfeasibleSource, UnknownNames
+from gpuregress.foundation.errors import CompileError, UnknownNames
 from gpuregress.foundation.records import (
     CompiledLaunch,
     Entry,
@@ -38,6 +38,7 @@ from gpuregress.toolchain.cubin_linker import PINNED
 from gpuregress.toolchain.cxx_declarations import Declaration
 from gpuregress.toolchain.functions import harness
 from gpuregress.toolchain.headers.library_files import library_files
+from gpuregress.toolchain.headers.virtual_headers import cuda_folders
 from gpuregress.toolchain.include_scanner import SourceInputs
 from gpuregress.toolchain.python_kernels import compiler as python_compiler
 from gpuregress.toolchain.python_kernels import source_inputs
@@ -51,6 +52,9 @@ _TAKEN = (".ptx", ".cubin")
 
 _SHOWS_FOLDER = "shows the folder"
 """In the cache, in place of a program that depends on the folder of its files, which is part of that one's key."""
+
+_FAILURE = "failure"
+"""In the cache, in place of a program: why there is none."""
 
 _ATTEMPTS = 3
 _PATH_MARK = "\x1a{}\x1a"
@@ -112,8 +116,8 @@ def find(source: Source) -> Program | None:
     """Find the program of a source in the cache; None if it must be compiled.
 
     Raises:
-        CompileError: it cannot be read, or was changed since it was planned; or a kernel asked for is not there.
-        InfeasibleSource: it was refused before.
+        CompileError: it cannot be read, was changed since it was planned, or was refused before; or a kernel asked for
+            is not there.
     """
     program = _find(source)
     return None if program is None else replace(program, card=source.card)
@@ -130,13 +134,11 @@ def _find(source: Source) -> Program | None:
         return None
     if source.python is not None:
         return _find_python(source, source.python, files)
-    try:
-        for key in source_keys.candidates(source, files):
-            program = _cached(key, files)
-            if program is not None:
-                return program
-    except InfeasibleSource as refused:
-        raise InfeasibleSource(_with_own_paths(str(refused), files.files)) from refused
+    for key in source_keys.candidates(source, files):
+        program = _cached(key, files)
+        if program is not None:
+            return program
+        _check_failure(key, source, files)
     return None
 
 
@@ -153,9 +155,9 @@ def make(source: Source) -> Program:
         files = _inputs(source)
         try:
             compiled = _compile_cxx(source, files) if source.python is None else _compile_python(source, files)
-        except InfeasibleSource as refused:
-            if source.python is None and not files.unknown and _inputs(source) == files:
-                cubin_linker.store_refusal(source_keys.own(source, files), _without_paths(str(refused), files.files))
+        except CompileError as refused:
+            if refused.log and not files.unknown and _inputs(source) == files:
+                _store_failure(source, files, refused)
             raise
         if files.unknown or _inputs(source) == files:
             key = compiled.program.key
@@ -475,21 +477,52 @@ def _stored(compiled: _Compiled) -> Program:
     return _with_paths(program)
 
 
-def _without_paths(message: str, files: Sequence[Path]) -> str:
-    """Put marks in place of the files' paths: the same source may stand elsewhere when it is refused again."""
-    marks: dict[str, str] = {}
+def _store_failure(source: Source, files: SourceInputs, error: CompileError) -> None:
+    """Store the compiler's log of a source that it refuses.
+
+    The key has all that it read, and which headers were not found (`SourceInputs.structure`). The message is made anew
+    each time: it names files from the working folder, and a missing header may be elsewhere in the clone by then.
+    """
+    log = _without_paths(error.log, files.files)
+    record = {"log": log, "standard": error.standard, "headers": source_keys.header_versions()}
+    cache.store(source_keys.own(source, files), {_FAILURE: record}, {})
+
+
+def _check_failure(key: str, source: Source, files: SourceInputs) -> None:
+    """Raise the error of a source that was refused before.
+
+    A host with other headers of CUDA's asks its own compiler, if it has one.
+
+    Raises:
+        CompileError: it was refused.
+    """
+    record = (cache.load(key) or {}).get(_FAILURE)
+    if not isinstance(record, dict):
+        return
+    if source_keys.installed_nvrtc() and record["headers"] != source_keys.header_versions():
+        return
+    text = files.contents[0].decode(errors="replace")
+    raise nvrtc.failure(source, text, _with_own_paths(record["log"], files.files), record["standard"])
+
+
+def _without_paths(log: str, files: Sequence[Path]) -> str:
+    """Put marks in place of the paths of files: the same source may stand elsewhere when it is refused again."""
+    marks = {f"{folder}/": f"{_PATH_MARK.format(f'cuda{number}')}/" for number, folder in enumerate(cuda_folders())}
     for number, file in enumerate(files):
-        marks[str(file)] = marks[compiler_messages.shown(file)] = _PATH_MARK.format(number)
+        marks[str(file)] = _PATH_MARK.format(number)
     for path in sorted(marks, key=len, reverse=True):
-        message = re.sub(rf"(?<![\w/.-]){re.escape(path)}(?![\w/-])", marks[path], message)
-    return message
+        ending = "" if path.endswith("/") else r"(?![\w/-])"
+        log = re.sub(rf"(?<![\w/.-]){re.escape(path)}{ending}", marks[path], log)
+    return log
 
 
-def _with_own_paths(message: str, files: Sequence[Path]) -> str:
-    """Put the files' paths in place of the marks."""
+def _with_own_paths(log: str, files: Sequence[Path]) -> str:
+    """Put the paths of files in place of the marks."""
+    for number, folder in enumerate(cuda_folders()):
+        log = log.replace(f"{_PATH_MARK.format(f'cuda{number}')}/", f"{folder}/")
     for number, file in enumerate(files):
-        message = message.replace(_PATH_MARK.format(number), compiler_messages.shown(file))
-    return message
+        log = log.replace(_PATH_MARK.format(number), str(file))
+    return log
 
 
 def _cached(key: str, files: SourceInputs | None = None) -> Program | None:
@@ -499,13 +532,10 @@ def _cached(key: str, files: SourceInputs | None = None) -> Program | None:
         key: its key.
         files: of C++, whose folder may be a part of the program's key.
 
-    Raises:
-        InfeasibleSource: it was refused before.
     """
     record = cache.load(key) or {}
     if files is not None and record.get(_SHOWS_FOLDER):
         return _cached(source_keys.in_folder(key, files))
-    cubin_linker.check_refusal(record)
     try:
         return _with_paths(from_json(Program, record["program"]))
     except (KeyError, TypeError, ValueError, AttributeError):

@@ -15,6 +15,8 @@ from gpuregress.toolchain.include_scanner import SourceInputs
 from gpuregress.toolchain.python_kernels import compiler as python_compiler
 from gpuregress.toolchain.python_kernels import source_inputs
 
+_HEADER_WHEELS = ("nvidia-cuda-runtime", "nvidia-cuda-crt", "nvidia-cuda-cccl", "nvidia-curand")
+
 
 def own(source: Source, files: SourceInputs) -> str:
     """Calculate the key of the program that this host makes; see `candidates`."""
@@ -71,6 +73,21 @@ def installed_nvrtc() -> str:
         return metadata.version("nvidia-cuda-nvrtc")
     except metadata.PackageNotFoundError:
         return ""
+
+
+@lru_cache(maxsize=1)
+def header_versions() -> str:
+    """Return the versions of the compiler and of CUDA's headers by their wheels, as far as they are installed.
+
+    A program's key has the compiler's minor version alone. A failure may be mended by the next wheel.
+    """
+    versions = [installed_nvrtc()]
+    for wheel in _HEADER_WHEELS:
+        try:
+            versions.append(metadata.version(wheel))
+        except metadata.PackageNotFoundError:
+            versions.append("")
+    return " ".join(versions)
 
 
 def _cxx_content(source: Source, files: SourceInputs) -> list[str | bytes]:
