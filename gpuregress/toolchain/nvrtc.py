@@ -145,7 +145,8 @@ _asks_names_last: ContextVar[bool] = ContextVar("asks_names_last", default=False
 def asking_names_last(*, is_needed: bool = True) -> Iterator[None]:
     """Compile each source without names of kernels first, so that its own errors are found without a crash.
 
-    NVRTC 13.5 crashes where it is asked for a kernel whose template parameter has an undefined type: `template <Gone T>`.
+    NVRTC 13.5 crashes where it is asked for a kernel whose template parameter has an undefined type, as in
+    `template <Gone T>`.
 
     Args:
         is_needed: False: nothing is changed.

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from gpuregress.foundation import storage
 from gpuregress.foundation.errors import CompileError, UnknownNames
 from gpuregress.foundation.records import (
     CompiledLaunch,
@@ -40,6 +41,7 @@ from gpuregress.toolchain.functions import harness
 from gpuregress.toolchain.headers.library_files import library_files
 from gpuregress.toolchain.headers.virtual_headers import cuda_folders
 from gpuregress.toolchain.include_scanner import SourceInputs
+from gpuregress.toolchain.nvrtc import NvrtcResult
 from gpuregress.toolchain.python_kernels import compiler as python_compiler
 from gpuregress.toolchain.python_kernels import source_inputs
 from gpuregress.toolchain.rounding_pin import pin
@@ -56,6 +58,10 @@ _SHOWS_FOLDER = "shows the folder"
 _FAILURE = "failure"
 """In the cache, in place of a program: why there is none."""
 
+_SHARED = "program"
+"""In the cache, of a source whichever its kernel: the key of a program that has all kernels."""
+
+_PLAIN_NAME = re.compile(r"[\w:]+")
 _ATTEMPTS = 3
 _PATH_MARK = "\x1a{}\x1a"
 
@@ -107,7 +113,12 @@ def compile(source: Source) -> Program:  # noqa: A001 - the word of the trade; c
     files = _inputs(source)
     if files.unknown:
         return make(source)
-    key = source_keys.newest(source, files) if source.python else source_keys.own(source, files)
+    if source.python:
+        key = source_keys.newest(source, files)
+    elif _is_sharing(source):
+        key = source_keys.shared(source, files)  # who waits finds a program with its own kernels
+    else:
+        key = source_keys.own(source, files)
     with cache.making(key):
         return find(source) or make(source)
 
@@ -143,7 +154,7 @@ def _find(source: Source) -> Program | None:
 
 
 def make(source: Source) -> Program:
-    """Compile a source, whether or not it is in the cache.
+    """Compile a source, whether or not it is in the cache; its PTX may be that of another kernel's program.
 
     Raises:
         CompileError: it does not compile, cannot be read, or is changed meanwhile; or a name asked for is not there.
@@ -207,7 +218,10 @@ def build(sources: Iterable[Source], arch: str = "") -> tuple[Program, ...]:
 
 def _compile_cxx(source: Source, files: SourceInputs) -> _Compiled:
     texts = [content.decode(errors="replace") for content in files.contents]
-    compiled = nvrtc.compile_source(source, texts[0])
+    compiled = _shared_result(source, files)
+    is_new = compiled is None
+    if compiled is None:
+        compiled = nvrtc.compile_source(source, texts[0])
     ptx = _pinned(source, compiled.ptx)
     module = ptx_declarations.parse(ptx)
     declared: list[Declaration] = []
@@ -236,7 +250,54 @@ def _compile_cxx(source: Source, files: SourceInputs) -> _Compiled:
         types=_types(source, ptx, {**compiled.kernels, **compiled.symbols}),
         local_arrays=compiled.local_arrays,
     )
+    is_shared = is_new and not files.unknown and not compiled.shows_folder and _is_sharing(source)
+    if is_shared and all(_is_external(mangled, ptx) for mangled in compiled.kernels.values()):
+        cache.store(source_keys.shared(source, files), {_SHARED: key}, {})
     return _Compiled(program, ptx, compiled.warnings)
+
+
+def _is_sharing(source: Source) -> bool:
+    """Tell whether the compiler makes the same PTX of a source for each kernel that is asked for.
+
+    Kernels that are no templates are always compiled, also unasked. A name with parameters may be that of a template.
+    """
+    if source.python is not None or source.harness or source.symbols or not source.kernels:
+        return False
+    return all(_PLAIN_NAME.fullmatch(name) and not name.startswith("_Z") for name in source.kernels)
+
+
+def _is_external(mangled: str, ptx: str) -> bool:
+    """Tell whether a kernel has external linkage: others may be left out where nobody asks for them."""
+    return re.search(rf"\.visible \.entry {re.escape(mangled)}\(", ptx) is not None
+
+
+def _shared_result(source: Source, files: SourceInputs) -> NvrtcResult | None:
+    """Find the result of compiling a source that was compiled for other kernels; None if it must be compiled."""
+    if files.unknown or not _is_sharing(source):
+        return None
+    note = cache.load(source_keys.shared(source, files)) or {}
+    program = _cached(str(note[_SHARED])) if _SHARED in note else None
+    if program is None:
+        return None
+    ptx = storage.read_bytes(Path(program.ptx)).decode()
+    mangled_names: dict[str, list[str]] = {}
+    for mangled in ptx_declarations.parse(ptx).entries:
+        plain = (demangle(mangled) or mangled).partition("(")[0]
+        mangled_names.setdefault(plain, []).append(mangled)
+    kernels: dict[str, str] = {}
+    for name in source.kernels:
+        candidates = mangled_names.get(name.removeprefix("::"), [])
+        if len(candidates) != 1 or not _is_external(candidates[0], ptx):
+            return None
+        kernels[name] = candidates[0]
+    return NvrtcResult(
+        ptx=ptx,
+        kernels=kernels,
+        symbols={},
+        compiler=program.compiler,
+        warnings=warnings(program),
+        local_arrays=program.local_arrays,
+    )
 
 
 def _pinned(source: Source, ptx: str) -> str:

@@ -9,6 +9,7 @@ from importlib import metadata
 from pathlib import Path
 
 from gpuregress.foundation.records import PythonKernel, Source, to_json
+from gpuregress.gpu.records import replace
 from gpuregress.toolchain import cache, nvrtc
 from gpuregress.toolchain.cubin_linker import PINNED
 from gpuregress.toolchain.include_scanner import SourceInputs
@@ -48,6 +49,11 @@ def candidates(source: Source, files: SourceInputs) -> Iterator[str]:
         version = _minor(installed_nvrtc() or PINNED)  # takes long to ask for
         if version != PINNED:
             yield cache.digest(("c++", package_digest(), version, *content))
+
+
+def shared(source: Source, files: SourceInputs) -> str:
+    """Calculate the key of the note which program of a source in C++ has all of its kernels that are no templates."""
+    return own(replace(source, kernels=("",), symbols=()), files)
 
 
 def newest(source: Source, files: SourceInputs) -> str:

@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -330,9 +331,9 @@ def test_a_source_that_changed_since_it_was_planned_is_refused(write: Write) -> 
         programs.compile(planned)
 
 
-def _counted(monkeypatch: pytest.MonkeyPatch, module: object, name: str) -> list[object]:
+def _counted(monkeypatch: pytest.MonkeyPatch, module: object, name: str) -> list[Any]:
     """Count the calls of a module's function."""
-    calls: list[object] = []
+    calls: list[Any] = []
     real = getattr(module, name)
 
     def counted(*arguments: object) -> object:
@@ -415,6 +416,27 @@ def test_a_failure_is_forgotten_when_a_header_appears(
         assert "k.cu:2" in _error(source)
         write("#define x\n", "late.h")
     assert programs.compile(source).ptx
+
+
+def test_kernels_that_are_no_templates_are_compiled_once(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = """
+    namespace n { __global__ void first(int* x) { x[0] = 1; } }
+    extern "C" __global__ void second(int* x, int n) { x[n] = 2; }
+    template <class T> __global__ void third(T* x) { x[0] = T(3); }
+    __global__ void fourth(int* x) { x[0] = 4; }
+    __global__ void fourth(float* x) { x[0] = 4; }
+    static __global__ void fifth(int* x) { x[0] = 5; }
+    """
+    source = write(text)
+    names = ["n::first", "::second", "third<int>", "third<float>", "fourth(int*)", "fifth"]
+    alone = {name: nvrtc.compile_source(replace(source, kernels=(name,)), text) for name in names}
+    calls = _counted(monkeypatch, nvrtc, "compile_source")
+    for name in names:
+        program = programs.compile(replace(source, kernels=(name,), contract="native"))
+        assert program.entries[name].mangled == alone[name].kernels[name]
+        assert Path(program.ptx).read_text() == alone[name].ptx
+    assert [kernels for call in calls for kernels in call.kernels] == [names[0], *names[2:]]
+    assert "has no kernel 'sixth'" in _error(replace(source, kernels=("sixth",), contract="native"))
 
 
 def test_a_lack_of_memory_is_not_remembered(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
