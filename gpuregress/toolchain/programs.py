@@ -150,6 +150,7 @@ def _find(source: Source) -> Program | None:
         if program is not None:
             return program
         _check_failure(key, source, files)
+    _check_failure(source_keys.shared(source, files), source, files)
     return None
 
 
@@ -547,6 +548,12 @@ def _store_failure(source: Source, files: SourceInputs, error: CompileError) -> 
     log = _without_paths(error.log, files.files)
     record = {"log": log, "standard": error.standard, "headers": source_keys.header_versions()}
     cache.store(source_keys.own(source, files), {_FAILURE: record}, {})
+    # The names that are asked for decide which host types stay, and what is instantiated.
+    is_probe = source.harness.isspace() and not source.kernels and not source.symbols
+    is_nameless = is_probe or _is_sharing(source)
+    is_in_source = is_nameless and not isinstance(error, UnknownNames)
+    if is_in_source or compiler_messages.is_catastrophic(error.log):
+        cache.store(source_keys.shared(source, files), {_FAILURE: record}, {})
 
 
 def _check_failure(key: str, source: Source, files: SourceInputs) -> None:

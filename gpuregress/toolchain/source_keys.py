@@ -52,8 +52,11 @@ def candidates(source: Source, files: SourceInputs) -> Iterator[str]:
 
 
 def shared(source: Source, files: SourceInputs) -> str:
-    """Calculate the key of the note which program of a source in C++ has all of its kernels that are no templates."""
-    return own(replace(source, kernels=("",), symbols=()), files)
+    """Calculate the key of what a source in C++ has in common for all names that are asked for.
+
+    It is that of the note which program has all kernels that are no templates, or of a failure that names do not mend.
+    """
+    return own(replace(source, kernels=("",), symbols=(), harness=""), files)
 
 
 def newest(source: Source, files: SourceInputs) -> str:

@@ -439,6 +439,22 @@ def test_kernels_that_are_no_templates_are_compiled_once(write: Write, monkeypat
     assert "has no kernel 'sixth'" in _error(replace(source, kernels=("sixth",), contract="native"))
 
 
+def test_a_failure_that_no_name_mends_is_that_of_all_kernels(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = _counted(monkeypatch, nvrtc, "compile_source")
+    template = "template <class T> __global__ void k(T* x) {{ x->{}(); }}\n__global__ void l() {{ {} }}\n"
+    gone = write(f'#include "gone.h"\n{template.format("y", "")}', "gone.cu")
+    for kernels, harness in ((("k<int>",), ""), (("k<float>",), ""), (("l",), ""), ((), "// any")):
+        assert "gone.h" in _error(replace(gone, kernels=kernels, harness=harness))
+    assert len(calls) == 1
+    own = write(template.format("y", "wrong;"), "own.cu")
+    for names in ("l", "k<int>"):
+        assert '"wrong" is undefined' in _error(replace(own, kernels=(names,)))
+    assert len(calls) == 2
+    instance = write(template.format("y", ""), "instance.cu")
+    assert "instance.cu:1: error" in _error(replace(instance, kernels=("k<int>",)))
+    assert programs.compile(replace(instance, kernels=("l",))).ptx
+
+
 def test_a_lack_of_memory_is_not_remembered(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
     source = write("__global__ void k() {}\n", kernels=("k",))
     real = nvrtc._attempt

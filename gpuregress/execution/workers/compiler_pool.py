@@ -275,13 +275,13 @@ class CompilerPool:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 sender.process.wait(_DYING_S)
             if sender.key is not None and sender.source is not None:
-                error = _death(sender, sender.source)
+                death = _death(sender, sender.source)
                 is_first = sender.key not in self._crashed and sender.source.python is None
-                if isinstance(error, CompilerStopped) and is_first:
+                if isinstance(death, CompilerStopped) and is_first:
                     self._crashed.add(sender.key)
                     self._waiting.appendleft((sender.key, sender.source))
                 else:
-                    results.append((sender.key, error))
+                    results.append((sender.key, death))
         if not alive or any(message.get("last") for message in messages):
             self._end(sender)
         return results
@@ -303,11 +303,11 @@ def _result(message: Message) -> Program | GpuregressError:
     if message["names"]:
         return UnknownNames(message["names"])
     kind: type[GpuregressError] = getattr(errors, message["error"])
-    error = kind(message["message"])
-    if isinstance(error, CompileError):
-        error.missing_header = message["missing_header"]
-        error.standard = message["standard"]
-    return error
+    decoded = kind(message["message"])
+    if isinstance(decoded, CompileError):
+        decoded.missing_header = message["missing_header"]
+        decoded.standard = message["standard"]
+    return decoded
 
 
 def encode_error(error: GpuregressError) -> Mapping[str, object]:
