@@ -24,7 +24,6 @@ from gpuregress.lab.capture.capture import Capture
 from gpuregress.lab.drafts import build_search, new, trial
 from gpuregress.lab.drafts.new import Draft
 from gpuregress.session import compilation, session
-from gpuregress.session.run_request import RunRequest
 from gpuregress.store.project import Project
 from gpuregress.toolchain.build_options.options import NO_OPTIONS, BuildOptions
 from gpuregress.toolchain.include_scanner import SUFFIXES
@@ -144,7 +143,7 @@ def _try(project: Project, drafts: Sequence[Draft], device: str) -> None:
     selectors = [str(draft.path) for draft in tried]
     try:
         with progress.listener(0) as listen:
-            request = RunRequest(device=device, timeout=trial.LIMIT_S)
+            request = trial.first_run_request(device)
             summary = session.run(project, selectors, request, listen=listen)
         progress.show_closing(summary, project.root, 0, to_stderr=False)
         for line in trial.late(summary):

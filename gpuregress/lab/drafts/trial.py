@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -15,11 +16,15 @@ from gpuregress.session import session
 from gpuregress.session.run_request import RunRequest
 from gpuregress.store.project import Project
 
-LIMIT_S = 20.0
+LIMIT_S = 5.0
 """For a case in its first run, in place of the limit in the job."""
+FIRST_RUN_S = 8.0
+"""For the first run of all drafts; cases without a turn are named."""
 MOST_BYTES = 2**30
 """Of a job's buffers in its first run."""
-_TRIAL_S = 10.0
+_TRIAL_S = 3.0
+_ALL_TRIALS_S = 4.0
+"""After which no further trial begins."""
 _MOST_ROUNDS = 10
 _FACTOR = 8
 _MOST_BYTES = 2**28
@@ -49,9 +54,10 @@ def find_sizes(project: Project, guessed: Mapping[Path, tuple[str, ...]], device
     """
     sizes: dict[Path, dict[str, FoundSize]] = {}
     pending = [path for path, names in guessed.items() if names]
+    start = time.monotonic()
     with storage.scratch() as scratch:
         for number in range(_MOST_ROUNDS):
-            if not pending:
+            if not pending or time.monotonic() > start + _ALL_TRIALS_S:
                 break
             summary = _run(project.with_runs(scratch / str(number)), pending, device)
             changed: list[Path] = []
@@ -62,6 +68,17 @@ def find_sizes(project: Project, guessed: Mapping[Path, tuple[str, ...]], device
                     sizes.setdefault(path, {})[size.buffer] = size
             pending = changed
     return {path: list(of_job.values()) for path, of_job in sizes.items()}
+
+
+def first_run_request(device: str) -> RunRequest:
+    """Request the first run of drafts, which is shown: it has short limits.
+
+    Args:
+        device: where it is.
+    """
+    until = time.monotonic() + FIRST_RUN_S
+    deadline = f"{FIRST_RUN_S:g} s for this first run"
+    return RunRequest(device=device, timeout=LIMIT_S, until=until, deadline=deadline, others_go_on=True)
 
 
 def late(summary: RunSummary) -> list[str]:
@@ -87,7 +104,8 @@ def late(summary: RunSummary) -> list[str]:
 
 
 def _run(project: Project, paths: list[Path], device: str) -> RunSummary | None:
-    request = RunRequest(device=device, timeout=_TRIAL_S, others_go_on=True)
+    until = time.monotonic() + FIRST_RUN_S
+    request = RunRequest(device=device, timeout=_TRIAL_S, until=until, others_go_on=True)
     try:
         summary = session.run(project, [str(path) for path in paths], request)
     except Interrupted:
