@@ -86,5 +86,5 @@ def test_a_database_comes_before_build_files(tmp_path: Path) -> None:
         f"left out of {origin}: -gencode arch=compute_80,code=sm_80 (the device chooses the architecture)",
     )
     (tmp_path / "build/compile_commands.json").write_text("[]")
-    with pytest.raises(UsageError, match="has no entry for src/k.cu"):
+    with pytest.raises(UsageError, match=r"has no entry for src/k\.cu"):
         found(tmp_path, KERNEL, {}, commands=True)
