@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -73,6 +74,7 @@ def new_command(
     kernel in Triton or Numba. A C++ source without kernels gets one for its first device function; --function chooses
     others, each in a file of its own. Never overwrites a file. Exits with 0 once the drafts are written.
     """
+    start = time.monotonic()
     project = context.find_or_begin_project(ctx)
     if function is not None and kernel is not None:
         raise UsageError("--kernel and --function are both given: leave one out")
@@ -91,7 +93,7 @@ def new_command(
         console.say(f"the source's {other}device functions: {', '.join(drafts[0].functions)} (--function NAME, or '*')")
     written = [draft for draft in drafts if not draft.is_kept and not draft.refusal]
     if written and not draft_only:
-        _try(project, written, device)
+        _try(project, written, device, time.monotonic() - start)
 
 
 def _build_options(project: Project, source: Path, commands: Path | None) -> BuildOptions:
@@ -122,7 +124,7 @@ def _say_written(draft: Draft) -> None:
         console.say(f"  {remark}")
 
 
-def _try(project: Project, drafts: Sequence[Draft], device: str) -> None:
+def _try(project: Project, drafts: Sequence[Draft], device: str, drafting_s: float) -> None:
     """Run the drafts and report; what goes wrong in a draft is no error of the command."""
     console.say("")
     tried = []
@@ -143,10 +145,10 @@ def _try(project: Project, drafts: Sequence[Draft], device: str) -> None:
     selectors = [str(draft.path) for draft in tried]
     try:
         with progress.listener(0) as listen:
-            request = trial.first_run_request(device)
+            request = trial.first_run_request(device, drafting_s)
             summary = session.run(project, selectors, request, listen=listen)
         progress.show_closing(summary, project.root, 0, to_stderr=False)
-        for line in trial.late(summary):
+        for line in trial.late(summary, request.timeout or trial.LIMIT_S):
             console.say(line)
         guessed = [draft.path.stem for draft in tried if draft.needed]
         if guessed:

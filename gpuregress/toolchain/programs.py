@@ -61,7 +61,6 @@ _FAILURE = "failure"
 _SHARED = "program"
 """In the cache, of a source whichever its kernel: the key of a program that has all kernels."""
 
-_PLAIN_NAME = re.compile(r"[\w:]+")
 _ATTEMPTS = 3
 _PATH_MARK = "\x1a{}\x1a"
 
@@ -252,7 +251,7 @@ def _compile_cxx(source: Source, files: SourceInputs) -> _Compiled:
         local_arrays=compiled.local_arrays,
     )
     is_shared = is_new and not files.unknown and not compiled.shows_folder and _is_sharing(source)
-    if is_shared and all(_is_external(mangled, ptx) for mangled in compiled.kernels.values()):
+    if is_shared and all(_is_always_compiled(mangled, ptx) for mangled in compiled.kernels.values()):
         cache.store(source_keys.shared(source, files), {_SHARED: key}, {})
     return _Compiled(program, ptx, compiled.warnings)
 
@@ -260,16 +259,25 @@ def _compile_cxx(source: Source, files: SourceInputs) -> _Compiled:
 def _is_sharing(source: Source) -> bool:
     """Tell whether the compiler makes the same PTX of a source for each kernel that is asked for.
 
-    Kernels that are no templates are always compiled, also unasked. A name with parameters may be that of a template.
+    Kernels that are no templates are always compiled, also unasked. Whether a name is that of a template is known for
+    sure only of what was compiled.
     """
     if source.python is not None or source.harness or source.symbols or not source.kernels:
         return False
-    return all(_PLAIN_NAME.fullmatch(name) and not name.startswith("_Z") for name in source.kernels)
+    return not any("<" in name or name.startswith("_Z") for name in source.kernels)
 
 
-def _is_external(mangled: str, ptx: str) -> bool:
-    """Tell whether a kernel has external linkage: others may be left out where nobody asks for them."""
-    return re.search(rf"\.visible \.entry {re.escape(mangled)}\(", ptx) is not None
+def _is_always_compiled(mangled: str, ptx: str) -> bool:
+    """Tell whether a kernel is no template and has external linkage: others may be left out if nobody asks for them."""
+    is_external = re.search(rf"\.visible \.entry {re.escape(mangled)}\(", ptx) is not None
+    return is_external and "<" not in (demangle(mangled) or mangled)
+
+
+def _is_named(mangled: str, name: str) -> bool:
+    """Tell whether a compiled kernel, which is no template, is the one of a name, with or without its parameters."""
+    if "(" in name:
+        return cxx_declarations.is_same_signature(name, cxx_declarations.readable(mangled))
+    return (demangle(mangled) or mangled).partition("(")[0] == name.removeprefix("::")
 
 
 def _shared_result(source: Source, files: SourceInputs) -> NvrtcResult | None:
@@ -281,14 +289,11 @@ def _shared_result(source: Source, files: SourceInputs) -> NvrtcResult | None:
     if program is None:
         return None
     ptx = storage.read_bytes(Path(program.ptx)).decode()
-    mangled_names: dict[str, list[str]] = {}
-    for mangled in ptx_declarations.parse(ptx).entries:
-        plain = (demangle(mangled) or mangled).partition("(")[0]
-        mangled_names.setdefault(plain, []).append(mangled)
+    entries = [mangled for mangled in ptx_declarations.parse(ptx).entries if _is_always_compiled(mangled, ptx)]
     kernels: dict[str, str] = {}
     for name in source.kernels:
-        candidates = mangled_names.get(name.removeprefix("::"), [])
-        if len(candidates) != 1 or not _is_external(candidates[0], ptx):
+        candidates = [mangled for mangled in entries if _is_named(mangled, name)]
+        if len(candidates) != 1:
             return None
         kernels[name] = candidates[0]
     return NvrtcResult(

@@ -177,8 +177,13 @@ class _Search:
         """The kernels of the source that are no templates, of which one program has all."""
         text = self._source.read_text(encoding="utf-8", errors="replace")
         declared = cxx_declarations.declarations(text)
-        names = [declaration.name for declaration in declared if not declaration.template]
-        return [name for name in dict.fromkeys(names) if names.count(name) == 1]
+        names = [declaration.name for declaration in declared]
+        plain: list[str] = []
+        for declaration in declared:
+            if not declaration.template:
+                is_overloaded = names.count(declaration.name) > 1
+                plain.append(declaration.signature() if is_overloaded else declaration.name)
+        return plain
 
     def _needed(self) -> BuildOptions:
         """The options without folders and macros that change nothing."""

@@ -70,22 +70,26 @@ def find_sizes(project: Project, guessed: Mapping[Path, tuple[str, ...]], device
     return {path: list(of_job.values()) for path, of_job in sizes.items()}
 
 
-def first_run_request(device: str) -> RunRequest:
-    """Request the first run of drafts, which is shown: it has short limits.
+def first_run_request(device: str, drafting_s: float) -> RunRequest:
+    """Request the first run of drafts, which is shown: it has short limits, on a slow machine longer ones.
 
     Args:
         device: where it is.
+        drafting_s: what it took to write the drafts, seconds.
     """
-    until = time.monotonic() + FIRST_RUN_S
-    deadline = f"{FIRST_RUN_S:g} s for this first run"
-    return RunRequest(device=device, timeout=LIMIT_S, until=until, deadline=deadline, others_go_on=True)
+    run_s = max(FIRST_RUN_S, float(round(drafting_s)))
+    deadline = f"{run_s:g} s for this first run"
+    timeout = max(LIMIT_S, float(round(drafting_s / 4)))
+    until = time.monotonic() + run_s
+    return RunRequest(device=device, timeout=timeout, until=until, deadline=deadline, others_go_on=True)
 
 
-def late(summary: RunSummary) -> list[str]:
+def late(summary: RunSummary, limit_s: float) -> list[str]:
     """Explain what to do about the cases that did not end in their first run, a line for each job.
 
     Args:
         summary: of the run.
+        limit_s: of each case in it, seconds.
     """
     lines: dict[str, str] = {}
     for verdict in summary.verdicts:
@@ -96,7 +100,7 @@ def late(summary: RunSummary) -> list[str]:
             sizes = ", ".join(f"{name} (now {value})" for name, value in verdict.parameters.items())
             smaller = f"smaller values of {sizes} are quicker"
         lines[verdict.job] = (
-            f"{verdict.job} did not end within {LIMIT_S:g} s, the limit of this first run: {smaller}; or give it more "
+            f"{verdict.job} did not end within {limit_s:g} s, the limit of this first run: {smaller}; or give it more "
             "time with `gpuregress run`; if the kernel waits for what an earlier launch of the program makes, put that "
             "launch before it in `launches:`"
         )
