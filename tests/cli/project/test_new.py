@@ -98,6 +98,8 @@ def test_a_draft_that_does_not_end_is_told_with_what_to_do(shop: Workshop, monke
 
 def test_cases_without_a_turn_in_the_first_run_are_named(shop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(trial, "FIRST_RUN_S", 0.0)
+    real = trial.first_run_request
+    monkeypatch.setattr(trial, "first_run_request", lambda device, _drafting_s: real(device, 0.0))
     shop.write("app/prog.cu", PROGRAM)
     result = shop.call("new", str(shop.root / "app/prog.cu"), "--device", "cpu")
     assert result.exit_code == 0
