@@ -1,1 +1,1 @@
-"""Options that a project's own build compiles a source with: a compilation database, or what its build files say."""
+"""Compile options of a project's own build."""

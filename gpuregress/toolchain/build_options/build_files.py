@@ -1,7 +1,7 @@
-"""Include folders and definitions that build files spell out. The files are read, and nothing in them is run.
+"""Include folders and definitions that build files spell out.
 
 `CMakeLists.txt`, `setup.py`, `pyproject.toml`, Makefiles and `*.vcxproj` are read as far as they have literals: a
-definition below a condition is left out, and so is a folder that does not exist.
+definition below a condition is left out, and so is a folder that does not exist. Nothing in them is run.
 """
 
 from __future__ import annotations
@@ -275,7 +275,7 @@ def _read_makefile(text: str, _file: Path, _source: Path) -> _Collected:
             depth += 1
         elif plain.startswith("endif"):
             depth -= 1
-        assignment = re.fullmatch(r"(?:override\s+|export\s+)?(\w+)\s*[:?+]*=\s*(.*)", plain)
+        assignment = re.fullmatch(r"(?:override\s+|export\s+)?(\w+)\s*[+:?]*=\s*(.*)", plain)
         is_recipe = line.startswith("\t")
         if assignment is not None and not is_recipe:
             plain = assignment[2]

@@ -1,4 +1,7 @@
-"""Options of the extension modules in a `setup.py`, as far as the script spells them out. It is parsed, never run."""
+"""Options of the extension modules in a `setup.py`, as far as it spells them out.
+
+The script is parsed and never run.
+"""
 
 from __future__ import annotations
 
