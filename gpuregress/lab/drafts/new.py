@@ -58,7 +58,7 @@ def draft_kernels(
     *,
     kernel: str | None = None,
     target: Path | None = None,
-    build: BuildOptions = NO_OPTIONS,
+    build: BuildOptions | None = None,
 ) -> tuple[Draft, ...]:
     """Write a job for each kernel of a source, from the host code that launches it, or from its declaration.
 
@@ -84,6 +84,9 @@ def draft_kernels(
     if source.suffix == ".py":
         return (_draft_python(project, source, text, kernel, target),)
     host, problem = _host_program(source, build)
+    options = build or NO_OPTIONS
+    if host is not None:
+        options = host.build
     declared = host.kernels if host is not None else cxx_declarations.declarations(text)
     functions = declarations.device_functions([text])
     if not declared and not functions:
@@ -93,7 +96,7 @@ def draft_kernels(
         )
     default = _job_path(project, source.stem)
     if not declared and kernel is None:
-        return (_draft_function(source, text, functions, functions[0], target or default, build),)
+        return (_draft_function(source, text, functions, functions[0], target or default, build or NO_OPTIONS),)
     chosen: Sequence[Declaration] = declared
     if kernel is not None or target is not None:
         chosen = (_choose(declared, kernel, source),)
@@ -113,7 +116,7 @@ def draft_kernels(
         if path.exists():
             drafts.append(Draft(path, str(declaration), others, function_names, is_kept=True))
         else:
-            drafts.append(_draft_kernel(source, host, declaration, path, others, function_names, build))
+            drafts.append(_draft_kernel(source, host, declaration, path, others, function_names, options))
     if all(draft.refusal for draft in drafts):
         lines = [f"{draft.kernel} in {source}: no job is written: {draft.refusal}" for draft in drafts]
         raise UsageError("\n".join(lines))
@@ -200,7 +203,7 @@ def _job_path(project: Project, name: str) -> Path:
     return project.configs / f"{safe}.yaml"
 
 
-def _host_program(source: Path, build: BuildOptions) -> tuple[HostProgram | None, str]:
+def _host_program(source: Path, build: BuildOptions | None) -> tuple[HostProgram | None, str]:
     """Read the host code of a source.
 
     Returns:

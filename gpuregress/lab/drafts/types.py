@@ -21,6 +21,8 @@ from gpuregress.toolchain.cxx_types import dtype_of_type
 from gpuregress.toolchain.layouts import DataMember
 
 _QUALIFIERS = re.compile(r"\b(const|volatile|__restrict__|restrict|struct|enum|typename)\b|[*&]")
+_ASKED_TYPE = re.compile(r"gpuregress_layout::plain<(.+?)>::type")
+"""A type in an error of the question."""
 _NAME = re.compile(r"[A-Za-z_][\w:]*(<[\w:, ]+>)?")
 
 
@@ -108,28 +110,30 @@ def of_kernel(source: Path, build: BuildOptions, kernel: str) -> tuple[TypeLayou
 
 
 def _asked(source: Source, types: Mapping[str, Sequence[DataMember]]) -> dict[str, TypeLayout]:
-    """Ask for all types at once; where that fails, for halves of them, and then for a type without its members."""
+    """Ask for all types at once; where that fails, without those that the errors name, or for halves of them.
+
+    A type that is refused alone is asked for once more, without its members.
+    """
     if not types:
         return {}
-    layouts_ = _compiled(source, types)
-    if layouts_ is not None:
-        return layouts_
-    names = list(types)
-    if len(names) > 1:
-        middle = len(names) // 2
-        first = _asked(source, {name: types[name] for name in names[:middle]})
-        second = _asked(source, {name: types[name] for name in names[middle:]})
-        return {**first, **second}
-    if not types[names[0]]:
-        return {}
-    return _asked(source, {names[0]: ()})
-
-
-def _compiled(source: Source, types: Mapping[str, Sequence[DataMember]]) -> dict[str, TypeLayout] | None:
     try:
         program = compilation.compile_source(replace(source, harness=layouts.question(types)))
         return layouts.answer(storage.read_bytes(Path(program.ptx)).decode(errors="replace"), types)
     except Interrupted:
         raise
-    except GpuregressError:
-        return None
+    except GpuregressError as error:
+        refused = {name for name in _ASKED_TYPE.findall(str(error)) if name in types}
+    names = list(types)
+    if len(names) == 1:
+        return _asked(source, {names[0]: ()}) if types[names[0]] else {}
+    if refused and len(refused) < len(names):
+        parts = [name for name in names if name not in refused], [name for name in names if name in refused]
+    else:
+        parts = names[: len(names) // 2], names[len(names) // 2 :]
+    known: dict[str, TypeLayout] = {}
+    for part in parts:
+        asked = {name: types[name] for name in part}
+        if set(part) == refused:
+            asked = {name: () for name in part if types[name]}
+        known |= _asked(source, asked)
+    return known
