@@ -94,23 +94,26 @@ class _Search:
         self._compile()
         needed = self._needed()
         notes: list[str] = []
-        if self._given.origin and not needed.is_empty:
-            taken = self._only_given(needed)
-            if not taken.is_empty:
-                notes.append(f"compile options from {self._given.origin}: {taken.summary}")
+        origins: list[str] = []
+        taken = self._only_given(needed)
+        if self._given.origin and not taken.is_empty:
+            notes.append(f"compile options from {self._given.origin}: {taken.summary}")
+            origins.append(f"from {self._given.origin}")
         for folder in needed.include:
             header = self._folders.get(folder, "")
             if header:
                 notes.append(f"{header} is in {compiler_messages.shown(folder)} of this clone: -I is added")
+                origins.append(f"{header} is in {compiler_messages.shown(folder)}")
         for name, text in self._guessed.items():
             macro = f"-D{name}={text}" if text else f"-D{name}"
             notes.append(f"NEEDED: {macro} is a guess: the build defines it on a condition, and the source asks for it")
+            origins.append(f"NEEDED: {macro} is a guess")
         if self._standard:
             notes.append(f"it compiles as C++20 and not as C++17: {self._standard[0]} is added")
         left_out = [f"{first_names(words)} ({reason})" for reason, words in self._left_out().items()]
         if left_out:
             notes.append(f"left out of {self._given.origin or 'the build files'}: {'; '.join(left_out)}")
-        return FoundBuild(needed, tuple(notes), self._missing)
+        return FoundBuild(replace(needed, origin="; ".join(origins)), tuple(notes), self._missing)
 
     @property
     def _options(self) -> BuildOptions:

@@ -396,7 +396,7 @@ def compile_lines(build: BuildOptions, source: Path, folder: Path) -> list[str]:
         parts.append(f"options: [{', '.join(options)}]")
     if not parts:
         return []
-    origin = f"   # from {build.origin}" if build.origin else ""
+    origin = f"   # {build.origin}" if build.origin else ""
     return [f"compile: {{{', '.join(parts)}}}{origin}"]
 
 

@@ -38,6 +38,7 @@ def test_the_one_folder_of_the_clone_with_a_missing_header_is_taken(text: str, t
         "a/b.h is in deep/inc of this clone: -I is added",
         "c/c.h is in other of this clone: -I is added",
     )
+    assert build.options.origin == "a/b.h is in deep/inc; c/c.h is in other"
     assert build.missing_header == ""
 
 
@@ -54,6 +55,7 @@ def test_build_files_give_what_the_source_needs(tmp_path: Path) -> None:
     build = found(tmp_path, f"#include <a.h>\n#ifndef M\n#error M is not defined\n#endif\n{KERNEL}", files)
     assert build.options.include == (tmp_path / "inc",)
     assert build.options.defines == {"N": "M", "M": "1"}
+    assert build.options.origin == "from CMakeLists.txt; NEEDED: -DM=1 is a guess"
     assert build.notes == (
         "compile options from CMakeLists.txt: -I inc -DN=M",
         "NEEDED: -DM=1 is a guess: the build defines it on a condition, and the source asks for it",

@@ -34,7 +34,7 @@ def test_a_draft_holds_the_options_of_its_build(tmp_path: Path, monkeypatch: pyt
     (tmp_path / "a.cu").write_text("")
     options = ("-std=c++20", f"-include={tmp_path}/inc/a.h")
     defines = {"N": "3", "EMPTY": "", "TEXT": 'a "b" {c}', "F": "1.5f"}
-    build = BuildOptions((tmp_path, tmp_path / "a, b"), defines, options, origin="build/compile_commands.json")
+    build = BuildOptions((tmp_path, tmp_path / "a, b"), defines, options, origin="from build/compile_commands.json")
     target = tmp_path / "c/a.yaml"
     made = kernel.KernelDraft(Declaration("f", (), (), 1), tmp_path / "a.cu", target, build=build)
     text = "\n".join(made.lines(()))
