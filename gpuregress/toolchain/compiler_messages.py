@@ -31,7 +31,9 @@ _NEWER = re.compile(
 )
 """Words of errors, and of their source lines, that C++20 may mend: concepts, lambdas in more places, more of `std`."""
 _COUNT = re.compile(
-    r"^\d+ (?:catastrophic )?errors? detected in the compilation of .*\n?|^Compilation terminated\.\n?", re.MULTILINE
+    r"^\d+ (?:catastrophic )?errors?(?: and \d+ (?:catastrophic )?errors?)? detected in the compilation of .*\n?"
+    r"|^Compilation terminated\.\n?",
+    re.MULTILINE,
 )
 _ERROR = re.compile(r"^(?:[^\n]*?\(\d+\)|nvrtc): (?:[a-z]+ )?error\b[^:\n]*: (.*)$", re.MULTILINE)
 _FILE_DIRECTIVE = re.compile(r'^(\s*\.file\s+\d+\s+)"([^"\n]*)"', re.MULTILINE)
@@ -119,7 +121,8 @@ def may_be_newer(log: str) -> bool:
 def with_headline(first: str, last: str) -> str:
     """Return a log that begins with the first error of the first attempt, whose cause later ones may have lost.
 
-    The errors of the last attempt follow, unless all of them come from what was dropped.
+    The errors of the last attempt follow, unless all of them come from what was dropped. Where the compiler gave up, its
+    reason stands alone: no further attempt could tell which errors before it are those of host code.
 
     Args:
         first: the log of the first attempt.
@@ -127,6 +130,9 @@ def with_headline(first: str, last: str) -> str:
     """
     errors = _errors(_HARNESS.sub("", _NAME_MAP.sub("", first)))
     others = _errors(_HARNESS.sub("", _NAME_MAP.sub("", last)))
+    for error in errors:
+        if is_catastrophic(error):
+            return f"{error}\n\n"
     if first == last or not set(errors) & set(others):
         return first
     if errors[0] in others:

@@ -194,6 +194,11 @@ def test_a_missing_header_ends_the_attempts(write: Write, monkeypatch: pytest.Mo
         _compile(write, text, kernels=("k<int>",))
     assert caught.value.missing_header == "gone.h"
     assert len(units) == 1
+    with pytest.raises(CompileError) as caught:
+        _compile(write, f"__device__ int f() {{ return y; }}\n{text}", kernels=("k<int>",))
+    message = str(caught.value)
+    assert message.splitlines()[0].endswith('k.cu:2: catastrophic error: cannot open source file "gone.h"')
+    assert not {"undefined", "detected"} & set(message.split())
 
 
 def test_the_first_error_of_the_first_attempt_is_the_headline(write: Write) -> None:
