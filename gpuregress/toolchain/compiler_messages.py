@@ -31,7 +31,7 @@ _NEWER = re.compile(
 )
 """Words of errors, and of their source lines, that C++20 may mend: concepts, lambdas in more places, more of `std`."""
 _COUNT = re.compile(
-    r"^\d+ (?:catastrophic )?errors?(?: and \d+ (?:catastrophic )?errors?)? detected in the compilation of .*\n?"
+    r"^(?:(?:\d+| and \d+) (?:catastrophic )?errors?)+ detected in the compilation of .*\n?"
     r"|^Compilation terminated\.\n?",
     re.MULTILINE,
 )
@@ -121,8 +121,8 @@ def may_be_newer(log: str) -> bool:
 def with_headline(first: str, last: str) -> str:
     """Return a log that begins with the first error of the first attempt, whose cause later ones may have lost.
 
-    The errors of the last attempt follow, unless all of them come from what was dropped. Where the compiler gave up, its
-    reason stands alone: no further attempt could tell which errors before it are those of host code.
+    The errors of the last attempt follow, unless all of them come from what was dropped. Where the compiler gave up,
+    its reason stands alone: no further attempt could tell which errors before it are those of host code.
 
     Args:
         first: the log of the first attempt.
