@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from gpuregress.jobs import plan
+from gpuregress.store import project
 from tests import workshop
 from tests.workshop import RUN, Workshop
 
@@ -58,7 +60,10 @@ def test_what_a_job_has_itself_wins(shop: Workshop) -> None:
     assert float(dump(shop)) == 1485.0
     write(shop, "-I ../inc -DBIAS=1 --fmad=false -std=c++20")
     shop.job(("source:", "variants: {fmad: [on, off]}\ncompile: {options: [-std=c++17]}\nsource:"))
-    assert "1 new" in shop.call(*RUN).stdout
+    (case,) = plan.make(project.find(shop.root), []).cases
+    assert case.source.options == ("-std=c++17",)
+    assert case.variants is not None
+    assert case.variants.sources["fmad=off"][0].options == ("-std=c++17", "--fmad=false")
 
 
 def test_a_reference_is_compiled_with_its_own_entry(shop: Workshop) -> None:

@@ -203,10 +203,11 @@ def test_a_missing_header_ends_the_attempts(write: Write, monkeypatch: pytest.Mo
 
 def test_the_first_error_of_the_first_attempt_is_the_headline(write: Write) -> None:
     """Declarations that do not compile are dropped, and what used them has errors that hide the cause."""
-    text = f"{HOST_TYPE}__device__ void f(Host* h) {{}}\n__global__ void k(int* x) {{ x[0] = y; }}\n"
-    refusal = _refusal(write, text, kernels=("k",))
-    assert 'k.cu:1: error: identifier "Gone" is undefined' in refusal.splitlines()[0]
-    assert 'k.cu:3: error: identifier "y" is undefined' in refusal
+    for device in ("void f(Host* h) {}", "void f() { Host* h; }"):
+        text = f"{HOST_TYPE}__device__ {device}\n__global__ void k(int* x) {{ x[0] = y; }}\n"
+        refusal = _refusal(write, text, kernels=("k",))
+        assert 'k.cu:1: error: identifier "Gone" is undefined' in refusal.splitlines()[0]
+        assert 'k.cu:3: error: identifier "y" is undefined' in refusal
 
 
 NEWER = "template <class T> requires (sizeof(T) < 8) __global__ void k(T* x) { x[0] = 1; }\n"
