@@ -1,4 +1,4 @@
-"""Search for the folder of a header that the compiler did not find, in the clone that holds the source."""
+"""Search of a clone for the folder of a header that the compiler did not find."""
 
 from __future__ import annotations
 
