@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
@@ -28,6 +29,9 @@ from gpuregress.virtual_gpu.ptx.tree import (
 
 Base = int | str
 """A base pointer: its first byte in the parameter space, or the name of a variable."""
+
+_NUMBERS = re.compile(r"^(\s*\.(?:visible \.)?(?:global|const) [^={};]*\[\d+\]) *= *\{[\s\d,]*\};", re.MULTILINE)
+"""A variable that is initialized with whole numbers. Parsing those takes long where a source includes cuRAND's."""
 
 _OWN_SPACES = frozenset(["shared", "local", "param"])
 _HARMLESS_CALLS = frozenset(["vprintf", "__assertfail", "malloc", "free"])
@@ -72,7 +76,8 @@ def of_kernel(ptx: str, kernel: str) -> Accesses:
         UnsupportedError: the PTX cannot be parsed.
         KeyError: there is no such entry.
     """
-    functions = {item.name: item for item in inlined(parser.parse(ptx, (kernel,))).functions}
+    module = parser.parse(_NUMBERS.sub(r"\1;", ptx), (kernel,))
+    functions = {item.name: item for item in inlined(module).functions}
     return _Collector(_without_copies(functions[kernel])).collect()
 
 

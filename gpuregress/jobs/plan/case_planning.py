@@ -39,6 +39,7 @@ from gpuregress.jobs.spec.resolve.buffers import FillSources
 from gpuregress.jobs.spec.resolve.scope import Scope, mapping, record
 from gpuregress.store.dumps import reader
 from gpuregress.store.project import Project, default_memory
+from gpuregress.toolchain.build_options.database import CompileCommands
 
 MAX_REPEATS = 10_000
 
@@ -95,7 +96,11 @@ class _JobPlanning:
         if tuning.missing:
             self.problems.add(("source",), f"its configurations are not known: {tuning.missing}")
             return ()
-        self.sources = sources.JobSources(self.file, self.problems)
+        commands = None
+        project = self.project
+        if project.compile_commands is not None:
+            commands = CompileCommands(project.compile_commands, project.original, project.copy)
+        self.sources = sources.JobSources(self.file, self.problems, commands)
         facts = self.sources.facts(scopes[0]) if scopes else self.sources.facts_without_parameters()
         self.file = buffer_usage.with_status(self.file, facts.paths if facts else (), self.problems)
         self.job = self.file.job

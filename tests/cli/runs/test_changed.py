@@ -115,6 +115,21 @@ def test_what_is_gone_counts_where_it_is_named(project: Workshop) -> None:
     assert chosen(project) == ["other"]
 
 
+def test_a_compilation_database_counts_where_it_is_in_git(project: Workshop) -> None:
+    project.write("gpuregress.yaml", "compile: {commands: build/compile_commands.json}\n")
+    path = project.write("build/compile_commands.json", "[]")
+    git_projects.commit(project.root, "Add the database")
+    assert chosen(project, "--changed", "HEAD") == []
+    path.write_text("[ ]")
+    assert chosen(project, "--changed", "HEAD") == ["other", "scale"]
+    git_projects.git(project.root, "rm", "-q", "--cached", "build/compile_commands.json")
+    project.write(".gitignore", "runs/\nbuild/\n__pycache__/\n")
+    git_projects.commit(project.root, "Ignore the database")
+    project.write("kernels/one.cuh", "// changed\n")
+    said = project.call(*RUN, "--changed", "HEAD").stdout
+    assert "left out: scale; what changed in compile_commands.json, which is not in git, counts for no job" in said
+
+
 def test_files_that_cannot_be_told_count_as_changed(project: Workshop) -> None:
     project.write("kernels/scale.cu", f"#define HEADER <both.cuh>\n#include HEADER\n{KERNEL}")
     git_projects.commit(project.root, "Include by a macro")

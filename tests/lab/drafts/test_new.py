@@ -151,7 +151,7 @@ def test_jobs_whose_names_would_collide_are_numbered(project: Project, monkeypat
 
 
 def test_host_code_that_cannot_be_read_is_told(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(_: Path) -> None:
+    def fail(*_: object) -> None:
         raise ValueError("no such node\nmore")
 
     monkeypatch.setattr(kernel, "compiled", lambda *_: CompiledKernel())
