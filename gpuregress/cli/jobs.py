@@ -25,6 +25,7 @@ from gpuregress.foundation.wording import plural
 from gpuregress.gpu.records import Record
 from gpuregress.jobs import plan
 from gpuregress.jobs.plan.explain import explain
+from gpuregress.jobs.spec.overrides import of_texts
 from gpuregress.report.layout import table
 from gpuregress.session import checking
 from gpuregress.session.compilation import Built, CasePrograms, compile_cases, compile_source
@@ -137,18 +138,31 @@ def _say_notes(notes: Sequence[str]) -> None:
 
 @click.command("show", epilog="Example: gpuregress show reduce/n=1000,tile=128")
 @click.argument("case")
+@shared_options.set_option
 @click.option("--ptx", is_flag=True, help="Compile it and print the PTX instead.")
 @click.option("--source", "source_text", is_flag=True, help="Print the source as it is compiled: without host code.")
 @click.option("--llvm", is_flag=True, help="Compile it and print the LLVM IR that the cpu device makes of its kernels.")
 @shared_options.json_option
 @click.pass_context
-def show_command(ctx: click.Context, /, case: str, ptx: bool, source_text: bool, llvm: bool, as_json: bool) -> int:
+def show_command(
+    ctx: click.Context,
+    /,
+    case: str,
+    overrides: tuple[str, ...],
+    ptx: bool,
+    source_text: bool,
+    llvm: bool,
+    as_json: bool,
+) -> int:
     """Show the plan of a CASE: source, buffers with sizes and seeds, launches, rules, limits. Runs nothing.
 
     A kernel in Python is compiled, because its compiler fills in the launch.
     """
     project = context.find_project(ctx)
-    cases = plan.make(project, (case,)).cases
+    shown = plan.make(project, (case,), overrides=plan.CaseOverrides(parameters=of_texts(overrides)))
+    if overrides:
+        _say_notes(shown.notes)
+    cases = shown.cases
     if len(cases) > 1:
         names = ", ".join(candidate.name for candidate in cases[:_MOST_NAMES])
         more = ", …" if len(cases) > _MOST_NAMES else ""

@@ -254,7 +254,8 @@ def execute_cases(
     running = _Execution(context, checked, recording, part)
     try:
         with contextlib.closing(LaunchLog(recording.folder / run_folders.LAUNCH_LOG)) as log:
-            log.write_header(log_header(checked.plan.runnable, context.devices, checked.programs))
+            plan = checked.plan
+            log.write_header(log_header(plan.runnable, context.devices, checked.programs, plan.overrides))
         running.settle_unrunnable()
         running.run_tasks(builder)
     except Interrupted:

@@ -19,6 +19,7 @@ from gpuregress.foundation.wording import first_names
 from gpuregress.gpu.records import Record, replace
 from gpuregress.gpu.schedules import FORWARD
 from gpuregress.jobs import plan
+from gpuregress.jobs.spec.overrides import ParameterOverride, of_texts, texts_of
 from gpuregress.judge import verdict
 from gpuregress.session import missing_cases
 from gpuregress.session.device_slots import DeviceSelection
@@ -39,6 +40,7 @@ class PlannedRun(Record):
         notes: what must be reported to the user.
         remarks: what is worth knowing.
         others: planned cases that belong to another device's run of the night, or that the night did not plan.
+        overrides: the values of `--set`, as `n=4096`: of the request, or of the run whose failures are run again.
     """
 
     cases: tuple[Case, ...]
@@ -48,6 +50,7 @@ class PlannedRun(Record):
     notes: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
     others: tuple[Case, ...] = ()
+    overrides: tuple[str, ...] = ()
 
     @property
     def total(self) -> int:
@@ -67,7 +70,8 @@ def plan_cases(context: RunContext) -> PlannedRun:
         DumpError: a dump of an earlier run that a case takes was changed since, unless the request keeps going.
     """
     warnings = check_overrides(context.request, context.devices)
-    planned = _plan(context)
+    overrides = _parameters(context)
+    planned = _plan(context, overrides)
     if planned.broken and not planned.cases and not context.request.is_unattended:
         raise JobErrors(tuple(error for job in planned.broken for error in job.errors))
     broken = []
@@ -82,7 +86,14 @@ def plan_cases(context: RunContext) -> PlannedRun:
     if only is not None:
         chosen = tuple(case for case in planned.cases if case.name in only)
         others = tuple(case for case in planned.cases if case.name not in only)
-    run = PlannedRun(chosen, (), tuple(broken), remarks=(*warnings, *planned.notes), others=others)
+    run = PlannedRun(
+        cases=chosen,
+        runnable=(),
+        broken=tuple(broken),
+        remarks=(*warnings, *planned.notes),
+        others=others,
+        overrides=tuple(texts_of(overrides)),
+    )
     if context.request.rerun_failed:
         run = _rerun(context, run)
     ignored = dropped_settings(run.cases, context.request, context.devices)
@@ -111,7 +122,15 @@ def _verify_inputs(context: RunContext, planned: PlannedRun) -> PlannedRun:
     )
 
 
-def _plan(context: RunContext) -> plan.Plan:
+def _parameters(context: RunContext) -> tuple[ParameterOverride, ...]:
+    """The parameters of the request; where failures are run again without any, those of the run that had them."""
+    request = context.request
+    if request.rerun_failed and not request.parameters:
+        return of_texts(journal.read(run_folders.find(context.project.runs)).start.overrides)
+    return request.parameters
+
+
+def _plan(context: RunContext, parameters: tuple[ParameterOverride, ...]) -> plan.Plan:
     request = context.request
     if request.planned is not None:
         return request.planned
@@ -120,7 +139,12 @@ def _plan(context: RunContext) -> plan.Plan:
             context.project,
             request.selectors,
             plan.CaseFilter(request.name_glob, request.tags),
-            plan.CaseOverrides(request.repeat, request.timeout),
+            plan.CaseOverrides(
+                repeat=request.repeat,
+                timeout=request.timeout,
+                parameters=parameters,
+                partners=not request.costs,  # a profile compares nothing
+            ),
             keep_going=request.keeps_going,
         )
     except NothingToDo:

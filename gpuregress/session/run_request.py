@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from gpuregress.foundation.interrupts import StopSignal
     from gpuregress.foundation.records import LackingDevice, RunKind
     from gpuregress.jobs.plan import Plan
+    from gpuregress.jobs.spec.overrides import ParameterOverride
 
 
 class ExpectedCases(Record):
@@ -48,6 +49,7 @@ class RunRequest(Record):
         jobs: workers; None: one a core or a GPU.
         repeat: how often to run each case, in place of the jobs' own number.
         timeout: seconds for a case, in place of the jobs' own limit.
+        parameters: parameters with other values than the jobs' own.
         fail_fast: stop after the first case that does not pass.
         rerun_failed: only the cases that did not pass in the last run.
         kind: `run`, `nightly`, or `experiment` of a command that keeps nothing of the run.
@@ -83,6 +85,7 @@ class RunRequest(Record):
     jobs: int | None = None
     repeat: int | None = None
     timeout: float | None = None
+    parameters: tuple[ParameterOverride, ...] = ()
     fail_fast: bool = False
     rerun_failed: bool = False
     kind: RunKind = "run"
@@ -125,7 +128,7 @@ class RunRequest(Record):
     @property
     def takes_all(self) -> bool:
         """Whether every case of the project is selected."""
-        return not (self.selectors or self.name_glob or self.tags or self.rerun_failed)
+        return not (self.selectors or self.name_glob or self.tags or self.rerun_failed or self.parameters)
 
 
 class Machinery(Record):

@@ -53,6 +53,9 @@ def summarize(context: RunContext, checked: CheckedRun, executed: ExecutedRun, f
     if executed.interrupted:
         exit_code = Interrupted.exit_code
     remarks = dict.fromkeys((*planned.remarks, *executed.remarks))
+    options = context.request.reported
+    if planned.overrides:
+        options["set"] = list(planned.overrides)
     measured = timing_comparison.false_alarms_of(ordered)
     if measured is not None and measured.cases:
         remarks[timing_comparison.text(measured)] = None
@@ -71,7 +74,7 @@ def summarize(context: RunContext, checked: CheckedRun, executed: ExecutedRun, f
         unfinished=tuple(case.name for case in unfinished),
         spaces=parameter_spaces.summarize(ordered),
         false_alarms=measured,
-        options=context.request.reported,
+        options=options,
     )
 
 
