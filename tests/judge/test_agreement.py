@@ -67,10 +67,12 @@ def test_cases_of_the_command_line_are_compared_with_those_of_the_job_and_have_n
     alone = ("new", "no baseline yet; out: nothing to agree with: the cases of --set differ")
     assert words([*others, job]) == [("differ", message), ("differ", message), alone]
     same = overridden(member(tmp_path, 64, [1, 2]))
-    assert words([*others, same, job])[2:] == [("pass", ""), ("pass", "")]
+    assert words([*others, same, job]) == [("differ", message), ("differ", message), ("pass", ""), ("pass", "")]
     another = member(tmp_path, 128, [1, 2])
     two = "out: agree: 1 of 2 differ from block=32, whose result 2 of 2 cases have"
     assert words([*others, job, another]) == [("differ", two), ("differ", two), ("pass", ""), ("pass", "")]
+    odd = member(tmp_path, 256, [1, 9])
+    assert [status for status, _ in words([*others, job, odd])] == ["differ"] * 4  # two cases of the job differ
     assert [status for status, _ in words(others)] == ["pass", "pass"]  # where the job's own did not run
 
 
