@@ -62,18 +62,16 @@ def plan_cases(context: RunContext) -> PlannedRun:
     """Plan the cases of the request.
 
     Raises:
-        JobErrors: a job is wrong, unless the request keeps going.
+        JobErrors: all jobs are wrong, and somebody watches the run.
         NothingToDo: no case is left.
         UsageError: a selector or an override that means nothing.
         DeviceError: compute-sanitizer is asked for and missing.
         RunLocked: the run whose failures are to be run again is still going on.
-        DumpError: a dump of an earlier run that a case takes was changed since, unless the request keeps going.
+        DumpError: a dump of an earlier run that every case takes was changed since, and somebody watches the run.
     """
     warnings = check_overrides(context.request, context.devices)
     overrides = _parameters(context)
     planned = _plan(context, overrides)
-    if planned.broken and not planned.cases and not context.request.is_unattended:
-        raise JobErrors(tuple(error for job in planned.broken for error in job.errors))
     broken = []
     if context.request.is_first:
         code = wrong_job_code(context.request)
@@ -96,6 +94,9 @@ def plan_cases(context: RunContext) -> PlannedRun:
     )
     if context.request.rerun_failed:
         run = _rerun(context, run)
+    if planned.broken and not run.cases and not context.request.is_unattended:
+        _plan(context, overrides, keep_going=False)  # raises a bug of ours as what it is, with its traceback
+        raise JobErrors(tuple(error for job in planned.broken for error in job.errors))
     ignored = dropped_settings(run.cases, context.request, context.devices)
     run = replace(run, remarks=(*run.remarks, *ignored))
     cases = apply_overrides(run.cases, context.request, context.devices)
@@ -107,13 +108,15 @@ def _verify_inputs(context: RunContext, planned: PlannedRun) -> PlannedRun:
     """Leave out the cases whose inputs are damaged dumps of earlier runs."""
     runs = context.project.earlier_runs or context.project.runs
     damaged: dict[str, Verdict] = {}
+    errors: list[DumpError | StorageError] = []
     for case in planned.runnable:
         try:
             results.verify_inputs(case, runs)
         except (DumpError, StorageError) as error:
-            if not context.request.keeps_going:
-                raise
+            errors.append(error)
             damaged[case.name] = verdict.broken(case.job, [str(error)], case)
+    if errors and len(errors) == len(planned.cases) and not context.request.is_unattended:
+        raise errors[0]
     return replace(
         planned,
         cases=tuple(case for case in planned.cases if case.name not in damaged),
@@ -130,7 +133,7 @@ def _parameters(context: RunContext) -> tuple[ParameterOverride, ...]:
     return request.parameters
 
 
-def _plan(context: RunContext, parameters: tuple[ParameterOverride, ...]) -> plan.Plan:
+def _plan(context: RunContext, parameters: tuple[ParameterOverride, ...], *, keep_going: bool = True) -> plan.Plan:
     request = context.request
     if request.planned is not None:
         return request.planned
@@ -145,7 +148,7 @@ def _plan(context: RunContext, parameters: tuple[ParameterOverride, ...]) -> pla
                 parameters=parameters,
                 partners=not request.costs,  # a profile compares nothing
             ),
-            keep_going=request.keeps_going,
+            keep_going=keep_going,
         )
     except NothingToDo:
         if not missing_cases.are_expected(context.project, request):
@@ -165,12 +168,13 @@ def _rerun(context: RunContext, planned: PlannedRun) -> PlannedRun:
         is_owed = case.name in owed or case.job in owed  # a broken job is owed by its own name
         if is_owed or (case.agreement_group in groups and case.name in last.start.cases):
             again.append(case)
-    if not again:
+    if not again and not any(job.case in owed for job in planned.broken):
         raise NothingToDo(_nothing_to_rerun(owed))
     request = context.request
     if request.selectors or request.name_glob or request.tags:
         return replace(planned, cases=tuple(again), owed=owed)
-    names, jobs = {case.name for case in again}, {case.job for case in again}
+    names = {case.name for case in again}
+    jobs = {case.job for case in (*again, *planned.broken)}
     owed_here, notes = [], []
     for name in owed:
         if name in names:

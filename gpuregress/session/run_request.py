@@ -69,7 +69,6 @@ class RunRequest(Record):
         night: the first run of the night, where this is another one; "" otherwise.
         is_first: whether it is the night's first run, which reports broken jobs and missing cases.
         resumes: the folder of a night that was cut short and is continued; None: a new run.
-        others_go_on: a wrong job is an `error` of its own and the others run, as at night.
         cluster: address of a Dask scheduler whose hosts run the cases; "": this machine; None: what the settings say.
         block_order: `reversed` or `random:SEED` on the CPU device; "" for the usual one.
     """
@@ -107,7 +106,6 @@ class RunRequest(Record):
     is_first: bool = True
     resumes: Path | None = None
     cluster: str | None = ""
-    others_go_on: bool = False
 
     @property
     def reported(self) -> dict[str, Any]:
@@ -116,13 +114,8 @@ class RunRequest(Record):
         return {name: value for name, value in values.items() if value}
 
     @property
-    def keeps_going(self) -> bool:
-        """Whether a wrong job is an `error` of its own and the others run: unattended, and where several are named."""
-        return self.is_unattended or self.others_go_on or len(self.selectors) > 1
-
-    @property
     def is_unattended(self) -> bool:
-        """Whether nobody watches the run, as at night: it goes on where a user would stop it."""
+        """Whether nobody watches the run, as at night: it also begins where nothing can be run, and reports that."""
         return self.kind != "run"
 
     @property

@@ -99,7 +99,6 @@ def _orphans(context: RunContext, planned: PlannedRun) -> list[str]:
     if not gone:
         return []
     # Only a part of these jobs may have been selected: what else they have is not gone.
-    # Files of jobs that were planned before may have changed since.
-    keep_going = context.request.planned is not None
-    there = {case.name for case in plan.make(context.project, sorted(jobs), keep_going=keep_going).cases}
+    # Their files may have changed since they were planned.
+    there = {case.name for case in plan.make(context.project, sorted(jobs), keep_going=True).cases}
     return [name for name in gone if name not in there]

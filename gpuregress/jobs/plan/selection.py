@@ -249,7 +249,9 @@ class _JobProblems:
         """Report an error that is not the job's own; raise it, unless the other jobs are to go on."""
         if not self._keep_going:
             raise error
-        reason = str(error) if isinstance(error, GpuregressError) else f"{type(error).__name__}: {error}"
+        reason = str(error)
+        if not isinstance(error, GpuregressError):
+            reason = f"an error inside gpuregress ({type(error).__name__}: {error}); please report it"
         self.add(path, JobError(path, None, "", f"cannot be planned: {reason}"))
 
     def raise_if_any(self) -> None:

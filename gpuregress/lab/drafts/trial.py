@@ -87,7 +87,7 @@ def late(summary: RunSummary) -> list[str]:
 
 
 def _run(project: Project, paths: list[Path], device: str) -> RunSummary | None:
-    request = RunRequest(device=device, timeout=_TRIAL_S, others_go_on=True)
+    request = RunRequest(device=device, timeout=_TRIAL_S)
     try:
         summary = session.run(project, [str(path) for path in paths], request)
     except Interrupted:
