@@ -1,6 +1,7 @@
-"""Second step of a run: check one case of each job against its kernels, first by their text, then compiled.
+"""Second step of a run: check one case of each job against its kernels.
 
-A wrong job is found before anything runs. It is an error of its own, and the others run.
+First the names are looked for in the text, then the kernels are compiled. A wrong job is found before anything runs. It
+is an error of its own, and the others run.
 """
 
 from __future__ import annotations

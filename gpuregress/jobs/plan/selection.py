@@ -127,7 +127,7 @@ def make(
     selected = [case for case in known if selection.takes(case) and not case.settings.is_partner]
     selection.check_used(known, {*planned.without_cases, *(quick_name(path) for path in problems.errors)})
     cases = tuple(case for case in selected if filters.keeps(case))
-    groups = {case.agreement_group for case in cases if case.settings.overridden}
+    groups = {case.agreement_group for case in cases if case.settings.overridden and case.settings.refused is None}
     partners = tuple(case for case in known if case.settings.is_partner and case.agreement_group in groups)
     cases += partners
     compared = [f"{case.job}: the cases of --set are compared with {case.name} (agree)" for case in partners]
