@@ -9,6 +9,7 @@ from gpuregress.foundation.errors import (
     DumpError,
     JobError,
     JobErrors,
+    NothingChanged,
     NothingToDo,
     RunLocked,
     StorageError,
@@ -21,7 +22,7 @@ from gpuregress.gpu.schedules import FORWARD
 from gpuregress.jobs import plan
 from gpuregress.jobs.spec.overrides import ParameterOverride, of_texts, texts_of
 from gpuregress.judge import verdict
-from gpuregress.session import missing_cases
+from gpuregress.session import changed_jobs, missing_cases
 from gpuregress.session.device_slots import DeviceSelection
 from gpuregress.session.run_context import RunContext
 from gpuregress.session.run_request import RunRequest
@@ -79,6 +80,17 @@ def plan_cases(context: RunContext) -> PlannedRun:
             lines, location = error_lines(context.project, job.errors), error_location(job.errors)
             broken.append(verdict.broken(job.name, lines, exit_code=code, location=location))
     chosen = planned.cases
+    remarks = list(warnings)
+    if context.request.changed is not None:
+        try:
+            selected = changed_jobs.select(context.project, chosen, context.request.changed)
+        except NothingChanged:
+            if not planned.broken:  # whose files are not known: it counts as changed
+                raise
+            chosen = ()
+        else:
+            chosen = selected.cases
+            remarks.append(selected.remark)
     others: tuple[Case, ...] = ()
     only = context.request.only
     if only is not None:
@@ -88,7 +100,7 @@ def plan_cases(context: RunContext) -> PlannedRun:
         cases=chosen,
         runnable=(),
         broken=tuple(broken),
-        remarks=(*warnings, *planned.notes),
+        remarks=(*remarks, *planned.notes),
         others=others,
         overrides=tuple(texts_of(overrides)),
     )

@@ -45,6 +45,7 @@ class RunRequest(Record):
         planned: cases that are planned already; None: those that are selected.
         name_glob: only cases whose name matches.
         tags: only jobs with one of these.
+        changed: only jobs made of a file that differs from this commit; see `changed_jobs.select`. None: every job.
         device: `auto`, `cpu`, `cuda` or `cuda:N`.
         jobs: workers; None: one a core or a GPU.
         repeat: how often to run each case, in place of the jobs' own number.
@@ -80,6 +81,7 @@ class RunRequest(Record):
     planned: Plan | None = None
     name_glob: str | None = None
     tags: Sequence[str] = ()
+    changed: str | None = None
     device: str = "auto"
     jobs: int | None = None
     repeat: int | None = None
@@ -121,7 +123,8 @@ class RunRequest(Record):
     @property
     def takes_all(self) -> bool:
         """Whether every case of the project is selected."""
-        return not (self.selectors or self.name_glob or self.tags or self.rerun_failed or self.parameters)
+        is_part = self.selectors or self.name_glob or self.tags or self.rerun_failed or self.parameters
+        return not is_part and self.changed is None
 
 
 class Machinery(Record):
