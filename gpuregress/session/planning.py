@@ -186,7 +186,7 @@ def _rerun(context: RunContext, planned: PlannedRun) -> PlannedRun:
     if request.selectors or request.name_glob or request.tags:
         return replace(planned, cases=tuple(again), owed=owed)
     names = {case.name for case in again}
-    jobs = {case.job for case in (*again, *planned.broken)}
+    jobs = {case.job for case in again} | {wrong.job for wrong in planned.broken}
     owed_here, notes = [], []
     for name in owed:
         if name in names:
