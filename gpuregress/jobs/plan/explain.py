@@ -68,6 +68,8 @@ def _lines(case: Case) -> Iterator[str]:
     yield f"devices   {', '.join(case.devices)}"
     if case.tags:
         yield f"tags      {', '.join(case.tags)}"
+    if case.owners:
+        yield f"owners    {', '.join(case.owners)}"
     yield from _repetitions(case)
     if case.settings.overridden:
         yield f"set       {', '.join(case.settings.overridden)} by --set: the case has no baseline"
