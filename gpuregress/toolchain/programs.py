@@ -41,6 +41,7 @@ from gpuregress.toolchain.cxx_declarations import Declaration
 from gpuregress.toolchain.functions import harness
 from gpuregress.toolchain.headers.library_files import library_files
 from gpuregress.toolchain.headers.virtual_headers import cuda_folders
+from gpuregress.toolchain.host_code import unknown_names
 from gpuregress.toolchain.include_scanner import SourceInputs
 from gpuregress.toolchain.nvrtc import NvrtcResult
 from gpuregress.toolchain.python_kernels import compiler as python_compiler
@@ -96,6 +97,17 @@ def inputs(source: Source) -> SourceInputs:
         return source_inputs.inputs(path)
 
     return nvrtc.inputs(source)
+
+
+def unwritten_names(source: Source) -> dict[str, str]:
+    """Explain the kernels and variables of a C++ source whose names its text does not hold: it need not be compiled."""
+    path = Path(source.path)
+    if path.suffix in _TAKEN or source.python is not None or path.suffix == ".py":
+        return {}
+    try:
+        return unknown_names.unwritten(source, inputs(source))
+    except OSError:  # which the compiler reports
+        return {}
 
 
 def compile(source: Source) -> Program:  # noqa: A001 - the word of the trade; callers write programs.compile

@@ -109,7 +109,7 @@ def late(summary: RunSummary, limit_s: float) -> list[str]:
 
 def _run(project: Project, paths: list[Path], device: str) -> RunSummary | None:
     until = time.monotonic() + FIRST_RUN_S
-    request = RunRequest(device=device, timeout=_TRIAL_S, until=until, others_go_on=True)
+    request = RunRequest(device=device, timeout=_TRIAL_S, until=until)
     try:
         summary = session.run(project, [str(path) for path in paths], request)
     except Interrupted:

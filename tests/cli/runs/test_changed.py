@@ -177,3 +177,11 @@ def test_a_commit_that_cannot_be_found(
 
 def test_outside_of_a_repository(fake_shop: Workshop) -> None:
     assert "is in no git repository" in fake_shop.fails(2, *RUN, "--changed")
+
+
+def test_a_wrong_job_counts_as_changed(project: Workshop) -> None:
+    project.write("configs/scale.yaml", "source: [")
+    git_projects.commit(project.root, "Break a job")
+    assert "configs/scale.yaml:" in project.fails(2, *RUN, "--changed")
+    project.write("kernels/one.cuh", "// changed\n")
+    assert chosen(project) == ["other", "scale"]
