@@ -43,9 +43,11 @@ DEADLINE_S = 600
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Rewrite assertions of tests only. pytest would rewrite those of all modules of its plugins, gpuregress among
-    them: twice the time to compile them, and byte code that no other process uses.
+    """Collect garbage as seldom as `gpuregress` does, and rewrite assertions of tests only. pytest would rewrite those
+    of all modules of its plugins, gpuregress among them: twice the time to compile them, and byte code that no other
+    process uses.
     """  # fmt: skip
+    gc.set_threshold(worker_spawn.COLLECT_EVERY)
     hook = config.pluginmanager.rewrite_hook
     if isinstance(hook, AssertionRewritingHook):
         hook._must_rewrite.discard("gpuregress")
@@ -67,8 +69,7 @@ def pytest_collection(session: pytest.Session) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_finish() -> None:
-    """Collect garbage as seldom as `gpuregress` does, and never walk through the collected tests, which stay."""
-    gc.set_threshold(worker_spawn.COLLECT_EVERY)
+    """Never walk through the collected tests, which stay."""
     gc.collect()
     gc.freeze()
 
