@@ -143,11 +143,17 @@ def _no_github_actions(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name, raising=False)
 
 
+@pytest.fixture
+def forked_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fork workers from a process with their libraries."""
+    preloaded.use(monkeypatch)
+
+
 @pytest.fixture(autouse=True)
-def _preloaded_workers(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Fork workers from a process with their libraries, but where their start itself is tested."""
+def _workers_are_forked(request: pytest.FixtureRequest) -> None:
+    """Fork all workers, but in the room where their start itself is tested. Modules there ask for it by name."""
     if "workers" not in request.path.parts:
-        preloaded.use(monkeypatch)
+        request.getfixturevalue("forked_workers")
 
 
 @functools.cache
