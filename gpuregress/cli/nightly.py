@@ -11,10 +11,11 @@ from typing import Any
 
 import click
 
-from gpuregress.cli import console, context, report_files, shared_options, values
+from gpuregress.cli import console, context, errors, report_files, shared_options, values
 from gpuregress.foundation.errors import GpuregressError, Interrupted, UsageError
 from gpuregress.foundation.escapes import entry
 from gpuregress.foundation.records import RunSummary
+from gpuregress.lab.revisions import culprits
 from gpuregress.report import morning
 from gpuregress.report.messages import installation, notices, web_request
 from gpuregress.report.messages.installation import hosts, night_command
@@ -49,9 +50,12 @@ class Night:
             self._failures.append(notices.ping_start(project.settings.ping))  # said last: the first line is the night's
 
     def say(self, line: str) -> None:
-        """Print a line, which is part of what is sent."""
+        """Print a line, which is part of what is sent, also where nobody reads stdout to its end."""
         self._lines.append(line)
-        console.say(line, err=self._to_stderr)
+        try:
+            console.say(line, err=self._to_stderr)
+        except BrokenPipeError:
+            errors.silence_stdout()
 
     def end(self, exit_code: int, message: str = "") -> None:
         """Ping that the night has ended, and notify where it has something to say.
@@ -73,10 +77,25 @@ class Night:
             notice = Notice(project.root, exit_code, run, lines)
             if settings.mail:
                 self._failures.append(notices.send_mail(settings.mail, notice))
+            if self.summary is not None:
+                self._failures += self._mail_owners(project, self.summary, exit_code)
             if settings.webhook:
                 self._failures.append(notices.post_webhook(settings.webhook, notice, patience))
         for failure in dict.fromkeys(filter(None, self._failures)):  # it changes no exit code
             console.say(f"note: {failure}", err=self._to_stderr)
+
+    def _mail_owners(self, project: Project, summary: RunSummary, exit_code: int) -> Iterator[str]:
+        """Send each owner of jobs what is new of them; yield why a mail failed."""
+        changes = summary.changes
+        if changes is None:
+            return
+        for address in dict.fromkeys(owner.address for owner in changes.owners):
+            if address in project.settings.mail:
+                continue
+            owned = morning.of_owner(summary, address)
+            if morning.is_worth_telling(owned):
+                lines = tuple(morning.lines(owned, root=project.root))
+                yield notices.send_mail((address,), Notice(project.root, exit_code, summary.run, lines))
 
 
 @contextlib.contextmanager
@@ -217,6 +236,13 @@ class Nightly(click.Command):
     help="Stop after this time, as 6h; cases that had no turn are named, and the exit code is not 0.",
 )
 @click.option("--resume", is_flag=True, help="Continue the last night, which was cut short.")
+@click.option(
+    "--bisect",
+    "bisect_minutes",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="MINUTES",
+    help="Find the commit to blame for each new failure, of up to five causes, within this time.",
+)
 @shared_options.cluster_option
 @shared_options.report_options
 @options
@@ -240,4 +266,7 @@ def nightly_command(ctx: click.Context, /, **options: Any) -> int:
         if morning.is_worth_telling(summary):
             for line in morning.lines(summary, root=project.root):
                 night.say(line)
+            if options["bisect_minutes"] is not None and not summary.interrupted:
+                for line in culprits.lines(project, summary, options["bisect_minutes"]):
+                    night.say(line)
     return summary.exit_code

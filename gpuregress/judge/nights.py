@@ -9,7 +9,7 @@ such differences of one case apart, whose shape stays.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from msgspec import field
@@ -29,6 +29,7 @@ from gpuregress.foundation.records import (
     NightRemark,
     RunSummary,
     Since,
+    Suspects,
     Verdict,
 )
 from gpuregress.foundation.wording import joined
@@ -38,7 +39,9 @@ from gpuregress.judge.verdict.decision import over_limits
 NEAR = 0.8
 """The share of the tolerance from which on a case is near it."""
 _FLAKY_NIGHTS = 10
-_FLIPS = 2
+_FLIPS = 3
+"""Changes of the verdict from which on a case is flaky: one bug and its fix are two."""
+_MAY_BE_FLAKY = ("differ", "timeout")
 _NOT_ITS_OWN = ("error", "missing")
 """Verdicts that tell of the device, the disk or the job, and not of what a case computes: no case is flaky by them."""
 
@@ -60,6 +63,7 @@ class EarlierNights(Record):
         last: case → its last verdict; nights that skipped it do not count.
         trend: case → its verdicts on earlier nights, the newest first.
         since: case that failed on the last night → when that began, as far as that night's record tells.
+        suspects: such a case → the commits that may be to blame, likewise.
         slower_since: verdict on a slower case → when the level of its times began; None: tonight, or not known.
     """
 
@@ -68,6 +72,7 @@ class EarlierNights(Record):
     last: Mapping[str, EarlierVerdict] = field(default_factory=dict)
     trend: Callable[[str], Sequence[EarlierVerdict]] = _no_trend
     since: Mapping[str, Since] = field(default_factory=dict)
+    suspects: Mapping[str, Suspects] = field(default_factory=dict)
     slower_since: Callable[[Verdict], Since | None] = _never
 
 
@@ -112,20 +117,24 @@ def compare_nights(summary: RunSummary, earlier: EarlierNights, left_out: LeftOu
         else:
             still.append(failure)
     fixed = list(_fixed(summary, earlier))
-    moved = {failure.case for failure in (*new, *changed, *fixed) if failure.status not in _NOT_ITS_OWN}
+    flaky = dict(_flaky(summary, (*new, *changed, *still, *fixed), earlier))
+
+    def without_flaky(failures: Sequence[NightFailure]) -> tuple[NightFailure, ...]:
+        return tuple(failure for failure in failures if failure.case not in flaky)
+
     passing = [verdict for verdict in summary.verdicts if verdict.status == "pass"]
     return NightChanges(
         against=earlier.against,
         unknown=earlier.unknown,
-        new=tuple(new),
-        changed=tuple(changed),
-        still=tuple(still),
+        new=without_flaky(new),
+        changed=without_flaky(changed),
+        still=without_flaky(still),
         unaccepted=tuple(unaccepted),
-        fixed=tuple(fixed),
-        slower=tuple(_slower(passing, earlier)),
+        fixed=without_flaky(fixed),
+        slower=tuple(_slower(summary, earlier)),
         near=tuple(_near(passing, earlier)),
         known=tuple(_known(summary)),
-        flaky=tuple(_flaky(summary, moved, earlier)),
+        flaky=tuple(flaky.values()),
         lacking=left_out.lacking,
         no_turn=left_out.no_turn,
         held_back=left_out.held_back,
@@ -173,7 +182,8 @@ def _with_history(failure: NightFailure, earlier: EarlierNights, extent: Extent 
             before = _described(last, last.extent)
     since = _since(earlier, failure.case, last)
     since = replace(since, nights=since.nights + 1)
-    return replace(failure, since=since, before=before, counts_before=counts)
+    suspects = earlier.suspects.get(failure.case)
+    return replace(failure, since=since, before=before, counts_before=counts, suspects=suspects)
 
 
 def _described(last: EarlierVerdict, extent: Extent) -> str:
@@ -186,14 +196,38 @@ def _since(earlier: EarlierNights, case: str, last: EarlierVerdict) -> Since:
     """Find the series of failures that the last night belongs to; nights that skipped the case do not break it."""
     if case in earlier.since and last.run == earlier.against:
         return earlier.since[case]
-    first, nights = last, 0
+    first, nights, good = last, 0, ""
     for night in earlier.trend(case):
         if night.verdict == "skip":
             continue
         if night.has_failed != last.has_failed or (night.verdict == "new") != (last.verdict == "new"):
+            good = night.commit
             break
         first, nights = night, nights + 1
-    return Since(first.run, first.started, first.commit, max(nights, 1), first.dirty)
+    return Since(
+        run=first.run,
+        started=first.started,
+        commit=first.commit,
+        nights=max(nights, 1),
+        dirty=first.dirty,
+        good=good,
+    )
+
+
+def last_night_before(failure: NightFailure, earlier: EarlierNights) -> EarlierVerdict | None:
+    """Return the last night before a failure began, or changed; None where none is known.
+
+    Args:
+        failure: of tonight; one that failed before has another cause tonight.
+        earlier: the nights before.
+    """
+    last = earlier.last.get(failure.case)
+    if last is None or last.verdict == "pass" or failure.since is not None:
+        return last
+    for night in earlier.trend(failure.case):
+        if night.verdict == "pass":
+            return night
+    return None
 
 
 def _fixed(summary: RunSummary, earlier: EarlierNights) -> Iterator[NightFailure]:
@@ -206,13 +240,13 @@ def _fixed(summary: RunSummary, earlier: EarlierNights) -> Iterator[NightFailure
             yield NightFailure(case, last.verdict, cause=last.cause, since=_since(earlier, case, last))
 
 
-def _slower(passing: Sequence[Verdict], earlier: EarlierNights) -> Iterator[NightRemark]:
-    """The cases that pass and are slower than accepted: within their limit, or without one."""
-    for verdict in passing:
+def _slower(summary: RunSummary, earlier: EarlierNights) -> Iterator[NightRemark]:
+    """The cases that are slower than accepted, and do not fail for it."""
+    for verdict in summary.verdicts:
         timing = verdict.timing
-        if timing is not None and timing.status == "slower":
+        if timing is not None and timing.status == "slower" and not timing.fails:
             since = earlier.slower_since(verdict)
-            yield NightRemark(verdict.case, timing.message, since is None, since)
+            yield NightRemark(verdict.case, timing.message, since is None, since, timing.ratio or 0.0)
 
 
 def _near(passing: Sequence[Verdict], earlier: EarlierNights) -> Iterator[NightRemark]:
@@ -223,38 +257,62 @@ def _near(passing: Sequence[Verdict], earlier: EarlierNights) -> Iterator[NightR
             continue
         text = f"{share:.0%} of its tolerance is used"
         if last is None or last.tolerance_share is None:
-            yield NightRemark(verdict.case, text, is_new=True)
+            yield NightRemark(verdict.case, text, is_new=True, size=share)
         else:
             text += f", {last.tolerance_share:.0%} on the last night"
-            yield NightRemark(verdict.case, text, is_new=last.tolerance_share <= NEAR)
+            yield NightRemark(verdict.case, text, is_new=last.tolerance_share <= NEAR, size=share)
 
 
-def _flaky(summary: RunSummary, moved: Collection[str], earlier: EarlierNights) -> Iterator[NightRemark]:
-    """The cases whose verdict moved tonight, and has moved back and forth without a change of the code."""
-    for verdict in summary.verdicts:
-        if verdict.case not in moved:
+def _flaky(
+    summary: RunSummary, failures: Sequence[NightFailure], earlier: EarlierNights
+) -> Iterator[tuple[str, NightRemark]]:
+    """The cases among some whose verdict moves back and forth without a change of the code.
+
+    A fault is never one of them: it is a bug, however often it shows. Neither is a failure that no earlier night had.
+    """
+    verdicts = {verdict.case: verdict for verdict in summary.verdicts}
+    for failure in failures:
+        verdict = verdicts.get(failure.case)
+        if verdict is None or failure.status not in _MAY_BE_FLAKY or verdict.status not in ("pass", *_MAY_BE_FLAKY):
             continue
         tonight = EarlierVerdict(
             run=summary.run,
             started=summary.started,
             verdict=verdict.status,
+            cause=verdict.cause,
             commit=summary.commit,
             revision=verdict.revision,
+            extent=verdict.extent,
         )
-        nights = (tonight, *earlier.trend(verdict.case))
-        ran = [night for night in nights if night.verdict == "pass" or night.has_failed][:_FLAKY_NIGHTS]
-        same = [night for night in ran if night.verdict not in _NOT_ITS_OWN and night.revision == verdict.revision]
-        flips, flips_of_commit = 0, 0
-        for later, before in itertools.pairwise(same):
-            if later.has_failed != before.has_failed:
-                flips += 1
-                flips_of_commit += bool(later.commit) and later.commit == before.commit
-        if flips_of_commit >= _FLIPS or flips > _FLIPS:  # one bug and its fix are two
-            text = "its verdict changes, and its code does not"
-            if verdict.revision:
-                text += f" (revision {verdict.revision})"
-            words = " ".join(night.verdict for night in reversed(same))
-            yield NightRemark(verdict.case, f"{text}: {words}", is_new=True)
+        trend = earlier.trend(verdict.case)
+        words = flaky_verdicts((tonight, *trend))
+        if not words or (tonight.has_failed and not any(_is_alike(tonight, night) for night in trend)):
+            continue
+        text = "its verdict changes, and its code does not"
+        if verdict.revision:
+            text += f" (revision {verdict.revision})"
+        yield verdict.case, NightRemark(verdict.case, f"{text}: {words}", is_new=not flaky_verdicts(trend))
+
+
+def flaky_verdicts(nights: Sequence[EarlierVerdict]) -> str:
+    """Return `pass differ pass differ` of a case whose verdict changed three times; "" of any other case.
+
+    Args:
+        nights: the newest first. Those of the last ten count that ran the revision of the newest one.
+    """
+    ran = [night for night in nights if night.verdict == "pass" or night.has_failed][:_FLAKY_NIGHTS]
+    same = [night for night in ran if night.verdict not in _NOT_ITS_OWN and night.revision == ran[0].revision]
+    flips = sum(later.has_failed != before.has_failed for later, before in itertools.pairwise(same))
+    if flips < _FLIPS:
+        return ""
+    return " ".join(night.verdict for night in reversed(same))
+
+
+def _is_alike(tonight: EarlierVerdict, before: EarlierVerdict) -> bool:
+    """Whether two failures of a case may be of one mistake."""
+    if (tonight.verdict, tonight.cause) != (before.verdict, before.cause):
+        return False
+    return tonight.extent is None or before.extent is None or tonight.extent.is_like(before.extent)
 
 
 def ordered(cases: Sequence[Case], last: Mapping[str, EarlierVerdict]) -> tuple[Case, ...]:

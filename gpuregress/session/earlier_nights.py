@@ -12,20 +12,26 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from msgspec import field
+
 from gpuregress.foundation import git
 from gpuregress.foundation.errors import StorageError
 from gpuregress.foundation.records import (
     Case,
     EarlierVerdict,
+    JobOwner,
     NightChanges,
     PastResult,
     PastRun,
     RunSummary,
     Since,
+    Suspects,
     Verdict,
 )
-from gpuregress.gpu.records import replace
-from gpuregress.judge.nights import EarlierNights, LeftOut, compare_nights, ordered
+from gpuregress.gpu.records import Record, replace
+from gpuregress.judge.nights import EarlierNights, LeftOut, compare_nights, flaky_verdicts, ordered
+from gpuregress.judge.verdict import exit_code
+from gpuregress.session import suspects as suspect_commits
 from gpuregress.session.run_context import RunContext
 from gpuregress.session.runs import history_entry, journal
 from gpuregress.store.history import History, series
@@ -71,18 +77,7 @@ def opened(project: Project, device: str, run: str, cases: Collection[str]) -> I
         numbers = {name: number for number, name in enumerate(written, 1)}
 
         def earlier(result: PastResult) -> EarlierVerdict:
-            return EarlierVerdict(
-                run=result.run,
-                started=result.started,
-                verdict=result.verdict,
-                cause=result.cause,
-                tolerance_share=result.tolerance_share,
-                commit=result.commit,
-                revision=result.revision,
-                dirty=result.dirty,
-                extent=result.extent,
-                number=numbers.get(result.run, 0),
-            )
+            return _earlier(result, numbers.get(result.run, 0))
 
         def past_nights(case: str) -> list[PastResult]:
             past = history.trend(case, _LOOKED_AT, kind, is_own=True)
@@ -94,8 +89,8 @@ def opened(project: Project, device: str, run: str, cases: Collection[str]) -> I
         def slower_since(verdict: Verdict) -> Since | None:
             return _level_since(past_nights(verdict.case), verdict)
 
-        since, missing = _series(project.runs, first)
-        last = {case: EarlierVerdict(first.run, first.started, "missing", "missing") for case in missing}
+        recorded = _recorded(project.runs, first)
+        last = {case: EarlierVerdict(first.run, first.started, "missing", "missing") for case in recorded.missing}
         for number, night in enumerate(itertools.chain((first,), nights)):
             absent = [case for case in cases if case not in last]
             if (number and not absent) or (number >= FEW_NIGHTS and len(absent) <= FEW_CASES):
@@ -107,7 +102,14 @@ def opened(project: Project, device: str, run: str, cases: Collection[str]) -> I
             for result in history.results_of(night):
                 if result.verdict != "skip":
                     last.setdefault(result.case, earlier(result))
-        yield EarlierNights(against=first.run, last=last, trend=trend, since=since, slower_since=slower_since)
+        yield EarlierNights(
+            against=first.run,
+            last=last,
+            trend=trend,
+            since=recorded.since,
+            suspects=recorded.suspects,
+            slower_since=slower_since,
+        )
 
 
 def _level_since(past: Sequence[PastResult], verdict: Verdict) -> Since | None:
@@ -137,17 +139,92 @@ def _nights(history: History, kind: str, run: str) -> Iterator[PastRun]:
         before = night.run
 
 
-def _series(runs: Path, night: PastRun) -> tuple[Mapping[str, Since], tuple[str, ...]]:
-    """Read when the failures of a night began, and which cases were missing: the history has only verdicts."""
+class _Recorded(Record):
+    """The record of a night on its failures: the history has only verdicts.
+
+    Attributes:
+        since: case → when its failure began.
+        suspects: case → the commits that may be to blame.
+        missing: cases that were missing.
+    """
+
+    since: Mapping[str, Since] = field(default_factory=dict)
+    suspects: Mapping[str, Suspects] = field(default_factory=dict)
+    missing: tuple[str, ...] = ()
+
+
+def _recorded(runs: Path, night: PastRun) -> _Recorded:
+    """Read the record of a night."""
     end = journal.end_of(runs / night.run)
     if end is None:
-        return {}, ()
-    missing = tuple(one.case for one in end.missing)
+        return _Recorded()
+    missing = tuple(entry.case for entry in end.missing)
     first = Since(night.run, night.started, night.commit, dirty=night.dirty)
     if end.changes is None:
-        return dict.fromkeys(missing, first), missing
-    told = (*end.changes.new, *end.changes.changed, *end.changes.still, *end.changes.unaccepted)
-    return {one.case: one.since or first for one in told}, missing
+        return _Recorded(since=dict.fromkeys(missing, first), missing=missing)
+    since: dict[str, Since] = {}
+    suspects: dict[str, Suspects] = {}
+    for failure in (*end.changes.new, *end.changes.changed, *end.changes.still, *end.changes.unaccepted):
+        began = failure.since or first
+        if failure.suspects is not None:
+            suspects[failure.case] = failure.suspects
+            if failure.since is None:
+                began = replace(began, good=failure.suspects.good)
+        since[failure.case] = began
+    return _Recorded(since=since, suspects=suspects, missing=missing)
+
+
+class FlakyCase(Record):
+    """A case whose verdict changes from night to night, and whose code does not.
+
+    Attributes:
+        case: its name.
+        device: `cpu` or `cuda`.
+        revision: of its source, "" where that is unknown.
+        verdicts: of the nights that tell, the oldest first.
+        run: the last night that ran it.
+    """
+
+    case: str
+    device: str
+    revision: str
+    verdicts: tuple[str, ...]
+    run: str
+
+
+def flaky_cases(history: History) -> Iterator[FlakyCase]:
+    """Find the flaky cases of the last night on each kind of device.
+
+    Raises:
+        StorageError: the history was damaged.
+    """
+    seen: set[str] = set()
+    for night in history.all_runs():
+        kind = device_kind(night.device)
+        if night.kind != "nightly" or night.imported or kind in seen:
+            continue
+        seen.add(kind)
+        for result in history.results_of(night):
+            past = history.trend(result.case, _LOOKED_AT, kind, is_own=True)
+            nights = [_earlier(entry) for entry in past if entry.kind == "nightly"]
+            words = flaky_verdicts(nights)
+            if words:
+                yield FlakyCase(result.case, kind, result.revision, tuple(words.split()), night.run)
+
+
+def _earlier(result: PastResult, number: int = 0) -> EarlierVerdict:
+    return EarlierVerdict(
+        run=result.run,
+        started=result.started,
+        verdict=result.verdict,
+        cause=result.cause,
+        tolerance_share=result.tolerance_share,
+        commit=result.commit,
+        revision=result.revision,
+        dirty=result.dirty,
+        extent=result.extent,
+        number=number,
+    )
 
 
 def night_order(context: RunContext, cases: tuple[Case, ...], run: str) -> tuple[tuple[Case, ...], str]:
@@ -189,11 +266,14 @@ def _with_gone_commits(changes: NightChanges, root: Path) -> NightChanges:
     return replace(changes, **marked)
 
 
-def with_changes(context: RunContext, summary: RunSummary, left_out: LeftOut, unknown: str = "") -> RunSummary:
+def with_changes(
+    context: RunContext, summary: RunSummary, planned: Collection[Case], left_out: LeftOut, unknown: str = ""
+) -> RunSummary:
     """Add the changes to a night's summary; another run's stays as it is.
 
     Args:
         summary: its verdicts.
+        planned: its cases.
         left_out: cases that did not run.
         unknown: why the earlier nights are not known, "" where they are.
     """
@@ -204,9 +284,24 @@ def with_changes(context: RunContext, summary: RunSummary, left_out: LeftOut, un
         with opened(context.project, context.devices.kind, summary.run, cases) as earlier:
             known = EarlierNights(unknown=unknown) if unknown else earlier
             changes = _with_gone_commits(compare_nights(summary, known, left_out), context.project.root)
+            changes = suspect_commits.with_suspects(context.project, summary, changes, known, planned)
     except StorageError as error:
         unknown = f"the earlier nights are not known: {error}"
         changes = compare_nights(summary, EarlierNights(unknown=unknown), left_out)
     if unknown:
         summary = replace(summary, notes=(*summary.notes, unknown))
-    return replace(summary, changes=changes)
+    owners = dict.fromkeys(JobOwner(case.job, address) for case in planned for address in case.owners)
+    changes = replace(changes, owners=tuple(owners))
+    return _without_quarantined(replace(summary, changes=changes), changes, has_lost_device=context.request.lost)
+
+
+def _without_quarantined(summary: RunSummary, changes: NightChanges, *, has_lost_device: bool) -> RunSummary:
+    """The summary with the exit code that it has without the cases that are known to be flaky."""
+    if summary.interrupted or not changes.quarantined:
+        return summary
+    verdicts = [verdict for verdict in summary.verdicts if verdict.case not in changes.quarantined]
+    vanished = bool(summary.missing or changes.no_turn or changes.held_back)
+    code = exit_code(verdicts, vanished=vanished, has_lost_device=has_lost_device)
+    if not verdicts:
+        code = 0
+    return replace(summary, exit_code=code)

@@ -102,11 +102,14 @@ from gpuregress.foundation.records.trends.history import TimingStep as TimingSte
 from gpuregress.foundation.records.trends.nights import NIGHT_STATUSES as NIGHT_STATUSES
 from gpuregress.foundation.records.trends.nights import EarlierVerdict as EarlierVerdict
 from gpuregress.foundation.records.trends.nights import Extent as Extent
+from gpuregress.foundation.records.trends.nights import JobOwner as JobOwner
 from gpuregress.foundation.records.trends.nights import LackingDevice as LackingDevice
 from gpuregress.foundation.records.trends.nights import NightChanges as NightChanges
 from gpuregress.foundation.records.trends.nights import NightFailure as NightFailure
 from gpuregress.foundation.records.trends.nights import NightRemark as NightRemark
 from gpuregress.foundation.records.trends.nights import Since as Since
+from gpuregress.foundation.records.trends.nights import Suspect as Suspect
+from gpuregress.foundation.records.trends.nights import Suspects as Suspects
 from gpuregress.foundation.records.verdicts import Accuracy as Accuracy
 from gpuregress.foundation.records.verdicts import AccuracyReport as AccuracyReport
 from gpuregress.foundation.records.verdicts import BufferVerdict as BufferVerdict
@@ -162,5 +165,7 @@ from gpuregress.gpu.programs import Parameter as Parameter
 from gpuregress.gpu.programs import Program as Program
 from gpuregress.gpu.programs import TypeKind as TypeKind
 from gpuregress.gpu.programs import TypeLayout as TypeLayout
+from gpuregress.gpu.programs import WarpLaunch as WarpLaunch
+from gpuregress.gpu.programs import WarpParameter as WarpParameter
 from gpuregress.gpu.schedules import Conflict as Conflict
 from gpuregress.gpu.schedules import ConflictSurvey as ConflictSurvey

@@ -26,12 +26,16 @@ class Limits(Record):
         memory: bytes of device memory; 0: all of the device.
         timeouts: of one kernel in a run, after which its other cases are skipped; 0: neither job nor project say.
         heap: bytes that kernels may allocate themselves.
+        instructions: the ratio to the accepted count above which the case fails on the CPU device; None: none.
+        time: the ratio to the accepted time above which it fails on a GPU if it is timed; None: none.
     """
 
     timeout: float = 30.0
     memory: int = 0
     timeouts: int = 0
     heap: int = DEFAULT_HEAP
+    instructions: float | None = None
+    time: float | None = None
 
 
 class KnownFailing(Sparse):
@@ -208,6 +212,7 @@ class Case(Record):
         limits: time and memory.
         devices: where it can run: `cpu`, `cuda`.
         tags: for `--tag`.
+        owners: addresses that get a mail of the job's news.
         expect_fault: the fault that makes the case pass.
         expect_kernel: the kernel that it must be in; "": any.
         expect_launch: the entry of the job's `launches` that it must be in, from 0; None: any.
@@ -238,6 +243,7 @@ class Case(Record):
     limits: Limits = field(default_factory=Limits)
     devices: tuple[str, ...] = ("cpu", "cuda")
     tags: tuple[str, ...] = ()
+    owners: tuple[str, ...] = ()
     expect_fault: str | None = None
     settings: CaseSettings = field(default_factory=CaseSettings)
     reference_kernels: Mapping[str, ReferenceKernel] = field(default_factory=dict)

@@ -226,6 +226,7 @@ class _JobPlanning:
             limits=self._limits(),
             devices=("cuda",) if facts.has_cubin else tuple(dict.fromkeys(job.devices)),
             tags=tuple(job.tags),
+            owners=job.owners,
             expect_fault=job.expect.fault if job.expect else None,
             settings=settings,
             expect_kernel=expect_kernel,
@@ -244,6 +245,8 @@ class _JobPlanning:
             memory=limits.memory or settings.memory or 0,
             timeouts=limits.timeouts or settings.timeouts or 0,
             heap=limits.heap or records.DEFAULT_HEAP,
+            instructions=limits.instructions or settings.instructions,
+            time=limits.time or settings.time,
         )
 
     def _inputs(

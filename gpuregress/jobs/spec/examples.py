@@ -32,6 +32,7 @@ retries: 2
 devices: [cpu, cuda]
 twins: [cpu, cuda]
 tags: [quick]
+owners: [ada@example.org]
 agree: [tile]
 infeasible: skip
 expect: {fault: out-of-bounds}
@@ -242,7 +243,7 @@ reference:
     compare: {ulp: 2}
 """,
     "Limits": """
-limits: {timeout: 2min, memory: 4GiB, timeouts: 3, heap: 64MiB}
+limits: {timeout: 2min, memory: 4GiB, timeouts: 3, heap: 64MiB, instructions: 1.05, time: 1.1}
 """,
     "KnownFailing": """
 known_failing: {until: 2026-12-24, why: the driver of the new card, status: differ, buffer: out, where: [n > 1000]}
@@ -320,6 +321,13 @@ launches:
     grid: [16]
     args: [out, x, {int32: 781}, {int32: 781}]
 """,
+        """
+language: warp
+launches:
+  - source: normals.py:normals
+    dim: [rows, columns]
+    args: [out, field, {float32: 0.5}]
+""",
     ),
 }
 """Model → further pieces, for keys that cannot stand beside the others."""
@@ -327,7 +335,7 @@ launches:
 SETTINGS_EXAMPLE = """
 folders: {configs: configs, baselines: baselines, runs: runs, dumps: s3://bucket/prefix}
 compare: {float32: {rtol: 1.0e-6, atol: 0}}
-limits: {timeout: 30, memory: 4GiB, timeouts: 3}
+limits: {timeout: 30, memory: 4GiB, timeouts: 3, instructions: 1.05, time: 1.1}
 retention: {runs: 30, age: 90d, size: 20GiB}
 dumps: {compress_above: 64MiB}
 ping: https://hc.example.org/ping/${PING_KEY}

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from gpuregress.foundation.records import Extent, LackingDevice, Since, TimingComparison
+from gpuregress.foundation.records import Extent, LackingDevice, Since, TimingComparison, Verdict
 from gpuregress.gpu.records import replace
 from gpuregress.judge.nights import EarlierNights, LeftOut, compare_nights
 from gpuregress.report import morning
@@ -22,7 +22,9 @@ def test_a_failure_is_new_or_still_there_since_its_first_night() -> None:
     series = (FAILS, past("skip", 20), past("differ", 19, commit="aaaaaaaaaa"), past("pass", 18), past("differ", 17))
     changes = compare_nights(tonight, earlier({"a": (past("pass", 21),), "b": series, "c": (past("pass", 21),)}))
     assert (names(changes.new), names(changes.still), changes.fixed) == (["a"], ["b"], ())
-    assert changes.still[0].since == Since("20261119T020000Z-0001", "2026-11-19T02:00:00Z", "aaaaaaaaaa", 3)
+    assert changes.still[0].since == Since(
+        "20261119T020000Z-0001", "2026-11-19T02:00:00Z", "aaaaaaaaaa", 3, good=COMMIT
+    )
     assert changes.new[0].diagnosis == "b: 689 of 1000 differ; all are 1/10 of what they should be"
 
 
@@ -30,7 +32,7 @@ def test_the_commit_of_a_changed_work_tree_is_marked_where_a_series_began() -> N
     trend = (FAILS, past("differ", 20, dirty=True), past("pass", 19))
     changes = compare_nights(night(case("a", "differ")), earlier({"a": trend}))
     assert (changes.still[0].since.dirty, changes.still[0].since.nights) == (True, 3)  # type: ignore[union-attr]
-    assert morning.headline(night(changes=changes)) == f"1 still failing (since 20 Nov, {COMMIT[:7]}+)"
+    assert morning.headline(night(changes=changes)) == f"1 still failing (since 20 Nov, at {COMMIT[:7]}+)"
 
 
 def test_a_case_that_fails_for_another_cause_is_changed() -> None:
@@ -116,28 +118,34 @@ def test_a_case_whose_verdict_moves_without_its_code_is_flaky() -> None:
     trend = (past("pass", 21), past("differ", 20), past("pass", 19), past("pass", 18))
     tonight = night(case("a", "differ", revision="1.4"))
     (flaky,) = compare_nights(tonight, earlier({"a": trend})).flaky
-    assert flaky.text.endswith("(revision 1.4): pass pass differ pass differ")
+    assert (flaky.text.partition(" (")[2], flaky.is_new) == ("revision 1.4): pass pass differ pass differ", True)
+    assert compare_nights(tonight, earlier({"a": trend})).new == ()
     assert compare_nights(tonight, earlier({"a": trend[:1]})).flaky == ()
+    known = compare_nights(night(case("a", revision="1.4")), earlier({"a": (past("differ", 22), *trend)}))
+    assert (known.fixed, known.quarantined, known.is_news) == ((), {"a"}, False)
     assert compare_nights(night(case("a", "differ", revision="1.5")), earlier({"a": trend})).flaky == ()
 
 
-def test_a_bug_and_its_fix_are_not_flaky_but_two_changes_on_one_commit_are() -> None:
+def test_a_bug_and_its_fix_are_not_flaky() -> None:
     trend = (past("differ", 21), past("differ", 20), past("pass", 19, commit="a"))
     fixed = night(case("a", revision="1.4"), commit="b")
     assert compare_nights(fixed, earlier({"a": trend})).flaky == ()
-    unchanged = (past("differ", 21), past("pass", 20))
-    assert compare_nights(night(case("a", revision="1.4"), commit=COMMIT), earlier({"a": unchanged})).flaky != ()
+
+
+@pytest.mark.parametrize("tonight", [case("a", "fault", revision="1.4"), case("a", "timeout", revision="1.4")])
+def test_a_fault_and_another_failure_than_before_are_never_flaky(tonight: Verdict) -> None:
+    trend = (past("pass", 21), past("differ", 20), past("pass", 19), past("differ", 18))
+    changes = compare_nights(night(tonight), earlier({"a": trend}))
+    assert (names(changes.new), changes.flaky) == (["a"], ())
 
 
 def test_a_full_disk_and_a_dead_device_make_no_case_flaky() -> None:
     trend = (past("error", 21), past("pass", 20), past("error", 19), past("pass", 18))
     for tonight in (case("a", revision="1.4"), case("a", "error", revision="1.4")):
         assert compare_nights(night(tonight, commit=COMMIT), earlier({"a": trend})).flaky == ()
-    between = (past("error", 21), past("differ", 20), past("pass", 19))
-    assert compare_nights(night(case("a", revision="1.4"), commit=COMMIT), earlier({"a": between})).flaky == ()
-    apart = (past("differ", 21), past("error", 20), past("pass", 19))
+    apart = (past("differ", 21), past("error", 20), past("pass", 19), past("differ", 18))
     (flaky,) = compare_nights(night(case("a", revision="1.4"), commit=COMMIT), earlier({"a": apart})).flaky
-    assert flaky.text.endswith("(revision 1.4): pass differ pass")
+    assert flaky.text.endswith("(revision 1.4): differ pass differ pass")
 
 
 def test_what_was_left_out_is_named() -> None:
@@ -155,6 +163,7 @@ def test_a_case_that_passes_and_is_slower_is_told_since_when() -> None:
     tonight = night(case("a", timing=SLOWER), case("b", timing=SLOWER), case("c"), case("d", "differ", timing=SLOWER))
     known = EarlierNights("n", slower_since=lambda verdict: first if verdict.case == "a" else None)
     changes = compare_nights(tonight, known)
-    assert [(one.case, one.is_new, one.since) for one in changes.slower] == [("a", False, first), ("b", True, None)]
-    assert not changes.is_news or changes.new, "slower cases alone go to history and page"
-    assert not compare_nights(night(case("a", timing=SLOWER)), known).is_news
+    told = [(remark.case, remark.is_new, remark.since) for remark in changes.slower]
+    assert told == [("a", False, first), ("b", True, None), ("d", True, None)]
+    assert not compare_nights(night(case("a", timing=SLOWER)), known).is_news, "it was reported on its first night"
+    assert compare_nights(night(case("b", timing=SLOWER)), known).is_news

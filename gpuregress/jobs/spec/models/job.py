@@ -12,6 +12,7 @@ from typing import Annotated, Any, ClassVar, Literal
 import msgspec
 from msgspec import Meta
 
+from gpuregress.foundation.document import units
 from gpuregress.foundation.document.forms import Reads, Spec, choice, doc, one_of
 from gpuregress.foundation.document.problems import show
 from gpuregress.foundation.records import FAULT_KINDS
@@ -39,6 +40,7 @@ from gpuregress.jobs.spec.models.values import (
     real,
     whole,
 )
+from gpuregress.store.settings import addresses
 
 MOST_TIMEOUTS = 1_000_000
 MOST_RETRIES = 10
@@ -56,6 +58,7 @@ def _count(low: int, high: int) -> Callable[[Any], int]:
 TimeoutCount = Annotated[
     int, Reads(_count(1, MOST_TIMEOUTS), {"type": "integer", "minimum": 1, "maximum": MOST_TIMEOUTS})
 ]
+Slowdown = Annotated[float, Reads(units.slowdown, {"type": "number", "minimum": 1})]
 RetryCount = Annotated[int, Reads(_count(0, MOST_RETRIES), {"type": "integer", "minimum": 0, "maximum": MOST_RETRIES})]
 
 
@@ -71,6 +74,10 @@ class LimitsSpec(Spec, frozen=True):
     timeouts: Annotated[
         TimeoutCount | None, doc("timeouts of one kernel in a run, after which its other cases are skipped; at night 3")
     ] = None
+    instructions: Annotated[
+        Slowdown | None, doc("on the CPU device, more times the accepted instructions fail a case")
+    ] = None
+    time: Annotated[Slowdown | None, doc("on a GPU, more times the accepted time fail a timed case")] = None
     heap: Annotated[
         Size | None, doc("bytes that kernels may hold by `malloc` and `new`, or 64MiB; beyond them they get null; 8MiB")
     ] = None
@@ -304,6 +311,8 @@ def _launch_with_language(data: dict[str, Any], launch: dict[str, Any]) -> dict[
     filled: dict[str, Any] = {}
     if isinstance(source, str) and ".py" in source:
         filled["kernel"] = source.rpartition(":")[2]
+    if data.get("language") == "warp":
+        return {**filled, "grid": [1], "block": [1], **launch}  # both follow from `dim` when the kernel is compiled
     warps = launch.get("num_warps", data.get("num_warps", 4))
     if data.get("language") != "numba" and isinstance(warps, int | float | str):
         filled["block"] = [f"({warps}) * 32"] if _is_expression(warps) else [32]  # num_warps is reported itself
@@ -327,7 +336,8 @@ _FORMS: dict[str, Any] = {
         {"required": ["function", "source"]},
     ],
     "if": {"not": {"anyOf": [{"required": ["language"]}, _IN_PYTHON]}},
-    "then": {"properties": {"launches": {"items": {"required": ["kernel", "block"]}}}},
+    "then": {"properties": {"launches": {"items": {"required": ["kernel", "grid", "block"]}}}},
+    "else": {"properties": {"launches": {"items": {"anyOf": [{"required": ["grid"]}, {"required": ["dim"]}]}}}},
 }
 
 
@@ -346,7 +356,7 @@ class JobSpec(Spec, frozen=True):
         ),
     ] = None
     language: Annotated[
-        Literal["triton", "numba"] | None, doc("the language of a kernel in Python, in place of CUDA C++")
+        Literal["triton", "numba", "warp"] | None, doc("the language of a kernel in Python, in place of CUDA C++")
     ] = None
     signature: Annotated[
         dict[Name, Text], doc("with language: parameter → its type, in the kernel's order: *fp32, i32, float32[::1]")
@@ -424,6 +434,11 @@ class JobSpec(Spec, frozen=True):
         Twins | None, doc("compare the results of this device with those of the host's compiler, or another device")
     ] = None
     tags: Annotated[list[Text], doc("labels that --tag selects")] = []
+    owners: Annotated[
+        tuple[str, ...],
+        Reads(addresses, {"$comment": "an address such as team@example.org, or a list"}),
+        doc("who gets a mail of their own if the job has news at night"),
+    ] = ()
     expect: ExpectSpec | None = None
     known_failing: KnownFailingSpec | None = None
     retries: Annotated[
