@@ -14,6 +14,7 @@ from gpuregress.lab.drafts import types
 from gpuregress.lab.drafts.compiled import Slot, compiled
 from gpuregress.lab.drafts.types import NOTHING, KnownTypes
 from gpuregress.toolchain import cxx_declarations, layouts
+from gpuregress.toolchain.build_options.options import NO_OPTIONS, BuildOptions
 from gpuregress.toolchain.cxx_declarations import CxxParameter, Declaration
 
 VECTOR = re.compile(r"(u?char|u?short|u?int|u?longlong|float|double)[1-4]")
@@ -35,7 +36,7 @@ class KernelDraft:
         target: Path,
         *,
         instance: tuple[dict[str, str], str] | None = None,
-        include: Sequence[Path] = (),
+        build: BuildOptions = NO_OPTIONS,
         known: KnownTypes = NOTHING,
         texts: Sequence[str] = (),
     ) -> None:
@@ -44,7 +45,7 @@ class KernelDraft:
         self._types, self._kernel = instance or instantiate(declaration)
         folder = target.absolute().parent
         self._source = os.path.relpath(source.absolute(), folder)
-        self._include = [os.path.relpath(path, folder) for path in include]
+        self._compile_lines = compile_lines(build, source.absolute(), folder)
         self._texts = [storage.read_bytes(source).decode(errors="replace"), *texts]
         overloads = set()
         for text in self._texts:
@@ -53,8 +54,8 @@ class KernelDraft:
                     overloads.add(other.type_words)
         if len(overloads) > 1:
             self._kernel = declaration.signature(list(self._types.values()))
-        self._compiled_kernel = compiled(source, self._kernel, include)
-        self._known = self._with_compiled_types(source, include)
+        self._compiled_kernel = compiled(source, self._kernel, build)
+        self._known = self._with_compiled_types(source, build)
         self._named = [
             (parameter.name or f"arg{number}", parameter) for number, parameter in enumerate(declaration.parameters)
         ]
@@ -62,7 +63,7 @@ class KernelDraft:
         self._extents = [name for name, parameter in self._named if self._is_extent(name, parameter)] or ["n"]
         self._is_flat = len(self._extents) != 2
 
-    def _with_compiled_types(self, source: Path, include: Sequence[Path]) -> KnownTypes:
+    def _with_compiled_types(self, source: Path, build: BuildOptions) -> KnownTypes:
         """Add the types of parameters whose members the source's words do not tell, as those of a template."""
         known = self._known
         names = [self._plain(parameter.type) for parameter in self._declaration.parameters]
@@ -73,7 +74,7 @@ class KernelDraft:
                 unknown.add(name)
         if not unknown or self._compiled_kernel.entry is None:
             return known
-        compiled_types = zip(names, types.of_kernel(source, include, self._kernel), strict=False)
+        compiled_types = zip(names, types.of_kernel(source, build, self._kernel), strict=False)
         more = {name: layout for name, layout in compiled_types if name in unknown and layout.kind == "class"}
         return KnownTypes(known.aliases, {**known.layouts, **more})
 
@@ -137,10 +138,9 @@ class KernelDraft:
             yield f"# The source's other kernels: {', '.join(others)}"
 
     def _compiled(self) -> Iterator[str]:
-        """Write what is compiled: the source, and the folders of its headers."""
+        """Write what is compiled: the source, and its options."""
         yield f"source: {quoted(self._source)}"
-        if self._include:
-            yield f"compile: {{include: [{', '.join(quoted(folder) for folder in self._include)}]}}"
+        yield from self._compile_lines
 
     def _is_extent(self, name: str, parameter: CxxParameter) -> bool:
         dtype = self._dtype(parameter) or ""
@@ -369,6 +369,42 @@ def guessed_argument(kind: str) -> str:
     if kind.startswith(("typename", "class")):
         return "float"
     return "true" if kind.startswith("bool") else "128"
+
+
+def compile_lines(build: BuildOptions, source: Path, folder: Path) -> list[str]:
+    """Write the compilation of a job, with the place that its options come from.
+
+    Args:
+        build: the options.
+        source: absolute.
+        folder: of the job.
+    """
+    parts: list[str] = []
+    if build.include:
+        folders = [quoted(os.path.relpath(path, folder)) for path in build.include]
+        parts.append(f"include: [{', '.join(folders)}]")
+    if build.defines:
+        macros = [f"{name}: {_macro(text)}" for name, text in build.defines.items()]
+        parts.append(f"defines: {{{', '.join(macros)}}}")
+    if build.options:
+        options: list[str] = []
+        for option in build.options:
+            header = option.removeprefix("-include=")
+            if header != option and os.path.isabs(header):  # noqa: PTH117 - text
+                option = f"-include={os.path.relpath(header, source.parent)}"  # noqa: PLW2901
+            options.append(json.dumps(option))
+        parts.append(f"options: [{', '.join(options)}]")
+    if not parts:
+        return []
+    origin = f"   # {build.origin}" if build.origin else ""
+    return [f"compile: {{{', '.join(parts)}}}{origin}"]
+
+
+def _macro(text: str) -> str:
+    """Write the text of a macro as `compile.defines` has it."""
+    if not text or re.fullmatch(r"-?\d+", text):
+        return text or '""'
+    return f"{{text: {json.dumps(text)}}}"
 
 
 def quoted(text: str) -> str:

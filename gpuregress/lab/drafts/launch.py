@@ -51,7 +51,7 @@ class LaunchDraft(KernelDraft):
             source,
             target,
             instance=(chosen, name),
-            include=facts.include,
+            build=facts.build,
             known=facts.types,
             texts=facts.program.texts,
         )

@@ -14,6 +14,7 @@ from gpuregress.lab.host_programs.objects import ArrayPointer, HostArray, SeenLa
 from gpuregress.lab.host_programs.program import HostFiles
 from gpuregress.lab.host_programs.scalars import HostScalar, constant, named
 from gpuregress.lab.host_programs.scope import GUESS
+from gpuregress.toolchain.build_options.options import NO_OPTIONS, BuildOptions
 from gpuregress.toolchain.cxx_declarations import Declaration
 from gpuregress.toolchain.cxx_types import dtype_of_type
 from gpuregress.toolchain.host_code.preprocessing import WORD, CxxText
@@ -33,7 +34,7 @@ class LaunchFacts(Record):
         symbols: `__constant__` and `__device__` variables that the host code fills.
         sizes: of these variables, in elements.
         fixed: names whose values the launch depends on otherwise than by a formula.
-        include: folders for the compiler.
+        build: the options to compile with.
         types: what the compiler tells of the program's.
         earlier: launches that the program makes before this one.
     """
@@ -43,7 +44,7 @@ class LaunchFacts(Record):
     symbols: dict[str, HostArray]
     sizes: dict[str, HostScalar]
     fixed: frozenset[str]
-    include: tuple[Path, ...]
+    build: BuildOptions = NO_OPTIONS
     types: KnownTypes = NOTHING
     earlier: tuple[SeenLaunch, ...] = ()
 
@@ -53,12 +54,13 @@ class HostProgram:
 
     Args:
         source: the file.
+        build: the options to compile with; None: the folders above the files that hold their headers.
     """
 
-    def __init__(self, source: Path) -> None:
+    def __init__(self, source: Path, build: BuildOptions | None = None) -> None:
         self.types = KnownTypes()
         self.program = program.read(source.absolute())
-        self.include = include_folders(self.program.files)
+        self.build = build if build is not None else BuildOptions(include_folders(self.program.files))
         self._guess = GUESS
         self._run = self._interpreted()
         for guess in _SMALLER_GUESSES:
@@ -102,7 +104,7 @@ class HostProgram:
         needed = {name for name, resolved in aliases.items() if dtype_of_type(resolved) is None}
         needed |= {name for name in self._run.unsized if files.device_words & set(WORD.findall(name))}
         asked = sorted(name for name in needed if types.is_named(name, frozenset(templates)))
-        return KnownTypes(aliases, types.ask(source, self.include, files, asked))
+        return KnownTypes(aliases, types.ask(source, self.build, files, asked))
 
     def facts(self, kernel: Declaration) -> LaunchFacts | None:
         """Return what the host code tells of a kernel; None where nothing launches it or one like it."""
@@ -124,7 +126,7 @@ class HostProgram:
             symbols=self._run.symbols,
             sizes=sizes,
             fixed=frozenset(self._run.fixed),
-            include=self.include,
+            build=self.build,
             types=self.types,
             earlier=tuple(self._run.launches[: self._run.launches.index(launch)]),
         )
