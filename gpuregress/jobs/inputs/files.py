@@ -14,12 +14,12 @@ import numpy as np
 import numpy.typing as npt
 
 from gpuregress.foundation import dtypes, usermodules
-from gpuregress.foundation.document.problems import suggestion
 from gpuregress.foundation.dtypes import ElementType
 from gpuregress.foundation.errors import HarnessError, UserCodeError
 from gpuregress.foundation.numeric import conversion
 from gpuregress.foundation.numeric.conversion import NotRepresentable
 from gpuregress.foundation.records import Buffer, InputFile, PythonFunction
+from gpuregress.foundation.wording import suggestion
 from gpuregress.gpu.records import Record
 from gpuregress.jobs.inputs import text_files
 from gpuregress.jobs.inputs.file_names import is_dump, split_member

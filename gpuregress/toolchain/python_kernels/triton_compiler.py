@@ -13,9 +13,9 @@ from collections.abc import Iterator, Mapping
 from types import ModuleType
 from typing import Any
 
-from gpuregress.foundation.document.problems import suggestion
 from gpuregress.foundation.errors import CompileError
 from gpuregress.foundation.records import CompiledDescriptor, CompiledLaunch, PythonKernel
+from gpuregress.foundation.wording import suggestion
 from gpuregress.gpu.descriptors import SPANS
 from gpuregress.toolchain.python_kernels import autotuning
 
