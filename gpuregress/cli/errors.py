@@ -11,7 +11,6 @@ import tempfile
 import traceback
 from collections.abc import Callable
 from datetime import UTC, datetime
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -114,12 +113,10 @@ def _crash_folders() -> tuple[Path, ...]:
 
 
 def _crash_text(error: BaseException) -> str:
-    versions = []
-    for package in ("click", "cuda-bindings", "llvmlite", "numpy", "nvidia-cuda-nvrtc", "polars", "msgspec", "pycuda"):
-        try:
-            versions.append(f"{package} {metadata.version(package)}")
-        except metadata.PackageNotFoundError:
-            versions.append(f"{package} not installed")
+    from gpuregress.foundation import usermodules  # noqa: PLC0415 - for a crash alone
+
+    packages = ("click", "cuda-bindings", "llvmlite", "numpy", "nvidia-cuda-nvrtc", "polars", "msgspec", "pycuda")
+    versions = [f"{package} {usermodules.installed_version(package) or 'not installed'}" for package in packages]
     lines = (
         f"gpuregress {__version__}, Python {platform.python_version()}, {platform.platform()}",
         ", ".join(versions),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import shlex
 import sys
 import time
@@ -12,9 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gpuregress.execution.workers import alone
 from gpuregress.execution.workers.pool import CaseNotCompiled, CaseStarted
-from gpuregress.foundation import clock
+from gpuregress.foundation import clock, storage
 from gpuregress.foundation.errors import (
     DeviceError,
     GpuregressError,
@@ -26,7 +26,7 @@ from gpuregress.foundation.errors import (
     StorageError,
 )
 from gpuregress.foundation.escapes import one_line
-from gpuregress.foundation.records import Case, Outcome, RunKind, Task, Verdict
+from gpuregress.foundation.records import Case, Outcome, RunKind, Task, Verdict, to_json
 from gpuregress.foundation.wording import first_names
 from gpuregress.gpu.records import Record, replace
 from gpuregress.judge import agreement, verdict
@@ -202,7 +202,7 @@ def debugger_command(task: Task, run: Path, environment: Mapping[str, str]) -> s
     """
     path = run / ALONE / f"{task.case.name}.json"
     try:
-        alone.save(task, path)
+        storage.write_atomic(path, json.dumps(to_json(task.alone())).encode())
     except StorageError:
         return ""
     settings = [f"{name}={value}" for name, value in environment.items()]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -26,6 +25,7 @@ from gpuregress.toolchain.headers import host_headers, virtual_headers
 from gpuregress.toolchain.host_code import path_macros, unknown_names
 from gpuregress.toolchain.host_code.unit import TranslationUnit, UnitBuilder, words
 from gpuregress.toolchain.include_scanner import SourceInputs
+from gpuregress.toolchain.nvrtc_options import inputs, options_for, search_folders, split_options
 
 
 class NvrtcResult(Record):
@@ -48,90 +48,6 @@ class NvrtcResult(Record):
     warnings: str
     shows_folder: bool = False
     local_arrays: tuple[LineEdit, ...] = ()
-
-
-_GIVEN = frozenset(["-lineinfo", "--generate-line-info", "-device-int128", "--device-int128"])
-"""Options of every program; given twice, they are an error or a warning."""
-
-
-def options_for(source: Source) -> tuple[str, ...]:
-    """Return NVRTC's options without folders, which differ between machines: part of the cache's key.
-
-    Raises:
-        CompileError: an option chooses the architecture, which the device does.
-    """
-    for option in source.options:
-        if re.match(r"-{1,2}(gpu-architecture|arch)\b", option):
-            raise CompileError(
-                f"compile option {option}: the device chooses the architecture ({source.arch}); leave it out"
-            )
-    options = [f"--gpu-architecture=compute_{source.arch.removeprefix('sm_')}"]
-    if not any(re.match(r"-{1,2}std\b", option) for option in source.options):
-        options.append("--std=c++17")
-    options += ["--generate-line-info", "--device-int128"]  # nvcc's default
-    for name, value in source.defines.items():
-        options.append(f"--define-macro={name}={value}" if value else f"--define-macro={name}")
-    options += [option for option in _split_options(source.options).others if option not in _GIVEN]
-    return tuple(options)
-
-
-def search_folders(source: Source) -> tuple[Path, ...]:
-    """Return the project's folders that NVRTC searches, in order: the source's own, the job's, those in its options."""
-    folder = Path(source.path).parent
-    folders = [folder, *map(Path, source.include)]
-    folders += [folder / name for name in _split_options(source.options).folders]
-    return tuple(dict.fromkeys(Path(os.path.realpath(path)) for path in folders))
-
-
-def inputs(source: Source) -> SourceInputs:
-    """Return the files that decide the result of compiling a source.
-
-    Raises:
-        OSError: the source cannot be read.
-    """
-    headers = _split_options(source.options).headers
-    files = include_scanner.scan(Path(source.path), search_folders(source), headers)
-    if files.unknown:
-        return files
-    for option in source.options:
-        if _reads_files(option):
-            return replace(files, unknown=f"option {option}")
-    for name, text in source.defines.items():
-        if include_scanner.is_telling(text):
-            return replace(files, unknown=f"option -D{name}={text}")
-    return files
-
-
-class _Options(Record):
-    """The options of a source: folders of the search, headers to include, and others."""
-
-    folders: tuple[str, ...]
-    headers: tuple[str, ...]
-    others: tuple[str, ...]
-
-
-def _split_options(options: Iterable[str]) -> _Options:
-    folders: list[str] = []
-    headers: list[str] = []
-    others: list[str] = []
-    words = iter(options)
-    for word in words:
-        match = re.fullmatch(r"(?:(-I|--include-path(?:=|$))|(?:-include|--pre-include)(?:=|$))(.*)", word)
-        if match is None:
-            others.append(word)
-            continue
-        name = match[2].strip() or next(words, "")
-        if match[1]:
-            folders.append(name)
-        else:
-            headers.append(name)
-    return _Options(tuple(folders), tuple(headers), tuple(others))
-
-
-def _reads_files(option: str) -> bool:
-    """Tell whether an option reads files in a way that is not known here, such as a precompiled header."""
-    is_understood = re.fullmatch(r"(?:-include|--pre-include|--include-path)(?:=.*)?", option) is not None
-    return not is_understood and ("pch" in option or "include" in option or include_scanner.is_telling(option))
 
 
 _GAVE_UP = "Compilation aborted."
@@ -329,7 +245,7 @@ def _compile(
         _checked(nvrtc.nvrtcAddNameExpression(program, expression.encode()))
     all_folders = (*folders, *virtual_headers.cuda_folders())
     options = [*options_for(source), f"--pre-include={virtual_headers.PRELUDE}"]
-    headers = _split_options(source.options).headers
+    headers = split_options(source.options).headers
     options += [f"--pre-include={include_scanner.find(name, folders)}" for name in headers]
     options += [f"--include-path={folder}" for folder in all_folders]
     (result,) = nvrtc.nvrtcCompileProgram(program, len(options), [option.encode() for option in options])

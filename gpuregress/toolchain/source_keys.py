@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from functools import lru_cache
-from importlib import metadata
 from pathlib import Path
 
+from gpuregress.foundation import usermodules
 from gpuregress.foundation.records import PythonKernel, Source, to_json
-from gpuregress.toolchain import cache, nvrtc
+from gpuregress.toolchain import cache, nvrtc_options
 from gpuregress.toolchain.cubin_linker import PINNED
 from gpuregress.toolchain.include_scanner import SourceInputs
 from gpuregress.toolchain.python_kernels import compiler as python_compiler
@@ -67,14 +67,11 @@ def in_folder(key: str, files: SourceInputs) -> str:
 @lru_cache(maxsize=1)
 def installed_nvrtc() -> str:
     """Return NVRTC's version by its wheel, "" where there is none."""
-    try:
-        return metadata.version("nvidia-cuda-nvrtc")
-    except metadata.PackageNotFoundError:
-        return ""
+    return usermodules.installed_version("nvidia-cuda-nvrtc")
 
 
 def _cxx_content(source: Source, files: SourceInputs) -> list[str | bytes]:
-    content: list[str | bytes] = [source.contract, source.arch, *nvrtc.options_for(source), ""]
+    content: list[str | bytes] = [source.contract, source.arch, *nvrtc_options.options_for(source), ""]
     content += [*source.kernels, "", *source.symbols, ""]
     if source.harness:
         content.append(source.harness)

@@ -6,7 +6,6 @@ The first run fills, launches, reads and dumps. Timing follows, then the further
 from __future__ import annotations
 
 import math
-import statistics
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -108,7 +107,7 @@ def sample(launcher: Launcher, prepared: PreparedCase, run: int) -> tuple[Timing
         clock="events on the GPU" if is_gpu else "wall time of the launches",
         warmup=loop.warmup,
         samples_ms=tuple(samples),
-        median_ms=statistics.median(samples),
+        median_ms=float(np.median(samples)),
         kernels_ms={kernel: tuple(times) for kernel, times in kernels.items()},
         run=run,
         **launcher.device.clocks(),

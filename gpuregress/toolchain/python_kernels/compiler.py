@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 import sysconfig
 from functools import cache
-from importlib import metadata
 from pathlib import Path
 from types import ModuleType
 from typing import Protocol
@@ -59,11 +58,7 @@ def version(language: str) -> str:
     """Return the version of a language's compiler; "" where it is not installed, or where there is none."""
     if language not in _EXTRAS:
         return ""
-
-    try:
-        return metadata.version(_EXTRAS[language])
-    except metadata.PackageNotFoundError:
-        return ""
+    return usermodules.installed_version(_EXTRAS[language])
 
 
 def missing_text(file: str, language: str) -> str:

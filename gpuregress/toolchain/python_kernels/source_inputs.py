@@ -12,10 +12,10 @@ import ast
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
-from importlib import metadata, util
+from importlib import util
 from pathlib import Path
 
-from gpuregress.foundation.usermodules import package_names
+from gpuregress.foundation.usermodules import installed_version, package_names
 from gpuregress.toolchain.include_scanner import SourceInputs
 
 _TELLING_CALLS = frozenset(
@@ -120,10 +120,12 @@ def _tops(path: Path) -> list[Path]:
 
 
 def _version(package: str) -> str:
-    try:
-        return metadata.version(package)
-    except metadata.PackageNotFoundError:
-        names = metadata.packages_distributions().get(package)
+    version = installed_version(package)
+    if version:
+        return version
+    from importlib import metadata  # noqa: PLC0415 - see installed_version
+
+    names = metadata.packages_distributions().get(package)
     return metadata.version(names[0]) if names else "unknown"
 
 

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gpuregress.execution.runner import dumps, run_case
+from gpuregress.execution.runner import dumps
+from gpuregress.execution.runner.execution import run_case
 from gpuregress.foundation.errors import FaultLocation, KernelFault, UnsupportedError
 from gpuregress.foundation.records import (
     Argument,
