@@ -35,6 +35,7 @@ from gpuregress.foundation.wording import joined
 from gpuregress.gpu import errors as device_errors
 from gpuregress.gpu.errors import CALLED_AT as CALLED_AT
 from gpuregress.gpu.errors import NOWHERE as NOWHERE
+from gpuregress.gpu.errors import CodeLine as CodeLine
 from gpuregress.gpu.errors import CompileError as CompileError
 from gpuregress.gpu.errors import DeviceError as DeviceError
 from gpuregress.gpu.errors import FaultLocation as FaultLocation

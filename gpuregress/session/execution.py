@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from gpuregress.execution.workers.pool import CaseNotCompiled, CaseStarted
 from gpuregress.foundation import clock, storage
 from gpuregress.foundation.errors import (
+    CodeLine,
     DeviceError,
     GpuregressError,
     HarnessError,
@@ -444,16 +445,20 @@ class _Execution:
         if case.settings.infeasible and isinstance(error, MissingCompiler):
             return verdict.skipped(case, str(error))
         if case.settings.infeasible and isinstance(error, InfeasibleSource):
-            return self._infeasible(case, str(error))
+            return self._infeasible(case, str(error), error.source_line)
         if not isinstance(error, JobErrors):
-            return verdict.failed(case, error)
+            location = source_locations.in_project(error.source_line, case)
+            return replace(verdict.failed(case, error), location=location)
         code = wrong_job_code(self._context.request)
         lines, location = error_lines(self._context.project, error.errors), error_location(error.errors)
         return verdict.broken(case.job, lines, case, exit_code=code, location=location)
 
-    def _infeasible(self, case: Case, reason: str) -> Verdict:
+    def _infeasible(self, case: Case, reason: str, line: CodeLine | None = None) -> Verdict:
         try:
-            return verdict.infeasible(case, reason, self._accepted.baseline(case))
+            reached = verdict.infeasible(case, reason, self._accepted.baseline(case))
+            if reached.status == "skip":
+                return reached
+            return replace(reached, location=source_locations.in_project(line, case))
         except GpuregressError as error:  # its baseline is damaged
             return verdict.failed(case, error)
 

@@ -142,8 +142,8 @@ def _compile_text(source: Source, text: str) -> NvrtcResult:
     if last.result is not None:
         return replace(last.result, local_arrays=_local_arrays(source, last.unit, last.result.ptx))
     folders = search_folders(source)
-    first_places = compiler_messages.error_places(first.log, source, folders)
-    is_genuine = bool(first_places & compiler_messages.error_places(last.log, source, folders))
+    first_places = set(compiler_messages.error_places(first.log, source, folders))
+    is_genuine = not first_places.isdisjoint(compiler_messages.error_places(last.log, source, folders))
     raise _failure(source, text, last.log if is_genuine else first.log, folders)
 
 
@@ -338,7 +338,8 @@ def _failure(source: Source, text: str, log: str, folders: tuple[Path, ...]) -> 
         if problem:
             return UnknownNames({name: f"{name} cannot be called: {problem}" for name in source.kernels})
     error_class = InfeasibleSource if compiler_messages.is_infeasible(log) else CompileError
-    return error_class(compiler_messages.explain(log, source, folders))
+    line = compiler_messages.first_line(log, source, folders, inputs(source).files)
+    return error_class(compiler_messages.explain(log, source, folders), source_line=line)
 
 
 def _text(program: Any, size_of: Any, read: Any) -> str:

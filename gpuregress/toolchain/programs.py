@@ -136,7 +136,11 @@ def _find(source: Source) -> Program | None:
             if program is not None:
                 return program
     except InfeasibleSource as refused:
-        raise InfeasibleSource(_with_own_paths(str(refused), files.files)) from refused
+        message = _with_own_paths(str(refused), map(compiler_messages.shown, files.files))
+        line = refused.source_line
+        if line is not None:
+            line = replace(line, file=_with_own_paths(line.file, map(str, files.files)))
+        raise InfeasibleSource(message, source_line=line) from refused
     return None
 
 
@@ -155,7 +159,7 @@ def make(source: Source) -> Program:
             compiled = _compile_cxx(source, files) if source.python is None else _compile_python(source, files)
         except InfeasibleSource as refused:
             if source.python is None and not files.unknown and _inputs(source) == files:
-                cubin_linker.store_refusal(source_keys.own(source, files), _without_paths(str(refused), files.files))
+                _store_refusal(source_keys.own(source, files), refused, files.files)
             raise
         if files.unknown or _inputs(source) == files:
             key = compiled.program.key
@@ -205,12 +209,12 @@ def build(sources: Iterable[Source], arch: str = "") -> tuple[Program, ...]:
 
 def _compile_cxx(source: Source, files: SourceInputs) -> _Compiled:
     texts = [content.decode(errors="replace") for content in files.contents]
+    from gpuregress.toolchain import nvrtc  # noqa: PLC0415 - the grammar of CUDA C++, 10 ms; most programs are cached
+
     compiled = nvrtc.compile_source(source, texts[0])
     ptx = _pinned(source, compiled.ptx)
     module = ptx_declarations.parse(ptx)
     declared: list[Declaration] = []
-    from gpuregress.toolchain import nvrtc  # noqa: PLC0415 - the grammar of CUDA C++, 10 ms; most programs are cached
-
     for text in texts:
         declared += cxx_declarations.declarations(text)
     entries: dict[str, Entry] = {}
@@ -477,6 +481,13 @@ def _stored(compiled: _Compiled) -> Program:
     return _with_paths(program)
 
 
+def _store_refusal(key: str, refused: InfeasibleSource, files: Sequence[Path]) -> None:
+    line = refused.source_line
+    if line is not None:
+        line = replace(line, file=_without_paths(line.file, files))
+    cubin_linker.store_refusal(key, _without_paths(str(refused), files), line)
+
+
 def _without_paths(message: str, files: Sequence[Path]) -> str:
     """Put marks in place of the files' paths: the same source may stand elsewhere when it is refused again."""
     marks: dict[str, str] = {}
@@ -487,10 +498,10 @@ def _without_paths(message: str, files: Sequence[Path]) -> str:
     return message
 
 
-def _with_own_paths(message: str, files: Sequence[Path]) -> str:
+def _with_own_paths(message: str, paths: Iterable[str]) -> str:
     """Put the files' paths in place of the marks."""
-    for number, file in enumerate(files):
-        message = message.replace(_PATH_MARK.format(number), compiler_messages.shown(file))
+    for number, path in enumerate(paths):
+        message = message.replace(_PATH_MARK.format(number), path)
     return message
 
 

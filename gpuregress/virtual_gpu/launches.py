@@ -164,4 +164,4 @@ class Launch:
         if machine.fault_kind not in (machine_layout.FAULT_STOPPED, machine_layout.FAULT_LOOP):
             return fault
         findings = [f"until then: {finding.kind}: {finding.message}" for finding in report.findings]
-        return LaunchStopped((str(fault), *findings))
+        return LaunchStopped((str(fault), *findings), fault.source_line)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gpuregress.foundation.errors import CompileError, HarnessError, InfeasibleSource
+from gpuregress.foundation.errors import CodeLine, CompileError, HarnessError, InfeasibleSource
 from gpuregress.foundation.records import Source, to_json
 from gpuregress.gpu.records import replace
 from gpuregress.toolchain import cache, cubin_linker, nvrtc, programs, source_keys
@@ -367,6 +367,7 @@ def test_a_remembered_refusal_names_the_file_that_is_compiled_now(tmp_path: Path
         with pytest.raises(InfeasibleSource) as refused:
             programs.compile(Source(str(folder / "k.cu"), kernels=("k",)))
         assert f"{folder}/limit.h:1" in str(refused.value)
+        assert refused.value.source_line == CodeLine(f"{folder}/limit.h", 1)
 
 
 def test_other_errors_are_not_remembered(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -110,7 +110,7 @@ def _run(channel: Channel, device: Device, task: Task) -> Outcome:
     except (BrokenPipeError, ConnectionResetError):
         raise SystemExit(0) from None  # the parent is gone
     except LaunchStopped as stopped:
-        channel.send({"say": "stopped", "lines": list(stopped.lines)})
+        channel.send({"say": "stopped", "lines": stopped.lines, "source_line": stopped.source_line})
         _die_of_sigterm()
     except Exception as error:  # noqa: BLE001 - a bug of ours ends one case, not the run
         lacking = ran_out(error)
@@ -144,7 +144,7 @@ def _stop_launch_on_sigterm(device: Device, channel: Channel) -> None:
         if lines is not None:
             # The launch may stop meanwhile; then the process ends by itself.
             time.sleep(_STOPPING_S)
-            channel.send({"say": "stopped", "lines": list(lines)})
+            channel.send({"say": "stopped", "lines": lines, "source_line": None})
         _die_of_sigterm()
 
     threading.Thread(target=wait, daemon=True).start()

@@ -16,17 +16,16 @@ import sys
 import tempfile
 import time
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Protocol, Self
 
 from gpuregress.execution.workers import worker_process
-from gpuregress.execution.workers.channel import Channel, Message
+from gpuregress.execution.workers.channel import Channel, Message, decode_error
 from gpuregress.execution.workers.watchdog import Phase, patience
 from gpuregress.execution.workers.worker_process import death_of
-from gpuregress.foundation import errors
-from gpuregress.foundation.errors import CompilerStopped, GpuregressError, HarnessError, UnknownNames
+from gpuregress.foundation.errors import CompilerStopped, GpuregressError, HarnessError
 from gpuregress.foundation.interrupts import StopSignal
 from gpuregress.foundation.records import Program, Source, from_json
 from gpuregress.toolchain.python_kernels import compiler
@@ -292,16 +291,7 @@ class CompilerPool:
 def _result(message: Message) -> Program | GpuregressError:
     if message["say"] == "compiled":
         return from_json(Program, message["program"])
-    if message["names"]:
-        return UnknownNames(message["names"])
-    kind: type[GpuregressError] = getattr(errors, message["error"])
-    return kind(message["message"])
-
-
-def encode_error(error: GpuregressError) -> Mapping[str, object]:
-    """Encode an error as a message; `_result` decodes it."""
-    names = error.messages if isinstance(error, UnknownNames) else {}
-    return {"say": "failed", "error": type(error).__name__, "message": str(error), "names": names}
+    return decode_error(message)
 
 
 def _death(ended: _Compiler, source: Source) -> GpuregressError:

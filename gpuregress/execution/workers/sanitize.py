@@ -42,7 +42,14 @@ def examined(task: Task, outcome: Outcome, device: str) -> Outcome:
         return outcome
     position = _position(task.case, errors[0])
     fault = Fault(errors[0].kind, f"{tool}: {errors[0]}", errors[0].details[:_MOST_DETAILS], position=position)
-    return replace(outcome, state="fault", fault=fault)
+    return replace(outcome, state="fault", fault=fault, source_line=_source_line(errors[0]))
+
+
+def _source_line(report: SanitizerReport) -> CodeLine | None:
+    file, _, line = report.source_line.rpartition(":")
+    if not file:
+        return None
+    return CodeLine(file, int(line))
 
 
 def _position(case: Case, report: SanitizerReport) -> int | None:

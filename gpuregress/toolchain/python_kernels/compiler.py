@@ -10,7 +10,7 @@ from types import ModuleType
 from typing import Protocol
 
 from gpuregress.foundation import usermodules
-from gpuregress.foundation.errors import CompileError, MissingCompiler
+from gpuregress.foundation.errors import CodeLine, CompileError, MissingCompiler
 from gpuregress.foundation.records import CompiledLaunch, PythonKernel, Source
 from gpuregress.gpu.records import Record
 from gpuregress.toolchain import compiler_messages
@@ -36,7 +36,7 @@ class _Compiler(Protocol):
         self, module: ModuleType, kernel: PythonKernel, arch: str
     ) -> tuple[str, CompiledLaunch | None]: ...
 
-    def describe_error(self, wrong: BaseException, file: str, text: str) -> str: ...
+    def describe_error(self, wrong: BaseException, text: str) -> tuple[str, int]: ...
 
 
 class CompiledPython(Record):
@@ -96,16 +96,16 @@ def compile_source(source: Source) -> CompiledPython:
     try:
         ptx, launch = usermodules.call_with(source.path, compiled)
     except CompileError as error:
-        raise CompileError(f"{shown}: {error}") from error
+        raise CompileError(f"{shown}: {error}", source_line=error.source_line) from error
     except usermodules.UserModuleError as error:
         raise CompileError(str(error).replace(source.path, shown)) from error
     except (Exception, usermodules.UserCodeExit) as wrong:
         content = Path(source.path).read_text(encoding="utf-8", errors="replace")
-        text = (
-            compiler.describe_error(wrong, shown, content)
-            or f"{shown}: {usermodules.describe_error(wrong, source.path)}"
-        )
-        raise CompileError(text) from wrong
+        reason, line = compiler.describe_error(wrong, content)
+        if line:
+            source_line = CodeLine(source.path, line)
+            raise CompileError(f"{shown}:{line}: {reason}", source_line=source_line) from wrong
+        raise CompileError(f"{shown}: {reason or usermodules.describe_error(wrong, source.path)}") from wrong
     folders = [Path(source.path).parent, *(Path(folder) for folder in (sysconfig.get_path("purelib"),) if folder)]
     ptx = compiler_messages.portable_paths(ptx, folders)
     return CompiledPython(ptx, launch, f"{_EXTRAS.get(extra, 'python')} {version(extra)}".strip())
