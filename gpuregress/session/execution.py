@@ -9,9 +9,10 @@ import sys
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import field
 
 from gpuregress.execution.workers.pool import CaseNotCompiled, CaseStarted
 from gpuregress.foundation import clock, storage
@@ -29,7 +30,7 @@ from gpuregress.foundation.errors import (
 from gpuregress.foundation.escapes import one_line
 from gpuregress.foundation.records import Case, Outcome, RunKind, Task, Verdict, to_json
 from gpuregress.foundation.wording import first_names
-from gpuregress.gpu.records import Record, replace
+from gpuregress.gpu.records import MutableRecord, Record, replace
 from gpuregress.judge import agreement, verdict
 from gpuregress.judge.accepted import AcceptedDumps
 from gpuregress.judge.judge import Judge
@@ -62,8 +63,7 @@ GroupJudge = Callable[[Sequence[Task], Sequence[Verdict], int], Sequence[Verdict
 The order in which cases end does not show in the verdicts."""
 
 
-@dataclass(slots=True)
-class _Group:
+class _Group(MutableRecord):
     """A group; infeasible cases do not count among the planned ones, because no other case waits for them."""
 
     planned: int = 0

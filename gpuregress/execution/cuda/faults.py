@@ -7,7 +7,6 @@ that the process must be terminated and relaunched.
 from __future__ import annotations
 
 import ctypes
-import dataclasses
 import os
 import re
 import sys
@@ -16,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 from gpuregress.foundation.errors import CodeLine, DeviceError, GpuregressError, KernelFault
-from gpuregress.gpu.records import Record, replace
+from gpuregress.gpu.records import MutableRecord, Record, replace
 
 
 class Meaning(Record):
@@ -147,8 +146,7 @@ def _narrowed(meaning: Meaning, *, traps: bool | None) -> Meaning:
     return replace(meaning, kind="illegal-access", advice=f"most likely outside shared or local memory; {_SANITIZER}")
 
 
-@dataclasses.dataclass(slots=True)
-class Printed:
+class Printed(MutableRecord):
     """Captured output: device printf on stdout, device asserts on stderr."""
 
     stdout: str = ""

@@ -17,7 +17,6 @@ import tempfile
 import time
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Protocol, Self
 
@@ -28,6 +27,7 @@ from gpuregress.execution.workers.worker_process import death_of
 from gpuregress.foundation.errors import CompilerStopped, GpuregressError, HarnessError
 from gpuregress.foundation.interrupts import StopSignal
 from gpuregress.foundation.records import Program, Source, from_json
+from gpuregress.gpu.records import MutableRecord
 from gpuregress.toolchain.python_kernels import compiler
 
 Result = Program | GpuregressError
@@ -81,8 +81,7 @@ _DYING_S = 1.0
 _CLOSING_S = 5.0
 
 
-@dataclass(slots=True)
-class _Compiler:
+class _Compiler(MutableRecord):
     """One compiler process.
 
     Attributes:

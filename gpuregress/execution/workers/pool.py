@@ -13,7 +13,6 @@ import time
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
@@ -24,7 +23,7 @@ from gpuregress.execution.workers.worker_process import DeviceSlot, StoppedLaunc
 from gpuregress.foundation.errors import GpuregressError, HarnessError
 from gpuregress.foundation.interrupts import StopSignal
 from gpuregress.foundation.records import Case, DeviceInfo, Outcome, Task, from_json
-from gpuregress.gpu.records import Record, replace
+from gpuregress.gpu.records import MutableRecord, Record, replace
 from gpuregress.gpu.schedules import WATCHED_SLOWDOWN
 from gpuregress.toolchain import cache
 
@@ -228,8 +227,7 @@ class CasePool(ABC):
         """Wait for messages and limits, and act on them."""
 
 
-@dataclass(slots=True)
-class _SlotState:
+class _SlotState(MutableRecord):
     """A slot and how its last worker ended."""
 
     slot: DeviceSlot
