@@ -207,11 +207,18 @@ class DynamicChecks(LaunchInstrument):
     def after(self, launch: InstrumentedLaunch, report: LaunchReport) -> LaunchReport:
         """Add the findings; an exchange between lanes is one where races are looked for."""
         found = self._found
-        findings, exchange = () if found is None else found.all(), report.exchange
-        if exchange and found is not None and "races" in launch.wanted.checks:
-            # What is reported as a race already is not told again.
-            findings, exchange = (*findings, *found.of_exchange(exchange)), ""
-        notes = [exchange] if exchange else []
+        findings: tuple[CheckFinding, ...] = ()
+        if found is not None:
+            findings = found.all()
+        notes = []
+        if launch.exchange is not None:
+            if found is not None and "races" in launch.wanted.checks:
+                # What is reported as a race already is not told again.
+                findings += found.of_exchange(launch.exchange)
+            else:
+                notes.append(launch.exchange.note)
+        if launch.left_out:
+            notes.append(launch.left_out)
         if found is not None and found.same_value:
             notes.append(found.same_value)
         if self._exits is not None:
