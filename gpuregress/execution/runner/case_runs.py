@@ -17,7 +17,7 @@ from msgspec import field
 from gpuregress.execution.runner.dumps import BufferReader, DumpFolder, digest_of
 from gpuregress.execution.runner.launcher import Launcher, RunLabel, thread_count
 from gpuregress.execution.runner.poison import POISON
-from gpuregress.foundation.errors import GpuregressError, KernelFault
+from gpuregress.foundation.errors import FaultLocation, GpuregressError, KernelFault
 from gpuregress.foundation.records import (
     Buffer,
     Case,
@@ -60,7 +60,9 @@ def check_status(memory: Memory, buffer: Buffer, names: Mapping[str, str] | None
     message = lines[0]
     if raised.size > 1:
         message += f" and {raised.size - 1} more of {codes.size} are not zero"
-    raise KernelFault("status", message, details=tuple(lines))
+    raise KernelFault(
+        "status", message, details=tuple(lines), location=FaultLocation(buffer.name, int(raised[0]), int(codes.size))
+    )
 
 
 def _code(value: np.generic, names: Mapping[str, str]) -> str:
