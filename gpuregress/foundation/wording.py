@@ -1,4 +1,4 @@
-"""Wording of messages: a count with its noun, the first of several names, the nearest known word, joined texts."""
+"""Wording of messages: counts with nouns, first names of several, near words, joined texts."""
 
 from __future__ import annotations
 

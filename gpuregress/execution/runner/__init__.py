@@ -1,1 +1,4 @@
-"""Execution of one case on one device: fill, log, launch, read, dump. Compares nothing; start at execution.py."""
+"""Execution of one case on one device: fill, log, launch, read, dump. Compares nothing.
+
+Start at execution.py, `run_case`.
+"""
