@@ -18,7 +18,15 @@ import click
 
 from gpuregress import __version__
 from gpuregress.cli import console
-from gpuregress.foundation.errors import GpuregressError, HarnessError, Interrupted, JobError, JobErrors, ran_out
+from gpuregress.foundation.errors import (
+    ExitCode,
+    GpuregressError,
+    HarnessError,
+    Interrupted,
+    JobError,
+    JobErrors,
+    ran_out,
+)
 from gpuregress.gpu.records import replace
 
 BROKEN_PIPE = 141
@@ -40,7 +48,7 @@ def guard(command: Callable[[], Any]) -> int:
     except click.ClickException as error:
         with contextlib.suppress(OSError):
             _show(error)
-        return 2
+        return ExitCode.WRONG_REQUEST
     except (click.Abort, KeyboardInterrupt):
         return _say("interrupted", Interrupted.exit_code)
     except JobErrors as error:

@@ -5,7 +5,23 @@
 
 from __future__ import annotations
 
+import enum
+
 from gpuregress.gpu.records import Record
+
+
+class ExitCode(enum.IntEnum):
+    """Every exit code of a command; `docs/exit-codes.md` has their meaning."""
+
+    PASSED = 0
+    DIFFERS = 1
+    WRONG_REQUEST = 2
+    KERNEL_FAILED = 3
+    HARNESS_FAILED = 4
+    NOTHING_TO_DO = 5
+    LOCKED = 75
+    INTERRUPTED = 130
+
 
 CALLED_AT = ", called at "
 """Between a line of an inlined function and the line of the call, in messages."""
@@ -44,7 +60,7 @@ class GpuregressError(Exception):
         source_line: the line that reports point at; None where there is none. Nothing looks for it in the message.
     """
 
-    exit_code = 4
+    exit_code: int = ExitCode.HARNESS_FAILED
 
     def __init__(self, message: str = "", *, source_line: CodeLine | None = None) -> None:
         super().__init__(message)
@@ -54,13 +70,13 @@ class GpuregressError(Exception):
 class UsageError(GpuregressError):
     """The command line is wrong."""
 
-    exit_code = 2
+    exit_code: int = ExitCode.WRONG_REQUEST
 
 
 class CompileError(GpuregressError):
     """The source does not compile, or holds no such kernel; the message has the compiler's own words."""
 
-    exit_code = 3
+    exit_code: int = ExitCode.KERNEL_FAILED
 
 
 class InfeasibleSource(CompileError):
@@ -108,7 +124,7 @@ class KernelFault(GpuregressError):
         source_line: as `location` has it; of a fault of several threads, the first one that the message tells.
     """
 
-    exit_code = 3
+    exit_code: int = ExitCode.KERNEL_FAILED
 
     def __init__(
         self,
@@ -181,4 +197,4 @@ class LaunchRefused(DeviceError):
 class UnsupportedError(HarnessError):
     """The device cannot run an instruction or a feature; the message names it and its source line."""
 
-    exit_code = 3
+    exit_code: int = ExitCode.KERNEL_FAILED
