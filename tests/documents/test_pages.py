@@ -26,6 +26,9 @@ DOCUMENTS = sorted(
 )
 
 
+EXIT_CODES = [code for name, code in vars(ExitCode).items() if name.isupper()]
+
+
 @pytest.mark.parametrize("document", DOCUMENTS)
 def test_relative_links_lead_somewhere(document: str) -> None:
     text = (ROOT / document).read_text()
@@ -48,7 +51,7 @@ def test_the_readme_has_its_two_commands() -> None:
 
 def test_the_table_of_exit_codes_has_every_code() -> None:
     table, order = (ROOT / "docs/exit-codes.md").read_text().partition("## Exit codes")[2].split("Code 4 covers", 1)
-    assert [int(code) for code in re.findall(r"^\| (\d+) \|", table, re.MULTILINE)] == list(ExitCode)
+    assert [int(code) for code in re.findall(r"^\| (\d+) \|", table, re.MULTILINE)] == EXIT_CODES
     (codes,) = re.findall(r"the first in this order is used: ([\d, ]+)\.", order)
     assert [int(code) for code in codes.split(", ")] == list(EXIT_PRECEDENCE)
 
