@@ -9,9 +9,10 @@ from pathlib import Path
 
 import msgspec
 
-from gpuregress.foundation.document.problems import Problems, suggestion
+from gpuregress.foundation.document.problems import Problems
 from gpuregress.foundation.document.reader import Key
 from gpuregress.foundation.records import Case
+from gpuregress.foundation.wording import suggestion
 from gpuregress.gpu.records import replace
 from gpuregress.jobs.spec.load import JobFile
 from gpuregress.jobs.spec.models.buffer import BufferSpec

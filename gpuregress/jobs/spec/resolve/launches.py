@@ -9,11 +9,11 @@ from typing import Any
 
 from gpuregress.foundation import dtypes, records
 from gpuregress.foundation.document.forms import Spec
-from gpuregress.foundation.document.problems import suggestion
 from gpuregress.foundation.document.reader import Key
 from gpuregress.foundation.dtypes import ElementType, Scalar
 from gpuregress.foundation.numeric import conversion
 from gpuregress.foundation.records import SM_90, Dim3
+from gpuregress.foundation.wording import suggestion
 from gpuregress.jobs.spec import expressions, templates
 from gpuregress.jobs.spec.expressions import Number
 from gpuregress.jobs.spec.load import JobFile
