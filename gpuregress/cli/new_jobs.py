@@ -73,6 +73,8 @@ def new_command(
         drafts = new.draft_functions(project, source, function, target=output)
     for draft in drafts:
         _say_written(draft)
+    for line in new.refusal_lines(drafts):
+        console.say(line)
     if drafts[0].others:
         console.say(f"the source's other kernels: {', '.join(drafts[0].others)} (--kernel NAME)")
     if drafts[0].functions and function is None:
@@ -89,7 +91,6 @@ def _say_written(draft: Draft) -> None:
         console.say(f"{path}: already there, and left as it is")
         return
     if draft.refusal:
-        console.say(f"{draft.kernel}: no job is written: {draft.refusal}")
         return
     origin = ", from its launch in the host code" if draft.is_launched else ""
     console.say(f"{path}: a job for {draft.kernel}{origin}; edit it, then: gpuregress check {path}")
@@ -120,7 +121,7 @@ def _try(project: Project, drafts: Sequence[Draft], device: str) -> None:
     selectors = [str(draft.path) for draft in tried]
     try:
         with progress.listener(0) as listen:
-            request = RunRequest(device=device, timeout=trial.LIMIT_S)
+            request = RunRequest(device=device, timeout=trial.LIMIT_S, others_go_on=True)
             summary = session.run(project, selectors, request, listen=listen)
         progress.show_closing(summary, project.root, 0, to_stderr=False)
         for line in trial.late(summary):

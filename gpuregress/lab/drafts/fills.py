@@ -13,6 +13,7 @@ from gpuregress.lab.drafts import types
 from gpuregress.lab.drafts.kernel import default_fill, guessed_argument, with_arguments
 from gpuregress.lab.drafts.types import KnownTypes
 from gpuregress.lab.host_programs import objects, scalars
+from gpuregress.lab.host_programs.calls import UNKNOWN_ARGUMENT
 from gpuregress.lab.host_programs.objects import ArrayPointer, HostArray, HostTexture, Object, SeenLaunch, Structure
 from gpuregress.lab.host_programs.program import HostFiles
 from gpuregress.lab.host_programs.scalars import HostScalar
@@ -156,6 +157,8 @@ def instance_of(declaration: Declaration, launch: SeenLaunch) -> tuple[dict[str,
         name = [f"T{number}", *WORD.findall(kind)][-1]
         is_type = kind.startswith(("typename", "class"))
         value = given[number] if number < len(given) else ""
+        if UNKNOWN_ARGUMENT in value:
+            value = ""
         if is_type and (not value or (dtype_of_type(value) is None and re.fullmatch(r"\w{1,2}|scalar_t", value))):
             value = _deduced(declaration, launch, name) or default
         if not is_type and not re.fullmatch(r"-?\d+|true|false|[\w:]*[A-Za-z][\w:]*", value):

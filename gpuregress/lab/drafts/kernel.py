@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from gpuregress.foundation import dtypes, storage
 from gpuregress.foundation.records import MemberLayout, TypeLayout
+from gpuregress.gpu.records import replace
+from gpuregress.jobs.spec import expressions
 from gpuregress.lab.drafts import types
 from gpuregress.lab.drafts.compiled import Slot, compiled
 from gpuregress.lab.drafts.types import NOTHING, KnownTypes
@@ -18,6 +20,8 @@ from gpuregress.toolchain.cxx_declarations import CxxParameter, Declaration
 
 VECTOR = re.compile(r"(u?char|u?short|u?int|u?longlong|float|double)[1-4]")
 _TEXTURES = {"cudaTextureObject_t": "texture", "cudaSurfaceObject_t": "surface"}
+_LONGEST_NAME = 50
+"""Characters of a buffer's or parameter's name, before what tells it from others; a job's names have at most 64."""
 NO_LAUNCH = "sizes, contents, scalars, grid and block, which are guesses: no launch of it was found"
 _EXTENT = re.compile(
     r"n|m|k|n[A-Z_]\w*|num\w*|size\w*|len\w*|count\w*|total\w*|width|height|rows?|col(umn)?s?|w|h|dim\w*|elements",
@@ -58,7 +62,7 @@ class KernelDraft:
         self._named = [
             (parameter.name or f"arg{number}", parameter) for number, parameter in enumerate(declaration.parameters)
         ]
-        self._slots = tuple(self._pointers())
+        self._slots = tuple(_with_names(self._pointers()))
         self._extents = [name for name, parameter in self._named if self._is_extent(name, parameter)] or ["n"]
         self._is_flat = len(self._extents) != 2
 
@@ -273,11 +277,12 @@ class KernelDraft:
 
     def _variable_names(self) -> list[str]:
         taken = self._taken_names()
-        names = []
+        names: list[str] = []
         for variable in self._compiled_kernel.written_variables:
-            name = variable.replace("::", "_")
+            name = valid_name(variable, ())
             if name in taken:
-                name = f"{name}_variable"
+                name = valid_name(f"{name}_variable", taken)
+            taken.add(name)
             names.append(name)
         return names
 
@@ -287,20 +292,25 @@ class KernelDraft:
     @property
     def refusal(self) -> str:
         """Why there can be no job: there is nothing to compare; "" where there is."""
+        problem = self._compiled_kernel.problem
+        if problem:
+            guessed = ", ".join(f"{name} = {value}" for name, value in self._guessed_arguments.items())
+            if guessed:
+                return f"with the guess {guessed} for its template arguments it does not compile: {problem}"
+            return f"it does not compile: {problem}"
         if self._slots or self._compiled_kernel.written_variables:
             return ""
         if self._compiled_kernel.accesses is None:
-            return f"it has no pointer parameter, and what {self._kernel} writes is not known{self._because_broken()}"
+            return f"it has no pointer parameter, and what {self._kernel} writes is not known"
         return (
             "it writes no buffer and no __device__ variable, so a job has nothing to compare (the text of printf is "
             "not compared): let it store its results through a pointer parameter or in a __device__ variable"
         )
 
-    def _because_broken(self) -> str:
-        problem = self._compiled_kernel.problem
-        if not problem:
-            return ""
-        return f", because it does not compile: {problem}"
+    @property
+    def _guessed_arguments(self) -> Mapping[str, str]:
+        """The template parameters whose arguments are a guess, with these."""
+        return self._types
 
     def _geometry(self) -> Iterator[str]:
         if self._is_flat:
@@ -313,8 +323,9 @@ class KernelDraft:
 
     def _argument(self, number: int) -> str:
         name, parameter = self._named[number]
-        if parameter.pointer or types.plain(parameter.type) in _TEXTURES:
-            return name
+        slot = self._slot(number, "")
+        if slot is not None:
+            return slot.name
         dtype = self._dtype(parameter)
         if dtype is not None and name in self._extents:
             return f"{{{dtype}: {name}}}"
@@ -341,6 +352,36 @@ class KernelDraft:
         if slot is not None:
             return slot.name
         return ", ".join([_guess_or_null(layouts.member_dtype(field))] * field.count)
+
+
+def _with_names(slots: Iterable[Slot]) -> Iterator[Slot]:
+    """Give each pointer a name that a buffer of a job may have."""
+    taken: set[str] = set()
+    for slot in slots:
+        name = valid_name(slot.name, taken, "_buffer")
+        taken.add(name)
+        yield replace(slot, name=name)
+
+
+def valid_name(text: str, taken: Collection[str], suffix: str = "") -> str:
+    """Make a name of a job's buffer or parameter of a text.
+
+    Args:
+        text: what it is called in the program.
+        taken: names that others have.
+        suffix: what a name gets that expressions use otherwise.
+    """
+    plain = re.sub(r"\W+", "_", text, flags=re.ASCII).strip("_")[:_LONGEST_NAME] or "value"
+    if plain[0].isdigit():
+        plain = f"p{plain}"
+    if suffix and plain in (*expressions.RESERVED, "null"):
+        plain += suffix
+    name = plain
+    number = 2
+    while name in taken or name in expressions.RESERVED:
+        name = f"{plain}_{number}"
+        number += 1
+    return name
 
 
 def instantiate(declaration: Declaration) -> tuple[dict[str, str], str]:

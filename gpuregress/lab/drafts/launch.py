@@ -8,17 +8,16 @@ from __future__ import annotations
 
 import json
 import math
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from gpuregress.foundation import dtypes
 from gpuregress.foundation.records import MemberLayout
-from gpuregress.jobs.spec import expressions
+from gpuregress.gpu.architectures import SM_90
 from gpuregress.lab.drafts import fills
 from gpuregress.lab.drafts.compiled import Slot
 from gpuregress.lab.drafts.fills import DraftedFill
-from gpuregress.lab.drafts.kernel import VECTOR, KernelDraft, default_fill, quoted, shown
+from gpuregress.lab.drafts.kernel import VECTOR, KernelDraft, default_fill, quoted, shown, valid_name
 from gpuregress.lab.drafts.launch_facts import LaunchFacts
 from gpuregress.lab.host_programs import library, objects, scalars
 from gpuregress.lab.host_programs.objects import ArrayPointer, HostArray, HostTexture, Object, SeenLaunch
@@ -26,6 +25,7 @@ from gpuregress.lab.host_programs.scalars import HostScalar, constant
 from gpuregress.toolchain import layouts
 from gpuregress.toolchain.cxx_declarations import Declaration
 
+Dimensions = tuple[HostScalar, HostScalar, HostScalar]
 _ELEMENTS = 1024
 _GUESSED_BYTES = 4
 UNKNOWN_SIZE = "its size, which the host code does not tell"
@@ -57,7 +57,8 @@ class LaunchDraft(KernelDraft):
         )
         self._extents = []  # the job's parameters are those of the host code
         self._parameters: dict[HostScalar, str] = {}
-        self._guessed = ", ".join(f"{parameter} = {chosen[parameter]}" for parameter in guessed)
+        self._guessed_of_launch = {parameter: chosen[parameter] for parameter in guessed}
+        self._guessed = ", ".join(f"{parameter} = {value}" for parameter, value in self._guessed_of_launch.items())
         self._notes: list[str] = []
         if guessed:
             self._notes.append(f"the template arguments of {name}: {self._guessed} is a guess")
@@ -74,11 +75,13 @@ class LaunchDraft(KernelDraft):
         known = super().refusal
         if known or self._names or self._compiled_kernel.written_variables:
             return known
-        if self._compiled_kernel.problem:
-            return f"what it writes is not known{self._because_broken()}"
         return (
             f"the launch at {self._launch.where} gives it no pointer that is not null, so there is nothing to compare"
         )
+
+    @property
+    def _guessed_arguments(self) -> Mapping[str, str]:
+        return self._guessed_of_launch
 
     @property
     def needed(self) -> tuple[str, ...]:
@@ -159,15 +162,7 @@ class LaunchDraft(KernelDraft):
         for other, name in self._parameters.items():
             if (other.name, other.number) == (leaf.name, leaf.number):
                 return name
-        base = re.sub(r"\W+", "_", leaf.name).strip("_") or "value"
-        if base[0].isdigit():
-            base = f"p{base}"
-        taken = {*self._parameters.values(), *self._names.values(), *expressions.RESERVED, *self._facts.sizes}
-        name = base
-        number = 2
-        while name in taken:
-            name = f"{base}_{number}"
-            number += 1
+        name = valid_name(leaf.name, {*self._parameters.values(), *self._names.values(), *self._facts.sizes})
         self._parameters[leaf] = name
         if not leaf.is_known:
             self._notes.append(f"{name}: its value ({leaf.where or 'unknown'})")
@@ -175,13 +170,13 @@ class LaunchDraft(KernelDraft):
 
     def _formula(self, value: HostScalar) -> str:
         written = scalars.text(value, self._label)
-        if len(written) > _LONGEST_FORMULA and value.is_known:
-            return repr(value.number)
+        if len(written) > _LONGEST_FORMULA:
+            return repr(value.number) if value.is_known else self._label(scalars.guess(value))
         if "," in written:  # it would end the element of a YAML sequence
             return f'"{written}"'
         return written
 
-    def _axes(self, sizes: tuple[HostScalar, HostScalar, HostScalar]) -> str:
+    def _axes(self, sizes: Dimensions) -> str:
         axes = list(sizes)
         while len(axes) > 1 and axes[-1].op == "number" and axes[-1].number == 1:
             axes.pop()
@@ -194,20 +189,31 @@ class LaunchDraft(KernelDraft):
         if self._guessed:
             line += f"   # NEEDED: its template arguments; {self._guessed} is a guess"
         yield line
-        for key, sizes, guess in (("grid", self._launch.grid, "[1]"), ("block", self._launch.block, "[256]")):
-            if sizes is None:
-                self._notes.append(f"{key} of {self._last_name()} ({self._launch.where})")
-                yield f"    {key}: {guess}   # NEEDED: {self._launch.where} does not tell it"
-            else:
-                yield f"    {key}: [{self._axes(sizes)}]"
-        shared = self._launch.shared
-        if shared.number > 0 or not shared.is_known:
+        grid, block, shared = self._launch.grid, self._launch.block, self._launch.shared
+        yield self._dimensions("grid", grid, is_possible=_is_grid(grid), guess="[1]")
+        yield self._dimensions("block", block, is_possible=_is_block(block), guess="[256]")
+        if shared.number > SM_90.shared or shared.number < 0:
+            self._notes.append(f"shared of {self._last_name()} ({self._launch.where})")
+            given = f"{self._launch.where} gives {shared.number} bytes, and a block may have 0 to {SM_90.shared}"
+            yield f"    shared: {SM_90.static_shared}   # NEEDED: {given}"
+        elif shared.number > 0 or not shared.is_known:
             yield f"    shared: {self._formula(shared)}"
         given = [self._given(number) for number in range(len(self._named))]
         yield f"    args: [{', '.join(text for text, _ in given)}]"
         for (name, _), (_, comment) in zip(self._named, given, strict=True):
             if comment:
                 yield f"    # {name}: {comment}"
+
+    def _dimensions(self, key: str, sizes: Dimensions | None, *, is_possible: bool, guess: str) -> str:
+        """Write the sizes of the grid or a block; a guess where the host code does not tell what can be launched."""
+        if sizes is not None and is_possible:
+            return f"    {key}: [{self._axes(sizes)}]"
+        reason = "does not tell it"
+        if sizes is not None:
+            shape = " x ".join([str(size.number) for size in sizes])
+            reason = f"gives {shape}, as far as it is known, which cannot be launched"
+        self._notes.append(f"{key} of {self._last_name()} ({self._launch.where})")
+        return f"    {key}: {guess}   # NEEDED: {self._launch.where} {reason}"
 
     def _given(self, number: int) -> tuple[str, str]:
         """Write an argument, and a comment where it is a guess."""
@@ -309,8 +315,6 @@ class LaunchDraft(KernelDraft):
             if self._is_null(slot):
                 continue
             name = slot.name
-            if name in (*expressions.RESERVED, "null"):
-                name = f"{name}_buffer"
             memory = self._memory(slot)
             if memory is not None:
                 name = by_memory.setdefault((id(memory), slot.texture), name)
@@ -550,6 +554,18 @@ class LaunchDraft(KernelDraft):
             shape = self._formula(self._facts.sizes[name])
             settings = f"dtype: {shown(dtype)}, shape: [{shape}], fill: {fill}, symbol: {name}"
             yield f"  {buffer}: {{{settings}}}   # {_joined(memory.where, guess)}"
+
+
+def _is_grid(sizes: Dimensions | None) -> bool:
+    """Tell whether a grid can be launched."""
+    return sizes is not None and all(1 <= size.number <= most for size, most in zip(sizes, SM_90.max_grid, strict=True))
+
+
+def _is_block(sizes: Dimensions | None) -> bool:
+    """Tell whether a block can be launched."""
+    if sizes is None or math.prod([size.number for size in sizes]) > SM_90.max_threads:
+        return False
+    return all(1 <= size.number <= most for size, most in zip(sizes, SM_90.max_block, strict=True))
 
 
 def _texture_settings(slot: Slot, texture: HostTexture, memory: HostArray) -> str:

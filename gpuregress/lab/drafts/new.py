@@ -10,9 +10,12 @@ from pathlib import Path
 
 from gpuregress.foundation import storage
 from gpuregress.foundation.errors import UsageError
+from gpuregress.foundation.wording import first_names
 from gpuregress.gpu.records import Record, replace
 from gpuregress.jobs.plan import job_plan
-from gpuregress.lab.drafts import new_function, new_python
+from gpuregress.jobs.plan.selection import quick_name
+from gpuregress.jobs.spec.job_files import job_files
+from gpuregress.lab.drafts import new_function, new_python, validation
 from gpuregress.lab.drafts.kernel import KernelDraft
 from gpuregress.lab.drafts.launch import LaunchDraft
 from gpuregress.lab.drafts.launch_facts import HostProgram
@@ -51,6 +54,13 @@ class Draft(Record):
     remarks: tuple[str, ...] = ()
 
 
+class DraftedText(Record):
+    """A draft that is not written yet, and its text."""
+
+    draft: Draft
+    text: str
+
+
 def draft_kernels(
     project: Project, source: Path, *, kernel: str | None = None, target: Path | None = None
 ) -> tuple[Draft, ...]:
@@ -84,16 +94,16 @@ def draft_kernels(
             f"{source} has no __global__ function and no __device__ function: there is nothing to test; name the file "
             "that defines the kernels"
         )
-    default = _job_path(project, source.stem)
     if not declared and kernel is None:
-        return (_draft_function(source, text, functions, functions[0], target or default),)
+        path = target or _free_paths(project, [source.stem])[0]
+        return _written(project, source, [_draft_function(source, text, functions, functions[0], path)])
     chosen: Sequence[Declaration] = declared
     if kernel is not None or target is not None:
         chosen = (_choose(declared, kernel, source),)
     if target is not None:
         paths = [target]
     elif len(declared) == 1:
-        paths = [default]
+        paths = _free_paths(project, [source.stem])
     else:
         named_paths = dict(zip(declared, _kernel_paths(project, declared), strict=True))
         paths = [named_paths[declaration] for declaration in chosen]
@@ -101,20 +111,55 @@ def draft_kernels(
     names = zip(declared, cxx_declarations.listed(declared), strict=True)
     others = tuple(name for declaration, name in names if declaration not in chosen)
     function_names = tuple(str(function) for function in functions)
-    drafts = []
+    drafts: list[DraftedText | Draft] = []
     for declaration, path in zip(chosen, paths, strict=True):
         if path.exists():
             drafts.append(Draft(path, str(declaration), others, function_names, is_kept=True))
         else:
             drafts.append(_draft_kernel(source, host, declaration, path, others, function_names))
-    if all(draft.refusal for draft in drafts):
-        lines = [f"{draft.kernel} in {source}: no job is written: {draft.refusal}" for draft in drafts]
-        raise UsageError("\n".join(lines))
+    written = _written(project, source, drafts)
     needed = (problem,) if problem else ()
-    hint = "" if any(draft.is_launched or draft.is_kept for draft in drafts) else _including_hint(source)
+    hint = "" if any(draft.is_launched or draft.is_kept for draft in written) else _including_hint(source)
     if hint:
         needed = (*needed, hint)
-    return tuple(draft if draft.is_kept else replace(draft, needed=(*needed, *draft.needed)) for draft in drafts)
+    return tuple(draft if draft.is_kept else replace(draft, needed=(*needed, *draft.needed)) for draft in written)
+
+
+def _written(project: Project, source: Path, drafts: Sequence[DraftedText | Draft]) -> tuple[Draft, ...]:
+    """Write the drafts that `check` takes.
+
+    Raises:
+        UsageError: there is none.
+    """
+    texts = {draft.draft.path: draft.text for draft in drafts if isinstance(draft, DraftedText)}
+    refused = validation.refusals(project, texts)
+    written: list[Draft] = []
+    for draft in drafts:
+        if isinstance(draft, Draft):
+            written.append(draft)
+        elif draft.draft.path in refused:
+            reason = f"check would refuse it: {refused[draft.draft.path]}"
+            written.append(replace(draft.draft, refusal=reason))
+        else:
+            storage.write_atomic(draft.draft.path, draft.text.encode())
+            written.append(draft.draft)
+    if all(draft.refusal for draft in written):
+        raise UsageError("\n".join(refusal_lines(written, f" in {source}")))
+    return tuple(written)
+
+
+def refusal_lines(drafts: Sequence[Draft], where: str = "") -> list[str]:
+    """Say why there are no jobs, in a line for each reason.
+
+    Args:
+        drafts: those without a refusal are left out.
+        where: what is said behind the kernels' names.
+    """
+    kernels: dict[str, list[str]] = {}
+    for draft in drafts:
+        if draft.refusal:
+            kernels.setdefault(draft.refusal, []).append(draft.kernel)
+    return [f"{first_names(names)}{where}: no job is written: {reason}" for reason, names in kernels.items()]
 
 
 def _including_hint(source: Path) -> str:
@@ -140,7 +185,8 @@ def _draft_kernel(
     path: Path,
     others: tuple[str, ...],
     functions: tuple[str, ...],
-) -> Draft:
+) -> DraftedText | Draft:
+    """Draft the job of a kernel; without a text where there can be none."""
     facts = host.facts(kernel) if host is not None else None
     job: KernelDraft
     if facts is not None:
@@ -151,8 +197,7 @@ def _draft_kernel(
         job = KernelDraft(kernel, source, path)
     if job.refusal:
         return Draft(path, str(kernel), others, functions, refusal=job.refusal)
-    storage.write_atomic(path, ("\n".join(job.lines(others)) + "\n").encode())
-    return Draft(
+    draft = Draft(
         path=path,
         kernel=str(kernel),
         others=others,
@@ -163,6 +208,7 @@ def _draft_kernel(
         buffer_bytes=job.buffer_bytes,
         remarks=job.remarks,
     )
+    return DraftedText(draft, "\n".join(job.lines(others)) + "\n")
 
 
 def _kernel_paths(project: Project, declared: Sequence[Declaration]) -> list[Path]:
@@ -170,16 +216,26 @@ def _kernel_paths(project: Project, declared: Sequence[Declaration]) -> list[Pat
     qualified: dict[str, set[str]] = {}
     for declaration in declared:
         qualified.setdefault(declaration.name.rpartition("::")[2], set()).add(declaration.name)
-    paths: list[Path] = []
+    stems: list[str] = []
     for declaration in declared:
         stem = declaration.name.rpartition("::")[2]
         if len(qualified[stem]) > 1:
             stem = declaration.name.strip(":").replace("::", "_")
+        stems.append(stem)
+    return _free_paths(project, stems)
+
+
+def _free_paths(project: Project, stems: Sequence[str]) -> list[Path]:
+    """Name the files of jobs; one whose name another job of the project has, up to case, gets a number."""
+    taken = {quick_name(path).casefold(): path for path in job_files(project.configs)}
+    paths: list[Path] = []
+    for stem in stems:
         path = _job_path(project, stem)
         number = 2
-        while path in paths:
+        while taken.get(path.stem.casefold(), path) != path or path in paths:
             path = _job_path(project, f"{stem[:_MOST_CHARACTERS]}_{number}")
             number += 1
+        taken[path.stem.casefold()] = path
         paths.append(path)
     return paths
 
@@ -229,25 +285,26 @@ def draft_functions(project: Project, source: Path, pattern: str, *, target: Pat
     if target is not None and len(chosen) > 1:
         names = ", ".join(str(function) for function in chosen)
         raise UsageError(f"{pattern!r} names {len(chosen)} functions, and -o is one file: {names}")
-    paths = [target or project.configs / f"{_function_job(function, functions)}.yaml" for function in chosen]
+    paths = _free_paths(project, [_function_job(function, functions) for function in chosen])
+    if target is not None:
+        paths = [target]
     _refuse_all_existing(paths, "functions")
-    drafts = []
+    drafts: list[DraftedText | Draft] = []
     for function, path in zip(chosen, paths, strict=True):
         if path.exists():
             drafts.append(Draft(path, str(function), (), is_kept=True))
         else:
             drafts.append(_draft_function(source, text, functions, function, path))
-    return tuple(drafts)
+    return _written(project, source, drafts)
 
 
 def _draft_function(
     source: Path, text: str, functions: Sequence[CxxFunction], chosen: CxxFunction, path: Path
-) -> Draft:
+) -> DraftedText:
     _refuse_existing(path)
     others = [function for function in functions if function is not chosen]
-    written = "\n".join(new_function.lines(chosen, text, source, path, others)) + "\n"
-    storage.write_atomic(path, written.encode())
-    return Draft(path, str(chosen), (), tuple(str(function) for function in others))
+    draft = Draft(path, str(chosen), (), tuple(str(function) for function in others))
+    return DraftedText(draft, "\n".join(new_function.lines(chosen, text, source, path, others)) + "\n")
 
 
 def _draft_python(project: Project, source: Path, text: str, kernel: str | None, target: Path | None) -> Draft:

@@ -15,6 +15,8 @@ from gpuregress.lab.host_programs.scope import StepsExhausted
 from gpuregress.toolchain.host_code import grammar
 
 _MOST_LAUNCHES = 2000
+UNKNOWN_ARGUMENT = "?"
+"""Stands for a template argument that the host code does not tell: a variable without a known value."""
 _WORD = re.compile(r"[A-Za-z_]\w*")
 
 
@@ -110,15 +112,26 @@ class HostCalls(HostExpressions):
         spelled = grammar.text(node)
         name = spelled.strip()
         is_value = _WORD.fullmatch(name) and (self._cell(name) is not None or name in self.program.macros)
-        if node.type == "type_descriptor" and not is_value:
-            return self.resolved(spelled)
-        value = self.evaluate(node)
-        if isinstance(value, HostScalar):
+        if name in ("true", "false"):
+            return name
+        value: Object | None = None
+        if node.type != "type_descriptor" or is_value:
+            value = self.evaluate(node)
+        if isinstance(value, HostScalar) and (value.is_known or value.op == "loop"):
             self._fix(value)
-            if name in ("true", "false"):
-                return name
             return str(value.number)
-        return self.resolved(spelled)
+        if is_value and not isinstance(value, NamedFunction):
+            return UNKNOWN_ARGUMENT
+        resolved = self.resolved(spelled)
+        open_parameters = set(self._template_names()) - self._types.keys()
+        if open_parameters & set(_WORD.findall(resolved)):
+            return UNKNOWN_ARGUMENT
+        return resolved
+
+    def _template_names(self) -> tuple[str, ...]:
+        if self._function is None:
+            return ()
+        return self._function.template
 
     def _instance(self, node: Node) -> str:
         """Spell a kernel's name with its template arguments evaluated."""

@@ -389,11 +389,6 @@ class Interpreter(HostStatements):
             value = self._named(parameter.name, parameter.type, value, node)
         return HostCell(parameter.name, parameter.type, value, self._doubts)
 
-    def _template_names(self) -> tuple[str, ...]:
-        if self._function is None:
-            return ()
-        return self._function.template
-
     def _unknown_of(self, name: str, type_: str, *, is_called: bool) -> Object | None:
         """Make the value of a parameter that nobody gives."""
         if name == "argc":
