@@ -11,12 +11,14 @@ from pathlib import Path
 from gpuregress.foundation import dtypes, storage
 from gpuregress.foundation.records import MemberLayout, TypeLayout
 from gpuregress.gpu.records import replace
+from gpuregress.jobs.plan import named_members
 from gpuregress.jobs.spec import expressions
 from gpuregress.lab.drafts import types
 from gpuregress.lab.drafts.compiled import Slot, compiled
 from gpuregress.lab.drafts.types import NOTHING, KnownTypes
 from gpuregress.toolchain import cxx_declarations, layouts
 from gpuregress.toolchain.cxx_declarations import CxxParameter, Declaration
+from gpuregress.toolchain.cxx_types import dtype_of_type
 
 VECTOR = re.compile(r"(u?char|u?short|u?int|u?longlong|float|double)[1-4]")
 _TEXTURES = {"cudaTextureObject_t": "texture", "cudaSurfaceObject_t": "surface"}
@@ -58,11 +60,15 @@ class KernelDraft:
         if len(overloads) > 1:
             self._kernel = declaration.signature(list(self._types.values()))
         self._compiled_kernel = compiled(source, self._kernel, include)
+        self._by_value: dict[int, TypeLayout] = {}  # the structures among the parameters
         self._known = self._with_compiled_types(source, include)
         self._named = [
             (parameter.name or f"arg{number}", parameter) for number, parameter in enumerate(declaration.parameters)
         ]
         self._slots = tuple(_with_names(self._pointers()))
+        self._cast_dtypes: dict[str, str] = {}
+        if self._compiled_kernel.entry is not None:
+            self._cast_dtypes = self._dtypes_of_casts(source, include)
         self._extents = [name for name, parameter in self._named if self._is_extent(name, parameter)] or ["n"]
         self._is_flat = len(self._extents) != 2
 
@@ -71,14 +77,26 @@ class KernelDraft:
         known = self._known
         names = [self._plain(parameter.type) for parameter in self._declaration.parameters]
         unknown = set()
-        for name in names:
-            has_fields = name in known.layouts and known.layouts[name].fields
-            if name not in (*_TEXTURES, "void") and not has_fields and known.dtype(name) is None:
+        for name, parameter in zip(names, self._declaration.parameters, strict=True):
+            is_structure = name in known.layouts and known.layouts[name].fields and parameter.pointer
+            if (
+                name not in (*_TEXTURES, "void")
+                and not is_structure
+                and dtype_of_type(known.aliases.get(name, name)) is None
+            ):
                 unknown.add(name)
+        for number, (name, parameter) in enumerate(zip(names, self._declaration.parameters, strict=True)):
+            if not parameter.pointer and name in known.layouts and known.layouts[name].fields:
+                self._by_value[number] = known.layouts[name]
         if not unknown or self._compiled_kernel.entry is None:
             return known
-        compiled_types = zip(names, types.of_kernel(source, include, self._kernel), strict=False)
-        more = {name: layout for name, layout in compiled_types if name in unknown and layout.kind == "class"}
+        compiled_types = types.of_kernel(source, include, self._kernel)
+        more = {}
+        for number, (name, layout) in enumerate(zip(names, compiled_types, strict=False)):
+            if name in unknown and layout.kind == "class":
+                more[name] = layout
+            if not self._declaration.parameters[number].pointer and layout.kind == "class" and layout.fields:
+                self._by_value[number] = layout
         return KnownTypes(known.aliases, {**known.layouts, **more})
 
     def _plain(self, type_: str) -> str:
@@ -175,17 +193,17 @@ class KernelDraft:
     def _pointers(self) -> Iterator[Slot]:
         """List the pointers among the parameters and among the members of structures that are parameters."""
         for number, (name, parameter) in enumerate(self._named):
-            layout = self._layout(parameter)
+            layout = self._by_value.get(number)
             texture = _TEXTURES.get(types.plain(parameter.type), "")
             if texture:
                 yield Slot(name, parameter.type, texture == "texture", number, texture=texture)
             elif parameter.pointer:
                 yield Slot(name, parameter.type, parameter.const, number)
-            elif layout is not None and layouts.is_listed(layout):
+            elif layout is not None:
                 for field in layout.fields:
                     if field.kind == "pointer" and field.count == 1:
                         yield Slot(
-                            name=f"{name}_{field.path.replace('.', '_')}",
+                            name=f"{name}_{field.path}",
                             type=field.type,
                             const="const" in field.type,
                             number=number,
@@ -225,7 +243,29 @@ class KernelDraft:
     def _pointee(self, slot: Slot) -> str | None:
         if slot.type.count("*") > 1:
             return None
-        return self._known.dtype(self._plain(slot.type))
+        plain = self._plain(slot.type)
+        return self._known.dtype(plain) or self._cast_dtypes.get(slot.name if plain == "void" else "")
+
+    def _dtypes_of_casts(self, source: Path, include: Sequence[Path]) -> dict[str, str]:
+        """Return the dtypes of buffers behind `void*`, by what the code casts the pointers to."""
+        spelled: dict[str, str] = {}
+        for slot in self._slots:
+            if types.plain(slot.type) != "void" or slot.type.count("*") > 1:
+                continue
+            parameter = self._named[slot.number][0]
+            expression = f"{parameter}.{slot.path}" if slot.path else parameter
+            for type_ in types.cast_types(self._texts, expression)[:1]:
+                spelled[slot.name] = types.spelled_out(type_, self._texts, self._types)
+        found: dict[str, str] = {}
+        asked = {type_ for type_ in spelled.values() if dtype_of_type(type_) is None}
+        layouts_ = types.layouts_of(source, include, sorted(asked))
+        for buffer, type_ in spelled.items():
+            dtype = dtype_of_type(type_)
+            if dtype is None and type_ in layouts_:
+                dtype = self._known.dtype(type_) or layouts.dtype(layouts_[type_])
+            if dtype is not None:
+                found[buffer] = dtype
+        return found
 
     def _without_dtype(self, slot: Slot) -> tuple[str, str]:
         """Explain why a buffer has bytes for elements: a comment, and what is needed in words."""
@@ -331,27 +371,32 @@ class KernelDraft:
             return f"{{{dtype}: {name}}}"
         if dtype is not None and not dtype.startswith("{"):
             return scalar(dtype)
-        return f"{{struct: [{', '.join(self._members(number, self._layout(parameter)))}]}}"
-
-    def _members(self, number: int, layout: TypeLayout | None) -> list[str]:
-        """Write the members of a structure that is passed by value: guesses, or zeros of its size."""
-        if layout is not None and layouts.is_listed(layout):
-            return [self._member(number, field) for field in layout.fields]
-        if layout is not None and layout.fields and layout.name:
-            parts = layouts.members(layout, pads=True).values()
-            return [_guess_or_null(part) for part in parts]
+        if number in self._by_value:
+            members = [f"{name}: {text}" for name, text, _ in self._members(number)]
+            return f"{{struct: {{{', '.join(members)}}}}}"
         size = 4
         entry = self._compiled_kernel.entry
         if entry is not None and number < len(entry.parameters):
             size = entry.parameters[number].size
-        return ["{int32: 0}"] * (size // 4) + ["{int8: 0}"] * (size % 4)
+        return f"{{struct: [{', '.join(['{int32: 0}'] * (size // 4) + ['{int8: 0}'] * (size % 4))}]}}"
 
-    def _member(self, number: int, field: MemberLayout) -> str:
-        """Write a member of a structure that is passed by value."""
+    def _members(self, number: int) -> Iterator[tuple[str, str, str]]:
+        """Write the members of a structure that is passed by value: name, argument, and a comment on a guess."""
+        fields = {field.path: field for field in self._by_value[number].fields}
+        for name in named_members.member_names(self._by_value[number]):
+            path = name.partition("[")[0]
+            field = fields.get(name) or fields.get(name.rpartition("[")[0])
+            if field is None:  # a union without a name
+                yield name, "{uint8: 0}", f"NEEDED: {path}"
+            else:
+                yield name, *self._member(number, field, name)
+
+    def _member(self, number: int, field: MemberLayout, name: str) -> tuple[str, str]:  # noqa: ARG002 - see LaunchDraft
+        """Write a member of a structure that is passed by value, and a comment where it is a guess."""
         slot = self._slot(number, field.path)
         if slot is not None:
-            return slot.name
-        return ", ".join([_guess_or_null(layouts.member_dtype(field))] * field.count)
+            return slot.name, ""
+        return _guess_of_member(field), ""
 
 
 def _with_names(slots: Iterable[Slot]) -> Iterator[Slot]:
@@ -440,10 +485,16 @@ def scalar(dtype: str) -> str:
     return f"{{{dtype}: {value}}}"
 
 
-def _guess_or_null(dtype: str | None) -> str:
-    if not dtype:
+def _guess_of_member(field: MemberLayout) -> str:
+    """Write a guess of a member, in bytes where it is no number."""
+    if field.kind == "pointer":
         return "null"
-    return scalar(dtype)
+    dtype = layouts.member_dtype(field)
+    if dtype is not None:
+        return scalar(dtype)
+    if field.size in (1, 2, 4, 8):
+        return f"{{uint{8 * field.size}: 0}}"
+    return f"{{struct: [{', '.join(['{uint8: 0}'] * field.size)}]}}"
 
 
 def default_fill(dtype: str) -> str:

@@ -198,11 +198,25 @@ class LaunchDraft(KernelDraft):
             yield f"    shared: {SM_90.static_shared}   # NEEDED: {given}"
         elif shared.number > 0 or not shared.is_known:
             yield f"    shared: {self._formula(shared)}"
+        if self._by_value:
+            yield from self._listed_arguments()
+            return
         given = [self._given(number) for number in range(len(self._named))]
         yield f"    args: [{', '.join(text for text, _ in given)}]"
         for (name, _), (_, comment) in zip(self._named, given, strict=True):
             if comment:
                 yield f"    # {name}: {comment}"
+
+    def _listed_arguments(self) -> Iterator[str]:
+        """Write each argument in a line, and each member of a structure."""
+        yield "    args:"
+        for number in range(len(self._named)):
+            if number not in self._by_value:
+                yield _commented(f"      - {self._given(number)[0]}", self._given(number)[1])
+                continue
+            yield f"      - struct:   # {self._named[number][0]}"
+            for name, text, comment in self._members(number):
+                yield _commented(f"          {name}: {text}", comment)
 
     def _dimensions(self, key: str, sizes: Dimensions | None, *, is_possible: bool, guess: str) -> str:
         """Write the sizes of the grid or a block; a guess where the host code does not tell what can be launched."""
@@ -221,11 +235,6 @@ class LaunchDraft(KernelDraft):
         slot = self._slot(number, "")
         if slot is not None:
             return self._pointer(slot)
-        layout = self._layout(parameter)
-        if layout is not None and layouts.is_listed(layout):
-            members = [self._given_member(number, field) for field in layout.fields]
-            comments = "; ".join(comment for _, comment in members if comment)
-            return f"{{struct: [{', '.join(text for text, _ in members)}]}}", comments
         value = self._arguments[number]
         dtype = self._dtype(parameter)
         if isinstance(value, HostScalar) and dtype is not None and not VECTOR.fullmatch(dtype) and dtype[0] != "{":
@@ -271,18 +280,17 @@ class LaunchDraft(KernelDraft):
                 return f"{{{dtype}: {converted}}}", drawn
         return f"{{{dtype}: {self._formula(integer)}}}", drawn
 
-    def _given_member(self, number: int, field: MemberLayout) -> tuple[str, str]:
-        """Write a member of a structure that is passed by value, and a comment where it is a guess."""
+    def _member(self, number: int, field: MemberLayout, name: str) -> tuple[str, str]:
         slot = self._slot(number, field.path)
         if slot is not None:
             return self._pointer(slot)
-        value = objects.member_of(self._arguments[number], field.path)
+        value = objects.member_of(self._arguments[number], name)
         dtype = layouts.member_dtype(field)
-        name = f"{self._named[number][0]}.{field.path}"
-        if isinstance(value, HostScalar) and dtype is not None and field.count == 1 and not VECTOR.fullmatch(dtype):
+        name = f"{self._named[number][0]}.{name}"
+        if isinstance(value, HostScalar) and dtype is not None and not VECTOR.fullmatch(dtype):
             return self._number(name, value, dtype)
         self._notes.append(f"{name}: its value ({self._launch.where})")
-        return self._member(number, field), f"NEEDED: {field.path}, which {self._launch.where} does not tell"
+        return super()._member(number, field, name)[0], f"NEEDED: {self._launch.where} does not tell it"
 
     def _value(self, slot: Slot) -> Object | None:
         """Return what the host code gives for a pointer."""
@@ -405,6 +413,8 @@ class LaunchDraft(KernelDraft):
         return f"  {buffer}: {{{', '.join(parts)}}}   # {comment}"
 
     def _shape(self, memory: HostArray | None, size: int) -> str | None:
+        if memory is not None and memory.bytes is None and memory.extents:
+            return ", ".join(self._formula(extent) for extent in memory.extents)
         if memory is None or memory.bytes is None or memory.bytes.number < size:
             return None
         return self._formula(scalars.quotient(memory.bytes, size))
@@ -579,6 +589,10 @@ def _texture_settings(slot: Slot, texture: HostTexture, memory: HostArray) -> st
         settings["kind"] = memory.kind
     text = ", ".join(f"{name}: {setting}" for name, setting in settings.items())
     return f"texture: {{{text or 'filter: point'}}}"
+
+
+def _commented(line: str, comment: str) -> str:
+    return f"{line}   # {comment}" if comment else line
 
 
 def _joined(*comments: str) -> str:

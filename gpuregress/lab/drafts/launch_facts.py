@@ -13,7 +13,8 @@ from gpuregress.lab.host_programs import interpreter, program, scalars
 from gpuregress.lab.host_programs.objects import ArrayPointer, HostArray, SeenLaunch
 from gpuregress.lab.host_programs.program import HostFiles
 from gpuregress.lab.host_programs.scalars import HostScalar, constant, named
-from gpuregress.lab.host_programs.scope import GUESS
+from gpuregress.lab.host_programs.scope import GUESS, Leaf
+from gpuregress.toolchain import layouts
 from gpuregress.toolchain.cxx_declarations import Declaration
 from gpuregress.toolchain.cxx_types import dtype_of_type
 from gpuregress.toolchain.host_code.preprocessing import WORD, CxxText
@@ -57,18 +58,19 @@ class HostProgram:
 
     def __init__(self, source: Path) -> None:
         self.types = KnownTypes()
+        self._constants: dict[str, int] = {}
+        self._assumed: dict[Leaf, int | float] = {}
         self.program = program.read(source.absolute())
         self.include = include_folders(self.program.files)
         self._guess = GUESS
         self._run = self._interpreted()
-        for guess in _SMALLER_GUESSES:
-            self._guess = guess  # also of the run below, which knows the sizes of types
-            if not any(_is_excessive(launch) for launch in self._run.launches):
-                break
+        if self._assumed:
             self._run = self._interpreted()
+        self._lower_guess()
         self.types = self._known_types(source)
-        if self._run.unsized & self.types.layouts.keys():
+        if self._constants or self._run.unsized & self.types.layouts.keys():
             self._run = self._interpreted()
+            self._lower_guess()
 
     @property
     def kernels(self) -> tuple[Declaration, ...]:
@@ -78,9 +80,20 @@ class HostProgram:
         included = self.program.kernels[self.program.own_kernels :]
         return (*own, *[kernel for kernel in included if kernel.name.rpartition("::")[2] in launched])
 
+    def _lower_guess(self) -> None:
+        """Let what is not known be smaller where launches or arrays would be larger than a first run should have."""
+        for guess in _SMALLER_GUESSES:
+            if self._guess <= guess:
+                continue
+            if not any(_is_excessive(launch) for launch in self._run.launches):
+                return
+            self._guess = guess
+            self._run = self._interpreted()
+
     def _interpreted(self) -> interpreter.Interpreter:
-        run = interpreter.Interpreter(self.program, self.types.sizes, self._guess)
+        run = interpreter.Interpreter(self.program, self.types.sizes, self._guess, self._constants, self._assumed)
         run.run()
+        self._assumed = run.assumed
         return run
 
     def _known_types(self, source: Path) -> KnownTypes:
@@ -102,7 +115,21 @@ class HostProgram:
         needed = {name for name, resolved in aliases.items() if dtype_of_type(resolved) is None}
         needed |= {name for name in self._run.unsized if files.device_words & set(WORD.findall(name))}
         asked = sorted(name for name in needed if types.is_named(name, frozenset(templates)))
-        return KnownTypes(aliases, types.ask(source, self.include, files, asked))
+        constants = {layouts.constant(name): name for name in self._needed_constants()}
+        answers = types.ask(source, self.include, files, [*asked, *constants])
+        for spelled, name in constants.items():
+            if spelled in answers:
+                self._constants[name] = answers[spelled].size - 1
+        return KnownTypes(aliases, {name: layout for name, layout in answers.items() if name not in constants})
+
+    def _needed_constants(self) -> list[str]:
+        """List the constants of the classes that the drafts' launches name; each instance of a class costs time."""
+        templates: set[str] = set()
+        for kernel in self.kernels:
+            launch = self._launch(kernel)
+            if launch is not None:
+                templates.update(launch.template)
+        return sorted(name for name in self._run.unevaluated if name.rpartition("::")[0] in templates)
 
     def facts(self, kernel: Declaration) -> LaunchFacts | None:
         """Return what the host code tells of a kernel; None where nothing launches it or one like it."""

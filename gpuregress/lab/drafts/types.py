@@ -81,8 +81,63 @@ def ask(source: Path, include: Sequence[Path], program: HostFiles, types: Sequen
     known = program.structures
     names = {one: known[one].name if one in known else one for one in types}
     members = {names[one]: structures.flattened(one, known) for one in types}
-    found = _asked(Source(str(source.absolute()), include=tuple(map(str, include))), members)
+    asked = Source(str(source.absolute()), include=tuple(map(str, include)))
+    found = _compiled(asked, members) if members else {}
+    if found is None:
+        # The source itself may be what does not compile; only else parts of the question are asked.
+        found = _asked(asked, members) if _compiles(asked) else {}
     return {one: found[name] for one, name in names.items() if name in found}
+
+
+def layouts_of(source: Path, include: Sequence[Path], types: Sequence[str]) -> dict[str, TypeLayout]:
+    """Ask the compiler for sizes and kinds of types that the source spells out; none where one is not known.
+
+    Args:
+        source: the file.
+        include: folders for the compiler.
+        types: as `Traits<128>::input_t`.
+
+    Raises:
+        Interrupted: the user asked to stop.
+    """
+    if not types:
+        return {}
+    return _compiled(Source(str(source.absolute()), include=tuple(map(str, include))), dict.fromkeys(types, ())) or {}
+
+
+def cast_types(texts: Sequence[str], expression: str) -> list[str]:
+    """List the types that code casts a pointer to, without qualifiers and `*`.
+
+    Args:
+        texts: of the files.
+        expression: the pointer, as `params.x_ptr`.
+    """
+    pointer = rf"\(?\s*{re.escape(expression)}(?![\w.])"
+    forms = (rf"reinterpret_cast<([^;()]+?)\*[^;()*]*>\s*\(\s*{pointer}", rf"\(\s*([\w:<>, ]+?)\s*\*\s*\)\s*{pointer}")
+    found: dict[str, None] = {}
+    for form in forms:
+        for text in texts:
+            for match in re.finditer(form, text):
+                found[plain(match[1])] = None
+    return list(found)
+
+
+def spelled_out(type_: str, texts: Sequence[str], arguments: Mapping[str, str]) -> str:
+    """Replace an alias of device code by what it stands for, and template parameters by their arguments.
+
+    Args:
+        type_: as the code has it, `input_t`.
+        texts: of the files.
+        arguments: template parameter → argument.
+    """
+    form = re.compile(rf"\busing\s+{re.escape(type_)}\s*=\s*(?:typename\s+)?([\w:<>, ]+?)\s*;")
+    aliases = [alias for text in texts for alias in form.findall(text)]
+    for alias in aliases:
+        words = set(re.findall(r"\w+", alias))
+        if words & arguments.keys():  # the alias of the kernel, not that of a traits class
+            type_ = alias
+            break
+    return re.sub(r"(?<![\w:])[A-Za-z_]\w*", lambda match: arguments.get(match[0], match[0]), type_)
 
 
 def of_kernel(source: Path, include: Sequence[Path], kernel: str) -> tuple[TypeLayout, ...]:
@@ -122,6 +177,16 @@ def _asked(source: Source, types: Mapping[str, Sequence[DataMember]]) -> dict[st
     if not types[names[0]]:
         return {}
     return _asked(source, {names[0]: ()})
+
+
+def _compiles(source: Source) -> bool:
+    try:
+        compilation.compile_source(source)
+    except Interrupted:
+        raise
+    except GpuregressError:
+        return False
+    return True
 
 
 def _compiled(source: Source, types: Mapping[str, Sequence[DataMember]]) -> dict[str, TypeLayout] | None:

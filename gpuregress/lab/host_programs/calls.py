@@ -36,6 +36,8 @@ class HostCalls(HostExpressions):
             if child.type == "kernel_call_syntax":
                 self._launch(node, called, child.named_children, given)
                 return None
+        if called.type == "lambda_expression":
+            return self.evaluate(called)
         if called.type == "field_expression":
             return self._method(node, called, given)
         plain = grammar.text(called).partition("<")[0].rpartition("::")[2].strip()
@@ -43,9 +45,14 @@ class HostCalls(HostExpressions):
         if plain in ("static_cast", "reinterpret_cast", "const_cast") and len(given) == 1:
             value = self.evaluate(given[0])
             return self._cast(self._cast_type(called), value)
+        if plain in library.SHAPE_CHECKS:
+            return library.check_shape([self.evaluate(argument) for argument in given])
         macro = self.program.macros.get(plain)
         if macro is not None and macro.is_function:
             return self._macro(node, plain, given)
+        if plain.startswith("AT_DISPATCH_"):
+            # An instance that each of these macros makes.
+            self._types["scalar_t"] = "int" if "INTEGRAL" in plain else "float"
         cell = self._cell(plain)
         if cell is not None and isinstance(cell.value, NamedFunction):
             plain = cell.value.name.partition("<")[0]
@@ -63,7 +70,9 @@ class HostCalls(HostExpressions):
 
     def _macro(self, node: Node, name: str, given: Sequence[Node]) -> Object | None:
         macro = self.program.macros[name]
-        if "#" in macro.body.replace("##", ""):  # a message of it has the argument's text
+        callables = "|".join(["__VA_ARGS__", *[name for name in macro.parameters if name != "..."]])
+        is_called = re.search(rf"\b(?:{callables})\s*\(\s*\)", macro.body)
+        if "#" in macro.body.replace("##", "") and not is_called:  # a message of it has the argument's text
             values = [self.evaluate(argument) for argument in given]
             return values[0] if values else None
         texts = {name: grammar.text(argument) for name, argument in zip(macro.parameters, given, strict=False)}
@@ -77,7 +86,8 @@ class HostCalls(HostExpressions):
                 return f"({text})"
             return text
 
-        body = re.sub(r"\b\w+\b", replacement, macro.body.replace("\\\n", " "))
+        unquoted = re.sub(r"(?<!#)#\s*\w+", '""', macro.body.replace("\\\n", " "))
+        body = re.sub(r"\b\w+\b", replacement, unquoted)
         body = re.sub(r"\s*##\s*", "", body)
         line = self._line
         self._line = line or node.start_point[0] + 1
@@ -123,10 +133,7 @@ class HostCalls(HostExpressions):
         if is_value and not isinstance(value, NamedFunction):
             return UNKNOWN_ARGUMENT
         resolved = self.resolved(spelled)
-        open_parameters = set(self._template_names()) - self._types.keys()
-        if open_parameters & set(_WORD.findall(resolved)):
-            return UNKNOWN_ARGUMENT
-        return resolved
+        return UNKNOWN_ARGUMENT if self.has_variables(resolved) else resolved
 
     def _template_names(self) -> tuple[str, ...]:
         if self._function is None:

@@ -24,7 +24,7 @@ class HostArray:
         where: its place in the source.
         element: the type of its elements, where the program says it.
         contents: what the host code puts into it.
-        extents: of an array for textures, slowest first.
+        extents: of an array for textures or of a tensor, slowest first.
         kind: `layered`, `cube` or `cube-layered` of one for textures, "" of another.
     """
 
@@ -106,10 +106,11 @@ class Reference(Record):
 
 
 class Structure(Record):
-    """A structure with its members, as a `dim3`."""
+    """A structure with its members, as a `dim3`; `is_given`: others have filled it, so its members have values."""
 
     members: dict[str, HostCell]
     type: str = ""
+    is_given: bool = False
 
     def copy(self, doubts: int) -> Structure:
         """Return a structure with members of its own.
@@ -123,7 +124,7 @@ class Structure(Record):
             if isinstance(value, Structure):
                 value = value.copy(doubts)
             cells[name] = HostCell(name, cell.type, value, doubts)
-        return Structure(cells, self.type)
+        return Structure(cells, self.type, self.is_given)
 
 
 class Listed(Record):
@@ -154,9 +155,9 @@ def member_of(value: Object | None, path: str) -> Object | None:
 
     Args:
         value: the structure.
-        path: of the member, as `grid.width`.
+        path: of the member, as `grid.width` or `dims[0]`.
     """
-    for name in path.split("."):
+    for name in path.replace("[", ".").replace("]", "").split("."):
         if isinstance(value, Reference):
             value = value.cell.value
         if not isinstance(value, Structure) or name not in value.members:
