@@ -93,6 +93,8 @@ def _say_written(draft: Draft) -> None:
     if draft.refusal:
         return
     origin = ", from its launch in the host code" if draft.is_launched else ""
+    if draft.is_chain:
+        origin = ", one after the other as in the host code"
     console.say(f"{path}: a job for {draft.kernel}{origin}; edit it, then: gpuregress check {path}")
     for guess in draft.needed:
         console.say(f"  needed: {guess}")

@@ -105,7 +105,7 @@ def last_writer(
     """
     for launch in reversed(launches):
         kernel = program.kernel(launch.kernel)
-        if kernel is None and is_strict and memory in _arrays(launch.arguments):
+        if kernel is None and is_strict and memory in arrays(launch.arguments):
             return launch
         if kernel is None:
             continue
@@ -115,10 +115,15 @@ def last_writer(
     return None
 
 
-def _arrays(values: Sequence[Object | None]) -> list[HostArray]:
-    """List the arrays that arguments point to."""
-    arrays = [value.memory for value in values if isinstance(value, (ArrayPointer, HostTexture))]
-    return [array for array in arrays if array is not None]
+def arrays(values: Sequence[Object | None]) -> list[HostArray]:
+    """List the arrays that arguments point to, and the members of structures among them."""
+    found: list[HostArray] = []
+    for value in values:
+        if isinstance(value, (ArrayPointer, HostTexture)) and value.memory is not None:
+            found.append(value.memory)
+        elif isinstance(value, Structure):
+            found += arrays([cell.value for cell in value.members.values()])
+    return found
 
 
 def _written(parameter: CxxParameter, value: Object | None, known: KnownTypes) -> Iterator[HostArray | None]:

@@ -66,6 +66,8 @@ class KernelDraft:
             (parameter.name or f"arg{number}", parameter) for number, parameter in enumerate(declaration.parameters)
         ]
         self._slots = tuple(_with_names(self._pointers()))
+        self._variable_buffers: dict[str, str] = {}  # variables of the source that have a buffer
+        self._declared_variables: set[str] = set()
         self._cast_dtypes: dict[str, str] = {}
         if self._compiled_kernel.entry is not None:
             self._cast_dtypes = self._dtypes_of_casts(source, include)
@@ -299,6 +301,9 @@ class KernelDraft:
         declared = cxx_declarations.variable_types("\n".join(self._texts))
         variables = self._compiled_kernel.written_variables.items()
         for (name, size), buffer in zip(variables, self._variable_names(), strict=True):
+            if name in self._declared_variables:
+                continue  # by an earlier launch
+            self._declared_variables.add(name)
             dtype = self._known.dtype(types.plain(declared.get(name.rpartition("::")[2], "")))
             comment = "a variable of the source, which starts with its initial value"
             if dtype is None or size % dtypes.parse(dtype).size:
@@ -317,14 +322,15 @@ class KernelDraft:
 
     def _variable_names(self) -> list[str]:
         taken = self._taken_names()
-        names: list[str] = []
         for variable in self._compiled_kernel.written_variables:
+            if variable in self._variable_buffers:
+                continue
             name = valid_name(variable, ())
             if name in taken:
                 name = valid_name(f"{name}_variable", taken)
             taken.add(name)
-            names.append(name)
-        return names
+            self._variable_buffers[variable] = name
+        return [self._variable_buffers[variable] for variable in self._compiled_kernel.written_variables]
 
     def _taken_names(self) -> set[str]:
         return {slot.name for slot in self._slots}

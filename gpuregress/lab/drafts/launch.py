@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from gpuregress.foundation import dtypes
@@ -20,7 +21,7 @@ from gpuregress.lab.drafts.fills import DraftedFill
 from gpuregress.lab.drafts.kernel import VECTOR, KernelDraft, default_fill, quoted, shown, valid_name
 from gpuregress.lab.drafts.launch_facts import LaunchFacts
 from gpuregress.lab.host_programs import library, objects, scalars
-from gpuregress.lab.host_programs.objects import ArrayPointer, HostArray, HostTexture, Object, SeenLaunch
+from gpuregress.lab.host_programs.objects import ArrayPointer, HostArray, HostTexture, Object, SeenLaunch, Structure
 from gpuregress.lab.host_programs.scalars import HostScalar, constant
 from gpuregress.toolchain import layouts
 from gpuregress.toolchain.cxx_declarations import Declaration
@@ -33,6 +34,29 @@ UNKNOWN_SIZE = "its size, which the host code does not tell"
 _LONGEST_FORMULA = 400
 
 
+@dataclass(slots=True)
+class JobState:
+    """What the launches of a job share.
+
+    Attributes:
+        parameters: numbers of the host code → parameters of the job.
+        names: the buffers.
+        by_memory: array of the host code, and whether it is a texture → its buffer.
+        dtypes: of the buffers that an earlier launch takes.
+        symbols: variables whose buffer is written.
+        variables: those that a kernel writes → their buffers.
+        is_chain: whether the job may have several launches.
+    """
+
+    parameters: dict[HostScalar, str] = field(default_factory=dict)
+    names: set[str] = field(default_factory=set)
+    by_memory: dict[tuple[int, str], str] = field(default_factory=dict)
+    dtypes: dict[str, str] = field(default_factory=dict)
+    symbols: set[str] = field(default_factory=set)
+    variables: dict[str, str] = field(default_factory=dict)
+    is_chain: bool = False
+
+
 class LaunchDraft(KernelDraft):
     """A job's text.
 
@@ -41,9 +65,12 @@ class LaunchDraft(KernelDraft):
         source: its file.
         target: the job's file.
         facts: of the host code.
+        state: of the launches before it in the job; None: it is the only one.
     """
 
-    def __init__(self, declaration: Declaration, source: Path, target: Path, facts: LaunchFacts) -> None:
+    def __init__(
+        self, declaration: Declaration, source: Path, target: Path, facts: LaunchFacts, state: JobState | None = None
+    ) -> None:
         self._facts, self._launch = facts, facts.launch
         chosen, name, guessed = fills.instance_of(declaration, facts.launch)
         super().__init__(
@@ -56,7 +83,10 @@ class LaunchDraft(KernelDraft):
             texts=facts.program.texts,
         )
         self._extents = []  # the job's parameters are those of the host code
-        self._parameters: dict[HostScalar, str] = {}
+        self._state = state or JobState()
+        self._variable_buffers = self._state.variables
+        self._declared_variables = self._state.symbols
+        self._parameters = self._state.parameters
         self._guessed_of_launch = {parameter: chosen[parameter] for parameter in guessed}
         self._guessed = ", ".join(f"{parameter} = {value}" for parameter, value in self._guessed_of_launch.items())
         self._notes: list[str] = []
@@ -67,7 +97,10 @@ class LaunchDraft(KernelDraft):
         self._random: list[str] = []
         self._unset: dict[str, str] = {}
         self._names = self._buffer_names()
-        self._lines = list(self._written())
+        # Formulas make parameters, which stand above the launch and the buffers.
+        self.launch_lines = list(self._launched())
+        self.buffer_lines = [*self._buffers(), *self._symbols(), *self._variables()]
+        self._lines = [] if self._state.is_chain else list(self._written())
 
     @property
     def refusal(self) -> str:
@@ -109,9 +142,6 @@ class LaunchDraft(KernelDraft):
         yield from self._lines
 
     def _written(self) -> Iterator[str]:
-        # Formulas make parameters, and these lines stand below the parameters.
-        launch = list(self._launched())
-        buffers = [*self._buffers(), *self._symbols(), *self._variables()]
         like = ""
         if self._launch.kernel.rpartition("::")[2] != self._last_name():
             like = f" of {self._launch.kernel}"
@@ -124,19 +154,23 @@ class LaunchDraft(KernelDraft):
             self._notes.append(f"{same}: one array of the program, which they are not here")
             yield f"# NEEDED: {same} are one array of the program; a job has one for each texture, surface and pointer."
         yield "# Hold every line against what the kernel expects."
+        yield from self.head_lines()
+        yield "buffers:"
+        yield from self.buffer_lines
+        yield "launches:"
+        yield from self.launch_lines
+        yield from self._dump()
+        yield "# compare:                          # nothing said: every bit of every output must be as accepted"
+        yield "#   NAME: {rtol: 1.0e-6, atol: 0}"
+        yield "limits: {timeout: 60}"
+
+    def head_lines(self) -> Iterator[str]:
+        """Write what is compiled, and the parameters."""
         yield from self._compiled()
         if self._parameters:
             yield "parameters:                         # every combination is a case"
             for leaf, name in self._parameters.items():
                 yield f"  {name}: [{leaf.number!r}]{self._origin(leaf)}"
-        yield "buffers:"
-        yield from buffers
-        yield "launches:"
-        yield from launch
-        yield from self._dump()
-        yield "# compare:                          # nothing said: every bit of every output must be as accepted"
-        yield "#   NAME: {rtol: 1.0e-6, atol: 0}"
-        yield "limits: {timeout: 60}"
 
     def _loops(self) -> str:
         return " and ".join(dict.fromkeys(self._launch.loops))
@@ -162,7 +196,7 @@ class LaunchDraft(KernelDraft):
         for other, name in self._parameters.items():
             if (other.name, other.number) == (leaf.name, leaf.number):
                 return name
-        name = valid_name(leaf.name, {*self._parameters.values(), *self._names.values(), *self._facts.sizes})
+        name = valid_name(leaf.name, {*self._parameters.values(), *self._state.names, *self._facts.sizes})
         self._parameters[leaf] = name
         if not leaf.is_known:
             self._notes.append(f"{name}: its value ({leaf.where or 'unknown'})")
@@ -251,6 +285,9 @@ class LaunchDraft(KernelDraft):
             return "null", ""
         value = self._value(slot)
         if not isinstance(value, ArrayPointer) or value.offset.number == 0:
+            own = self._pointee(slot)
+            if own is not None and self._state.dtypes.get(buffer, own) != own:
+                return f"{{pointer: {buffer}}}", f"takes its elements for {own}"
             return buffer, ""
         element = value.type or value.memory.element
         size = library.size_of(element) or self._known.sizes.get(element)
@@ -289,8 +326,18 @@ class LaunchDraft(KernelDraft):
         name = f"{self._named[number][0]}.{name}"
         if isinstance(value, HostScalar) and dtype is not None and not VECTOR.fullmatch(dtype):
             return self._number(name, value, dtype)
+        if self._is_unset(number, value) and dtype is not None and not VECTOR.fullmatch(dtype):
+            zero = "false" if dtype == "bool" else "0"
+            return f"{{{dtype}: {zero}}}", "the program does not set it"
         self._notes.append(f"{name}: its value ({self._launch.where})")
         return super()._member(number, field, name)[0], f"NEEDED: {self._launch.where} does not tell it"
+
+    def _is_unset(self, number: int, value: Object | None) -> bool:
+        """Tell whether the program fills a structure, but not this member."""
+        structure = self._arguments[number]
+        if value is not None or not isinstance(structure, Structure) or structure.is_given:
+            return False
+        return any(cell.value is not None for cell in structure.members.values())
 
     def _value(self, slot: Slot) -> Object | None:
         """Return what the host code gives for a pointer."""
@@ -310,7 +357,7 @@ class LaunchDraft(KernelDraft):
         """Whether a null pointer is spelled; a variable that is one may get memory where it is not seen."""
         value = self._value(slot)
         if slot.path:
-            return isinstance(value, HostScalar) and value.op == "number" and value.number == 0
+            return (isinstance(value, HostScalar) and value.number == 0) or self._is_unset(slot.number, value)
         return self._launch.texts[slot.number : slot.number + 1] in (("NULL",), ("nullptr",), ("0",))
 
     # ---- buffers
@@ -318,14 +365,21 @@ class LaunchDraft(KernelDraft):
     def _buffer_names(self) -> dict[Slot, str]:
         """Name the buffer of each pointer; two that point to the same array share one."""
         names: dict[Slot, str] = {}
-        by_memory: dict[tuple[int, str], str] = {}
         for slot in self._slots:
             if self._is_null(slot):
                 continue
-            name = slot.name
             memory = self._memory(slot)
-            if memory is not None:
-                name = by_memory.setdefault((id(memory), slot.texture), name)
+            key = (id(memory), slot.texture)
+            if memory is None or key not in self._state.by_memory:
+                called = slot.name
+                if self._state.is_chain and memory is not None and memory.name and not slot.texture:
+                    called = memory.name  # which is one for all kernels
+                name = valid_name(called, {*self._state.names, *self._parameters.values()}, "_buffer")
+                self._state.names.add(name)
+                if memory is not None:
+                    self._state.by_memory[key] = name
+            else:
+                name = self._state.by_memory[key]
             names[slot] = name
         return names
 
@@ -346,8 +400,11 @@ class LaunchDraft(KernelDraft):
             if buffer in done:
                 continue
             done.add(buffer)
+            if buffer in self._state.dtypes:
+                continue  # of an earlier launch
             value = self._value(slot)
             if slot.texture:
+                self._state.dtypes[buffer] = slot.texture
                 yield self._texture(slot, buffer, value)
                 continue
             yield self._pointed_buffer(slot, buffer, value if isinstance(value, ArrayPointer) else None)
@@ -368,6 +425,7 @@ class LaunchDraft(KernelDraft):
             needed, note = self._without_dtype(slot)
             comment = f"NEEDED: {needed}"
             self._notes.append(f"{buffer}: {note}")
+        self._state.dtypes[buffer] = dtype
         shape = self._shape(memory, dtypes.parse(dtype).size)
         if shape is None:
             shape = self._guessed_shape(buffer)
@@ -424,9 +482,9 @@ class LaunchDraft(KernelDraft):
         """The bytes of the arrays whose size the host code tells."""
         sizes: dict[int, int] = {}
         for slot in self._names:
-            value = self._value(slot)
-            if isinstance(value, ArrayPointer) and value.memory.bytes is not None:
-                sizes[id(value.memory)] = int(value.memory.bytes.number)
+            memory = self._memory(slot)
+            if memory is not None and memory.size is not None:
+                sizes[id(memory)] = int(memory.size.number)
         return sum(sizes.values())
 
     def _guessed_shape(self, buffer: str) -> str:
@@ -454,6 +512,8 @@ class LaunchDraft(KernelDraft):
         comment = comment.strip(" #")
         is_filled = memory is not None and memory.contents.is_filled
         if not role and not (is_filled and self._compiled_kernel.accesses is None):
+            if self._state.is_chain and memory is not None and fills.fill_of(memory, dtype).is_told:
+                return fills.fill_of(memory, dtype).text, ""  # a later launch may read what this one does not write
             return "", comment
         unset = self._unset_part(memory)
         if memory is not None and unset:
@@ -545,21 +605,43 @@ class LaunchDraft(KernelDraft):
         return self._filled(buffer, dtype, memory)
 
     def _taken_names(self) -> set[str]:
-        return {*self._names.values(), *self._parameters.values()}
+        return {*self._state.names, *self._parameters.values()}
+
+    @property
+    def results(self) -> list[str]:
+        """The buffers that the kernel may write."""
+        names = [buffer for slot, buffer in self._names.items() if self._is_result(slot)]
+        return list(dict.fromkeys([*names, *self._variable_names()]))
+
+    def read_arrays(self, *, with_floats: bool) -> Iterator[HostArray]:
+        """List the arrays whose contents the kernel may read before it writes them.
+
+        Args:
+            with_floats: also arrays of floating-point numbers, of which any are an input.
+        """
+        for slot in self._names:
+            memory = self._memory(slot)
+            if memory is None or slot.texture or not self._compiled_kernel.role(slot)[0]:
+                continue
+            dtype = self._pointee(slot) or "uint8"
+            if with_floats or not all(part.scalar.is_float for part in dtypes.parse(dtype).parts):
+                yield memory
 
     def _symbols(self) -> Iterator[str]:
         """Write the variables that the host code fills and the kernel reads, as buffers."""
         results = {variable.rpartition("::")[2] for variable in self._compiled_kernel.written_variables}
         for name, symbol in self._facts.program.symbols.items():
             memory = self._facts.symbols.get(name)
-            if memory is None or name in results or not self._compiled_kernel.reads_variable(name):
+            is_known = name in results or name in self._state.symbols
+            if memory is None or is_known or not self._compiled_kernel.reads_variable(name):
                 continue
             dtype = self._known.dtype(self._facts.program.aliases.get(symbol.type, symbol.type))
             if dtype is None:
                 self._notes.append(f"{name}: a job's buffer for this variable of type {symbol.type}")
                 yield f"  # NEEDED: {name}, a variable of type {symbol.type}: its dtype or fields"
                 continue
-            buffer = f"{name}_symbol" if name in self._names.values() else name
+            self._state.symbols.add(name)
+            buffer = f"{name}_symbol" if name in self._state.names else name
             fill, guess = self._filled(buffer, dtype, memory)
             shape = self._formula(self._facts.sizes[name])
             settings = f"dtype: {shown(dtype)}, shape: [{shape}], fill: {fill}, symbol: {name}"

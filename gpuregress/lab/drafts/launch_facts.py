@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from gpuregress.gpu.records import Record
-from gpuregress.lab.drafts import types
+from gpuregress.lab.drafts import fills, types
 from gpuregress.lab.drafts.types import NOTHING, KnownTypes
 from gpuregress.lab.host_programs import interpreter, program, scalars
-from gpuregress.lab.host_programs.objects import ArrayPointer, HostArray, SeenLaunch
+from gpuregress.lab.host_programs.objects import HostArray, SeenLaunch
 from gpuregress.lab.host_programs.program import HostFiles
 from gpuregress.lab.host_programs.scalars import HostScalar, constant, named
 from gpuregress.lab.host_programs.scope import GUESS, Leaf
@@ -71,6 +71,11 @@ class HostProgram:
         if self._constants or self._run.unsized & self.types.layouts.keys():
             self._run = self._interpreted()
             self._lower_guess()
+
+    @property
+    def launches(self) -> Sequence[SeenLaunch]:
+        """The launches of the host code, in its order."""
+        return self._run.launches
 
     @property
     def kernels(self) -> tuple[Declaration, ...]:
@@ -136,6 +141,14 @@ class HostProgram:
         launch = self._launch(kernel)
         if launch is None:
             return None
+        return self.facts_of(launch)
+
+    def declaration(self, launch: SeenLaunch) -> Declaration | None:
+        """Return the kernel of a launch; of overloaded ones the first that takes its arguments."""
+        return self._launched(launch)
+
+    def facts_of(self, launch: SeenLaunch) -> LaunchFacts:
+        """Return what the host code tells of a launch."""
         sizes: dict[str, HostScalar] = {}
         for name, symbol in self.program.symbols.items():
             total: HostScalar = constant(1)
@@ -145,6 +158,7 @@ class HostProgram:
                     value = named(f"{name}_size", 1, symbol.where, is_known=False)
                 total = scalars.binary("*", total, value)
             sizes[name] = total
+        before = self._run.launches[: self._run.launches.index(launch)]
         return LaunchFacts(
             launch=launch,
             program=self.program,
@@ -153,7 +167,7 @@ class HostProgram:
             fixed=frozenset(self._run.fixed),
             include=self.include,
             types=self.types,
-            earlier=tuple(self._run.launches[: self._run.launches.index(launch)]),
+            earlier=tuple(earlier for earlier in before if launch.may_follow(earlier)),
         )
 
     def _launch(self, kernel: Declaration) -> SeenLaunch | None:
@@ -213,7 +227,7 @@ def _is_excessive(launch: SeenLaunch) -> bool:
     threads: HostScalar = constant(1)
     for size in (*(launch.grid or ()), *(launch.block or ())):
         threads = scalars.binary("*", threads, size)
-    arrays = [argument.memory.bytes for argument in launch.arguments if isinstance(argument, ArrayPointer)]
+    arrays = [memory.size for memory in fills.arrays(launch.arguments)]
     sizes = [threads, *[size for size in arrays if size is not None]]
     return any(size.number > _MOST_GUESSED and not size.is_known for size in sizes)
 

@@ -16,6 +16,7 @@ from gpuregress.jobs.plan import job_plan
 from gpuregress.jobs.plan.selection import quick_name
 from gpuregress.jobs.spec.job_files import job_files
 from gpuregress.lab.drafts import new_function, new_python, validation
+from gpuregress.lab.drafts.chain import ChainDraft, ChainLink, ChainSearch
 from gpuregress.lab.drafts.kernel import KernelDraft
 from gpuregress.lab.drafts.launch import LaunchDraft
 from gpuregress.lab.drafts.launch_facts import HostProgram
@@ -36,9 +37,9 @@ class Draft(Record):
     """A job: its file, the kernel or function that it tests, and the source's other ones.
 
     `is_kept` tells that the file was already there and was left as it is, `needed` what the host code does not tell,
-    and `is_launched` that the job follows a launch of the host code. `guessed_sizes` are the buffers whose size is a
-    guess, `buffer_bytes` the bytes of the others; `remarks` tell what the job does otherwise than the program.
-    `refusal` tells why there is no job.
+    `is_launched` that the job follows a launch of the host code, and `is_chain` that it has several launches.
+    `guessed_sizes` are the buffers whose size is a guess, `buffer_bytes` the bytes of the others; `remarks` tell what
+    the job does otherwise than the program. `refusal` tells why there is no job.
     """
 
     path: Path
@@ -52,13 +53,21 @@ class Draft(Record):
     guessed_sizes: tuple[str, ...] = ()
     buffer_bytes: int = 0
     remarks: tuple[str, ...] = ()
+    is_chain: bool = False
 
 
 class DraftedText(Record):
-    """A draft that is not written yet, and its text."""
+    """A draft that is not written yet, and its text.
+
+    Attributes:
+        link: the launch, of a kernel's job.
+        covered: job files of the kernels that a chain tests, which then get none.
+    """
 
     draft: Draft
     text: str
+    link: ChainLink | None = None
+    covered: frozenset[Path] = frozenset()
 
 
 def draft_kernels(
@@ -117,6 +126,8 @@ def draft_kernels(
             drafts.append(Draft(path, str(declaration), others, function_names, is_kept=True))
         else:
             drafts.append(_draft_kernel(source, host, declaration, path, others, function_names))
+    if host is not None and kernel is None and target is None:
+        drafts += _draft_chains(project, source, host, drafts)
     written = _written(project, source, drafts)
     needed = (problem,) if problem else ()
     hint = "" if any(draft.is_launched or draft.is_kept for draft in written) else _including_hint(source)
@@ -133,15 +144,22 @@ def _written(project: Project, source: Path, drafts: Sequence[DraftedText | Draf
     """
     texts = {draft.draft.path: draft.text for draft in drafts if isinstance(draft, DraftedText)}
     refused = validation.refusals(project, texts)
+    covered: set[Path] = set()
+    for draft in drafts:
+        if isinstance(draft, DraftedText) and draft.draft.path not in refused:
+            covered |= draft.covered
     written: list[Draft] = []
     for draft in drafts:
         if isinstance(draft, Draft):
             written.append(draft)
+        elif draft.draft.path in covered or (draft.covered and draft.draft.path in refused):
+            continue
         elif draft.draft.path in refused:
             reason = f"check would refuse it: {refused[draft.draft.path]}"
             written.append(replace(draft.draft, refusal=reason))
         else:
-            storage.write_atomic(draft.draft.path, draft.text.encode())
+            if not draft.draft.is_kept:
+                storage.write_atomic(draft.draft.path, draft.text.encode())
             written.append(draft.draft)
     if all(draft.refusal for draft in written):
         raise UsageError("\n".join(refusal_lines(written, f" in {source}")))
@@ -208,7 +226,46 @@ def _draft_kernel(
         buffer_bytes=job.buffer_bytes,
         remarks=job.remarks,
     )
-    return DraftedText(draft, "\n".join(job.lines(others)) + "\n")
+    link = ChainLink(kernel, facts, job) if facts is not None and isinstance(job, LaunchDraft) else None
+    return DraftedText(draft, "\n".join(job.lines(others)) + "\n", link)
+
+
+def _draft_chains(
+    project: Project, source: Path, host: HostProgram, drafts: Sequence[DraftedText | Draft]
+) -> list[DraftedText | Draft]:
+    """Draft a job for each chain of launches; one that is already there stays as it is."""
+    kernels: dict[int, Path] = {}
+    links: list[ChainLink] = []
+    for draft in drafts:
+        if isinstance(draft, DraftedText) and draft.link is not None:
+            kernels[id(draft.link.facts.launch)] = draft.draft.path
+            links.append(draft.link)
+    found = ChainSearch(host, links, source).chains()
+    stems = []
+    for chain in found:
+        function = chain[-1].facts.launch.function
+        stems.append(source.stem if function in ("", "main") else function)
+    taken = [path.stem for path in kernels.values()]
+    paths = _free_paths(project, [*taken, *stems])[len(taken) :]
+    made: list[DraftedText | Draft] = []
+    for chain, path in zip(found, paths, strict=True):
+        job = ChainDraft(chain, source, path)
+        launches = [id(link.facts.launch) for link in chain]
+        draft = Draft(
+            path=path,
+            kernel=", ".join(job.kernels),
+            others=(),
+            is_kept=path.exists(),
+            needed=job.needed,
+            is_launched=True,
+            guessed_sizes=job.guessed_sizes,
+            buffer_bytes=job.buffer_bytes,
+            remarks=job.remarks,
+            is_chain=True,
+        )
+        covered = frozenset(kernels[launch] for launch in launches if launch in kernels)
+        made.append(DraftedText(draft, "\n".join(job.lines()) + "\n", covered=covered))
+    return made
 
 
 def _kernel_paths(project: Project, declared: Sequence[Declaration]) -> list[Path]:

@@ -224,6 +224,9 @@ class HostCalls(HostExpressions):
                 branches_not_taken=self._unlikely,
                 conditions=tuple(self._asked),
                 loops=tuple(self._loops),
+                untaken=tuple(self._untaken_branches),
+                function=self._function.name if self._function is not None else "",
+                call=self._call,
             )
         )
 

@@ -24,6 +24,7 @@ from gpuregress.toolchain.cxx_types import dtype_of_type
 from gpuregress.toolchain.host_code import grammar
 
 _MOST_CALLS = 24
+_MOST_NESTED = 6
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _FLOAT = re.compile(r"\b(float|double|half)\b")
 _LAMBDA = re.compile(r"\[[&=]\]")
@@ -144,7 +145,8 @@ class HostExpressions(HostScope):
 
     def _expanded(self, name: str, body: str) -> Object | None:
         """Evaluate the text of a macro."""
-        if self._expanding.count(f"#{name}") or len(self._expanding) > _MOST_CALLS:
+        # The argument of a macro may call it again, as in switches within switches.
+        if self._expanding.count(f"#{name}") > _MOST_NESTED or len(self._expanding) > _MOST_CALLS:
             return None
         self._expanding.append(f"#{name}")
         try:

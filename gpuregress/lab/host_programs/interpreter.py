@@ -327,6 +327,7 @@ class Interpreter(HostStatements):
                 self._frames = [self._globals]
                 self._types = {}
                 self._unlikely = 0
+                self._untaken_branches = []
                 self._doubts = 0
                 self._journals = []
                 self._asked = []
@@ -392,7 +393,9 @@ class Interpreter(HostStatements):
                 frame.setdefault(name, HostCell(name, "int", constant(int(text))))
             elif text in ("true", "false"):
                 frame.setdefault(name, HostCell(name, "bool", constant(int(text == "true"))))
-        caller = self._frames, self._types, self._function, self._file, self._line
+        caller = self._frames, self._types, self._function, self._file, self._line, self._call
+        self._call_count += 1
+        self._call = self._call_count
         self._frames = [self._globals, frame]
         self._types = types
         self._function = function
@@ -408,7 +411,7 @@ class Interpreter(HostStatements):
             pass
         finally:
             self._expanding.pop()
-            self._frames, self._types, self._function, self._file, self._line = caller
+            self._frames, self._types, self._function, self._file, self._line, self._call = caller
         return None
 
     def _bound(self, parameter: ParameterOfHost, node: Node, types: dict[str, str], *, is_named: bool) -> HostCell:

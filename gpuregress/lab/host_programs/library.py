@@ -237,6 +237,8 @@ def _tensor_extents(run: Run, memory: HostArray, node: Node) -> tuple[HostScalar
         for shape in re.findall(rf"\bCHECK_SHAPE\(\s*{name}\s*,([^;()]*)\)", text):
             axes.append(shape.count(",") + 1)
         count = max(axes, default=1)
+        if re.search(rf"\b{name}\s*\.\s*(?:size|stride)\(\s*{name}\s*\.\s*dim\(\)\s*-\s*1\s*\)", text):
+            count += 1  # its last axis, beside those that have a number
         memory.extents = tuple(run.unknown(f"{memory.name}_size_{axis}", "int", node) for axis in range(count))
     return memory.extents
 

@@ -11,7 +11,10 @@ from tree_sitter import Node
 
 from gpuregress.gpu.records import Record
 from gpuregress.lab.host_programs.contents import NOTHING_STORED, ArrayContents
-from gpuregress.lab.host_programs.scalars import HostScalar, constant, named
+from gpuregress.lab.host_programs.scalars import HostScalar, binary, constant, named
+
+_OTHER_SIZE = 4
+_SIZES = {"double": 8, "long": 8, "int64_t": 8, "half": 2, "at::Half": 2, "bool": 1, "uint8_t": 1}
 
 
 @dataclass(eq=False, slots=True)
@@ -35,6 +38,16 @@ class HostArray:
     contents: ArrayContents = NOTHING_STORED
     extents: tuple[HostScalar, ...] = ()
     kind: str = ""
+
+    @property
+    def size(self) -> HostScalar | None:
+        """Its bytes; of a tensor those of its extents, with elements of four bytes where their type is not known."""
+        if self.bytes is not None or not self.extents:
+            return self.bytes
+        total = constant(_SIZES.get(self.element, _OTHER_SIZE))
+        for extent in self.extents:
+            total = binary("*", total, extent)
+        return total
 
     def element_value(self, where: str) -> HostScalar | None:
         """Return the value of an element; a guess where its elements may differ.
@@ -240,6 +253,9 @@ class SeenLaunch(Record):
         branches_not_taken: how many branches are around it that the program does not take without arguments.
         conditions: places of the conditions around it that are not known.
         loops: places of the loops around it, whose first turn it is.
+        untaken: numbers of the branches around it that the program does not take.
+        function: the host function that makes it.
+        call: number of the call of that function.
     """
 
     kernel: str
@@ -254,6 +270,13 @@ class SeenLaunch(Record):
     branches_not_taken: int
     conditions: tuple[str, ...] = ()
     loops: tuple[str, ...] = ()
+    untaken: tuple[int, ...] = ()
+    function: str = ""
+    call: int = 0
+
+    def may_follow(self, other: SeenLaunch) -> bool:
+        """Tell whether a run that makes this launch may have made another one before."""
+        return set(other.untaken) <= set(self.untaken)
 
 
 class Run(Protocol):

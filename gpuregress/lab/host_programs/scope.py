@@ -86,9 +86,13 @@ class HostScope:
         self._frames: list[dict[str, HostCell]] = [self._globals]
         self._types: dict[str, str] = {}
         self._function: HostFunction | None = None
+        self._call = 0  # number of the call that runs
+        self._call_count = 0
         self._visited: set[int] = set()  # identities of functions
         self._doubts = 0  # branches around that may not be taken
         self._unlikely = 0  # branches around that are not taken
+        self._untaken_branches: list[int] = []  # their numbers
+        self._branch_count = 0
         self._loops: list[str] = []  # places of the loops around that launch kernels
         self._choices = 0  # conditions on a loop's variable in the turn so far
         self._asked: list[str] = []  # places of the conditions around that are not known
@@ -282,9 +286,12 @@ class HostScope:
         undone: _Changes = {}
         with self._journal() as changes:
             self._unlikely += 1
+            self._branch_count += 1
+            self._untaken_branches.append(self._branch_count)
             try:
                 yield undone
             finally:
+                self._untaken_branches.pop()
                 self._unlikely -= 1
                 for key, (cell, old) in [*changes.items()]:
                     if old is not None and not (isinstance(old, HostScalar) and not old.is_known):

@@ -104,7 +104,7 @@ ARGUMENT = {
     "filter.width": {"int32": "weight_size_1"},
     "filter.stride": {"uint32": "weight_size_1"},
     "filter.weight": "params_filter_weight",
-    "bias_ptr": "params_bias_ptr",
+    "bias_ptr": None,  # an optional tensor
     "out_ptr": "params_out_ptr",
     "silu": {"bool": False},
 }
@@ -132,7 +132,7 @@ def test_the_function_that_fills_a_structure_tells_its_members(tmp_path: Path) -
     assert job["buffers"]["params_x_ptr"]["dtype"] == job["buffers"]["params_out_ptr"]["dtype"] == "float64"
     assert job["buffers"]["params_out_ptr"]["shape"] == ["x_size_0", "x_size_1", "x_size_2"]
     assert job["buffers"]["params_filter_weight"]["shape"] == ["x_size_1", "weight_size_1"]
-    assert draft.guessed_sizes == ("params_bias_ptr",)
+    assert draft.guessed_sizes == ()
     (verdict,) = session.run(project, [str(draft.path)], RunRequest(device="cpu")).verdicts
     assert verdict.status == "new"
 
