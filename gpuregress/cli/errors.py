@@ -54,8 +54,7 @@ def guard(command: Callable[[], Any]) -> int:
     except SystemExit as error:
         return _code(error.code)
     except (ReaderLeft, BrokenPipeError):
-        # Nothing more can be written, also not when Python flushes at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        silence_stdout()
         return BROKEN_PIPE
     except OSError as error:
         where = f": {error.filename}" if error.filename else ""
@@ -65,6 +64,11 @@ def guard(command: Callable[[], Any]) -> int:
             return _say(f"this machine, or a limit (`ulimit -a`), has not enough {lacking}", HarnessError.exit_code)
         return _say(_report_bug(error), HarnessError.exit_code)
     return _code(code)
+
+
+def silence_stdout() -> None:
+    """Discard what is written to stdout from now on, and when Python flushes at exit: its reader has left."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _code(code: object) -> int:

@@ -11,10 +11,11 @@ from typing import Any
 
 import click
 
-from gpuregress.cli import console, context, report_files, shared_options, values
+from gpuregress.cli import console, context, errors, report_files, shared_options, values
 from gpuregress.foundation.errors import GpuregressError, Interrupted, UsageError
 from gpuregress.foundation.escapes import entry
 from gpuregress.foundation.records import RunSummary
+from gpuregress.lab.revisions import culprits
 from gpuregress.report import morning
 from gpuregress.report.messages import installation, notices, web_request
 from gpuregress.report.messages.installation import hosts, night_command
@@ -49,9 +50,12 @@ class Night:
             self._failures.append(notices.ping_start(project.settings.ping))  # said last: the first line is the night's
 
     def say(self, line: str) -> None:
-        """Print a line, which is part of what is sent."""
+        """Print a line, which is part of what is sent, also where nobody reads stdout to its end."""
         self._lines.append(line)
-        console.say(line, err=self._to_stderr)
+        try:
+            console.say(line, err=self._to_stderr)
+        except BrokenPipeError:
+            errors.silence_stdout()
 
     def end(self, exit_code: int, message: str = "") -> None:
         """Ping that the night has ended, and notify where it has something to say.
@@ -217,6 +221,13 @@ class Nightly(click.Command):
     help="Stop after this time, as 6h; cases that had no turn are named, and the exit code is not 0.",
 )
 @click.option("--resume", is_flag=True, help="Continue the last night, which was cut short.")
+@click.option(
+    "--bisect",
+    "bisect_minutes",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="MINUTES",
+    help="Find the commit to blame for each new failure, of up to five causes, within this time.",
+)
 @shared_options.cluster_option
 @shared_options.report_options
 @options
@@ -240,4 +251,7 @@ def nightly_command(ctx: click.Context, /, **options: Any) -> int:
         if morning.is_worth_telling(summary):
             for line in morning.lines(summary, root=project.root):
                 night.say(line)
+            if options["bisect_minutes"] is not None and not summary.interrupted:
+                for line in culprits.lines(project, summary, options["bisect_minutes"]):
+                    night.say(line)
     return summary.exit_code

@@ -5,13 +5,13 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import click
 from msgspec.structs import asdict
 
 from gpuregress.cli import console, context, progress, shared_options, values
-from gpuregress.foundation.errors import Interrupted
+from gpuregress.foundation.errors import Interrupted, UsageError
 from gpuregress.foundation.escapes import one_line
 from gpuregress.lab.experiment import RunOptions
 from gpuregress.lab.revisions import bisect, diff
@@ -109,6 +109,12 @@ def _diff_document(differences: Differences, before: str, after: str) -> Any:
 @click.argument("case")
 @click.argument("good")
 @click.argument("bad")
+@click.option(
+    "--by",
+    type=click.Choice(get_args(bisect.Measure)),
+    default="result",
+    help="instructions: find the first commit that executes more of them on the CPU device  [default: result]",
+)
 @shared_options.commit_options
 @shared_options.json_option
 @click.pass_context
@@ -118,6 +124,7 @@ def bisect_command(
     case: str,
     good: str,
     bad: str,
+    by: bisect.Measure,
     device: str,
     timeout: float | None,
     this_job: bool,
@@ -132,12 +139,17 @@ def bisect_command(
     Exits with 0 when the commit is found, 1 when it may be one of several that were skipped, 2 when GOOD is not good, 5
     when the result of BAD is that of GOOD.
     """
+    if by == "instructions" and device not in ("auto", "cpu"):
+        raise UsageError("--by instructions is for the cpu device, which counts them: say --device cpu")
+    if by == "instructions":
+        device = "cpu"
     done = bisect.bisect(
         context.find_project(ctx),
         case,
         good,
         bad,
         this_job=this_job,
+        by=by,
         options=RunOptions(device, timeout),
         listen=_show_tested,
     )

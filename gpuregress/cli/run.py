@@ -14,6 +14,13 @@ from gpuregress.execution.workers import worker_spawn
 @click.argument("jobs", nargs=-1, metavar="[JOB]...")
 @shared_options.device_options
 @shared_options.cluster_option
+@click.option(
+    "--changed",
+    is_flag=False,
+    flag_value="merge base",
+    metavar="[REF]",
+    help="Only jobs made of a file that differs from this commit  [default: the merge base with the main branch]",
+)
 @click.option("--fail-fast", is_flag=True, help="Stop after the first case that does not pass.")
 @click.option("--rerun-failed", is_flag=True, help="Only the cases that did not pass in the last run.")
 @click.option("--dump-every-launch", is_flag=True, help="Dump the buffers that a launch may write after each launch.")

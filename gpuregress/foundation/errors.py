@@ -19,6 +19,7 @@
     │   ├── DumpError             4   a dump does not hold what its header says
     │   └── BaselineError         4   a baseline was cut short or edited, or cannot be accepted
     ├── NothingToDo               5   nothing to run or to compare
+    │   └── NothingChanged        0   no selected job is touched by the change that is asked about
     ├── RunLocked                75   another run holds the lock
     └── Interrupted             130   the user asked to stop
 
@@ -136,6 +137,12 @@ class NothingToDo(GpuregressError):
     """There was nothing to run or to compare."""
 
     exit_code = 5
+
+
+class NothingChanged(NothingToDo):
+    """No job is touched by the change that is asked about: all is well."""
+
+    exit_code = 0
 
 
 class RunLocked(GpuregressError):

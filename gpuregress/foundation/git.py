@@ -27,6 +27,10 @@ _SETTINGS = {
 """Settings in which a repository may name a program; on the command line they override its own."""
 
 
+_FIELDS_BEFORE_PATH = {"1": 7, "u": 9}
+"""Kind of a line of `git status --porcelain=v2` → the fields between it and the path."""
+
+
 class Reply(Record):
     """The end of a git command.
 
@@ -71,10 +75,7 @@ def work_tree_state(folder: Path) -> WorkTreeState:
     """
     if not _has_repository(folder):
         return WorkTreeState()
-    named = answer(folder, "config", "--null", "--name-only", "--get-regexp", r"^filter\..*\.(clean|process|required)$")
-    off = [f"{name}={'false' if name.endswith('.required') else ''}" for name in (named or "").split("\0") if name]
-    options = ("--porcelain=v2", "--branch", "--untracked-files=no", "--ignore-submodules=dirty", "--no-renames")
-    text = answer(folder, "status", *options, settings=off)
+    text = _status(folder, "--branch", "--untracked-files=no", "--ignore-submodules=dirty")
     if text is None:
         return WorkTreeState()
     lines = text.splitlines()
@@ -84,6 +85,33 @@ def work_tree_state(folder: Path) -> WorkTreeState:
         commit = ""
     is_dirty = any(not line.startswith("#") for line in lines)
     return WorkTreeState(commit, "" if branch == "(detached)" else branch, is_dirty and bool(commit))
+
+
+def work_tree_changes(folder: Path) -> dict[str, bool]:
+    """Find the files of a work tree that are other ones than the commit's, also those that git does not know yet.
+
+    Args:
+        folder: in the work tree.
+
+    Returns:
+        Path relative to the root of the work tree → whether the file is there.
+    """
+    changes: dict[str, bool] = {}
+    for line in (_status(folder, "-z", "--untracked-files=all") or "").split("\0"):
+        kind, _, rest = line.partition(" ")
+        if kind == "?":
+            changes[rest] = True
+        elif kind in _FIELDS_BEFORE_PATH:
+            *facts, path = rest.split(" ", _FIELDS_BEFORE_PATH[kind])
+            changes[path] = "D" not in facts[0]
+    return changes
+
+
+def _status(folder: Path, *options: str) -> str | None:
+    """Return what `git status` writes, with the repository's filters turned off: they are programs."""
+    named = answer(folder, "config", "--null", "--name-only", "--get-regexp", r"^filter\..*\.(clean|process|required)$")
+    off = [f"{name}={'false' if name.endswith('.required') else ''}" for name in (named or "").split("\0") if name]
+    return answer(folder, "status", "--porcelain=v2", "--no-renames", *options, settings=off)
 
 
 def answer(folder: Path, command: str, *arguments: str, settings: Sequence[str] = ()) -> str | None:

@@ -76,11 +76,13 @@ class Judge:
             return decided
         digests = {dump.buffer: dump.digest for dump in decided.outcome.dumps}
         notes = list(decided.notes)
+        rejected = []
         for buffer in decided.buffers:
             rejection = self.rejected.get((decided.case, buffer.name, digests.get(buffer.name, "")))
             if buffer.status == "differ" and rejection is not None:
                 notes.append(f"{buffer.name}: known to be bad: {rejection}")
-        return replace(decided, notes=tuple(notes))
+                rejected.append(buffer.name)
+        return replace(decided, notes=tuple(notes), rejected=tuple(rejected))
 
 
 def _internal_error(case: Case, outcome: Outcome, error: Exception) -> Verdict:

@@ -29,6 +29,7 @@ from gpuregress.foundation.records import (
     NightRemark,
     RunSummary,
     Since,
+    Suspects,
     Verdict,
 )
 from gpuregress.foundation.wording import joined
@@ -60,6 +61,7 @@ class EarlierNights(Record):
         last: case → its last verdict; nights that skipped it do not count.
         trend: case → its verdicts on earlier nights, the newest first.
         since: case that failed on the last night → when that began, as far as that night's record tells.
+        suspects: such a case → the commits that may be to blame, likewise.
         slower_since: verdict on a slower case → when the level of its times began; None: tonight, or not known.
     """
 
@@ -68,6 +70,7 @@ class EarlierNights(Record):
     last: Mapping[str, EarlierVerdict] = field(default_factory=dict)
     trend: Callable[[str], Sequence[EarlierVerdict]] = _no_trend
     since: Mapping[str, Since] = field(default_factory=dict)
+    suspects: Mapping[str, Suspects] = field(default_factory=dict)
     slower_since: Callable[[Verdict], Since | None] = _never
 
 
@@ -122,7 +125,7 @@ def compare_nights(summary: RunSummary, earlier: EarlierNights, left_out: LeftOu
         still=tuple(still),
         unaccepted=tuple(unaccepted),
         fixed=tuple(fixed),
-        slower=tuple(_slower(passing, earlier)),
+        slower=tuple(_slower(summary, earlier)),
         near=tuple(_near(passing, earlier)),
         known=tuple(_known(summary)),
         flaky=tuple(_flaky(summary, moved, earlier)),
@@ -173,7 +176,8 @@ def _with_history(failure: NightFailure, earlier: EarlierNights, extent: Extent 
             before = _described(last, last.extent)
     since = _since(earlier, failure.case, last)
     since = replace(since, nights=since.nights + 1)
-    return replace(failure, since=since, before=before, counts_before=counts)
+    suspects = earlier.suspects.get(failure.case)
+    return replace(failure, since=since, before=before, counts_before=counts, suspects=suspects)
 
 
 def _described(last: EarlierVerdict, extent: Extent) -> str:
@@ -186,14 +190,38 @@ def _since(earlier: EarlierNights, case: str, last: EarlierVerdict) -> Since:
     """Find the series of failures that the last night belongs to; nights that skipped the case do not break it."""
     if case in earlier.since and last.run == earlier.against:
         return earlier.since[case]
-    first, nights = last, 0
+    first, nights, good = last, 0, ""
     for night in earlier.trend(case):
         if night.verdict == "skip":
             continue
         if night.has_failed != last.has_failed or (night.verdict == "new") != (last.verdict == "new"):
+            good = night.commit
             break
         first, nights = night, nights + 1
-    return Since(first.run, first.started, first.commit, max(nights, 1), first.dirty)
+    return Since(
+        run=first.run,
+        started=first.started,
+        commit=first.commit,
+        nights=max(nights, 1),
+        dirty=first.dirty,
+        good=good,
+    )
+
+
+def last_night_before(failure: NightFailure, earlier: EarlierNights) -> EarlierVerdict | None:
+    """Return the last night before a failure began, or changed; None where none is known.
+
+    Args:
+        failure: of tonight; one that failed before has another cause tonight.
+        earlier: the nights before.
+    """
+    last = earlier.last.get(failure.case)
+    if last is None or last.verdict == "pass" or failure.since is not None:
+        return last
+    for night in earlier.trend(failure.case):
+        if night.verdict == "pass":
+            return night
+    return None
 
 
 def _fixed(summary: RunSummary, earlier: EarlierNights) -> Iterator[NightFailure]:
@@ -206,13 +234,13 @@ def _fixed(summary: RunSummary, earlier: EarlierNights) -> Iterator[NightFailure
             yield NightFailure(case, last.verdict, cause=last.cause, since=_since(earlier, case, last))
 
 
-def _slower(passing: Sequence[Verdict], earlier: EarlierNights) -> Iterator[NightRemark]:
-    """The cases that pass and are slower than accepted: within their limit, or without one."""
-    for verdict in passing:
+def _slower(summary: RunSummary, earlier: EarlierNights) -> Iterator[NightRemark]:
+    """The cases that are slower than accepted, and do not fail for it."""
+    for verdict in summary.verdicts:
         timing = verdict.timing
-        if timing is not None and timing.status == "slower":
+        if timing is not None and timing.status == "slower" and not timing.fails:
             since = earlier.slower_since(verdict)
-            yield NightRemark(verdict.case, timing.message, since is None, since)
+            yield NightRemark(verdict.case, timing.message, since is None, since, timing.ratio or 0.0)
 
 
 def _near(passing: Sequence[Verdict], earlier: EarlierNights) -> Iterator[NightRemark]:
@@ -223,10 +251,10 @@ def _near(passing: Sequence[Verdict], earlier: EarlierNights) -> Iterator[NightR
             continue
         text = f"{share:.0%} of its tolerance is used"
         if last is None or last.tolerance_share is None:
-            yield NightRemark(verdict.case, text, is_new=True)
+            yield NightRemark(verdict.case, text, is_new=True, size=share)
         else:
             text += f", {last.tolerance_share:.0%} on the last night"
-            yield NightRemark(verdict.case, text, is_new=last.tolerance_share <= NEAR)
+            yield NightRemark(verdict.case, text, is_new=last.tolerance_share <= NEAR, size=share)
 
 
 def _flaky(summary: RunSummary, moved: Collection[str], earlier: EarlierNights) -> Iterator[NightRemark]:

@@ -112,14 +112,18 @@ def compare(
         return None
     key = accepted_timings.key_of(outcome.device)
     loop, timing = case.settings.timing, outcome.observations.timing
-    limit, before = None, None
+    own_limit, before = None, None
     if loop is not None:
-        limit = loop.limit
+        own_limit = loop.limit
     if accepted is not None:
         before = accepted.timings.get(key)
-    elif limit is None:
+    elif own_limit is None:
         return None
-    if key == accepted_timings.CPU:
+    is_cpu = key == accepted_timings.CPU
+    limit = own_limit
+    if limit is None:
+        limit = case.limits.instructions if is_cpu else case.limits.time
+    if is_cpu:
         if before is not None and before.instructions:
             compared = of_instructions(before, outcome, limit)
             if loop is None and compared.status == "same":

@@ -10,21 +10,20 @@ from datetime import datetime
 from pathlib import Path
 
 from gpuregress.foundation.escapes import entry, one_line
-from gpuregress.foundation.records import NightChanges, NightFailure, RunSummary, Since, Verdict
+from gpuregress.foundation.records import NightChanges, NightFailure, NightRemark, RunSummary, Since, Suspects, Verdict
 from gpuregress.foundation.wording import first_names, joined, plural
 from gpuregress.report import terminal
 from gpuregress.report.case_lines import job_of
-from gpuregress.report.layout import pick, shown
+from gpuregress.report.layout import shown
 
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _SEVERITY = ("error", "missing", "fault", "timeout", "differ", "new")
 _MOST_NEW = 30
 _MOST_OTHERS = 10
 _MOST_NAMED = 8
-_MOST_JOBS = 6
+_MOST_JOBS = 20
+_MOST_JOBS_NAMED = 3
 _MOST_NOTES = 5
-_ALIKE = 4
-"""Failures of one cause that get a heading of their own."""
 
 
 def is_worth_telling(summary: RunSummary) -> bool:
@@ -33,8 +32,12 @@ def is_worth_telling(summary: RunSummary) -> bool:
 
 
 def headline(summary: RunSummary) -> str:
-    """`1 new failure, 2 still failing (since 20 Nov, 8eb0c1f), 1 fixed`: all parts that are not zero."""
+    """`1 new failure: blur — 4 commits since 4f1c2d9, 2 authors; 2 still failing (since 20 Nov, …), 1 fixed`.
+
+    All parts that are not zero, in a fixed order.
+    """
     changes = summary.changes or NightChanges()
+    new = _new_failures(changes)
     devices = ", ".join(lacking.device for lacking in changes.lacking)
     still = "still failing"
     first = _first(changes.still)
@@ -42,10 +45,12 @@ def headline(summary: RunSummary) -> str:
         still += f" ({since_text(first, summary.started)})"
     near = "near its tolerance" if len(changes.near) == 1 else "near their tolerance"
     counts = {
-        "new failure" if len(changes.new) == 1 else "new failures": len(changes.new),
         "failing differently": len(changes.changed),
         still: len(changes.still),
         "without a baseline": len(changes.unaccepted),
+        "passing by a reference alone": sum(map(_passes_by_reference_alone, summary.verdicts)),
+        "rejected before": sum(bool(verdict.rejected) for verdict in summary.verdicts),
+        "no longer known failing": sum(verdict.expired is not None for verdict in summary.verdicts),
         "fixed": len(changes.fixed),
         "slower": len(changes.slower),
         near: len(changes.near),
@@ -55,13 +60,40 @@ def headline(summary: RunSummary) -> str:
         "skipped after timeouts": len(changes.held_back),
         f"skipped (no {devices} on this host)": sum(lacking.cases for lacking in changes.lacking),
     }
-    line = ", ".join(f"{count} {what}" for what, count in counts.items() if count) or "nothing new"
+    others = ", ".join(f"{count} {what}" for what, count in counts.items() if count)
+    line = joined("; ", new, others) or "nothing new"
     if summary.interrupted:
         return f"interrupted: {line}"
     has_failures = changes.new or changes.changed or changes.still or changes.unaccepted or changes.no_turn
     if summary.exit_code and not has_failures:
         return f"{line}; the night failed (exit code {summary.exit_code})"
     return line
+
+
+def _new_failures(changes: NightChanges) -> str:
+    """`3 new failures: blur, reduce — 4 commits since 4f1c2d9, 2 authors`; "" without any."""
+    if not changes.new:
+        return ""
+    jobs = list(dict.fromkeys(job_of(failure.case) for failure in changes.new))
+    text = f"{plural(len(changes.new), 'new failure')}: {first_names(jobs, _MOST_JOBS_NAMED, 'jobs')}"
+    ranges = [failure.suspects for failure in changes.new if failure.suspects is not None and not failure.suspects.gone]
+    if not ranges:
+        return text
+    longest = max(ranges, key=lambda suspects: suspects.commits)
+    commits = "no commit"
+    if longest.commits:
+        commits = plural(longest.commits, "commit")
+    text += f" — {commits} since {longest.good[:7]}"
+    if longest.authors > 1:
+        text += f", {longest.authors} authors"
+    if longest.dirty:
+        text += ", changed work tree"
+    return text
+
+
+def _passes_by_reference_alone(verdict: Verdict) -> bool:
+    """Whether a case passes and there is no baseline that it was compared with."""
+    return verdict.status == "pass" and bool(verdict.against) and "baseline" not in verdict.against
 
 
 def lines(summary: RunSummary, *, root: Path) -> Iterator[str]:
@@ -96,28 +128,27 @@ def _lines(summary: RunSummary, where: str, *, is_full: bool) -> Iterator[str]:
     yield headline(summary)
     if changes.unknown and (changes.new or changes.unaccepted):
         yield f"every failure counts as new: {changes.unknown}"
-    yield from _by_cause((*changes.new, *changes.unaccepted), texts, most_new, where)
-    if changes.new or changes.unaccepted or changes.changed:  # else it was told on the first night
-        for line in terminal.shared_values(summary):
-            if line:
-                yield line
-    for heading, failures in (
-        ("failing for another cause than before:", changes.changed),
-        ("still failing:", changes.still),
+    for heading, failures, most in (
+        ("", (*changes.new, *changes.unaccepted), most_new),
+        ("failing for another cause than before:", changes.changed, most_others),
+        ("still failing:", changes.still, most_others),
     ):
-        if failures:
+        causes = _by_cause(failures)
+        if causes and heading:
             yield heading
-            yield from _bounded(_with_history(failures, texts, tonight), most_others)
-    fixed = [f"fixed    {failure.case}{_lasted(failure, tonight)}" for failure in changes.fixed]
-    yield from _bounded(fixed, most_others)
+        for cause in causes[:most]:
+            yield from _cause_lines(cause, summary, texts, is_full=is_full)
+        if len(causes) > most:
+            left_out = sum(map(len, causes[most:]))
+            yield f"… and {plural(left_out, 'more failure')} of {len(causes) - most} other causes (all in {where})"
+    yield from _bounded(list(_fixed_lines(changes.fixed, tonight, is_full=is_full)), most_others)
     for word, remarks in (
         ("slower", changes.slower),
         ("near", changes.near),
         ("flaky", changes.flaky),
         ("known", changes.known),
     ):
-        lines = [one_line(f"{word:<8} {one.case}  {one.text}{_after_comma(one.since, tonight)}") for one in remarks]
-        yield from _bounded(lines, most_others)
+        yield from _bounded(list(_remark_lines(word, remarks, tonight, is_full=is_full)), most_others)
     if changes.no_turn:
         yield one_line(f"no turn before the deadline: {first_names(changes.no_turn, most_named)}")
     if changes.held_back:
@@ -144,36 +175,103 @@ def _texts(summary: RunSummary) -> dict[str, tuple[str, ...]]:
     return texts
 
 
-def _by_cause(
-    failures: Sequence[NightFailure], texts: dict[str, tuple[str, ...]], most: int, where: str
-) -> Iterator[str]:
-    """The failures of one cause together, the most severe causes first; of many, one of each before a second of any."""
-    groups: dict[tuple[str, str], list[NightFailure]] = {}
+def _by_cause(failures: Iterable[NightFailure]) -> list[tuple[NightFailure, ...]]:
+    """The failures of one cause together, the most severe causes first."""
+    groups: dict[tuple[str, ...], list[NightFailure]] = {}
     for failure in sorted(failures, key=lambda failure: _SEVERITY.index(failure.status)):
-        groups.setdefault((failure.status, failure.cause), []).append(failure)
-    keyed = []
-    for cause, members in groups.items():
-        keyed += [(f"{'/'.join(cause)}\0{job_of(failure.case)}", (cause, failure)) for failure in members]
-    picked, left_out = pick(keyed, most)
-    last: tuple[str, str] | None = None
-    for cause, failure in picked:
-        if cause != last and len(groups[cause]) >= _ALIKE:
-            yield one_line(f"{len(groups[cause])} cases, {cause[1] or cause[0]}:")
-        last = cause
-        yield from texts[failure.case]
-    if left_out:
-        jobs = list(dict.fromkeys(key.partition("\0")[2] for key in left_out))
-        names = first_names(jobs, _MOST_JOBS, "jobs")
-        yield f"… and {sum(left_out.values())} more failures of {names} (all in {where})"
+        key: tuple[str, ...] = (failure.status, failure.cause)
+        if failure.status == "error":  # each message may ask for another remedy
+            key = (*key, failure.diagnosis)
+        groups.setdefault(key, []).append(failure)
+    return [tuple(members) for members in groups.values()]
 
 
-def _with_history(failures: Sequence[NightFailure], texts: dict[str, tuple[str, ...]], tonight: str) -> list[str]:
-    """The lines on each failure, the first one with the night of its beginning."""
-    lines: list[str] = []
-    for failure in failures:
-        first, *more = texts[failure.case]
-        lines += [f"{first}{_history(failure, tonight)}", *more]
-    return lines
+def _cause_lines(
+    members: Sequence[NightFailure], summary: RunSummary, texts: dict[str, tuple[str, ...]], *, is_full: bool
+) -> Iterator[str]:
+    """One row for a cause: how many cases, the worst of them, the parameters that they share, the suspects."""
+    worst = _worst(members, summary)
+    history = _history(worst, summary.started)
+    if len(members) == 1:
+        first, *more = texts[worst.case]
+        yield f"{first}{history}"
+        yield from more
+    else:
+        names = [failure.case for failure in members]
+        jobs = first_names(list(dict.fromkeys(map(job_of, names))), _MOST_JOBS, "jobs")
+        example = "as"
+        if worst.status == "differ":
+            example = "the worst is"
+        head = f"{worst.status:<8} {len(members)} cases of {jobs}; {example} {worst.case}: {worst.diagnosis}"
+        yield f"{one_line(head)}{history}"
+        if not is_full:
+            yield one_line(f"  {first_names(names, _MOST_NAMED)}")
+        yield from _shared_values(names, summary)
+    yield from _suspect_lines(members)
+    if is_full and len(members) > 1:
+        for failure in members:
+            yield from (f"  {line}" for line in texts[failure.case])
+
+
+def _worst(members: Sequence[NightFailure], summary: RunSummary) -> NightFailure:
+    """The failure with the largest error in units of its tolerance, else by itself, else with most that differs."""
+    verdicts = {verdict.case: verdict for verdict in summary.verdicts}
+
+    def size(failure: NightFailure) -> tuple[float, float, float]:
+        verdict = verdicts.get(failure.case)
+        if verdict is None:
+            return 0.0, 0.0, 0.0
+        largest, share = 0.0, 0.0
+        if verdict.extent is not None and verdict.extent.of:
+            largest = verdict.extent.max_abs or 0.0
+            share = verdict.extent.differing / verdict.extent.of
+        return verdict.tolerance_share or 0.0, largest, share
+
+    return max(members, key=size)
+
+
+def _shared_values(names: Sequence[str], summary: RunSummary) -> Iterator[str]:
+    """`  every failing case has n = 1000`, where the cases of a job are those that fail in one way."""
+    for space in summary.spaces:
+        for group in space.failures:
+            if group.alternatives and set(group.cases) <= set(names):
+                yield one_line(f"  {space.job}: {group.text}")
+
+
+def _suspect_lines(members: Sequence[NightFailure]) -> Iterator[str]:
+    """The suspects of failures of one cause: those of its cases with the fewest, for one mistake made them all."""
+    ranges = [failure.suspects for failure in members if failure.suspects is not None]
+    if not ranges:
+        return
+    ranges.sort(key=lambda suspects: (not suspects.touching, suspects.commits, len(suspects.touching)))
+    yield one_line(f"  {suspects_text(ranges[0])}")
+
+
+def suspects_text(suspects: Suspects) -> str:
+    """`suspects: 8eb0c1f Sum in pairs (Ada), and 3 other commits since 4f1c2d9 that touch no file of it`."""
+    good = suspects.good[:7]
+    if suspects.gone:
+        return f"suspects: unknown, for {good} or {suspects.bad[:7]} is gone from git"
+    if not suspects.commits:
+        text = f"no suspects: no commit since {good}, where it was not so"
+        if suspects.dirty:
+            text += "; the work tree was changed"
+        return text
+    others = suspects.commits - len(suspects.touching) - suspects.others
+    if not suspects.touching:
+        text = f"no suspects: none of the {plural(others, 'commit')} since {good} touches a file of it"
+        if suspects.dirty:
+            text += "; the work tree was changed"
+        return text
+    named = [f"{suspect.commit[:7]} {suspect.subject} ({suspect.author})" for suspect in suspects.touching]
+    text = f"suspects: {', '.join(named)}"
+    if suspects.others:
+        text += f" and {suspects.others} more"
+    if others:
+        text += f"; {plural(others, 'other commit')} since {good}"
+    if suspects.dirty:
+        text += "; the work tree was changed"
+    return text
 
 
 def _history(failure: NightFailure, tonight: str) -> str:
@@ -191,6 +289,33 @@ def _lasted(failure: NightFailure, tonight: str) -> str:
     if failure.since is None:
         return ""
     return f"  (failed {plural(failure.since.nights, 'night')}{_after_comma(failure.since, tonight)})"
+
+
+def _fixed_lines(fixed: Sequence[NightFailure], tonight: str, *, is_full: bool) -> Iterator[str]:
+    """A line for the cases of a job that were fixed together."""
+    groups: dict[tuple[str, str], list[NightFailure]] = {}
+    for failure in fixed:
+        key = failure.case if is_full else job_of(failure.case)
+        groups.setdefault((key, _lasted(failure, tonight)), []).append(failure)
+    for (job, lasted), failures in groups.items():
+        name = failures[0].case
+        if len(failures) > 1:
+            name = f"{len(failures)} cases of {job}"
+        yield f"fixed    {name}{lasted}"
+
+
+def _remark_lines(word: str, remarks: Sequence[NightRemark], tonight: str, *, is_full: bool) -> Iterator[str]:
+    """A line for the cases of a job that are remarked on, with the worst of them."""
+    groups: dict[str, list[NightRemark]] = {}
+    for remark in remarks:
+        key = remark.case if is_full else job_of(remark.case)
+        groups.setdefault(key, []).append(remark)
+    for job, members in groups.items():
+        worst = max(members, key=lambda remark: remark.size)
+        name = worst.case
+        if len(members) > 1:
+            name = f"{len(members)} cases of {job}; the worst is {worst.case}:"
+        yield one_line(f"{word:<8} {name}  {worst.text}{_after_comma(worst.since, tonight)}")
 
 
 def _bounded(texts: Sequence[str], most: int) -> Iterator[str]:

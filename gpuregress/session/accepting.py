@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 from pathlib import Path
 
+from gpuregress.foundation import git
 from gpuregress.foundation.errors import BaselineError, Interrupted, NothingToDo, StorageError, UsageError
 from gpuregress.foundation.records import Verdict
 from gpuregress.foundation.wording import first_names
@@ -235,6 +236,7 @@ class _Acceptance:
 
     def __init__(self, project: Project, run: str, terms: Terms) -> None:
         self._store = BaselineStore.of(project, project.runs / run_folders.ACCEPTING)
+        self._who = user_name(project.root)
         self._run = run
         self._terms = terms
         self._uncommitted: list[AcceptedCase] = []
@@ -292,7 +294,7 @@ class _Acceptance:
         watched = [name for name in compare if case_comparisons.has_tolerance(compare[name])]
         anew = [name for name in _buffers_that_differ(candidate.verdict) if name in watched]
         kind = self._kind(candidate)
-        acceptor = Acceptor(user_name(), self._terms.why, self._run, self._terms.unwritten_ok if empty else "")
+        acceptor = Acceptor(self._who, self._terms.why, self._run, self._terms.unwritten_ok if empty else "")
         batch.add(candidate.case, candidate.outcome, candidate.made_of, acceptor, drift=watched, anew=anew, arch=kind)
         return AcceptedCase(
             case=candidate.case.name,
@@ -355,8 +357,11 @@ def obsolete(project: Project, present: Sequence[str]) -> tuple[str, ...]:
     return tuple(name for name in BaselineStore.of(project).case_names() if name not in cases)
 
 
-def user_name() -> str:
-    """The user's name, "" where the system does not know it."""
+def user_name(root: Path) -> str:
+    """The user's name as git has it for the project's commits, else of the login; "" where neither is known."""
+    name = git.answer(root, "config", "user.name")
+    if name is not None and name.strip():
+        return name.strip()
     try:
         return getpass.getuser()
     except (OSError, KeyError, ImportError):
@@ -420,11 +425,12 @@ def reject(
     folder = cut_short.decidable_run(project.runs, run)
     finished = results.read_cases(folder)
     selected = select_cases(results.read_verdicts(folder), finished, selectors)
+    who = user_name(project.root)
     new: list[Rejection] = []
     for verdict in selected:
         candidate = finished.get(verdict.case)
         if candidate is not None and candidate.has_dumps:
-            new += _rejections(candidate, folder.name, why)
+            new += _rejections(candidate, folder.name, why, who)
     if not new:
         states = "; ".join(f"{verdict.case}: {verdict.status}" for verdict in selected[:4])
         raise BaselineError(
@@ -454,7 +460,7 @@ def take_back(project: Project, selectors: Sequence[str]) -> tuple[Rejection, ..
     return rejections.forget(project.runs, selected)
 
 
-def _rejections(candidate: FinishedCase, run: str, why: str) -> Iterator[Rejection]:
+def _rejections(candidate: FinishedCase, run: str, why: str, who: str) -> Iterator[Rejection]:
     digests = {dump.buffer: dump.digest for dump in candidate.outcome.dumps}
     when = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
     for buffer in candidate.verdict.buffers:
@@ -466,7 +472,7 @@ def _rejections(candidate: FinishedCase, run: str, why: str) -> Iterator[Rejecti
                 revision=candidate.case.revision,
                 run=run,
                 when=when,
-                who=user_name(),
+                who=who,
                 why=why,
             )
 

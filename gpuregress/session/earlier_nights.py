@@ -12,6 +12,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from msgspec import field
+
 from gpuregress.foundation import git
 from gpuregress.foundation.errors import StorageError
 from gpuregress.foundation.records import (
@@ -22,10 +24,12 @@ from gpuregress.foundation.records import (
     PastRun,
     RunSummary,
     Since,
+    Suspects,
     Verdict,
 )
-from gpuregress.gpu.records import replace
+from gpuregress.gpu.records import Record, replace
 from gpuregress.judge.nights import EarlierNights, LeftOut, compare_nights, ordered
+from gpuregress.session import suspects as suspect_commits
 from gpuregress.session.run_context import RunContext
 from gpuregress.session.runs import history_entry, journal
 from gpuregress.store.history import History, series
@@ -94,8 +98,8 @@ def opened(project: Project, device: str, run: str, cases: Collection[str]) -> I
         def slower_since(verdict: Verdict) -> Since | None:
             return _level_since(past_nights(verdict.case), verdict)
 
-        since, missing = _series(project.runs, first)
-        last = {case: EarlierVerdict(first.run, first.started, "missing", "missing") for case in missing}
+        recorded = _recorded(project.runs, first)
+        last = {case: EarlierVerdict(first.run, first.started, "missing", "missing") for case in recorded.missing}
         for number, night in enumerate(itertools.chain((first,), nights)):
             absent = [case for case in cases if case not in last]
             if (number and not absent) or (number >= FEW_NIGHTS and len(absent) <= FEW_CASES):
@@ -107,7 +111,14 @@ def opened(project: Project, device: str, run: str, cases: Collection[str]) -> I
             for result in history.results_of(night):
                 if result.verdict != "skip":
                     last.setdefault(result.case, earlier(result))
-        yield EarlierNights(against=first.run, last=last, trend=trend, since=since, slower_since=slower_since)
+        yield EarlierNights(
+            against=first.run,
+            last=last,
+            trend=trend,
+            since=recorded.since,
+            suspects=recorded.suspects,
+            slower_since=slower_since,
+        )
 
 
 def _level_since(past: Sequence[PastResult], verdict: Verdict) -> Since | None:
@@ -137,17 +148,39 @@ def _nights(history: History, kind: str, run: str) -> Iterator[PastRun]:
         before = night.run
 
 
-def _series(runs: Path, night: PastRun) -> tuple[Mapping[str, Since], tuple[str, ...]]:
-    """Read when the failures of a night began, and which cases were missing: the history has only verdicts."""
+class _Recorded(Record):
+    """The record of a night on its failures: the history has only verdicts.
+
+    Attributes:
+        since: case → when its failure began.
+        suspects: case → the commits that may be to blame.
+        missing: cases that were missing.
+    """
+
+    since: Mapping[str, Since] = field(default_factory=dict)
+    suspects: Mapping[str, Suspects] = field(default_factory=dict)
+    missing: tuple[str, ...] = ()
+
+
+def _recorded(runs: Path, night: PastRun) -> _Recorded:
+    """Read the record of a night."""
     end = journal.end_of(runs / night.run)
     if end is None:
-        return {}, ()
-    missing = tuple(one.case for one in end.missing)
+        return _Recorded()
+    missing = tuple(entry.case for entry in end.missing)
     first = Since(night.run, night.started, night.commit, dirty=night.dirty)
     if end.changes is None:
-        return dict.fromkeys(missing, first), missing
-    told = (*end.changes.new, *end.changes.changed, *end.changes.still, *end.changes.unaccepted)
-    return {one.case: one.since or first for one in told}, missing
+        return _Recorded(since=dict.fromkeys(missing, first), missing=missing)
+    since: dict[str, Since] = {}
+    suspects: dict[str, Suspects] = {}
+    for failure in (*end.changes.new, *end.changes.changed, *end.changes.still, *end.changes.unaccepted):
+        began = failure.since or first
+        if failure.suspects is not None:
+            suspects[failure.case] = failure.suspects
+            if failure.since is None:
+                began = replace(began, good=failure.suspects.good)
+        since[failure.case] = began
+    return _Recorded(since=since, suspects=suspects, missing=missing)
 
 
 def night_order(context: RunContext, cases: tuple[Case, ...], run: str) -> tuple[tuple[Case, ...], str]:
@@ -189,11 +222,14 @@ def _with_gone_commits(changes: NightChanges, root: Path) -> NightChanges:
     return replace(changes, **marked)
 
 
-def with_changes(context: RunContext, summary: RunSummary, left_out: LeftOut, unknown: str = "") -> RunSummary:
+def with_changes(
+    context: RunContext, summary: RunSummary, planned: Collection[Case], left_out: LeftOut, unknown: str = ""
+) -> RunSummary:
     """Add the changes to a night's summary; another run's stays as it is.
 
     Args:
         summary: its verdicts.
+        planned: its cases.
         left_out: cases that did not run.
         unknown: why the earlier nights are not known, "" where they are.
     """
@@ -204,6 +240,7 @@ def with_changes(context: RunContext, summary: RunSummary, left_out: LeftOut, un
         with opened(context.project, context.devices.kind, summary.run, cases) as earlier:
             known = EarlierNights(unknown=unknown) if unknown else earlier
             changes = _with_gone_commits(compare_nights(summary, known, left_out), context.project.root)
+            changes = suspect_commits.with_suspects(context.project, summary, changes, known, planned)
     except StorageError as error:
         unknown = f"the earlier nights are not known: {error}"
         changes = compare_nights(summary, EarlierNights(unknown=unknown), left_out)

@@ -20,7 +20,7 @@ from gpuregress.gpu.records import Record, replace
 from gpuregress.gpu.schedules import FORWARD
 from gpuregress.jobs import plan
 from gpuregress.judge import verdict
-from gpuregress.session import missing_cases
+from gpuregress.session import changed_jobs, missing_cases
 from gpuregress.session.device_slots import DeviceSelection
 from gpuregress.session.run_context import RunContext
 from gpuregress.session.run_request import RunRequest
@@ -77,12 +77,17 @@ def plan_cases(context: RunContext) -> PlannedRun:
             lines, location = error_lines(context.project, job.errors), error_location(job.errors)
             broken.append(verdict.broken(job.name, lines, exit_code=code, location=location))
     chosen = planned.cases
+    remarks = list(warnings)
+    if context.request.changed is not None:
+        selected = changed_jobs.select(context.project, chosen, context.request.changed)
+        chosen = selected.cases
+        remarks.append(selected.remark)
     others: tuple[Case, ...] = ()
     only = context.request.only
     if only is not None:
         chosen = tuple(case for case in planned.cases if case.name in only)
         others = tuple(case for case in planned.cases if case.name not in only)
-    run = PlannedRun(chosen, (), tuple(broken), remarks=(*warnings, *planned.notes), others=others)
+    run = PlannedRun(chosen, (), tuple(broken), remarks=(*remarks, *planned.notes), others=others)
     if context.request.rerun_failed:
         run = _rerun(context, run)
     ignored = dropped_settings(run.cases, context.request, context.devices)

@@ -44,6 +44,7 @@ class RunRequest(Record):
         planned: cases that are planned already; None: those that are selected.
         name_glob: only cases whose name matches.
         tags: only jobs with one of these.
+        changed: only jobs made of a file that differs from this commit; see `changed_jobs.select`. None: every job.
         device: `auto`, `cpu`, `cuda` or `cuda:N`.
         jobs: workers; None: one a core or a GPU.
         repeat: how often to run each case, in place of the jobs' own number.
@@ -79,6 +80,7 @@ class RunRequest(Record):
     planned: Plan | None = None
     name_glob: str | None = None
     tags: Sequence[str] = ()
+    changed: str | None = None
     device: str = "auto"
     jobs: int | None = None
     repeat: int | None = None
@@ -125,7 +127,7 @@ class RunRequest(Record):
     @property
     def takes_all(self) -> bool:
         """Whether every case of the project is selected."""
-        return not (self.selectors or self.name_glob or self.tags or self.rerun_failed)
+        return not (self.selectors or self.name_glob or self.tags or self.rerun_failed or self.changed is not None)
 
 
 class Machinery(Record):

@@ -50,13 +50,15 @@ def execute(context: RunContext) -> RunSummary:
         summary = replace(
             summary,
             commit=recording.start.commit,
+            dirty=recording.start.dirty,
             started=recording.start.started,
             seconds=summary.seconds + sum(reached.seconds for reached in part.kept.values()),
         )
         if part.note:
             summary = replace(summary, notes=(part.note, *summary.notes))
         left_out = LeftOut(executed.no_turn, executed.held_back, context.request.lacking)
-        return recording.finish(earlier_nights.with_changes(context, summary, left_out, executed.unknown))
+        summary = earlier_nights.with_changes(context, summary, planned.cases, left_out, executed.unknown)
+        return recording.finish(summary)
 
 
 def _recording(context: RunContext, start: journal.JournalStart, part: EarlierPart) -> Recording:

@@ -5,7 +5,7 @@ The settings are optional: a `gpuregress.yaml`, or `[tool.gpuregress]` in a pypr
     folders: {configs: configs, baselines: baselines, runs: runs, dumps: s3://bucket/prefix}
     compare:                      # the rule of float buffers that no job's own rule names, by dtype
       float32: {rtol: 1.0e-5, atol: 0}
-    limits: {timeout: 30, memory: 4GiB, timeouts: 3}
+    limits: {timeout: 30, memory: 4GiB, timeouts: 3, instructions: 1.05, time: 1.1}
     retention: {runs: 30, age: 90d, size: 20GiB}
     dumps: {compress_above: 64MiB}
     ping: https://hc.example.org/${PING_KEY}

@@ -65,6 +65,8 @@ class Settings(Record):
         mail: addresses for what a night has to say.
         webhook: a URL for it, "" for none.
         timeouts: of one kernel in a run, after which its other cases are skipped; None: not said.
+        instructions: the ratio to the accepted count above which a case fails on the CPU device; None: none.
+        time: the ratio to the accepted time above which a timed case fails on a GPU; None: none.
         cluster: where `run` and `nightly` run the cases.
     """
 
@@ -79,6 +81,8 @@ class Settings(Record):
     mail: tuple[str, ...] = ()
     webhook: str = ""
     timeouts: int | None = None
+    instructions: float | None = None
+    time: float | None = None
     cluster: ClusterSettings = field(default_factory=ClusterSettings)
 
 
@@ -199,6 +203,7 @@ def _means(text: str, default: str) -> msgspec.Meta:
 _Seconds = Annotated[float, _takes(units.seconds, "seconds, or a time such as 2min")]
 _Url = Annotated[str, _takes(_url, "a URL")]
 _Count = Annotated[int, _takes(_count, "a whole number")]
+_Ratio = Annotated[float, _takes(units.slowdown, "a ratio of at least 1, as 1.05")]
 _Number = Annotated[float, _takes(_tolerance, "a number")]
 
 
@@ -263,6 +268,14 @@ class LimitsSpec(Spec, frozen=True):
     timeouts: Annotated[
         _Count | None,
         _means("timeouts of one kernel in a run, after which its other cases are skipped", "`3` at night"),
+    ] = None
+    instructions: Annotated[
+        _Ratio | None,
+        _means("on the CPU device: more times the accepted instructions fail a case", "none: it is only reported"),
+    ] = None
+    time: Annotated[
+        _Ratio | None,
+        _means("on a GPU: more times the accepted time fail a [timed](timing.md) case", "none: it is only reported"),
     ] = None
 
 
@@ -365,5 +378,7 @@ def settings_of(given: Mapping[str, Any]) -> Settings:
         mail=notify.mail,
         webhook=notify.webhook,
         timeouts=limits.timeouts,
+        instructions=limits.instructions,
+        time=limits.time,
         cluster=ClusterSettings(cluster.scheduler, cluster.wait),
     )

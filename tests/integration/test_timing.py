@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.lab.revisions import git_projects
 from tests.workshop import JOB, KERNEL, Workshop
 
 RUN = ("run", "--device", "cpu", "--jobs", "1")
@@ -64,6 +65,42 @@ def test_a_slow_down_fails_without_a_clock_where_the_job_has_a_limit(shop: Works
     assert shop.call("accept", "limited").exit_code == 0
     assert shop.call(*RUN).exit_code == 0
     assert _cases(shop)["limited"]["timing_comparison"]["status"] == "same"
+
+
+def test_a_slower_night_is_reported_once_and_fails_where_the_project_says_so(tmp_path: Path) -> None:
+    """The commit that made a kernel slower is found by its instructions."""
+    shop = Workshop(tmp_path)
+    shop.write("gpuregress.yaml", "")
+    shop.write(".gitignore", "runs/\n")
+    shop.write("kernels/scale.cu", KERNEL)
+    shop.job(("n: [100]", "n: [100, 200, 300]"))
+    shop.call(*RUN)
+    shop.call("accept")
+    git_projects.start(shop.root)
+    git_projects.commit(shop.root, "Accept")
+    night = ("nightly", "--device", "cpu", "--jobs", "1")
+    assert shop.call(*night).output == ""
+    shop.write("README.md", "Kernels\n")
+    git_projects.commit(shop.root, "Add a README")
+    shop.write("kernels/scale.cu", SLOWER)
+    slow = git_projects.commit(shop.root, "Sum in a loop")
+    told = shop.call(*night)
+    assert told.exit_code == 0
+    assert told.stdout.splitlines()[0] == "3 slower"
+    assert told.stdout.splitlines()[1].startswith("slower   3 cases of scale; the worst is scale/n=300:  scale: ")
+    assert shop.call(*night).output == "", "the level is that of the last night"
+    shop.write("gpuregress.yaml", "limits: {instructions: 1.05}\n")
+    failed = shop.call(*night)
+    assert (failed.exit_code, failed.stdout.splitlines()[0][:23]) == (1, "3 new failures: scale —")
+    shop.job(("parameters:", "limits: {instructions: 1000}\nparameters:"), ("n: [100]", "n: [100, 200, 300]"))
+    assert shop.call(*RUN).exit_code == 0, "a job may set another limit"
+
+    found = shop.call("bisect", "scale/n=100", "HEAD~2", "HEAD", "--by", "instructions", "--this-job")
+    assert found.exit_code == 0, found.output
+    assert found.stdout.splitlines()[0] == f"first bad commit: {slow}"
+    assert "instructions, " in found.stderr
+    message = shop.fails(5, "bisect", "scale/n=100", "HEAD~2", "HEAD~1", "--by", "instructions", "--this-job")
+    assert "executes no more instructions than" in message
 
 
 @pytest.mark.gpu

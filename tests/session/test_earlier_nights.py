@@ -17,8 +17,7 @@ from gpuregress.foundation.records import (
     TimingComparison,
 )
 from gpuregress.gpu.records import replace
-from gpuregress.lab.revisions import repository
-from gpuregress.session import accepting, earlier_nights
+from gpuregress.session import accepting, earlier_nights, repository
 from gpuregress.session.events import Event, Started
 from gpuregress.session.runs import history_entry
 from gpuregress.store.history import History

@@ -1,4 +1,4 @@
-"""Times and sizes with units: `30s`, `2min`, `4GiB`, `512MB`."""
+"""Times and sizes with units, `30s`, `2min`, `4GiB`, `512MB`, and ratios of times."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ _AMOUNT = re.compile(r"\s*([0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*([A-Za-z]+)\s*")
 SECONDS = {"ms": 1e-3, "s": 1.0, "sec": 1.0, "min": 60.0, "m": 60.0, "h": 3600.0}
 _SECONDS_PER_DAY = 86400.0
 _AGES = {"h": 3600.0, "d": _SECONDS_PER_DAY, "w": 7 * _SECONDS_PER_DAY}
+_LARGEST_SLOWDOWN = 1e6
 BYTES = {
     "B": 1,
     **{f"{letter}iB": 1024**power for power, letter in enumerate("KMGT", start=1)},
@@ -63,6 +64,17 @@ def size(value: float | str) -> int:
     if not 1 <= number < 2**63:
         raise ValueError(f"invalid size {show(value)}; expected at least 1 byte and less than 8 EiB")
     return int(number)
+
+
+def slowdown(value: object) -> float:
+    """Take a ratio above which a case is too slow.
+
+    Raises:
+        ValueError: it is no number from 1 to a million.
+    """
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 1 <= value <= _LARGEST_SLOWDOWN:
+        raise ValueError(f"expected a ratio from 1 to {_LARGEST_SLOWDOWN:,.0f}, as 1.05, got {show(value)}")
+    return float(value)
 
 
 def seconds_text(number: float) -> str:

@@ -107,6 +107,8 @@ from gpuregress.foundation.records.trends.nights import NightChanges as NightCha
 from gpuregress.foundation.records.trends.nights import NightFailure as NightFailure
 from gpuregress.foundation.records.trends.nights import NightRemark as NightRemark
 from gpuregress.foundation.records.trends.nights import Since as Since
+from gpuregress.foundation.records.trends.nights import Suspect as Suspect
+from gpuregress.foundation.records.trends.nights import Suspects as Suspects
 from gpuregress.foundation.records.verdicts import Accuracy as Accuracy
 from gpuregress.foundation.records.verdicts import AccuracyReport as AccuracyReport
 from gpuregress.foundation.records.verdicts import BufferVerdict as BufferVerdict

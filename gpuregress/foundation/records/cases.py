@@ -26,12 +26,16 @@ class Limits(Record):
         memory: bytes of device memory; 0: all of the device.
         timeouts: of one kernel in a run, after which its other cases are skipped; 0: neither job nor project say.
         heap: bytes that kernels may allocate themselves.
+        instructions: the ratio to the accepted count above which the case fails on the CPU device; None: none.
+        time: the ratio to the accepted time above which it fails on a GPU if it is timed; None: none.
     """
 
     timeout: float = 30.0
     memory: int = 0
     timeouts: int = 0
     heap: int = DEFAULT_HEAP
+    instructions: float | None = None
+    time: float | None = None
 
 
 class KnownFailing(Sparse):

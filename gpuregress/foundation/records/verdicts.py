@@ -261,6 +261,8 @@ class Verdict(Record):
             no rule with a tolerance compared anything.
         location: the line that a report names for a failure; None for a pass.
         known: the failure is a known one, and the case counts as skipped.
+        expired: the failure was a known one until a day that is past; else None.
+        rejected: the buffers whose bytes somebody rejected before.
         retried: why it was run again, once for each time.
         timing: how its times compare with the accepted ones; None where nothing was to be compared.
         costs: how its costs do, for each measure of `cost:`.
@@ -288,6 +290,8 @@ class Verdict(Record):
     tolerance_share: float | None = None
     location: SourceLocation | None = None
     known: KnownFailing | None = None
+    expired: KnownFailing | None = None
+    rejected: tuple[str, ...] = ()
     retried: tuple[str, ...] = ()
     timing: TimingComparison | None = None
     costs: tuple[CostComparison, ...] = ()

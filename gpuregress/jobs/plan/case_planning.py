@@ -244,6 +244,8 @@ class _JobPlanning:
             memory=limits.memory or settings.memory or 0,
             timeouts=limits.timeouts or settings.timeouts or 0,
             heap=limits.heap or records.DEFAULT_HEAP,
+            instructions=limits.instructions or settings.instructions,
+            time=limits.time or settings.time,
         )
 
     def _inputs(

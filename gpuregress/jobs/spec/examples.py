@@ -242,7 +242,7 @@ reference:
     compare: {ulp: 2}
 """,
     "Limits": """
-limits: {timeout: 2min, memory: 4GiB, timeouts: 3, heap: 64MiB}
+limits: {timeout: 2min, memory: 4GiB, timeouts: 3, heap: 64MiB, instructions: 1.05, time: 1.1}
 """,
     "KnownFailing": """
 known_failing: {until: 2026-12-24, why: the driver of the new card, status: differ, buffer: out, where: [n > 1000]}
@@ -327,7 +327,7 @@ launches:
 SETTINGS_EXAMPLE = """
 folders: {configs: configs, baselines: baselines, runs: runs, dumps: s3://bucket/prefix}
 compare: {float32: {rtol: 1.0e-6, atol: 0}}
-limits: {timeout: 30, memory: 4GiB, timeouts: 3}
+limits: {timeout: 30, memory: 4GiB, timeouts: 3, instructions: 1.05, time: 1.1}
 retention: {runs: 30, age: 90d, size: 20GiB}
 dumps: {compress_above: 64MiB}
 ping: https://hc.example.org/ping/${PING_KEY}

@@ -98,7 +98,7 @@ def with_known_failure(decided: Verdict, known: KnownFailing, today: str, case: 
         other = f"another failure than known_failing names, which is {known.failure} ({known.why})"
         return replace(decided, reason=f"{decided.reason} ({other})")
     if today >= known.until:
-        return replace(decided, reason=f"{decided.reason} ({ended})")
+        return replace(decided, reason=f"{decided.reason} ({ended})", expired=known)
     reason = f"known failing until {known.until} ({known.why}): {decided.headline}"
     is_known = replace(known, status=decided.status)
     return replace(decided, status="skip", reason=reason, exit_code=0, known=is_known)

@@ -18,13 +18,15 @@ from gpuregress.foundation.records import RunSummary, Verdict
 from gpuregress.gpu.records import Record, replace
 from gpuregress.jobs import plan
 from gpuregress.lab.experiment import RunOptions
-from gpuregress.lab.revisions import commit_runs, repository
+from gpuregress.lab.revisions import commit_runs
 from gpuregress.lab.revisions.commit_runs import CommitRuns, CommitUnusable
-from gpuregress.lab.revisions.repository import Commit, Repository
-from gpuregress.session import accepting
+from gpuregress.session import accepting, repository
+from gpuregress.session.repository import Commit, Repository
 from gpuregress.store.project import Project
 
 State = Literal["good", "bad", "skip"]
+Measure = Literal["result", "instructions"]
+"""What makes a commit bad: its result differs, or it executes more instructions on the CPU device."""
 _BAD = ("differ", "fault", "timeout")
 _TERMS = accepting.Terms(why="bisect: the good commit", unwritten_ok="bisect")
 _MOST_STEPS_ASIDE = 3
@@ -86,6 +88,7 @@ def bisect(
     bad: str,
     *,
     this_job: bool = False,
+    by: Measure = "result",
     options: RunOptions | None = None,
     listen: Callable[[TestedCommit], None] = lambda _tested: None,
 ) -> Bisection:
@@ -97,6 +100,7 @@ def bisect(
         good: a commit whose result is right.
         bad: a commit whose result is not.
         this_job: run every commit with the job of the work tree, not with its own.
+        by: what makes a commit bad.
         options: of the runs.
         listen: receives each commit that was run.
 
@@ -113,7 +117,13 @@ def bisect(
     with StopSignal() as stop, commit_runs.opened(found, project, options or RunOptions()) as runs:
         agree = any(case.settings.agree for case in cases)
         search = _Search(
-            runs=runs, goal=goal, stop=stop, listen=listen, names=tuple(case.name for case in cases), agree=agree
+            runs=runs,
+            goal=goal,
+            stop=stop,
+            listen=listen,
+            names=tuple(case.name for case in cases),
+            agree=agree,
+            by=by,
         )
         jobs = {case.job for case in cases}
         if this_job or not search.have_cases(jobs):
@@ -143,6 +153,7 @@ class _Search:
     listen: Callable[[TestedCommit], None]
     names: tuple[str, ...]
     agree: bool
+    by: Measure
     notes: list[str] = field(default_factory=list)
     tested: list[TestedCommit] = field(default_factory=list)
     accepted: Path | None = None
@@ -157,9 +168,9 @@ class _Search:
         self._accept_good()
         bad = self._test(self.goal.bad.hash)
         if bad.state != "bad":
-            _refuse_bad_end(bad, self.goal)
+            _refuse_bad_end(bad, self.goal, self.by)
         if not self.agree:  # cases that must agree with others are not judged without them
-            self.names = tuple(verdict.case for verdict in bad.verdicts if verdict.status in _BAD)
+            self.names = tuple(verdict.case for verdict in bad.verdicts if _bad_reason(verdict, self.by))
         goods = self._start()
         first, possible = self._halve(goods)
         tested = next(entry for entry in self.tested if entry.commit.hash == first)
@@ -170,7 +181,7 @@ class _Search:
             first_bad=tested.commit,
             possible=tuple(self.goal.repository.commit(name) for name in possible),
             changed=self.goal.repository.changed_files(first),
-            verdicts=tuple(verdict for verdict in tested.verdicts if verdict.status in _BAD),
+            verdicts=tuple(verdict for verdict in tested.verdicts if _bad_reason(verdict, self.by)),
             tested=tuple(self.tested),
             notes=(*self.notes, *self.runs.notes),
         )
@@ -183,7 +194,7 @@ class _Search:
             summary = self.runs.run(commit.hash, self.names)
         except CommitUnusable as error:
             raise UsageError(f"the good commit {commit} cannot be run: {error}") from None
-        state, reason = _judged(summary.verdicts)
+        state, reason = _judged(summary.verdicts, self.by)
         if state != "good":
             raise UsageError(f"the good commit {commit} is not good: {self.runs.readable(reason)}")
         self.names = tuple(verdict.case for verdict in summary.verdicts if verdict.status != "skip")
@@ -241,7 +252,7 @@ class _Search:
         try:
             summary = self.runs.run(name, self.names, self.accepted)
             verdicts = tuple(self._readable(verdict) for verdict in summary.verdicts)
-            state, reason = _judged(verdicts)
+            state, reason = _judged(verdicts, self.by)
         except CommitUnusable as error:
             state = "skip"
             reason = str(error).partition("\n")[0]
@@ -262,15 +273,35 @@ class _Search:
         )
 
 
-def _judged(verdicts: Sequence[Verdict]) -> tuple[State, str]:
+def _judged(verdicts: Sequence[Verdict], by: Measure) -> tuple[State, str]:
     """The state of a commit: bad if one case is; it cannot be judged if one is an error, or all were skipped."""
-    bad = [verdict for verdict in verdicts if verdict.status in _BAD]
-    unknown = [verdict for verdict in verdicts if verdict.status == "error"]
+    for verdict in verdicts:
+        reason = _bad_reason(verdict, by)
+        if reason:
+            return "bad", reason
+    unknown = [verdict for verdict in verdicts if _is_unknown(verdict, by)]
     if all(verdict.status == "skip" for verdict in verdicts):
         unknown += verdicts
-    for verdict in (*bad, *unknown):
-        return "bad" if bad else "skip", f"{verdict.status} {verdict.case}: {verdict.reason}"
+    for verdict in unknown:
+        return "skip", f"{verdict.status} {verdict.case}: {verdict.reason}"
     return "good", ""
+
+
+def _bad_reason(verdict: Verdict, by: Measure) -> str:
+    """Why a case makes its commit bad; "" if it does not."""
+    if by == "instructions":
+        timing = verdict.timing
+        if timing is not None and timing.measure == "instructions" and timing.status == "slower":
+            return f"{verdict.case}: {timing.message}"
+        return ""
+    if verdict.status in _BAD:
+        return f"{verdict.status} {verdict.case}: {verdict.reason}"
+    return ""
+
+
+def _is_unknown(verdict: Verdict, by: Measure) -> bool:
+    """Whether a case cannot be judged: it could not be run to its end."""
+    return verdict.status == "error" or (by == "instructions" and verdict.status in ("fault", "timeout"))
 
 
 def _accept(summary: RunSummary) -> Path:
@@ -290,10 +321,14 @@ def _hash(repository_: Repository, project: Project, word: str) -> str:
     return found
 
 
-def _refuse_bad_end(tested: TestedCommit, goal: _Commits) -> None:
+def _refuse_bad_end(tested: TestedCommit, goal: _Commits, by: Measure) -> None:
     """Raise the error of a bad end that is not bad."""
     if tested.state == "skip":
         raise UsageError(f"the bad commit {tested.commit} cannot be judged: {tested.reason}")
+    if by == "instructions":
+        raise NothingToDo(
+            f"{goal.bad} executes no more instructions than {goal.good}: no commit between them is to blame"
+        )
     raise NothingToDo(f"the result of {goal.bad} is that of {goal.good}: there is no bad commit between them")
 
 

@@ -25,7 +25,7 @@ from gpuregress.jobs.plan.source_files import SUFFIXES
 from gpuregress.jobs.spec import job_files
 from gpuregress.lab import experiment
 from gpuregress.lab.experiment import RunOptions
-from gpuregress.lab.revisions.repository import Repository, TreeEntry
+from gpuregress.session.repository import Repository, TreeEntry
 from gpuregress.store import project
 from gpuregress.store.project import Project
 

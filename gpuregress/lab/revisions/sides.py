@@ -16,9 +16,10 @@ from gpuregress.foundation.storage import find_dump
 from gpuregress.foundation.wording import first_names
 from gpuregress.gpu.records import Record, replace
 from gpuregress.lab.experiment import RunOptions
-from gpuregress.lab.revisions import commit_runs, repository
+from gpuregress.lab.revisions import commit_runs
 from gpuregress.lab.revisions.commit_runs import CommitRuns, CommitUnusable
-from gpuregress.lab.revisions.repository import Repository
+from gpuregress.session import repository
+from gpuregress.session.repository import Repository
 from gpuregress.session.runs import results, run_folders
 from gpuregress.store import remote
 from gpuregress.store.baselines import BaselineStore

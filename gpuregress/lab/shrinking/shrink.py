@@ -29,11 +29,12 @@ from gpuregress.jobs.spec.expressions import ExpressionError, Parameters
 from gpuregress.judge.accepted import AcceptedDumps
 from gpuregress.lab import experiment
 from gpuregress.lab.experiment import RunOptions
-from gpuregress.lab.revisions import commit_runs, repository
+from gpuregress.lab.revisions import commit_runs
 from gpuregress.lab.shrinking import simpler_jobs, trials
 from gpuregress.lab.shrinking.reduction import Reduction
 from gpuregress.lab.shrinking.simpler_jobs import Job
 from gpuregress.lab.shrinking.trials import Failure, JobFolder, Trial, Trials
+from gpuregress.session import repository
 from gpuregress.store.baselines import BaselineStore
 from gpuregress.store.project import Project
 

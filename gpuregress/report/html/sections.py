@@ -11,7 +11,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from gpuregress.foundation.records import STATUSES, Costs, Coverage, FileCoverage, Since, from_json
+from gpuregress.foundation.records import STATUSES, Costs, Coverage, FileCoverage, Since, Suspects, from_json
 from gpuregress.foundation.wording import joined, plural, value_text
 from gpuregress.gpu.instruments import merged_coverage
 from gpuregress.report import cost_report, coverage_report, morning
@@ -50,10 +50,19 @@ def changes(night: Mapping[str, Any] | None, anchors: Mapping[str, str]) -> Mark
     for key, title in _FAILURES.items():
         entries = []
         for failure in night.get(key) or ():
-            entry = {"diagnosis": "", "counts_before": "", "before": "", "since_text": "", **failure}
+            entry = {
+                "diagnosis": "",
+                "counts_before": "",
+                "before": "",
+                "since_text": "",
+                "suspects_text": "",
+                **failure,
+            }
             if failure.get("since"):
                 since = from_json(Since, failure["since"])
                 entry["since_text"] = morning.since_text(since, since.started)
+            if failure.get("suspects"):
+                entry["suspects_text"] = morning.suspects_text(from_json(Suspects, failure["suspects"]))
             entries.append(entry)
         numbered = f"{len(entries)} {title}"
         if key == "new" and len(entries) > 1:

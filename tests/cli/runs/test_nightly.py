@@ -9,6 +9,7 @@ import re
 import shutil
 import sqlite3
 import subprocess
+import sys
 import xml.etree.ElementTree as ET
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from gpuregress.foundation.records import RunSummary
 from gpuregress.jobs.plan import case_planning
 from gpuregress.session import session
 from tests import workshop
+from tests.lab.revisions import git_projects
 from tests.workshop import JOB, KERNEL, RUN, Workshop, accepted
 
 
@@ -160,9 +162,9 @@ def test_a_vanished_case_fails_every_night_until_it_is_pruned(fake_shop: Worksho
     for _ in range(3):
         gone = night(fake_shop)
         assert gone.exit_code == 1
-        assert {"scale/n=200", "scale/n=300"} <= {
-            line.partition(" ")[0] for line in gone.stdout.splitlines() if "vanished" in line
-        }
+        (row,) = (line for line in gone.stdout.splitlines() if line.startswith("missing  2 cases of scale"))
+        assert "scale/n=300 vanished since" in row
+        assert "  scale/n=300, scale/n=200" in gone.stdout.splitlines()
     pruned = fake_shop.call("accept", "--prune")
     assert "removed the baseline scale/n=200" in pruned.stdout
     assert "forgot scale/n=300" in pruned.stdout
@@ -245,9 +247,8 @@ def test_of_many_failures_every_job_is_named(fake_shop: Workshop) -> None:
     fake_shop.job(("n: [100]", f"n: [{sizes}]"), name="aaa")
     fake_shop.job(name="zzz")
     screen = night(fake_shop).stdout.splitlines()
-    assert len(screen) < 40
-    assert any(line.startswith("new      zzz/n=100") for line in screen)
-    assert any("32 more failures of aaa (all in runs/" in line for line in screen)
+    assert len(screen) < 10
+    assert any(line.startswith("new      62 cases of aaa, scale, zzz; as aaa/n=100: ") for line in screen)
 
 
 def test_a_run_of_an_earlier_gpuregress_is_not_told_every_night(fake_shop: Workshop) -> None:
@@ -371,12 +372,16 @@ def test_each_morning_begins_with_what_is_new_and_the_work_tree_stays_clean(
     accept_all(fake_shop)
     git("add", "-A")
     git("commit", "-qm", "first")
+    first = git("rev-parse", "HEAD")[:7]
     assert morning(18) == (0, "")
     fake_shop.job(("{float32: 2.0}", "{float32: 3.0}"))
     git("commit", "-qam", "bug")
-    bug = git("rev-parse", "HEAD")[:7]
-    assert morning(19) == (1, "1 new failure")
-    assert morning(20) == (1, f"1 still failing (since 19 Nov, {bug})")
+    fake_shop.write("README.md", "Kernels\n")
+    git("add", "README.md")
+    git("commit", "-qm", "readme")
+    readme = git("rev-parse", "HEAD")[:7]
+    assert morning(19) == (1, f"1 new failure: scale — 2 commits since {first}")
+    assert morning(20) == (1, f"1 still failing (since 19 Nov, {first}..{readme})")
     workshop.idle(fake_shop)
     git("commit", "-qam", "another")
     assert morning(21) == (1, "1 failing differently")
@@ -385,6 +390,64 @@ def test_each_morning_begins_with_what_is_new_and_the_work_tree_stays_clean(
     git("commit", "-qam", "fix")
     assert morning(22) == (0, "1 fixed")
     assert morning(23) == (0, "")
+
+
+def test_the_commits_that_touch_a_file_of_the_case_are_suspects(fake_shop: Workshop) -> None:
+    def told() -> list[str]:
+        return night(fake_shop).stdout.splitlines()
+
+    fake_shop.write("gpuregress.yaml", "")
+    fake_shop.write(".gitignore", "runs/\n")
+    fake_shop.write("kernels/scale.cu", f'#include "factor.cuh"\n{KERNEL}')
+    fake_shop.write("kernels/factor.cuh", "// twice\n")
+    accept_all(fake_shop)
+    git_projects.start(fake_shop.root)
+    first = git_projects.commit(fake_shop.root, "Accept")[:7]
+    assert told() == []
+    fake_shop.write("kernels/factor.cuh", "// three times\n")
+    touching = git_projects.commit(fake_shop.root, "Take three")[:7]
+    fake_shop.write("README.md", "Kernels\n")
+    git_projects.commit(fake_shop.root, "Add a README")
+    fake_shop.job(("{float32: 2.0}", "{float32: 3.0}"))  # it is not committed
+    lines = told()
+    assert lines[0] == f"1 new failure: scale — 2 commits since {first}, changed work tree"
+    suspects = f"  suspects: {touching} Take three (A. Author); 1 other commit since {first}; the work tree was changed"
+    assert suspects in lines
+    assert suspects in told(), "also on the next morning"
+    assert not any(line.startswith("culprit") for line in night(fake_shop, "--bisect", "1").stdout.splitlines())
+    fake_shop.job()
+    assert told()[0] == "1 fixed"
+    fake_shop.job(("{float32: 2.0}", "{float32: 3.0}"))
+    assert any(line.startswith("  no suspects: no commit since ") for line in told())
+
+
+def test_the_culprits_of_new_failures_are_searched_within_a_time(fake_shop: Workshop) -> None:
+    def told(*values: str, minutes: str) -> list[str]:
+        for value in values:
+            fake_shop.job(("{float32: 2.0}", f"{{float32: {value}}}"))
+            git_projects.commit(fake_shop.root, f"Factor {value}")
+        screen = night(fake_shop, "--bisect", minutes).stdout.splitlines()
+        return [line for line in screen if line.startswith("culprit of scale/n=100: ")]
+
+    fake_shop.write("gpuregress.yaml", "")
+    fake_shop.write(".gitignore", "runs/\n")
+    accept_all(fake_shop)
+    git_projects.start(fake_shop.root)
+    assert told("2.0", minutes="1") == []
+    (line,) = told("3.0", "4.0", minutes="1")
+    assert re.search(r": [0-9a-f]+ Factor 3\.0 \(A\. Author\), after 3 commits, [\d.]+ s$", line)
+    told("2.0", minutes="1")
+    assert told("3.0", minutes="1e-9") == ["culprit of scale/n=100: not searched: the time is over"]
+
+
+def test_the_exit_code_of_a_night_is_kept_where_its_reader_leaves(shop: Workshop) -> None:
+    shop.job(("kernel: scale", "kernel: skale"))
+    command = [sys.executable, "-m", "gpuregress", "nightly", "--device", "cpu"]
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run(command, cwd=shop.root, stdout=writer, stderr=subprocess.PIPE, check=False, text=True)
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (4, "")
 
 
 def test_a_night_with_a_deadline_names_what_had_no_turn(fake_shop: Workshop) -> None:

@@ -22,7 +22,9 @@ def test_a_failure_is_new_or_still_there_since_its_first_night() -> None:
     series = (FAILS, past("skip", 20), past("differ", 19, commit="aaaaaaaaaa"), past("pass", 18), past("differ", 17))
     changes = compare_nights(tonight, earlier({"a": (past("pass", 21),), "b": series, "c": (past("pass", 21),)}))
     assert (names(changes.new), names(changes.still), changes.fixed) == (["a"], ["b"], ())
-    assert changes.still[0].since == Since("20261119T020000Z-0001", "2026-11-19T02:00:00Z", "aaaaaaaaaa", 3)
+    assert changes.still[0].since == Since(
+        "20261119T020000Z-0001", "2026-11-19T02:00:00Z", "aaaaaaaaaa", 3, good=COMMIT
+    )
     assert changes.new[0].diagnosis == "b: 689 of 1000 differ; all are 1/10 of what they should be"
 
 
@@ -30,7 +32,7 @@ def test_the_commit_of_a_changed_work_tree_is_marked_where_a_series_began() -> N
     trend = (FAILS, past("differ", 20, dirty=True), past("pass", 19))
     changes = compare_nights(night(case("a", "differ")), earlier({"a": trend}))
     assert (changes.still[0].since.dirty, changes.still[0].since.nights) == (True, 3)  # type: ignore[union-attr]
-    assert morning.headline(night(changes=changes)) == f"1 still failing (since 20 Nov, {COMMIT[:7]}+)"
+    assert morning.headline(night(changes=changes)) == f"1 still failing (since 20 Nov, at {COMMIT[:7]}+)"
 
 
 def test_a_case_that_fails_for_another_cause_is_changed() -> None:
@@ -155,6 +157,7 @@ def test_a_case_that_passes_and_is_slower_is_told_since_when() -> None:
     tonight = night(case("a", timing=SLOWER), case("b", timing=SLOWER), case("c"), case("d", "differ", timing=SLOWER))
     known = EarlierNights("n", slower_since=lambda verdict: first if verdict.case == "a" else None)
     changes = compare_nights(tonight, known)
-    assert [(one.case, one.is_new, one.since) for one in changes.slower] == [("a", False, first), ("b", True, None)]
-    assert not changes.is_news or changes.new, "slower cases alone go to history and page"
-    assert not compare_nights(night(case("a", timing=SLOWER)), known).is_news
+    told = [(remark.case, remark.is_new, remark.since) for remark in changes.slower]
+    assert told == [("a", False, first), ("b", True, None), ("d", True, None)]
+    assert not compare_nights(night(case("a", timing=SLOWER)), known).is_news, "it was reported on its first night"
+    assert compare_nights(night(case("b", timing=SLOWER)), known).is_news

@@ -113,7 +113,7 @@ def test_the_job_of_the_work_tree_on_request_and_where_an_end_lacks_the_case(fak
 )
 def test_the_state_of_a_commit(statuses: tuple[Status, ...], state: str, reason: str) -> None:
     verdicts = [Verdict("job", str(number), status, "why") for number, status in enumerate(statuses)]
-    assert bisect._judged(verdicts) == (state, reason)
+    assert bisect._judged(verdicts, "result") == (state, reason)
 
 
 def test_ends_that_are_not_what_they_should_be(fake_shop: Workshop, tmp_path: Path) -> None:

@@ -14,9 +14,9 @@ from gpuregress.foundation.records import RunSummary
 from gpuregress.gpu.records import replace
 from gpuregress.jobs import plan
 from gpuregress.lab.experiment import RunOptions
-from gpuregress.lab.revisions import commit_runs, repository
+from gpuregress.lab.revisions import commit_runs
 from gpuregress.lab.revisions.commit_runs import Checkout, CommitRuns, CommitUnusable
-from gpuregress.session import accepting
+from gpuregress.session import accepting, repository
 from gpuregress.store import project
 from gpuregress.store.baselines import BaselineStore
 from tests.lab.revisions.git_projects import commit, everything, factors, git, start

@@ -116,7 +116,7 @@ def test_the_first_line_of_a_night_tells_what_changed() -> None:
     failure = NightFailure("reduce/differ", "differ", "sum: 3 of 8 differ", "tail")
     run = replace(summary(), changes=NightChanges(new=(failure,), fixed=(NightFailure("x", "fault"),)))
     root = tree(html.render(run))
-    assert root.first("h1").text == "1 new failure, 1 fixed"
+    assert root.first("h1").text == "1 new failure: reduce; 1 fixed"
     assert "4 of 7 cases failed" in root.first("header").text
     (link,) = root.first("section", aria_labelledby="changed").all("a")
     assert "reduce/differ" in root.first("div", id=link.attributes["href"][1:]).text

@@ -51,7 +51,7 @@ def test_a_failure_has_its_card_its_diagnosis_and_its_first_night() -> None:
     root = shown_changes(NIGHT)
     assert root.first("a").attributes["href"] == "#c1"
     lines = [one.text for one in root.all("li")]
-    assert lines[:2] == ["differ a/<1> b: 689 of 1000 differ", "fault b/1 trap since 20 Nov, 8eb0c1f before: zeros"]
+    assert lines[:2] == ["differ a/<1> b: 689 of 1000 differ", "fault b/1 trap since 20 Nov, at 8eb0c1f before: zeros"]
     assert "cuda: 3 cases skipped, no driver" in lines
     assert "c/1 was differ" in lines
 
@@ -73,7 +73,7 @@ def test_a_beginning_has_the_day_of_this_host_and_marks_a_changed_work_tree(monk
     try:
         since = {"run": "r", "started": "2026-11-19T23:30:00Z", "commit": "8eb0c1f2b3", "dirty": True}
         page = shown_changes({"new": [{"case": "a", "status": "differ", "since": since}]})
-        assert "since 20 Nov, 8eb0c1f+" in page.text
+        assert "since 20 Nov, at 8eb0c1f+" in page.text
     finally:
         monkeypatch.undo()
         time.tzset()

@@ -18,6 +18,7 @@ class Since(Record):
         nights: in which the case has failed, this one included.
         dirty: whether the work tree was changed, so that the commit is not to blame.
         gone: whether the repository has the commit no more.
+        good: the commit of the last night before it, on which the case passed; "" where that is unknown.
     """
 
     run: str
@@ -26,18 +27,63 @@ class Since(Record):
     nights: int = 1
     dirty: bool = False
     gone: bool = False
+    good: str = ""
 
     @property
     def commit_text(self) -> str:
-        """`, 8eb0c1f`; `, 8eb0c1f+` where the work tree was changed, `, gone from git` where it is gone."""
+        """`, 4f1c2d9..8eb0c1f`: the commits that may be to blame; without the last good one, `, at 8eb0c1f`.
+
+        `8eb0c1f+` where the work tree was changed, `, gone from git` where the commit is gone.
+        """
         if not self.commit:
             return ""
-        text = f", {self.commit[:7]}"
+        first = "at "
+        if self.good and self.good != self.commit:
+            first = f"{self.good[:7]}.."
+        text = f", {first}{self.commit[:7]}"
         if self.dirty:
             text += "+"
         if self.gone:
             text += ", gone from git"
         return text
+
+
+class Suspect(Sparse):
+    """A commit that may be to blame for a failure.
+
+    Attributes:
+        commit: its full hash.
+        author: who wrote it.
+        subject: the first line of its message.
+    """
+
+    commit: str
+    author: str
+    subject: str
+
+
+class Suspects(Sparse):
+    """The commits between the last night on which a case passed and the night on which it failed.
+
+    Attributes:
+        good: the commit of the night on which it passed.
+        bad: the commit of the night on which it failed.
+        commits: how many lead to `bad` and not to `good`.
+        authors: how many people wrote them.
+        touching: those that touch a file which the case is made of, the newest first, at most some.
+        others: how many more touch one.
+        dirty: whether the work tree of either night was changed, so that a change may be in no commit.
+        gone: whether the repository has one of the two commits no more, so that nothing is known.
+    """
+
+    good: str
+    bad: str
+    commits: int = 0
+    authors: int = 0
+    touching: tuple[Suspect, ...] = ()
+    others: int = 0
+    dirty: bool = False
+    gone: bool = False
 
 
 class Extent(Sparse):
@@ -124,6 +170,7 @@ class NightFailure(Sparse):
         since: the night of the first failure; None on that night.
         before: the cause of the last failure, where it was another one.
         counts_before: how many elements differed then, as `3 of 64`, where they are other numbers now.
+        suspects: the commits that may be to blame; None where the last good commit is unknown.
     """
 
     case: str
@@ -133,6 +180,7 @@ class NightFailure(Sparse):
     since: Since | None = None
     before: str = ""
     counts_before: str = ""
+    suspects: Suspects | None = None
 
 
 class NightRemark(Sparse):
@@ -143,12 +191,14 @@ class NightRemark(Sparse):
         text: the remark, in one line.
         is_new: whether it was not so on the last night.
         since: the first night on which it was so; None where that is tonight, or unknown.
+        size: how large what is remarked is, for the choice of the worst of several.
     """
 
     case: str
     text: str
     is_new: bool = False
     since: Since | None = None
+    size: float = 0.0
 
 
 class LackingDevice(Sparse):
@@ -178,7 +228,7 @@ class NightChanges(Sparse):
         still: cases that fail as before.
         unaccepted: cases without a baseline.
         fixed: cases that pass and failed before.
-        slower: cases that pass and are slower.
+        slower: cases that are slower than accepted, and do not fail for it.
         near: cases that pass and have used most of their tolerance.
         known: cases that are known to fail, and do.
         flaky: cases whose verdict changes without a change of the code.
@@ -205,5 +255,5 @@ class NightChanges(Sparse):
     @property
     def is_news(self) -> bool:
         """Tell whether someone should read it though nothing fails."""
-        remarks = any(one.is_new for one in (*self.near, *self.flaky))
+        remarks = any(one.is_new for one in (*self.near, *self.slower, *self.flaky))
         return bool(self.fixed or self.no_turn or remarks or any(one.is_new for one in self.lacking))

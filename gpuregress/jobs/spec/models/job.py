@@ -12,6 +12,7 @@ from typing import Annotated, Any, ClassVar, Literal
 import msgspec
 from msgspec import Meta
 
+from gpuregress.foundation.document import units
 from gpuregress.foundation.document.forms import Reads, Spec, choice, doc, one_of
 from gpuregress.foundation.document.problems import show
 from gpuregress.foundation.records import FAULT_KINDS
@@ -56,6 +57,7 @@ def _count(low: int, high: int) -> Callable[[Any], int]:
 TimeoutCount = Annotated[
     int, Reads(_count(1, MOST_TIMEOUTS), {"type": "integer", "minimum": 1, "maximum": MOST_TIMEOUTS})
 ]
+Slowdown = Annotated[float, Reads(units.slowdown, {"type": "number", "minimum": 1})]
 RetryCount = Annotated[int, Reads(_count(0, MOST_RETRIES), {"type": "integer", "minimum": 0, "maximum": MOST_RETRIES})]
 
 
@@ -71,6 +73,10 @@ class LimitsSpec(Spec, frozen=True):
     timeouts: Annotated[
         TimeoutCount | None, doc("timeouts of one kernel in a run, after which its other cases are skipped; at night 3")
     ] = None
+    instructions: Annotated[
+        Slowdown | None, doc("on the CPU device, more times the accepted instructions fail a case")
+    ] = None
+    time: Annotated[Slowdown | None, doc("on a GPU, more times the accepted time fail a timed case")] = None
     heap: Annotated[
         Size | None, doc("bytes that kernels may hold by `malloc` and `new`, or 64MiB; beyond them they get null; 8MiB")
     ] = None

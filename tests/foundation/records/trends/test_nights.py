@@ -26,7 +26,8 @@ def test_changes_survive_json() -> None:
 @pytest.mark.parametrize(
     ("changes", "is_news"),
     [
-        (NightChanges(slower=(NightRemark("a", "1.4", is_new=True),)), False),
+        (NightChanges(slower=(NightRemark("a", "1.4"),)), False),
+        (NightChanges(slower=(NightRemark("a", "1.4", is_new=True),)), True),
         (NightChanges(near=(NightRemark("a", "81 %"),)), False),
         (NightChanges(near=(NightRemark("a", "81 %", is_new=True),)), True),
         (NightChanges(lacking=(LackingDevice("cuda", 2, is_new=True),)), True),

@@ -20,6 +20,8 @@ _PREFIX = re.compile(r"[0-9a-f]{4,64}")
 _LABEL = re.compile(r"g([0-9a-f]{4,64})")
 _REFERENCES = ("refs/heads", "refs/tags", "refs/remotes")
 _MOST_NAMED = 5
+_MOST_COMMITS = 1000
+_FORM = "--format=%H%x00%h%x00%an%x00%aI%x00%s"
 
 
 class Commit(Record):
@@ -114,12 +116,32 @@ class Repository(Record):
         Raises:
             HarnessError: git cannot read it.
         """
-        form = "--format=%H%x00%h%x00%an%x00%aI%x00%s"
-        text = git.answer(self.root, "log", "-1", form, "--no-show-signature", "--end-of-options", name, "--")
-        fields = (text or "").rstrip("\n").split("\0")
-        if len(fields) != 5:
+        text = git.answer(self.root, "log", "-1", _FORM, "--no-show-signature", "--end-of-options", name, "--")
+        commits = _commits(text or "")
+        if not commits:
             raise HarnessError(f"git cannot read the commit {name}")
-        return Commit(*fields)
+        return commits[0]
+
+    def commits_after(self, first: str, last: str, paths: Sequence[str] = ()) -> tuple[Commit, ...]:
+        """Return the commits that lead to `last` and not to `first`, the newest first; none where git cannot tell.
+
+        Args:
+            first: a hash.
+            last: a hash.
+            paths: relative to the root; only commits that touch one of them. None: all commits.
+        """
+        text = git.answer(
+            self.root,
+            "log",
+            _FORM,
+            f"--max-count={_MOST_COMMITS}",
+            "--no-show-signature",
+            "--end-of-options",
+            f"{first}..{last}",
+            "--",
+            *paths,
+        )
+        return _commits(text or "")
 
     def changed_files(self, name: str) -> tuple[str, ...]:
         """Return the files that a commit changed, against its first parent."""
@@ -128,6 +150,22 @@ class Repository(Record):
         trees = (parent, name) if parent else (name,)
         listed = git.answer(self.root, "diff-tree", *form, "--end-of-options", *trees)
         return tuple(path for path in (listed or "").split("\0") if path)
+
+    def changes_between(self, first: str, second: str) -> dict[str, bool]:
+        """Return the files that differ between two commits, and whether the second one has them."""
+        form = ("-r", "-z", "--name-status", "--no-renames", "--no-ext-diff", "--no-textconv")
+        fields = (git.answer(self.root, "diff-tree", *form, "--end-of-options", first, second) or "").split("\0")
+        return {path: status != "D" for status, path in zip(fields[::2], fields[1::2], strict=False)}
+
+    def relative(self, path: Path) -> str | None:
+        """Return a file's path relative to the root; None where it is outside.
+
+        A symbolic link is an entry of its own folder, which may itself be behind another link.
+        """
+        real = Path(os.path.realpath(path.parent)) / path.name
+        if not real.is_relative_to(self.root):
+            return None
+        return str(real.relative_to(self.root))
 
     def is_ancestor(self, first: str, second: str) -> bool:
         """Tell whether the first commit is the second one, or comes before it."""
@@ -179,6 +217,16 @@ class Repository(Record):
             files |= {f"{path}/{name}": entry for name, entry in below.items()}
             notes += (f"in {path}: {note}" for note in more)
         return files, tuple(notes)
+
+
+def _commits(text: str) -> tuple[Commit, ...]:
+    """Read commits that git wrote in `_FORM`, a line each."""
+    commits = []
+    for line in text.split("\n"):
+        fields = line.split("\0")
+        if len(fields) == len(Commit.__struct_fields__):
+            commits.append(Commit(*fields))
+    return tuple(commits)
 
 
 def why_unknown(project: Project, word: str) -> str:

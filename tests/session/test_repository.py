@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from gpuregress.foundation.errors import HarnessError, UsageError
-from gpuregress.lab.revisions import repository
-from gpuregress.lab.revisions.repository import Repository
+from gpuregress.session import repository
+from gpuregress.session.repository import Repository
 from tests.lab.revisions.git_projects import commit, git, start
 
 

@@ -1,0 +1,130 @@
+"""`gpuregress run --changed`: the jobs that are made of a file which differs from a commit."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+import pytest
+
+from tests.lab.revisions import git_projects
+from tests.workshop import JOB, KERNEL, Workshop
+
+RUN = ("run", "--device", "cpu", "--jobs", "1")
+REFERENCE = """
+import helper
+def twice(inputs, case):
+    return helper.factor * inputs["x"]
+"""
+
+
+@pytest.fixture
+def project(fake_shop: Workshop) -> Workshop:
+    """Two jobs with a header in common, one of them with a header, a reference and an input file of its own."""
+    fake_shop.write("gpuregress.yaml", "")
+    fake_shop.write(".gitignore", "runs/\n__pycache__/\n")
+    fake_shop.write("kernels/scale.cu", f'#include "both.cuh"\n{KERNEL}')
+    fake_shop.write("kernels/other.cu", f'#include "both.cuh"\n#include "one.cuh"\n{KERNEL}')
+    for name in ("both", "one", "unused"):
+        fake_shop.write(f"kernels/{name}.cuh", "// a header\n")
+    fake_shop.write("configs/reference.py", REFERENCE)
+    fake_shop.write("configs/helper.py", "factor = 2\n")
+    fake_shop.write("configs/x.txt", "1\n" * 100)
+    other = JOB.replace("scale.cu", "other.cu").replace("fill: arange", "fill: {file: x.txt}")
+    fake_shop.write("configs/other.yaml", f"{other}reference: {{out: 'reference.py:twice'}}\n")
+    git_projects.start(fake_shop.root)
+    git_projects.commit(fake_shop.root, "Begin")
+    return fake_shop
+
+
+def chosen(shop: Workshop, *more: str) -> list[str]:
+    done = shop.call(*RUN, *(more or ("--changed",)), "--json", "-")
+    if done.exit_code == 0 and "nothing was run" in done.stderr:
+        return []
+    return sorted({case["job"] for case in json.loads(done.stdout)["cases"]})
+
+
+@pytest.mark.parametrize(
+    ("file", "jobs", "is_committed"),
+    [
+        ("README.md", [], True),
+        ("kernels/unused.cuh", [], False),
+        ("kernels/one.cuh", ["other"], False),
+        ("kernels/both.cuh", ["other", "scale"], True),
+        ("kernels/scale.cu", ["scale"], False),
+        ("configs/scale.yaml", ["scale"], True),
+        ("configs/helper.py", ["other"], False),
+        ("configs/x.txt", ["other"], True),
+        ("baselines/scale/n=100/baseline.yaml", ["scale"], False),
+        ("gpuregress.yaml", ["other", "scale"], False),
+    ],
+)
+def test_a_job_is_run_if_a_file_of_it_differs(
+    project: Workshop, file: str, jobs: list[str], *, is_committed: bool
+) -> None:
+    path = project.root / file
+    path.parent.mkdir(parents=True, exist_ok=True)
+    before = path.read_text() if path.exists() else ""
+    path.write_text(f"{before}\n" if file.endswith(".txt") else f"{before}# changed\n".replace("# c", "// c"))
+    if path.suffix in (".yaml", ".py"):
+        path.write_text(f"{before}# changed\n")
+    if is_committed:
+        git_projects.git(project.root, "checkout", "-q", "-b", "topic")
+        git_projects.commit(project.root, "Change a file")
+    assert chosen(project) == jobs
+
+
+def test_what_is_gone_counts_where_it_is_named(project: Workshop) -> None:
+    (project.root / "kernels/unused.cuh").unlink()
+    assert chosen(project) == []
+    (project.root / "kernels/one.cuh").unlink()
+    assert chosen(project) == ["other"]
+
+
+def test_files_that_cannot_be_told_count_as_changed(project: Workshop) -> None:
+    project.write("kernels/scale.cu", f"#define HEADER <both.cuh>\n#include HEADER\n{KERNEL}")
+    git_projects.commit(project.root, "Include by a macro")
+    assert chosen(project) == ["scale"]
+
+
+def test_what_was_left_out_is_said_and_nothing_is_no_failure(project: Workshop) -> None:
+    first = git_projects.git(project.root, "rev-parse", "HEAD")[:7]
+    nothing = project.call(*RUN, "--changed")
+    assert nothing.exit_code == 0
+    assert nothing.stderr == (
+        f"gpuregress: no file of 2 selected jobs differs from {first}, which is in main: nothing was run\n"
+    )
+    project.write("kernels/scale.cu", f"// changed\n{KERNEL}")
+    said = project.call(*RUN, "--changed", "HEAD")
+    assert f"note: --changed: 1 of 2 jobs may differ from HEAD ({first}); left out: other" in said.stdout
+
+
+@pytest.mark.parametrize(
+    ("prepare", "arguments", "message"),
+    [
+        (lambda _root: None, ("--changed", "scale"), "git knows no commit 'scale'; jobs stand before this option"),
+        (
+            lambda root: git_projects.git(root, "branch", "-m", "topic"),
+            ("--changed",),
+            "there is no branch origin/main, origin/master, main, master to compare with: name a commit",
+        ),
+        (
+            lambda root: (
+                git_projects.git(root, "checkout", "-q", "--orphan", "topic")
+                + git_projects.commit(root, "Another beginning")
+            ),
+            ("--changed",),
+            "this clone has no commit that HEAD and main have in common; fetch more of the history",
+        ),
+    ],
+    ids=["a job in place of a commit", "no main branch", "no common history"],
+)
+def test_a_commit_that_cannot_be_found(
+    project: Workshop, prepare: Callable[[object], object], arguments: tuple[str, ...], message: str
+) -> None:
+    prepare(project.root)
+    assert message in project.fails(2, *RUN, *arguments)
+
+
+def test_outside_of_a_repository(fake_shop: Workshop) -> None:
+    assert "is in no git repository" in fake_shop.fails(2, *RUN, "--changed")
