@@ -118,23 +118,30 @@ class HostProgram:
                 if dtype_of_type(plain) is None:
                     aliases[plain] = self._run.resolved(plain)
         needed = {name for name, resolved in aliases.items() if dtype_of_type(resolved) is None}
-        needed |= {name for name in self._run.unsized if files.device_words & set(WORD.findall(name))}
+        launched = self._launched_templates()
+        for name in self._run.unsized:
+            is_of_other_instance = ">::" in name and name.rpartition("::")[0] not in launched
+            if files.device_words & set(WORD.findall(name)) and not is_of_other_instance:
+                needed.add(name)
         asked = sorted(name for name in needed if types.is_named(name, frozenset(templates)))
-        constants = {layouts.constant(name): name for name in self._needed_constants()}
+        constants: dict[str, str] = {}
+        for name in sorted(self._run.unevaluated):
+            if name.rpartition("::")[0] in launched:
+                constants[layouts.constant(name)] = name
         answers = types.ask(source, self.include, files, [*asked, *constants])
         for spelled, name in constants.items():
             if spelled in answers:
                 self._constants[name] = answers[spelled].size - 1
         return KnownTypes(aliases, {name: layout for name, layout in answers.items() if name not in constants})
 
-    def _needed_constants(self) -> list[str]:
-        """List the constants of the classes that the drafts' launches name; each instance of a class costs time."""
+    def _launched_templates(self) -> set[str]:
+        """Return the template arguments of the drafts' launches: each instance of a class costs the compiler time."""
         templates: set[str] = set()
         for kernel in self.kernels:
             launch = self._launch(kernel)
             if launch is not None:
                 templates.update(launch.template)
-        return sorted(name for name in self._run.unevaluated if name.rpartition("::")[0] in templates)
+        return templates
 
     def facts(self, kernel: Declaration) -> LaunchFacts | None:
         """Return what the host code tells of a kernel; None where nothing launches it or one like it."""
@@ -232,10 +239,14 @@ def _is_excessive(launch: SeenLaunch) -> bool:
     return any(size.number > _MOST_GUESSED and not size.is_known for size in sizes)
 
 
-def _doubt(launch: SeenLaunch, kernel: Declaration) -> tuple[bool, int, bool]:
-    """Rank the launches of a kernel, the best first: its name is spelled, the branches are taken, sizes are known."""
+def _doubt(launch: SeenLaunch, kernel: Declaration) -> tuple[bool, bool, int, bool]:
+    """Rank the launches of a kernel, the best first.
+
+    Its name is spelled, no argument is a class of complex numbers, the branches are taken, sizes are known.
+    """
     is_other_namespace = not f"::{kernel.name}".endswith(f"::{launch.kernel.strip(':')}")
-    return is_other_namespace, launch.branches_not_taken, launch.grid is None or launch.block is None
+    is_complex = any("complex" in argument for argument in launch.template)
+    return is_other_namespace, is_complex, launch.branches_not_taken, launch.grid is None or launch.block is None
 
 
 def include_folders(files: Sequence[Path]) -> tuple[Path, ...]:

@@ -20,7 +20,7 @@ from gpuregress.toolchain.cxx_types import dtype_of_type
 from gpuregress.toolchain.layouts import DataMember
 
 _QUALIFIERS = re.compile(r"\b(const|volatile|__restrict__|restrict|struct|enum|typename)\b|[*&]")
-_NAME = re.compile(r"[A-Za-z_][\w:]*(<[\w:, ]+>)?")
+_NAME = re.compile(r"[A-Za-z_][\w:]*(<[\w:, <>]+>(::\w+)*)?")
 
 
 class KnownTypes(Record):

@@ -234,11 +234,11 @@ def _tensor_extents(run: Run, memory: HostArray, node: Node) -> tuple[HostScalar
         aliases = re.findall(rf"\b(\w+)\s*=\s*{name}\s*\.\s*sizes\(\)\s*;", text)
         for alias in aliases:
             axes += [int(axis) + 1 for axis in re.findall(rf"\b{re.escape(alias)}\[(\d+)\]", text)]
-        for shape in re.findall(rf"\bCHECK_SHAPE\(\s*{name}\s*,([^;()]*)\)", text):
-            axes.append(shape.count(",") + 1)
         count = max(axes, default=1)
-        if re.search(rf"\b{name}\s*\.\s*(?:size|stride)\(\s*{name}\s*\.\s*dim\(\)\s*-\s*1\s*\)", text):
-            count += 1  # its last axis, beside those that have a number
+        if re.search(rf"\b{name}\s*\.\s*(?:size|stride)\(\s*(?:{name}\s*\.\s*dim\(\)\s*-\s*|-\s*)1\s*\)", text):
+            count += bool(axes)  # its last axis, beside those that have a number
+        for shape in re.findall(rf"\bCHECK_SHAPE\(\s*{name}\s*,([^;()]*)\)", text):
+            count = shape.count(",") + 1
         memory.extents = tuple(run.unknown(f"{memory.name}_size_{axis}", "int", node) for axis in range(count))
     return memory.extents
 
