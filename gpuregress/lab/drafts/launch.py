@@ -42,7 +42,8 @@ class JobState:
         parameters: numbers of the host code → parameters of the job.
         names: the buffers.
         by_memory: array of the host code, and whether it is a texture → its buffer.
-        dtypes: of the buffers that an earlier launch takes.
+        dtypes: of the buffers, as the first pointer to each tells them.
+        written: buffers whose line is written.
         symbols: variables whose buffer is written.
         variables: those that a kernel writes → their buffers.
         is_chain: whether the job may have several launches.
@@ -52,6 +53,7 @@ class JobState:
     names: set[str] = field(default_factory=set)
     by_memory: dict[tuple[int, str], str] = field(default_factory=dict)
     dtypes: dict[str, str] = field(default_factory=dict)
+    written: set[str] = field(default_factory=set)
     symbols: set[str] = field(default_factory=set)
     variables: dict[str, str] = field(default_factory=dict)
     is_chain: bool = False
@@ -381,6 +383,9 @@ class LaunchDraft(KernelDraft):
             else:
                 name = self._state.by_memory[key]
             names[slot] = name
+            dtype = self._pointee(slot)
+            if dtype is not None and not slot.texture:
+                self._state.dtypes.setdefault(name, dtype)
         return names
 
     def _shared_arrays(self) -> Iterator[str]:
@@ -400,11 +405,11 @@ class LaunchDraft(KernelDraft):
             if buffer in done:
                 continue
             done.add(buffer)
-            if buffer in self._state.dtypes:
-                continue  # of an earlier launch
+            if buffer in self._state.written:
+                continue  # by an earlier launch
+            self._state.written.add(buffer)
             value = self._value(slot)
             if slot.texture:
-                self._state.dtypes[buffer] = slot.texture
                 yield self._texture(slot, buffer, value)
                 continue
             yield self._pointed_buffer(slot, buffer, value if isinstance(value, ArrayPointer) else None)
@@ -425,7 +430,7 @@ class LaunchDraft(KernelDraft):
             needed, note = self._without_dtype(slot)
             comment = f"NEEDED: {needed}"
             self._notes.append(f"{buffer}: {note}")
-        self._state.dtypes[buffer] = dtype
+        self._state.dtypes.setdefault(buffer, dtype)
         shape = self._shape(memory, dtypes.parse(dtype).size)
         if shape is None:
             shape = self._guessed_shape(buffer)

@@ -226,7 +226,11 @@ def _draft_kernel(
         buffer_bytes=job.buffer_bytes,
         remarks=job.remarks,
     )
-    link = ChainLink(kernel, facts, job) if facts is not None and isinstance(job, LaunchDraft) else None
+    link = None
+    if facts is not None and isinstance(job, LaunchDraft):
+        # A kernel without a launch may have that of another one, which is no part of a chain then.
+        is_own_launch = facts.launch.kernel.rpartition("::")[2] == kernel.name.rpartition("::")[2]
+        link = ChainLink(kernel, facts, job) if is_own_launch else None
     return DraftedText(draft, "\n".join(job.lines(others)) + "\n", link)
 
 
