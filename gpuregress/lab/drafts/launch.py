@@ -477,6 +477,8 @@ class LaunchDraft(KernelDraft):
 
     def _shape(self, memory: HostArray | None, size: int) -> str | None:
         if memory is not None and memory.bytes is None and memory.extents:
+            if size == 1 and memory.size is not None:  # bytes, for the elements are not known
+                return self._formula(memory.size)
             return ", ".join(self._formula(extent) for extent in memory.extents)
         if memory is None or memory.bytes is None or memory.bytes.number < size:
             return None

@@ -14,7 +14,7 @@ from gpuregress.lab.host_programs.contents import NOTHING_STORED, ArrayContents
 from gpuregress.lab.host_programs.scalars import HostScalar, binary, constant, named
 
 _OTHER_SIZE = 4
-_SIZES = {"double": 8, "long": 8, "int64_t": 8, "half": 2, "at::Half": 2, "bool": 1, "uint8_t": 1}
+_SIZES = {"double": 8, "long": 8, "int64_t": 8, "half": 2, "at::Half": 2, "bool": 1, "uint8_t": 1, "int8_t": 1}
 
 
 @dataclass(eq=False, slots=True)
