@@ -55,15 +55,14 @@ def placed(argument: Argument, type_: TypeLayout) -> Argument:
         ValueError: a name that is unknown or missing, or a member of another size.
     """
     places = _places(type_)
-    given = dict(_flattened(argument, ""))
     members: list[_PlacedMember] = []
-    for name, member in given.items():
+    for name, given in _flattened(argument, ""):
         place = places.get(name) or _range_of(name, places)
         if place is None:
             near = difflib.get_close_matches(name, places, n=1)
             hint = f"; did you mean {near[0]!r}?" if near else ""
             raise ValueError(f"{_called(type_)} has no member {name!r}{hint}; its members are {', '.join(places)}")
-        members.append(_PlacedMember(name, place, member))
+        members.append(_PlacedMember(name, place, given))
     missing = []
     for name, place in places.items():
         if not any(member.place.covers(place) for member in members):

@@ -59,6 +59,10 @@ WRONG = {
     ("rows: {int32: 2}", "rows: {float32: 2}"): "Params has int rows at 0, where the argument has rows (float32)",
     ("v: {float4", "v.x: {float32: 1}\n          v: {float4"): "v of Params shares bytes with another member",
     ("in: x", "in: y"): "launches[0].args[0].struct.in: unknown buffer 'y'",
+    (
+        "last.a: {",
+        "last: {struct: {b: {float64: 1}}}\n          last.a: {",
+    ): "last.b of Params shares bytes with another",
     ("low: {", "'low ': {"): "invalid member 'low '; expected its name in C++",
     ("float32, shape: [4]", "int32, shape: [4]"): "the buffer x holds int32 and in of parameter 'p' points to float32",
 }
