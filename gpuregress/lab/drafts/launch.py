@@ -237,9 +237,9 @@ class LaunchDraft(KernelDraft):
         if self._by_value:
             yield from self._listed_arguments()
             return
-        given = [self._given(number) for number in range(len(self._named))]
-        yield f"    args: [{', '.join(text for text, _ in given)}]"
-        for (name, _), (_, comment) in zip(self._named, given, strict=True):
+        arguments = [self._given(number) for number in range(len(self._named))]
+        yield f"    args: [{', '.join(text for text, _ in arguments)}]"
+        for (name, _), (_, comment) in zip(self._named, arguments, strict=True):
             if comment:
                 yield f"    # {name}: {comment}"
 
