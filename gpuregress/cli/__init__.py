@@ -58,6 +58,7 @@ GROUPS = {
     "Results": {
         "log": CommandEntry("results", "a run's launches, and which never came back"),
         "nightly": CommandEntry("nightly", "the unattended run: silent when all is well"),
+        "flaky": CommandEntry("results", "the cases whose verdict changes from night to night without their code"),
         "history": CommandEntry("results", "the trend: every case's verdicts through the runs"),
         "report": CommandEntry("results", "a run as an HTML page, or for another program"),
     },

@@ -64,7 +64,7 @@ def build_command(
 @shared_options.json_option
 @click.pass_context
 def doctor_command(ctx: click.Context, /, as_json: bool) -> int:
-    """Examine what a run needs: wheels, compilers, Triton and Numba, the cache, driver, GPUs, permissions.
+    """Examine what a run needs: wheels, compilers, Triton, Numba and Warp, the cache, driver, GPUs, permissions.
 
     Names the command that repairs each lack. Exits with 0 when cases can run on some device, else 4.
     """

@@ -77,10 +77,25 @@ class Night:
             notice = Notice(project.root, exit_code, run, lines)
             if settings.mail:
                 self._failures.append(notices.send_mail(settings.mail, notice))
+            if self.summary is not None:
+                self._failures += self._mail_owners(project, self.summary, exit_code)
             if settings.webhook:
                 self._failures.append(notices.post_webhook(settings.webhook, notice, patience))
         for failure in dict.fromkeys(filter(None, self._failures)):  # it changes no exit code
             console.say(f"note: {failure}", err=self._to_stderr)
+
+    def _mail_owners(self, project: Project, summary: RunSummary, exit_code: int) -> Iterator[str]:
+        """Send each owner of jobs what is new of them; yield why a mail failed."""
+        changes = summary.changes
+        if changes is None:
+            return
+        for address in dict.fromkeys(owner.address for owner in changes.owners):
+            if address in project.settings.mail:
+                continue
+            owned = morning.of_owner(summary, address)
+            if morning.is_worth_telling(owned):
+                lines = tuple(morning.lines(owned, root=project.root))
+                yield notices.send_mail((address,), Notice(project.root, exit_code, summary.run, lines))
 
 
 @contextlib.contextmanager

@@ -19,6 +19,7 @@ from gpuregress.foundation.escapes import json_text, one_line
 from gpuregress.foundation.records import PastResult, PastRun, State, to_json
 from gpuregress.foundation.wording import plural
 from gpuregress.report import history_text, html
+from gpuregress.session import earlier_nights
 from gpuregress.session.runs import cut_short, history_entry, journal, past_runs, results, run_folders
 from gpuregress.session.runs.past_runs import FailingCase, WantedCases
 from gpuregress.store import launch_log
@@ -117,6 +118,29 @@ def _log_document(run: str, log: Log) -> dict[str, object]:
         "events": [{"event": _event_name(event), **to_json(event)} for event in log.events],
         "unfinished": to_json(log.unfinished),
     }
+
+
+@click.command("flaky", epilog="Example: gpuregress flaky --json")
+@shared_options.json_option
+@click.pass_context
+def flaky_command(ctx: click.Context, /, as_json: bool) -> int:
+    """List the cases whose verdict changes from night to night, and whose code does not.
+
+    A case is flaky after three changes of its verdict within ten nights of one revision. It is reported once. After
+    that, a difference or timeout like those before fails no night, until the source of the kernel changes. Exits with 1
+    where there is one.
+    """
+    with history_entry.opened(context.find_project(ctx)) as history:
+        cases = list(earlier_nights.flaky_cases(history))
+    if as_json:
+        context.print_json(to_json(cases))
+    elif not cases:
+        console.say("no case is flaky")
+    else:
+        for case in cases:
+            revision = f"  revision {case.revision}" if case.revision else ""
+            console.say(f"{case.case}  {case.device}{revision}  {' '.join(case.verdicts)}")
+    return int(bool(cases))
 
 
 @click.command(

@@ -110,6 +110,35 @@ class CompiledDescriptor(Sparse):
     swizzle: str = "none"
 
 
+class WarpParameter(Sparse):
+    """A parameter of a Warp kernel, after the launch bounds.
+
+    Attributes:
+        name: in the kernel's definition.
+        dtype: of a number, or of the numbers in an array; "" for a structure.
+        axes: of an array, which is passed as Warp's `array_t`; 0: the parameter is no array.
+        element: the extents of an array's element: (3,) for `wp.vec3`, (3, 3) for `wp.mat33`, () for a number; of a
+            structure its bytes.
+    """
+
+    name: str
+    dtype: str
+    axes: int = 0
+    element: tuple[int, ...] = ()
+
+
+class WarpLaunch(Record):
+    """How Warp launches a kernel: in blocks along x, with the extents of `wp.launch` as the first argument.
+
+    Attributes:
+        axes: the values of `wp.tid()`.
+        parameters: of the kernel.
+    """
+
+    axes: int
+    parameters: tuple[WarpParameter, ...]
+
+
 class CompiledLaunch(Sparse):
     """What a kernel's compiler decided about its launches, and a job need not say.
 
@@ -121,6 +150,8 @@ class CompiledLaunch(Sparse):
             0: as it is.
         descriptors: those of the arguments that are descriptors of tensors.
         hidden: for each pointer behind the job's arguments the bytes of memory that a block needs there; 0: it is null.
+        entry: the kernel's name in the PTX; "": it is the only one there.
+        warp: how Warp passes the arguments; None: the kernel is in another language.
     """
 
     block: tuple[int, int, int] | None = None
@@ -129,6 +160,8 @@ class CompiledLaunch(Sparse):
     arguments: tuple[int, ...] = ()
     descriptors: tuple[CompiledDescriptor, ...] = ()
     hidden: tuple[int, ...] = ()
+    entry: str = ""
+    warp: WarpLaunch | None = None
 
 
 class Entry(Record):

@@ -9,7 +9,7 @@ such differences of one case apart, whose shape stays.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from msgspec import field
@@ -39,7 +39,9 @@ from gpuregress.judge.verdict.decision import over_limits
 NEAR = 0.8
 """The share of the tolerance from which on a case is near it."""
 _FLAKY_NIGHTS = 10
-_FLIPS = 2
+_FLIPS = 3
+"""Changes of the verdict from which on a case is flaky: one bug and its fix are two."""
+_MAY_BE_FLAKY = ("differ", "timeout")
 _NOT_ITS_OWN = ("error", "missing")
 """Verdicts that tell of the device, the disk or the job, and not of what a case computes: no case is flaky by them."""
 
@@ -115,20 +117,24 @@ def compare_nights(summary: RunSummary, earlier: EarlierNights, left_out: LeftOu
         else:
             still.append(failure)
     fixed = list(_fixed(summary, earlier))
-    moved = {failure.case for failure in (*new, *changed, *fixed) if failure.status not in _NOT_ITS_OWN}
+    flaky = dict(_flaky(summary, (*new, *changed, *still, *fixed), earlier))
+
+    def without_flaky(failures: Sequence[NightFailure]) -> tuple[NightFailure, ...]:
+        return tuple(failure for failure in failures if failure.case not in flaky)
+
     passing = [verdict for verdict in summary.verdicts if verdict.status == "pass"]
     return NightChanges(
         against=earlier.against,
         unknown=earlier.unknown,
-        new=tuple(new),
-        changed=tuple(changed),
-        still=tuple(still),
+        new=without_flaky(new),
+        changed=without_flaky(changed),
+        still=without_flaky(still),
         unaccepted=tuple(unaccepted),
-        fixed=tuple(fixed),
+        fixed=without_flaky(fixed),
         slower=tuple(_slower(summary, earlier)),
         near=tuple(_near(passing, earlier)),
         known=tuple(_known(summary)),
-        flaky=tuple(_flaky(summary, moved, earlier)),
+        flaky=tuple(flaky.values()),
         lacking=left_out.lacking,
         no_turn=left_out.no_turn,
         held_back=left_out.held_back,
@@ -257,32 +263,56 @@ def _near(passing: Sequence[Verdict], earlier: EarlierNights) -> Iterator[NightR
             yield NightRemark(verdict.case, text, is_new=last.tolerance_share <= NEAR, size=share)
 
 
-def _flaky(summary: RunSummary, moved: Collection[str], earlier: EarlierNights) -> Iterator[NightRemark]:
-    """The cases whose verdict moved tonight, and has moved back and forth without a change of the code."""
-    for verdict in summary.verdicts:
-        if verdict.case not in moved:
+def _flaky(
+    summary: RunSummary, failures: Sequence[NightFailure], earlier: EarlierNights
+) -> Iterator[tuple[str, NightRemark]]:
+    """The cases among some whose verdict moves back and forth without a change of the code.
+
+    A fault is never one of them: it is a bug, however often it shows. Neither is a failure that no earlier night had.
+    """
+    verdicts = {verdict.case: verdict for verdict in summary.verdicts}
+    for failure in failures:
+        verdict = verdicts.get(failure.case)
+        if verdict is None or failure.status not in _MAY_BE_FLAKY or verdict.status not in ("pass", *_MAY_BE_FLAKY):
             continue
         tonight = EarlierVerdict(
             run=summary.run,
             started=summary.started,
             verdict=verdict.status,
+            cause=verdict.cause,
             commit=summary.commit,
             revision=verdict.revision,
+            extent=verdict.extent,
         )
-        nights = (tonight, *earlier.trend(verdict.case))
-        ran = [night for night in nights if night.verdict == "pass" or night.has_failed][:_FLAKY_NIGHTS]
-        same = [night for night in ran if night.verdict not in _NOT_ITS_OWN and night.revision == verdict.revision]
-        flips, flips_of_commit = 0, 0
-        for later, before in itertools.pairwise(same):
-            if later.has_failed != before.has_failed:
-                flips += 1
-                flips_of_commit += bool(later.commit) and later.commit == before.commit
-        if flips_of_commit >= _FLIPS or flips > _FLIPS:  # one bug and its fix are two
-            text = "its verdict changes, and its code does not"
-            if verdict.revision:
-                text += f" (revision {verdict.revision})"
-            words = " ".join(night.verdict for night in reversed(same))
-            yield NightRemark(verdict.case, f"{text}: {words}", is_new=True)
+        trend = earlier.trend(verdict.case)
+        words = flaky_verdicts((tonight, *trend))
+        if not words or (tonight.has_failed and not any(_is_alike(tonight, night) for night in trend)):
+            continue
+        text = "its verdict changes, and its code does not"
+        if verdict.revision:
+            text += f" (revision {verdict.revision})"
+        yield verdict.case, NightRemark(verdict.case, f"{text}: {words}", is_new=not flaky_verdicts(trend))
+
+
+def flaky_verdicts(nights: Sequence[EarlierVerdict]) -> str:
+    """Return `pass differ pass differ` of a case whose verdict changed three times; "" of any other case.
+
+    Args:
+        nights: the newest first. Those of the last ten count that ran the revision of the newest one.
+    """
+    ran = [night for night in nights if night.verdict == "pass" or night.has_failed][:_FLAKY_NIGHTS]
+    same = [night for night in ran if night.verdict not in _NOT_ITS_OWN and night.revision == ran[0].revision]
+    flips = sum(later.has_failed != before.has_failed for later, before in itertools.pairwise(same))
+    if flips < _FLIPS:
+        return ""
+    return " ".join(night.verdict for night in reversed(same))
+
+
+def _is_alike(tonight: EarlierVerdict, before: EarlierVerdict) -> bool:
+    """Whether two failures of a case may be of one mistake."""
+    if (tonight.verdict, tonight.cause) != (before.verdict, before.cause):
+        return False
+    return tonight.extent is None or before.extent is None or tonight.extent.is_like(before.extent)
 
 
 def ordered(cases: Sequence[Case], last: Mapping[str, EarlierVerdict]) -> tuple[Case, ...]:

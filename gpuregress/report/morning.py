@@ -8,11 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 from gpuregress.foundation.escapes import entry, one_line
 from gpuregress.foundation.records import NightChanges, NightFailure, NightRemark, RunSummary, Since, Suspects, Verdict
 from gpuregress.foundation.wording import first_names, joined, plural
-from gpuregress.report import terminal
+from gpuregress.gpu.records import replace
+from gpuregress.report import case_lines, terminal
 from gpuregress.report.case_lines import job_of
 from gpuregress.report.layout import shown
 
@@ -65,7 +67,8 @@ def headline(summary: RunSummary) -> str:
     if summary.interrupted:
         return f"interrupted: {line}"
     has_failures = changes.new or changes.changed or changes.still or changes.unaccepted or changes.no_turn
-    if summary.exit_code and not has_failures:
+    is_newly_flaky = any(remark.is_new for remark in changes.flaky)
+    if summary.exit_code and not has_failures and not is_newly_flaky:
         return f"{line}; the night failed (exit code {summary.exit_code})"
     return line
 
@@ -94,6 +97,37 @@ def _new_failures(changes: NightChanges) -> str:
 def _passes_by_reference_alone(verdict: Verdict) -> bool:
     """Whether a case passes and there is no baseline that it was compared with."""
     return verdict.status == "pass" and bool(verdict.against) and "baseline" not in verdict.against
+
+
+def of_owner(summary: RunSummary, address: str) -> RunSummary:
+    """Return the part of a night that is of the jobs of one owner.
+
+    Args:
+        summary: the night, with its changes.
+        address: the owner's.
+    """
+    changes = summary.changes or NightChanges()
+    jobs = {case_lines.parts(owner.job)[0] for owner in changes.owners if owner.address == address}
+
+    def is_owned(case: str) -> bool:
+        return job_of(case_lines.parts(case)[0]) in jobs
+
+    lists: dict[str, Any] = {"lacking": ()}
+    for name in ("new", "changed", "still", "unaccepted", "fixed", "slower", "near", "known", "flaky"):
+        lists[name] = tuple(entry for entry in getattr(changes, name) if is_owned(entry.case))
+    for name in ("no_turn", "held_back"):
+        lists[name] = tuple(case for case in getattr(changes, name) if is_owned(case))
+    owned = replace(changes, **lists)
+    has_failures = owned.new or owned.changed or owned.still or owned.unaccepted or owned.no_turn or owned.held_back
+    return replace(
+        summary,
+        verdicts=tuple(verdict for verdict in summary.verdicts if is_owned(verdict.case)),
+        missing=tuple(missing for missing in summary.missing if is_owned(missing.case)),
+        spaces=tuple(space for space in summary.spaces if is_owned(space.job)),
+        notes=(),
+        exit_code=summary.exit_code if has_failures else 0,
+        changes=owned,
+    )
 
 
 def lines(summary: RunSummary, *, root: Path) -> Iterator[str]:

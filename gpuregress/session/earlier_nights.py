@@ -19,6 +19,7 @@ from gpuregress.foundation.errors import StorageError
 from gpuregress.foundation.records import (
     Case,
     EarlierVerdict,
+    JobOwner,
     NightChanges,
     PastResult,
     PastRun,
@@ -28,7 +29,8 @@ from gpuregress.foundation.records import (
     Verdict,
 )
 from gpuregress.gpu.records import Record, replace
-from gpuregress.judge.nights import EarlierNights, LeftOut, compare_nights, ordered
+from gpuregress.judge.nights import EarlierNights, LeftOut, compare_nights, flaky_verdicts, ordered
+from gpuregress.judge.verdict import exit_code
 from gpuregress.session import suspects as suspect_commits
 from gpuregress.session.run_context import RunContext
 from gpuregress.session.runs import history_entry, journal
@@ -75,18 +77,7 @@ def opened(project: Project, device: str, run: str, cases: Collection[str]) -> I
         numbers = {name: number for number, name in enumerate(written, 1)}
 
         def earlier(result: PastResult) -> EarlierVerdict:
-            return EarlierVerdict(
-                run=result.run,
-                started=result.started,
-                verdict=result.verdict,
-                cause=result.cause,
-                tolerance_share=result.tolerance_share,
-                commit=result.commit,
-                revision=result.revision,
-                dirty=result.dirty,
-                extent=result.extent,
-                number=numbers.get(result.run, 0),
-            )
+            return _earlier(result, numbers.get(result.run, 0))
 
         def past_nights(case: str) -> list[PastResult]:
             past = history.trend(case, _LOOKED_AT, kind, is_own=True)
@@ -183,6 +174,59 @@ def _recorded(runs: Path, night: PastRun) -> _Recorded:
     return _Recorded(since=since, suspects=suspects, missing=missing)
 
 
+class FlakyCase(Record):
+    """A case whose verdict changes from night to night, and whose code does not.
+
+    Attributes:
+        case: its name.
+        device: `cpu` or `cuda`.
+        revision: of its source, "" where that is unknown.
+        verdicts: of the nights that tell, the oldest first.
+        run: the last night that ran it.
+    """
+
+    case: str
+    device: str
+    revision: str
+    verdicts: tuple[str, ...]
+    run: str
+
+
+def flaky_cases(history: History) -> Iterator[FlakyCase]:
+    """Find the flaky cases of the last night on each kind of device.
+
+    Raises:
+        StorageError: the history was damaged.
+    """
+    seen: set[str] = set()
+    for night in history.all_runs():
+        kind = device_kind(night.device)
+        if night.kind != "nightly" or night.imported or kind in seen:
+            continue
+        seen.add(kind)
+        for result in history.results_of(night):
+            past = history.trend(result.case, _LOOKED_AT, kind, is_own=True)
+            nights = [_earlier(entry) for entry in past if entry.kind == "nightly"]
+            words = flaky_verdicts(nights)
+            if words:
+                yield FlakyCase(result.case, kind, result.revision, tuple(words.split()), night.run)
+
+
+def _earlier(result: PastResult, number: int = 0) -> EarlierVerdict:
+    return EarlierVerdict(
+        run=result.run,
+        started=result.started,
+        verdict=result.verdict,
+        cause=result.cause,
+        tolerance_share=result.tolerance_share,
+        commit=result.commit,
+        revision=result.revision,
+        dirty=result.dirty,
+        extent=result.extent,
+        number=number,
+    )
+
+
 def night_order(context: RunContext, cases: tuple[Case, ...], run: str) -> tuple[tuple[Case, ...], str]:
     """Order the cases of a night, recent failures first; those of another run stay as they are.
 
@@ -246,4 +290,18 @@ def with_changes(
         changes = compare_nights(summary, EarlierNights(unknown=unknown), left_out)
     if unknown:
         summary = replace(summary, notes=(*summary.notes, unknown))
-    return replace(summary, changes=changes)
+    owners = dict.fromkeys(JobOwner(case.job, address) for case in planned for address in case.owners)
+    changes = replace(changes, owners=tuple(owners))
+    return _without_quarantined(replace(summary, changes=changes), changes, has_lost_device=context.request.lost)
+
+
+def _without_quarantined(summary: RunSummary, changes: NightChanges, *, has_lost_device: bool) -> RunSummary:
+    """The summary with the exit code that it has without the cases that are known to be flaky."""
+    if summary.interrupted or not changes.quarantined:
+        return summary
+    verdicts = [verdict for verdict in summary.verdicts if verdict.case not in changes.quarantined]
+    vanished = bool(summary.missing or changes.no_turn or changes.held_back)
+    code = exit_code(verdicts, vanished=vanished, has_lost_device=has_lost_device)
+    if not verdicts:
+        code = 0
+    return replace(summary, exit_code=code)

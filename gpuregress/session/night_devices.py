@@ -13,6 +13,7 @@ from gpuregress.execution.cuda import prerequisites
 from gpuregress.foundation.errors import Interrupted, NothingToDo
 from gpuregress.foundation.records import (
     Case,
+    JobOwner,
     LackingDevice,
     NightChanges,
     NightFailure,
@@ -150,9 +151,11 @@ def _marked(summary: RunSummary) -> RunSummary:
     return replace(summary, verdicts=verdicts, changes=changes, unfinished=unfinished)
 
 
-def _named(entry: NightFailure | NightRemark | LackingDevice | str, mark: str) -> object:
+def _named(entry: NightFailure | NightRemark | LackingDevice | JobOwner | str, mark: str) -> object:
     if isinstance(entry, str):
         return f"{entry}{mark}"
+    if isinstance(entry, JobOwner):
+        return replace(entry, job=f"{entry.job}{mark}")
     if isinstance(entry, LackingDevice) or (isinstance(entry, NightFailure) and entry.status == "missing"):
         return entry
     return replace(entry, case=f"{entry.case}{mark}")

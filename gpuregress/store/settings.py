@@ -166,7 +166,12 @@ def _url(value: Any) -> str:
     return value
 
 
-def _addresses(value: Any) -> tuple[str, ...]:
+def addresses(value: Any) -> tuple[str, ...]:
+    """Take an address for mails, or a list of them.
+
+    Raises:
+        ValueError: it is none.
+    """
     values = value if isinstance(value, list) else [value]
     for address in values:
         if not isinstance(address, str) or not _ADDRESS.fullmatch(address):
@@ -286,7 +291,7 @@ class NotifySpec(Spec, frozen=True):
 
     mail: Annotated[
         tuple[str, ...],
-        _takes(_addresses, "an address, or a list"),
+        _takes(addresses, "an address, or a list"),
         _means("who gets a mail of a night that has something to say", "none"),
     ] = ()
     webhook: Annotated[_Url, _means("where a night that has something to say is posted as JSON", "none")] = ""

@@ -337,7 +337,8 @@ def _compile_python(source: Source, files: SourceInputs) -> _Compiled:
         raise CompileError(f"{source.name} made PTX without an .entry: no kernel can be launched from it")
     named = _other_names(module, set())
     if kernel.language != "python":  # the compiler decides the name in the PTX
-        named = {kernel.function: next(iter(module.entries))}
+        mangled = compiled.launch.entry if compiled.launch is not None else ""
+        named = {kernel.function: mangled or next(iter(module.entries))}
     key = source_keys.own(source, files)
     if files.unknown:
         key = cache.digest((key, ptx))
@@ -354,6 +355,10 @@ def _compile_python(source: Source, files: SourceInputs) -> _Compiled:
 
 def _with_parameter_names(entry: Entry, kernel: PythonKernel, launch: CompiledLaunch | None) -> Entry:
     """Name the parameters as the function does, where each is one of the kernel's or a field of a descriptor."""
+    if launch is not None and launch.warp is not None:
+        parameters = ["dim", *(parameter.name for parameter in launch.warp.parameters)]
+        pairs = zip(entry.parameters, parameters, strict=True)
+        return replace(entry, parameters=tuple(replace(parameter, name=name) for parameter, name in pairs))
     if kernel.language != "triton" or launch is None:
         return entry
     descriptors = {descriptor.argument: descriptor for descriptor in launch.descriptors}

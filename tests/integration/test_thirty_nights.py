@@ -141,6 +141,11 @@ class Nights:
         self.next()
         return self.rest_of_night(first_line, code, *more)
 
+    @property
+    def head(self) -> str:
+        """The abbreviated commit of the last night."""
+        return self.git("rev-parse", "--short=7", "HEAD")
+
     def rest_of_night(self, first_line: str, code: int, *more: str) -> str:
         done = self.shop.call("nightly", "--device", "cpu", *more)
         told = (done.stdout or done.stderr).partition("\n")[0]
@@ -203,30 +208,33 @@ def test_thirty_nights(nights: Nights, monkeypatch: pytest.MonkeyPatch, hosts: H
 
 
 def a_bug_comes_goes_and_comes_back(nights: Nights) -> None:
+    good = nights.head
     bug = nights.edit((RIGHT, TENTH))
-    told = nights.morning("2 new failures", 1)
+    told = nights.morning(f"2 new failures: scale — 1 commit since {good}", 1)
     assert "scale/n=32" in told
     assert "all are 1/10 of what they should be" in told
-    told = nights.morning(f"2 still failing (since 3 Nov, {bug})", 1)
-    assert f"(since 3 Nov, {bug}; 2 nights)" in told
+    assert f"  suspects: {bug} Change scale (" in told
+    told = nights.morning(f"2 still failing (since 3 Nov, {good}..{bug})", 1)
+    assert f"(since 3 Nov, {good}..{bug}; 2 nights)" in told
     nights.edit()
-    assert f"(failed 2 nights, since 3 Nov, {bug})" in nights.morning("2 fixed", 0)
+    assert f"(failed 2 nights, since 3 Nov, {good}..{bug})" in nights.morning("2 fixed", 0)
     nights.morning("", 0)
+    good = nights.head
     bug = nights.edit((RIGHT, TENTH))
-    nights.morning("2 new failures", 1)
+    nights.morning(f"2 new failures: scale — 1 commit since {good}", 1)
     nights.edit((RIGHT, TOO_FAR))
     told = nights.morning("2 failing differently", 3)
     assert "out-of-bounds" in told
     nights.edit()
-    assert f"(failed 2 nights, since 7 Nov, {bug})" in nights.morning("2 fixed", 0)
+    assert f"(failed 2 nights, since 7 Nov, {good}..{bug})" in nights.morning("2 fixed", 0)
 
 
 def a_slow_down_and_a_tolerance(nights: Nights) -> None:
     slow = nights.edit(("if (i < n) out[i] = 2.0f * x[i];", LOOP), name="work")
-    nights.morning("", 0)
+    nights.morning("1 slower", 0)
     near = nights.edit((RIGHT, "2.0018f * x[i]"), name="near")
     told = nights.morning("1 slower, 1 near its tolerance", 0)
-    assert re.search(rf"slower   work/n=32 .* times as many, since 10 Nov, {slow}", told)
+    assert re.search(rf"slower   work/n=32 .* times as many, since 10 Nov, at {slow}", told)
     assert "near     near/n=32  90% of its tolerance is used, 0% on the last night" in told
     assert near not in told
     nights.morning("", 0)
@@ -236,10 +244,11 @@ def a_slow_down_and_a_tolerance(nights: Nights) -> None:
 
 
 def a_case_vanishes(nights: Nights) -> None:
+    good = nights.head
     nights.job("scale")
     gone = nights.commit("Forget a case")
-    nights.morning("1 new failure", 1)
-    told = nights.morning(f"1 still failing (since 14 Nov, {gone})", 1)
+    nights.morning(f"1 new failure: scale — 1 commit since {good}", 1)
+    told = nights.morning(f"1 still failing (since 14 Nov, {good}..{gone})", 1)
     assert "scale/n=31 vanished" in told
     assert nights.shop.call("accept", "--prune").exit_code == 0
     nights.commit("Prune")
@@ -251,7 +260,7 @@ def a_known_failure_passes(nights: Nights) -> None:
     nights.edit((RIGHT, TENTH), name="later")
     nights.morning("", 0)
     nights.edit(name="later")
-    told = nights.morning("1 new failure", 1)
+    told = nights.morning("1 new failure: …", 1)
     assert "known_failing" in told
     nights.job("later")
     nights.commit("It is well")
@@ -284,7 +293,7 @@ def the_disk_fills_and_the_device_dies(nights: Nights, monkeypatch: pytest.Monke
         told = nights.morning("gpuregress: too little space on the disk of …", 4)
         assert "nothing was run" in told
     with workers(monkeypatch, NO_SPACE):
-        told = nights.morning("5 new failures", 4)
+        told = nights.morning("5 new failures: …", 4)
         assert "no space is left on the disk; free some" in told
     with workers(monkeypatch, NO_DEVICE):
         told = nights.morning("5 failing differently", 4)
@@ -312,15 +321,20 @@ def a_host_is_lost(nights: Nights, hosts: Hosts) -> None:
 
 def a_case_is_flaky_and_a_job_is_broken(nights: Nights) -> None:
     nights.weather.write_text("rain")
-    nights.morning("1 new failure", 1)
+    nights.morning("1 new failure: random — no commit since …", 1)
     nights.weather.write_text("")
-    told = nights.morning("1 fixed, 1 flaky", 0)
-    assert "its verdict changes, and its code does not" in told
+    nights.morning("1 fixed", 0)
+    assert "no case is flaky" in nights.shop.call("flaky").stdout
     nights.weather.write_text("rain")
-    nights.morning("1 new failure, 1 flaky", 1)
+    told = nights.morning("1 flaky", 1)
+    assert "its verdict changes, and its code does not" in told
+    listed = nights.shop.call("flaky")
+    assert listed.exit_code == 1
+    assert re.fullmatch(r"random/\S+  cpu  revision \S+  (pass )*pass differ pass differ\n", listed.stdout)
     nights.weather.write_text("")
     nights.edit((";", ""), name="work")
-    told = nights.morning("1 new failure, 1 fixed, 1 flaky", 3)
+    told = nights.morning("1 new failure: work — …", 3)
     assert "work.cu:4: error" in told
     nights.edit(name="work")
-    nights.morning("1 fixed", 0)
+    nights.weather.write_text("rain")
+    nights.morning("1 fixed, 1 flaky", 0)

@@ -102,6 +102,7 @@ from gpuregress.foundation.records.trends.history import TimingStep as TimingSte
 from gpuregress.foundation.records.trends.nights import NIGHT_STATUSES as NIGHT_STATUSES
 from gpuregress.foundation.records.trends.nights import EarlierVerdict as EarlierVerdict
 from gpuregress.foundation.records.trends.nights import Extent as Extent
+from gpuregress.foundation.records.trends.nights import JobOwner as JobOwner
 from gpuregress.foundation.records.trends.nights import LackingDevice as LackingDevice
 from gpuregress.foundation.records.trends.nights import NightChanges as NightChanges
 from gpuregress.foundation.records.trends.nights import NightFailure as NightFailure
@@ -164,5 +165,7 @@ from gpuregress.gpu.programs import Parameter as Parameter
 from gpuregress.gpu.programs import Program as Program
 from gpuregress.gpu.programs import TypeKind as TypeKind
 from gpuregress.gpu.programs import TypeLayout as TypeLayout
+from gpuregress.gpu.programs import WarpLaunch as WarpLaunch
+from gpuregress.gpu.programs import WarpParameter as WarpParameter
 from gpuregress.gpu.schedules import Conflict as Conflict
 from gpuregress.gpu.schedules import ConflictSurvey as ConflictSurvey

@@ -212,6 +212,7 @@ class Case(Record):
         limits: time and memory.
         devices: where it can run: `cpu`, `cuda`.
         tags: for `--tag`.
+        owners: addresses that get a mail of the job's news.
         expect_fault: the fault that makes the case pass.
         expect_kernel: the kernel that it must be in; "": any.
         expect_launch: the entry of the job's `launches` that it must be in, from 0; None: any.
@@ -242,6 +243,7 @@ class Case(Record):
     limits: Limits = field(default_factory=Limits)
     devices: tuple[str, ...] = ("cpu", "cuda")
     tags: tuple[str, ...] = ()
+    owners: tuple[str, ...] = ()
     expect_fault: str | None = None
     settings: CaseSettings = field(default_factory=CaseSettings)
     reference_kernels: Mapping[str, ReferenceKernel] = field(default_factory=dict)

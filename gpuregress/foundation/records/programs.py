@@ -15,7 +15,7 @@ class PythonKernel(Record):
     """A function in Python of which a compiler makes PTX.
 
     Attributes:
-        language: `triton` and `numba` compile the function; `python`: it returns PTX.
+        language: `triton`, `numba` and `warp` compile the function; `python`: it returns PTX.
         function: its name in the file.
         signature: parameter → its type in the compiler's words, in the function's order.
         constants: parameter → the value that is compiled in; for `python`, what it is called with.
@@ -24,7 +24,7 @@ class PythonKernel(Record):
             buffer.
     """
 
-    language: Literal["triton", "numba", "python"]
+    language: Literal["triton", "numba", "warp", "python"]
     function: str
     signature: Mapping[str, str] = field(default_factory=dict)
     constants: Mapping[str, bool | int | float | str | None] = field(default_factory=dict)

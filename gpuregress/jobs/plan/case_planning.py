@@ -226,6 +226,7 @@ class _JobPlanning:
             limits=self._limits(),
             devices=("cuda",) if facts.has_cubin else tuple(dict.fromkeys(job.devices)),
             tags=tuple(job.tags),
+            owners=job.owners,
             expect_fault=job.expect.fault if job.expect else None,
             settings=settings,
             expect_kernel=expect_kernel,

@@ -16,7 +16,7 @@ from gpuregress.foundation.records import Argument, Buffer, Case, CompiledDescri
 from gpuregress.gpu.descriptors import TensorMap
 from gpuregress.gpu.records import replace
 from gpuregress.jobs import revision
-from gpuregress.jobs.plan import named_members
+from gpuregress.jobs.plan import named_members, warp_arguments
 from gpuregress.jobs.spec.resolve import tensor_maps
 from gpuregress.jobs.spec.resolve.launches import changed_once, number_argument
 
@@ -91,6 +91,9 @@ def _completed(
     if entry is None or entry.launch is None:
         return launch
     decided = entry.launch
+    if decided.warp is not None:
+        assert decided.block is not None
+        launch = warp_arguments.passed(launch, decided.warp, buffers, decided.block[0])
     arguments: list[Argument] = []
     descriptors = {descriptor.argument: descriptor for descriptor in decided.descriptors}
     for position, argument in enumerate(launch.args):

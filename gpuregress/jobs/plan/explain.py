@@ -68,6 +68,8 @@ def _lines(case: Case) -> Iterator[str]:
     yield f"devices   {', '.join(case.devices)}"
     if case.tags:
         yield f"tags      {', '.join(case.tags)}"
+    if case.owners:
+        yield f"owners    {', '.join(case.owners)}"
     yield from _repetitions(case)
     for name, setting in to_json(replace(case.settings, on=(), schedules=())).items():
         yield f"{name:<9} {_options(setting)}"

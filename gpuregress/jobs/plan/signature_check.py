@@ -26,7 +26,7 @@ from gpuregress.foundation.records import (
 )
 from gpuregress.foundation.wording import plural
 from gpuregress.gpu.records import Record
-from gpuregress.jobs.plan import compiled_launches, named_members, record_layouts
+from gpuregress.jobs.plan import compiled_launches, named_members, record_layouts, warp_arguments
 from gpuregress.jobs.spec.resolve.launches import first_of_entries
 from gpuregress.store.project import default_memory
 from gpuregress.toolchain import (
@@ -55,6 +55,9 @@ def check_programs(case: Case, programs: Sequence[Program]) -> tuple[JobError, .
         An error for each argument that is wrong, with the job's line and the kernel as its source declares it.
     """
     errors: dict[Key, str] = {}
+    errors |= warp_arguments.contradictions(case.launches, programs, case.buffers, ("launches",))
+    if errors:
+        return _errors(case, errors)
     case = compiled_launches.completed(case, programs)
     for index, (source, program) in enumerate(zip(case.sources, programs, strict=True)):
         launches = [launch for launch in case.launches if launch.source == index]
@@ -111,9 +114,12 @@ def check_reference(case: Case, buffer: str, program: Program) -> tuple[JobError
         buffer: whose reference it is.
         program: the reference's compiled source.
     """
+    section = ("reference", buffer, "launches")
+    errors = warp_arguments.contradictions(case.reference_kernels[buffer].launches, [program], case.buffers, section)
+    if errors:
+        return _errors(case, errors)
     case = compiled_launches.completed(case, (), {buffer: program})
     kernel = case.reference_kernels[buffer]
-    section = ("reference", buffer, "launches")
     return _errors(case, _contradictions(case, kernel.launches, program, kernel.source, section))
 
 

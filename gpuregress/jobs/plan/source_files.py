@@ -130,7 +130,7 @@ def _text(scope: Scope, job: JobSpec, given: str | PythonSourceSpec | None, key:
     return None if text is None else _source_text(text, job.language)
 
 
-def _source_text(text: str, language: Literal["triton", "numba"] | None) -> SourceText:
+def _source_text(text: str, language: Literal["triton", "numba", "warp"] | None) -> SourceText:
     """Add the language, if the source is in Python: `kernels.py:add`, or without the name of a function."""
     is_python = Path(text.rpartition(":")[0] or text).suffix == ".py"
     return SourceText(text, language) if is_python and language is not None else SourceText(text)
@@ -179,7 +179,7 @@ def _located(problems: Problems, key: Key, given: SourceText) -> SourcePath | No
 
 
 def of_reference(
-    file: JobFile, problems: Problems, key: Key, text: str, language: Literal["triton", "numba"] | None
+    file: JobFile, problems: Problems, key: Key, text: str, language: Literal["triton", "numba", "warp"] | None
 ) -> SourcePath | None:
     """Locate the source of a reference's kernels; None if it is not there, which is reported.
 
@@ -199,7 +199,7 @@ def existing(problems: Problems, key: Key, text: str) -> Path | None:
         text = text.rpartition(":")[0]
     path = existing_file(problems, key, text, "source")
     if path is not None and path.suffix not in SUFFIXES:
-        hint = "; for a kernel in Python add language: triton or numba" if path.suffix == ".py" else ""
+        hint = "; for a kernel in Python add language: triton, numba or warp" if path.suffix == ".py" else ""
         problems.add(key, f"unsupported kernel source {path.name}; expected .cu, .ptx or .cubin{hint}")
         return None
     return path

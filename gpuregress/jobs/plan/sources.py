@@ -192,8 +192,20 @@ def _check_effect(file: JobFile, problems: Problems, sources: Sequence[Path]) ->
             problems.add(("compile", name), f"has no effect: {reason}")
 
 
+_BY_TRITON = "is filled in by Triton (num_warps * 32 threads)"
+_FILLED_IN = {
+    "triton": {"block": _BY_TRITON, "shared": _BY_TRITON},
+    "warp": {
+        "grid": "follows from dim, the threads along each axis",
+        "block": "is filled in by Warp (256 threads; compile: {options: [--block_dim=128]} for 128)",
+        "shared": "is filled in by Warp",
+    },
+}
+"""Language → the keys of a launch that its compiler fills in, and what is said where the job has them."""
+
+
 def _check_language(file: JobFile, problems: Problems, sources: Sequence[Path]) -> None:
-    """Report settings of kernels in Python in a job that has none, and launch settings that Triton fills in."""
+    """Report settings of kernels in Python in a job that has none, and launch settings that a compiler fills in."""
     job = file.job
     if sources and not any(path.suffix == ".py" for path in sources):
         shown = " and ".join(dict.fromkeys(path.name for path in sources))
@@ -201,21 +213,21 @@ def _check_language(file: JobFile, problems: Problems, sources: Sequence[Path]) 
             if name in job.written and not file.is_broken(name):
                 problems.add((name,), f"is for kernels in Python, and the source is {shown}")
     elif job.language is None and not job.written.isdisjoint(PYTHON_SETTINGS):
-        problems.add(("language",), "missing key: triton or numba")
-    if job.language != "triton":
-        return
-    if job.function is not None:
-        problems.add(("function",), "is for C++: a Triton function cannot be called alone")
+        problems.add(("language",), "missing key: triton, numba or warp")
+    if job.function is not None and job.language in ("triton", "warp"):
+        language = job.language.capitalize()
+        problems.add(("function",), f"is for C++: a {language} function cannot be called alone")
     launches = file.document.data.get("launches")
     if not isinstance(launches, list):
         return
     for position, launch in enumerate(launches):
+        if isinstance(launch, dict) and "dim" in launch and job.language != "warp":
+            problems.add(("launches", position, "dim"), "is for language: warp; other kernels take grid and block")
         if not isinstance(launch, dict) or ".py" not in str(launch.get("source", job.source)):
             continue
-        for name in ("block", "shared"):
+        for name, text in _FILLED_IN.get(job.language or "", {}).items():
             if name in launch:
-                text = "is filled in by Triton (num_warps * 32 threads): leave it out"
-                problems.add(("launches", position, name), text)
+                problems.add(("launches", position, name), f"{text}: leave it out")
 
 
 def of_case(

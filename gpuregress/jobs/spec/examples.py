@@ -32,6 +32,7 @@ retries: 2
 devices: [cpu, cuda]
 twins: [cpu, cuda]
 tags: [quick]
+owners: [ada@example.org]
 agree: [tile]
 infeasible: skip
 expect: {fault: out-of-bounds}
@@ -319,6 +320,13 @@ launches:
     num_ctas: 1
     grid: [16]
     args: [out, x, {int32: 781}, {int32: 781}]
+""",
+        """
+language: warp
+launches:
+  - source: normals.py:normals
+    dim: [rows, columns]
+    args: [out, field, {float32: 0.5}]
 """,
     ),
 }

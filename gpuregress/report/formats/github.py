@@ -23,8 +23,8 @@ def render(summary: RunSummary, root: Path) -> str:
 
 
 def step_summary(summary: RunSummary, root: Path) -> str:
-    """The text for GITHUB_STEP_SUMMARY: the Markdown report, within GitHub's limit."""
-    text = markdown.render(summary, root)
+    """The text for GITHUB_STEP_SUMMARY: the Markdown report on one screen, within GitHub's limit."""
+    text = markdown.short(summary, root)
     if len(text.encode()) < MOST_SUMMARY_BYTES:
         return text
     return f"## gpuregress\n\n{markdown.text(title(summary))}\n\nThe whole report is too long for this page.\n"

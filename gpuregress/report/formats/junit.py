@@ -1,4 +1,8 @@
-"""JUnit report: XML for CI servers, one test suite for each job."""
+"""JUnit report: XML for CI servers, one test suite for each job.
+
+It keeps to the schema by which Jenkins' xUnit plugin refuses files (junit-10.xsd). A test case has no `file` and `line`
+there, and no properties, so its suite has them.
+"""
 
 from __future__ import annotations
 
@@ -30,8 +34,13 @@ def render(summary: RunSummary, root: Path) -> str:
             _add_facts(suite, summary, group[1])
         for entry in members:
             suite.add_testcase(_case(entry))
+            if entry.path:
+                suite.add_property(f"{_clean(entry.name)}: file", _clean(entry.path))
+            if entry.path and entry.line:
+                suite.add_property(f"{_clean(entry.name)}: line", str(entry.line))
         xml.add_testsuite(suite)
     xml.update_statistics()
+    xml._elem.attrib.pop("skipped", None)  # noqa: SLF001 - junitparser adds it, and the schema has it in suites alone
     text: bytes | str = xml.tostring()
     if isinstance(text, bytes):  # with lxml, which junitparser takes where it is installed
         return text.decode("utf-8")
@@ -57,10 +66,6 @@ def _add_facts(suite: TestSuite, summary: RunSummary, job: str) -> None:
 def _case(entry: ReportEntry) -> TestCase:
     classname = job_of(entry.name) if entry.status == "missing" else entry.group
     case = TestCase(_clean(entry.name), classname=_clean(classname), time=entry.seconds)
-    if entry.path:
-        case._elem.set("file", _clean(entry.path))  # noqa: SLF001 - pytest's attributes, which junitparser does not know
-        if entry.line:
-            case._elem.set("line", str(entry.line))  # noqa: SLF001 - another of them
     if entry.level in ("known", "skipped"):
         case.result = [Skipped(_clean(entry.message))]
     elif entry.level != "passed":

@@ -16,30 +16,42 @@ MOST_ROWS = 100
 MOST_DETAILED = 20
 _MOST_LINES = 40
 _MOST_NOTES = 20
+_MOST_SHORT_ROWS = 24
+_MOST_SHORT_NOTES = 6
 _MOST_JOBS = 5
 _CODE_SPECIAL = re.compile(r"[|`\\*_\[\]<>&~$@:]")
 _SPECIAL = re.compile(r"[\\`*_{}\[\]()#+!|~$@-]")
 
 
 def render(summary: RunSummary, root: Path) -> str:
-    """The run as GitHub-flavoured Markdown, short enough for a comment or the summary of a CI step."""
+    """The run as GitHub-flavoured Markdown, short enough for a comment."""
     found = [entry for entry in entries(summary, root) if entry.is_news]
-    mark = "❌" if summary.exit_code else "✅"
-    lines = [f"## {mark} gpuregress", "", text(title(summary)), ""]
-    lines += [*_table(found), *_details(found), *_notes(summary)]
+    lines = [*_head(summary), *_table(found, MOST_ROWS), *_details(found), *_notes(summary, _MOST_NOTES)]
     return "\n".join(lines).rstrip() + "\n"
 
 
-def _table(found: Sequence[ReportEntry]) -> Iterator[str]:
+def short(summary: RunSummary, root: Path) -> str:
+    """The run as GitHub-flavoured Markdown of at most 40 lines: the summary of a CI step."""
+    found = [entry for entry in entries(summary, root) if entry.is_news]
+    lines = [*_head(summary), *_table(found, _MOST_SHORT_ROWS), *_notes(summary, _MOST_SHORT_NOTES)]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _head(summary: RunSummary) -> Iterator[str]:
+    mark = "❌" if summary.exit_code else "✅"
+    yield from (f"## {mark} gpuregress", "", text(title(summary)), "")
+
+
+def _table(found: Sequence[ReportEntry], most: int) -> Iterator[str]:
     if not found:
         return
     yield from ("| verdict | case | message | where |", "| --- | --- | --- | --- |")
-    for entry in found[:MOST_ROWS]:
+    for entry in found[:most]:
         where = entry.path
         if entry.line:
             where += f":{entry.line}"
         yield f"| {entry.status} | {code(entry.name)} | {text(entry.message)} | {code(where)} |"
-    left = Counter(entry.group for entry in found[MOST_ROWS:])
+    left = Counter(entry.group for entry in found[most:])
     if left:
         parts = [f"{count} of {text(job)}" for job, count in left.most_common(_MOST_JOBS)]
         if len(left) > _MOST_JOBS:
@@ -64,14 +76,14 @@ def _details(found: Sequence[ReportEntry]) -> Iterator[str]:
         yield ""
 
 
-def _notes(summary: RunSummary) -> Iterator[str]:
+def _notes(summary: RunSummary, most: int) -> Iterator[str]:
     if not summary.verdicts and not summary.missing:
         return  # they are the title and the details
     notes = (*summary.notes, *summary.remarks)
-    for note in notes[:_MOST_NOTES]:
+    for note in notes[:most]:
         yield f"- {text(note)}"
-    if notes[_MOST_NOTES:]:
-        yield f"- … and {len(notes) - _MOST_NOTES} more notes"
+    if notes[most:]:
+        yield f"- … and {len(notes) - most} more notes"
 
 
 def text(raw: str) -> str:

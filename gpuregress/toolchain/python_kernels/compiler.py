@@ -16,14 +16,18 @@ from gpuregress.foundation.records import CompiledLaunch, PythonKernel, Source
 from gpuregress.gpu.records import Record
 from gpuregress.toolchain import compiler_messages
 
-_MODULES = {"triton": "triton_compiler", "numba": "numba_compiler", "python": "ptx_function"}
-_EXTRAS = {"triton": "triton", "numba": "numba-cuda"}
+_MODULES = {"triton": "triton_compiler", "numba": "numba_compiler", "warp": "warp_compiler", "python": "ptx_function"}
+_EXTRAS = {"triton": "triton", "numba": "numba-cuda", "warp": "warp-lang"}
 LANGUAGES = tuple(_EXTRAS)
 """The languages whose compilers are packages, which may be missing."""
+
+_PACKAGES = {"cutlass": "nvidia-cutlass-dsl", "tilelang": "tilelang", "warp": "warp-lang"}
+"""Modules of kernel languages that a function which returns PTX may import → the packages that have them."""
 
 STEERING = (
     *("TRITON_", "MLIR_", "LLVM_", "NUMBA_", "USE_IR_LOC"),
     *("DISABLE_LLVM_", "DISABLE_MMA_", "ALLOW_LHS_TMEM_", "STORE_TMEM_"),
+    *("CUTE_", "CUTLASS_", "TILELANG_", "TL_", "TVM_", "WARP_"),
 )
 """Beginnings of environment variables that these compilers read: they are in no cache's key."""
 
@@ -71,10 +75,25 @@ def missing_text(file: str, language: str) -> str:
 
     Args:
         file: that needs it.
-        language: `triton` or `numba`.
+        language: `triton`, `numba` or `warp`.
     """
     advice = f"pip install 'gpuregress[{language}]'"
     return f"{file} needs {_EXTRAS[language]}, which is not installed: {advice}"
+
+
+def _report_missing_package(wrong: BaseException, file: str) -> None:
+    """Raise MissingCompiler if an import of a kernel language failed, because its package is not installed.
+
+    Args:
+        wrong: what the import of the user's file, or its function, raised.
+        file: the user's, for messages.
+    """
+    cause: BaseException | None = wrong
+    while cause is not None:
+        if isinstance(cause, ModuleNotFoundError) and cause.name in _PACKAGES:
+            package = _PACKAGES[cause.name]
+            raise MissingCompiler(f"{file} needs {package}, which is not installed: pip install {package}") from wrong
+        cause = cause.__cause__
 
 
 def compile_source(source: Source) -> CompiledPython:
@@ -103,8 +122,10 @@ def compile_source(source: Source) -> CompiledPython:
     except CompileError as error:
         raise CompileError(f"{shown}: {error}") from error
     except usermodules.UserModuleError as error:
+        _report_missing_package(error, shown)
         raise CompileError(str(error).replace(source.path, shown)) from error
     except (Exception, usermodules.UserCodeExit) as wrong:
+        _report_missing_package(wrong, shown)
         content = Path(source.path).read_text(encoding="utf-8", errors="replace")
         text = (
             compiler.describe_error(wrong, shown, content)

@@ -42,9 +42,11 @@ def compile_kernel(module: ModuleType, kernel: PythonKernel, arch: str) -> tuple
                 there = ", ".join(["arch", *kernel.constants])
                 raise CompileError(f"{kernel.function} has a parameter {one.name!r}: it is called with {there}")
     ptx = function(**given)
-    text = ptx.decode(errors="replace") if isinstance(ptx, bytes) else ptx
+    text = ptx
+    if isinstance(ptx, bytes | bytearray):
+        text = ptx.decode(errors="replace").removesuffix("\0")  # NVRTC ends its text as C does
     if not isinstance(text, str) or ".version" not in text:
-        shown = repr(ptx) if not isinstance(ptx, str | bytes) else f"a text without .version: {text[:40]!r}"
+        shown = f"a text without .version: {text[:40]!r}" if isinstance(text, str) else repr(ptx)
         raise CompileError(f"{kernel.function} returned {shown[:200]}, and not PTX")
     return text, None
 

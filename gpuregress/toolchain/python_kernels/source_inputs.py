@@ -120,11 +120,17 @@ def _tops(path: Path) -> list[Path]:
 
 
 def _version(package: str) -> str:
+    """The version of an installed package, or of the distributions that have its folder: `cutlass` has another name."""
     try:
         return metadata.version(package)
     except metadata.PackageNotFoundError:
-        names = metadata.packages_distributions().get(package)
-    return metadata.version(names[0]) if names else "unknown"
+        distributions = metadata.packages_distributions()
+    names = set(distributions.get(package, ()))
+    for folder in _folders(package):
+        # CuTe DSL is in site-packages/nvidia_cutlass_dsl/dsl_packages, which a .pth file puts on the path.
+        names.update(name for part in folder.parts for name in distributions.get(part, ()))
+    versions = {metadata.version(name) for name in names}
+    return ", ".join(sorted(versions)) or "unknown"
 
 
 def _folders(package: str) -> list[Path]:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import email
+import email.policy
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -149,3 +152,35 @@ def test_one_address_or_url_needs_no_mapping(fake_shop: Workshop, server: Server
     fake_shop.write("gpuregress.yaml", "notify: team@example.org")
     fake_shop.call(*NIGHT)
     assert "To: team@example.org" in mailed.read_text()
+
+
+def test_the_owners_of_a_job_get_its_news_alone(fake_shop: Workshop, server: Server, mailed: Path) -> None:
+    """Without mail of the project; who gets that one gets no second one."""
+    fake_shop.job(("parameters:", "owners: [ada@example.org, bob@example.org]\nparameters:"), name="own")
+    fake_shop.job(("parameters:", "owners: bob@example.org\nparameters:"), name="shared")
+    accepted(fake_shop)
+    fake_shop.write("gpuregress.yaml", f"ping: {server.url}/ping/${{KEY}}\n")
+    assert fake_shop.call(*NIGHT).output == ""
+    assert not mailed.exists()
+    fake_shop.job(name="scale")
+    for name, owners in (("own", "[ada@example.org, bob@example.org]"), ("shared", "bob@example.org")):
+        fake_shop.job(
+            ("parameters:", f"owners: {owners}\nparameters:"), ("{float32: 2.0}", "{float32: 3.0}"), name=name
+        )
+    assert fake_shop.call(*NIGHT).exit_code == 1
+    mails = mailed.read_text().split("arguments: ")[1:]
+    parsed = [email.message_from_string(mail.partition("\n")[2], policy=email.policy.default) for mail in mails]
+    assert [(mail["To"], mail["Subject"].partition(": ")[2].partition(": ")[2]) for mail in parsed] == [
+        ("ada@example.org", "1 new failure: own"),
+        ("bob@example.org", "2 new failures: own, shared"),
+    ]
+    mailed.unlink()
+    fake_shop.write("gpuregress.yaml", "notify: {mail: bob@example.org}\n")
+    assert fake_shop.call(*NIGHT).exit_code == 1
+    assert re.findall("To: (.*)", mailed.read_text()) == ["bob@example.org", "ada@example.org"]
+
+
+def test_an_owner_that_is_no_address_is_an_error_of_the_job(fake_shop: Workshop) -> None:
+    fake_shop.job(("parameters:", "owners: [a b]\nparameters:"))
+    message = fake_shop.fails(2, "check")
+    assert "scale.yaml:2: owners: expected an address such as team@example.org, or a list, got 'a b'" in message

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from gpuregress.foundation.records import Extent, LackingDevice, Since, TimingComparison
+from gpuregress.foundation.records import Extent, LackingDevice, Since, TimingComparison, Verdict
 from gpuregress.gpu.records import replace
 from gpuregress.judge.nights import EarlierNights, LeftOut, compare_nights
 from gpuregress.report import morning
@@ -118,28 +118,34 @@ def test_a_case_whose_verdict_moves_without_its_code_is_flaky() -> None:
     trend = (past("pass", 21), past("differ", 20), past("pass", 19), past("pass", 18))
     tonight = night(case("a", "differ", revision="1.4"))
     (flaky,) = compare_nights(tonight, earlier({"a": trend})).flaky
-    assert flaky.text.endswith("(revision 1.4): pass pass differ pass differ")
+    assert (flaky.text.partition(" (")[2], flaky.is_new) == ("revision 1.4): pass pass differ pass differ", True)
+    assert compare_nights(tonight, earlier({"a": trend})).new == ()
     assert compare_nights(tonight, earlier({"a": trend[:1]})).flaky == ()
+    known = compare_nights(night(case("a", revision="1.4")), earlier({"a": (past("differ", 22), *trend)}))
+    assert (known.fixed, known.quarantined, known.is_news) == ((), {"a"}, False)
     assert compare_nights(night(case("a", "differ", revision="1.5")), earlier({"a": trend})).flaky == ()
 
 
-def test_a_bug_and_its_fix_are_not_flaky_but_two_changes_on_one_commit_are() -> None:
+def test_a_bug_and_its_fix_are_not_flaky() -> None:
     trend = (past("differ", 21), past("differ", 20), past("pass", 19, commit="a"))
     fixed = night(case("a", revision="1.4"), commit="b")
     assert compare_nights(fixed, earlier({"a": trend})).flaky == ()
-    unchanged = (past("differ", 21), past("pass", 20))
-    assert compare_nights(night(case("a", revision="1.4"), commit=COMMIT), earlier({"a": unchanged})).flaky != ()
+
+
+@pytest.mark.parametrize("tonight", [case("a", "fault", revision="1.4"), case("a", "timeout", revision="1.4")])
+def test_a_fault_and_another_failure_than_before_are_never_flaky(tonight: Verdict) -> None:
+    trend = (past("pass", 21), past("differ", 20), past("pass", 19), past("differ", 18))
+    changes = compare_nights(night(tonight), earlier({"a": trend}))
+    assert (names(changes.new), changes.flaky) == (["a"], ())
 
 
 def test_a_full_disk_and_a_dead_device_make_no_case_flaky() -> None:
     trend = (past("error", 21), past("pass", 20), past("error", 19), past("pass", 18))
     for tonight in (case("a", revision="1.4"), case("a", "error", revision="1.4")):
         assert compare_nights(night(tonight, commit=COMMIT), earlier({"a": trend})).flaky == ()
-    between = (past("error", 21), past("differ", 20), past("pass", 19))
-    assert compare_nights(night(case("a", revision="1.4"), commit=COMMIT), earlier({"a": between})).flaky == ()
-    apart = (past("differ", 21), past("error", 20), past("pass", 19))
+    apart = (past("differ", 21), past("error", 20), past("pass", 19), past("differ", 18))
     (flaky,) = compare_nights(night(case("a", revision="1.4"), commit=COMMIT), earlier({"a": apart})).flaky
-    assert flaky.text.endswith("(revision 1.4): pass differ pass")
+    assert flaky.text.endswith("(revision 1.4): differ pass differ pass")
 
 
 def test_what_was_left_out_is_named() -> None:

@@ -61,7 +61,7 @@ def test_of_many_failures_each_job_has_one() -> None:
 
 
 def test_a_long_summary_is_short(monkeypatch: object) -> None:
-    huge = tuple(verdict("error", case=f"c{number}", reason="x" * 40_000, exit_code=4) for number in range(90))
+    huge = tuple(verdict("error", case=f"c{number}", reason="x" * 90_000, exit_code=4) for number in range(90))
     text = github.step_summary(replace(summary(), verdicts=huge), ROOT)
     assert len(text.encode()) < github.MOST_SUMMARY_BYTES
     assert "too long" in text

@@ -6,6 +6,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gpuregress.foundation.records import SourceLocation
 from gpuregress.gpu.records import replace
 from gpuregress.report.formats import junit
 from tests.report.samples import summary, verdict
@@ -33,3 +34,32 @@ def test_junit_counts_and_messages() -> None:
 def test_junit_is_xml_whatever_the_texts_hold(name: str, reason: str) -> None:
     run = replace(summary(), verdicts=(verdict("fault", case=name, job=name, reason=reason),))
     ET.fromstring(junit.render(run, ROOT))
+
+
+# The elements and attributes that junit-10.xsd of Jenkins' xUnit plugin allows, of those that reports use.
+ALLOWED = {
+    "testsuites": ({"name", "time", "tests", "failures", "errors"}, {"testsuite"}),
+    "testsuite": (
+        {"name", "tests", "failures", "errors", "group", "time", "skipped", "timestamp", "hostname", "id", "file"},
+        {"properties", "testcase"},
+    ),
+    "properties": (set[str](), {"property"}),
+    "property": ({"name", "value"}, set[str]()),
+    "testcase": ({"name", "time", "classname", "group"}, {"skipped", "error", "failure", "system-out"}),
+    "skipped": ({"type", "message"}, set[str]()),
+    "error": ({"type", "message"}, set[str]()),
+    "failure": ({"type", "message"}, set[str]()),
+    "system-out": (set[str](), set[str]()),
+}
+
+
+def test_the_report_keeps_to_the_schema_of_jenkins_and_names_the_lines() -> None:
+    at = verdict("fault", case="reduce/fault", job="reduce", location=SourceLocation("/p/kernels/reduce.cu", 12))
+    run = replace(summary(), verdicts=(*summary().verdicts, at))
+    root = ET.fromstring(junit.render(run, ROOT))
+    for element in root.iter():
+        attributes, children = ALLOWED[element.tag]
+        assert set(element.attrib) <= attributes
+        assert {child.tag for child in element} <= children
+    properties = {element.attrib["name"]: element.attrib["value"] for element in root.iter("property")}
+    assert (properties["reduce/fault: file"], properties["reduce/fault: line"]) == ("kernels/reduce.cu", "12")

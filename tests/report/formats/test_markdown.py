@@ -42,6 +42,10 @@ def test_a_long_table_is_cut_and_says_so() -> None:
     text = markdown.render(replace(summary(), verdicts=many), ROOT)
     assert len(cells(text)) == markdown.MOST_ROWS
     assert "… and 50 more (50 of reduce)" in text
+    full = replace(summary(), verdicts=many, notes=tuple(f"note {number}" for number in range(30)))
+    short = markdown.short(full, ROOT)
+    assert len(short.splitlines()) == 40
+    assert "… and 126 more (126 of reduce)" in short
 
 
 @settings(max_examples=40)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -27,6 +28,23 @@ def test_a_file_that_cannot_be_imported(tmp_path: Path) -> None:
     with pytest.raises(
         CompileError, match=r"build.py cannot be imported: ModuleNotFoundError: .* \(line 1 of build.py\)"
     ):
+        programs.compile(Source(str(path), kernels=("k",), python=PythonKernel("python", "ptx")))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "from cutlass import cute\n\n\ndef ptx():\n    return ''\n",
+        "def ptx():\n    import cutlass\n",
+    ],
+    ids=["in the file", "in the function"],
+)
+def test_a_kernel_language_that_is_not_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    monkeypatch.setitem(sys.modules, "cutlass", None)
+    path = tmp_path / "build.py"
+    path.write_text(text)
+    message = r"build.py needs nvidia-cutlass-dsl, which is not installed: pip install nvidia-cutlass-dsl"
+    with pytest.raises(MissingCompiler, match=message):
         programs.compile(Source(str(path), kernels=("k",), python=PythonKernel("python", "ptx")))
 
 

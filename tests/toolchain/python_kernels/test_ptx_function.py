@@ -20,6 +20,10 @@ def encoded(**given):
     return ptx(given["arch"], given["n"]).encode()
 
 
+def of_nvrtc(n):
+    return bytearray(ptx("sm_90", n).encode() + b"\\0")
+
+
 def number():
     return 3
 
@@ -47,12 +51,13 @@ def source(folder: Path, function: str = "ptx", kernel: str = "k") -> Source:
     return Source(str(path), kernels=(kernel,), python=PythonKernel("python", function, constants={"n": 7, "m": 8}))
 
 
-@pytest.mark.parametrize("function", ["ptx", "encoded"])
+@pytest.mark.parametrize("function", ["ptx", "encoded", "of_nvrtc"])
 def test_the_function_is_called_with_what_it_asks_for(tmp_path: Path, function: str) -> None:
     program = programs.compile(source(tmp_path, function))
     ptx = Path(program.ptx).read_text()
     assert ".target sm_90" in ptx
     assert "mov.u32 %r1, 7;" in ptx
+    assert "\0" not in ptx
     assert program.entries["k"].launch is None
 
 
@@ -69,7 +74,7 @@ def test_it_is_called_once_for_a_text(tmp_path: Path) -> None:
     [
         ("number", "build.py: number returned 3, and not PTX"),
         ("wants", "build.py: wants has a parameter 'size': it is called with arch, n, m"),
-        ("raises", "build.py: ValueError: not today: no driver (line 21 of build.py)"),
+        ("raises", "build.py: ValueError: not today: no driver (line 25 of build.py)"),
     ],
 )
 def test_errors_are_the_users(tmp_path: Path, function: str, message: str) -> None:

@@ -139,3 +139,11 @@ def test_of_installed_packages_the_version_counts(tmp_path: Path, monkeypatch: p
     found = source_inputs.inputs(path)
     assert found.files == (path,)
     assert source_inputs.packages(found) == {"parcel": "unknown"}
+    # As CuTe DSL, whose package is in a folder of another name, which a .pth file puts on the path.
+    write(site / "parcels", crate__in____init__="")
+    write(site / "parcels.dist-info", x="")
+    (site / "parcels.dist-info/METADATA").write_text("Metadata-Version: 2.1\nName: parcels\nVersion: 1.2\n")
+    (site / "parcels.dist-info/top_level.txt").write_text("parcels\n")
+    monkeypatch.setattr("sys.path", [*sys.path, str(site / "parcels")])
+    path.write_text("from crate import x\n")
+    assert source_inputs.packages(source_inputs.inputs(path)) == {"crate": "1.2"}

@@ -217,6 +217,18 @@ class LackingDevice(Sparse):
     is_new: bool = False
 
 
+class JobOwner(Sparse):
+    """Somebody who gets a mail of their own if a job has news.
+
+    Attributes:
+        job: its name.
+        address: theirs.
+    """
+
+    job: str
+    address: str
+
+
 class NightChanges(Sparse):
     """What a night found, compared with the nights before it.
 
@@ -231,10 +243,11 @@ class NightChanges(Sparse):
         slower: cases that are slower than accepted, and do not fail for it.
         near: cases that pass and have used most of their tolerance.
         known: cases that are known to fail, and do.
-        flaky: cases whose verdict changes without a change of the code.
+        flaky: cases whose verdict changes without a change of the code; they are in none of the lists before.
         lacking: devices that jobs name and this host lacks.
         no_turn: cases that were not run before the deadline.
         held_back: cases that were skipped after timeouts of their kernel.
+        owners: of jobs.
     """
 
     against: str = ""
@@ -251,6 +264,12 @@ class NightChanges(Sparse):
     lacking: tuple[LackingDevice, ...] = ()
     no_turn: tuple[str, ...] = ()
     held_back: tuple[str, ...] = ()
+    owners: tuple[JobOwner, ...] = ()
+
+    @property
+    def quarantined(self) -> frozenset[str]:
+        """Collect the cases that were flaky on the last night already: what they do tonight fails no night."""
+        return frozenset(remark.case for remark in self.flaky if not remark.is_new)
 
     @property
     def is_news(self) -> bool:

@@ -40,6 +40,7 @@ from gpuregress.jobs.spec.models.values import (
     real,
     whole,
 )
+from gpuregress.store.settings import addresses
 
 MOST_TIMEOUTS = 1_000_000
 MOST_RETRIES = 10
@@ -310,6 +311,8 @@ def _launch_with_language(data: dict[str, Any], launch: dict[str, Any]) -> dict[
     filled: dict[str, Any] = {}
     if isinstance(source, str) and ".py" in source:
         filled["kernel"] = source.rpartition(":")[2]
+    if data.get("language") == "warp":
+        return {**filled, "grid": [1], "block": [1], **launch}  # both follow from `dim` when the kernel is compiled
     warps = launch.get("num_warps", data.get("num_warps", 4))
     if data.get("language") != "numba" and isinstance(warps, int | float | str):
         filled["block"] = [f"({warps}) * 32"] if _is_expression(warps) else [32]  # num_warps is reported itself
@@ -333,7 +336,8 @@ _FORMS: dict[str, Any] = {
         {"required": ["function", "source"]},
     ],
     "if": {"not": {"anyOf": [{"required": ["language"]}, _IN_PYTHON]}},
-    "then": {"properties": {"launches": {"items": {"required": ["kernel", "block"]}}}},
+    "then": {"properties": {"launches": {"items": {"required": ["kernel", "grid", "block"]}}}},
+    "else": {"properties": {"launches": {"items": {"anyOf": [{"required": ["grid"]}, {"required": ["dim"]}]}}}},
 }
 
 
@@ -352,7 +356,7 @@ class JobSpec(Spec, frozen=True):
         ),
     ] = None
     language: Annotated[
-        Literal["triton", "numba"] | None, doc("the language of a kernel in Python, in place of CUDA C++")
+        Literal["triton", "numba", "warp"] | None, doc("the language of a kernel in Python, in place of CUDA C++")
     ] = None
     signature: Annotated[
         dict[Name, Text], doc("with language: parameter → its type, in the kernel's order: *fp32, i32, float32[::1]")
@@ -430,6 +434,11 @@ class JobSpec(Spec, frozen=True):
         Twins | None, doc("compare the results of this device with those of the host's compiler, or another device")
     ] = None
     tags: Annotated[list[Text], doc("labels that --tag selects")] = []
+    owners: Annotated[
+        tuple[str, ...],
+        Reads(addresses, {"$comment": "an address such as team@example.org, or a list"}),
+        doc("who gets a mail of their own if the job has news at night"),
+    ] = ()
     expect: ExpectSpec | None = None
     known_failing: KnownFailingSpec | None = None
     retries: Annotated[

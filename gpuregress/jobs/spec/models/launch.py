@@ -220,8 +220,8 @@ def count_problem(element: dtypes.ElementType, count: int) -> str | None:
 class LaunchSpec(Spec, frozen=True):
     """One launch of one kernel, or a step that is repeated."""
 
-    schema_extra: ClassVar[Mapping[str, Any]] = {"required": ["grid"]}
-    """A language fills in `kernel` and `block`: `JobSpec` asks for them where there is none."""
+    schema_extra: ClassVar[Mapping[str, Any]] = {"required": []}
+    """A language fills in `kernel` and `block`, or takes `dim`: `JobSpec` asks for them where there is none."""
 
     kernel: Annotated[
         Annotated[str, Meta(min_length=1, max_length=1000)],
@@ -231,8 +231,12 @@ class LaunchSpec(Spec, frozen=True):
             "source"
         ),
     ]
-    grid: Annotated[GridSpec, doc("blocks along x, y, z, or {problem: …, divide: …}")]
+    grid: Annotated[GridSpec, doc("required but with dim: blocks along x, y, z, or {problem: …, divide: …}")]
     block: Annotated[Extents, doc("threads along x, y, z; Triton fills them in")]
+    dim: Annotated[
+        Annotated[list[Expr], Meta(min_length=1, max_length=4)] | None,
+        doc("with language: warp, in place of grid and block: the dim of wp.launch, threads along each axis"),
+    ] = None
     shared: Annotated[Expr, doc("dynamic shared memory, bytes")] = 0
     args: Annotated[list[ArgumentSpec], doc("in the kernel's order")] = []
     repeat: Annotated[Expr, doc("the number of repetitions; `step` counts 0, 1, … in expressions")] = 1

@@ -199,7 +199,8 @@ class ReferenceSpec(Spec, frozen=True):
     source: Annotated[Text | None, doc("source of the kernels; default: the job's own")] = None
     compile: Annotated[CompileSpec | None, doc("compilation of the source; default: the job's own")] = None
     language: Annotated[
-        Literal["triton", "numba"] | None, doc("the language of source, where it is in Python; default: the job's own")
+        Literal["triton", "numba", "warp"] | None,
+        doc("the language of source, where it is in Python; default: the job's own"),
     ] = None
     signature: Annotated[dict[Name, Text] | None, doc("as the job's, for the reference's kernel")] = None
     constants: Annotated[dict[Name, Constant] | None, doc("as the job's, for the reference's kernel")] = None

@@ -23,6 +23,8 @@ from gpuregress.jobs.spec.resolve.scope import Scope, complete, resolved_dtype, 
 MAX_LAUNCHES = 1_000_000
 MAX_THREADS, MAX_BLOCK, MAX_GRID, MAX_SHARED = SM_90.max_threads, SM_90.max_block, SM_90.max_grid, SM_90.shared
 _AXES = "xyz"
+DIM = "dim"
+"""The text of a first argument that is the `dim` of a launch by Warp."""
 
 
 def launches(file: JobFile, scope: Scope, buffers: Mapping[str, records.Buffer]) -> tuple[records.Launch, ...]:
@@ -202,6 +204,9 @@ class _LaunchResolver:
             text = f"{shown(self.launch.shared, shared)}: {what} must be at most {MAX_SHARED}"
             scope.refuse((*self.key, "shared"), text, self.launch.shared)
         arguments = self._arguments(scope, self.launch.args, (*self.key, "args"))
+        if self.launch.dim is not None:
+            bounds = self._bounds(scope, self.launch.dim)
+            arguments = None if bounds is None or arguments is None else (bounds, *arguments)
         if kernel is None or grid is None or block is None or shared is None or arguments is None:
             return None
         return records.Launch(
@@ -213,6 +218,15 @@ class _LaunchResolver:
             swap=swap,
             origin=self.position,
         )
+
+    def _bounds(self, scope: Scope, dim: Sequence[float | str]) -> records.Argument | None:
+        """Return the extents of a launch by Warp; they become its launch bounds when the kernel is compiled."""
+        extents: list[records.Argument] = []
+        for axis, text in enumerate(dim):
+            count = scope.whole(text, (*self.key, "dim", axis), low=1, high=MAX_GRID[0], what="threads")
+            if count is not None:
+                extents.append(number_argument("uint32", (count,)))
+        return records.Argument("struct", text=DIM, fields=tuple(extents)) if len(extents) == len(dim) else None
 
     def _grid(self, scope: Scope) -> Dim3 | None:
         grid = self.launch.grid

@@ -28,7 +28,7 @@ from gpuregress.toolchain.python_kernels import function_parameters
 from gpuregress.toolchain.python_kernels.autotuning import Configuration
 from gpuregress.toolchain.python_kernels.function_parameters import FunctionParameter
 
-Language = Literal["triton", "numba", "python"]
+Language = Literal["triton", "numba", "warp", "python"]
 _TRITON_TYPES = {
     "i1": ("bool",),
     **{f"i{bits}": (f"int{bits}",) for bits in (8, 16, 32, 64)},
@@ -131,7 +131,7 @@ class KernelResolver:
             settings.update(tuning.settings)
         settings.update(_options(options))
         parameters = function_parameters.of_function(content, function)
-        if parameters is not None:
+        if parameters is not None and self._language != "warp":
             signature = self._checked(function, parameters, signature, constants)
         if self._scope.problems.reported > before:
             return None
@@ -147,13 +147,15 @@ class KernelResolver:
 
     def _signature(self) -> dict[str, str]:
         templates, key = self._given("signature")
+        if templates and self._language == "warp":
+            self._scope.error(key, "is for Triton and Numba: a Warp kernel declares the types of its parameters")
         signature: dict[str, str] = {}
         for name, template in (templates or {}).items():
             text = self._scope.text(template, (*key, name))
             if text is None:
                 continue
             signature[name] = text
-            problem = _type_problem(self._language, text)
+            problem = None if self._language == "warp" else _type_problem(self._language, text)
             if problem is not None:
                 self._scope.error((*key, name), problem, template)
         return signature
@@ -242,7 +244,7 @@ def check_arguments(
         buffers: of the case.
         section: where the launches are in the job.
     """
-    if kernel.language == "python":
+    if kernel.language in ("warp", "python"):  # their parameters are known when they are compiled
         return
     signature = kernel.signature
     for origin, launch in first_of_entries(launches).items():

@@ -1,0 +1,106 @@
+"""Compiler of Warp kernels to PTX; needs no GPU and no driver.
+
+Warp translates the kernels of a Python module to CUDA C++ and compiles them with an NVRTC of its own. A kernel's first
+parameter is the bounds of its launch, and an array is a struct. Only forward kernels are compiled: those of the
+backward pass are Warp's to call.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import tempfile
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from gpuregress.foundation.document.problems import suggestion
+from gpuregress.foundation.errors import CompileError
+from gpuregress.foundation.records import CompiledLaunch, PythonKernel, WarpLaunch, WarpParameter
+from gpuregress.foundation.usermodules import first_words
+
+_DECIDED = {"strip_hash": True, "enable_backward": False, "lineinfo": True, "cuda_output": "ptx"}
+"""Options of a Warp module that are no job's: names without a hash, and PTX with the user's lines."""
+
+
+def prepare(_arch: str) -> None:
+    """Keep Warp from writing to the terminal, and from building what only speeds up its next compilation."""
+    import warp  # noqa: PLC0415 - an extra, and heavy
+
+    warp.config.log_level = warp.LOG_ERROR
+    warp.config.use_precompiled_headers = False
+
+
+def compile_kernel(module: ModuleType, kernel: PythonKernel, arch: str) -> tuple[str, CompiledLaunch]:
+    """Compile a kernel to PTX, with the other kernels of its file.
+
+    Args:
+        module: the user's, imported.
+        kernel: what is compiled.
+        arch: `sm_90`.
+
+    Returns:
+        The PTX, and how Warp launches the kernel.
+
+    Raises:
+        CompileError: there is no such kernel, or Warp has no such option.
+        Exception: what Warp raises where it does not compile.
+    """
+    import warp  # noqa: PLC0415 - an extra, and heavy
+
+    given: Any = getattr(module, kernel.function)
+    if not isinstance(given, warp.Kernel):
+        raise CompileError(f"{kernel.function} is no Warp kernel: it needs @wp.kernel")
+    if given.is_generic:
+        raise CompileError(f"{kernel.function} is generic: give each parameter one type, for a job launches one kernel")
+    known = sorted(set(given.module.options) - set(_DECIDED))
+    for name in kernel.settings:
+        if name not in known:
+            raise CompileError(f"Warp's modules have no option {name!r}{suggestion(name, known)}")
+    warp.set_module_options({**kernel.settings, **_DECIDED}, module=module)
+    number = int(re.sub(r"\D", "", arch))
+    with tempfile.TemporaryDirectory(prefix="gpuregress-warp-") as folder:
+        files = warp.compile_aot_module(given.module, arch=number, module_dir=folder, use_ptx=True, strip_hash=True)
+        ptx = Path(files[0]).read_text(encoding="utf-8").rstrip("\0")
+        (facts,) = Path(folder).glob("*.meta")
+        shared = json.loads(facts.read_text(encoding="utf-8"))
+    entry = f"{given.get_mangled_name()}_cuda_kernel_forward"
+    launch = CompiledLaunch(
+        block=(given.module.options["block_dim"], 1, 1),
+        shared=shared[f"{entry}_smem_bytes"],
+        entry=entry,
+        warp=WarpLaunch(given.adj.kernel_dim, tuple(_parameter(argument) for argument in given.adj.args)),
+    )
+    return ptx, launch
+
+
+def _parameter(argument: Any) -> WarpParameter:
+    """Describe a parameter of a kernel by the type that the kernel declares.
+
+    Raises:
+        CompileError: it is an array of another layout than `array_t`.
+    """
+    from warp import types  # noqa: PLC0415 - an extra
+
+    name, given = argument.label, argument.type
+    if not types.is_array(given):
+        return WarpParameter(name, given.__name__ if types.type_is_scalar(given) else "")
+    if not argument.ctype().startswith("wp::array_t<"):
+        raise CompileError(f"parameter {name!r} is no plain array: a job passes wp.array, and none with indices")
+    scalar = getattr(given.dtype, "_wp_scalar_type_", given.dtype)  # of a vector, a matrix or a quaternion
+    if types.type_is_scalar(scalar):
+        return WarpParameter(name, scalar.__name__, given.ndim, tuple(getattr(given.dtype, "_shape_", ())))
+    return WarpParameter(name, "", given.ndim, (types.type_size_in_bytes(given.dtype),))
+
+
+def describe_error(wrong: BaseException, file: str, _text: str) -> str:
+    """Describe an error of Warp with the line of the user's file: `axpy.py:9: …`; "" if it is none of Warp's.
+
+    Args:
+        wrong: what Warp raised.
+        file: the user's, for messages.
+    """
+    text = str(wrong.args[0]) if wrong.args else ""
+    named = re.search(r'^Error while parsing function "[^"]*" at .*:(\d+):$', text, re.MULTILINE)
+    reason = first_words(text.rpartition("\n;")[2])
+    return f"{file}:{named[1]}: {reason}" if named else ""
