@@ -17,6 +17,8 @@ from gpuregress.foundation.errors import NothingToDo, UsageError
 from gpuregress.foundation.records import Case, RunSummary, Verdict
 from gpuregress.gpu.records import replace
 from gpuregress.jobs import plan
+from gpuregress.jobs.plan import CaseOverrides
+from gpuregress.jobs.spec.overrides import of_mapping
 from gpuregress.report import terminal
 from gpuregress.session import session
 from gpuregress.session.run_request import RunRequest
@@ -168,21 +170,28 @@ class Results(Sequence[CaseResult]):
         return terminal.full(self.summary, root=self.root)
 
 
-def load_job(path: str | os.PathLike[str]) -> Job:
+def load_job(path: str | os.PathLike[str], *, parameters: Mapping[str, Any] | None = None) -> Job:
     """Load a job file of a project.
 
     Args:
         path: the file.
+        parameters: parameter → its value, or several in a list, in place of the job's own; as `--set` of the commands.
 
     Raises:
         JobErrors: the job is wrong; every error with its line and key.
-        UsageError: there is no such file, or no project around it.
+        UsageError: there is no such file, or no project around it; the job has no such parameter.
+        NothingToDo: `where` of the job allows none of these parameters.
     """
+    file, planned = _planned(path, CaseOverrides(parameters=of_mapping(parameters or {})))
+    return Job(planned.cases[0].job, file, planned.cases)
+
+
+def _planned(path: str | os.PathLike[str], overrides: CaseOverrides) -> tuple[Path, plan.Plan]:
+    """The file at a path, and its cases."""
     file = Path(path).absolute()
     if not file.is_file():
         raise UsageError(f"there is no job file {path}")
-    planned = plan.make(project.find(file.parent), [str(file)])
-    return Job(planned.cases[0].job, file, planned.cases)
+    return file, plan.make(project.find(file.parent), [str(file)], overrides=overrides)
 
 
 def run(
@@ -193,6 +202,7 @@ def run(
     repeat: int | None = None,
     timeout: float | None = None,
     fail_fast: bool = False,
+    parameters: Mapping[str, Any] | None = None,
 ) -> Results:
     """Run cases as `gpuregress run` does, and compare them with their baselines.
 
@@ -206,6 +216,8 @@ def run(
         repeat: how often to run each case.
         timeout: seconds for a case.
         fail_fast: stop after the first case that does not pass.
+        parameters: parameter → its value, or several in a list, in place of those of the job files; as `--set` of the
+            commands. Cases of the job with which `agree` compares them are run, too.
 
     Raises:
         JobErrors: the one case contradicts its kernel; of several cases, such a one is an `error`.
@@ -219,26 +231,29 @@ def run(
     repeat = None if repeat is None else signature.whole("repeat", repeat, 1)
     timeout = None if timeout is None else signature.seconds("timeout", timeout)
     device = signature.text("device", device)
-    given = tuple(_changed(case, repeat, timeout) for case in _cases(cases))
+    overrides = CaseOverrides(parameters=of_mapping(parameters or {}), partners=True)
+    given = tuple(_changed(case, repeat, timeout) for case in _cases(cases, overrides))
     if not given:
         raise NothingToDo("there is no case to run")
     home, chosen = _project(given), tuple(_once(given))
     names = tuple(case.name for case in chosen)
-    request = RunRequest(names, device=device, jobs=jobs, fail_fast=fail_fast)
+    request = RunRequest(names, device=device, jobs=jobs, fail_fast=fail_fast, parameters=overrides.parameters)
     summary = session.run(home, plan.Plan(chosen), request)
     verdicts = {verdict.case: verdict for verdict in summary.verdicts}
     results = tuple(CaseResult(case, verdicts[case.name], home.root) for case in chosen if case.name in verdicts)
     return Results(results, summary, home.root)
 
 
-def _cases(given: Runnable | Iterable[Runnable | Job]) -> Iterator[Case]:
+def _cases(given: Runnable | Iterable[Runnable | Job], overrides: CaseOverrides) -> Iterator[Case]:
+    if isinstance(given, Case | Job) and overrides.parameters:
+        raise UsageError("parameters are for job files that are not loaded yet: give them to load_job")
     if isinstance(given, Case):
         yield given
     elif isinstance(given, str | os.PathLike):
-        yield from load_job(given)
+        yield from _planned(given, overrides)[1].cases
     elif isinstance(given, Iterable):
         for one in given:
-            yield from _cases(one)
+            yield from _cases(one, overrides)
     else:
         raise TypeError(f"cases has {given!r}: expected a job, a case, or the path of a job file")
 

@@ -14,6 +14,7 @@ from gpuregress.foundation import storage
 from gpuregress.foundation.errors import UsageError
 from gpuregress.foundation.escapes import json_text
 from gpuregress.gpu import schedules
+from gpuregress.jobs.spec.overrides import of_texts
 from gpuregress.session.run_request import RunRequest
 from gpuregress.store import project
 from gpuregress.store.project import Project
@@ -115,7 +116,8 @@ def request_of(options: Mapping[str, Any], **more: Any) -> RunRequest:
         more: fields that are not an option's value as it is.
     """
     fields = {name: value for name, value in options.items() if name in RunRequest.__annotations__}
-    return RunRequest(**{**fields, "jobs": options["workers"], **more})
+    parameters = of_texts(options.get("overrides", ()))
+    return RunRequest(**{**fields, "jobs": options["workers"], "parameters": parameters, **more})
 
 
 def report_targets(options: Mapping[str, Any]) -> tuple[values.Target, ...]:

@@ -9,7 +9,7 @@ import platform
 import sys
 import tempfile
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
@@ -46,8 +46,7 @@ def guard(command: Callable[[], Any]) -> int:
         return _say("interrupted", Interrupted.exit_code)
     except JobErrors as error:
         with contextlib.suppress(OSError):
-            for job_error in error.errors:
-                console.say(f"gpuregress: {_relative(job_error)}", err=True)
+            say_job_errors(error.errors)
         return error.exit_code
     except GpuregressError as error:
         return _say(str(error), error.exit_code)
@@ -75,10 +74,14 @@ def _code(code: object) -> int:
     return code if isinstance(code, int) else 0
 
 
-def _relative(error: JobError) -> JobError:
-    """The error with its file relative to the current folder."""
+def say_job_errors(errors: Iterable[JobError]) -> None:
+    """Print errors of jobs, each with its file relative to the current folder."""
     here = Path.cwd()
-    return replace(error, path=error.path.relative_to(here)) if error.path.is_relative_to(here) else error
+    for error in errors:
+        shown = error
+        if error.path.is_relative_to(here):
+            shown = replace(error, path=error.path.relative_to(here))
+        console.say(f"gpuregress: {shown}", err=True)
 
 
 def _say(message: str, code: int) -> int:

@@ -12,6 +12,7 @@ from gpuregress.cli import console, context, progress, shared_options, values
 from gpuregress.foundation.errors import Interrupted, NothingToDo, UsageError
 from gpuregress.foundation.records import to_json
 from gpuregress.foundation.wording import plural
+from gpuregress.jobs.spec.overrides import of_texts
 from gpuregress.lab.auditing import audit, examination
 from gpuregress.lab.fuzzing import fuzz
 from gpuregress.lab.fuzzing.findings import FuzzFinding
@@ -185,6 +186,7 @@ def _survivor_lines(mutant: TriedMutant) -> Iterator[str]:
     type=click.Path(file_okay=False, path_type=Path),
     help="The folder of the new jobs; no file is overwritten.  [default: configs/fuzz]",
 )
+@shared_options.set_option
 @shared_options.file_option("json", "report", "Write the results as JSON")
 @click.pass_context
 def fuzz_command(
@@ -198,6 +200,7 @@ def fuzz_command(
     schedules: int,
     checks: tuple[str, ...],
     target: Path | None,
+    overrides: tuple[str, ...],
     report: str | None,
 ) -> int:
     """Run a JOB with parameters and data that its cases do not have, and compare with its reference.
@@ -218,6 +221,7 @@ def fuzz_command(
         keep=keep,
         schedules=schedules,
         checks=checks,
+        parameters=of_texts(overrides),
     )
     project = context.find_project(ctx, [job])
     with progress.transient() as listen:

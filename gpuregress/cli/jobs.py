@@ -10,6 +10,7 @@ import click
 from msgspec import field
 
 from gpuregress.cli import console, context, progress, shared_options
+from gpuregress.cli.errors import say_job_errors
 from gpuregress.foundation.errors import (
     BaselineError,
     CompileError,
@@ -17,6 +18,7 @@ from gpuregress.foundation.errors import (
     InfeasibleSource,
     JobError,
     JobErrors,
+    UnknownNames,
     UnsupportedError,
     UsageError,
 )
@@ -25,6 +27,7 @@ from gpuregress.foundation.wording import plural
 from gpuregress.gpu.records import Record
 from gpuregress.jobs import plan
 from gpuregress.jobs.plan.explain import explain
+from gpuregress.jobs.spec.overrides import of_texts
 from gpuregress.report.layout import table
 from gpuregress.session import checking
 from gpuregress.session.compilation import Built, CasePrograms, compile_cases, compile_source
@@ -137,18 +140,31 @@ def _say_notes(notes: Sequence[str]) -> None:
 
 @click.command("show", epilog="Example: gpuregress show reduce/n=1000,tile=128")
 @click.argument("case")
+@shared_options.set_option
 @click.option("--ptx", is_flag=True, help="Compile it and print the PTX instead.")
 @click.option("--source", "source_text", is_flag=True, help="Print the source as it is compiled: without host code.")
 @click.option("--llvm", is_flag=True, help="Compile it and print the LLVM IR that the cpu device makes of its kernels.")
 @shared_options.json_option
 @click.pass_context
-def show_command(ctx: click.Context, /, case: str, ptx: bool, source_text: bool, llvm: bool, as_json: bool) -> int:
+def show_command(
+    ctx: click.Context,
+    /,
+    case: str,
+    overrides: tuple[str, ...],
+    ptx: bool,
+    source_text: bool,
+    llvm: bool,
+    as_json: bool,
+) -> int:
     """Show the plan of a CASE: source, buffers with sizes and seeds, launches, rules, limits. Runs nothing.
 
     A kernel in Python is compiled, because its compiler fills in the launch.
     """
     project = context.find_project(ctx)
-    cases = plan.make(project, (case,)).cases
+    shown = plan.make(project, (case,), overrides=plan.CaseOverrides(parameters=of_texts(overrides)))
+    if overrides:
+        _say_notes(shown.notes)
+    cases = shown.cases
     if len(cases) > 1:
         names = ", ".join(candidate.name for candidate in cases[:_MOST_NAMES])
         more = ", …" if len(cases) > _MOST_NAMES else ""
@@ -221,24 +237,30 @@ def check_command(ctx: click.Context, /, jobs: tuple[str, ...], no_compile: bool
     all is well, 2 when a job is wrong, 3 when a source does not compile.
     """
     project = context.find_project(ctx, jobs)
+    planned = plan.make(project, jobs, keep_going=True)
+    wrong = [error for job in planned.broken for error in job.errors]
     failures: dict[str, str] = {}
     refused: dict[str, str] = {}
-    try:
-        planned = plan.make(project, jobs)
-        if not no_compile:
-            failures, refused = _compile(planned.cases)
-    except JobErrors as wrong:
-        if not as_json:
-            raise
-        context.print_json({"jobs": 0, "cases": 0, "errors": [_error_document(error) for error in wrong.errors]})
-        return wrong.exit_code
+    if planned.cases and not no_compile:
+        compiled = _compile(planned.cases)
+        wrong += compiled.errors
+        failures, refused = compiled.failures, compiled.refused
+    if wrong:
+        if as_json:
+            errors = [*map(_error_document, wrong), *_failure_documents(failures)]
+            context.print_json({"jobs": 0, "cases": 0, "errors": errors})
+        else:
+            say_job_errors(dict.fromkeys(wrong))
+            for text in failures.values():
+                console.say(f"gpuregress: {text}", err=True)
+        return CompileError.exit_code if failures else JobErrors.exit_code
     for case in planned.cases:
         if case.settings.refused:
             refused[case.name] = case.settings.refused
     _say_notes(planned.notes)
     job_count = len({case.job for case in planned.cases})
     if as_json:
-        errors = [{"path": path, "line": None, "key": "source", "message": text} for path, text in failures.items()]
+        errors = _failure_documents(failures)
         document: dict[str, Any] = {"jobs": job_count, "cases": len(planned.cases), "errors": errors}
         if refused:
             document["infeasible"] = refused
@@ -254,22 +276,34 @@ def check_command(ctx: click.Context, /, jobs: tuple[str, ...], no_compile: bool
     return 0
 
 
-def _compile(cases: Sequence[Case]) -> tuple[dict[str, str], dict[str, str]]:
-    """Compile the cases and check their arguments.
+class CheckedCases(Record):
+    """What came of compiling the cases of a check.
 
-    Returns:
-        Source → the error of one that does not compile; and case → why it is infeasible, where its job skips it.
+    Attributes:
+        errors: names and arguments that do not fit their kernels.
+        failures: source → the error of one that does not compile.
+        refused: case → why it is infeasible, where its job skips it.
     """
+
+    errors: tuple[JobError, ...]
+    failures: dict[str, str]
+    refused: dict[str, str]
+
+
+def _compile(cases: Sequence[Case]) -> CheckedCases:
+    """Compile the cases and check their arguments."""
     cases = [case for case in cases if case.settings.refused is None]
     with progress.transient() as listen:
         compiled = compile_cases(cases, listen)
-    checking.check_arguments(cases, compiled)
+    errors: dict[JobError, None] = {}
+    for case in cases:
+        errors |= dict.fromkeys(checking.contradictions(case, compiled[case.name]))
     _say_notes(checking.untyped([case for case in cases if case.name in compiled], compiled))
     by_name = {case.name: case for case in cases}
     failures: dict[str, str] = {}
     refused: dict[str, str] = {}
     for name, error in compiled.items():
-        if isinstance(error, CasePrograms):
+        if isinstance(error, CasePrograms | UnknownNames):
             continue
         if isinstance(error, InfeasibleSource) and by_name[name].settings.infeasible:
             refused[name] = str(error).partition("\n")[0]
@@ -278,7 +312,7 @@ def _compile(cases: Sequence[Case]) -> tuple[dict[str, str], dict[str, str]]:
         else:  # no compiler here: the jobs themselves are well
             console.say(f"note: the sources were not compiled: {error}", err=True)
             break
-    return failures | _untranslated(cases, compiled), refused
+    return CheckedCases(tuple(errors), failures | _untranslated(cases, compiled), refused)
 
 
 def _untranslated(cases: Sequence[Case], compiled: Mapping[str, Built]) -> dict[str, str]:
@@ -308,6 +342,10 @@ def _failing_path(case: Case, text: str) -> str:
         if Path(source.path).name in first_line:
             return source.path
     return case.source.path
+
+
+def _failure_documents(failures: Mapping[str, str]) -> list[dict[str, Any]]:
+    return [{"path": path, "line": None, "key": "source", "message": text} for path, text in failures.items()]
 
 
 def _error_document(error: JobError) -> dict[str, Any]:

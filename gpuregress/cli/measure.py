@@ -12,6 +12,7 @@ from gpuregress.cli import console, context, progress, shared_options, values
 from gpuregress.foundation import dtypes
 from gpuregress.foundation.errors import UsageError
 from gpuregress.foundation.records import BufferAccuracy, to_json
+from gpuregress.jobs.spec.overrides import of_texts
 from gpuregress.lab import accuracy, calibrate, profile
 from gpuregress.lab.accuracy import CaseAccuracy
 from gpuregress.report import cost_report, html
@@ -21,10 +22,18 @@ _MOST_LINES = 8
 
 @click.command("profile", epilog="Example: gpuregress profile transpose/rows=64,columns=96")
 @click.argument("cases", nargs=-1, required=True, metavar="CASE...")
+@shared_options.set_option
 @shared_options.file_option("json", "json_file", "Write all counts as JSON")
 @shared_options.file_option("html", "html_file", "Write the page of the run")
 @click.pass_context
-def profile_command(ctx: click.Context, /, cases: tuple[str, ...], json_file: str | None, html_file: str | None) -> int:
+def profile_command(
+    ctx: click.Context,
+    /,
+    cases: tuple[str, ...],
+    overrides: tuple[str, ...],
+    json_file: str | None,
+    html_file: str | None,
+) -> int:
     """Run each CASE (or every case of a job) on the CPU device, and count what each source line costs.
 
     Instructions that warps issue, memory sectors for each request, bank conflicts, divergent branches. The counts are
@@ -32,7 +41,7 @@ def profile_command(ctx: click.Context, /, cases: tuple[str, ...], json_file: st
     """
     project = context.find_project(ctx, cases)
     with progress.transient() as listen:
-        done = profile.profile(project, cases, listen)
+        done = profile.profile(project, cases, listen, of_texts(overrides))
     if json_file:
         context.write_json(json_file, done.document(), indent=1)
     if html_file:
@@ -47,6 +56,8 @@ def profile_command(ctx: click.Context, /, cases: tuple[str, ...], json_file: st
         if verdict.status != "pass":
             reason = verdict.headline if verdict.case in done.costs else f"not counted: {verdict.headline}"
             console.say(f"{verdict.case}: {reason}", err=True)
+    for note in done.summary.remarks if overrides else ():
+        console.say(f"note: {note}", err=True)
     if done.summary.interrupted:
         console.say("interrupted", err=True)
     return done.summary.exit_code
@@ -54,9 +65,12 @@ def profile_command(ctx: click.Context, /, cases: tuple[str, ...], json_file: st
 
 @click.command("accuracy", epilog="Example: gpuregress accuracy reduce/n=65536")
 @click.argument("case", nargs=-1, required=True)
+@shared_options.set_option
 @shared_options.file_option("json", "target", "Write the results as JSON")
 @click.pass_context
-def accuracy_command(ctx: click.Context, /, case: tuple[str, ...], target: str | None) -> int:
+def accuracy_command(
+    ctx: click.Context, /, case: tuple[str, ...], overrides: tuple[str, ...], target: str | None
+) -> int:
     """Run a CASE beside itself in higher precision: the error of its results, and the lines where it arises.
 
     float16, bfloat16 and float32 are computed as double, double as double-double, instruction by instruction. Runs on
@@ -64,12 +78,14 @@ def accuracy_command(ctx: click.Context, /, case: tuple[str, ...], target: str |
 
     Exits with 0, with 2 where a case does not run or has no floating-point result.
     """
-    done = accuracy.accuracy(context.find_project(ctx, list(case)), case)
+    done = accuracy.accuracy(context.find_project(ctx, list(case)), case, of_texts(overrides))
     if target is not None:
         context.write_json(target, to_json(done))
     for result in done.cases:
         for line in _case_lines(result):
             console.say(line, err=target == "-")
+    for note in done.notes:
+        console.say(f"note: {note}", err=True)
     for name, why in done.left.items():
         console.say(f"{name} {why}", err=True)
     return UsageError.exit_code if done.left else 0

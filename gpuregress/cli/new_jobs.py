@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -21,11 +22,12 @@ from gpuregress.foundation.wording import plural
 from gpuregress.lab.capture import capture
 from gpuregress.lab.capture.application import Choice
 from gpuregress.lab.capture.capture import Capture
-from gpuregress.lab.drafts import new, trial
+from gpuregress.lab.drafts import build_search, new, trial
 from gpuregress.lab.drafts.new import Draft
-from gpuregress.session import session
-from gpuregress.session.run_request import RunRequest
+from gpuregress.session import compilation, session
 from gpuregress.store.project import Project
+from gpuregress.toolchain.build_options.options import NO_OPTIONS, BuildOptions
+from gpuregress.toolchain.include_scanner import SUFFIXES
 
 _LONGEST = 100
 """Characters of a kernel's name."""
@@ -44,6 +46,13 @@ _LIMIT_S = click.IntRange(0, 86_400)
 @click.option(
     "-o", "--output", metavar="F", type=click.Path(path_type=Path), help="The job's file  [default: in configs/]"
 )
+@click.option(
+    "--compile-commands",
+    "commands",
+    metavar="F",
+    type=click.Path(path_type=Path),
+    help="The build's compile_commands.json, for include folders, macros and standard.",
+)
 @click.option("--device", default="auto", metavar="DEVICE", help="Where the drafts are run: auto, cpu, cuda or cuda:N")
 @click.option("--no-run", "draft_only", is_flag=True, help="Write the drafts and do not run them.")
 @click.pass_context
@@ -54,6 +63,7 @@ def new_command(
     kernel: str | None,
     function: str | None,
     output: Path | None,
+    commands: Path | None,
     device: str,
     draft_only: bool,
 ) -> None:
@@ -61,16 +71,20 @@ def new_command(
 
     Buffers, launch and arguments come from the launches, allocations and constants of the host code; where it has none,
     from the kernel's signature. What is a guess is marked with what is needed. A Python file gets a job for its first
-    kernel in Triton or Numba. A C++ source without kernels gets one for its first device function; --function chooses
-    others, each in a file of its own. Never overwrites a file. Exits with 0 once the drafts are written.
+    kernel in Triton, from the code that launches it, or in Numba. A C++ source without kernels gets one for its first
+    device function; --function chooses others, each in a file of its own. Never overwrites a file. Exits with 0 once
+    the drafts are written.
     """
+    start = time.monotonic()
     project = context.find_or_begin_project(ctx)
     if function is not None and kernel is not None:
         raise UsageError("--kernel and --function are both given: leave one out")
-    if function is None:
-        drafts = new.draft_kernels(project, source, kernel=kernel, target=output)
-    else:
-        drafts = new.draft_functions(project, source, function, target=output)
+    with compilation.keeping_compilers():
+        build = _build_options(project, source, commands)
+        if function is None:
+            drafts = new.draft_kernels(project, source, kernel=kernel, target=output, build=build)
+        else:
+            drafts = new.draft_functions(project, source, function, target=output, build=build)
     for draft in drafts:
         _say_written(draft)
     for line in new.refusal_lines(drafts):
@@ -82,7 +96,19 @@ def new_command(
         console.say(f"the source's {other}device functions: {', '.join(drafts[0].functions)} (--function NAME, or '*')")
     written = [draft for draft in drafts if not draft.is_kept and not draft.refusal]
     if written and not draft_only:
-        _try(project, written, device)
+        _try(project, written, device, time.monotonic() - start)
+
+
+def _build_options(project: Project, source: Path, commands: Path | None) -> BuildOptions:
+    """Find what the source is compiled with, and report where it comes from."""
+    if source.suffix not in SUFFIXES or not source.is_file():
+        if commands is not None and source.suffix == ".py":
+            raise UsageError("--compile-commands is for CUDA C++, and the source is Python: leave it out")
+        return NO_OPTIONS
+    found = build_search.find(project, source, commands)
+    for note in found.notes:
+        console.say(note)
+    return found.options
 
 
 def _say_written(draft: Draft) -> None:
@@ -102,7 +128,7 @@ def _say_written(draft: Draft) -> None:
         console.say(f"  {remark}")
 
 
-def _try(project: Project, drafts: Sequence[Draft], device: str) -> None:
+def _try(project: Project, drafts: Sequence[Draft], device: str, drafting_s: float) -> None:
     """Run the drafts and report; what goes wrong in a draft is no error of the command."""
     console.say("")
     tried = []
@@ -123,10 +149,10 @@ def _try(project: Project, drafts: Sequence[Draft], device: str) -> None:
     selectors = [str(draft.path) for draft in tried]
     try:
         with progress.listener(0) as listen:
-            request = RunRequest(device=device, timeout=trial.LIMIT_S, others_go_on=True)
+            request = trial.first_run_request(device, drafting_s)
             summary = session.run(project, selectors, request, listen=listen)
         progress.show_closing(summary, project.root, 0, to_stderr=False)
-        for line in trial.late(summary):
+        for line in trial.late(summary, request.timeout or trial.LIMIT_S):
             console.say(line)
         guessed = [draft.path.stem for draft in tried if draft.needed]
         if guessed:

@@ -13,6 +13,7 @@ from gpuregress.execution.workers import worker_spawn
 @click.command("run", epilog="Example: gpuregress run configs/reduce.yaml -k '*tile=128*' --junit results.xml")
 @click.argument("jobs", nargs=-1, metavar="[JOB]...")
 @shared_options.device_options
+@shared_options.set_option
 @shared_options.cluster_option
 @click.option(
     "--changed",

@@ -80,6 +80,13 @@ name_option = click.option(
 tag_option = click.option(
     "--tag", "tags", multiple=True, metavar="TAG", help="Only jobs with this tag; can be repeated."
 )
+set_option = click.option(
+    "--set",
+    "overrides",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Give a parameter of the jobs another value, or several: block=256, n=[1000,4096]; can be repeated.",
+)
 timeout_option = click.option(
     "--timeout", type=values.SECONDS, metavar="S", help="For each case: seconds, or a time, as 2min."
 )

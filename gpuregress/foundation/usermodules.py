@@ -10,6 +10,7 @@ an edited file may share with its predecessor.
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import contextvars
 import functools
@@ -21,10 +22,10 @@ import sys
 import sysconfig
 import traceback
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib.machinery import ModuleSpec, SourceFileLoader
 from pathlib import Path
-from types import CodeType, ModuleType
+from types import CodeType, FrameType, ModuleType
 from typing import Any, TypeVar
 
 import xxhash
@@ -87,30 +88,71 @@ def load(path: str) -> UserFunction:
     return UserFunction(namespace, function)
 
 
-def _imported(file: str) -> tuple[_Namespace, ModuleType]:
+def _imported(file: str, partial: PartialImport | None = None) -> tuple[_Namespace, ModuleType]:
     """Import a file; the namespace of its folder, and its module."""
     if not Path(file).is_file():
         raise UserModuleError(f"there is no file {file}")
-    namespace = _namespace(str(Path(file).resolve().parent))
+    folder = str(Path(file).resolve().parent)
+    namespace = _namespace(folder) if partial is None else _Namespace(folder, partial)
     try:
         return namespace, namespace.module(file)
     except Exception as wrong:
         raise UserModuleError(f"{file} cannot be imported: {describe_error(wrong, file)}") from wrong
 
 
-def call_with(file: str, code: Callable[[ModuleType], R]) -> R:
+class PartialImport:
+    """An import of parts of files, and the modules that were looked for in vain while the code ran.
+
+    Attributes:
+        trees: real path of a file → the statements that are executed of it, in place of all. Of a package's
+            `__init__.py` without an entry, none are.
+        missed: package that is not installed → the first line that looked for it, `k.py:3`.
+    """
+
+    def __init__(self, trees: Mapping[str, ast.Module]) -> None:
+        self.trees = trees
+        self.missed: dict[str, str] = {}
+
+    def code(self, loader: SourceFileLoader, text: bytes) -> CodeType:
+        """Compile the statements of a file."""
+        nothing = ast.Module([], []) if Path(loader.path).name == "__init__.py" else text
+        executed = self.trees.get(os.path.realpath(loader.path), nothing)
+        code: CodeType = loader.source_to_code(executed, loader.path)
+        return code
+
+    def find_spec(self, name: str, path: object = None, _target: object = None) -> None:
+        """Note a module that no other finder has; called by the import system."""
+        if path is None:
+            self._note(name)
+
+    def find_distributions(self, context: Any) -> Iterator[Any]:
+        """Note a package whose version was asked for; called by `importlib.metadata`."""
+        if context.name:
+            self._note(context.name)
+        return iter(())
+
+    def _note(self, name: str) -> None:
+        frame: FrameType | None = sys._getframe(2)  # noqa: SLF001 - there is no other way to the importing line
+        while frame is not None and "importlib" in frame.f_code.co_filename:
+            frame = frame.f_back
+        if frame is not None and not is_installed_file(frame.f_code.co_filename):
+            self.missed.setdefault(name, f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}")
+
+
+def call_with(file: str, code: Callable[[ModuleType], R], partial: PartialImport | None = None) -> R:
     """Import a file of the user, and call code with its module, among the modules of the file's folder.
 
     Args:
         file: absolute.
         code: what is called.
+        partial: what is executed of the files; None: all. Modules of a partial import are shared with no other call.
 
     Raises:
         UserModuleError: there is no such file, or it cannot be imported.
         UserCodeExit: the code raised another BaseException.
         Exception: whatever the code raises.
     """
-    namespace, module = _imported(file)
+    namespace, module = _imported(file, partial)
     return namespace.run(lambda: code(module))
 
 
@@ -155,10 +197,12 @@ class _Namespace:
 
     Args:
         folder: absolute.
+        partial: what is executed of its files; None: all.
     """
 
-    def __init__(self, folder: str) -> None:
+    def __init__(self, folder: str, partial: PartialImport | None = None) -> None:
         self._folder = folder
+        self._partial = partial
         names = package_names(f"{folder}{os.sep}_")
         self._above = [str(Path(folder).parents[len(names) - 1])] if names else []
         self._modules: dict[str, ModuleType] = {}
@@ -245,7 +289,7 @@ class _Namespace:
         process, before = os.getpid(), dict(sys.modules)
         sys.modules.update(self._modules)
         try:
-            with process_state.restored(self._patches), _compiled_from_source(self._stamps):
+            with process_state.restored(self._patches), _compiled_from_source(self._stamps, self._partial):
                 sys.path[:] = _path_with(self._folder, *self._above)
                 sys.dont_write_bytecode = True
                 yield
@@ -271,7 +315,7 @@ class _Namespace:
 
 
 @contextlib.contextmanager
-def _compiled_from_source(stamps: dict[str, str]) -> Iterator[None]:
+def _compiled_from_source(stamps: dict[str, str], partial: PartialImport | None) -> Iterator[None]:
     """Have modules that are not installed compiled from their source text, whoever finds them.
 
     Code of a user also loads files by `spec_from_file_location` or with a `SourceFileLoader`, which asks no finder. So
@@ -279,21 +323,26 @@ def _compiled_from_source(stamps: dict[str, str]) -> Iterator[None]:
 
     Args:
         stamps: file of such a module → its stamp, added when it is read.
+        partial: what is executed of the files; None: all.
     """
     cached = SourceFileLoader.get_code
 
     def get_code(loader: SourceFileLoader, fullname: str) -> CodeType | None:
-        if _is_installed_file(loader.path):
+        if is_installed_file(loader.path):
             return cached(loader, fullname)
         text = loader.get_data(loader.path)
         stamps[loader.path] = xxhash.xxh3_128_hexdigest(text)
         linecache.cache.pop(loader.path, None)
+        if partial is not None:
+            return partial.code(loader, text)
         code: CodeType | None = loader.source_to_code(text, loader.path)
         return code
 
     finders = sys.meta_path
     # pytest keeps bytecode of its own for the modules in which it rewrites `assert`.
     sys.meta_path = [finder for finder in finders if not type(finder).__module__.startswith("_pytest.")]
+    if partial is not None:
+        sys.meta_path.append(partial)
     SourceFileLoader.get_code = get_code  # type: ignore[method-assign, assignment]
     try:
         yield
@@ -330,8 +379,6 @@ def package_names(file: str) -> list[str]:
 
 def _imports_relatively(file: str) -> bool:
     """Whether a file has an import such as `from .utils import size`. Others need no package around the file."""
-    import ast  # noqa: PLC0415 - few folders are packages
-
     try:
         tree = ast.parse(Path(file).read_bytes())
     except (SyntaxError, ValueError):
@@ -363,10 +410,11 @@ def _installed_folders() -> tuple[str, ...]:
 def _is_installed(module: ModuleType) -> bool:
     """Tell whether a module is Python's own, this package's, built in or installed."""
     paths = [getattr(module, "__file__", None) or "", *_places(module)]
-    return all(_is_installed_file(path) for path in paths if path)
+    return all(is_installed_file(path) for path in paths if path)
 
 
-def _is_installed_file(path: str) -> bool:
+def is_installed_file(path: str) -> bool:
+    """Tell whether a file is Python's own, this package's or installed."""
     return path.startswith(_installed_folders()) or not _INSTALLED.isdisjoint(Path(path).parts)
 
 

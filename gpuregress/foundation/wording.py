@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+import re
+import shlex
+from collections.abc import Mapping, Sequence
 
 
 def plural(count: int, noun: str) -> str:
@@ -40,3 +43,19 @@ def value_text(value: object) -> str:
     if isinstance(value, bool):
         return text.lower()
     return text
+
+
+_PLAIN_WORDS = re.compile(r"(?!(?:true|false|null)\Z)[A-Za-z_]\w*(?: \w+)*", re.ASCII | re.IGNORECASE)
+"""Text that YAML and the expressions of a job take for text without quotes."""
+
+
+def set_options(parameters: Mapping[str, object], names: Sequence[str]) -> str:
+    """The options of the command line that give some parameters their values: `--set n=4096 --set real=double`."""
+    words = []
+    for name in names:
+        value = parameters[name]
+        text = value_text(value)
+        if isinstance(value, str) and not _PLAIN_WORDS.fullmatch(value):
+            text = f"{{text: {json.dumps(value)}}}"
+        words += ["--set", f"{name}={text}"]
+    return shlex.join(words)

@@ -21,9 +21,22 @@ class UsageError(GpuregressError):
 
 
 class CompileError(GpuregressError):
-    """The source does not compile, or holds no such kernel; the message has the compiler's own words."""
+    """The source does not compile, or holds no such kernel; the message has the compiler's own words.
+
+    Args:
+        message: for people.
+        log: the compiler's own, from which the message is made; "" where the compiler did not refuse the source.
+        missing_header: the name of a header that was not found; "" where all were.
+        standard: a later standard of C++ with which the source compiles, `c++20`; "" where none was tried or helps.
+    """
 
     exit_code = 3
+
+    def __init__(self, message: str = "", *, log: str = "", missing_header: str = "", standard: str = "") -> None:
+        self.log = log
+        self.missing_header = missing_header
+        self.standard = standard
+        super().__init__(message)
 
 
 class InfeasibleSource(CompileError):

@@ -24,11 +24,13 @@ class AcceptedDumps:
     _loaded: dict[str, Baseline | None] = field(default_factory=dict)
 
     def baseline(self, case: Case) -> Baseline | None:
-        """The baseline of a case, None without one.
+        """The baseline of a case, None without one; an overridden case never has one, whatever lies in its folder.
 
         Raises:
             BaselineError: it was cut short or edited.
         """
+        if case.settings.overridden:
+            return None
         if case.name not in self._loaded:
             self._loaded[case.name] = self.store.load(case.name, nearest(case, self.kind))
         return self._loaded[case.name]

@@ -3,6 +3,9 @@
 The results of a group are clustered under each buffer's rule. The result that more than half of the cases have is
 taken for right, and the others differ from it. Without such a majority all differ, for it cannot be told who is wrong.
 
+Cases that only the command line makes (`--set`) have no vote beside cases of the job: they are compared with the
+result that those have.
+
 An element that a case never wrote is no vote: it holds the poison in every case that leaves it out. Where another case
 writes it, the one that does not differs. Elements that no case writes are not compared, only reported.
 """
@@ -151,9 +154,12 @@ class _BufferResults:
             mask = self._mask(position)
             if mask is not None:
                 self._unwritten[position] = mask
+        self._overridden = {position for position in self._voters if members[position].case.settings.overridden}
+        if len(self._overridden) == len(self._voters):
+            self._overridden = set()
         self._left_out = dict(self._elements_left_out())
         self._clusters = self._clustered()
-        self._votes = sum(len(cluster.members) for cluster in self._clusters)
+        self._votes = sum(map(self._votes_of, self._clusters))
         self._is_doubtful = len(self._clusters) > 1 and self._may_be_poison()
 
     def comparison(self, position: int) -> Comparison | None:
@@ -172,7 +178,7 @@ class _BufferResults:
             return self._of_silent(position)
         if position in self._left_out:
             return self._of_incomplete(position)
-        if self._votes == 1:
+        if self._has_nothing_to_agree_with(position):
             return None
         return self._of_complete(position)
 
@@ -181,12 +187,25 @@ class _BufferResults:
         if position in self._silent:
             if not self._is_empty(position):
                 yield f"{self._buffer}: nothing to agree with: the case changed no buffer that it dumps"
-        elif self._votes == 1:
-            yield f"{self._buffer}: nothing to agree with: no other case wrote all that this one writes"
+        elif self._has_nothing_to_agree_with(position):
+            others = "no other case wrote all that this one writes"
+            if self._overridden:
+                others = "the cases of --set differ"
+            yield f"{self._buffer}: nothing to agree with: {others}"
         elif self._left_out and position not in self._left_out:
             alone, total = self._written_alone(position), self._dumps[position].count
             if alone:
                 yield f"{self._buffer}: {alone} of {total} elements were written by this case alone"
+
+    def _has_nothing_to_agree_with(self, position: int) -> bool:
+        """Whether no other case has a result; overridden cases that differ do not count for the only one of the job."""
+        if self._votes != 1 or position in self._overridden:
+            return False
+        return all(len(cluster.members) == 1 for cluster in self._clusters if position in cluster.members)
+
+    def _votes_of(self, cluster: _Cluster) -> int:
+        """Count the cases of a cluster that have a vote."""
+        return len(set(cluster.members) - self._overridden)
 
     # --- what was written ---------------------------------------------------------------------------------------------
 
@@ -209,8 +228,10 @@ class _BufferResults:
         if not self._unwritten:
             return
         never = self._left_out_by(self._voters)
+        never_by_job = self._left_out_by([position for position in self._voters if position not in self._overridden])
         for position, mask in self._unwritten.items():
-            left_out = mask & ~never
+            # An overridden case that writes more than those of the job is the one to look at.
+            left_out = mask & ~(never if position in self._overridden else never_by_job)
             if left_out.any():
                 yield position, left_out
 
@@ -245,7 +266,12 @@ class _BufferResults:
             if position not in self._left_out:
                 by_digest.setdefault(self._dumps[position].digest, []).append(position)
         clusters: list[_Cluster] = []
-        for alike in sorted(by_digest.values(), key=len, reverse=True):
+
+        def votes_and_size(alike: Sequence[int]) -> tuple[int, int]:
+            return len(set(alike) - self._overridden), len(alike)
+
+        for alike in sorted(by_digest.values(), key=votes_and_size, reverse=True):
+            alike.sort(key=lambda position: position in self._overridden)  # a case of the job stands for its cluster
             for cluster in clusters:
                 if self._is_same(cluster.leader, alike[0]):
                     cluster.members.extend(alike)
@@ -260,7 +286,7 @@ class _BufferResults:
                 clusters.append(_Cluster([position]))
             elif len(homes) == 1:
                 homes[0].members.append(position)
-        return sorted(clusters, key=lambda cluster: len(cluster.members), reverse=True)
+        return sorted(clusters, key=lambda cluster: (self._votes_of(cluster), len(cluster.members)), reverse=True)
 
     def _is_same(self, expected: int, actual: int) -> bool:
         try:
@@ -343,23 +369,25 @@ class _BufferResults:
     def _of_complete(self, position: int) -> Comparison:
         clusters, total = self._clusters, self._votes
         own = next(cluster for cluster in clusters if position in cluster.members)
-        has_majority = 2 * len(clusters[0].members) > total and not self._is_doubtful
+        has_majority = 2 * self._votes_of(clusters[0]) > total and not self._is_doubtful
         other = clusters[0]
         if not has_majority and own is other:
             other = clusters[1]
         compared = self._compare(other.leader, position, is_diagnosed=other is not own)
         if has_majority and compared.same:
             return compared
-        theirs, label = len(other.members), self._members[other.leader].label
+        theirs, label = self._votes_of(other), self._members[other.leader].label
         if other is own:
             message = compared.difference  # a NaN under `nan: never` agrees with nothing
+        elif has_majority and total == 1:
+            message = f"{compared.difference} from {label}, a case of the job"
         elif has_majority:
             message = f"{compared.difference} from {label}, whose result {theirs} of {total} cases have"
         else:
             verb = "has" if theirs == 1 else "have"
             message = (
                 f"{compared.difference} from {label}; of {total} cases {theirs} {verb} "
-                f"that result and {len(own.members)} this one, so it cannot be told which is wrong"
+                f"that result and {self._votes_of(own)} this one, so it cannot be told which is wrong"
             )
             if self._is_doubtful:
                 poisoned = self._members[clusters[0].leader].label

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 RULE = "every bit of the fill"
 
 
-class _Use(Record):
+class BufferUse(Record):
     """Use of a buffer as an argument: the launch, counted from 1, its kernel and source, the argument's position."""
 
     launch: int
@@ -55,7 +55,7 @@ def comparisons(case: Case, programs: Sequence[Program], outcome: Outcome) -> di
     changed = outcome.observations.writes.overwritten
     if not changed or not programs:
         return {}
-    uses = _uses(case)
+    uses = uses_of(case)
     compared = {}
     for name, change in changed.items():
         why = _forbidden(case, programs, case.buffers[name], uses.get(name, []))
@@ -101,7 +101,7 @@ def _element(buffer: Buffer, change: OverwrittenInput) -> Element:
 # --- what is forbidden ------------------------------------------------------------------------------------------------
 
 
-def _forbidden(case: Case, programs: Sequence[Program], buffer: Buffer, uses: Sequence[_Use]) -> str:
+def _forbidden(case: Case, programs: Sequence[Program], buffer: Buffer, uses: Sequence[BufferUse]) -> str:
     """Describe why a buffer must not change; "" if it may."""
     is_result = buffer.name in case.dump
     if case.settings.inputs == "unchanged" and not is_result:
@@ -115,12 +115,12 @@ def _forbidden(case: Case, programs: Sequence[Program], buffer: Buffer, uses: Se
     return ""
 
 
-def _is_const(programs: Sequence[Program], use: _Use) -> bool:
-    parameter = _parameter(programs, use)
+def _is_const(programs: Sequence[Program], use: BufferUse) -> bool:
+    parameter = parameter_of(programs, use)
     return parameter is not None and not use.in_struct and parameter.const
 
 
-def _is_never_stored_to(case: Case, programs: Sequence[Program], buffer: Buffer, uses: Sequence[_Use]) -> bool:
+def _is_never_stored_to(case: Case, programs: Sequence[Program], buffer: Buffer, uses: Sequence[BufferUse]) -> bool:
     """Whether no kernel's PTX stores to a buffer."""
     kernels = dict.fromkeys((launch.source, launch.kernel) for launch in case.launches)
     by_kernel = {
@@ -133,7 +133,7 @@ def _is_never_stored_to(case: Case, programs: Sequence[Program], buffer: Buffer,
         own = [one for (at, _), one in by_kernel.items() if at == buffer.symbol_source]
         return not any(one is not None and name in one.written for one in own)
     for use in uses:
-        accesses, parameter = by_kernel[use.source, use.kernel], _parameter(programs, use)
+        accesses, parameter = by_kernel[use.source, use.kernel], parameter_of(programs, use)
         if accesses is None or parameter is None:
             return False
         if accesses.of_parameter(use.argument, parameter.size, accesses.written):
@@ -141,7 +141,8 @@ def _is_never_stored_to(case: Case, programs: Sequence[Program], buffer: Buffer,
     return True
 
 
-def _parameter(programs: Sequence[Program], use: _Use) -> Parameter | None:
+def parameter_of(programs: Sequence[Program], use: BufferUse) -> Parameter | None:
+    """The kernel's parameter that takes the argument of a use; None where it has too few."""
     parameters = programs[use.source].entries[use.kernel].parameters
     return parameters[use.argument] if use.argument < len(parameters) else None
 
@@ -167,21 +168,21 @@ def kernel_accesses(ptx: str, kernel: str) -> Accesses | None:
 # --- uses of a buffer -------------------------------------------------------------------------------------------------
 
 
-def _uses(case: Case) -> dict[str, list[_Use]]:
+def uses_of(case: Case) -> dict[str, list[BufferUse]]:
     """The uses of each buffer's memory, by its name before the first launch: swaps are followed."""
     holds = {name: name for name in case.buffers}
-    uses: dict[str, list[_Use]] = {}
+    uses: dict[str, list[BufferUse]] = {}
     for number, launch in enumerate(case.launches, 1):
         for position, argument in enumerate(launch.args):
             for name in argument.buffers:
-                use = _Use(number, launch.kernel, launch.source, position, in_struct=argument.kind == "struct")
+                use = BufferUse(number, launch.kernel, launch.source, position, in_struct=argument.kind == "struct")
                 uses.setdefault(holds[name], []).append(use)
         for first, second in launch.swap:
             holds[first], holds[second] = holds[second], holds[first]
     return uses
 
 
-def _named(uses: Sequence[_Use]) -> str:
+def _named(uses: Sequence[BufferUse]) -> str:
     if not uses:
         return "no launch is given it"
     return first_names([f"launch {use.launch}: {use.kernel}" for use in uses])

@@ -14,6 +14,7 @@ from gpuregress.foundation.records import Case, Instruments, ResultAccuracy, Ver
 from gpuregress.foundation.records.audits import AuditEvidence
 from gpuregress.gpu.records import Sparse
 from gpuregress.jobs import plan
+from gpuregress.jobs.spec.overrides import ParameterOverride
 from gpuregress.lab import experiment
 from gpuregress.store.project import Project
 
@@ -42,26 +43,32 @@ class AccuracyResults(Sparse):
         version: of this document.
         cases: in the order of the plan.
         left: case → why it has no accuracy.
+        notes: which jobs, or values of parameters, are left out.
     """
 
     version: int
     cases: tuple[CaseAccuracy, ...]
     left: dict[str, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
 
 
-def accuracy(project: Project, selectors: Sequence[str]) -> AccuracyResults:
+def accuracy(
+    project: Project, selectors: Sequence[str], parameters: tuple[ParameterOverride, ...] = ()
+) -> AccuracyResults:
     """Find the accuracy of cases; nothing of the project is changed.
 
     Args:
         project: whose.
         selectors: cases, jobs, files or globs.
+        parameters: parameters with other values than the jobs' own.
 
     Raises:
         UsageError: none of them runs on the CPU device and has a floating-point result.
         Interrupted: ^C.
         GpuregressError: the errors of `session.run`.
     """
-    cases = tuple(watched(case) for case in plan.make(project, list(selectors)).cases)
+    planned = plan.make(project, list(selectors), overrides=plan.CaseOverrides(parameters=parameters))
+    cases = tuple(watched(case) for case in planned.cases)
     with storage.scratch() as scratch:
         where = experiment.scratch_project(project, scratch)
         summary = experiment.CPU.run(where, plan.Plan(cases), kind="experiment")
@@ -75,7 +82,8 @@ def accuracy(project: Project, selectors: Sequence[str]) -> AccuracyResults:
             accuracies.append(CaseAccuracy(verdict.case, of(verdict) or ResultAccuracy()))
     if not accuracies and left:
         raise UsageError("; ".join(f"{case} {reason}" for case, reason in list(left.items())[:_MOST_LEFT]))
-    return AccuracyResults(1, tuple(accuracies), left)
+    notes = planned.notes if parameters else ()
+    return AccuracyResults(1, tuple(accuracies), left, notes)
 
 
 def watched(case: Case) -> Case:

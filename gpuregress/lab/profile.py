@@ -8,6 +8,7 @@ from typing import Any
 from gpuregress.foundation.records import Costs, RunSummary, to_json
 from gpuregress.gpu.instruments import by_line, total
 from gpuregress.gpu.records import Record
+from gpuregress.jobs.spec.overrides import ParameterOverride
 from gpuregress.session import session
 from gpuregress.session.events import Listener, ignore
 from gpuregress.session.run_request import RunRequest
@@ -33,18 +34,25 @@ class ProfileResult(Record):
         }
 
 
-def profile(project: Project, cases: Sequence[str], listen: Listener = ignore) -> ProfileResult:
+def profile(
+    project: Project,
+    cases: Sequence[str],
+    listen: Listener = ignore,
+    parameters: tuple[ParameterOverride, ...] = (),
+) -> ProfileResult:
     """Run cases and count their costs.
 
     Args:
         project: the project.
         cases: their names, those of jobs, or globs.
         listen: is told of the progress.
+        parameters: parameters with other values than the jobs' own.
 
     Raises:
         NothingToDo: there is no such case.
     """
-    summary = session.run(project, cases, RunRequest(device="cpu", costs=True), listen=listen)
+    request = RunRequest(device="cpu", costs=True, parameters=parameters)
+    summary = session.run(project, cases, request, listen=listen)
     found = {
         verdict.case: verdict.outcome.observations.instruments.costs
         for verdict in summary.verdicts

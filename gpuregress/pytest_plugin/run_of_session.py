@@ -177,7 +177,6 @@ class SessionRun:
             device=wanted.device,
             jobs=wanted.jobs,
             fail_fast=wanted.fail_fast,
-            others_go_on=True,
         )
         run, told = "", set[str]()
 

@@ -99,6 +99,7 @@ def case_document(verdict: Verdict) -> dict[str, Any]:
     }
     optional = {
         "infeasible": verdict.infeasible or None,
+        "overridden": verdict.overridden or None,
         "location": verdict.location,
         "known_failing": verdict.known,
         "retried": verdict.retried or None,

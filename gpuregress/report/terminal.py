@@ -10,7 +10,7 @@ from pathlib import Path
 
 from gpuregress.foundation.escapes import entry, one_line
 from gpuregress.foundation.records import STATUSES, BufferVerdict, Comparison, RunSummary, Verdict, side_text
-from gpuregress.foundation.wording import joined, plural
+from gpuregress.foundation.wording import joined, plural, set_options
 from gpuregress.report import case_lines, coverage_report
 from gpuregress.report.layout import pick, shown, table
 
@@ -30,6 +30,7 @@ _MOST_DETAILED = 10
 _MOST_ROWS = 40
 _MOST_NOTES = 5
 _MOST_PRINTED = 20
+_MOST_REPEATED = 3
 FULL_TEXT = "report.txt"
 """In a run's folder: the whole report."""
 
@@ -80,6 +81,7 @@ def closing(summary: RunSummary, *, root: Path, verbose: bool = False) -> Iterat
     yield from infeasible(summary)
     yield counts(summary)
     yield from how_to_accept(summary)
+    yield from how_to_repeat(summary)
 
 
 def full(summary: RunSummary, *, root: Path) -> str:
@@ -240,8 +242,18 @@ def how_to_accept(summary: RunSummary) -> Iterator[str]:
         yield f"{text}: gpuregress accept --run {summary.run} {chosen}"
 
 
+def how_to_repeat(summary: RunSummary) -> Iterator[str]:
+    """The commands that run failed cases again whose values are of the command line: no job has them."""
+    failed = [verdict for verdict in summary.verdicts if verdict.overridden and verdict.exit_code]
+    for verdict in failed[:_MOST_REPEATED]:
+        options = set_options(verdict.parameters, verdict.overridden)
+        yield f"to run it again: gpuregress run {shlex.quote(verdict.case)} {options}"
+
+
 def _would_help(verdict: Verdict) -> bool:
     """Whether accepting changes anything; a failed check or reference fails with any baseline."""
+    if verdict.overridden:
+        return False
     if verdict.outcome is not None and verdict.outcome.observations.schedule:
         return False  # `accept` takes the results of the usual order only
     if verdict.status == "new" or any(comparison.against == "baseline" for comparison in verdict.failing):

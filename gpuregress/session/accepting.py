@@ -65,6 +65,7 @@ BATCH = 256
 """Cases that reach the disk together."""
 
 _OTHER_SCHEDULE = "it ran with --schedule {}: a baseline has the results of the usual order; run it without the option"
+_OVERRIDDEN = "{} has a value of --set that its job does not have; write it into `parameters` of the job to accept it"
 _UNDO = "`gpuregress reject --undo CASE` takes that back"
 
 
@@ -184,7 +185,8 @@ def _expect(project: Project, folder: Path, accepted: Collection[str]) -> bool:
     is_newest = folder == run_folders.latest(project.runs)
     ran = []
     for name, candidate in results.read_cases(folder).items():
-        if not candidate.verdict.infeasible and (is_newest or name in accepted):
+        is_of_job = not (candidate.verdict.infeasible or candidate.case.settings.overridden)
+        if is_of_job and (is_newest or name in accepted):
             ran.append(candidate.case)
     if not ran:
         return False
@@ -207,6 +209,9 @@ def _candidates(project: Project, folder: Path, selectors: Sequence[str], *, new
         elif _is_candidate(verdict, named=bool(selectors), new_only=new_only):
             if rejection := rejection_of(candidate, known):
                 rejected.append(RefusedCase(verdict.case, f"it was {rejection}; {_UNDO}"))
+            elif candidate.case.settings.overridden:
+                names = ", ".join(candidate.case.settings.overridden)
+                refused.append(RefusedCase(verdict.case, _OVERRIDDEN.format(names)))
             elif schedule := candidate.outcome.observations.schedule:
                 refused.append(RefusedCase(verdict.case, _OTHER_SCHEDULE.format(schedule)))
             else:
@@ -396,6 +401,8 @@ def pending(project: Project, selectors: Sequence[str] = (), *, run: str | None 
     for verdict in selected:
         candidate = finished.get(verdict.case)
         if verdict.status not in ("differ", "new") or candidate is None or not candidate.has_dumps:
+            continue
+        if verdict.overridden:  # it cannot be accepted
             continue
         if not rejection_of(candidate, rejected) and not _is_accepted(store, candidate):
             undecided.append(verdict)

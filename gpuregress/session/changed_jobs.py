@@ -74,6 +74,9 @@ def select(project: Project, cases: Sequence[Case], reference: str) -> ChangedJo
     remark = f"--changed: {len(changed)} of {plural(len(jobs), 'job')} may differ from {changes.since}"
     if left_out:
         remark += f"; left out: {first_names(left_out, _MOST_NAMED)}"
+        commands = project.compile_commands
+        if commands is not None and not _is_in_git(found, commands):
+            remark += f"; what changed in {commands.name}, which is not in git, counts for no job"
     return ChangedJobs(tuple(case for case in cases if case.job in changed), remark)
 
 
@@ -115,6 +118,8 @@ def _changed_jobs(project: Project, found: Repository, cases: Sequence[Case], ch
     """The jobs that a change touches."""
     touched = _Touched(found, changes)
     settings = [project.root / name for name in _SETTINGS_FILES]
+    if project.compile_commands is not None:
+        settings.append(project.compile_commands)
     if any(touched.is_changed(path) for path in settings):
         return {case.job for case in cases}
     collector = CaseFiles([Path(path) for path in changes.gone])
@@ -128,6 +133,11 @@ def _changed_jobs(project: Project, found: Repository, cases: Sequence[Case], ch
         if is_changed or any(path.is_relative_to(case.name) for path in baselines):
             jobs.add(case.job)
     return jobs
+
+
+def _is_in_git(found: Repository, path: Path) -> bool:
+    relative = found.relative(path)
+    return relative is not None and bool(git.answer(found.root, "ls-files", "--", relative))
 
 
 def _below(paths: Collection[str], folder: str | None) -> Iterator[str]:

@@ -1,6 +1,7 @@
-"""Second step of a run: check one case of each job against its compiled kernels.
+"""Second step of a run: check one case of each job against its kernels.
 
-A wrong job is found before anything runs.
+First the names are looked for in the text, then the kernels are compiled. A wrong job is found before anything runs. It
+is an error of its own, and the others run.
 """
 
 from __future__ import annotations
@@ -13,9 +14,10 @@ from gpuregress.foundation.records import Case, Program, Verdict
 from gpuregress.gpu.records import Record, replace
 from gpuregress.jobs import plan
 from gpuregress.judge import rejections, verdict
-from gpuregress.session.compilation import Built, CasePrograms, ProgramBuilder, sources_of
-from gpuregress.session.planning import PlannedRun, error_lines, wrong_job_code
+from gpuregress.session.compilation import Built, CasePrograms, ProgramBuilder, source_key, sources_of
+from gpuregress.session.planning import PlannedRun, error_lines, error_location, wrong_job_code
 from gpuregress.session.run_context import RunContext
+from gpuregress.toolchain import programs
 
 
 class CheckedRun(Record):
@@ -33,18 +35,22 @@ class CheckedRun(Record):
 
 
 def check_kernels(context: RunContext, planned: PlannedRun, builder: ProgramBuilder) -> CheckedRun:
-    """Check the arguments of one case of each job and set of kernels.
+    """Check the names and arguments of one case of each job and set of kernels.
 
     Raises:
-        JobErrors: all contradictions, unless the request keeps going.
+        JobErrors: all contradictions, where every job is wrong and somebody watches the run.
         Interrupted: the user asked to stop.
         StorageError: the list of rejected results is damaged.
     """
-    samples, compiled = compiled_samples(
-        planned.runnable, functools.partial(builder.compile, until=context.request.until)
-    )
+    errors = _unwritten_names(planned.runnable)
+    misnamed = {str(error.path) for error in errors}
+    # A name that is not in the text is reported without waiting for the compiler.
+    named = [case for case in planned.runnable if case.path not in misnamed]
+    samples, compiled = compiled_samples(named, functools.partial(builder.compile, until=context.request.until))
     remarks = (*_unset_constants(samples, compiled), *untyped(samples, compiled))
-    broken = _contradicting_jobs(context, samples, compiled)
+    for case in samples:
+        errors += contradictions(case, compiled[case.name])
+    broken = _contradicting_jobs(context, planned, errors)
     checked = replace(
         planned,
         cases=tuple(case for case in planned.cases if case.path not in broken),
@@ -52,33 +58,45 @@ def check_kernels(context: RunContext, planned: PlannedRun, builder: ProgramBuil
         broken=(*planned.broken, *broken.values()),
         remarks=(*planned.remarks, *remarks),
     )
-    programs: list[Program] = []
+    compiled_programs: list[Program] = []
     for built in compiled.values():
         if isinstance(built, CasePrograms):
-            programs += built.programs
-    return CheckedRun(checked, tuple(programs), rejections.known(context.project.runs))
+            compiled_programs += built.programs
+    return CheckedRun(checked, tuple(compiled_programs), rejections.known(context.project.runs))
 
 
-def _contradicting_jobs(
-    context: RunContext, cases: Sequence[Case], compiled: Mapping[str, Built]
-) -> dict[str, Verdict]:
-    """Job file → the verdict on a job with an argument that does not fit its kernel."""
-    try:
-        check_arguments(cases, compiled)
-    except JobErrors as contradictions:
-        wrong = {str(error.path) for error in contradictions.errors}
-        # Nothing is run where every job is wrong; a night reports them all the same.
-        is_none_left = wrong >= {case.path for case in cases} and not context.request.is_unattended
-        if is_none_left or not context.request.keeps_going:
-            raise
-        jobs = {case.path: case.job for case in cases}
-        code = wrong_job_code(context.request)
-        broken = {}
-        for path in sorted(wrong):
-            errors = [error for error in contradictions.errors if str(error.path) == path]
-            broken[path] = verdict.broken(jobs[path], error_lines(context.project, errors), exit_code=code)
-        return broken
-    return {}
+def _unwritten_names(cases: Iterable[Case]) -> list[JobError]:
+    """Errors of kernels and variables that the texts of their sources do not hold, in one case of each job."""
+    errors: list[JobError] = []
+    known: dict[str, dict[str, str]] = {}
+    for case, *_ in _by_kernels(cases).values():
+        for source in (*case.sources, *(kernel.source for kernel in case.reference_kernels.values())):
+            key = source_key(source)
+            if key not in known:
+                known[key] = programs.unwritten_names(source)
+            errors += plan.unknown_names(case, known[key], source.path)
+    return errors
+
+
+def _contradicting_jobs(context: RunContext, planned: PlannedRun, errors: Sequence[JobError]) -> dict[str, Verdict]:
+    """Job file → the verdict on a job with a name or an argument that does not fit its kernels.
+
+    Raises:
+        JobErrors: every job is wrong, and nothing is run; a night reports them all the same.
+    """
+    jobs = {case.path: case.job for case in planned.runnable}
+    by_path: dict[str, list[JobError]] = {}
+    for error in dict.fromkeys(errors):
+        by_path.setdefault(str(error.path), []).append(error)
+    is_none_left = by_path.keys() >= jobs.keys() and not planned.broken  # whose errors are reported by the run
+    if errors and is_none_left and not context.request.is_unattended:
+        raise JobErrors(tuple(errors))
+    code = wrong_job_code(context.request)
+    broken = {}
+    for path, of_job in sorted(by_path.items()):
+        lines, location = error_lines(context.project, of_job), error_location(of_job)
+        broken[path] = verdict.broken(jobs[path], lines, exit_code=code, location=location)
+    return broken
 
 
 _ATTEMPTS = 8
@@ -130,19 +148,6 @@ def _by_kernels(cases: Iterable[Case]) -> dict[tuple[object, ...], list[Case]]:
         ]
         alike.setdefault((case.path, case.job, *launched), []).append(case)
     return alike
-
-
-def check_arguments(cases: Sequence[Case], compiled: Mapping[str, Built]) -> None:
-    """Check every case against its programs.
-
-    Raises:
-        JobErrors: all contradictions, each once.
-    """
-    errors: list[JobError] = []
-    for case in cases:
-        errors += contradictions(case, compiled[case.name])
-    if errors:
-        raise JobErrors(tuple(errors))
 
 
 def contradictions(case: Case, built: Built) -> tuple[JobError, ...]:

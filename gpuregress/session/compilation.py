@@ -11,6 +11,7 @@ import json
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextvars import ContextVar
 from pathlib import Path
 
 from msgspec import field
@@ -233,6 +234,34 @@ def compile_source(source: Source) -> Program:
     return result
 
 
+_kept_crew: ContextVar[CompilerPool | None] = ContextVar("kept_crew", default=None)
+
+
+@contextlib.contextmanager
+def keeping_compilers() -> Iterator[None]:
+    """Keep the compiler processes of `compile_source` for the next source, until the block is over.
+
+    Raises:
+        Interrupted: the user asked to stop.
+    """
+    with StopSignal() as stop, CompilerPool(process_count(), stop) as crew:
+        token = _kept_crew.set(crew)
+        try:
+            yield
+        finally:
+            _kept_crew.reset(token)
+
+
+@contextlib.contextmanager
+def _opened_crew(*, cubins: bool) -> Iterator[CompilerPool]:
+    kept = _kept_crew.get()
+    if kept is not None and not cubins:
+        yield kept
+        return
+    with StopSignal() as stop, CompilerPool(process_count(), stop, cubins=cubins) as crew:
+        yield crew
+
+
 def compile_sources(sources: Sequence[Source], *, cubins: bool = False, listen: Listener = ignore) -> list[Result]:
     """Compile sources that are not in the cache.
 
@@ -255,7 +284,7 @@ def compile_sources(sources: Sequence[Source], *, cubins: bool = False, listen: 
         return program if program is None or program.cubin or not cubins else None
 
     results: dict[str, Result] = {}
-    with StopSignal() as stop, CompilerPool(process_count(), stop, cubins=cubins) as crew:
+    with _opened_crew(cubins=cubins) as crew:
         for number, source in enumerate(sources):
             listen(Advanced(len(results), len(sources), "looking into the cache"))
             result = find_or_submit(crew, str(number), source, find)

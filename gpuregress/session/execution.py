@@ -29,7 +29,7 @@ from gpuregress.foundation.escapes import one_line
 from gpuregress.foundation.records import Case, Outcome, RunKind, Task, Verdict
 from gpuregress.foundation.wording import first_names
 from gpuregress.gpu.records import Record, replace
-from gpuregress.judge import agreement, verdict
+from gpuregress.judge import agreement, atomic_updates, verdict
 from gpuregress.judge.accepted import AcceptedDumps
 from gpuregress.judge.judge import Judge
 from gpuregress.judge.nights import cause_of, extent_of
@@ -254,7 +254,8 @@ def execute_cases(
     running = _Execution(context, checked, recording, part)
     try:
         with contextlib.closing(LaunchLog(recording.folder / run_folders.LAUNCH_LOG)) as log:
-            log.write_header(log_header(checked.plan.runnable, context.devices, checked.programs))
+            plan = checked.plan
+            log.write_header(log_header(plan.runnable, context.devices, checked.programs, plan.overrides))
         running.settle_unrunnable()
         running.run_tasks(builder)
     except Interrupted:
@@ -425,6 +426,12 @@ class _Execution:
         observed = outcome.observations
         if observed.lost_hosts and observed.host:
             remarks.append(f"ran again on {observed.host}: {', '.join(observed.lost_hosts)} was lost")
+        is_unwritten = outcome.fault is not None and outcome.fault.kind == "uninitialized"
+        if is_unwritten:
+            remarks += atomic_updates.remarks(task.case, task.programs)
+        elif judged.status in ("new", "pass", "differ") and not judged.baseline_revision:
+            for remark in atomic_updates.remarks(task.case, task.programs):
+                self._remark(f"{task.case.job}: {remark}")  # once, not for each case
         # The terminal shows no details of cases that passed, so their remarks are listed apart.
         if judged.status in ("pass", "new"):
             for remark in remarks:

@@ -9,6 +9,7 @@ from gpuregress.foundation.errors import (
     DumpError,
     JobError,
     JobErrors,
+    NothingChanged,
     NothingToDo,
     RunLocked,
     StorageError,
@@ -19,6 +20,7 @@ from gpuregress.foundation.wording import first_names
 from gpuregress.gpu.records import Record, replace
 from gpuregress.gpu.schedules import FORWARD
 from gpuregress.jobs import plan
+from gpuregress.jobs.spec.overrides import ParameterOverride, of_texts, texts_of
 from gpuregress.judge import verdict
 from gpuregress.session import changed_jobs, missing_cases
 from gpuregress.session.device_slots import DeviceSelection
@@ -39,6 +41,7 @@ class PlannedRun(Record):
         notes: what must be reported to the user.
         remarks: what is worth knowing.
         others: planned cases that belong to another device's run of the night, or that the night did not plan.
+        overrides: the values of `--set`, as `n=4096`: of the request, or of the run whose failures are run again.
     """
 
     cases: tuple[Case, ...]
@@ -48,6 +51,7 @@ class PlannedRun(Record):
     notes: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
     others: tuple[Case, ...] = ()
+    overrides: tuple[str, ...] = ()
 
     @property
     def total(self) -> int:
@@ -59,17 +63,16 @@ def plan_cases(context: RunContext) -> PlannedRun:
     """Plan the cases of the request.
 
     Raises:
-        JobErrors: a job is wrong, unless the request keeps going.
+        JobErrors: all jobs are wrong, and somebody watches the run.
         NothingToDo: no case is left.
         UsageError: a selector or an override that means nothing.
         DeviceError: compute-sanitizer is asked for and missing.
         RunLocked: the run whose failures are to be run again is still going on.
-        DumpError: a dump of an earlier run that a case takes was changed since, unless the request keeps going.
+        DumpError: a dump of an earlier run that every case takes was changed since, and somebody watches the run.
     """
     warnings = check_overrides(context.request, context.devices)
-    planned = _plan(context)
-    if planned.broken and not planned.cases and not context.request.is_unattended:
-        raise JobErrors(tuple(error for job in planned.broken for error in job.errors))
+    overrides = _parameters(context)
+    planned = _plan(context, overrides)
     broken = []
     if context.request.is_first:
         code = wrong_job_code(context.request)
@@ -79,17 +82,33 @@ def plan_cases(context: RunContext) -> PlannedRun:
     chosen = planned.cases
     remarks = list(warnings)
     if context.request.changed is not None:
-        selected = changed_jobs.select(context.project, chosen, context.request.changed)
-        chosen = selected.cases
-        remarks.append(selected.remark)
+        try:
+            selected = changed_jobs.select(context.project, chosen, context.request.changed)
+        except NothingChanged:
+            if not planned.broken:  # whose files are not known: it counts as changed
+                raise
+            chosen = ()
+        else:
+            chosen = selected.cases
+            remarks.append(selected.remark)
     others: tuple[Case, ...] = ()
     only = context.request.only
     if only is not None:
         chosen = tuple(case for case in planned.cases if case.name in only)
         others = tuple(case for case in planned.cases if case.name not in only)
-    run = PlannedRun(chosen, (), tuple(broken), remarks=(*remarks, *planned.notes), others=others)
+    run = PlannedRun(
+        cases=chosen,
+        runnable=(),
+        broken=tuple(broken),
+        remarks=(*remarks, *planned.notes),
+        others=others,
+        overrides=tuple(texts_of(overrides)),
+    )
     if context.request.rerun_failed:
         run = _rerun(context, run)
+    if planned.broken and not run.cases and not context.request.is_unattended:
+        _plan(context, overrides, keep_going=False)  # raises a bug of ours as what it is, with its traceback
+        raise JobErrors(tuple(error for job in planned.broken for error in job.errors))
     ignored = dropped_settings(run.cases, context.request, context.devices)
     run = replace(run, remarks=(*run.remarks, *ignored))
     cases = apply_overrides(run.cases, context.request, context.devices)
@@ -101,13 +120,15 @@ def _verify_inputs(context: RunContext, planned: PlannedRun) -> PlannedRun:
     """Leave out the cases whose inputs are damaged dumps of earlier runs."""
     runs = context.project.earlier_runs or context.project.runs
     damaged: dict[str, Verdict] = {}
+    errors: list[DumpError | StorageError] = []
     for case in planned.runnable:
         try:
             results.verify_inputs(case, runs)
         except (DumpError, StorageError) as error:
-            if not context.request.keeps_going:
-                raise
+            errors.append(error)
             damaged[case.name] = verdict.broken(case.job, [str(error)], case)
+    if errors and len(errors) == len(planned.cases) and not context.request.is_unattended:
+        raise errors[0]
     return replace(
         planned,
         cases=tuple(case for case in planned.cases if case.name not in damaged),
@@ -116,7 +137,15 @@ def _verify_inputs(context: RunContext, planned: PlannedRun) -> PlannedRun:
     )
 
 
-def _plan(context: RunContext) -> plan.Plan:
+def _parameters(context: RunContext) -> tuple[ParameterOverride, ...]:
+    """The parameters of the request; where failures are run again without any, those of the run that had them."""
+    request = context.request
+    if request.rerun_failed and not request.parameters:
+        return of_texts(journal.read(run_folders.find(context.project.runs)).start.overrides)
+    return request.parameters
+
+
+def _plan(context: RunContext, parameters: tuple[ParameterOverride, ...], *, keep_going: bool = True) -> plan.Plan:
     request = context.request
     if request.planned is not None:
         return request.planned
@@ -125,8 +154,13 @@ def _plan(context: RunContext) -> plan.Plan:
             context.project,
             request.selectors,
             plan.CaseFilter(request.name_glob, request.tags),
-            plan.CaseOverrides(request.repeat, request.timeout),
-            keep_going=request.keeps_going,
+            plan.CaseOverrides(
+                repeat=request.repeat,
+                timeout=request.timeout,
+                parameters=parameters,
+                partners=not request.costs,  # a profile compares nothing
+            ),
+            keep_going=keep_going,
         )
     except NothingToDo:
         if not missing_cases.are_expected(context.project, request):
@@ -146,12 +180,13 @@ def _rerun(context: RunContext, planned: PlannedRun) -> PlannedRun:
         is_owed = case.name in owed or case.job in owed  # a broken job is owed by its own name
         if is_owed or (case.agreement_group in groups and case.name in last.start.cases):
             again.append(case)
-    if not again:
+    if not again and not any(job.case in owed for job in planned.broken):
         raise NothingToDo(_nothing_to_rerun(owed))
     request = context.request
     if request.selectors or request.name_glob or request.tags:
         return replace(planned, cases=tuple(again), owed=owed)
-    names, jobs = {case.name for case in again}, {case.job for case in again}
+    names = {case.name for case in again}
+    jobs = {case.job for case in again} | {wrong.job for wrong in planned.broken}
     owed_here, notes = [], []
     for name in owed:
         if name in names:

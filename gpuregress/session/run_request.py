@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from gpuregress.foundation.interrupts import StopSignal
     from gpuregress.foundation.records import LackingDevice, RunKind
     from gpuregress.jobs.plan import Plan
+    from gpuregress.jobs.spec.overrides import ParameterOverride
 
 
 class ExpectedCases(Record):
@@ -49,6 +50,7 @@ class RunRequest(Record):
         jobs: workers; None: one a core or a GPU.
         repeat: how often to run each case, in place of the jobs' own number.
         timeout: seconds for a case, in place of the jobs' own limit.
+        parameters: parameters with other values than the jobs' own.
         fail_fast: stop after the first case that does not pass.
         rerun_failed: only the cases that did not pass in the last run.
         kind: `run`, `nightly`, or `experiment` of a command that keeps nothing of the run.
@@ -68,7 +70,6 @@ class RunRequest(Record):
         night: the first run of the night, where this is another one; "" otherwise.
         is_first: whether it is the night's first run, which reports broken jobs and missing cases.
         resumes: the folder of a night that was cut short and is continued; None: a new run.
-        others_go_on: a wrong job is an `error` of its own and the others run, as at night.
         cluster: address of a Dask scheduler whose hosts run the cases; "": this machine; None: what the settings say.
         block_order: `reversed` or `random:SEED` on the CPU device; "" for the usual one.
     """
@@ -85,6 +86,7 @@ class RunRequest(Record):
     jobs: int | None = None
     repeat: int | None = None
     timeout: float | None = None
+    parameters: tuple[ParameterOverride, ...] = ()
     fail_fast: bool = False
     rerun_failed: bool = False
     kind: RunKind = "run"
@@ -106,7 +108,6 @@ class RunRequest(Record):
     is_first: bool = True
     resumes: Path | None = None
     cluster: str | None = ""
-    others_go_on: bool = False
 
     @property
     def reported(self) -> dict[str, Any]:
@@ -115,19 +116,15 @@ class RunRequest(Record):
         return {name: value for name, value in values.items() if value}
 
     @property
-    def keeps_going(self) -> bool:
-        """Whether a wrong job is an `error` of its own and the others run: unattended, and where several are named."""
-        return self.is_unattended or self.others_go_on or len(self.selectors) > 1
-
-    @property
     def is_unattended(self) -> bool:
-        """Whether nobody watches the run, as at night: it goes on where a user would stop it."""
+        """Whether nobody watches the run, as at night: it also begins where nothing can be run, and reports that."""
         return self.kind != "run"
 
     @property
     def takes_all(self) -> bool:
         """Whether every case of the project is selected."""
-        return not (self.selectors or self.name_glob or self.tags or self.rerun_failed or self.changed is not None)
+        is_part = self.selectors or self.name_glob or self.tags or self.rerun_failed or self.parameters
+        return not is_part and self.changed is None
 
 
 class Machinery(Record):

@@ -9,9 +9,10 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 from pathlib import Path
+from typing import Literal
 
 from gpuregress.foundation.errors import CALLED_AT, GpuregressError
-from gpuregress.foundation.records import Case, Source, SourceLocation, Verdict
+from gpuregress.foundation.records import Case, PythonKernel, Source, SourceLocation, Verdict
 from gpuregress.gpu.records import replace
 from gpuregress.toolchain import programs
 
@@ -55,17 +56,24 @@ def _path(name: str, case: Case) -> str:
             return source.path
     if Path(name).suffix:
         for source in case.sources:
-            files = _included(source.path, source.options, source.include)
+            named = (source.python.language, source.python.function) if source.python is not None else None
+            files = _included(source.path, source.options, source.include, named)
             if name in files:
                 return files[name]
     return ""
 
 
 @lru_cache(maxsize=_KEPT_FILES)
-def _included(path: str, options: tuple[str, ...], include: tuple[str, ...]) -> dict[str, str]:
+def _included(
+    path: str,
+    options: tuple[str, ...],
+    include: tuple[str, ...],
+    named: tuple[Literal["triton", "numba", "python"], str] | None,
+) -> dict[str, str]:
     """The name of each file of the project that a source may read → its path."""
     try:
-        files = programs.inputs(Source(path, options, include)).files
+        python = PythonKernel(*named) if named is not None else None
+        files = programs.inputs(Source(path, options, include, python=python)).files
     except (OSError, GpuregressError):
         return {}
     return {file.name: str(file) for file in reversed(files)}

@@ -53,6 +53,9 @@ def summarize(context: RunContext, checked: CheckedRun, executed: ExecutedRun, f
     if executed.interrupted:
         exit_code = Interrupted.exit_code
     remarks = dict.fromkeys((*planned.remarks, *executed.remarks))
+    options = context.request.reported
+    if planned.overrides:
+        options["set"] = list(planned.overrides)
     measured = timing_comparison.false_alarms_of(ordered)
     if measured is not None and measured.cases:
         remarks[timing_comparison.text(measured)] = None
@@ -71,7 +74,7 @@ def summarize(context: RunContext, checked: CheckedRun, executed: ExecutedRun, f
         unfinished=tuple(case.name for case in unfinished),
         spaces=parameter_spaces.summarize(ordered),
         false_alarms=measured,
-        options=context.request.reported,
+        options=options,
     )
 
 
@@ -96,7 +99,6 @@ def _orphans(context: RunContext, planned: PlannedRun) -> list[str]:
     if not gone:
         return []
     # Only a part of these jobs may have been selected: what else they have is not gone.
-    # Files of jobs that were planned before may have changed since.
-    keep_going = context.request.planned is not None
-    there = {case.name for case in plan.make(context.project, sorted(jobs), keep_going=keep_going).cases}
+    # Their files may have changed since they were planned.
+    there = {case.name for case in plan.make(context.project, sorted(jobs), keep_going=True).cases}
     return [name for name in gone if name not in there]

@@ -50,6 +50,7 @@ class TaskFactory:
         self._first_launch = {case.name: number for case, number in zip(cases, launches, strict=False)}
         self._labels: set[tuple[str, str, str]] = set()
         self._remarks: set[str] = set()
+        self._looked_at: set[str] = set()
         self._recorded = functools.cache(partial(revision.recorded, project.baselines, project.runs))
 
     def make(self, case: Case, built: CasePrograms) -> Task:
@@ -57,6 +58,10 @@ class TaskFactory:
         case = plan.completed(case, built.programs, built.references)
         case, note = plan.of_programs(case, built.programs, self._recorded)
         texts = [note, *map(programs.foreign_compiler, case.sources, built.programs)]
+        for source, program in zip(case.sources, built.programs, strict=True):
+            if program.key not in self._looked_at:
+                self._looked_at.add(program.key)
+                texts += programs.missing_modules(source, program)
         for text in texts:
             if text and text not in self._remarks:
                 self._remarks.add(text)

@@ -86,4 +86,5 @@ def _journal_start(context: RunContext, planned: PlannedRun, checkout: git.WorkT
         branch=checkout.branch,
         dirty=checkout.is_dirty,
         night=context.request.night,
+        overrides=planned.overrides,
     )

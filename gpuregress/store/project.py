@@ -3,6 +3,7 @@
 The settings are optional: a `gpuregress.yaml`, or `[tool.gpuregress]` in a pyproject.toml:
 
     folders: {configs: configs, baselines: baselines, runs: runs, dumps: s3://bucket/prefix}
+    compile: {commands: build/compile_commands.json}
     compare:                      # the rule of float buffers that no job's own rule names, by dtype
       float32: {rtol: 1.0e-5, atol: 0}
     limits: {timeout: 30, memory: 4GiB, timeouts: 3, instructions: 1.05, time: 1.1}
@@ -28,7 +29,7 @@ from gpuregress.foundation.document.problems import Problems, show
 from gpuregress.foundation.document.reader import Document, Key
 from gpuregress.foundation.errors import JobError, JobErrors, UsageError
 from gpuregress.gpu.records import Record, replace
-from gpuregress.store.settings import FoldersSpec, Settings, SettingsSpec, settings_of
+from gpuregress.store.settings import FoldersSpec, ProjectCompileSpec, Settings, SettingsSpec, settings_of
 
 SETTINGS_FILE = "gpuregress.yaml"
 _FALLBACK_MEMORY = 4 << 30
@@ -45,6 +46,9 @@ class Project(Record):
         settings: see Settings.
         earlier_runs: where inputs of earlier runs are found; None: in `runs`.
         dumps: the address of the folder of accepted dumps; "": they are in `baselines`.
+        compile_commands: the compilation database of the project's build; None: it names none.
+        original: the folder that is checked out elsewhere, where the database was written for that; else None.
+        copy: where it is checked out.
     """
 
     root: Path
@@ -54,6 +58,9 @@ class Project(Record):
     settings: Settings = field(default_factory=Settings)
     earlier_runs: Path | None = None
     dumps: str = ""
+    compile_commands: Path | None = None
+    original: Path | None = None
+    copy: Path | None = None
 
     def with_runs(self, folder: Path) -> Project:
         """Return the project with another folder for its runs; inputs of earlier runs come from the same one."""
@@ -170,7 +177,16 @@ def _project(root: Path, document: Document | None) -> Project:
     _check_places(problems, folders, written)
     problems.raise_if_any()
     configs, baselines, runs = folders["configs"], folders["baselines"], folders["runs"]
-    return Project(root, configs, baselines, runs, settings_of(given), dumps=dumps.rstrip("/"))
+    commands = given.get("compile", ProjectCompileSpec()).commands
+    return Project(
+        root=root,
+        configs=configs,
+        baselines=baselines,
+        runs=runs,
+        settings=settings_of(given),
+        dumps=dumps.rstrip("/"),
+        compile_commands=root / commands if commands else None,
+    )
 
 
 def _check_places(problems: Problems, folders: Mapping[str, Path], written: FoldersSpec) -> None:

@@ -345,14 +345,35 @@ class DumpsSpec(Spec, frozen=True):
     )
 
 
+def _file(value: Any) -> str:
+    """Take the path of a file in the project."""
+    problem = _folder_problem("build/compile_commands.json", value).replace("a folder", "a file")
+    if problem:
+        raise ValueError(problem)
+    return str(value)
+
+
+class ProjectCompileSpec(Spec, frozen=True):
+    """Compilation of all sources of a project."""
+
+    may_be_empty: ClassVar[frozenset[str]] = frozenset({"commands"})
+
+    commands: Annotated[
+        str,
+        _takes(_file, "a file"),
+        _means("the build's compile_commands.json: include folders, macros and options of each source", "none"),
+    ] = ""
+
+
 class SettingsSpec(Spec, frozen=True):
     """All settings of a project, in the order of the reference."""
 
     may_be_empty: ClassVar[frozenset[str]] = frozenset(
-        ["folders", "compare", "limits", "ping", "notify", "cluster", "retention", "dumps"]
+        ["folders", "compile", "compare", "limits", "ping", "notify", "cluster", "retention", "dumps"]
     )
 
     folders: FoldersSpec = FoldersSpec()
+    compile: ProjectCompileSpec = ProjectCompileSpec()
     compare: TolerancesSpec | None = None  # type: ignore[valid-type] # a key for each dtype of floats
     limits: LimitsSpec = LimitsSpec()
     ping: Annotated[_Url, _means("a dead man's switch, called when a night starts and when it ends", "none")] = ""

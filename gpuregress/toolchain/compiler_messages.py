@@ -11,6 +11,7 @@ from pathlib import Path
 from gpuregress.foundation.errors import CompileError, UnsupportedError
 from gpuregress.foundation.records import HARNESS_FILE, Source
 from gpuregress.foundation.wording import plural
+from gpuregress.toolchain.headers import header_search
 
 _LOCATION = re.compile(
     r"^(?P<file>[^\s(][^(\n]*)\((?P<line>\d+)\): (?=(?:catastrophic )?error|warning|remark|note|Error)", re.MULTILINE
@@ -22,13 +23,23 @@ _MESSAGE = re.compile(
 _NAME_MAP = re.compile(r"^__nv_name_map\(\d+\): error: .*(?:\n(?!\S).*)*\n?", re.MULTILINE)
 _HARNESS = re.compile(rf"^{HARNESS_FILE}\((?P<line>\d+)\): error\b.*(?:\n(?!\S).*)*\n?", re.MULTILINE)
 _BAD_EXPRESSION = re.compile(r'Input name expression was: "\s*&?\s*(.*?)\s*"')
+_CATASTROPHE = re.compile(r"^[^\s(][^(\n]*\(\d+\): catastrophic error", re.MULTILINE)
+_MISSING_HEADER = re.compile(r'\berror: (?:cannot|could not) open source file "([^"\n]+)"')
+_NEWER = re.compile(
+    r"\b(?:templates?|typename|requires|concepts?|lambda|designat\w*|consteval|constinit|constant|constexpr|deduc\w*)\b"
+    r"|<=>|\bstd::|\bnamespace \"(?:cuda::)?std"
+)
+"""Words of errors, and of their source lines, that C++20 may mend: concepts, lambdas in more places, more of `std`."""
 _COUNT = re.compile(
-    r"^\d+ (?:catastrophic )?errors? detected in the compilation of .*\n?|^Compilation terminated\.\n?", re.MULTILINE
+    r"^(?:(?:\d+| and \d+) (?:catastrophic )?errors?)+ detected in the compilation of .*\n?"
+    r"|^Compilation terminated\.\n?",
+    re.MULTILINE,
 )
 _ERROR = re.compile(r"^(?:[^\n]*?\(\d+\)|nvrtc): (?:[a-z]+ )?error\b[^:\n]*: (.*)$", re.MULTILINE)
 _FILE_DIRECTIVE = re.compile(r'^(\s*\.file\s+\d+\s+)"([^"\n]*)"', re.MULTILINE)
 
 _MOST_ERRORS = 5
+_MOST_FOLDERS = 5
 
 
 OVERLOADED = "cannot determine which instance of overloaded function"
@@ -79,13 +90,64 @@ def harness_error(log: str) -> str:
     return str(errors[0][1])
 
 
-def explain(log: str, source: Source, folders: Iterable[Path]) -> str:
+def is_catastrophic(log: str) -> bool:
+    """Tell whether the compiler gave up at an error, as at a header that is not there.
+
+    Args:
+        log: as NVRTC wrote it.
+    """
+    return _CATASTROPHE.search(log) is not None
+
+
+def missing_header(log: str) -> str:
+    """Return the name of the header that the compiler did not find; "" where it found all.
+
+    Args:
+        log: as NVRTC wrote it.
+    """
+    match = _MISSING_HEADER.search(log)
+    return match[1] if match is not None else ""
+
+
+def may_be_newer(log: str) -> bool:
+    """Tell whether the errors of a log may be those of a source in a later standard of C++.
+
+    Args:
+        log: as NVRTC wrote it.
+    """
+    return not is_catastrophic(log) and any(_NEWER.search(error) for error in _errors(_NAME_MAP.sub("", log)))
+
+
+def with_headline(first: str, last: str) -> str:
+    """Return a log that begins with the first error of the first attempt, whose cause later ones may have lost.
+
+    The errors of the last attempt follow, unless all of them come from what was dropped. Where the compiler gave up,
+    its reason stands alone: no further attempt could tell which errors before it are those of host code.
+
+    Args:
+        first: the log of the first attempt.
+        last: that of the last one.
+    """
+    errors = _errors(_HARNESS.sub("", _NAME_MAP.sub("", first)))
+    others = _errors(_HARNESS.sub("", _NAME_MAP.sub("", last)))
+    for error in errors:
+        if is_catastrophic(error):
+            return f"{error}\n\n"
+    if first == last or not set(errors) & set(others):
+        return first
+    if errors[0] in others:
+        others.remove(errors[0])
+    return "\n\n".join((errors[0], *others, ""))
+
+
+def explain(log: str, source: Source, folders: Iterable[Path], standard: str = "") -> str:
     """Translate NVRTC's log: its first errors, `kernels/saxpy.cu:12: error: …`, a count of the others, and a remedy.
 
     Args:
         log: as NVRTC wrote it.
         source: what was compiled.
         folders: the project's folders of the search.
+        standard: a later standard of C++ with which the source compiles, "" for none.
     """
     log = _NAME_MAP.sub("", log) or log
     without_harness = _HARNESS.sub("", log)
@@ -96,6 +158,9 @@ def explain(log: str, source: Source, folders: Iterable[Path]) -> str:
         return _COUNT.sub("", locations(log, source)).strip()
     text = locations("\n\n".join(errors[:_MOST_ERRORS]), source)
     hint = remedy(text, source, [shown(folder) for folder in folders])
+    if standard:
+        named = standard.replace("c", "C", 1)
+        hint = f"it compiles as {named}: write `compile: {{options: [-std={standard}]}}` in the job"
     count = len(errors) - _MOST_ERRORS
     if count > 0:
         text += f"\n\n… and {plural(count, 'more error')}"
@@ -260,9 +325,9 @@ def remedy(errors: str, source: Source, searched: Iterable[str]) -> str:
 
 
 def _remedies(errors: str, source: Source, searched: Iterable[str]) -> Iterator[str]:
-    missing = re.search(r'cannot open source file "([^"]+)"', errors)
-    if missing is not None:
-        yield _missing_header(missing[1], searched)
+    missing = missing_header(errors)
+    if missing:
+        yield _missing_header_hint(missing, searched, source)
     if "device-side kernel launch" in errors:
         yield _LAUNCH_HINT
     text = _content(source)
@@ -284,11 +349,18 @@ def _remedies(errors: str, source: Source, searched: Iterable[str]) -> Iterator[
     yield from _macros(errors, source)
 
 
-def _missing_header(name: str, searched: Iterable[str]) -> str:
-    return (
-        f"{name} was searched in {', '.join(searched)} and CUDA's own headers; add its folder to compile.include: "
-        f"the one that {name} begins in, as nvcc's -I has it"
-    )
+def _missing_header_hint(name: str, searched: Iterable[str], source: Source) -> str:
+    """Say where a header was searched, and which folders of the source's clone have it."""
+    where = f"{name} was searched in {', '.join(searched)} and CUDA's own headers"
+    folders = [shown(folder) for folder in header_search.folders_with(name, Path(source.path).parent)]
+    if not folders:
+        return f"{where}; add its folder to compile.include: the one that {name} begins in, as nvcc's -I has it"
+    if len(folders) == 1:
+        return f"{where}; this clone has it in {folders[0]}: add that folder to compile.include (-I {folders[0]})"
+    listed = ", ".join(folders[:_MOST_FOLDERS])
+    if len(folders) > _MOST_FOLDERS:
+        listed += f" and {len(folders) - _MOST_FOLDERS} more"
+    return f"{where}; several folders of this clone have it, add the right one to compile.include: {listed}"
 
 
 def _host_functions(names: Iterable[str], text: str) -> Iterator[str]:

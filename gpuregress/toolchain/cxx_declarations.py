@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 
 from gpuregress.foundation import dtypes
 from gpuregress.foundation.records import Entry, Parameter
@@ -85,6 +86,7 @@ class Declaration(Record):
         return f"{self.name}{of_template}({', '.join(types)})"
 
 
+@lru_cache(maxsize=256)
 def declarations(text: str) -> tuple[Declaration, ...]:
     """Return the kernels that a C++ source declares or defines, in order, each once.
 
@@ -92,6 +94,8 @@ def declarations(text: str) -> tuple[Declaration, ...]:
         text: the source, not preprocessed: a kernel counts whatever `#if` it stands behind.
     """
     declared: dict[tuple[object, ...], Declaration] = {}
+    if "__global__" not in text:  # most headers
+        return ()
     for declaration in _Scanner(_without_stringified(without_comments(text))).kernels():
         declared.setdefault((declaration.name, *declaration.type_words), declaration)
     return tuple(declared.values())

@@ -77,12 +77,14 @@ class SourceInputs(Record):
         structure: which file each directive leads to, without a path of this machine; with the contents it tells two
             different preprocessed texts apart.
         unknown: why there may be more that decides the result, "" where there is not.
+        modules: of Python: the packages and modules that the files import, without their submodules.
     """
 
     files: tuple[Path, ...]
     contents: tuple[bytes, ...]
     structure: str
     unknown: str
+    modules: tuple[str, ...] = ()
 
     @property
     def digest(self) -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
@@ -66,7 +67,7 @@ def options_for(source: Source) -> tuple[str, ...]:
                 f"compile option {option}: the device chooses the architecture ({source.arch}); leave it out"
             )
     options = [f"--gpu-architecture=compute_{source.arch.removeprefix('sm_')}"]
-    if not any(re.match(r"-{1,2}std\b", option) for option in source.options):
+    if not any(_STANDARD.match(option) for option in source.options):
         options.append("--std=c++17")
     options += ["--generate-line-info", "--device-int128"]  # nvcc's default
     for name, value in source.defines.items():
@@ -137,6 +138,26 @@ def _reads_files(option: str) -> bool:
 _GAVE_UP = "Compilation aborted."
 """What NVRTC says where it gives no reason."""
 
+_asks_names_last: ContextVar[bool] = ContextVar("asks_names_last", default=False)
+
+
+@contextlib.contextmanager
+def asking_names_last(*, is_needed: bool = True) -> Iterator[None]:
+    """Compile each source without names of kernels first, so that its own errors are found without a crash.
+
+    NVRTC 13.5 crashes where it is asked for a kernel whose template parameter has an undefined type, as in
+    `template <Gone T>`.
+
+    Args:
+        is_needed: False: nothing is changed.
+    """
+    token = _asks_names_last.set(is_needed)
+    try:
+        yield
+    finally:
+        _asks_names_last.reset(token)
+
+
 UNIT = "gpuregress_unit"
 _UNIT = f'#line 1 "{HARNESS_FILE}"\nextern "C" __device__ void {UNIT}() {{}}\n'
 """The first external symbol of every source, which compiled code without debug information does not contain.
@@ -145,16 +166,24 @@ The compiler makes the names of internal variables and functions (`static`, or o
 first external symbol. Where there is none, as in a source of templates, it takes the path and the process's id.
 """
 _MOST_ATTEMPTS = 5
+LATER_STANDARD = "c++20"
+_STANDARD = re.compile(r"-{1,2}std\b")
+_REFUSALS = ("NVRTC_ERROR_COMPILATION", "NVRTC_ERROR_INVALID_OPTION", "NVRTC_ERROR_NAME_EXPRESSION_NOT_VALID")
+"""Results of NVRTC that depend on the source and its options alone."""
 _DEFAULT_DEVICE = ("-default-device", "--device-as-default-execution-space")
 """Options with which functions without annotation are device code."""
 
 
 class _Attempt(Record):
-    """One compilation of texts: the result, or None and the log that says why."""
+    """One compilation of texts: the result, or None and the log that says why.
+
+    `is_refused` tells that the same texts are always refused: the compiler did not run out of memory.
+    """
 
     unit: TranslationUnit
     result: NvrtcResult | None
     log: str
+    is_refused: bool = True
 
 
 def compiled_unit(source: Source) -> TranslationUnit:
@@ -172,13 +201,13 @@ def compiled_unit(source: Source) -> TranslationUnit:
         raise CompileError(f"cannot read {path}: {error.strerror or error}") from error
     text = files.contents[0].decode(errors="replace")
     try:
-        tried = [_attempts(source, candidate) for candidate in _texts(source, text)]
+        for candidate in _texts(source, text):
+            attempts = _attempts(source, candidate)
+            if attempts[-1].result is not None:
+                return attempts[-1].unit
     except HarnessError:
         return _builder(source, files, text).unit()
-    for attempts in tried:
-        if attempts[-1].result is not None:
-            return attempts[-1].unit
-    return tried[-1][0].unit
+    return attempts[0].unit
 
 
 def compiled_text(source: Source) -> str:
@@ -207,28 +236,48 @@ def compile_source(source: Source, text: str) -> NvrtcResult:
         CompileError: it does not compile, or a name is not there.
         HarnessError: NVRTC is not installed, or too old for the architecture.
     """
-    *reduced_texts, whole = _texts(source, text)
-    for reduced in reduced_texts:
-        with contextlib.suppress(CompileError, UnknownNames):  # what is wrong is told of the whole text
-            return _compile_text(source, reduced)
-    return _compile_text(source, whole)
+    tried: list[_Attempt] = []
+    for candidate in _texts(source, text):
+        attempts = _attempts(source, candidate, _lasting_places(source, tried))
+        last = attempts[-1]
+        if last.result is not None:
+            return replace(last.result, local_arrays=_local_arrays(source, last.unit, last.result.ptx))
+        tried += attempts
+        if compiler_messages.is_catastrophic(attempts[0].log):
+            break
+    log = compiler_messages.with_headline(attempts[0].log, attempts[-1].log)
+    if not all(attempt.is_refused for attempt in tried):
+        error = failure(source, text, log)
+        error.log = ""  # it may compile the next time
+        raise error
+    raise failure(source, text, log, _later_standard(source, text, log))
 
 
 def _texts(source: Source, text: str) -> list[str]:
-    """The texts to compile, one after the other until one does."""
-    reduced = kernel_text.without_instantiations(text) if source.kernels else text
+    """The texts to compile, one after the other until one does.
+
+    The second one has the explicit instantiations: what macros generate from parts of one may not compile without.
+    """
+    reduced = kernel_text.without_instantiations(text) if source.kernels or source.harness else text
     return [text] if reduced == text else [reduced, text]
 
 
-def _compile_text(source: Source, text: str) -> NvrtcResult:
-    attempts = _attempts(source, text)
-    first, last = attempts[0], attempts[-1]
-    if last.result is not None:
-        return replace(last.result, local_arrays=_local_arrays(source, last.unit, last.result.ptx))
+def _lasting_places(source: Source, attempts: Sequence[_Attempt]) -> frozenset[tuple[Path, int]]:
+    """The places of errors that attempts had from the first to the last one."""
+    if not attempts:
+        return frozenset()
     folders = search_folders(source)
-    first_places = compiler_messages.error_places(first.log, source, folders)
-    is_genuine = bool(first_places & compiler_messages.error_places(last.log, source, folders))
-    raise _failure(source, text, last.log if is_genuine else first.log, folders)
+    first, last = (compiler_messages.error_places(one.log, source, folders) for one in (attempts[0], attempts[-1]))
+    return first & last
+
+
+def _later_standard(source: Source, text: str, log: str) -> str:
+    """Return the later standard of C++ with which a source compiles that was refused; "" where none helps."""
+    if any(_STANDARD.match(option) for option in source.options) or not compiler_messages.may_be_newer(log):
+        return ""
+    later = replace(source, options=(*source.options, f"-std={LATER_STANDARD}"))
+    attempts = _attempts(later, _texts(later, text)[0])
+    return LATER_STANDARD if attempts[-1].result is not None else ""
 
 
 def _local_arrays(source: Source, unit: TranslationUnit, ptx: str) -> tuple[LineEdit, ...]:
@@ -243,14 +292,26 @@ def _local_arrays(source: Source, unit: TranslationUnit, ptx: str) -> tuple[Line
     return () if result is None else local_arrays.edits(ptx, result.ptx)
 
 
-def _attempts(source: Source, text: str) -> list[_Attempt]:
-    """Compile without host code, and again without what the compiler's errors show to be the host's."""
+def _attempts(source: Source, text: str, known: frozenset[tuple[Path, int]] = frozenset()) -> list[_Attempt]:
+    """Compile without host code, and again without what the compiler's errors show to be the host's.
+
+    Args:
+        source: what is compiled.
+        text: of it.
+        known: places of errors that attempts with another text did not mend; nor would they here.
+    """
     nvrtc = _bindings()
     folders = search_folders(source)
     builder = _builder(source, inputs(source), text)
     attempts = [_attempt(nvrtc, source, builder.unit(), folders)]
     while attempts[-1].result is None and len(attempts) < _MOST_ATTEMPTS:
-        if not builder.drop(compiler_messages.error_places(attempts[-1].log, source, folders)):
+        places = compiler_messages.error_places(attempts[-1].log, source, folders)
+        if places & known:
+            break
+        # A header that was not found stays so; another `#error` may be that of a library that was withheld.
+        if compiler_messages.is_catastrophic(attempts[-1].log) and not builder.withholds_library:
+            break
+        if not builder.drop(places):
             break
         attempts.append(_attempt(nvrtc, source, builder.unit(), folders))
     return attempts
@@ -332,6 +393,10 @@ def _compile(
     headers = _split_options(source.options).headers
     options += [f"--pre-include={include_scanner.find(name, folders)}" for name in headers]
     options += [f"--include-path={folder}" for folder in all_folders]
+    if expressions and _asks_names_last.get():
+        without = _attempt(nvrtc, replace(source, kernels=(), symbols=()), unit, folders, {})
+        if without.result is None:
+            return without
     (result,) = nvrtc.nvrtcCompileProgram(program, len(options), [option.encode() for option in options])
     log = _text(program, nvrtc.nvrtcGetProgramLogSize, nvrtc.nvrtcGetProgramLog)
     if log.strip() == _GAVE_UP and expressions:
@@ -339,7 +404,7 @@ def _compile(
         without = _attempt(nvrtc, replace(source, kernels=(), symbols=()), unit, folders, {})
         return replace(without, result=None, log=without.log or log)
     if int(result) != 0:
-        return _Attempt(unit, None, log or f"nvrtc: error: {result.name}")
+        return _Attempt(unit, None, log or f"nvrtc: error: {result.name}", is_refused=result.name in _REFUSALS)
     ptx = _text(program, nvrtc.nvrtcGetPTXSize, nvrtc.nvrtcGetPTX)
     lowered: dict[str, str] = {}
     for name, expression in expressions.items():
@@ -408,21 +473,34 @@ def _with_mangled_names(names: Iterable[str], ptx: str, source: Source, text: st
     return {name: name for name in names}
 
 
-def _failure(source: Source, text: str, log: str, folders: tuple[Path, ...]) -> CompileError:
-    """The error that a compiler's log tells."""
+def failure(source: Source, text: str, log: str, standard: str = "") -> CompileError:
+    """Return the error that a compiler's log tells.
+
+    Args:
+        source: what was compiled.
+        text: of it.
+        log: the compiler's.
+        standard: a later one with which the source compiles, "" for none.
+    """
+    folders = search_folders(source)
     kernels = () if source.harness else source.kernels
     asked = name_expressions(kernels, {})
     names = {expression: name for name, expression in asked.expressions.items()}
     names.update((name, name) for name in kernels)
     unknown = compiler_messages.unknown_names(log, (*names, *source.symbols), asked.of_line)
+    error: CompileError
+    problem = compiler_messages.harness_error(log) if source.harness and source.kernels else ""
     if unknown:
-        return UnknownNames(unknown_names.explain([names.get(name, name) for name in unknown], source, text))
-    if source.harness and source.kernels:
-        problem = compiler_messages.harness_error(log)
-        if problem:
-            return UnknownNames({name: f"{name} cannot be called: {problem}" for name in source.kernels})
-    error_class = InfeasibleSource if compiler_messages.is_infeasible(log) else CompileError
-    return error_class(compiler_messages.explain(log, source, folders))
+        error = UnknownNames(unknown_names.explain([names.get(name, name) for name in unknown], source, text))
+    elif problem:
+        error = UnknownNames({name: f"{name} cannot be called: {problem}" for name in source.kernels})
+    else:
+        error_class = InfeasibleSource if compiler_messages.is_infeasible(log) else CompileError
+        error = error_class(compiler_messages.explain(log, source, folders, standard))
+    error.log = log
+    error.missing_header = compiler_messages.missing_header(log)
+    error.standard = standard
+    return error
 
 
 def _text(program: Any, size_of: Any, read: Any) -> str:

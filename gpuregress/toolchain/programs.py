@@ -9,7 +9,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gpuregress.foundation.errors import CompileError, InfeasibleSource, UnknownNames
+from gpuregress.foundation import storage
+from gpuregress.foundation.errors import CompileError, UnknownNames
 from gpuregress.foundation.records import (
     CompiledLaunch,
     Entry,
@@ -20,6 +21,7 @@ from gpuregress.foundation.records import (
     from_json,
     to_json,
 )
+from gpuregress.foundation.wording import first_names
 from gpuregress.gpu import architectures
 from gpuregress.gpu.demangle import demangle
 from gpuregress.gpu.records import Record, replace
@@ -38,7 +40,10 @@ from gpuregress.toolchain.cubin_linker import PINNED
 from gpuregress.toolchain.cxx_declarations import Declaration
 from gpuregress.toolchain.functions import harness
 from gpuregress.toolchain.headers.library_files import library_files
+from gpuregress.toolchain.headers.virtual_headers import cuda_folders
+from gpuregress.toolchain.host_code import unknown_names
 from gpuregress.toolchain.include_scanner import SourceInputs
+from gpuregress.toolchain.nvrtc import NvrtcResult
 from gpuregress.toolchain.python_kernels import compiler as python_compiler
 from gpuregress.toolchain.python_kernels import source_inputs
 from gpuregress.toolchain.rounding_pin import pin
@@ -52,7 +57,14 @@ _TAKEN = (".ptx", ".cubin")
 _SHOWS_FOLDER = "shows the folder"
 """In the cache, in place of a program that depends on the folder of its files, which is part of that one's key."""
 
+_FAILURE = "failure"
+"""In the cache, in place of a program: why there is none."""
+
+_SHARED = "program"
+"""In the cache, of a source whichever its kernel: the key of a program that has all kernels."""
+
 _ATTEMPTS = 3
+_MOST_NAMED = 5
 _PATH_MARK = "\x1a{}\x1a"
 
 
@@ -79,10 +91,23 @@ def inputs(source: Source) -> SourceInputs:
     path = Path(source.path)
     if path.suffix in _TAKEN:
         return SourceInputs((path,), (path.read_bytes(),), "", "")
+    if source.python is not None and source.python.language == "triton":
+        return source_inputs.kernel_inputs(path, source.python.function)
     if path.suffix == ".py":
         return source_inputs.inputs(path)
 
     return nvrtc.inputs(source)
+
+
+def unwritten_names(source: Source) -> dict[str, str]:
+    """Explain the kernels and variables of a C++ source whose names its text does not hold: it need not be compiled."""
+    path = Path(source.path)
+    if path.suffix in _TAKEN or source.python is not None or path.suffix == ".py":
+        return {}
+    try:
+        return unknown_names.unwritten(source, inputs(source))
+    except OSError:  # which the compiler reports
+        return {}
 
 
 def compile(source: Source) -> Program:  # noqa: A001 - the word of the trade; callers write programs.compile
@@ -103,7 +128,12 @@ def compile(source: Source) -> Program:  # noqa: A001 - the word of the trade; c
     files = _inputs(source)
     if files.unknown:
         return make(source)
-    key = source_keys.newest(source, files) if source.python else source_keys.own(source, files)
+    if source.python:
+        key = source_keys.newest(source, files)
+    elif _is_sharing(source):
+        key = source_keys.shared(source, files)  # who waits finds a program with its own kernels
+    else:
+        key = source_keys.own(source, files)
     with cache.making(key):
         return find(source) or make(source)
 
@@ -112,8 +142,8 @@ def find(source: Source) -> Program | None:
     """Find the program of a source in the cache; None if it must be compiled.
 
     Raises:
-        CompileError: it cannot be read, or was changed since it was planned; or a kernel asked for is not there.
-        InfeasibleSource: it was refused before.
+        CompileError: it cannot be read, was changed since it was planned, or was refused before; or a kernel asked for
+            is not there.
     """
     program = _find(source)
     return None if program is None else replace(program, card=source.card)
@@ -130,18 +160,17 @@ def _find(source: Source) -> Program | None:
         return None
     if source.python is not None:
         return _find_python(source, source.python, files)
-    try:
-        for key in source_keys.candidates(source, files):
-            program = _cached(key, files)
-            if program is not None:
-                return program
-    except InfeasibleSource as refused:
-        raise InfeasibleSource(_with_own_paths(str(refused), files.files)) from refused
+    for key in source_keys.candidates(source, files):
+        program = _cached(key, files)
+        if program is not None:
+            return program
+        _check_failure(key, source, files)
+    _check_failure(source_keys.shared(source, files), source, files)
     return None
 
 
 def make(source: Source) -> Program:
-    """Compile a source, whether or not it is in the cache.
+    """Compile a source, whether or not it is in the cache; its PTX may be that of another kernel's program.
 
     Raises:
         CompileError: it does not compile, cannot be read, or is changed meanwhile; or a name asked for is not there.
@@ -153,9 +182,9 @@ def make(source: Source) -> Program:
         files = _inputs(source)
         try:
             compiled = _compile_cxx(source, files) if source.python is None else _compile_python(source, files)
-        except InfeasibleSource as refused:
-            if source.python is None and not files.unknown and _inputs(source) == files:
-                cubin_linker.store_refusal(source_keys.own(source, files), _without_paths(str(refused), files.files))
+        except CompileError as refused:
+            if refused.log and not files.unknown and _inputs(source) == files:
+                _store_failure(source, files, refused)
             raise
         if files.unknown or _inputs(source) == files:
             key = compiled.program.key
@@ -205,7 +234,10 @@ def build(sources: Iterable[Source], arch: str = "") -> tuple[Program, ...]:
 
 def _compile_cxx(source: Source, files: SourceInputs) -> _Compiled:
     texts = [content.decode(errors="replace") for content in files.contents]
-    compiled = nvrtc.compile_source(source, texts[0])
+    compiled = _shared_result(source, files)
+    is_new = compiled is None
+    if compiled is None:
+        compiled = nvrtc.compile_source(source, texts[0])
     ptx = _pinned(source, compiled.ptx)
     module = ptx_declarations.parse(ptx)
     declared: list[Declaration] = []
@@ -234,7 +266,60 @@ def _compile_cxx(source: Source, files: SourceInputs) -> _Compiled:
         types=_types(source, ptx, {**compiled.kernels, **compiled.symbols}),
         local_arrays=compiled.local_arrays,
     )
+    is_shared = is_new and not files.unknown and not compiled.shows_folder and _is_sharing(source)
+    if is_shared and all(_is_always_compiled(mangled, ptx) for mangled in compiled.kernels.values()):
+        cache.store(source_keys.shared(source, files), {_SHARED: key}, {})
     return _Compiled(program, ptx, compiled.warnings)
+
+
+def _is_sharing(source: Source) -> bool:
+    """Tell whether the compiler makes the same PTX of a source for each kernel that is asked for.
+
+    Kernels that are no templates are always compiled, also unasked. Whether a name is that of a template is known for
+    sure only of what was compiled.
+    """
+    if source.python is not None or source.harness or source.symbols or not source.kernels:
+        return False
+    return not any("<" in name or name.startswith("_Z") for name in source.kernels)
+
+
+def _is_always_compiled(mangled: str, ptx: str) -> bool:
+    """Tell whether a kernel is no template and has external linkage: others may be left out if nobody asks for them."""
+    is_external = re.search(rf"\.visible \.entry {re.escape(mangled)}\(", ptx) is not None
+    return is_external and "<" not in (demangle(mangled) or mangled)
+
+
+def _is_named(mangled: str, name: str) -> bool:
+    """Tell whether a compiled kernel, which is no template, is the one of a name, with or without its parameters."""
+    if "(" in name:
+        return cxx_declarations.is_same_signature(name, cxx_declarations.readable(mangled))
+    return (demangle(mangled) or mangled).partition("(")[0] == name.removeprefix("::")
+
+
+def _shared_result(source: Source, files: SourceInputs) -> NvrtcResult | None:
+    """Find the result of compiling a source that was compiled for other kernels; None if it must be compiled."""
+    if files.unknown or not _is_sharing(source):
+        return None
+    note = cache.load(source_keys.shared(source, files)) or {}
+    program = _cached(str(note[_SHARED])) if _SHARED in note else None
+    if program is None:
+        return None
+    ptx = storage.read_bytes(Path(program.ptx)).decode()
+    entries = [mangled for mangled in ptx_declarations.parse(ptx).entries if _is_always_compiled(mangled, ptx)]
+    kernels: dict[str, str] = {}
+    for name in source.kernels:
+        candidates = [mangled for mangled in entries if _is_named(mangled, name)]
+        if len(candidates) != 1:
+            return None
+        kernels[name] = candidates[0]
+    return NvrtcResult(
+        ptx=ptx,
+        kernels=kernels,
+        symbols={},
+        compiler=program.compiler,
+        warnings=warnings(program),
+        local_arrays=program.local_arrays,
+    )
 
 
 def _pinned(source: Source, ptx: str) -> str:
@@ -327,6 +412,39 @@ def foreign_compiler(source: Source, program: Program) -> str:
     return f"{shown}: {origin}; the compiler here is older ({installed})"
 
 
+def missing_modules(source: Source, program: Program) -> tuple[str, ...]:
+    """Describe the modules that are not installed and that the files of a Triton kernel import.
+
+    Args:
+        source: of the kernel.
+        program: of it.
+
+    Returns:
+        A text for those that the kernel does not use, and one for those that its code looked for and went on without.
+    """
+    if source.python is None or source.python.language != "triton":
+        return ()
+    shown = compiler_messages.shown(Path(source.path))
+    texts: list[str] = []
+    unused = source_inputs.unused_missing(Path(source.path), source.python.function)
+    if unused:
+        names = first_names(unused, most=_MOST_NAMED)
+        verb, pronoun = ("is", "it") if len(unused) == 1 else ("are", "them")
+        texts.append(f"{shown}: {names} {verb} not installed; {source.python.function} does not use {pronoun}")
+    fallbacks = warnings(program)
+    if fallbacks:
+        texts.append(f"{shown}: {fallbacks}")
+    return tuple(texts)
+
+
+def _fallbacks(missed: Mapping[str, str]) -> str:
+    """Describe what the code did without the packages that it looked for in vain."""
+    if not missed:
+        return ""
+    names = first_names([f"{package} at {line}" for package, line in missed.items()], most=_MOST_NAMED)
+    return f"the code looks for {names}, which this host lacks; the kernel is what the code defines without"
+
+
 def _compile_python(source: Source, files: SourceInputs) -> _Compiled:
     kernel = source.python
     assert kernel is not None
@@ -350,7 +468,7 @@ def _compile_python(source: Source, files: SourceInputs) -> _Compiled:
     if module.target.rstrip("af") == source.arch.rstrip("af"):
         arch = module.target
     program = replace(program, entries=entries, arch=arch, options=kernel.words, unknown=files.unknown)
-    return _Compiled(program, ptx)
+    return _Compiled(program, ptx, _fallbacks(compiled.missed))
 
 
 def _with_parameter_names(entry: Entry, kernel: PythonKernel, launch: CompiledLaunch | None) -> Entry:
@@ -480,21 +598,58 @@ def _stored(compiled: _Compiled) -> Program:
     return _with_paths(program)
 
 
-def _without_paths(message: str, files: Sequence[Path]) -> str:
-    """Put marks in place of the files' paths: the same source may stand elsewhere when it is refused again."""
-    marks: dict[str, str] = {}
+def _store_failure(source: Source, files: SourceInputs, error: CompileError) -> None:
+    """Store the compiler's log of a source that it refuses.
+
+    The key has all that it read, and which headers were not found (`SourceInputs.structure`). The message is made anew
+    each time: it names files from the working folder, and a missing header may be elsewhere in the clone by then.
+    """
+    log = _without_paths(error.log, files.files)
+    record = {"log": log, "standard": error.standard, "headers": source_keys.header_versions()}
+    cache.store(source_keys.own(source, files), {_FAILURE: record}, {})
+    # The names that are asked for decide which host types stay, and what is instantiated.
+    is_probe = source.harness.isspace() and not source.kernels and not source.symbols
+    is_nameless = is_probe or _is_sharing(source)
+    is_in_source = is_nameless and not isinstance(error, UnknownNames)
+    if is_in_source or compiler_messages.is_catastrophic(error.log):
+        cache.store(source_keys.shared(source, files), {_FAILURE: record}, {})
+
+
+def _check_failure(key: str, source: Source, files: SourceInputs) -> None:
+    """Raise the error of a source that was refused before.
+
+    A host with other headers of CUDA's asks its own compiler, if it has one.
+
+    Raises:
+        CompileError: it was refused.
+    """
+    record = (cache.load(key) or {}).get(_FAILURE)
+    if not isinstance(record, dict):
+        return
+    if source_keys.installed_nvrtc() and record["headers"] != source_keys.header_versions():
+        return
+    text = files.contents[0].decode(errors="replace")
+    raise nvrtc.failure(source, text, _with_own_paths(record["log"], files.files), record["standard"])
+
+
+def _without_paths(log: str, files: Sequence[Path]) -> str:
+    """Put marks in place of the paths of files: the same source may stand elsewhere when it is refused again."""
+    marks = {f"{folder}/": f"{_PATH_MARK.format(f'cuda{number}')}/" for number, folder in enumerate(cuda_folders())}
     for number, file in enumerate(files):
-        marks[str(file)] = marks[compiler_messages.shown(file)] = _PATH_MARK.format(number)
+        marks[str(file)] = _PATH_MARK.format(number)
     for path in sorted(marks, key=len, reverse=True):
-        message = re.sub(rf"(?<![\w/.-]){re.escape(path)}(?![\w/-])", marks[path], message)
-    return message
+        ending = "" if path.endswith("/") else r"(?![\w/-])"
+        log = re.sub(rf"(?<![\w/.-]){re.escape(path)}{ending}", marks[path], log)
+    return log
 
 
-def _with_own_paths(message: str, files: Sequence[Path]) -> str:
-    """Put the files' paths in place of the marks."""
+def _with_own_paths(log: str, files: Sequence[Path]) -> str:
+    """Put the paths of files in place of the marks."""
+    for number, folder in enumerate(cuda_folders()):
+        log = log.replace(f"{_PATH_MARK.format(f'cuda{number}')}/", f"{folder}/")
     for number, file in enumerate(files):
-        message = message.replace(_PATH_MARK.format(number), compiler_messages.shown(file))
-    return message
+        log = log.replace(_PATH_MARK.format(number), str(file))
+    return log
 
 
 def _cached(key: str, files: SourceInputs | None = None) -> Program | None:
@@ -504,13 +659,10 @@ def _cached(key: str, files: SourceInputs | None = None) -> Program | None:
         key: its key.
         files: of C++, whose folder may be a part of the program's key.
 
-    Raises:
-        InfeasibleSource: it was refused before.
     """
     record = cache.load(key) or {}
     if files is not None and record.get(_SHOWS_FOLDER):
         return _cached(source_keys.in_folder(key, files))
-    cubin_linker.check_refusal(record)
     try:
         return _with_paths(from_json(Program, record["program"]))
     except (KeyError, TypeError, ValueError, AttributeError):

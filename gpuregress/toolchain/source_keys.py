@@ -9,11 +9,14 @@ from importlib import metadata
 from pathlib import Path
 
 from gpuregress.foundation.records import PythonKernel, Source, to_json
+from gpuregress.gpu.records import replace
 from gpuregress.toolchain import cache, nvrtc
 from gpuregress.toolchain.cubin_linker import PINNED
 from gpuregress.toolchain.include_scanner import SourceInputs
 from gpuregress.toolchain.python_kernels import compiler as python_compiler
 from gpuregress.toolchain.python_kernels import source_inputs
+
+_HEADER_WHEELS = ("nvidia-cuda-runtime", "nvidia-cuda-crt", "nvidia-cuda-cccl", "nvidia-curand")
 
 
 def own(source: Source, files: SourceInputs) -> str:
@@ -48,6 +51,14 @@ def candidates(source: Source, files: SourceInputs) -> Iterator[str]:
             yield cache.digest(("c++", package_digest(), version, *content))
 
 
+def shared(source: Source, files: SourceInputs) -> str:
+    """Calculate the key of what a source in C++ has in common for all names that are asked for.
+
+    It is that of the note which program has all kernels that are no templates, or of a failure that names do not mend.
+    """
+    return own(replace(source, kernels=("",), symbols=(), harness=""), files)
+
+
 def newest(source: Source, files: SourceInputs) -> str:
     """Calculate the key of the note which program of a Python source was made by the newest compiler, on any host."""
     assert source.python is not None
@@ -71,6 +82,21 @@ def installed_nvrtc() -> str:
         return metadata.version("nvidia-cuda-nvrtc")
     except metadata.PackageNotFoundError:
         return ""
+
+
+@lru_cache(maxsize=1)
+def header_versions() -> str:
+    """Return the versions of the compiler and of CUDA's headers by their wheels, as far as they are installed.
+
+    A program's key has the compiler's minor version alone. A failure may be mended by the next wheel.
+    """
+    versions = [installed_nvrtc()]
+    for wheel in _HEADER_WHEELS:
+        try:
+            versions.append(metadata.version(wheel))
+        except metadata.PackageNotFoundError:
+            versions.append("")
+    return " ".join(versions)
 
 
 def _cxx_content(source: Source, files: SourceInputs) -> list[str | bytes]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
@@ -29,7 +30,11 @@ from gpuregress.virtual_gpu.ptx.tree import (
 Base = int | str
 """A base pointer: its first byte in the parameter space, or the name of a variable."""
 
+_NUMBERS = re.compile(r"^(\s*\.(?:visible \.)?(?:global|const) [^={};]*\[\d+\]) *= *\{[\s\d,]*\};", re.MULTILINE)
+"""A variable that is initialized with whole numbers. Parsing those takes long where a source includes cuRAND's."""
+
 _OWN_SPACES = frozenset(["shared", "local", "param"])
+_FLOATS = frozenset(["f16", "f16x2", "bf16", "bf16x2", "f32", "f64"])
 _HARMLESS_CALLS = frozenset(["vprintf", "__assertfail", "malloc", "free"])
 
 
@@ -42,6 +47,9 @@ class Accesses:
         read: the base pointers it may read through.
         written: those it may write through; atomic operations both read and write.
         updated: those it reads and writes through in one operation.
+        stored: those it may write through without reading.
+        combined: those to whose contents it adds, or combines them otherwise, in one operation; an exchange does not.
+        float_sums: those to whose contents it adds floats in one operation.
         read_first: those it may read an element through before it has written any.
         reads_anywhere: whether it reads through an address of unknown origin.
         writes_anywhere: whether it writes through one.
@@ -51,6 +59,9 @@ class Accesses:
     read: set[Base] = field(default_factory=set)
     written: set[Base] = field(default_factory=set)
     updated: set[Base] = field(default_factory=set)
+    stored: set[Base] = field(default_factory=set)
+    combined: set[Base] = field(default_factory=set)
+    float_sums: set[Base] = field(default_factory=set)
     read_first: set[Base] = field(default_factory=set)
     reads_anywhere: bool = False
     writes_anywhere: bool = False
@@ -72,7 +83,8 @@ def of_kernel(ptx: str, kernel: str) -> Accesses:
         UnsupportedError: the PTX cannot be parsed.
         KeyError: there is no such entry.
     """
-    functions = {item.name: item for item in inlined(parser.parse(ptx, (kernel,))).functions}
+    module = parser.parse(_NUMBERS.sub(r"\1;", ptx), (kernel,))
+    functions = {item.name: item for item in inlined(module).functions}
     return _Collector(_without_copies(functions[kernel])).collect()
 
 
@@ -147,8 +159,20 @@ class _Collector:
             bases = self._bases(addresses[0]) if addresses else None
             writes, reads = facts.memory is not MemoryEffect.READ, facts.memory is not MemoryEffect.WRITE
             self._note(index, bases, reads=reads, writes=writes)
-            if facts.memory is MemoryEffect.UPDATE:
+            if facts.memory is MemoryEffect.WRITE:
+                self._accesses.stored |= bases or set()
+            elif facts.memory is MemoryEffect.UPDATE:
                 self._accesses.updated |= bases or set()
+                self._combine(item, bases or set())
+
+    def _combine(self, item: Instruction, bases: set[Base]) -> None:
+        """Record an atomic operation, or a bulk reduction; what an exchange leaves depends on no earlier contents."""
+        if "exch" in item.modifiers:
+            self._accesses.stored |= bases
+            return
+        self._accesses.combined |= bases
+        if "add" in item.modifiers and not _FLOATS.isdisjoint(item.modifiers):
+            self._accesses.float_sums |= bases
 
     def _copy(self, index: int, item: Instruction) -> None:
         """`cp.async` and its bulk forms: the first address is written, the second read, where they are global."""
@@ -160,7 +184,12 @@ class _Collector:
             self._note(index, None, reads=True, writes=True)
             return
         if spaces[0] == "global":
-            self._note(index, self._bases(addresses[0]), reads="reduce" in item.modifiers, writes=True)
+            bases = self._bases(addresses[0])
+            self._note(index, bases, reads="reduce" in item.modifiers, writes=True)
+            if "reduce" in item.modifiers:
+                self._combine(item, bases or set())
+            else:
+                self._accesses.stored |= bases or set()
         if spaces[1] == "global":
             self._note(index, self._bases(addresses[1]), reads=True, writes=False)
 

@@ -57,8 +57,11 @@ def test_an_edited_dump_of_a_run_is_no_input(shop: Workshop, form: str) -> None:
     lines[2] = "3.0"
     dump.chmod(0o644)
     dump.write_text("\n".join([*lines, ""]))
-    message = shop.fails(4, *RUN, "next")
-    assert f"{dump}: edited or cut short since it was written; run the case again" in message
+    result = shop.call(*RUN, "next")
+    assert result.exit_code == 4
+    assert f"{dump}: edited or cut short since it was written; run the case again" in result.stdout
+    assert "next/n=100 " in result.stdout  # the case whose input is well runs
+    assert f"{dump}: edited" in shop.fails(4, *RUN, "next/n=50")
 
 
 def test_another_baseline_is_another_input(shop: Workshop) -> None:

@@ -115,6 +115,23 @@ def verdicts(shop: Workshop) -> dict[str, dict[str, Any]]:
     return {case["case"].partition("/")[2]: case for case in document["cases"]}
 
 
+def test_other_values_of_the_command_line_are_compared_with_a_case_of_the_job(shop: Workshop) -> None:
+    space = ("n: [100]", "n: [100]\n  block: [32, 64]\nagree: [block]")
+    shop.job(space, ("block: [32]\n    args", "block: [block]\n    args"))
+    shop.write("kernels/scale.cu", workshop.KERNEL.replace("a * x[i]", "a * x[i] + (blockDim.x == 96)"))
+    run = shop.call(*RUN, "scale", "--set", "block=[96, 128]")
+    assert run.exit_code == 1, run.output
+    assert run.stdout.count("pass ") == 2
+    assert "out: agree: 100 of 100 differ from block=32, a case of the job" in run.stdout
+    assert "to run it again: gpuregress run scale/n=100,block=96 --set block=96\n" in run.stdout
+    shop.write("kernels/scale.cu", workshop.KERNEL)
+    again = shop.call(*RUN, "--rerun-failed")
+    assert again.exit_code == 0, again.output
+    assert {case["case"] for case in workshop.results(shop)["cases"]} == {  # type: ignore[attr-defined]
+        f"scale/n=100,block={block}" for block in (32, 96, 128)
+    }
+
+
 def test_parameters_of_every_kind(shop: Workshop) -> None:
     shop.write("kernels/axpy.cu", TYPED)
     shop.write("configs/axpy.yaml", TYPED_JOB)

@@ -55,6 +55,27 @@ def test_the_odd_one_out_differs_from_the_majority(tmp_path: Path) -> None:
     assert judged[0].buffers[0].comparisons[0].figures.worst_thread
 
 
+def overridden(made: GroupMember) -> GroupMember:
+    verdict = replace(made.verdict, overridden=("block",))
+    return replace(made, case=made.case.with_settings(overridden=("block",)), verdict=verdict)
+
+
+def test_cases_of_the_command_line_are_compared_with_those_of_the_job_and_have_no_vote(tmp_path: Path) -> None:
+    others = [overridden(member(tmp_path, block, [1, 9])) for block in (96, 160)]
+    job = member(tmp_path, 32, [1, 2])
+    message = "out: agree: 1 of 2 differ from block=32, a case of the job"
+    alone = ("new", "no baseline yet; out: nothing to agree with: the cases of --set differ")
+    assert words([*others, job]) == [("differ", message), ("differ", message), alone]
+    same = overridden(member(tmp_path, 64, [1, 2]))
+    assert words([*others, same, job]) == [("differ", message), ("differ", message), ("pass", ""), ("pass", "")]
+    another = member(tmp_path, 128, [1, 2])
+    two = "out: agree: 1 of 2 differ from block=32, whose result 2 of 2 cases have"
+    assert words([*others, job, another]) == [("differ", two), ("differ", two), ("pass", ""), ("pass", "")]
+    odd = member(tmp_path, 256, [1, 9])
+    assert [status for status, _ in words([*others, job, odd])] == ["differ"] * 4  # two cases of the job differ
+    assert [status for status, _ in words(others)] == ["pass", "pass"]  # where the job's own did not run
+
+
 def test_without_a_majority_nobody_is_right(tmp_path: Path) -> None:
     members = [member(tmp_path, 32, [1, 2]), member(tmp_path, 64, [1, 3])]
     text = "of 2 cases 1 has that result and 1 this one, so it cannot be told which is wrong"

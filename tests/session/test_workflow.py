@@ -13,6 +13,7 @@ from gpuregress.foundation.errors import DeviceError, UsageError
 from gpuregress.foundation.interrupts import StopSignal
 from gpuregress.foundation.records import CaseSettings, Rule
 from gpuregress.gpu.records import replace
+from gpuregress.jobs.spec.overrides import of_texts
 from gpuregress.session import accepting
 from gpuregress.session.events import Event, Judged, Planned, Started
 from gpuregress.session.run_context import RunContext
@@ -90,17 +91,18 @@ def test_a_context_begins_when_it_is_made_and_is_changed_by_nobody(tmp_path: Pat
 
 
 @pytest.mark.parametrize(
-    "narrower", [{"selectors": ("a",)}, {"name_glob": "*"}, {"tags": ("a",)}, {"rerun_failed": True}]
+    "narrower",
+    [
+        {"selectors": ("a",)},
+        {"name_glob": "*"},
+        {"tags": ("a",)},
+        {"rerun_failed": True},
+        {"parameters": of_texts(["n=8"])},
+    ],
 )
 def test_a_request_takes_all_cases_unless_something_selects(narrower: dict[str, object]) -> None:
     assert RunRequest(device="cpu", repeat=3).takes_all
     assert not RunRequest(**narrower).takes_all  # type: ignore[arg-type] # keyword by keyword
-
-
-def test_a_night_and_a_run_of_several_named_jobs_keep_going_after_a_wrong_one() -> None:
-    keeps_going = [RunRequest(kind=kind).keeps_going for kind in ("run", "nightly", "experiment")]
-    assert keeps_going == [False, True, True]
-    assert [RunRequest(("a",)).keeps_going, RunRequest(("a", "b")).keeps_going] == [False, True]
 
 
 def test_fail_fast_leaves_the_rest_out_and_says_so(bench: Bench) -> None:

@@ -168,3 +168,56 @@ def test_what_is_wrong_is_told_of_the_whole_source(write: Write) -> None:
 def _instructions(ptx: str, kernel: str) -> list[str]:
     body = ptx[ptx.index(f".entry {kernel}") :].partition("\n}\n")[0]
     return [line for line in body.splitlines() if ".loc" not in line and "$L_" not in line]
+
+
+def _attempted(monkeypatch: pytest.MonkeyPatch) -> list[object]:
+    """Count the compilations by NVRTC."""
+    units: list[object] = []
+    real = nvrtc._attempt
+
+    def counted(*arguments: object, **named: object) -> object:
+        units.append(arguments[2])
+        return real(*arguments, **named)  # type: ignore[arg-type] # as they came
+
+    monkeypatch.setattr(nvrtc, "_attempt", counted)
+    return units
+
+
+HOST_TYPE = "struct Host { Gone x; };\n"
+
+
+def test_a_missing_header_ends_the_attempts(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+    units = _attempted(monkeypatch)
+    text = f'#include "gone.h"\n{HOST_TYPE}template <class T> __global__ void k(T* x) {{}}\n'
+    text += "template __global__ void k<float>(float*);\nvoid host(Host h) { gone(h); }\n"
+    with pytest.raises(CompileError) as caught:
+        _compile(write, text, kernels=("k<int>",))
+    assert caught.value.missing_header == "gone.h"
+    assert len(units) == 1
+    with pytest.raises(CompileError) as caught:
+        _compile(write, f"__device__ int f() {{ return y; }}\n{text}", kernels=("k<int>",))
+    message = str(caught.value)
+    assert message.splitlines()[0].endswith('k.cu:2: catastrophic error: cannot open source file "gone.h"')
+    assert not {"undefined", "detected"} & set(message.split())
+
+
+def test_the_first_error_of_the_first_attempt_is_the_headline(write: Write) -> None:
+    """Declarations that do not compile are dropped, and what used them has errors that hide the cause."""
+    for device in ("void f(Host* h) {}", "void f() { Host* h; }"):
+        text = f"{HOST_TYPE}__device__ {device}\n__global__ void k(int* x) {{ x[0] = y; }}\n"
+        refusal = _refusal(write, text, kernels=("k",))
+        assert 'k.cu:1: error: identifier "Gone" is undefined' in refusal.splitlines()[0]
+        assert 'k.cu:3: error: identifier "y" is undefined' in refusal
+
+
+NEWER = "template <class T> requires (sizeof(T) < 8) __global__ void k(T* x) { x[0] = 1; }\n"
+
+
+def test_a_source_in_a_later_standard_is_told_the_option(write: Write) -> None:
+    with pytest.raises(CompileError) as caught:
+        _compile(write, NEWER, kernels=("k<int>",))
+    assert caught.value.standard == "c++20"
+    assert "it compiles as C++20: write `compile: {options: [-std=c++20]}` in the job" in str(caught.value)
+    assert _compile(write, NEWER, kernels=("k<int>",), options=("-std=c++20",)).ptx
+    for text, options in ((NEWER, ("-std=c++17",)), (f"{NEWER}typename wrong;", ())):
+        assert "C++20" not in _refusal(write, text, kernels=("k<int>",), options=options)

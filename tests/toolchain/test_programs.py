@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,6 +12,7 @@ from gpuregress.foundation.errors import CompileError, HarnessError, InfeasibleS
 from gpuregress.foundation.records import Source, to_json
 from gpuregress.gpu.records import replace
 from gpuregress.toolchain import cache, cubin_linker, nvrtc, programs, source_keys
+from gpuregress.toolchain.host_code.unit import TranslationUnit
 from tests.toolchain.conftest import Write
 
 TEXT = """
@@ -329,9 +331,9 @@ def test_a_source_that_changed_since_it_was_planned_is_refused(write: Write) -> 
         programs.compile(planned)
 
 
-def _counted(monkeypatch: pytest.MonkeyPatch, module: object, name: str) -> list[object]:
+def _counted(monkeypatch: pytest.MonkeyPatch, module: object, name: str) -> list[Any]:
     """Count the calls of a module's function."""
-    calls: list[object] = []
+    calls: list[Any] = []
     real = getattr(module, name)
 
     def counted(*arguments: object) -> object:
@@ -369,13 +371,101 @@ def test_a_remembered_refusal_names_the_file_that_is_compiled_now(tmp_path: Path
         assert f"{folder}/limit.h:1" in str(refused.value)
 
 
-def test_other_errors_are_not_remembered(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+def _error(source: Source) -> str:
+    with pytest.raises(CompileError) as caught:
+        programs.compile(source)
+    return str(caught.value)
+
+
+def test_a_failure_is_remembered_with_its_message(
+    write: Write, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     calls = _counted(monkeypatch, nvrtc, "compile_source")
     source = write("__global__ void k() { wrong; }\n", kernels=("k",))
+    monkeypatch.chdir(Path(source.path).parent)
+    assert _error(source).startswith("k.cu:1: error")
+    monkeypatch.chdir(tmp_path)
+    assert _error(source).startswith("kernels/k.cu:1: error")
+    assert len(calls) == 1
+    other = write("__global__ void l() {}\n", "l.cu", kernels=("k",))
     for _ in range(2):
-        with pytest.raises(CompileError, match="wrong"):
-            programs.compile(source)
+        assert "it has l" in _error(other)
     assert len(calls) == 2
+
+
+@pytest.mark.parametrize("change", ["beside", "in a folder", "in the folder of a header", "by __has_include", "wheels"])
+def test_a_failure_is_forgotten_when_a_header_appears(
+    change: str, write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    has = change == "by __has_include"
+    first_line = '#if __has_include("late.h")\n#define x\n#endif' if has else '#include "late.h"'
+    write("" if has else '#include "late.h"\n', "deep/outer.h")
+    text = f'#include "deep/outer.h"\n{first_line}\n__global__ void k() {{ x; }}\n'
+    source = write(text, kernels=("k",), include=(str(Path(write("", "folder/a.h").path).parent),))
+    folder = {"in a folder": "folder/", "in the folder of a header": "deep/"}.get(change, "")
+    wanted = 'identifier "x" is undefined' if has else 'cannot open source file "late.h"'
+    assert wanted in _error(source)
+    if change == "wheels":
+        calls = _counted(monkeypatch, nvrtc, "compile_source")
+        monkeypatch.setattr(source_keys, "header_versions", lambda: "others")
+        assert wanted in _error(source)
+        assert len(calls) == 1
+        return
+    write("#define x\n", f"{folder}late.h")
+    if change == "in the folder of a header":
+        assert "k.cu:2" in _error(source)
+        write("#define x\n", "late.h")
+    assert programs.compile(source).ptx
+
+
+def test_kernels_that_are_no_templates_are_compiled_once(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = """
+    namespace n { __global__ void first(int* x) { x[0] = 1; } }
+    extern "C" __global__ void second(int* x, int n) { x[n] = 2; }
+    template <class T> __global__ void third(T* x) { x[0] = T(3); }
+    __global__ void fourth(int* x) { x[0] = 4; }
+    __global__ void fourth(float* x) { x[0] = 4; }
+    static __global__ void fifth(int* x) { x[0] = 5; }
+    """
+    source = write(text)
+    names = ["n::first", "::second", "third<int>", "third<float>", "fourth(int*)", "fifth"]
+    alone = {name: nvrtc.compile_source(replace(source, kernels=(name,)), text) for name in names}
+    calls = _counted(monkeypatch, nvrtc, "compile_source")
+    for name in names:
+        program = programs.compile(replace(source, kernels=(name,), contract="native"))
+        assert program.entries[name].mangled == alone[name].kernels[name]
+        assert Path(program.ptx).read_text() == alone[name].ptx
+    assert [kernels for call in calls for kernels in call.kernels] == [names[0], *names[2:4], "fifth"]
+    assert "has no kernel 'sixth'" in _error(replace(source, kernels=("sixth",), contract="native"))
+
+
+def test_a_failure_that_no_name_mends_is_that_of_all_kernels(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = _counted(monkeypatch, nvrtc, "compile_source")
+    template = "template <class T> __global__ void k(T* x) {{ x->{}(); }}\n__global__ void l() {{ {} }}\n"
+    gone = write(f'#include "gone.h"\n{template.format("y", "")}', "gone.cu")
+    for kernels, harness in ((("k<int>",), ""), (("k<float>",), ""), (("l",), ""), ((), "// any")):
+        assert "gone.h" in _error(replace(gone, kernels=kernels, harness=harness))
+    assert len(calls) == 1
+    own = write(template.format("y", "wrong;"), "own.cu")
+    for names in ("l", "k<int>"):
+        assert '"wrong" is undefined' in _error(replace(own, kernels=(names,)))
+    assert len(calls) == 2
+    instance = write(template.format("y", ""), "instance.cu")
+    assert "instance.cu:1: error" in _error(replace(instance, kernels=("k<int>",)))
+    assert programs.compile(replace(instance, kernels=("l",))).ptx
+
+
+def test_a_lack_of_memory_is_not_remembered(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = write("__global__ void k() {}\n", kernels=("k",))
+    real = nvrtc._attempt
+
+    def exhausted(_nvrtc: object, _source: Source, unit: TranslationUnit, *_: object) -> object:
+        return nvrtc._Attempt(unit, None, "nvrtc: error: NVRTC_ERROR_OUT_OF_MEMORY", is_refused=False)
+
+    monkeypatch.setattr(nvrtc, "_attempt", exhausted)
+    assert "OUT_OF_MEMORY" in _error(source)
+    monkeypatch.setattr(nvrtc, "_attempt", real)
+    assert programs.compile(source).ptx
 
 
 def test_a_program_that_the_assembler_refuses_is_remembered(source: Source, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -55,5 +55,27 @@ def test_a_missing_header_says_where_it_was_searched(tmp_path: Path) -> None:
     assert text.startswith("a/b.h was searched in kernels, include and CUDA's own headers")
 
 
+def test_a_missing_header_is_looked_for_in_the_clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / ".git").mkdir()
+    inner = tmp_path / "third_party/lib"
+    for folder in ("kernels", "include/a", "third_party/lib/one", "third_party/lib/two/a", "node_modules/a"):
+        (tmp_path / folder).mkdir(parents=True)
+    (inner / ".git").write_text("gitdir: elsewhere\n")
+    for path in ("include/a/b.h", "third_party/lib/one/c.h", "third_party/lib/two/a/c.h", "node_modules/a/b.h"):
+        (tmp_path / path).write_text("")
+
+    def hint(header: str, folder: str = "kernels") -> str:
+        errors = f'k.cu:1: catastrophic error: cannot open source file "{header}"\n'
+        return remedy(errors, "", tmp_path / folder)
+
+    assert hint("a/b.h").endswith("this clone has it in include: add that folder to compile.include (-I include)")
+    assert hint("a/b.h", "third_party/lib/one").endswith("(-I include)")
+    assert "several folders of this clone have it" in hint("c.h")
+    assert hint("c.h").endswith("compile.include: third_party/lib/one, third_party/lib/two/a")
+    assert hint("../a/b.h").endswith("as nvcc's -I has it")
+    assert hint("b/b.h").endswith("as nvcc's -I has it")
+
+
 def test_no_remedy_is_made_up(tmp_path: Path) -> None:
     assert remedy(undefined("y"), "int y;", tmp_path) == ""

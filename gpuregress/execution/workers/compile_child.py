@@ -2,10 +2,12 @@
 
     python -m gpuregress.execution.workers.compile_child --channel FD
 
-Parent to child: `{"do": "compile", "source": Source, "cubin": bool}`. Child to parent:
+Parent to child: `{"do": "compile", "source": Source, "cubin": bool, "again": bool}`; `again` after a crash. Child to
+parent:
 
     {"say": "compiled", "program": Program, "last": bool}
-    {"say": "failed", "error": CLASS, "message": str, "names": {name: message}, "last": bool}
+    {"say": "failed", "error": CLASS, "message": str, "names": {name: message}, "missing_header": str, "standard": str,
+     "last": bool}
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ from gpuregress.foundation import process_state
 from gpuregress.foundation.errors import GpuregressError, HarnessError
 from gpuregress.foundation.interrupts import die_with_parent
 from gpuregress.foundation.records import Source, from_json
-from gpuregress.toolchain import cubin_linker, programs
+from gpuregress.toolchain import cubin_linker, nvrtc, programs
 
 
 def main(descriptor: int) -> None:
@@ -36,7 +38,8 @@ def main(descriptor: int) -> None:
     while (message := channel.receive()) is not None:
         source = from_json(Source, message["source"])
         try:
-            program = programs.compile(source)
+            with nvrtc.asking_names_last(is_needed=message["again"]):
+                program = programs.compile(source)
             program = cubin_linker.build_cubin(program) if message["cubin"] else program
             reply: Mapping[str, object] = {"say": "compiled", "program": program}
         except GpuregressError as error:

@@ -26,7 +26,7 @@ from gpuregress.execution.workers.channel import Channel, Message
 from gpuregress.execution.workers.watchdog import Phase, patience
 from gpuregress.execution.workers.worker_process import death_of
 from gpuregress.foundation import errors
-from gpuregress.foundation.errors import CompilerStopped, GpuregressError, HarnessError, UnknownNames
+from gpuregress.foundation.errors import CompileError, CompilerStopped, GpuregressError, HarnessError, UnknownNames
 from gpuregress.foundation.interrupts import StopSignal
 from gpuregress.foundation.records import Program, Source, from_json
 from gpuregress.toolchain.python_kernels import compiler
@@ -132,6 +132,7 @@ class CompilerPool:
         self._command = command or _COMMAND
         self._limit_s = limit_s
         self._waiting: deque[tuple[str, Source]] = deque()
+        self._crashed: set[str] = set()
         self._compilers: list[_Compiler] = []
         self._selector = selectors.EpollSelector()
         if stop is not None:
@@ -225,7 +226,8 @@ class CompilerPool:
             process.deadline = time.monotonic() + self._limit_s
             # A process that is gone is noticed by its closed channel.
             with contextlib.suppress(OSError):
-                request = {"do": "compile", "source": process.source, "cubin": self._cubins}
+                is_again = process.key in self._crashed
+                request = {"do": "compile", "source": process.source, "cubin": self._cubins, "again": is_again}
                 process.channel.send(request, timeout_s=self._limit_s)
 
     def _free_process(self, folder: str) -> _Compiler | None:
@@ -273,7 +275,13 @@ class CompilerPool:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 sender.process.wait(_DYING_S)
             if sender.key is not None and sender.source is not None:
-                results.append((sender.key, _death(sender, sender.source)))
+                death = _death(sender, sender.source)
+                is_first = sender.key not in self._crashed and sender.source.python is None
+                if isinstance(death, CompilerStopped) and is_first:
+                    self._crashed.add(sender.key)
+                    self._waiting.appendleft((sender.key, sender.source))
+                else:
+                    results.append((sender.key, death))
         if not alive or any(message.get("last") for message in messages):
             self._end(sender)
         return results
@@ -295,13 +303,27 @@ def _result(message: Message) -> Program | GpuregressError:
     if message["names"]:
         return UnknownNames(message["names"])
     kind: type[GpuregressError] = getattr(errors, message["error"])
-    return kind(message["message"])
+    decoded = kind(message["message"])
+    if isinstance(decoded, CompileError):
+        decoded.missing_header = message["missing_header"]
+        decoded.standard = message["standard"]
+    return decoded
 
 
 def encode_error(error: GpuregressError) -> Mapping[str, object]:
     """Encode an error as a message; `_result` decodes it."""
     names = error.messages if isinstance(error, UnknownNames) else {}
-    return {"say": "failed", "error": type(error).__name__, "message": str(error), "names": names}
+    missing_header = standard = ""
+    if isinstance(error, CompileError):
+        missing_header, standard = error.missing_header, error.standard
+    return {
+        "say": "failed",
+        "error": type(error).__name__,
+        "message": str(error),
+        "names": names,
+        "missing_header": missing_header,
+        "standard": standard,
+    }
 
 
 def _death(ended: _Compiler, source: Source) -> GpuregressError:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, Literal
 
 from msgspec import field
@@ -109,6 +109,8 @@ class CaseSettings(Sparse):
         instruments: what the CPU device watches and counts besides the results.
         schedules: what it runs under; the first one makes the dumps, and the results of all are compared. None: the
             usual one.
+        overridden: parameters with a value of `--set` that its job does not have; such a case has no baseline.
+        is_partner: whether it is run only because overridden cases are compared with it.
     """
 
     arch: str | None = None
@@ -129,6 +131,8 @@ class CaseSettings(Sparse):
     instruments: Instruments = Instruments()
     cost: Mapping[str, float] = field(default_factory=dict)
     schedules: tuple[str, ...] = ()
+    overridden: tuple[str, ...] = ()
+    is_partner: bool | None = None
 
     @property
     def main_schedule(self) -> str:
@@ -183,6 +187,11 @@ class Variants(Record):
     first: str
     sources: Mapping[str, tuple[Source, ...]]
     must_agree: bool = False
+
+
+def independent_of(names: Collection[str], parameters: Mapping[str, object]) -> tuple[str, ...]:
+    """Write the parameters without some of them: `("n=1000", "real='float'")`."""
+    return tuple(f"{name}={value!r}" for name, value in parameters.items() if name not in names)
 
 
 class Case(Record):
@@ -368,8 +377,7 @@ class Case(Record):
         """Return what this case has in common with those whose results must agree with its own; None without any."""
         if not self.settings.agree:
             return None
-        others = (f"{name}={value!r}" for name, value in self.parameters.items() if name not in self.settings.agree)
-        return (self.path, self.job, *others)
+        return (self.path, self.job, *independent_of(self.settings.agree, self.parameters))
 
     @property
     def launch_numbers(self) -> int:

@@ -267,6 +267,7 @@ class Verdict(Record):
         timing: how its times compare with the accepted ones; None where nothing was to be compared.
         costs: how its costs do, for each measure of `cost:`.
         error: the class of the error for which the case could not be planned, built or compared; "" without one.
+        overridden: parameters with a value of `--set` that the job does not have: the case has no baseline.
     """
 
     job: str
@@ -296,6 +297,7 @@ class Verdict(Record):
     timing: TimingComparison | None = None
     costs: tuple[CostComparison, ...] = ()
     error: str = ""
+    overridden: tuple[str, ...] = ()
 
     @property
     def headline(self) -> str:

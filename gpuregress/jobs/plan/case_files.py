@@ -40,7 +40,7 @@ class CaseFiles:
 
     def __init__(self, gone: Collection[Path] = ()) -> None:
         self._gone = {_name_in_text(path).encode() for path in gone}
-        self._of_source: dict[tuple[str, tuple[str, ...], tuple[str, ...]], DecidingFiles] = {}
+        self._of_source: dict[tuple[str, tuple[str, ...], tuple[str, ...], str], DecidingFiles] = {}
         self._of_module: dict[str, DecidingFiles] = {}
 
     def of(self, case: Case) -> DecidingFiles:
@@ -55,7 +55,9 @@ class CaseFiles:
         return DecidingFiles(frozenset(files), unknown, any(part.names_gone for part in parts))
 
     def _source(self, source: Source) -> DecidingFiles:
-        key = (source.path, source.include, source.options)
+        # Kernels of one Python file are made of different modules.
+        function = source.python.function if source.python is not None else ""
+        key = (source.path, source.include, source.options, function)
         if key not in self._of_source:
             try:
                 inputs = programs.inputs(source)

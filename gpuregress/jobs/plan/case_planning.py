@@ -36,9 +36,11 @@ from gpuregress.jobs.spec.resolve import buffers as spec_buffers
 from gpuregress.jobs.spec.resolve import compilation, parameter_combinations, rules
 from gpuregress.jobs.spec.resolve import launches as spec_launches
 from gpuregress.jobs.spec.resolve.buffers import FillSources
+from gpuregress.jobs.spec.resolve.parameter_combinations import OverriddenScopes
 from gpuregress.jobs.spec.resolve.scope import Scope, mapping, record
 from gpuregress.store.dumps import reader
 from gpuregress.store.project import Project, default_memory
+from gpuregress.toolchain.build_options.database import CompileCommands
 
 MAX_REPEATS = 10_000
 
@@ -64,9 +66,13 @@ def of_file(file: JobFile, project: Project, overrides: CaseOverrides) -> JobPla
     if file.model is None:
         problems.raise_if_any()
     maker = _JobPlanning(file, project, overrides, problems)
+    names = tuple(file.job.parameters)
+    lacks = tuple(override.name for override in overrides.parameters if override.name not in names)
+    if lacks and not file.is_broken("parameters"):
+        return JobPlan(maker.name, (), (), (), names, lacks)
     cases = maker.cases()
     problems.raise_if_any()
-    return JobPlan(maker.name, cases, maker.requests, maker.notes)
+    return JobPlan(maker.name, cases, maker.requests, maker.notes, names)
 
 
 class _JobPlanning:
@@ -86,7 +92,13 @@ class _JobPlanning:
     def cases(self) -> tuple[Case, ...]:
         name = self.name
         tuning = JobTuning(self.file, self.problems)
-        scopes = parameter_combinations.scopes(self.file, self.problems, tuning)
+        chosen = OverriddenScopes(parameter_combinations.scopes(self.file, self.problems, tuning))
+        overrides = self.overrides.parameters
+        if overrides and chosen.scopes:
+            chosen = parameter_combinations.overridden_scopes(
+                self.file, chosen.scopes, overrides, self.problems, tuning
+            )
+        scopes = chosen.scopes
         self.file = variations.with_tuning(self.file, tuple(tuning.names))
         self.tuned = tuple(tuning.names)
         if tuning.missing and self.job.infeasible == "skip":
@@ -95,7 +107,11 @@ class _JobPlanning:
         if tuning.missing:
             self.problems.add(("source",), f"its configurations are not known: {tuning.missing}")
             return ()
-        self.sources = sources.JobSources(self.file, self.problems)
+        commands = None
+        project = self.project
+        if project.compile_commands is not None:
+            commands = CompileCommands(project.compile_commands, project.original, project.copy)
+        self.sources = sources.JobSources(self.file, self.problems, commands)
         facts = self.sources.facts(scopes[0]) if scopes else self.sources.facts_without_parameters()
         self.file = buffer_usage.with_status(self.file, facts.paths if facts else (), self.problems)
         self.job = self.file.job
@@ -109,16 +125,32 @@ class _JobPlanning:
             case = self._case(scope, name, self.sources.facts(scope), dump)
             if case is not None:
                 planned.append(case)
+        if self.overrides.partners:
+            planned += self._partners(chosen.partners, dump)
         if self.job.function is not None and planned:
             buffer_usage.check_can_fail(self.file, self.problems, planned[0].dump)
         self._check_devices()
-        self._check_known_failing(planned)
         self.requests = tuple(self.sources.requests)
+        if overrides:  # what holds for all cases of a job says nothing where other cases are planned
+            self.notes = tuple(f"{name}: {note}" for note in chosen.notes)
+            return tuple(planned)
+        self._check_known_failing(planned)
         left_out = variations.check(self.file, planned, self.problems, self.tuned)
         self.notes = tuple(left_out)
         if not any(error.key.startswith(("launches", "function")) for error in self.problems.errors):
             buffer_usage.check_used(self.file, self.problems, planned)
         return tuple(planned)
+
+    def _partners(self, groups: Sequence[Sequence[Scope]], dump: tuple[str, ...]) -> list[Case]:
+        """Plan one case of each group, the first that some device can launch."""
+        partners = []
+        for scopes in groups:
+            for scope in scopes:
+                case = self._case(scope, self.name, self.sources.facts(scope), dump)
+                if case is not None and case.settings.refused is None:
+                    partners.append(case)
+                    break
+        return partners
 
     def _name(self) -> str:
         name = self.job.job if self.job.job is not None else self.file.path.stem
@@ -325,6 +357,8 @@ class _JobPlanning:
             known_failing=self._known_failing(scope, launches),
             retries=job.retries or None,
             on=tuple(dict.fromkeys(job.devices)) if "devices" in job.written else (),
+            overridden=scope.overridden,
+            is_partner=scope.is_partner or None,
         )
 
     def _known_failing(self, scope: Scope, launches: Sequence[records.Launch]) -> KnownFailing | None:

@@ -71,7 +71,9 @@ def _lines(case: Case) -> Iterator[str]:
     if case.owners:
         yield f"owners    {', '.join(case.owners)}"
     yield from _repetitions(case)
-    for name, setting in to_json(replace(case.settings, on=(), schedules=())).items():
+    if case.settings.overridden:
+        yield f"set       {', '.join(case.settings.overridden)} by --set: the case has no baseline"
+    for name, setting in to_json(replace(case.settings, on=(), schedules=(), overridden=())).items():
         yield f"{name:<9} {_options(setting)}"
 
 

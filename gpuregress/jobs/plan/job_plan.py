@@ -14,6 +14,7 @@ from gpuregress.foundation.records import Case
 from gpuregress.gpu.records import Record, replace
 from gpuregress.jobs import revision
 from gpuregress.jobs.revision import Labels
+from gpuregress.jobs.spec.overrides import ParameterOverride
 from gpuregress.store.project import Project
 from gpuregress.toolchain.include_scanner import SourceInputs
 
@@ -21,10 +22,19 @@ AUTO = "auto"
 
 
 class CaseOverrides(Record):
-    """Options of the command line that override a job."""
+    """Options of the command line that override a job.
+
+    Attributes:
+        repeat: the runs of each case.
+        timeout: seconds for a case.
+        parameters: parameters with other values than the job's.
+        partners: whether cases of the job are planned, too, with which `agree` compares those with other values.
+    """
 
     repeat: int | None = None
     timeout: float | None = None
+    parameters: tuple[ParameterOverride, ...] = ()
+    partners: bool = False
 
 
 class LabelRequest(Record):
@@ -52,12 +62,16 @@ class JobPlan(Record):
         cases: their `revision` is the position of their request, as a decimal number.
         requests: the distinct sets of sources.
         notes: for the user.
+        parameters: the names of the job's parameters.
+        lacks: parameters of the command line that the job does not have; it is left out then.
     """
 
     name: str
     cases: tuple[Case, ...]
     requests: tuple[LabelRequest, ...]
     notes: tuple[str, ...]
+    parameters: tuple[str, ...] = ()
+    lacks: tuple[str, ...] = ()
 
     def labelled(self, project: Project, labels: Labels) -> tuple[tuple[Case, ...], tuple[str, ...]]:
         """The cases with their revisions, and all notes.

@@ -12,13 +12,15 @@ from gpuregress.foundation.document import reader
 from gpuregress.foundation.document.problems import suggestion
 from gpuregress.foundation.errors import GpuregressError, JobError, JobErrors, NothingToDo, UsageError
 from gpuregress.foundation.records import Case
+from gpuregress.foundation.wording import first_names
 from gpuregress.gpu.records import Record
 from gpuregress.jobs.plan import case_planning
-from gpuregress.jobs.plan.job_plan import CaseOverrides
+from gpuregress.jobs.plan.job_plan import CaseOverrides, JobPlan
 from gpuregress.jobs.revision import Labels
 from gpuregress.jobs.spec.job_files import is_hidden, is_named_as_job, is_read, job_files
 from gpuregress.store.project import Project
 
+_MOST_JOBS = 5
 _JOB_LINE = re.compile(r"""^job:[ \t]*(?:"([^"\n]*)"|'([^'\n]*)'|([^#\n]*?))[ \t]*(?:#.*)?$""", re.MULTILINE)
 
 
@@ -109,22 +111,28 @@ def make(
     if overrides.timeout is not None and not overrides.timeout > 0:
         raise UsageError(f"--timeout {overrides.timeout}: it must be more than 0 seconds")
     jobs = {path: quick_name(path) for path in job_files(project.configs)}
-    selection = _Selection(project, jobs, selectors)
+    selection = _Selection(project, jobs, selectors, [override.name for override in overrides.parameters])
     problems = _JobProblems(keep_going=keep_going)
     if selection.files:
         problems.add_clashes({**jobs, **{path: quick_name(path) for path in selection.files}})
-    planned, notes = _planned(selection.files, project, overrides, problems)
+    planned = _planned(selection.files, project, overrides, problems)
     if not selectors:
         for error in _no_files(project.configs):
             problems.add(error.path, error)
     problems.raise_if_any()
-    problems.add_clashes({Path(case.path): case.job for case in planned})
+    left_out_notes = planned.notes_on_overrides(overrides, is_alone=not problems.errors)
+    problems.add_clashes({Path(case.path): case.job for case in planned.cases})
     problems.raise_if_any()
-    planned = [case for case in planned if Path(case.path) not in problems.errors]
-    selected = [case for case in planned if selection.takes(case)]
-    selection.check_used(planned, {quick_name(path) for path in problems.errors})
+    known = [case for case in planned.cases if Path(case.path) not in problems.errors]
+    selected = [case for case in known if selection.takes(case) and not case.settings.is_partner]
+    selection.check_used(known, {*planned.without_cases, *(quick_name(path) for path in problems.errors)})
     cases = tuple(case for case in selected if filters.keeps(case))
-    jobs_with_cases = {case.job for case in planned}
+    groups = {case.agreement_group for case in cases if case.settings.overridden and case.settings.refused is None}
+    partners = tuple(case for case in known if case.settings.is_partner and case.agreement_group in groups)
+    cases += partners
+    compared = [f"{case.job}: the cases of --set are compared with {case.name} (agree)" for case in partners]
+    notes = (*planned.notes, *left_out_notes, *compared)
+    jobs_with_cases = {case.job for case in known}
     broken = problems.jobs(project, jobs_with_cases)
     if not cases and not broken:
         raise NothingToDo("\n".join([_nothing(project, jobs, filters), *notes]))
@@ -134,6 +142,64 @@ def make(
     left_out = jobs_with_cases - {case.job for case in cases}  # a job without cases keeps its note
     remaining_notes = tuple(note for note in notes if note.partition(":")[0] not in left_out)
     return Plan(cases, remaining_notes, broken)
+
+
+class _PlannedJobs:
+    """The cases of the selected files, and what the user is told of their jobs.
+
+    Attributes:
+        cases: of all files.
+        notes: lines of the jobs.
+        without_cases: jobs that are left out, for they lack a parameter of the command line, or have none of its cases.
+    """
+
+    def __init__(self) -> None:
+        self.cases: list[Case] = []
+        self.notes: list[str] = []
+        self.without_cases: set[str] = set()
+        self._lacking: dict[str, JobPlan] = {}
+        self._parameters: dict[str, None] = {}
+
+    def add(self, job: JobPlan, cases: Sequence[Case], notes: Sequence[str]) -> None:
+        self.cases += cases
+        self.notes += notes
+        self._parameters |= dict.fromkeys(job.parameters)
+        if job.lacks:
+            self._lacking[job.name] = job
+        if not cases:
+            self.without_cases.add(job.name)
+
+    def notes_on_overrides(self, overrides: CaseOverrides, *, is_alone: bool) -> list[str]:
+        """Say which jobs are left out, for they lack a parameter of the command line.
+
+        Args:
+            overrides: those of the command line.
+            is_alone: whether no other job is wrong, which would have to be reported.
+
+        Raises:
+            UsageError: no job has the parameters.
+        """
+        without: dict[str, list[str]] = {}
+        for name, job in self._lacking.items():
+            without.setdefault(", ".join(job.lacks), []).append(name)
+        if is_alone and self._lacking and not self.cases and self.without_cases == self._lacking.keys():
+            for override in overrides.parameters:
+                if override.name not in self._parameters:
+                    raise UsageError(self._unknown(override.name))
+            names = ", ".join(override.name for override in overrides.parameters)
+            raise UsageError(f"--set: no job has all of the parameters {names}: run the jobs of each by themselves")
+        notes = []
+        for names, jobs in without.items():
+            notes.append(f"left out, without a parameter {names} for --set: {first_names(jobs, _MOST_JOBS)}")
+        return notes
+
+    def _unknown(self, name: str) -> str:
+        jobs = list(self._lacking)
+        subject = f"{jobs[0]} has no parameter" if len(jobs) == 1 else f"none of the {len(jobs)} jobs has a parameter"
+        remedy = suggestion(name, self._parameters, there_are="the parameters are")
+        if not self._parameters:
+            remedy = f"; write `parameters: {{{name}: […]}}` into the job, and {name} where the number stands"
+        return f"--set {name}: {subject} {name!r}{remedy}"
 
 
 def _no_files(configs: Path) -> Iterator[JobError]:
@@ -183,7 +249,9 @@ class _JobProblems:
         """Report an error that is not the job's own; raise it, unless the other jobs are to go on."""
         if not self._keep_going:
             raise error
-        reason = str(error) if isinstance(error, GpuregressError) else f"{type(error).__name__}: {error}"
+        reason = str(error)
+        if not isinstance(error, GpuregressError):
+            reason = f"an error inside gpuregress ({type(error).__name__}: {error}); please report it"
         self.add(path, JobError(path, None, "", f"cannot be planned: {reason}"))
 
     def raise_if_any(self) -> None:
@@ -220,25 +288,19 @@ def _job_line(path: Path) -> int | None:
     return text.count("\n", 0, match.start()) + 1 if match else None
 
 
-def _planned(
-    files: Iterable[Path], project: Project, overrides: CaseOverrides, wrong: _JobProblems
-) -> tuple[list[Case], list[str]]:
+def _planned(files: Iterable[Path], project: Project, overrides: CaseOverrides, wrong: _JobProblems) -> _PlannedJobs:
     """Plan the cases of all files; errors go to `wrong`."""
-    planned: list[Case] = []
-    notes: list[str] = []
+    planned = _PlannedJobs()
     labels = Labels()
     for path in files:
         try:
-            of_job, job_notes = case_planning.of_job(path, project, overrides).labelled(project, labels)
+            job = case_planning.of_job(path, project, overrides)
+            planned.add(job, *job.labelled(project, labels))
         except JobErrors as error:
             wrong.add(path, *error.errors)
-            continue
         except Exception as error:  # noqa: BLE001 - also a bug of ours costs this job only, where the others are wanted
             wrong.add_other(path, error)
-            continue
-        planned += of_job
-        notes += job_notes
-    return planned, notes
+    return planned
 
 
 def _matches(case: Case, pattern: str) -> bool:
@@ -259,10 +321,14 @@ class _Selection:
         project: for paths.
         jobs: job file → its name.
         selectors: as the user wrote them.
+        overridden: parameters with values of the command line.
     """
 
-    def __init__(self, project: Project, jobs: dict[Path, str], selectors: Sequence[str]) -> None:
+    def __init__(
+        self, project: Project, jobs: dict[Path, str], selectors: Sequence[str], overridden: Sequence[str] = ()
+    ) -> None:
         self._jobs = jobs
+        self._overridden = overridden
         self._root = project.root
         self._paths: set[str] = set()
         self._names: list[str] = []
@@ -323,7 +389,16 @@ class _Selection:
         return self._all or case.path in self._paths or any(self._means(name, case) for name in self._names)
 
     def _means(self, selector: str, case: Case) -> bool:
-        return selector in (case.name, case.job) or _matches(case, selector)
+        if selector in (case.name, case.job) or _matches(case, selector):
+            return True
+        # A case of the job with other values: `reduce/n=1000,tile=64` and `--set tile=[128,256]`.
+        return bool(self._overridden) and self._plain(selector) == self._plain(case.name)
+
+    def _plain(self, name: str) -> tuple[str, ...]:
+        """A case's name in parts, without the parameters that are overridden."""
+        job, _, parameters = name.partition("/")
+        words = [word for word in parameters.split(",") if word.partition("=")[0] not in self._overridden]
+        return (job, *words)
 
     def check_used(self, planned: Sequence[Case], wrong: Collection[str]) -> None:
         """Raise UsageError or NothingToDo for a selector that selects no case, unless its job is wrong.

@@ -24,6 +24,7 @@ from gpuregress.jobs.spec.resolve.launches import changed_once
 from gpuregress.jobs.spec.resolve.python_kernels import Language
 from gpuregress.jobs.spec.resolve.scope import Scope, existing_file, existing_function
 from gpuregress.toolchain import cubin, cxx_aliases, cxx_declarations, include_scanner, ptx_declarations
+from gpuregress.toolchain.build_options.options import NO_OPTIONS, BuildOptions
 from gpuregress.toolchain.cxx_declarations import Declaration
 from gpuregress.toolchain.include_scanner import SourceInputs
 
@@ -68,10 +69,11 @@ class SourcePaths(Record):
 
 
 class SourceFile(Record):
-    """A source of a job, and the files that it is made of."""
+    """A source of a job, the files that it is made of, and its options in the project's build."""
 
     located: SourcePath
     inputs: SourceInputs
+    build: BuildOptions = NO_OPTIONS
 
     @property
     def path(self) -> Path:

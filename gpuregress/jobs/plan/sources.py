@@ -24,6 +24,8 @@ from gpuregress.jobs.spec.resolve.compilation import CompileSettings, compile_se
 from gpuregress.jobs.spec.resolve.launches import changed_once
 from gpuregress.jobs.spec.resolve.scope import Scope, existing_folder
 from gpuregress.toolchain import cxx_declarations, include_scanner, programs
+from gpuregress.toolchain.build_options.database import CompileCommands
+from gpuregress.toolchain.build_options.options import NO_OPTIONS, BuildOptions
 
 
 class SourceFacts(Record):
@@ -34,6 +36,7 @@ class SourceFacts(Record):
         of_launch: entry of `launches` → the position of its source among them.
         located: the job's own source, None without one.
         include: folders, absolute.
+        commands: the compilation database of the project, None without one.
         digest: of the sources and all they include.
         request: the position of these sources among those whose revision is wanted.
     """
@@ -42,6 +45,7 @@ class SourceFacts(Record):
     of_launch: Mapping[int, int]
     located: SourcePath | None
     include: tuple[Path, ...]
+    commands: CompileCommands | None
     digest: str
     request: int
 
@@ -73,13 +77,14 @@ class JobSources:
     Args:
         file: the job.
         problems: collects the errors.
+        commands: the compilation database of the project, None without one.
 
     Attributes:
         requests: the distinct sets of sources so far, whose revisions are wanted.
     """
 
-    def __init__(self, file: JobFile, problems: Problems) -> None:
-        self._file, self._problems = file, problems
+    def __init__(self, file: JobFile, problems: Problems, commands: CompileCommands | None = None) -> None:
+        self._file, self._problems, self._commands = file, problems, commands
         self._known: dict[tuple[object, ...], SourceFacts | None] = {}
         self.requests: list[LabelRequest] = []
 
@@ -149,6 +154,7 @@ class JobSources:
             of_launch={origin: launched.index(path) for origin, path in located.of_launch.items()},
             located=located.own,
             include=folders,
+            commands=self._commands,
             digest=revision.digest_of_all([file.inputs for file in files]),
             request=len(self.requests) - 1,
         )
@@ -164,14 +170,20 @@ class JobSources:
         folders = tuple(str(folder) for folder in include)
         files: list[SourceFile] = []
         for located in sources:
-            probe = records.Source(str(located.path), settings.options, folders, telling)
+            probe = records.Source(str(located.path), settings.options, folders, telling, python=_named(located))
+            build = _build_options(self._commands, located.path)
             try:
-                files.append(SourceFile(located, programs.inputs(probe)))
+                files.append(SourceFile(located, programs.inputs(build.applied_to(probe)), build))
             except OSError as error:
                 text = f"{error.filename or located.path} cannot be read: {error.strerror or error}"
                 self._problems.add(("source",), text)
                 return None
         return tuple(files)
+
+
+def _named(located: SourcePath) -> records.PythonKernel | None:
+    """Return a kernel in Python by its name alone, which decides the files that it is made of."""
+    return records.PythonKernel(located.language, located.function) if located.language else None
 
 
 def _check_effect(file: JobFile, problems: Problems, sources: Sequence[Path]) -> None:
@@ -256,6 +268,7 @@ def of_case(
         if len(known.files) > 1:
             own_launches = tuple(launch for launch in launches if launch.source == index)
         source = _compiled(source_file.path, known.include, settings, own_launches, _symbols(buffers, index))
+        source = source_file.build.applied_to(source)
         kernel = None
         if source_file.located.language:
             levels = python_kernels.job_levels(file, source_file.located.launch)
@@ -318,17 +331,18 @@ def of_reference(
     if located.language:
         python = _python_reference(file, scope, located, settings, launches, buffers, name)
         return (python, launches) if python is not None else None
+    build = _build_options(known.commands, path)
     if path in known.paths:
         index = known.paths.index(path)
         inputs = known.files[index].inputs
         symbols = _symbols(buffers, index)
     else:
         probe = records.Source(str(path), settings.options, tuple(map(str, include)), settings.defines)
-        inputs = programs.inputs(probe)
+        inputs = programs.inputs(build.applied_to(probe))
         declared = cxx_declarations.variable_names(path.read_text(encoding="utf-8", errors="replace"))
         symbols = tuple(name for name in _symbols(buffers, None) if name.rpartition("::")[2] in declared)
     launches = source_files.resolved(launches, [inputs.contents], buffers, lambda: settings.defines)
-    compiled = _compiled(path, include, settings, launches, symbols)
+    compiled = build.applied_to(_compiled(path, include, settings, launches, symbols))
     if path in known.paths and item.compile is None:
         compiled = replace(compiled, digest=inputs.digest)
     return compiled, launches
@@ -368,7 +382,7 @@ def _python_reference(
     """Return the source of a reference whose kernel is in Python."""
     source = _compiled(located.path, (), settings, launches, ())
     try:
-        inputs = programs.inputs(source)
+        inputs = programs.inputs(replace(source, python=_named(located)))
     except OSError as error:
         scope.problems.add(("reference", name, "source"), f"cannot be read: {error.strerror or error}")
         return None
@@ -396,6 +410,17 @@ def _folders(problems: Problems, settings: CompileSettings, key: Key) -> tuple[P
     """Locate the include folders; those that do not exist are reported."""
     folders = [existing_folder(problems, (*key, "include", at), text) for at, text in enumerate(settings.include)]
     return tuple(folder for folder in folders if folder is not None)
+
+
+def _build_options(commands: CompileCommands | None, path: Path) -> BuildOptions:
+    """Return the options of a source in the project's build; none of a source that is not compiled from C++.
+
+    Raises:
+        UsageError: the compilation database cannot be read.
+    """
+    if commands is None or path.suffix not in include_scanner.SUFFIXES:
+        return NO_OPTIONS
+    return commands.options_for(path)
 
 
 def _compiled(

@@ -334,6 +334,7 @@ launches:
 
 SETTINGS_EXAMPLE = """
 folders: {configs: configs, baselines: baselines, runs: runs, dumps: s3://bucket/prefix}
+compile: {commands: build/compile_commands.json}
 compare: {float32: {rtol: 1.0e-6, atol: 0}}
 limits: {timeout: 30, memory: 4GiB, timeouts: 3, instructions: 1.05, time: 1.1}
 retention: {runs: 30, age: 90d, size: 20GiB}

@@ -28,7 +28,8 @@ def with_agreement(decided: Verdict, comparisons: Mapping[str, Comparison], abse
         absent: the number of cases of its group that could not be compared.
     """
     buffers = tuple(_with(buffer, comparisons.get(buffer.name)) for buffer in decided.buffers)
-    status, reason = joint_status(buffers, has_baseline=bool(decided.baseline_revision))
+    has_baseline = bool(decided.baseline_revision)
+    status, reason = joint_status(buffers, has_baseline=has_baseline, overridden=decided.overridden)
     if status == decided.status:
         reason = decided.reason
     notes = list(decided.notes)

@@ -141,8 +141,16 @@ def buffer_status(comparisons: Sequence[Comparison]) -> Status:
     return "new"
 
 
-def joint_status(buffers: Sequence[BufferVerdict], *, has_baseline: bool) -> tuple[Status, str]:
-    """Return the status that buffers give their case, and its reason, "" for a pass."""
+def joint_status(
+    buffers: Sequence[BufferVerdict], *, has_baseline: bool, overridden: Sequence[str] = ()
+) -> tuple[Status, str]:
+    """Return the status that buffers give their case, and its reason, "" for a pass.
+
+    Args:
+        buffers: their verdicts.
+        has_baseline: whether the case has one.
+        overridden: parameters of the case with values that its job does not have.
+    """
     differing = [buffer for buffer in buffers if buffer.status == "differ"]
     if differing:
         reason = f"{differing[0].name}: {_difference(differing[0].failing[0])}"
@@ -152,9 +160,12 @@ def joint_status(buffers: Sequence[BufferVerdict], *, has_baseline: bool) -> tup
     new = [buffer.name for buffer in buffers if buffer.status == "new"]
     passed = [buffer for buffer in buffers if buffer.status == "pass"]
     if new:
-        parts = ["no baseline yet"]
+        lack = "no baseline yet"
+        if overridden:
+            lack = f"{', '.join(overridden)} set by --set, so no baseline: a reference or `agree` in the job judges it"
+        parts = [lack]
         if has_baseline or passed:
-            parts = [f"{', '.join(new)}: no baseline yet"]
+            parts = [f"{', '.join(new)}: {lack}"]
         for buffer in passed:
             sides = " and ".join(map(side_text, expected_sides([buffer])))
             parts.append(f"{buffer.name}: as {sides}")
@@ -324,7 +335,7 @@ def _ruling_of_buffers(
         return Ruling("pass", f"no finding of {', '.join(watched)}")
     if not (case.buffers or case.dump or buffers):
         return Ruling("pass", "ran to its end; the job has no buffers to compare")
-    status, reason = joint_status(buffers, has_baseline=baseline is not None)
+    status, reason = joint_status(buffers, has_baseline=baseline is not None, overridden=case.settings.overridden)
     is_old = status == "differ" and is_of_old_results(buffers)
     if is_old and baseline is not None and made_of is not None and changed_inputs(baseline.made_of, made_of):
         reason = f"changed inputs, not a regression: {reason}"
@@ -378,6 +389,7 @@ def _of_case(case: Case, status: Status, reason: str, **facts: Any) -> Verdict:
         reason=reason,
         revision=case.revision,
         parameters=case.parameters,
+        overridden=case.settings.overridden,
         **facts,
     )
 
@@ -411,7 +423,14 @@ def broken(
     )
     if case is None:
         return verdict
-    return replace(verdict, job=case.job, case=case.name, revision=case.revision, parameters=case.parameters)
+    return replace(
+        verdict,
+        job=case.job,
+        case=case.name,
+        revision=case.revision,
+        parameters=case.parameters,
+        overridden=case.settings.overridden,
+    )
 
 
 def skipped(case: Case, reason: str) -> Verdict:

@@ -207,7 +207,7 @@ def run(context: AuditContext, cases: Sequence[Case], baselines: Path | None = N
         Interrupted: ^C.
         GpuregressError: the errors of `session.run`.
     """
-    request = RunRequest(device="cpu", others_go_on=True, until=context.until, deadline="the audit", **options)
+    request = RunRequest(device="cpu", until=context.until, deadline="the audit", **options)
     runs = context.scratch / f"runs-{time.monotonic_ns()}"
     where = experiment.scratch_project(context.project, runs, baselines)
     return session.run(where, plan.Plan(tuple(cases)), request, listen=context.listen)

@@ -17,6 +17,7 @@ from gpuregress.gpu.records import Record
 from gpuregress.lab.drafts import validation
 from gpuregress.session import compilation
 from gpuregress.toolchain import ptx_declarations
+from gpuregress.toolchain.build_options.options import NO_OPTIONS, BuildOptions
 
 if TYPE_CHECKING:
     from gpuregress.virtual_gpu.buffer_accesses import Accesses, Base
@@ -148,20 +149,18 @@ def _is_among(slot: Slot, accesses: Accesses, bases: set[Base]) -> bool:
     return accesses.of_parameter(slot.number, _POINTER, bases, slot.offset)
 
 
-def compiled(source: Path, kernel: str, include: Sequence[Path] = ()) -> CompiledKernel:
+def compiled(source: Path, kernel: str, build: BuildOptions = NO_OPTIONS) -> CompiledKernel:
     """Compile a kernel and see what it does.
 
     Args:
         source: its file.
         kernel: its name, with template arguments.
-        include: folders for the compiler.
+        build: the options to compile with.
     """
     from gpuregress.virtual_gpu import buffer_accesses  # noqa: PLC0415 - loads LLVM's bindings
 
     try:
-        program = compilation.compile_source(
-            Source(str(source.absolute()), include=tuple(map(str, include)), kernels=(kernel,))
-        )
+        program = compilation.compile_source(build.applied_to(Source(str(source.absolute()), kernels=(kernel,))))
         entry = program.entries.get(kernel)
         ptx = storage.read_bytes(Path(program.ptx)).decode(errors="replace")
         if entry is None:

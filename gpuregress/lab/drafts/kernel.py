@@ -17,6 +17,7 @@ from gpuregress.lab.drafts import types
 from gpuregress.lab.drafts.compiled import Slot, compiled
 from gpuregress.lab.drafts.types import NOTHING, KnownTypes
 from gpuregress.toolchain import cxx_declarations, layouts
+from gpuregress.toolchain.build_options.options import NO_OPTIONS, BuildOptions
 from gpuregress.toolchain.cxx_declarations import CxxParameter, Declaration
 from gpuregress.toolchain.cxx_types import dtype_of_type
 
@@ -41,7 +42,7 @@ class KernelDraft:
         target: Path,
         *,
         instance: tuple[dict[str, str], str] | None = None,
-        include: Sequence[Path] = (),
+        build: BuildOptions = NO_OPTIONS,
         known: KnownTypes = NOTHING,
         texts: Sequence[str] = (),
     ) -> None:
@@ -50,7 +51,7 @@ class KernelDraft:
         self._types, self._kernel = instance or instantiate(declaration)
         folder = target.absolute().parent
         self._source = os.path.relpath(source.absolute(), folder)
-        self._include = [os.path.relpath(path, folder) for path in include]
+        self._compile_lines = compile_lines(build, source.absolute(), folder)
         self._texts = [storage.read_bytes(source).decode(errors="replace"), *texts]
         overloads = set()
         for text in self._texts:
@@ -59,9 +60,9 @@ class KernelDraft:
                     overloads.add(other.type_words)
         if len(overloads) > 1:
             self._kernel = declaration.signature(list(self._types.values()))
-        self._compiled_kernel = compiled(source, self._kernel, include)
+        self._compiled_kernel = compiled(source, self._kernel, build)
         self._by_value: dict[int, TypeLayout] = {}  # the structures among the parameters
-        self._known = self._with_compiled_types(source, include)
+        self._known = self._with_compiled_types(source, build)
         self._named = [
             (parameter.name or f"arg{number}", parameter) for number, parameter in enumerate(declaration.parameters)
         ]
@@ -70,11 +71,11 @@ class KernelDraft:
         self._declared_variables: set[str] = set()
         self._cast_dtypes: dict[str, str] = {}
         if self._compiled_kernel.entry is not None:
-            self._cast_dtypes = self._dtypes_of_casts(source, include)
+            self._cast_dtypes = self._dtypes_of_casts(source, build)
         self._extents = [name for name, parameter in self._named if self._is_extent(name, parameter)] or ["n"]
         self._is_flat = len(self._extents) != 2
 
-    def _with_compiled_types(self, source: Path, include: Sequence[Path]) -> KnownTypes:
+    def _with_compiled_types(self, source: Path, build: BuildOptions) -> KnownTypes:
         """Add the types of parameters whose members the source's words do not tell, as those of a template."""
         known = self._known
         names = [self._plain(parameter.type) for parameter in self._declaration.parameters]
@@ -92,7 +93,7 @@ class KernelDraft:
                 self._by_value[number] = known.layouts[name]
         if not unknown or self._compiled_kernel.entry is None:
             return known
-        compiled_types = types.of_kernel(source, include, self._kernel)
+        compiled_types = types.of_kernel(source, build, self._kernel)
         more = {}
         for number, (name, layout) in enumerate(zip(names, compiled_types, strict=False)):
             if name in unknown and layout.kind == "class":
@@ -161,10 +162,9 @@ class KernelDraft:
             yield f"# The source's other kernels: {', '.join(others)}"
 
     def _compiled(self) -> Iterator[str]:
-        """Write what is compiled: the source, and the folders of its headers."""
+        """Write what is compiled: the source, and its options."""
         yield f"source: {quoted(self._source)}"
-        if self._include:
-            yield f"compile: {{include: [{', '.join(quoted(folder) for folder in self._include)}]}}"
+        yield from self._compile_lines
 
     def _is_extent(self, name: str, parameter: CxxParameter) -> bool:
         dtype = self._dtype(parameter) or ""
@@ -248,7 +248,7 @@ class KernelDraft:
         plain = self._plain(slot.type)
         return self._known.dtype(plain) or self._cast_dtypes.get(slot.name if plain == "void" else "")
 
-    def _dtypes_of_casts(self, source: Path, include: Sequence[Path]) -> dict[str, str]:
+    def _dtypes_of_casts(self, source: Path, build: BuildOptions) -> dict[str, str]:
         """Return the dtypes of buffers behind `void*`, by what the code casts the pointers to."""
         spelled: dict[str, str] = {}
         for slot in self._slots:
@@ -260,7 +260,7 @@ class KernelDraft:
                 spelled[slot.name] = types.spelled_out(type_, self._texts, self._types)
         found: dict[str, str] = {}
         asked = {type_ for type_ in spelled.values() if dtype_of_type(type_) is None}
-        layouts_ = types.layouts_of(source, include, sorted(asked))
+        layouts_ = types.layouts_of(source, build, sorted(asked))
         for buffer, type_ in spelled.items():
             dtype = dtype_of_type(type_)
             if dtype is None and type_ in layouts_:
@@ -461,6 +461,42 @@ def guessed_argument(kind: str) -> str:
     if kind.startswith(("typename", "class")):
         return "float"
     return "true" if kind.startswith("bool") else "128"
+
+
+def compile_lines(build: BuildOptions, source: Path, folder: Path) -> list[str]:
+    """Write the compilation of a job, with the place that its options come from.
+
+    Args:
+        build: the options.
+        source: absolute.
+        folder: of the job.
+    """
+    parts: list[str] = []
+    if build.include:
+        folders = [quoted(os.path.relpath(path, folder)) for path in build.include]
+        parts.append(f"include: [{', '.join(folders)}]")
+    if build.defines:
+        macros = [f"{name}: {_macro(text)}" for name, text in build.defines.items()]
+        parts.append(f"defines: {{{', '.join(macros)}}}")
+    if build.options:
+        options: list[str] = []
+        for option in build.options:
+            header = option.removeprefix("-include=")
+            if header != option and os.path.isabs(header):  # noqa: PTH117 - text
+                option = f"-include={os.path.relpath(header, source.parent)}"  # noqa: PLW2901
+            options.append(json.dumps(option))
+        parts.append(f"options: [{', '.join(options)}]")
+    if not parts:
+        return []
+    origin = f"   # {build.origin}" if build.origin else ""
+    return [f"compile: {{{', '.join(parts)}}}{origin}"]
+
+
+def _macro(text: str) -> str:
+    """Write the text of a macro as `compile.defines` has it."""
+    if not text or re.fullmatch(r"-?\d+", text):
+        return text or '""'
+    return f"{{text: {json.dumps(text)}}}"
 
 
 def quoted(text: str) -> str:

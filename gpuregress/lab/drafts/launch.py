@@ -80,7 +80,7 @@ class LaunchDraft(KernelDraft):
             source,
             target,
             instance=(chosen, name),
-            include=facts.include,
+            build=facts.build,
             known=facts.types,
             texts=facts.program.texts,
         )

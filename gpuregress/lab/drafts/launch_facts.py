@@ -15,6 +15,7 @@ from gpuregress.lab.host_programs.program import HostFiles
 from gpuregress.lab.host_programs.scalars import HostScalar, constant, named
 from gpuregress.lab.host_programs.scope import GUESS, Leaf
 from gpuregress.toolchain import layouts
+from gpuregress.toolchain.build_options.options import NO_OPTIONS, BuildOptions
 from gpuregress.toolchain.cxx_declarations import Declaration
 from gpuregress.toolchain.cxx_types import dtype_of_type
 from gpuregress.toolchain.host_code.preprocessing import WORD, CxxText
@@ -34,7 +35,7 @@ class LaunchFacts(Record):
         symbols: `__constant__` and `__device__` variables that the host code fills.
         sizes: of these variables, in elements.
         fixed: names whose values the launch depends on otherwise than by a formula.
-        include: folders for the compiler.
+        build: the options to compile with.
         types: what the compiler tells of the program's.
         earlier: launches that the program makes before this one.
     """
@@ -44,7 +45,7 @@ class LaunchFacts(Record):
     symbols: dict[str, HostArray]
     sizes: dict[str, HostScalar]
     fixed: frozenset[str]
-    include: tuple[Path, ...]
+    build: BuildOptions = NO_OPTIONS
     types: KnownTypes = NOTHING
     earlier: tuple[SeenLaunch, ...] = ()
 
@@ -54,14 +55,15 @@ class HostProgram:
 
     Args:
         source: the file.
+        build: the options to compile with; None: the folders above the files that hold their headers.
     """
 
-    def __init__(self, source: Path) -> None:
+    def __init__(self, source: Path, build: BuildOptions | None = None) -> None:
         self.types = KnownTypes()
         self._constants: dict[str, int] = {}
         self._assumed: dict[Leaf, int | float] = {}
         self.program = program.read(source.absolute())
-        self.include = include_folders(self.program.files)
+        self.build = build if build is not None else BuildOptions(include_folders(self.program.files))
         self._guess = GUESS
         self._run = self._interpreted()
         if self._assumed:
@@ -128,7 +130,7 @@ class HostProgram:
         for name in sorted(self._run.unevaluated):
             if name.rpartition("::")[0] in launched:
                 constants[layouts.constant(name)] = name
-        answers = types.ask(source, self.include, files, [*asked, *constants])
+        answers = types.ask(source, self.build, files, [*asked, *constants])
         for spelled, name in constants.items():
             if spelled in answers:
                 self._constants[name] = answers[spelled].size - 1
@@ -172,7 +174,7 @@ class HostProgram:
             symbols=self._run.symbols,
             sizes=sizes,
             fixed=frozenset(self._run.fixed),
-            include=self.include,
+            build=self.build,
             types=self.types,
             earlier=tuple(earlier for earlier in before if launch.may_follow(earlier)),
         )

@@ -23,6 +23,7 @@ from gpuregress.lab.drafts.launch_facts import HostProgram
 from gpuregress.lab.host_programs import program
 from gpuregress.store.project import Project
 from gpuregress.toolchain import cxx_declarations
+from gpuregress.toolchain.build_options.options import NO_OPTIONS, BuildOptions
 from gpuregress.toolchain.cxx_declarations import Declaration
 from gpuregress.toolchain.functions import declarations
 from gpuregress.toolchain.functions.declarations import CxxFunction
@@ -71,7 +72,12 @@ class DraftedText(Record):
 
 
 def draft_kernels(
-    project: Project, source: Path, *, kernel: str | None = None, target: Path | None = None
+    project: Project,
+    source: Path,
+    *,
+    kernel: str | None = None,
+    target: Path | None = None,
+    build: BuildOptions | None = None,
 ) -> tuple[Draft, ...]:
     """Write a job for each kernel of a source, from the host code that launches it, or from its declaration.
 
@@ -82,6 +88,7 @@ def draft_kernels(
         source: a `.cu` or `.py` file.
         kernel: the name of one of its kernels; None: each, or the first if there is a target.
         target: the job's file, in place of configs/SOURCE.yaml for one kernel and configs/KERNEL.yaml for several.
+        build: the options to compile with.
 
     Raises:
         UsageError: no such source or kernel, or the files of all jobs are already there.
@@ -95,7 +102,10 @@ def draft_kernels(
         )
     if source.suffix == ".py":
         return (_draft_python(project, source, text, kernel, target),)
-    host, problem = _host_program(source)
+    host, problem = _host_program(source, build)
+    options = build or NO_OPTIONS
+    if host is not None:
+        options = host.build
     declared = host.kernels if host is not None else cxx_declarations.declarations(text)
     functions = declarations.device_functions([text])
     if not declared and not functions:
@@ -105,7 +115,9 @@ def draft_kernels(
         )
     if not declared and kernel is None:
         path = target or _free_paths(project, [source.stem])[0]
-        return _written(project, source, [_draft_function(source, text, functions, functions[0], path)])
+        return _written(
+            project, source, [_draft_function(source, text, functions, functions[0], path, build or NO_OPTIONS)]
+        )
     chosen: Sequence[Declaration] = declared
     if kernel is not None or target is not None:
         chosen = (_choose(declared, kernel, source),)
@@ -125,7 +137,7 @@ def draft_kernels(
         if path.exists():
             drafts.append(Draft(path, str(declaration), others, function_names, is_kept=True))
         else:
-            drafts.append(_draft_kernel(source, host, declaration, path, others, function_names))
+            drafts.append(_draft_kernel(source, host, declaration, path, others, function_names, options))
     if host is not None and kernel is None and target is None:
         drafts += _draft_chains(project, source, host, drafts)
     written = _written(project, source, drafts)
@@ -203,6 +215,7 @@ def _draft_kernel(
     path: Path,
     others: tuple[str, ...],
     functions: tuple[str, ...],
+    build: BuildOptions,
 ) -> DraftedText | Draft:
     """Draft the job of a kernel; without a text where there can be none."""
     facts = host.facts(kernel) if host is not None else None
@@ -210,9 +223,9 @@ def _draft_kernel(
     if facts is not None:
         job = LaunchDraft(kernel, source, path, facts)
     elif host is not None:
-        job = KernelDraft(kernel, source, path, include=host.include, known=host.types)
+        job = KernelDraft(kernel, source, path, build=build, known=host.types)
     else:
-        job = KernelDraft(kernel, source, path)
+        job = KernelDraft(kernel, source, path, build=build)
     if job.refusal:
         return Draft(path, str(kernel), others, functions, refusal=job.refusal)
     draft = Draft(
@@ -309,20 +322,22 @@ def _job_path(project: Project, name: str) -> Path:
     return project.configs / f"{safe}.yaml"
 
 
-def _host_program(source: Path) -> tuple[HostProgram | None, str]:
+def _host_program(source: Path, build: BuildOptions | None) -> tuple[HostProgram | None, str]:
     """Read the host code of a source.
 
     Returns:
         None and the reason where that fails: a draft from the declaration is still of use.
     """
     try:
-        return HostProgram(source), ""
+        return HostProgram(source, build), ""
     except Exception as error:  # noqa: BLE001 - C++ of any form must not end the command; the reason is shown
         what = f"{type(error).__name__}: {error}".splitlines()[0].rstrip(": ")
         return None, f"all that the host code tells: it could not be read ({what}); this is from the declaration alone"
 
 
-def draft_functions(project: Project, source: Path, pattern: str, *, target: Path | None = None) -> tuple[Draft, ...]:
+def draft_functions(
+    project: Project, source: Path, pattern: str, *, target: Path | None = None, build: BuildOptions = NO_OPTIONS
+) -> tuple[Draft, ...]:
     """Write a job for each device function that a pattern names.
 
     Args:
@@ -330,6 +345,7 @@ def draft_functions(project: Project, source: Path, pattern: str, *, target: Pat
         source: the `.cu` or `.cuh` file.
         pattern: a name, with or without namespace, or a shell pattern: `*` is every function.
         target: the job's file, in place of configs/FUNCTION.yaml; for one function only.
+        build: the options to compile with.
 
     Raises:
         UsageError: no such source or function, or the files of all its jobs are already there.
@@ -355,17 +371,22 @@ def draft_functions(project: Project, source: Path, pattern: str, *, target: Pat
         if path.exists():
             drafts.append(Draft(path, str(function), (), is_kept=True))
         else:
-            drafts.append(_draft_function(source, text, functions, function, path))
+            drafts.append(_draft_function(source, text, functions, function, path, build))
     return _written(project, source, drafts)
 
 
 def _draft_function(
-    source: Path, text: str, functions: Sequence[CxxFunction], chosen: CxxFunction, path: Path
+    source: Path,
+    text: str,
+    functions: Sequence[CxxFunction],
+    chosen: CxxFunction,
+    path: Path,
+    build: BuildOptions,
 ) -> DraftedText:
     _refuse_existing(path)
     others = [function for function in functions if function is not chosen]
     draft = Draft(path, str(chosen), (), tuple(str(function) for function in others))
-    return DraftedText(draft, "\n".join(new_function.lines(chosen, text, source, path, others)) + "\n")
+    return DraftedText(draft, "\n".join(new_function.lines(chosen, text, source, path, others, build)) + "\n")
 
 
 def _draft_python(project: Project, source: Path, text: str, kernel: str | None, target: Path | None) -> Draft:
@@ -383,9 +404,16 @@ def _draft_python(project: Project, source: Path, text: str, kernel: str | None,
     _refuse_existing(path)
     others = tuple(name for name in names if name != chosen.name)
     relative = os.path.relpath(source.absolute(), path.absolute().parent)
-    written = "\n".join(new_python.lines(chosen, relative, others)) + "\n"
-    storage.write_atomic(path, written.encode())
-    return Draft(path, chosen.name, others)
+    job = new_python.PythonDraft(chosen, source, relative)
+    storage.write_atomic(path, ("\n".join(job.lines(others)) + "\n").encode())
+    return Draft(
+        path=path,
+        kernel=chosen.name,
+        others=others,
+        needed=job.needed,
+        is_launched=job.is_launched,
+        guessed_sizes=job.guessed_sizes,
+    )
 
 
 def _is_named(function: CxxFunction, pattern: str) -> bool:

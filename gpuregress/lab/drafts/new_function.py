@@ -10,9 +10,10 @@ from pathlib import Path
 from gpuregress.foundation import storage
 from gpuregress.foundation.errors import GpuregressError, Interrupted
 from gpuregress.foundation.records import FunctionArgument, Source, TypeLayout
-from gpuregress.lab.drafts.kernel import shown
+from gpuregress.lab.drafts.kernel import compile_lines, shown
 from gpuregress.session import compilation
 from gpuregress.toolchain import cxx_declarations, layouts, programs
+from gpuregress.toolchain.build_options.options import NO_OPTIONS, BuildOptions
 from gpuregress.toolchain.cxx_declarations import template_name
 from gpuregress.toolchain.cxx_types import dtype_of_type
 from gpuregress.toolchain.functions import harness, overloads
@@ -24,7 +25,14 @@ _DTYPES = {"bool": "bool", "int": "int{}", "uint": "uint{}", "float": "float{}",
 _OF_A_BLOCK = re.compile(r"\b(__syncthreads\w*|__shared__|threadIdx|__syncwarp|__shfl\w*_sync|cooperative_groups)\b")
 
 
-def lines(function: CxxFunction, text: str, source: Path, target: Path, others: Sequence[CxxFunction]) -> Iterator[str]:
+def lines(
+    function: CxxFunction,
+    text: str,
+    source: Path,
+    target: Path,
+    others: Sequence[CxxFunction],
+    build: BuildOptions = NO_OPTIONS,
+) -> Iterator[str]:
     """The job, line by line.
 
     Args:
@@ -33,8 +41,9 @@ def lines(function: CxxFunction, text: str, source: Path, target: Path, others: 
         source: that source.
         target: the job's file.
         others: the source's other device functions.
+        build: the options to compile with.
     """
-    return _Writer(function, text, source, target, others).lines()
+    return _Writer(function, text, source, target, others, build).lines()
 
 
 def job_name(function: CxxFunction, others: Sequence[CxxFunction]) -> str:
@@ -54,17 +63,25 @@ class _Writer:
     """One job's text."""
 
     def __init__(
-        self, function: CxxFunction, text: str, source: Path, target: Path, others: Sequence[CxxFunction]
+        self,
+        function: CxxFunction,
+        text: str,
+        source: Path,
+        target: Path,
+        others: Sequence[CxxFunction],
+        build: BuildOptions,
     ) -> None:
         self._function = function
         self._others = others
         arguments = tuple(_argument(parameter) for parameter in function.template if "..." not in parameter)
         self._instance = FunctionInstance(function, arguments, _is_overloaded(function, others))
-        self._source = os.path.relpath(source.absolute(), target.absolute().parent)
+        folder = target.absolute().parent
+        self._source = os.path.relpath(source.absolute(), folder)
+        self._compile_lines = compile_lines(build, source.absolute(), folder)
         self._is_of_block = _OF_A_BLOCK.search(text[slice(*function.span)]) is not None
         self._types: tuple[CompiledType, ...] | None = None
         self._layouts: tuple[TypeLayout, ...] = ()
-        self._compile(source)
+        self._compile(source, build)
         taken = {name for name, _ in self._instance.parameters}
         free = [name for name in ("n", "count", "elements", "number_of_calls") if name not in taken]
         self._count = free[0]
@@ -73,6 +90,7 @@ class _Writer:
         """The job, line by line."""
         yield f"# A first job for {self._function}: hold every line against what the function expects."
         yield f"source: {self._source}"
+        yield from self._compile_lines
         yield from self._called()
         yield "parameters:                         # every combination is a case"
         yield f"  {self._count}: [1000]"
@@ -158,14 +176,14 @@ class _Writer:
             words = [f"w{word}: uint8" for word in range(compiled.size)]
         return f"{{{', '.join(words)}}}", f"        # {base} has {compiled.size} bytes: name its fields"
 
-    def _compile(self, source: Path) -> None:
+    def _compile(self, source: Path, build: BuildOptions) -> None:
         """Ask the compiler for the types; none are known where it cannot compile a call."""
         arguments = [
             FunctionArgument(name, type_, "buffer", overloads.is_passed_each(type_))
             for name, type_ in self._instance.parameters
         ]
         text = harness.kernel_text(self._instance, arguments, KernelSettings())
-        compiled = Source(str(source.absolute()), kernels=(self._instance.name,), harness=text)
+        compiled = build.applied_to(Source(str(source.absolute()), kernels=(self._instance.name,), harness=text))
         try:
             program = compilation.compile_source(compiled)
             types = harness.signature(storage.read_bytes(Path(program.ptx)).decode(errors="replace"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -15,11 +16,15 @@ from gpuregress.session import session
 from gpuregress.session.run_request import RunRequest
 from gpuregress.store.project import Project
 
-LIMIT_S = 20.0
+LIMIT_S = 5.0
 """For a case in its first run, in place of the limit in the job."""
+FIRST_RUN_S = 8.0
+"""For the first run of all drafts; cases without a turn are named."""
 MOST_BYTES = 2**30
 """Of a job's buffers in its first run."""
-_TRIAL_S = 10.0
+_TRIAL_S = 3.0
+_ALL_TRIALS_S = 4.0
+"""After which no further trial begins."""
 _MOST_ROUNDS = 10
 _FACTOR = 8
 _MOST_BYTES = 2**28
@@ -49,9 +54,10 @@ def find_sizes(project: Project, guessed: Mapping[Path, tuple[str, ...]], device
     """
     sizes: dict[Path, dict[str, FoundSize]] = {}
     pending = [path for path, names in guessed.items() if names]
+    start = time.monotonic()
     with storage.scratch() as scratch:
         for number in range(_MOST_ROUNDS):
-            if not pending:
+            if not pending or time.monotonic() > start + _ALL_TRIALS_S:
                 break
             summary = _run(project.with_runs(scratch / str(number)), pending, device)
             changed: list[Path] = []
@@ -64,11 +70,26 @@ def find_sizes(project: Project, guessed: Mapping[Path, tuple[str, ...]], device
     return {path: list(of_job.values()) for path, of_job in sizes.items()}
 
 
-def late(summary: RunSummary) -> list[str]:
+def first_run_request(device: str, drafting_s: float) -> RunRequest:
+    """Request the first run of drafts, which is shown: it has short limits, on a slow machine longer ones.
+
+    Args:
+        device: where it is.
+        drafting_s: what it took to write the drafts, seconds.
+    """
+    run_s = max(FIRST_RUN_S, float(round(drafting_s)))
+    deadline = f"{run_s:g} s for this first run"
+    timeout = max(LIMIT_S, float(round(drafting_s / 4)))
+    until = time.monotonic() + run_s
+    return RunRequest(device=device, timeout=timeout, until=until, deadline=deadline, others_go_on=True)
+
+
+def late(summary: RunSummary, limit_s: float) -> list[str]:
     """Explain what to do about the cases that did not end in their first run, a line for each job.
 
     Args:
         summary: of the run.
+        limit_s: of each case in it, seconds.
     """
     lines: dict[str, str] = {}
     for verdict in summary.verdicts:
@@ -79,7 +100,7 @@ def late(summary: RunSummary) -> list[str]:
             sizes = ", ".join(f"{name} (now {value})" for name, value in verdict.parameters.items())
             smaller = f"smaller values of {sizes} are quicker"
         lines[verdict.job] = (
-            f"{verdict.job} did not end within {LIMIT_S:g} s, the limit of this first run: {smaller}; or give it more "
+            f"{verdict.job} did not end within {limit_s:g} s, the limit of this first run: {smaller}; or give it more "
             "time with `gpuregress run`; if the kernel waits for what an earlier launch of the program makes, put that "
             "launch before it in `launches:`"
         )
@@ -87,7 +108,8 @@ def late(summary: RunSummary) -> list[str]:
 
 
 def _run(project: Project, paths: list[Path], device: str) -> RunSummary | None:
-    request = RunRequest(device=device, timeout=_TRIAL_S, others_go_on=True)
+    until = time.monotonic() + FIRST_RUN_S
+    request = RunRequest(device=device, timeout=_TRIAL_S, until=until)
     try:
         summary = session.run(project, [str(path) for path in paths], request)
     except Interrupted:

@@ -11,15 +11,18 @@ from msgspec import field
 from gpuregress.foundation import storage
 from gpuregress.foundation.errors import GpuregressError, Interrupted
 from gpuregress.foundation.records import Source, TypeLayout
-from gpuregress.gpu.records import Record
+from gpuregress.gpu.records import Record, replace
 from gpuregress.lab.host_programs import structures
 from gpuregress.lab.host_programs.program import HostFiles
 from gpuregress.session import compilation
 from gpuregress.toolchain import layouts, programs
+from gpuregress.toolchain.build_options.options import BuildOptions
 from gpuregress.toolchain.cxx_types import dtype_of_type
 from gpuregress.toolchain.layouts import DataMember
 
 _QUALIFIERS = re.compile(r"\b(const|volatile|__restrict__|restrict|struct|enum|typename)\b|[*&]")
+_ASKED_TYPE = re.compile(r"gpuregress_layout::plain<(.+?)>::type")
+"""A type in an error of the question."""
 _NAME = re.compile(r"[A-Za-z_][\w:]*(<[\w:, <>]+>(::\w+)*)?")
 
 
@@ -66,12 +69,12 @@ def is_named(type_: str, templates: frozenset[str]) -> bool:
     return _NAME.fullmatch(type_) is not None and type_ != "void" and not templates & set(re.findall(r"\w+", type_))
 
 
-def ask(source: Path, include: Sequence[Path], program: HostFiles, types: Sequence[str]) -> dict[str, TypeLayout]:
+def ask(source: Path, build: BuildOptions, program: HostFiles, types: Sequence[str]) -> dict[str, TypeLayout]:
     """Ask the compiler for the layouts of types; those that it does not know are left out.
 
     Args:
         source: the file.
-        include: folders for the compiler.
+        build: the options to compile with.
         program: what the files define.
         types: without qualifiers.
 
@@ -81,20 +84,16 @@ def ask(source: Path, include: Sequence[Path], program: HostFiles, types: Sequen
     known = program.structures
     names = {one: known[one].name if one in known else one for one in types}
     members = {names[one]: structures.flattened(one, known) for one in types}
-    asked = Source(str(source.absolute()), include=tuple(map(str, include)))
-    found = _compiled(asked, members) if members else {}
-    if found is None:
-        # The source itself may be what does not compile; only else parts of the question are asked.
-        found = _asked(asked, members) if _compiles(asked) else {}
+    found = _asked(build.applied_to(Source(str(source.absolute()))), members)
     return {one: found[name] for one, name in names.items() if name in found}
 
 
-def layouts_of(source: Path, include: Sequence[Path], types: Sequence[str]) -> dict[str, TypeLayout]:
+def layouts_of(source: Path, build: BuildOptions, types: Sequence[str]) -> dict[str, TypeLayout]:
     """Ask the compiler for sizes and kinds of types that the source spells out; none where one is not known.
 
     Args:
         source: the file.
-        include: folders for the compiler.
+        build: the options to compile with.
         types: as `Traits<128>::input_t`.
 
     Raises:
@@ -102,7 +101,7 @@ def layouts_of(source: Path, include: Sequence[Path], types: Sequence[str]) -> d
     """
     if not types:
         return {}
-    return _compiled(Source(str(source.absolute()), include=tuple(map(str, include))), dict.fromkeys(types, ())) or {}
+    return _asked(build.applied_to(Source(str(source.absolute()))), dict.fromkeys(types, ()))
 
 
 def cast_types(texts: Sequence[str], expression: str) -> list[str]:
@@ -140,18 +139,18 @@ def spelled_out(type_: str, texts: Sequence[str], arguments: Mapping[str, str]) 
     return re.sub(r"(?<![\w:])[A-Za-z_]\w*", lambda match: arguments.get(match[0], match[0]), type_)
 
 
-def of_kernel(source: Path, include: Sequence[Path], kernel: str) -> tuple[TypeLayout, ...]:
+def of_kernel(source: Path, build: BuildOptions, kernel: str) -> tuple[TypeLayout, ...]:
     """Ask the compiler for the types of a kernel's parameters, of pointers what they point to; () where it fails.
 
     Args:
         source: the file.
-        include: folders for the compiler.
+        build: the options to compile with.
         kernel: its name, with template arguments.
 
     Raises:
         Interrupted: the user asked to stop.
     """
-    asked = Source(str(source.absolute()), include=tuple(map(str, include)), kernels=(kernel,))
+    asked = build.applied_to(Source(str(source.absolute()), kernels=(kernel,)))
     try:
         program = compilation.compile_source(programs.with_debug_types(asked))
     except Interrupted:
@@ -159,24 +158,6 @@ def of_kernel(source: Path, include: Sequence[Path], kernel: str) -> tuple[TypeL
     except GpuregressError:
         return ()
     return tuple(one.pointee or one for one in program.types.get(kernel, ()))
-
-
-def _asked(source: Source, types: Mapping[str, Sequence[DataMember]]) -> dict[str, TypeLayout]:
-    """Ask for all types at once; where that fails, for halves of them, and then for a type without its members."""
-    if not types:
-        return {}
-    layouts_ = _compiled(source, types)
-    if layouts_ is not None:
-        return layouts_
-    names = list(types)
-    if len(names) > 1:
-        middle = len(names) // 2
-        first = _asked(source, {name: types[name] for name in names[:middle]})
-        second = _asked(source, {name: types[name] for name in names[middle:]})
-        return {**first, **second}
-    if not types[names[0]]:
-        return {}
-    return _asked(source, {names[0]: ()})
 
 
 def _compiles(source: Source) -> bool:
@@ -189,13 +170,33 @@ def _compiles(source: Source) -> bool:
     return True
 
 
-def _compiled(source: Source, types: Mapping[str, Sequence[DataMember]]) -> dict[str, TypeLayout] | None:
+def _asked(source: Source, types: Mapping[str, Sequence[DataMember]]) -> dict[str, TypeLayout]:
+    """Ask for all types at once; where that fails, without those that the errors name, or for halves of them.
+
+    A type that is refused alone is asked for once more, without its members.
+    """
+    if not types:
+        return {}
     try:
-        program = compilation.compile_source(
-            Source(source.path, include=source.include, harness=layouts.question(types))
-        )
+        program = compilation.compile_source(replace(source, harness=layouts.question(types)))
         return layouts.answer(storage.read_bytes(Path(program.ptx)).decode(errors="replace"), types)
     except Interrupted:
         raise
-    except GpuregressError:
-        return None
+    except GpuregressError as error:
+        refused = {name for name in _ASKED_TYPE.findall(str(error)) if name in types}
+    names = list(types)
+    if not refused and not _compiles(source):
+        return {}  # whatever is asked
+    if len(names) == 1:
+        return _asked(source, {names[0]: ()}) if types[names[0]] else {}
+    if refused and len(refused) < len(names):
+        parts = [name for name in names if name not in refused], [name for name in names if name in refused]
+    else:
+        parts = names[: len(names) // 2], names[len(names) // 2 :]
+    known: dict[str, TypeLayout] = {}
+    for part in parts:
+        asked = {name: types[name] for name in part}
+        if set(part) == refused:
+            asked = {name: () for name in part if types[name]}
+        known |= _asked(source, asked)
+    return known

@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import math
 import random
+import shlex
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -22,6 +23,7 @@ from gpuregress.gpu.instruments import Coverage
 from gpuregress.gpu.records import Record
 from gpuregress.jobs import plan
 from gpuregress.jobs.spec import load
+from gpuregress.jobs.spec.overrides import ParameterOverride
 from gpuregress.lab.experiment import RunOptions
 from gpuregress.lab.fuzzing import findings
 from gpuregress.lab.fuzzing.candidates import Candidate, Space
@@ -95,6 +97,7 @@ class FuzzRequest(Record):
         keep: parameters and buffers that stay as they are.
         schedules: the number of schedules whose results are compared; 1: none are.
         checks: dynamic checks, as `run --check` names them.
+        parameters: parameters with other values than the job's, from which the search starts.
     """
 
     selector: str
@@ -105,6 +108,7 @@ class FuzzRequest(Record):
     keep: tuple[str, ...] = ()
     schedules: int = 2
     checks: tuple[str, ...] = ()
+    parameters: tuple[ParameterOverride, ...] = ()
 
 
 class FuzzReport(Record):
@@ -183,7 +187,7 @@ def fuzz(
 
 def _cases(project: Project, request: FuzzRequest) -> tuple[Case, ...]:
     """Plan the job; it must be one that can pass, with something to change."""
-    cases = plan.make(project, [request.selector]).cases
+    cases = plan.make(project, [request.selector], overrides=plan.CaseOverrides(parameters=request.parameters)).cases
     jobs = sorted({case.job for case in cases})
     if len(jobs) != 1:
         shown = f" ({', '.join(jobs[:_MOST_REASONS])})" if jobs else ""
@@ -281,6 +285,7 @@ class _Campaign:
     def _run_command(self, case: str) -> str:
         """Return the command that shows how a case fails: under the same schedules and dynamic checks."""
         words = ["gpuregress run", case]
+        words += [f"--set {shlex.quote(parameter.text)}" for parameter in self._request.parameters]
         if self._request.schedules > 1:
             words.append(f"--schedules {self._request.schedules}")
         return " ".join([*words, *[f"--check {names}" for names in self._request.checks]])

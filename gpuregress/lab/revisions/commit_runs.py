@@ -296,6 +296,12 @@ class CommitRuns:
         root = self._checkout.folder / self._below(self._here.root)
         there = self._borrowing(root) if self.borrowed else self._own(root)
         there = replace(there, runs=self._here.runs, earlier_runs=self._here.earlier_runs, dumps=self._here.dumps)
+        commands = there.compile_commands
+        if commands is not None and not (commands.is_relative_to(root) and commands.is_file()):
+            # No commit has it: the work tree's tells the options, and its folders are looked for in the commit.
+            if commands.is_relative_to(self._checkout.folder):
+                commands = self._root / commands.relative_to(self._checkout.folder)
+            there = replace(there, compile_commands=commands, original=self._root, copy=self._checkout.folder)
         return there.with_runs(self._scratch / f"runs-{commit[:12]}")
 
     def _borrowing(self, root: Path) -> Project:

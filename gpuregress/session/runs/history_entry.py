@@ -12,6 +12,7 @@ from pathlib import Path
 
 from gpuregress.foundation.errors import NothingToDo, StorageError
 from gpuregress.foundation.records import PastResult, RunKind, RunSummary
+from gpuregress.gpu.records import replace
 from gpuregress.store.history import History, Reader
 from gpuregress.store.project import Project
 
@@ -21,7 +22,7 @@ KEPT = 1000
 
 
 def record(project: Project, summary: RunSummary, kind: RunKind) -> tuple[str, ...]:
-    """Add a run to the project's history.
+    """Add a run to the project's history, without cases that only `--set` makes: no job has them.
 
     Args:
         summary: the run.
@@ -30,6 +31,10 @@ def record(project: Project, summary: RunSummary, kind: RunKind) -> tuple[str, .
     Returns:
         A line where the history was damaged, or could not be written, and one where the clock went back.
     """
+    verdicts = tuple(verdict for verdict in summary.verdicts if not verdict.overridden)
+    if summary.verdicts and not verdicts:
+        return ()
+    summary = replace(summary, verdicts=verdicts)
     try:
         with History(project.runs / FILE) as history:
             history.add(summary, kind)

@@ -73,6 +73,7 @@ class JournalStart(Record):
         commit: the full hash of the checked out commit, "" outside of git.
         dirty: whether the work tree had changes.
         night: the first run of the night that it belongs to, on another device; "" for a run that is the first.
+        overrides: the values of `--set`, as `n=4096`; `--rerun-failed` takes them, too.
     """
 
     version: int
@@ -88,6 +89,7 @@ class JournalStart(Record):
     branch: str = ""
     dirty: bool = False
     night: str = ""
+    overrides: tuple[str, ...] = ()
 
 
 class JournalEntry(Record):

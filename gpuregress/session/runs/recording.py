@@ -18,6 +18,7 @@ from msgspec import field
 from gpuregress import __version__
 from gpuregress.foundation import storage
 from gpuregress.foundation.errors import StorageError
+from gpuregress.foundation.escapes import one_line
 from gpuregress.foundation.records import Case, Program, RunSummary, Task, Verdict
 from gpuregress.gpu.records import Record, replace
 from gpuregress.session.device_slots import DeviceSelection
@@ -39,13 +40,16 @@ _CARD_FACTS = {
 """Key of `nvml.cards` → the word before its value."""
 
 
-def log_header(cases: Sequence[Case], devices: DeviceSelection, programs: Iterable[Program]) -> dict[str, str]:
+def log_header(
+    cases: Sequence[Case], devices: DeviceSelection, programs: Iterable[Program], overrides: Sequence[str] = ()
+) -> dict[str, str]:
     """Each fact's name and text, in order.
 
     Args:
         cases: those that run.
         devices: where.
         programs: of their sources.
+        overrides: the values of `--set`, as `n=4096`.
     """
     compilers = dict.fromkeys(program.compiler for program in programs)
     header = {
@@ -54,6 +58,8 @@ def log_header(cases: Sequence[Case], devices: DeviceSelection, programs: Iterab
         "device": devices.name,
         "compiler": ", ".join(compilers) or compiler_version(),
     }
+    if overrides:
+        header["set"] = ", ".join(map(one_line, overrides))
     if devices.is_remote:
         header["cluster"] = devices.why
     elif devices.kind == "cuda":

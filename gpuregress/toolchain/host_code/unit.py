@@ -110,6 +110,11 @@ class UnitBuilder:
         self._withholds = not needs and not virtual_headers.LIBRARY.isdisjoint(self._missing())
         return TranslationUnit(texts[0], headers, self._missing(), not self._withholds or self._is_refused)
 
+    @property
+    def withholds_library(self) -> bool:
+        """Whether the last unit lacks C++'s library, because it seemed not to be used."""
+        return self._withholds and not self._is_refused
+
     def _missing(self) -> tuple[str, ...]:
         """The headers that are no file of the project."""
         missing: dict[str, None] = {}
@@ -128,7 +133,7 @@ class UnitBuilder:
         Returns:
             Whether there were any.
         """
-        may_lack = self._withholds and not self._is_refused
+        may_lack = self.withholds_library
         self._is_refused = True
         if self._is_partial:
             self._is_partial = False

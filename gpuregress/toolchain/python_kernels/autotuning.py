@@ -21,7 +21,7 @@ from gpuregress.foundation.records import PythonKernel
 from gpuregress.gpu.records import Record
 from gpuregress.toolchain import cache, compiler_messages
 from gpuregress.toolchain.include_scanner import SourceInputs
-from gpuregress.toolchain.python_kernels import compiler, source_inputs
+from gpuregress.toolchain.python_kernels import compiler, source_inputs, stand_ins
 
 _FORM = "configurations 1"
 TIMEOUT_SECONDS = 120.0
@@ -63,7 +63,7 @@ def configurations(path: Path, function: str, arch: str) -> tuple[Configuration,
         MissingCompiler: Triton is not installed, and the cache does not have the list.
         OSError: the file cannot be read.
     """
-    files = source_inputs.inputs(path)
+    files = source_inputs.kernel_inputs(path, function, with_tuning=True)
     names = [file.name for file in files.files]
     parts: tuple[str | bytes, ...] = (_FORM, function, arch, files.structure, *names, *files.contents)
     packages = source_inputs.packages(files)
@@ -180,6 +180,10 @@ def values(given: Any, kernel: PythonKernel, constants: Mapping[str, Any]) -> di
             seen = {**arguments, **constants, **kernel.settings, **found}
             try:
                 found[name] = compute(seen)
+            except stand_ins.MissingModuleUsed as wrong:
+                stand_ins.forget()
+                text = f"{kernel.function}: @triton.heuristics of {name!r}: {wrong}"
+                raise CompileError(f"{text}, or give its value in constants") from wrong
             except Exception as wrong:
                 reason = f"{type(wrong).__name__}: {wrong}".partition("\n")[0]
                 text = f"{kernel.function}: @triton.heuristics of {name!r} failed with {reason}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import sysconfig
+from collections.abc import Mapping
 from functools import cache
 from importlib import metadata
 from pathlib import Path
@@ -15,6 +16,7 @@ from gpuregress.foundation.errors import CompileError, MissingCompiler
 from gpuregress.foundation.records import CompiledLaunch, PythonKernel, Source
 from gpuregress.gpu.records import Record
 from gpuregress.toolchain import compiler_messages
+from gpuregress.toolchain.python_kernels import program_slice, stand_ins
 
 _MODULES = {"triton": "triton_compiler", "numba": "numba_compiler", "warp": "warp_compiler", "python": "ptx_function"}
 _EXTRAS = {"triton": "triton", "numba": "numba-cuda", "warp": "warp-lang"}
@@ -51,11 +53,13 @@ class CompiledPython(Record):
         ptx: a whole module.
         launch: what the compiler decided about its launches; None: nothing.
         compiler: `triton 3.9.0`.
+        missed: package that the code looked for in vain, and went on without → the line that did.
     """
 
     ptx: str
     launch: CompiledLaunch | None
     compiler: str
+    missed: Mapping[str, str] = {}
 
 
 @cache
@@ -117,14 +121,20 @@ def compile_source(source: Source) -> CompiledPython:
             raise CompileError(f"there is no {kernel.function!r}")
         return compiler.compile_kernel(module, kernel, source.arch)
 
+    partial = None
+    if kernel.language == "triton":
+        partial = program_slice.partial_import(Path(source.path), kernel.function)
     try:
-        ptx, launch = usermodules.call_with(source.path, compiled)
+        ptx, launch = usermodules.call_with(source.path, compiled, partial)
     except CompileError as error:
+        stand_ins.check(shown)
         raise CompileError(f"{shown}: {error}") from error
     except usermodules.UserModuleError as error:
+        stand_ins.check(shown)
         _report_missing_package(error, shown)
         raise CompileError(str(error).replace(source.path, shown)) from error
     except (Exception, usermodules.UserCodeExit) as wrong:
+        stand_ins.check(shown)
         _report_missing_package(wrong, shown)
         content = Path(source.path).read_text(encoding="utf-8", errors="replace")
         text = (
@@ -132,6 +142,8 @@ def compile_source(source: Source) -> CompiledPython:
             or f"{shown}: {usermodules.describe_error(wrong, source.path)}"
         )
         raise CompileError(text) from wrong
+    stand_ins.check(shown)
     folders = [Path(source.path).parent, *(Path(folder) for folder in (sysconfig.get_path("purelib"),) if folder)]
     ptx = compiler_messages.portable_paths(ptx, folders)
-    return CompiledPython(ptx, launch, f"{_EXTRAS.get(extra, 'python')} {version(extra)}".strip())
+    missed = partial.missed if partial is not None else {}
+    return CompiledPython(ptx, launch, f"{_EXTRAS.get(extra, 'python')} {version(extra)}".strip(), missed)

@@ -13,7 +13,7 @@ from typing import Any
 
 from gpuregress.foundation import usermodules
 from gpuregress.foundation.errors import CompileError
-from gpuregress.toolchain.python_kernels import triton_compiler
+from gpuregress.toolchain.python_kernels import program_slice, stand_ins, triton_compiler
 
 _SETTINGS = ("num_warps", "num_stages", "num_ctas", "maxnreg")
 
@@ -58,11 +58,16 @@ def main(arguments: list[str]) -> None:
     triton_compiler.prepare(arch)
     document: dict[str, Any]
     try:
-        document = {"entries": usermodules.call_with(path, lambda module: entries(module, function))}
+        partial = program_slice.partial_import(Path(path), function, with_tuning=True)
+        document = {"entries": usermodules.call_with(path, lambda module: entries(module, function), partial)}
     except (CompileError, usermodules.UserModuleError) as error:
         document = {"error": str(error)}
     except (Exception, usermodules.UserCodeExit) as wrong:  # noqa: BLE001 - whatever the user's code raises
         document = {"error": f"{path}: {usermodules.describe_error(wrong, path)}"}
+    try:
+        stand_ins.check(path)
+    except CompileError as error:
+        document = {"error": f"{error}, or write autotune: off, and the constants"}
     Path(result).write_text(json.dumps(document), encoding="utf-8")
 
 

@@ -3,7 +3,7 @@
 Nothing is imported for it. A module counts where its file is beside the source, or in another folder of `sys.path` that
 is not one of installed packages (`PYTHONPATH`, `pip install --editable`). Of installed packages the version counts.
 A source that changes `sys.path`, opens or links files, starts programs, or looks at the clock, the environment or
-random numbers does not tell all that it is made of.
+random numbers does not tell all that it is made of. Of a Triton kernel, only its slice counts (`program_slice`).
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ import ast
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
-from importlib import metadata, util
+from importlib import metadata
 from pathlib import Path
 
-from gpuregress.foundation.usermodules import package_names
 from gpuregress.toolchain.include_scanner import SourceInputs
+from gpuregress.toolchain.python_kernels import local_modules, program_slice
 
 _TELLING_CALLS = frozenset(
     {
@@ -31,9 +31,6 @@ _TELLING_NAMES = frozenset({"environ", "argv"})
 _TELLING_PAIRS = frozenset({("sys", "path"), ("site", "addsitedir"), ("torch", "load")}) | {
     (module, name) for module in ("np", "numpy") for name in ("load", "random")
 }
-_SITE_FOLDERS = frozenset({"site-packages", "dist-packages"})
-_FRAMEWORKS = frozenset({"triton", "numpy", "torch", "gpuregress"})
-"""Packages that are not looked up: Triton's version is part of every key, and the others make no program."""
 
 
 def inputs(path: Path) -> SourceInputs:
@@ -47,34 +44,79 @@ def inputs(path: Path) -> SourceInputs:
     """
     files = [path]
     contents = [path.read_bytes()]
-    tops = _tops(path)
+    tops = local_modules.top_folders(path)
     structure: list[str] = []
+    modules: dict[str, None] = {}
     unknown = ""
     for number, file in enumerate(files):  # it grows
         names, telling = _read(contents[number])
         if telling and not unknown:
             unknown = f"{file.name}:{telling}"
         for name in names:
-            modules = _module_files(name, file.parent, tops)
-            for module in modules:
+            found = _module_files(name, file.parent, tops)
+            modules[name.partition(".")[0]] = None
+            for module in found:
                 if module not in files:
                     files.append(module)
                     contents.append(_content(module))
-            structure.append(f"{number}: {name} {[files.index(module) for module in modules]}")
-    return SourceInputs(tuple(files), tuple(contents), "\n".join(structure), unknown)
+            structure.append(f"{number}: {name} {[files.index(module) for module in found]}")
+    return SourceInputs(tuple(files), tuple(contents), "\n".join(structure), unknown, tuple(modules))
+
+
+def kernel_inputs(path: Path, function: str, *, with_tuning: bool = False) -> SourceInputs:
+    """Return the files of a Triton kernel's slice.
+
+    Args:
+        path: the source.
+        function: the kernel.
+        with_tuning: of its `@triton.autotune`, too.
+
+    Raises:
+        OSError: the source cannot be read.
+    """
+    try:
+        kernel = program_slice.of_function(path, function, with_tuning=with_tuning)
+    except (SyntaxError, ValueError):
+        return inputs(path)  # the compilation reports it
+    files = [module.path for module in kernel.modules]
+    structure: list[str] = []
+    modules: dict[str, None] = {}
+    unknown = ""
+    for number, module in enumerate(kernel.modules):
+        telling = next(_telling(module.tree), "")
+        if telling and not unknown:
+            unknown = f"{module.path.name}:{telling}"
+        for name, leads_to in sorted(module.imports.items()):
+            modules[name.partition(".")[0]] = None
+            structure.append(f"{number}: {name} {[files.index(file) for file in leads_to if file in files]}")
+    contents = tuple(module.content for module in kernel.modules)
+    return SourceInputs(tuple(files), contents, "\n".join(structure), unknown, tuple(modules))
+
+
+def unused_missing(path: Path, function: str) -> tuple[str, ...]:
+    """Return the packages that the files of a Triton kernel's slice import, that are not installed and not needed.
+
+    Args:
+        path: the source.
+        function: the kernel.
+    """
+    try:
+        return tuple(program_slice.of_function(path, function).left_out)
+    except (OSError, SyntaxError, ValueError):
+        return ()
 
 
 def _module_files(name: str, folder: Path, tops: Sequence[Path]) -> tuple[Path, ...]:
     """Find the files of a module that a file of a folder imports; none of an installed one."""
     for top in tops:
-        files = _located(name, folder, top)
+        files = local_modules.located(name, folder, top)
         if files:
             return files
     package = name.partition(".")[0]
-    if not package or package in _FRAMEWORKS or package in sys.stdlib_module_names:
+    if not package or package in local_modules.FRAMEWORKS or package in sys.stdlib_module_names:
         return ()
-    for other in _folders(package):
-        files = () if _is_installed(other) else _located(name, other, other)
+    for other in local_modules.package_folders(package):
+        files = () if local_modules.is_installed(other) else local_modules.located(name, other, other)
         if files:
             return files
     return ()
@@ -84,20 +126,17 @@ def packages(files: SourceInputs) -> dict[str, str]:
     """Return the version of each installed package that a source or its local modules import; "" if it is missing.
 
     Args:
-        files: from `inputs`.
+        files: from `inputs` or `kernel_inputs`.
     """
-    imported: set[str] = set()
-    for content in files.contents:
-        imported.update(name.partition(".")[0] for name in _read(content)[0])
-    tops = _tops(files.files[0])
+    tops = local_modules.top_folders(files.files[0])
     versions: dict[str, str] = {}
-    for package in sorted(imported - {""} - _FRAMEWORKS - sys.stdlib_module_names):
-        if any(_located(package, local, local) or (local / package).is_dir() for local in tops):
+    for package in sorted({*files.modules} - {""} - local_modules.FRAMEWORKS - sys.stdlib_module_names):
+        if any(local_modules.located(package, local, local) or (local / package).is_dir() for local in tops):
             continue
-        folders = _folders(package)
+        folders = local_modules.package_folders(package)
         if not folders:
             versions[package] = ""
-        elif any(_is_installed(folder) for folder in folders):
+        elif any(local_modules.is_installed(folder) for folder in folders):
             versions[package] = _version(package)
     return versions
 
@@ -111,12 +150,6 @@ def lacks(files: SourceInputs, there: Mapping[str, str]) -> bool:
     """
     here = packages(files)
     return any(version and not here.get(name) for name, version in there.items())
-
-
-def _tops(path: Path) -> list[Path]:
-    """The folders in which a source's modules are looked for: its own, and that of the package that it is in."""
-    above = len(package_names(str(path)))
-    return [path.parent, path.parents[above]] if above else [path.parent]
 
 
 def _version(package: str) -> str:
@@ -133,65 +166,11 @@ def _version(package: str) -> str:
     return ", ".join(sorted(versions)) or "unknown"
 
 
-def _folders(package: str) -> list[Path]:
-    """The folders in which Python finds a package or module; none where it does not.
-
-    The first folder of the path is that of the command, or the working one: a compiler's process has another.
-    """
-    try:
-        spec = util.find_spec(package)
-    except (ImportError, ValueError, AttributeError):
-        return []
-    if spec is None:
-        return []
-    folders: list[Path] = []
-    if spec.submodule_search_locations is not None:
-        folders = [Path(location).parent for location in spec.submodule_search_locations]
-    elif spec.origin and spec.has_location:
-        folders = [Path(spec.origin).parent]
-    if sys.flags.safe_path:
-        return folders
-    return [folder for folder in folders if folder.absolute() != Path(sys.path[0]).absolute()]
-
-
-def _is_installed(folder: Path) -> bool:
-    return not _SITE_FOLDERS.isdisjoint(folder.parts)
-
-
 def _content(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except OSError:
         return b""
-
-
-def _located(name: str, folder: Path, top: Path) -> tuple[Path, ...]:
-    """Find the files of a module, with those of the packages that hold it.
-
-    Args:
-        name: dotted; relative ones begin with dots.
-        folder: of the file that imports it.
-        top: of the source.
-    """
-    plain = name.lstrip(".")
-    level = len(name) - len(plain)
-    base = folder if level else top
-    for _ in range(level - 1):
-        base = base.parent
-    files: list[Path] = []
-    if level:
-        # The packages around a module are executed before it.
-        for package in (base, *base.parents):
-            if not (package / "__init__.py").is_file():
-                break
-            files.insert(0, package / "__init__.py")
-    for part in filter(None, plain.split(".")):
-        for candidate in (base / part / "__init__.py", base / f"{part}.py"):
-            if candidate.is_file():
-                files.append(candidate)
-                break
-        base /= part
-    return tuple(files)
 
 
 @lru_cache(maxsize=256)

@@ -96,6 +96,16 @@ def test_a_draft_that_does_not_end_is_told_with_what_to_do(shop: Workshop, monke
     assert "put that launch before it in `launches:`" in result.stdout
 
 
+def test_cases_without_a_turn_in_the_first_run_are_named(shop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trial, "FIRST_RUN_S", 0.0)
+    real = trial.first_run_request
+    monkeypatch.setattr(trial, "first_run_request", lambda device, _drafting_s: real(device, 0.0))
+    shop.write("app/prog.cu", PROGRAM)
+    result = shop.call("new", str(shop.root / "app/prog.cu"), "--device", "cpu")
+    assert result.exit_code == 0
+    assert "the deadline of 0 s for this first run came first" in result.stdout
+
+
 def test_sizes_that_were_found_by_trial_are_told(shop: Workshop) -> None:
     shop.write(
         "app/far.cu",

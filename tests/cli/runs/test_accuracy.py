@@ -30,7 +30,7 @@ def asked(monkeypatch: pytest.MonkeyPatch, shop: Workshop) -> list[Sequence[str]
     cancelled, restarted = (Cancellation(path, 5, 2, 20),), (Restart(path, 5, "mma.sync", 64),)
     results = ResultAccuracy((OUT, UNTOUCHED, VECTOR), lines, cancelled, restarted, 7)
 
-    def answer(_project: Any, selectors: Sequence[str]) -> AccuracyResults:
+    def answer(_project: Any, selectors: Sequence[str], _parameters: object) -> AccuracyResults:
         found.append(selectors)
         return AccuracyResults(1, (CaseAccuracy("scale", results),))
 

@@ -74,11 +74,60 @@ def test_a_job_is_run_if_a_file_of_it_differs(
     assert chosen(project) == jobs
 
 
+PAIR = """
+import triton
+import triton.language as tl
+from left import A
+from right import B
+
+@triton.jit
+def first(x):
+    tl.store(x, A)
+
+@triton.jit
+def second(x):
+    tl.store(x, B)
+"""
+OF_PAIR = """
+source: ../kernels/pair.py:{}
+language: triton
+signature: {{x: "*fp32"}}
+buffers: {{x: {{dtype: float32, shape: [1]}}}}
+launches: [{{grid: [1], args: [x]}}]
+"""
+
+
+def test_kernels_of_one_python_file_are_made_of_different_modules(project: Workshop) -> None:
+    texts = {"pair": PAIR, "left": "import triton.language as tl\nA = tl.constexpr(1)\n", "right": "B = nothing\n"}
+    for name, text in texts.items():
+        project.write(f"kernels/{name}.py", text)
+    for name in ("first", "second"):
+        project.write(f"configs/{name}.yaml", OF_PAIR.format(name))
+    git_projects.commit(project.root, "Add kernels in Python")
+    project.write("kernels/right.py", "B = no_value\n")
+    assert chosen(project) == ["second"]
+
+
 def test_what_is_gone_counts_where_it_is_named(project: Workshop) -> None:
     (project.root / "kernels/unused.cuh").unlink()
     assert chosen(project) == []
     (project.root / "kernels/one.cuh").unlink()
     assert chosen(project) == ["other"]
+
+
+def test_a_compilation_database_counts_where_it_is_in_git(project: Workshop) -> None:
+    project.write("gpuregress.yaml", "compile: {commands: build/compile_commands.json}\n")
+    path = project.write("build/compile_commands.json", "[]")
+    git_projects.commit(project.root, "Add the database")
+    assert chosen(project, "--changed", "HEAD") == []
+    path.write_text("[ ]")
+    assert chosen(project, "--changed", "HEAD") == ["other", "scale"]
+    git_projects.git(project.root, "rm", "-q", "--cached", "build/compile_commands.json")
+    project.write(".gitignore", "runs/\nbuild/\n__pycache__/\n")
+    git_projects.commit(project.root, "Ignore the database")
+    project.write("kernels/one.cuh", "// changed\n")
+    said = project.call(*RUN, "--changed", "HEAD").stdout
+    assert "left out: scale; what changed in compile_commands.json, which is not in git, counts for no job" in said
 
 
 def test_files_that_cannot_be_told_count_as_changed(project: Workshop) -> None:
@@ -128,3 +177,11 @@ def test_a_commit_that_cannot_be_found(
 
 def test_outside_of_a_repository(fake_shop: Workshop) -> None:
     assert "is in no git repository" in fake_shop.fails(2, *RUN, "--changed")
+
+
+def test_a_wrong_job_counts_as_changed(project: Workshop) -> None:
+    project.write("configs/scale.yaml", "source: [")
+    git_projects.commit(project.root, "Break a job")
+    assert "configs/scale.yaml:" in project.fails(2, *RUN, "--changed")
+    project.write("kernels/one.cuh", "// changed\n")
+    assert chosen(project) == ["other", "scale"]

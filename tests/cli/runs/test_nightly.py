@@ -138,7 +138,9 @@ def test_a_job_that_breaks_the_planning_costs_only_itself(
     monkeypatch.setattr(case_planning, "of_job", break_down)
     broken = night(fake_shop)
     assert broken.exit_code == 4
-    printed = str(error) if isinstance(error, StorageError) else "ZeroDivisionError: a bug"
+    printed = str(error)
+    if not isinstance(error, StorageError):
+        printed = "an error inside gpuregress (ZeroDivisionError: a bug); please report it"
     assert f"error    bad  0.000 s  configs/bad.yaml: cannot be planned: {printed}" in broken.stdout
     assert "1 pass, 1 error" in broken.stdout
 
@@ -261,7 +263,7 @@ def test_a_run_of_an_earlier_gpuregress_is_not_told_every_night(fake_shop: Works
 # --- reports that an earlier run left ---------------------------------------------------------------------------------
 
 EARLY = {
-    "job": (2, (), "configs/bad.yaml"),
+    "job": (2, ("bad",), "configs/bad.yaml"),
     "option": (2, ("--nonsense",), "No such option"),
     "value": (2, ("--repeat", "0"), "repeat"),
     "device": (4, ("--device", "cuda:99"), "cuda"),

@@ -99,6 +99,23 @@ def test_a_crash_is_its_sources_error(tmp_path: Path, does: str, kind: type[Exce
         assert message in str(error)
 
 
+def test_a_crash_at_the_names_of_kernels_is_replaced_by_the_sources_own_error(tmp_path: Path) -> None:
+    newer = "template <class T> concept Small = sizeof(T) < 8;\n" + _KERNEL.format("Small")
+    paths = [tmp_path / "gone.cu", tmp_path / "newer.cu"]
+    paths[0].write_text(_KERNEL.format("Gone"))
+    paths[1].write_text(newer)
+    with CompilerPool(1) as crew:
+        errors = results(crew, *(Source(str(path), kernels=("k<int>",)) for path in paths))
+    gone, later = errors["0"], errors["1"]
+    assert type(gone) is CompileError
+    assert "gone.cu:1: error" in str(gone)
+    assert type(later) is CompileError
+    assert later.standard == "c++20"
+
+
+_KERNEL = "template <{} T> __global__ void k(T* x) {{ x[0] = 1; }}\n"
+
+
 def test_a_compilation_that_does_not_end_is_killed_at_its_limit(tmp_path: Path) -> None:
     with CompilerPool(1, command=script(tmp_path, "time.sleep(600)\n"), limit_s=1.0) as crew:
         crew.submit("0", source(tmp_path, ""))

@@ -52,7 +52,7 @@ def test_shared_revision_of_another_source(tmp_path: Path) -> None:
 
 
 def test_a_repeated_launch_of_another_source_stays_one_object() -> None:
-    facts = SourceFacts((), {0: 0, 1: 1}, None, (), "", 0)
+    facts = SourceFacts((), {0: 0, 1: 1}, None, (), None, "", 0)
     first, second = (Launch("k", (1, 1, 1), (32, 1, 1), 0, (), origin=origin) for origin in range(2))
     launched = facts.launched((first, second, second, first))
     assert [one.source for one in launched] == [0, 1, 1, 0]

@@ -7,6 +7,7 @@ import yaml
 
 from gpuregress.lab.drafts import kernel
 from gpuregress.lab.drafts.compiled import CompiledKernel
+from gpuregress.toolchain.build_options.options import BuildOptions
 from gpuregress.toolchain.cxx_declarations import Declaration
 
 
@@ -28,11 +29,21 @@ def test_names_and_paths_are_scalars_of_yaml(text: str) -> None:
     assert yaml.safe_load(f"[{kernel.quoted(text)}]") == [text]
 
 
-def test_a_draft_names_the_folders_of_the_headers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_draft_holds_the_options_of_its_build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kernel, "compiled", lambda *_: CompiledKernel())
     (tmp_path / "a.cu").write_text("")
-    made = kernel.KernelDraft(Declaration("f", (), (), 1), tmp_path / "a.cu", tmp_path / "c/a.yaml", include=[tmp_path])
-    assert yaml.safe_load("\n".join(made.lines(())))["compile"] == {"include": [".."]}
+    options = ("-std=c++20", f"-include={tmp_path}/inc/a.h")
+    defines = {"N": "3", "EMPTY": "", "TEXT": 'a "b" {c}', "F": "1.5f"}
+    build = BuildOptions((tmp_path, tmp_path / "a, b"), defines, options, origin="from build/compile_commands.json")
+    target = tmp_path / "c/a.yaml"
+    made = kernel.KernelDraft(Declaration("f", (), (), 1), tmp_path / "a.cu", target, build=build)
+    text = "\n".join(made.lines(()))
+    assert "# from build/compile_commands.json" in text
+    assert yaml.safe_load(text)["compile"] == {
+        "include": ["..", "../a, b"],
+        "defines": {"N": 3, "EMPTY": "", "TEXT": {"text": 'a "b" {c}'}, "F": {"text": "1.5f"}},
+        "options": ["-std=c++20", "-include=inc/a.h"],
+    }
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,8 @@ from gpuregress.foundation.records import TypeLayout
 from gpuregress.lab.drafts import types
 from gpuregress.lab.drafts.launch_facts import HostProgram
 from gpuregress.lab.drafts.types import KnownTypes
+from gpuregress.session import compilation
+from gpuregress.toolchain.build_options.options import NO_OPTIONS
 
 TEXT = """#include <vector>
 typedef float real;
@@ -43,7 +45,7 @@ def test_sizes_and_members_are_those_of_the_compiler(tmp_path: Path) -> None:
 
 def test_nothing_is_compiled_where_nothing_is_unknown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[object] = []
-    monkeypatch.setattr(types, "_compiled", lambda *given: asked.append(given))
+    monkeypatch.setattr(compilation, "compile_source", asked.append)
     source = tmp_path / "a.cu"
     source.write_text(
         "#define real float\nstruct HostOnly { int a; };\ntemplate <typename T> __global__ void k(T *t, real *v) {}\n"
@@ -57,5 +59,5 @@ def test_nothing_is_compiled_where_nothing_is_unknown(tmp_path: Path, monkeypatc
 def test_a_type_that_the_compiler_does_not_know_is_left_out(tmp_path: Path) -> None:
     source = tmp_path / "a.cu"
     source.write_text("struct A { int a; };\n__global__ void k(A *a) {}\n")
-    found = types.ask(source, (), HostProgram(source).program, ["A", "Missing", "Absent<int>"])
+    found = types.ask(source, NO_OPTIONS, HostProgram(source).program, ["A", "Missing", "Absent<int>"])
     assert found == {"A": TypeLayout("class", 4, found["A"].fields)}

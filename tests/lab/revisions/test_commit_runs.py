@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -227,6 +228,27 @@ def test_a_borrowed_job_runs_in_every_commit(fake_shop: Workshop, commits: list[
     assert [first_value(runs.run(name, [CASE])) for name in commits] == ["5.0", "5.0"]
     runs.borrowed = {}
     assert first_value(runs.run(commits[1], [CASE])) == "3.0"
+
+
+def test_a_commit_is_compiled_with_the_build_options_of_the_work_tree(fake_shop: Workshop, commits: list[str]) -> None:
+    """A compilation database is in no commit. Its folders in the project are those of the commit."""
+    shop = fake_shop
+    shop.write(".gitignore", "build\n")
+    shop.write("gpuregress.yaml", "compile: {commands: build/compile_commands.json}\n")
+    shop.write("inc/a.h", "")
+    commits.append(commit(shop.root, "Name the database"))
+    shop.write("build/made/b.h", "")
+    command = "nvcc -DA=7 -I ../inc -I made"
+    entry = {"directory": f"{shop.root}/build", "command": command, "file": "../kernels/scale.cu"}
+    shop.write("build/compile_commands.json", json.dumps([entry]))
+    found = repository.require(shop.root)
+    with commit_runs.opened(found, project.find(shop.root), CPU) as runs:
+        for borrowed in ({}, commit_runs.borrowed_files(found, plan.make(project.find(shop.root), []).cases)):
+            runs.borrowed = borrowed
+            there = runs.switch(commits[-1])
+            (case,) = plan.make(there, [CASE]).cases
+            assert case.source.defines == {"A": "7"}
+            assert case.source.include == (f"{there.root}/inc", f"{shop.root}/build/made")
 
 
 def test_results_are_judged_against_the_given_baselines(commits: list[str], runs: CommitRuns) -> None:

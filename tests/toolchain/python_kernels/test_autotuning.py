@@ -71,10 +71,9 @@ def test_a_list_from_a_host_with_other_packages(source: Path, monkeypatch: pytes
 
 def test_a_file_that_cannot_be_imported(source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("triton", reason="Triton is not installed: pip install 'gpuregress[triton]'")
-    source.write_text("import nothing_of_this_name\n")
-    with pytest.raises(
-        CompileError, match=r"kernels.py cannot be imported: ModuleNotFoundError: .* \(line 1 of kernels.py"
-    ):
+    source.write_text("import nothing_of_this_name\n@nothing_of_this_name.tuned\ndef k(): ...\n")
+    text = r"kernels.py: nothing_of_this_name is not installed, .* uses nothing_of_this_name.tuned \(line 2 of kernels"
+    with pytest.raises(CompileError, match=text):
         autotuning.configurations(source, "k", "sm_90")
 
 

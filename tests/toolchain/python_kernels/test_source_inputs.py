@@ -124,7 +124,7 @@ def test_modules_elsewhere_on_the_path_count(tmp_path: Path, monkeypatch: pytest
 
 
 def test_of_installed_packages_the_version_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    text = "import os, numpy, torch, helpers, nowhere_at_all\nfrom parts.deep import x\n"
+    text = "import os, numpy, helpers, nowhere_at_all\nfrom parts.deep import x\n"
     path = write(tmp_path / "kernels", kernel=text, helpers="from yaml import load\n", parts__in__deep="")
     site = tmp_path / "site-packages"
     write(site, parcel__in____init__="")

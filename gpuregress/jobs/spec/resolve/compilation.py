@@ -224,7 +224,10 @@ def _varied(sources: Sources, choice: dict[str, str]) -> Sources:
             varied.append(source)
             continue
         arch = choice.get("arch", source.arch)
-        varied.append(replace(source, options=(*source.options, *options), arch=arch))
+        # The job's own options set none of these: what is left out is the build's.
+        set_here = [_SET_BY_VARIANTS[axis] for axis in choice if axis in _SET_BY_VARIANTS]
+        given = [option for option in source.options if not any(pattern.match(option) for pattern in set_here)]
+        varied.append(replace(source, options=(*given, *options), arch=arch))
     return tuple(varied)
 
 

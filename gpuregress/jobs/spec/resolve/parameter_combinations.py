@@ -9,12 +9,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
 from gpuregress.foundation.document.problems import Problems
-from gpuregress.foundation.document.reader import Key
 from gpuregress.foundation.escapes import one_line
+from gpuregress.foundation.records.cases import independent_of
+from gpuregress.gpu.records import Record, replace
 from gpuregress.jobs.spec import expressions
 from gpuregress.jobs.spec.expressions import ExpressionError, Value
 from gpuregress.jobs.spec.load import JobFile
 from gpuregress.jobs.spec.models.values import PlainTextSpec
+from gpuregress.jobs.spec.overrides import ParameterOverride
 from gpuregress.jobs.spec.resolve.scope import Scope
 from gpuregress.toolchain.python_kernels.autotuning import Configuration
 
@@ -38,24 +40,148 @@ def scopes(file: JobFile, problems: Problems, tuning: Tuning = lambda _names: [N
     values = parameter_values(file, problems)
     if values is None:
         return ()
+    before = problems.reported
+    cases = _combined(file, values, problems, tuning)
+    is_where_valid = not any(error.key.startswith("where") for error in problems.errors)
+    if not cases and problems.reported == before and is_where_valid and not file.is_broken("parameters", "where"):
+        count = math.prod(len(choices) for choices in values.values())
+        problems.add(("where",), f"leaves none of the {count} combinations: the job has no case")
+    return cases
+
+
+def _combined(
+    file: JobFile, values: Mapping[str, tuple[Value, ...]], problems: Problems, tuning: Tuning
+) -> tuple[Scope, ...]:
+    """The scopes of all combinations that `where` keeps; none where they are too many, which is reported."""
     count = math.prod(len(choices) for choices in values.values())
     if count > MAX_COMBINATIONS:
         problems.add(("parameters",), f"make {count:,} combinations: at most {MAX_COMBINATIONS:,} are tried")
         return ()
     cases: list[Scope] = []
-    before = problems.reported
     for names, configuration in _selected(file, values, problems, tuning):
         if len(cases) == MAX_CASES:
             problems.add(("parameters",), f"make more than {MAX_CASES:,} cases: split the job, or say more in `where`")
             return ()
         cases.append(Scope(names, problems, case_text(names), configuration))
-    is_where_valid = not any(error.key.startswith("where") for error in problems.errors)
-    if not cases and problems.reported == before and is_where_valid and not file.is_broken("parameters", "where"):
-        problems.add(("where",), f"leaves none of the {count} combinations: the job has no case")
     longest = max((len(scope.case) for scope in cases), default=0)
     if longest > MAX_NAME:
         problems.add(("parameters",), f"make a case name of {longest} characters; the limit is {MAX_NAME}")
     return tuple(cases)
+
+
+class OverriddenScopes(Record):
+    """The scopes of a job some of whose parameters have other values.
+
+    Attributes:
+        scopes: one for each case; `Scope.overridden` is empty for those that are cases of the job as it is.
+        partners: for each group of overridden cases, cases of the job with which `agree` can compare them.
+        notes: which of the values make no case.
+    """
+
+    scopes: tuple[Scope, ...]
+    partners: tuple[tuple[Scope, ...], ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def overridden_scopes(
+    file: JobFile,
+    own: Sequence[Scope],
+    overrides: Sequence[ParameterOverride],
+    problems: Problems,
+    tuning: Tuning = lambda _names: [None],
+) -> OverriddenScopes:
+    """Return the scopes of a job with values of the command line in place of its own.
+
+    Args:
+        file: the job, which has all of these parameters.
+        own: the scopes of the job as it is.
+        overrides: the parameters with their values.
+        problems: collects the errors.
+        tuning: see `scopes`.
+    """
+    values = parameter_values(file, problems)
+    if values is None:
+        return OverriddenScopes(())
+    before = problems.reported
+    changed = dict(values)
+    for override in overrides:
+        changed[override.name] = _override_values(file, override, values[override.name], problems)
+    if problems.reported > before:
+        return OverriddenScopes(())
+    names = [override.name for override in overrides]
+    known = {name: {_identity(value) for value in choices} for name, choices in values.items()}
+    scopes: list[Scope] = []
+    for scope in _combined(file, changed, problems, tuning):
+        others = tuple(name for name in names if _identity(scope.names[name]) not in known[name])
+        scopes.append(replace(scope, overridden=others))
+    notes: list[str] = []
+    if problems.reported == before:
+        notes = [note for override in overrides for note in _values_left_out(file, override.name, changed, scopes)]
+    return OverriddenScopes(tuple(scopes), _partners(file.job.agree or (), own, scopes), tuple(notes))
+
+
+def _override_values(
+    file: JobFile, override: ParameterOverride, own: Sequence[Value], problems: Problems
+) -> tuple[Value, ...]:
+    """Evaluate the values of an override; one that the job has is the job's own, so that its case has one name."""
+    key = ("parameters", override.name)
+    known = {_identity(value): value for value in own}
+    spelled = {spelling(value): value for value in own}
+    values: dict[tuple[bool, Value], Value] = {}
+    for choice in override.values:
+        try:
+            value = _value(choice, file)
+        except ExpressionError as error:
+            problems.add(key, f"--set {override.text}: {error}")
+            continue
+        identity = _identity(value)
+        problem = _value_problem(value, {} if identity in known else spelled, values.keys())
+        if problem:
+            problems.add(key, f"--set {override.text}: {problem}")
+        values[identity] = known.get(identity, value)
+        spelled.setdefault(spelling(value), value)
+    return tuple(values.values())
+
+
+def _values_left_out(
+    file: JobFile, name: str, values: Mapping[str, tuple[Value, ...]], scopes: Sequence[Scope]
+) -> Iterator[str]:
+    """Say which values of an overridden parameter make no case, and which condition of `where` they break."""
+    used = {_identity(scope.names[name]) for scope in scopes}
+    for value in values[name]:
+        if _identity(value) in used:
+            continue
+        names = {other: choices[0] for other, choices in values.items()}
+        names[name] = value
+        demand = "`where` keeps none of its combinations"
+        for condition in file.job.where:
+            if _is_broken(condition, names):
+                demand = f"`where` demands {condition}"
+                break
+        yield f"--set {name}={spelling(value)} makes no case: {demand}"
+
+
+def _is_broken(condition: float | str, names: Mapping[str, Value]) -> bool:
+    """Whether values break a condition; one that takes further names, as an autotuner's, is not known."""
+    try:
+        return not expressions.evaluate(condition, names)
+    except ExpressionError:
+        return False
+
+
+def _partners(agree: Sequence[str], own: Sequence[Scope], scopes: Sequence[Scope]) -> tuple[tuple[Scope, ...], ...]:
+    """The job's own cases for each group of overridden ones that has none of the job's own."""
+    groups: dict[tuple[str, ...], bool] = {}
+    for scope in scopes:
+        if set(scope.overridden) <= set(agree):
+            group = independent_of(agree, scope.names)
+            groups[group] = groups.get(group, False) or not scope.overridden
+    partners: dict[tuple[str, ...], list[Scope]] = {}
+    for scope in own:
+        group = independent_of(agree, scope.names)
+        if groups.get(group) is False:
+            partners.setdefault(group, []).append(replace(scope, is_partner=True))
+    return tuple(tuple(members) for members in partners.values())
 
 
 def case_text(names: Mapping[str, Value]) -> str:
@@ -118,7 +244,9 @@ def parameter_values(file: JobFile, problems: Problems) -> dict[str, tuple[Value
             except ExpressionError as error:
                 problems.add(key, str(error))
                 continue
-            _check(value, spelled, known.keys(), key, problems)
+            problem = _value_problem(value, spelled, known.keys())
+            if problem:
+                problems.add(key, problem)
             spelled.setdefault(spelling(value), value)
             known[_identity(value)] = None
         values[name] = tuple(value for _, value in known)
@@ -166,15 +294,14 @@ def _identity(value: Value) -> tuple[bool, Value]:
     return isinstance(value, bool), value
 
 
-def _check(
-    value: Value, spelled: dict[str, Value], known: AbstractSet[tuple[bool, Value]], key: Key, problems: Problems
-) -> None:
-    """Report a value that is there already, or whose cases would have the name of another's."""
+def _value_problem(value: Value, spelled: Mapping[str, Value], known: AbstractSet[tuple[bool, Value]]) -> str:
+    """Explain a value that is there already, or whose cases would have the name of another's; "" for a valid one."""
     if isinstance(value, str) and one_line(value) != value:
-        problems.add(key, f"{value!r} holds a control character")
+        return f"{value!r} holds a control character"
     if _identity(value) in known:
-        problems.add(key, f"duplicate value {value!r}")
-    elif spelling(value) in spelled:
+        return f"duplicate value {value!r}"
+    if spelling(value) in spelled:
         other = spelled[spelling(value)]
         text = f"{value!r} and {other!r} are both {spelling(value)!r} in the names of cases"
-        problems.add(key, f"{text}: give one of them another name in the source, as by `using`")
+        return f"{text}: give one of them another name in the source, as by `using`"
+    return ""

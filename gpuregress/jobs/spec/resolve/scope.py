@@ -36,6 +36,8 @@ class Scope(Record):
         added: names that are no parameters.
         tuning: the configuration of an autotuned kernel, whose values are among the names; None: there is none.
         refusals: collects what is over a device's limits, where that is no error of the job; None: it is one.
+        overridden: parameters with a value of the command line that the job does not have.
+        is_partner: whether the case is planned only because overridden ones are compared with it.
     """
 
     names: Mapping[str, Value]
@@ -44,6 +46,8 @@ class Scope(Record):
     tuning: Configuration | None = None
     refusals: list[str] | None = None
     added: frozenset[str] = frozenset()
+    overridden: tuple[str, ...] = ()
+    is_partner: bool = False
 
     def with_step(self, step: int) -> Scope:
         """Return the scope of one step of a repeated launch."""

@@ -1,0 +1,234 @@
+"""Search for the options with which a source is compiled, for its drafts.
+
+They come from the compilation database that is given, or else from what build files spell out. Then the source is
+compiled: a header that is missing and that one folder of the clone has brings this folder, and a later standard of C++
+is taken where it helps. What changes nothing is left out again, so that a draft has what it needs.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from gpuregress.foundation.errors import CompileError, GpuregressError, Interrupted, UnknownNames, UsageError
+from gpuregress.foundation.records import Source
+from gpuregress.foundation.wording import first_names
+from gpuregress.gpu.records import Record, replace
+from gpuregress.lab.drafts.launch_facts import include_folders
+from gpuregress.session import compilation
+from gpuregress.store.project import Project
+from gpuregress.toolchain import compiler_messages, cxx_declarations, programs
+from gpuregress.toolchain.build_options import build_files
+from gpuregress.toolchain.build_options.database import CompileCommands
+from gpuregress.toolchain.build_options.options import NO_OPTIONS, BuildOptions
+from gpuregress.toolchain.headers import header_search
+from gpuregress.toolchain.headers.virtual_headers import breaks_headers
+
+_MOST_HEADERS = 40
+"""Missing headers that are looked for, one after the other."""
+_MOST_NAMED = 6
+_OF_LIBRARIES = re.compile(r"__CUDA|CUB_|THRUST_|CCCL_|_CCCL|_?LIBCUDACXX|NDEBUG")
+"""Macros that CUDA's own headers read."""
+_NO_KERNEL = "\n"
+"""A harness that calls nothing: the source is parsed, and none of its templates is instantiated."""
+
+
+class FoundBuild(Record):
+    """The options of a source, and what the user is told of them.
+
+    Attributes:
+        options: to compile with.
+        notes: lines.
+        missing_header: the name of a header that nothing gives, "" where all are there.
+    """
+
+    options: BuildOptions = NO_OPTIONS
+    notes: tuple[str, ...] = ()
+    missing_header: str = ""
+
+
+def find(project: Project, source: Path, commands: Path | None = None) -> FoundBuild:
+    """Find the options of a source.
+
+    Args:
+        project: whose settings may name a compilation database.
+        source: in CUDA C++.
+        commands: the database that the command line names.
+
+    Raises:
+        UsageError: a database cannot be read; or the one of the command line has no entry for the source.
+        Interrupted: the user asked to stop.
+    """
+    source = source.absolute()
+    options = NO_OPTIONS
+    if commands is not None:
+        options = CompileCommands(commands.absolute()).options_for(source)
+        if not options.origin:
+            raise UsageError(
+                f"{commands} has no entry for {compiler_messages.shown(source)}, and no source in it includes that "
+                "file: configure the build with it, or leave --compile-commands out"
+            )
+    elif project.compile_commands is not None:
+        options = CompileCommands(project.compile_commands).options_for(source)
+    is_of_database = bool(options.origin)
+    if not is_of_database:
+        options = build_files.combined(build_files.options_for(source))
+    return _Search(source, options, is_of_database=is_of_database).found()
+
+
+class _Search:
+    """The search for the options of one source."""
+
+    def __init__(self, source: Path, options: BuildOptions, *, is_of_database: bool) -> None:
+        self._source = source
+        self._given = replace(options, defines=_taken_macros(options))
+        self._folders: dict[Path, str] = {}
+        self._standard: tuple[str, ...] = ()
+        self._missing = ""
+        self._guessed: dict[str, str] = {}
+        if not is_of_database:
+            self._folders = dict.fromkeys(include_folders(self._files(self._given)), "")
+
+    def found(self) -> FoundBuild:
+        self._compile()
+        needed = self._needed()
+        notes: list[str] = []
+        origins: list[str] = []
+        taken = self._only_given(needed)
+        if self._given.origin and not taken.is_empty:
+            notes.append(f"compile options from {self._given.origin}: {taken.summary}")
+            origins.append(f"from {self._given.origin}")
+        for folder in needed.include:
+            header = self._folders.get(folder, "")
+            if header:
+                notes.append(f"{header} is in {compiler_messages.shown(folder)} of this clone: -I is added")
+                origins.append(f"{header} is in {compiler_messages.shown(folder)}")
+        for name, text in self._guessed.items():
+            macro = f"-D{name}={text}" if text else f"-D{name}"
+            notes.append(f"NEEDED: {macro} is a guess: the build defines it on a condition, and the source asks for it")
+            origins.append(f"NEEDED: {macro} is a guess")
+        if self._standard:
+            notes.append(f"it compiles as C++20 and not as C++17: {self._standard[0]} is added")
+        left_out = [f"{first_names(words)} ({reason})" for reason, words in self._left_out().items()]
+        if left_out:
+            notes.append(f"left out of {self._given.origin or 'the build files'}: {'; '.join(left_out)}")
+        return FoundBuild(replace(needed, origin="; ".join(origins)), tuple(notes), self._missing)
+
+    @property
+    def _options(self) -> BuildOptions:
+        return replace(
+            self._given,
+            include=tuple(dict.fromkeys((*self._given.include, *self._folders))),
+            defines={**self._given.defines, **self._guessed},
+            options=(*self._given.options, *self._standard),
+        )
+
+    def _files(self, options: BuildOptions) -> tuple[Path, ...]:
+        try:
+            return programs.inputs(options.applied_to(Source(str(self._source)))).files
+        except OSError:
+            return (self._source,)
+
+    def _compile(self) -> None:
+        """Compile the source, and add what is missing."""
+        names = self._plain_kernels()
+        for _ in range(_MOST_HEADERS):
+            source = self._options.applied_to(Source(str(self._source), harness=_NO_KERNEL))
+            if names:
+                source = replace(source, harness="", kernels=(names[0],))
+            try:
+                compilation.compile_source(source)
+            except Interrupted:
+                raise
+            except UnknownNames:
+                names = names[1:]
+            except CompileError as error:
+                if not self._add(error):
+                    return
+            except GpuregressError:
+                return
+            else:
+                return
+
+    def _add(self, error: CompileError) -> bool:
+        """Add what an error asks for; tell whether there was anything."""
+        if error.standard and not self._standard:
+            self._standard = (f"-std={error.standard}",)
+            return True
+        if not error.missing_header:
+            return self._add_conditional(str(error))
+        folders = header_search.folders_with(error.missing_header, self._source.parent)
+        if len(folders) != 1 or folders[0] in self._options.include:
+            self._missing = error.missing_header
+            return False
+        self._folders[folders[0]] = error.missing_header
+        return True
+
+    def _add_conditional(self, message: str) -> bool:
+        """Add the first of the definitions below a condition whose macro an error names."""
+        words = set(re.findall(r"\w+", message))
+        for definition in self._given.left_out.get(build_files.CONDITION, ()):
+            name, has_text, text = definition.removeprefix("-D").partition("=")
+            if name not in words or name in self._options.defines or breaks_headers(name, text):
+                continue
+            self._guessed[name] = (text or " ") if has_text else ""
+            return True
+        return False
+
+    def _plain_kernels(self) -> list[str]:
+        """The kernels of the source that are no templates, of which one program has all."""
+        text = self._source.read_text(encoding="utf-8", errors="replace")
+        declared = cxx_declarations.declarations(text)
+        names = [declaration.name for declaration in declared]
+        plain: list[str] = []
+        for declaration in declared:
+            if not declaration.template:
+                is_overloaded = names.count(declaration.name) > 1
+                plain.append(declaration.signature() if is_overloaded else declaration.name)
+        return plain
+
+    def _needed(self) -> BuildOptions:
+        """The options without folders and macros that change nothing."""
+        options = self._options
+        bare = Source(str(self._source))
+        try:
+            inputs = programs.inputs(options.applied_to(bare))
+            for folder in reversed(options.include):
+                include = tuple(other for other in options.include if other != folder)
+                without = replace(options, include=include)
+                if programs.inputs(without.applied_to(bare)).contents == inputs.contents:
+                    options = without
+        except OSError:
+            return options
+        words = {word for content in inputs.contents for word in re.findall(rb"[A-Za-z_]\w*", content)}
+        unused = [name for name in options.defines if name.encode() not in words and not _OF_LIBRARIES.match(name)]
+        defines = dict(options.defines)
+        for name in unused:
+            del defines[name]
+        return replace(options, defines=defines)
+
+    def _only_given(self, needed: BuildOptions) -> BuildOptions:
+        """What comes of the database or the build files."""
+        include = tuple(folder for folder in needed.include if folder in self._given.include)
+        defines = {name: text for name, text in needed.defines.items() if name not in self._guessed}
+        return replace(needed, include=include, defines=defines, options=self._given.options)
+
+    def _left_out(self) -> dict[str, Sequence[str]]:
+        """The words without an effect here; of macros those that the source's files name."""
+        contents = [path.read_bytes() for path in self._files(self._options) if path.is_file()]
+        left_out: dict[str, Sequence[str]] = {}
+        for reason, words in self._given.left_out.items():
+            named: list[str] = []
+            for word in words:
+                macro = re.match(r"-D(\w+)", word)
+                if macro is None or any(re.search(rf"\b{macro[1]}\b".encode(), content) for content in contents):
+                    named.append(word)
+            if named:
+                left_out[reason] = named
+        return left_out
+
+
+def _taken_macros(options: BuildOptions) -> dict[str, str]:
+    """The macros that a job may define: others break the compiler's own headers."""
+    return {name: text for name, text in options.defines.items() if not breaks_headers(name, text)}

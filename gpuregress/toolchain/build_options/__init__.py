@@ -1,0 +1,1 @@
+"""Compile options of a project's own build."""

@@ -1,0 +1,67 @@
+"""Search of a clone for the folder of a header that the compiler did not find."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from functools import lru_cache
+from pathlib import Path, PurePosixPath
+
+from gpuregress.foundation.user_home import home
+
+_MOST_FILES = 200_000
+"""A clone of more files is not searched to its end."""
+_LEFT_OUT = frozenset(("node_modules", "__pycache__", "site-packages", "runs", "baselines"))
+
+
+def work_tree(folder: Path) -> Path | None:
+    """Return the root of the git work tree that holds a folder; of nested ones, as submodules are, the outermost.
+
+    Args:
+        folder: absolute.
+    """
+    outermost = None
+    for parent in (folder, *folder.parents):
+        if parent in (home(), Path(parent.anchor)):
+            break
+        if (parent / ".git").exists():
+            outermost = parent
+    return outermost
+
+
+def folders_with(header: str, folder: Path) -> tuple[Path, ...]:
+    """List the folders of a clone from which a header is found under its name, sorted; () outside of any clone.
+
+    Args:
+        header: as it is included, `csrc/util.h`.
+        folder: of the source.
+    """
+    parts = PurePosixPath(header).parts
+    if not parts or header.startswith("/") or ".." in parts:
+        return ()
+    root = work_tree(Path(os.path.realpath(folder)))
+    if root is None:
+        return ()
+    folders: set[Path] = set()
+    for path in _files(root).get(parts[-1], ()):
+        if path.parts[-len(parts) :] == parts:
+            folders.add(path.parents[len(parts) - 1])
+    return tuple(sorted(folders))
+
+
+@lru_cache(maxsize=4)
+def _files(root: Path) -> dict[str, list[Path]]:
+    """The files of a work tree by their names."""
+    files: dict[str, list[Path]] = {}
+    for number, path in enumerate(_walk(root)):
+        if number >= _MOST_FILES:
+            break
+        files.setdefault(path.name, []).append(path)
+    return files
+
+
+def _walk(root: Path) -> Iterator[Path]:
+    for folder, folders, names in os.walk(root):
+        folders[:] = [name for name in folders if not name.startswith(".") and name not in _LEFT_OUT]
+        for name in names:
+            yield Path(folder, name)

@@ -1,0 +1,225 @@
+"""Names that Python statements bind, read and change in their module.
+
+Names that are local to a function are left out. A read is a chain of attributes, `("torch", "cuda", "is_available")`.
+Annotations are not read, but those of `tl.constexpr`: `program_slice` takes the others out.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from collections.abc import Iterable, Iterator
+
+Chain = tuple[str, ...]
+_DYNAMIC_CALLS = frozenset({"globals", "vars", "exec", "eval"})
+_HARMLESS_CALLS = frozenset({"print", "len", "isinstance", "hasattr", "getattr", "repr", "str", "type", "id"})
+_NAMED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.ExceptHandler, ast.MatchAs, ast.MatchStar)
+_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+
+
+def is_constexpr(annotation: ast.expr | None) -> bool:
+    """Tell whether an annotation makes a parameter or a variable a constant of a Triton kernel."""
+    if isinstance(annotation, ast.Constant):
+        return str(annotation.value).rpartition(".")[2] == "constexpr"
+    return getattr(annotation, "attr", getattr(annotation, "id", "")) == "constexpr"
+
+
+def bound(nodes: Iterable[ast.AST]) -> set[str]:
+    """Return the names that statements bind in the scope in which they stand."""
+    names: set[str] = set()
+    for node in _in_scope(nodes):
+        if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
+            names.add(node.id)
+        elif isinstance(node, ast.Import):
+            names.update((alias.asname or alias.name.partition(".")[0]) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            names.update((alias.asname or alias.name) for alias in node.names if alias.name != "*")
+        elif isinstance(node, _NAMED) and node.name:
+            names.add(node.name)
+        elif isinstance(node, ast.MatchMapping) and node.rest:
+            names.add(node.rest)
+    return names
+
+
+def read(node: ast.AST) -> set[Chain]:
+    """Return what a statement reads of its module, in the bodies of its functions, too."""
+    reader = _Reader()
+    reader.visit(node)
+    return reader.chains
+
+
+class Changes:
+    """Names of objects that a statement may change without binding them; `*`: any.
+
+    Attributes:
+        assigned: the base of `x[0] = …`, `x.y = …` and `setattr(x, …)`.
+        called: the base of `x.append(…)` and of `map(x.append, …)`, and what a function gets as an argument that is not
+            one of Python's, or is called as a statement.
+    """
+
+    def __init__(self) -> None:
+        self.assigned: set[str] = set()
+        self.called: set[str] = set()
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.assigned or name in self.called
+
+    def add(self, node: ast.AST, functions: Iterable[str]) -> None:
+        """Add what a statement or a function may change.
+
+        Args:
+            node: the statement.
+            functions: names of the module's functions and classes, which no call changes.
+        """
+        assigned: set[str] = set()
+        called: set[str] = set()
+        for inner in ast.walk(node):
+            if isinstance(inner, ast.Attribute | ast.Subscript) and not isinstance(inner.ctx, ast.Load):
+                assigned.add(_base(inner))
+            elif isinstance(inner, ast.Attribute) and inner.attr == "modules" and _base(inner) == "sys":
+                assigned.add("*")
+            elif isinstance(inner, ast.Global):
+                assigned.update(inner.names)
+            elif isinstance(inner, ast.Call):
+                name = inner.func.id if isinstance(inner.func, ast.Name) else ""
+                if name in _DYNAMIC_CALLS:
+                    assigned.add("*")
+                if isinstance(inner.func, ast.Attribute):
+                    called.add(_base(inner.func))
+                called.update(_base(value) for value in inner.args if isinstance(value, ast.Attribute))
+                if name and not hasattr(builtins, name):
+                    called |= _arguments(inner) - set(functions)
+                if name == "setattr" and inner.args:
+                    assigned.add(_base(inner.args[0]))
+            elif isinstance(inner, ast.Expr) and isinstance(inner.value, ast.Call):
+                called |= _arguments(inner.value) - set(functions)
+        local = {""}
+        if isinstance(node, _SCOPES):
+            local |= _locals(node)
+        self.assigned |= assigned - local
+        self.called |= called - local
+
+
+def _arguments(call: ast.Call) -> set[str]:
+    if isinstance(call.func, ast.Name) and call.func.id in _HARMLESS_CALLS:
+        return set()
+    values = [*call.args, *(keyword.value for keyword in call.keywords)]
+    return {value.id for value in values if isinstance(value, ast.Name)}
+
+
+def _base(node: ast.expr) -> str:
+    while isinstance(node, ast.Attribute | ast.Subscript | ast.Starred):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def _in_scope(nodes: Iterable[ast.AST]) -> Iterator[ast.AST]:
+    """Walk through statements, but not into functions, classes and comprehensions, which have names of their own."""
+    waiting = list(nodes)
+    while waiting:
+        node = waiting.pop()
+        yield node
+        if isinstance(node, _COMPREHENSIONS):
+            # `(x := …)` in a comprehension binds outside of it.
+            waiting += [inner.target for inner in ast.walk(node) if isinstance(inner, ast.NamedExpr)]
+        elif not isinstance(node, (*_SCOPES, ast.ClassDef)):
+            waiting += ast.iter_child_nodes(node)
+
+
+def _locals(function: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> set[str]:
+    given = function.args
+    parameters = [*given.posonlyargs, *given.args, *given.kwonlyargs, given.vararg, given.kwarg]
+    names = {parameter.arg for parameter in parameters if parameter is not None}
+    if isinstance(function, ast.Lambda):
+        return names
+    names |= bound(function.body)
+    for inner in _in_scope(function.body):
+        if isinstance(inner, ast.Global):
+            names -= set(inner.names)
+    return names
+
+
+class _Reader(ast.NodeVisitor):
+    """Collects the names that a statement reads."""
+
+    def __init__(self) -> None:
+        self.chains: set[Chain] = set()
+        self._local: list[set[str]] = []
+
+    def visit_Name(self, node: ast.Name) -> None:
+        if isinstance(node.ctx, ast.Load):
+            self._add((node.id,))
+
+    def visit_Attribute(self, node: ast.Attribute) -> None:
+        names = [node.attr]
+        base = node.value
+        while isinstance(base, ast.Attribute):
+            names.insert(0, base.attr)
+            base = base.value
+        if isinstance(base, ast.Name):
+            self._add((base.id, *names))
+        else:
+            self.visit(base)
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> None:
+        if isinstance(node.target, ast.Name):
+            self._add((node.target.id,))
+        self.generic_visit(node)
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> None:
+        if is_constexpr(node.annotation):
+            self.visit(node.annotation)
+        self.visit(node.target)
+        if node.value is not None:
+            self.visit(node.value)
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> None:
+        self._visit_function(node)
+
+    def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> None:
+        self._visit_function(node)
+
+    def visit_Lambda(self, node: ast.Lambda) -> None:
+        self._visit_outer(node.args)
+        self._local.append(_locals(node))
+        self.visit(node.body)
+        self._local.pop()
+
+    def visit(self, node: ast.AST) -> None:
+        """Visit a node; comprehensions have names of their own."""
+        if isinstance(node, _COMPREHENSIONS):
+            self._visit_comprehension(node)
+        else:
+            super().visit(node)
+
+    def _visit_comprehension(self, node: ast.AST) -> None:
+        targets: set[str] = set()
+        for inner in ast.iter_child_nodes(node):
+            if isinstance(inner, ast.comprehension):
+                targets |= bound([inner.target])
+        self._local.append(targets)
+        self.generic_visit(node)
+        self._local.pop()
+
+    def _visit_function(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
+        for decorator in node.decorator_list:
+            self.visit(decorator)
+        self._visit_outer(node.args)
+        self._local.append(_locals(node))
+        for statement in node.body:
+            self.visit(statement)
+        self._local.pop()
+
+    def _visit_outer(self, given: ast.arguments) -> None:
+        """Visit what of the parameters is evaluated outside of the function."""
+        for default in (*given.defaults, *given.kw_defaults):
+            if default is not None:
+                self.visit(default)
+        for parameter in (*given.posonlyargs, *given.args, *given.kwonlyargs):
+            if parameter.annotation is not None and is_constexpr(parameter.annotation):
+                self.visit(parameter.annotation)
+
+    def _add(self, chain: Chain) -> None:
+        if not any(chain[0] in names for names in self._local):
+            self.chains.add(chain)

@@ -1,0 +1,92 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from gpuregress.foundation.errors import UsageError
+from gpuregress.lab.drafts import build_search
+from gpuregress.lab.drafts.build_search import FoundBuild
+from gpuregress.store.project import Project
+
+KERNEL = "__global__ void k(int* x) { x[0] = N; }\n"
+TEMPLATE = "template <class T> __global__ void k(T* x) { x[0] = N; }\n"
+
+
+def found(root: Path, text: str, files: dict[str, str], *, commands: bool = False) -> FoundBuild:
+    for name, content in {".git/HEAD": "", "src/k.cu": text, **files}.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content)
+    project = Project(root, root / "configs", root / "baselines", root / "runs")
+    database = root / "build/compile_commands.json" if commands else None
+    return build_search.find(project, root / "src/k.cu", database)
+
+
+@pytest.fixture(autouse=True)
+def working_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.mark.parametrize("text", [KERNEL, TEMPLATE])
+def test_the_one_folder_of_the_clone_with_a_missing_header_is_taken(text: str, tmp_path: Path) -> None:
+    files = {"deep/inc/a/b.h": '#include "c/c.h"\n', "other/c/c.h": "#define N 1\n", "src/c.h": "", "unused/x.h": ""}
+    build = found(tmp_path, f"#include <a/b.h>\n{text}", files)
+    assert build.options.include == (tmp_path / "deep/inc", tmp_path / "other")
+    assert build.notes == (
+        "a/b.h is in deep/inc of this clone: -I is added",
+        "c/c.h is in other of this clone: -I is added",
+    )
+    assert build.options.origin == "a/b.h is in deep/inc; c/c.h is in other"
+    assert build.missing_header == ""
+
+
+def test_a_header_in_several_folders_is_not_chosen(tmp_path: Path) -> None:
+    build = found(tmp_path, f'#include "b.h"\n{KERNEL}', {"one/b.h": "", "two/b.h": ""})
+    assert build.options.include == ()
+    assert build.missing_header == "b.h"
+
+
+def test_build_files_give_what_the_source_needs(tmp_path: Path) -> None:
+    cmake = "include_directories(inc empty)\nadd_definitions(-DN=M -DUNUSED=1)\n"
+    cmake += "if(FAST)\nadd_definitions(-DM=1 -DOTHER)\nelse()\nadd_definitions(-DM=2)\nendif()\n"
+    files = {"CMakeLists.txt": cmake, "inc/a.h": "", "empty/z.h": ""}
+    build = found(tmp_path, f"#include <a.h>\n#ifndef M\n#error M is not defined\n#endif\n{KERNEL}", files)
+    assert build.options.include == (tmp_path / "inc",)
+    assert build.options.defines == {"N": "M", "M": "1"}
+    assert build.options.origin == "from CMakeLists.txt; NEEDED: -DM=1 is a guess"
+    assert build.notes == (
+        "compile options from CMakeLists.txt: -I inc -DN=M",
+        "NEEDED: -DM=1 is a guess: the build defines it on a condition, and the source asks for it",
+        "left out of CMakeLists.txt: -DM=1, -DM=2 (it depends on a condition)",
+    )
+
+
+def test_a_later_standard_is_taken_where_it_helps(tmp_path: Path) -> None:
+    build = found(tmp_path, "template <class T> requires (sizeof(T) < 9) __global__ void k(T* x) { x[0] = 1; }\n", {})
+    assert build.options.options == ("-std=c++20",)
+    assert build.notes == ("it compiles as C++20 and not as C++17: -std=c++20 is added",)
+
+
+def test_a_database_comes_before_build_files(tmp_path: Path) -> None:
+    entry = {
+        "directory": str(tmp_path / "build"),
+        "command": "nvcc -I../inc -DN=1 -std=c++20 --use_fast_math -gencode arch=compute_80,code=sm_80 -c ../src/k.cu",
+        "file": "../src/k.cu",
+    }
+    files = {
+        "build/compile_commands.json": json.dumps([entry]),
+        "CMakeLists.txt": "add_definitions(-DN=2)\n",
+        "inc/a.h": "",
+    }
+    build = found(tmp_path, f"#include <a.h>\n{KERNEL}", files, commands=True)
+    assert build.options.defines == {"N": "1"}
+    origin = "build/compile_commands.json (entry 1, k.cu)"
+    assert build.notes == (
+        f"compile options from {origin}: -I inc -DN=1 -std=c++20 --use_fast_math",
+        f"left out of {origin}: -gencode arch=compute_80,code=sm_80 (the device chooses the architecture)",
+    )
+    (tmp_path / "build/compile_commands.json").write_text("[]")
+    with pytest.raises(UsageError, match=r"has no entry for src/k\.cu"):
+        found(tmp_path, KERNEL, {}, commands=True)

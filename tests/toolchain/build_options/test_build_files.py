@@ -1,0 +1,120 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gpuregress.toolchain.build_options import build_files
+from gpuregress.toolchain.build_options.options import BuildOptions
+
+FILES = {
+    "CMakeLists.txt": """
+project(p LANGUAGES CUDA)  # include_directories(comment)
+set(CMAKE_CUDA_STANDARD 20)
+set(FOLDERS include ${CMAKE_CURRENT_SOURCE_DIR}/src)
+list(APPEND FOLDERS "missing")
+include_directories(SYSTEM ${FOLDERS} ${Torch_INCLUDE_DIRS})
+add_library(one a.cu)
+add_library(two b.cu)
+target_include_directories(one PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/extra> $<INSTALL_INTERFACE:include>)
+add_compile_definitions(ALL=1 TEXT="ab" $<$<CONFIG:Debug>:DEBUG>)
+target_compile_definitions(one PRIVATE OWN)
+target_compile_definitions(two PRIVATE OTHER)
+if(FAST)
+  list(APPEND LATER -DFAST=1)
+  add_definitions(-DMAYBE)
+endif()
+add_definitions(-DOLD=2 -O3 ${LATER})
+""",
+    "setup.py": """
+import os
+from pathlib import Path
+here = os.path.dirname(os.path.abspath(__file__))
+flags = ["-O3", "-std=c++20"]
+raise SystemExit("it is not run")
+setup(ext_modules=[
+    CUDAExtension("one", ["a.cu"], include_dirs=[Path(here) / "include", f"{here}/src", numpy.get_include()],
+                  define_macros=[("ALL", "1"), ("OWN", None), ("V", version())],
+                  extra_compile_args={"cxx": ["-DHOST"], "nvcc": with_threads(flags + ["-DOLD=2"] + arch())}),
+    CUDAExtension("two", ["b.cu"], include_dirs=["extra"], extra_compile_args=["-DOTHER"]),
+])
+""",
+    "pyproject.toml": """
+[[tool.setuptools.ext-modules]]
+name = "one"
+sources = ["a.cu"]
+include-dirs = ["include", "src"]
+define-macros = [["ALL", "1"], ["OWN"]]
+[[tool.setuptools.ext-modules]]
+name = "two"
+sources = ["b.cu"]
+define-macros = [["OTHER", "1"]]
+""",
+    "Makefile": """
+TOP := .
+NVCCFLAGS = -O3 -I$(TOP)/include -I src \\
+  -DALL=1 -I$(CUDA_HOME)/include -std=c++20
+ifeq ($(FAST),1)
+NVCCFLAGS += -DFAST=1 -Iextra
+endif
+%.o: %.cu
+\t$(NVCC) -DOWN $(NVCCFLAGS) -c $<
+configure:
+\tcmake -DCMAKE_BUILD_TYPE=Debug .
+""",
+    "p.vcxproj": """<Project>
+<ItemDefinitionGroup Condition="a"><ClCompile>
+<PreprocessorDefinitions>ALL=1;WIN32;_DEBUG;%(PreprocessorDefinitions)</PreprocessorDefinitions>
+<AdditionalIncludeDirectories>$(ProjectDir)include;.\\src;$(CUDA)\\include;%(AdditionalIncludeDirectories)</AdditionalIncludeDirectories>
+</ClCompile></ItemDefinitionGroup>
+<ItemDefinitionGroup Condition="b"><ClCompile>
+<PreprocessorDefinitions>ALL=1;FAST;WIN32</PreprocessorDefinitions>
+</ClCompile></ItemDefinitionGroup></Project>
+""",
+}
+EXPECTED = {
+    "CMakeLists.txt": ("include src extra", {"ALL": "1", "TEXT": '"ab"', "OWN": "", "OLD": "2"}, "-std=c++20"),
+    "setup.py": ("include src", {"ALL": "1", "OWN": "", "V": "", "OLD": "2"}, "-std=c++20"),
+    "pyproject.toml": ("include src", {"ALL": "1", "OWN": ""}, ""),
+    "Makefile": ("include src extra", {"ALL": "1", "OWN": ""}, "-std=c++20"),
+    "p.vcxproj": ("include src", {"ALL": "1"}, ""),
+}
+CONDITIONAL = {"CMakeLists.txt": ("-DMAYBE", "-DFAST=1"), "Makefile": ("-DFAST=1",)}
+
+
+def options(root: Path, *names: str) -> BuildOptions:
+    for folder in ("include", "src", "extra", "csrc", ".git"):
+        (root / folder).mkdir()
+    for name in names:
+        (root / name).write_text(FILES[name])
+    return build_files.combined(build_files.options_for(root / "csrc/a.cu"))
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_what_a_build_file_spells_out(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path.parent / "CMakeLists.txt").write_text("add_definitions(-DOUTSIDE)\n")  # above the clone
+    taken = options(tmp_path, name)
+    folders, defines, standard = EXPECTED[name]
+    assert [folder.name for folder in taken.include] == folders.split()
+    assert taken.defines == defines
+    assert taken.options == ((standard,) if standard else ())
+    assert taken.origin == name
+    assert taken.left_out.get(build_files.CONDITION, ()) == CONDITIONAL.get(name, ())
+
+
+def test_the_nearest_file_wins_and_all_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    options(tmp_path, "CMakeLists.txt")
+    (tmp_path / "csrc/CMakeLists.txt").write_text("add_definitions(-DALL=7)\ninclude_directories(../extra)\n")
+    taken = build_files.combined(build_files.options_for(tmp_path / "csrc/a.cu"))
+    assert taken.defines["ALL"] == "7"
+    assert [folder.name for folder in taken.include] == ["extra", "include", "src"]
+    assert taken.origin == "csrc/CMakeLists.txt, CMakeLists.txt"
+
+
+@pytest.mark.parametrize("name", ["setup.py", "pyproject.toml", "CMakeLists.txt"])
+def test_a_build_file_that_cannot_be_read_says_nothing(name: str, tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    (tmp_path / name).write_bytes(b"def (\x00 include_directories(\xff [[")
+    assert build_files.options_for(tmp_path / "a.cu") == ()
