@@ -159,7 +159,7 @@ def _version(package: str) -> str:
     except metadata.PackageNotFoundError:
         distributions = metadata.packages_distributions()
     names = set(distributions.get(package, ()))
-    for folder in _folders(package):
+    for folder in local_modules.package_folders(package):
         # CuTe DSL is in site-packages/nvidia_cutlass_dsl/dsl_packages, which a .pth file puts on the path.
         names.update(name for part in folder.parts for name in distributions.get(part, ()))
     versions = {metadata.version(name) for name in names}
