@@ -73,6 +73,7 @@ def pack(
         return bytes(8), 8
     if argument.kind == "scalar":
         return bytes.fromhex(argument.data), dtypes.parse(argument.dtype).alignment
+    assert not argument.names, "members by name are placed before a launch"
     packed, largest = bytearray(), 1
     for member in argument.fields:
         data, alignment = pack(member, memory, handles, maps)

@@ -171,7 +171,7 @@ def _arguments(items: Iterable[ArgumentSpec]) -> Iterator[str]:
     for item in items:
         if item.kind == "buffer":
             yield item.buffer
-        yield from _arguments(item.fields)
+        yield from _arguments((*item.fields, *item.struct.values()))
 
 
 # --- status buffer of a kernel that is a variable of the source and not among the job's buffers -----------------------
