@@ -43,9 +43,11 @@ DEADLINE_S = 600
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Rewrite assertions of tests only. pytest would rewrite those of all modules of its plugins, gpuregress among
-    them: twice the time to compile them, and byte code that no other process uses.
+    """Collect garbage as seldom as `gpuregress` does, and rewrite assertions of tests only. pytest would rewrite those
+    of all modules of its plugins, gpuregress among them: twice the time to compile them, and byte code that no other
+    process uses.
     """  # fmt: skip
+    gc.set_threshold(worker_spawn.COLLECT_EVERY)
     hook = config.pluginmanager.rewrite_hook
     if isinstance(hook, AssertionRewritingHook):
         hook._must_rewrite.discard("gpuregress")
@@ -67,8 +69,7 @@ def pytest_collection(session: pytest.Session) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_finish() -> None:
-    """Collect garbage as seldom as `gpuregress` does, and never walk through the collected tests, which stay."""
-    gc.set_threshold(worker_spawn.COLLECT_EVERY)
+    """Never walk through the collected tests, which stay."""
     gc.collect()
     gc.freeze()
 
@@ -142,11 +143,17 @@ def _no_github_actions(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name, raising=False)
 
 
+@pytest.fixture
+def forked_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fork workers from a process with their libraries."""
+    preloaded.use(monkeypatch)
+
+
 @pytest.fixture(autouse=True)
-def _preloaded_workers(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Fork workers from a process with their libraries, but where their start itself is tested."""
+def _workers_are_forked(request: pytest.FixtureRequest) -> None:
+    """Fork all workers, but in the room where their start itself is tested. Modules there ask for it by name."""
     if "workers" not in request.path.parts:
-        preloaded.use(monkeypatch)
+        request.getfixturevalue("forked_workers")
 
 
 @functools.cache

@@ -217,7 +217,7 @@ def _load_libraries() -> None:
     import tree_sitter_cuda  # noqa: F401, PLC0415
     from cuda.bindings import nvrtc  # noqa: F401, PLC0415
 
-    from gpuregress.execution import runner  # noqa: F401, PLC0415
+    from gpuregress.execution.runner import execution  # noqa: F401, PLC0415
     from gpuregress.jobs import plan  # noqa: F401, PLC0415
     from gpuregress.jobs.inputs import fills  # noqa: F401, PLC0415
     from gpuregress.judge.compare import comparators, user_functions  # noqa: F401, PLC0415

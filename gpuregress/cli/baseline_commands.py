@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from gpuregress.cli import console, context, progress, shared_options
-from gpuregress.foundation.errors import BaselineError, NothingToDo, UsageError
+from gpuregress.foundation.errors import BaselineError, ExitCode, NothingToDo, UsageError
 from gpuregress.foundation.escapes import one_line
 from gpuregress.foundation.records import Acceptance, Case, Verdict, to_json
 from gpuregress.foundation.wording import plural
@@ -198,10 +198,10 @@ def review_command(
     if as_json:
         entries = [json_report.case_document(verdict) for verdict in pending.verdicts]
         context.print_json(json_report.finite({"version": 1, "run": pending.run, "cases": entries}))
-        return 1
+        return ExitCode.DIFFERS
     if not context.is_interactive():
         _list(pending)
-        return 1
+        return ExitCode.DIFFERS
     return _review_ask(project, pending, message, unwritten_ok)
 
 
@@ -236,7 +236,7 @@ def _review_ask(project: Project, pending: Pending, message: str, unwritten_ok: 
                 message = click.prompt("message", default=message, value_proc=shared_options.checked_message)
             key = _key()
         if key == "q":
-            return 1
+            return ExitCode.DIFFERS
         if key == "s":
             undecided += 1
         elif key == "r":

@@ -11,7 +11,6 @@ import tempfile
 import traceback
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,15 @@ import click
 
 from gpuregress import __version__
 from gpuregress.cli import console
-from gpuregress.foundation.errors import GpuregressError, HarnessError, Interrupted, JobError, JobErrors, ran_out
+from gpuregress.foundation.errors import (
+    ExitCode,
+    GpuregressError,
+    HarnessError,
+    Interrupted,
+    JobError,
+    JobErrors,
+    ran_out,
+)
 from gpuregress.gpu.records import replace
 
 BROKEN_PIPE = 141
@@ -41,7 +48,7 @@ def guard(command: Callable[[], Any]) -> int:
     except click.ClickException as error:
         with contextlib.suppress(OSError):
             _show(error)
-        return 2
+        return ExitCode.WRONG_REQUEST
     except (click.Abort, KeyboardInterrupt):
         return _say("interrupted", Interrupted.exit_code)
     except JobErrors as error:
@@ -121,12 +128,10 @@ def _crash_folders() -> tuple[Path, ...]:
 
 
 def _crash_text(error: BaseException) -> str:
-    versions = []
-    for package in ("click", "cuda-bindings", "llvmlite", "numpy", "nvidia-cuda-nvrtc", "polars", "msgspec", "pycuda"):
-        try:
-            versions.append(f"{package} {metadata.version(package)}")
-        except metadata.PackageNotFoundError:
-            versions.append(f"{package} not installed")
+    from gpuregress.foundation import usermodules  # noqa: PLC0415 - for a crash alone
+
+    packages = ("click", "cuda-bindings", "llvmlite", "numpy", "nvidia-cuda-nvrtc", "polars", "msgspec", "pycuda")
+    versions = [f"{package} {usermodules.installed_version(package) or 'not installed'}" for package in packages]
     lines = (
         f"gpuregress {__version__}, Python {platform.python_version()}, {platform.platform()}",
         ", ".join(versions),

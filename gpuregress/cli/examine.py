@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from gpuregress.cli import console, context, progress, shared_options, values
-from gpuregress.foundation.errors import Interrupted, NothingToDo, UsageError
+from gpuregress.foundation.errors import ExitCode, Interrupted, NothingToDo, UsageError
 from gpuregress.foundation.records import to_json
 from gpuregress.foundation.wording import plural
 from gpuregress.jobs.spec.overrides import of_texts
@@ -352,4 +352,4 @@ def audit_command(
     names = ", ".join(f"{grade.job} ({grade.grade or 'no grade'})" for grade in low[:_MOST_SHOWN])
     more = f" and {len(low) - _MOST_SHOWN} more" if len(low) > _MOST_SHOWN else ""
     console.say(f"below the grade {min_grade}: {names}{more}", err=True)
-    return 1
+    return ExitCode.DIFFERS

@@ -87,6 +87,8 @@ def new_command(
             drafts = new.draft_functions(project, source, function, target=output, build=build)
     for draft in drafts:
         _say_written(draft)
+    for line in new.refusal_lines(drafts):
+        console.say(line)
     if drafts[0].others:
         console.say(f"the source's other kernels: {', '.join(drafts[0].others)} (--kernel NAME)")
     if drafts[0].functions and function is None:
@@ -115,9 +117,10 @@ def _say_written(draft: Draft) -> None:
         console.say(f"{path}: already there, and left as it is")
         return
     if draft.refusal:
-        console.say(f"{draft.kernel}: no job is written: {draft.refusal}")
         return
     origin = ", from its launch in the host code" if draft.is_launched else ""
+    if draft.is_chain:
+        origin = ", one after the other as in the host code"
     console.say(f"{path}: a job for {draft.kernel}{origin}; edit it, then: gpuregress check {path}")
     for guess in draft.needed:
         console.say(f"  needed: {guess}")

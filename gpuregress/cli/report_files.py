@@ -10,7 +10,6 @@ import contextlib
 import itertools
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -21,6 +20,7 @@ from gpuregress.cli import console, context, values
 from gpuregress.cli.values import Target
 from gpuregress.foundation.errors import GpuregressError, HarnessError, Interrupted, JobErrors, StorageError, UsageError
 from gpuregress.foundation.records import Problem, RunSummary, SourceLocation, State
+from gpuregress.gpu.records import MutableRecord
 from gpuregress.report import formats, json_report
 from gpuregress.report.formats import github
 from gpuregress.session.runs import history_entry
@@ -54,8 +54,7 @@ def annotate(summary: RunSummary, root: Path, targets: Sequence[Target], *, to_s
             console.say(f"gpuregress: the step's summary is not written: {error.strerror or error}", err=True)
 
 
-@dataclass(slots=True)
-class Reports:
+class Reports(MutableRecord):
     """The reports of a command.
 
     Attributes:

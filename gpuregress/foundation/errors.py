@@ -36,8 +36,10 @@ from gpuregress.foundation.wording import joined
 from gpuregress.gpu import errors as device_errors
 from gpuregress.gpu.errors import CALLED_AT as CALLED_AT
 from gpuregress.gpu.errors import NOWHERE as NOWHERE
+from gpuregress.gpu.errors import CodeLine as CodeLine
 from gpuregress.gpu.errors import CompileError as CompileError
 from gpuregress.gpu.errors import DeviceError as DeviceError
+from gpuregress.gpu.errors import ExitCode as ExitCode
 from gpuregress.gpu.errors import FaultLocation as FaultLocation
 from gpuregress.gpu.errors import GpuregressError as GpuregressError
 from gpuregress.gpu.errors import HarnessError as HarnessError
@@ -80,7 +82,7 @@ class JobErrors(GpuregressError):
         errors: at least one JobError; one that every case of a job repeats is kept once.
     """
 
-    exit_code = 2
+    exit_code: int = ExitCode.WRONG_REQUEST
 
     def __init__(self, errors: tuple[JobError, ...]) -> None:
         self.errors = tuple(dict.fromkeys(errors))
@@ -112,13 +114,13 @@ class MissingCompiler(InfeasibleSource):
 class KernelTimeout(GpuregressError):
     """A case was killed at its time limit."""
 
-    exit_code = 3
+    exit_code: int = ExitCode.KERNEL_FAILED
 
 
 class UserCodeError(HarnessError):
     """A user function of a fill failed, or returned a wrong result; the message names it."""
 
-    exit_code = 3
+    exit_code: int = ExitCode.KERNEL_FAILED
 
 
 class StorageError(HarnessError):
@@ -136,25 +138,25 @@ class BaselineError(HarnessError):
 class NothingToDo(GpuregressError):
     """There was nothing to run or to compare."""
 
-    exit_code = 5
+    exit_code: int = ExitCode.NOTHING_TO_DO
 
 
 class NothingChanged(NothingToDo):
     """No job is touched by the change that is asked about: all is well."""
 
-    exit_code = 0
+    exit_code: int = ExitCode.PASSED
 
 
 class RunLocked(GpuregressError):
     """Another run holds the lock."""
 
-    exit_code = 75
+    exit_code: int = ExitCode.LOCKED
 
 
 class Interrupted(GpuregressError):
     """The user asked to stop."""
 
-    exit_code = 130
+    exit_code: int = ExitCode.INTERRUPTED
 
 
 INFEASIBLE = (InfeasibleSource.__name__, LaunchRefused.__name__)

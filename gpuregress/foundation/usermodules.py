@@ -184,6 +184,16 @@ def describe_error(wrong: BaseException, file: str = "") -> str:
     return text
 
 
+def installed_version(distribution: str) -> str:
+    """Return the version of an installed distribution; "" where there is none."""
+    from importlib import metadata  # noqa: PLC0415 - 9 ms, in every process; a cached case asks for no version
+
+    try:
+        return metadata.version(distribution)
+    except metadata.PackageNotFoundError:
+        return ""
+
+
 def first_words(text: str) -> str:
     """The first line of a message, and the second one where the first announces it: `Error at driver init: …`."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]

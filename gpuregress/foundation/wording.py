@@ -1,11 +1,12 @@
-"""Wording of messages: a count with its noun, the first of several names, joined texts."""
+"""Wording of messages: counts with nouns, first names of several, near words, joined texts."""
 
 from __future__ import annotations
 
+import difflib
 import json
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 
 def plural(count: int, noun: str) -> str:
@@ -30,6 +31,26 @@ def first_names(names: Sequence[str], most: int = 3, noun: str = "") -> str:
         if noun:
             text += f" {noun}"
     return text
+
+
+def suggestion(word: str, known: Iterable[str], *, there_are: str = "there are") -> str:
+    """Return `; did you mean 'shape'?`, or the list of known words if none is near.
+
+    Args:
+        word: what was written.
+        known: what would have been right.
+        there_are: how the list is introduced.
+    """
+    options = list(known)
+    # Letters swapped or in the wrong case come first, for a shorter word can score higher.
+    near = [option for option in options if sorted(option.lower()) == sorted(word.lower())]
+    near = near or difflib.get_close_matches(word, options, n=1, cutoff=0.6)
+    if near:
+        return f"; did you mean {near[0]!r}?"
+    if not options:
+        return ""
+    shown = ", ".join(options[:20]) + (", …" if len(options) > 20 else "")
+    return f"; {there_are}: {shown}"
 
 
 def joined(separator: str, *texts: str) -> str:

@@ -8,16 +8,70 @@ from __future__ import annotations
 from gpuregress.gpu.records import Record
 
 
-class GpuregressError(Exception):
-    """The root of all errors that a user can cause or meet; never shown with a traceback."""
+class ExitCode:
+    """Every exit code of a command; `docs/exit-codes.md` has their meaning.
 
-    exit_code = 4
+    Plain numbers: records hold them, and the digests of the history are those of their text.
+    """
+
+    PASSED = 0
+    DIFFERS = 1
+    WRONG_REQUEST = 2
+    KERNEL_FAILED = 3
+    HARNESS_FAILED = 4
+    NOTHING_TO_DO = 5
+    LOCKED = 75
+    INTERRUPTED = 130
+
+
+CALLED_AT = ", called at "
+"""Between a line of an inlined function and the line of the call, in messages."""
+
+
+class CodeLine(Record):
+    """A line of a source, as its compiler names the file.
+
+    Attributes:
+        file: with or without folders; "" for the PTX itself.
+        line: counted from 1; the innermost one where functions are inlined.
+        calls: (file, line) of the calls that the line is inlined into, innermost first.
+    """
+
+    file: str
+    line: int
+    calls: tuple[tuple[str, int], ...] = ()
+
+    def __str__(self) -> str:
+        """`saxpy.cu:12`, `dot.cuh:8, called at gemv.cu:10`, or `PTX line 9`."""
+        return CALLED_AT.join(self.lines)
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """The line and those of the calls in words, the innermost first."""
+        if not self.file:
+            return (f"PTX line {self.line}",)
+        return tuple(f"{file}:{line}" for file, line in ((self.file, self.line), *self.calls))
+
+
+class GpuregressError(Exception):
+    """The root of all errors that a user can cause or meet; never shown with a traceback.
+
+    Args:
+        message: for people.
+        source_line: the line that reports point at; None where there is none. Nothing looks for it in the message.
+    """
+
+    exit_code: int = ExitCode.HARNESS_FAILED
+
+    def __init__(self, message: str = "", *, source_line: CodeLine | None = None) -> None:
+        super().__init__(message)
+        self.source_line = source_line
 
 
 class UsageError(GpuregressError):
     """The command line is wrong."""
 
-    exit_code = 2
+    exit_code: int = ExitCode.WRONG_REQUEST
 
 
 class CompileError(GpuregressError):
@@ -28,15 +82,24 @@ class CompileError(GpuregressError):
         log: the compiler's own, from which the message is made; "" where the compiler did not refuse the source.
         missing_header: the name of a header that was not found; "" where all were.
         standard: a later standard of C++ with which the source compiles, `c++20`; "" where none was tried or helps.
+        source_line: as of `GpuregressError`.
     """
 
-    exit_code = 3
+    exit_code: int = ExitCode.KERNEL_FAILED
 
-    def __init__(self, message: str = "", *, log: str = "", missing_header: str = "", standard: str = "") -> None:
+    def __init__(
+        self,
+        message: str = "",
+        *,
+        log: str = "",
+        missing_header: str = "",
+        standard: str = "",
+        source_line: CodeLine | None = None,
+    ) -> None:
         self.log = log
         self.missing_header = missing_header
         self.standard = standard
-        super().__init__(message)
+        super().__init__(message, source_line=source_line)
 
 
 class InfeasibleSource(CompileError):
@@ -69,8 +132,6 @@ class FaultLocation(Record):
     calls: tuple[str, ...] = ()
 
 
-CALLED_AT = ", called at "
-"""Between a line of an inlined function and the line of the call, in messages."""
 NOWHERE = FaultLocation()
 
 
@@ -82,10 +143,11 @@ class KernelFault(GpuregressError):
         message: one line: buffer, index, thread, block, source line.
         details: further lines (a stack of waiting threads, a compute-sanitizer report).
         sticky: the device cannot be used by this process any more.
-        location: the same place as the message tells.
+        location: of a fault of one thread, the same place as the message tells.
+        source_line: as `location` has it; of a fault of several threads, the first one that the message tells.
     """
 
-    exit_code = 3
+    exit_code: int = ExitCode.KERNEL_FAILED
 
     def __init__(
         self,
@@ -95,8 +157,9 @@ class KernelFault(GpuregressError):
         details: tuple[str, ...] = (),
         sticky: bool = False,
         location: FaultLocation = NOWHERE,
+        source_line: CodeLine | None = None,
     ) -> None:
-        super().__init__(message)
+        super().__init__(message, source_line=source_line)
         self.kind = kind
         self.details = details
         self.sticky = sticky
@@ -133,11 +196,13 @@ class LaunchStopped(BaseException):
 
     Attributes:
         lines: where its threads stood, and what the dynamic checks had found until then.
+        source_line: the first line of a source that they name.
     """
 
-    def __init__(self, lines: tuple[str, ...]) -> None:
+    def __init__(self, lines: tuple[str, ...], source_line: CodeLine | None = None) -> None:
         super().__init__(*lines)
         self.lines = lines
+        self.source_line = source_line
 
 
 class HarnessError(GpuregressError):
@@ -155,4 +220,4 @@ class LaunchRefused(DeviceError):
 class UnsupportedError(HarnessError):
     """The device cannot run an instruction or a feature; the message names it and its source line."""
 
-    exit_code = 3
+    exit_code: int = ExitCode.KERNEL_FAILED

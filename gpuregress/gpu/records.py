@@ -1,8 +1,7 @@
-"""Bases of records: frozen structures of msgspec, and copies of them in which some fields are changed."""
+"""Bases of records: structures of msgspec, and copies of them in which some fields are changed."""
 
 from __future__ import annotations
 
-import dataclasses
 from functools import cache
 from typing import TYPE_CHECKING, Any, dataclass_transform
 
@@ -14,8 +13,11 @@ else:
 
     def replace(record: Any, /, **changes: Any) -> Any:
         """Copy a record, or a dataclass of the standard library, with other values of some fields."""
-        copy = structs.replace if isinstance(record, Struct) else dataclasses.replace
-        return copy(record, **changes)
+        if isinstance(record, Struct):
+            return structs.replace(record, **changes)
+        import dataclasses  # noqa: PLC0415 - 4 ms, with `inspect`: a worker on a GPU has none
+
+        return dataclasses.replace(record, **changes)
 
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
@@ -41,3 +43,11 @@ def _defaults(kind: type[Sparse]) -> list[tuple[str, Any]]:
     defaults = kind.__struct_defaults__
     names = kind.__struct_fields__[len(kind.__struct_fields__) - len(defaults) :]
     return [(name, default) for name, default in zip(names, defaults, strict=True) if default is not None]
+
+
+@dataclass_transform(field_specifiers=(field,))
+class MutableRecord(Struct):
+    """A record whose fields change, for state that is not passed between processes.
+
+    A dataclass of the standard library takes 0.45 ms to define, this takes 0.01.
+    """

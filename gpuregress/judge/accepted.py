@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+
+from msgspec import field
 
 from gpuregress.foundation.records import Baseline, Case, MadeOf, Outcome, Program
+from gpuregress.gpu.records import MutableRecord
 from gpuregress.store import baselines, launch_log, remote
 from gpuregress.store.baselines import BaselineStore
 
 
-@dataclass(slots=True)
-class AcceptedDumps:
+class AcceptedDumps(MutableRecord):
     """The accepted dumps, for one kind of device.
 
     Args:

@@ -13,13 +13,14 @@ writes it, the one that does not differs. Elements that no case writes are not c
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+from msgspec import field
 
 from gpuregress.foundation.errors import GpuregressError
 from gpuregress.foundation.records import Case, Comparison, Dump, Outcome, Rule, Verdict
 from gpuregress.foundation.wording import joined
-from gpuregress.gpu.records import Record, replace
+from gpuregress.gpu.records import MutableRecord, Record, replace
 from gpuregress.judge import diagnosis, verdict, write_coverage
 from gpuregress.judge.buffer_pairs import BufferPair
 from gpuregress.judge.user_code import UserCodeProcess
@@ -48,8 +49,7 @@ class GroupMember(Record):
         return {dump.buffer: dump for dump in self.outcome.dumps}
 
 
-@dataclass(slots=True)
-class _Cluster:
+class _Cluster(MutableRecord):
     """Cases whose results are the same under the rule as that of the first one, by their positions in the group."""
 
     members: list[int] = field(default_factory=list)

@@ -7,12 +7,14 @@ every element.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from msgspec import field
+
 from gpuregress.foundation import dtypes
 from gpuregress.foundation.records import Case, Comparison, Dump, Rule
+from gpuregress.gpu.records import MutableRecord
 from gpuregress.judge import compare
 from gpuregress.judge.compare import ComparisonRequest, float64_reference, user_functions
 from gpuregress.store.dumps import files, line_diff, reader
@@ -35,8 +37,7 @@ class DifferenceObserver(Protocol):
         """
 
 
-@dataclass(slots=True)
-class BufferPair:
+class BufferPair(MutableRecord):
     """The expected and the actual dump of a buffer.
 
     Attributes:

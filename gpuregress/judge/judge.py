@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+
+from msgspec import field
 
 from gpuregress.foundation.errors import GpuregressError, HarnessError, Interrupted
 from gpuregress.foundation.numeric import float_environment
 from gpuregress.foundation.records import Case, Comparison, Outcome, Program, Verdict
-from gpuregress.gpu.records import replace
+from gpuregress.gpu.records import MutableRecord, replace
 from gpuregress.judge import (
     cost_comparison,
     first_wrong,
@@ -24,8 +25,7 @@ from gpuregress.judge.case_comparisons import CaseComparisons
 from gpuregress.judge.user_code import UserCodeProcess
 
 
-@dataclass(slots=True)
-class Judge:
+class Judge(MutableRecord):
     """Judges outcomes.
 
     Args:

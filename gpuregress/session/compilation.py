@@ -126,10 +126,10 @@ class ProgramBuilder:
             if not isinstance(result, GpuregressError):
                 continue
             if number in variant_names:
-                return CompileError(f"variant {variant_names[number]}: {result}")
+                return CompileError(f"variant {variant_names[number]}: {result}", source_line=result.source_line)
             if isinstance(result, InfeasibleSource) and number >= own:
                 # A reference that does not compile says nothing of the case.
-                return CompileError(str(result))
+                return CompileError(str(result), source_line=result.source_line)
             if isinstance(result, UnknownNames):
                 return UnknownNames(result.messages, source.path)
             return result

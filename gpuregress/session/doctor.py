@@ -8,12 +8,11 @@ import re
 import sys
 import tempfile
 from collections.abc import Iterator
-from importlib import metadata
 from pathlib import Path
 
 from gpuregress.execution import device_registry as registry
 from gpuregress.execution.cuda import prerequisites
-from gpuregress.foundation import storage
+from gpuregress.foundation import storage, usermodules
 from gpuregress.foundation.errors import GpuregressError, Interrupted
 from gpuregress.foundation.records import Source
 from gpuregress.gpu.records import Record
@@ -74,9 +73,10 @@ def _base() -> Iterator[HealthCheck]:
         "both", "machine", machine, well=platform.system() == "Linux", mend="use Linux on x86-64 or arm64"
     )
     for package in _PACKAGES:
-        try:
-            yield HealthCheck("both", package, metadata.version(package), well=True)
-        except metadata.PackageNotFoundError:
+        version = usermodules.installed_version(package)
+        if version:
+            yield HealthCheck("both", package, version, well=True)
+        else:
             yield HealthCheck("both", package, "not installed", well=False, mend=_REINSTALL)
     yield _cache()
 

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import shlex
 import sys
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gpuregress.execution.workers import alone
+from msgspec import field
+
 from gpuregress.execution.workers.pool import CaseNotCompiled, CaseStarted
-from gpuregress.foundation import clock
+from gpuregress.foundation import clock, storage
 from gpuregress.foundation.errors import (
+    CodeLine,
     DeviceError,
     GpuregressError,
     HarnessError,
@@ -26,9 +28,9 @@ from gpuregress.foundation.errors import (
     StorageError,
 )
 from gpuregress.foundation.escapes import one_line
-from gpuregress.foundation.records import Case, Outcome, RunKind, Task, Verdict
+from gpuregress.foundation.records import Case, Outcome, RunKind, Task, Verdict, to_json
 from gpuregress.foundation.wording import first_names
-from gpuregress.gpu.records import Record, replace
+from gpuregress.gpu.records import MutableRecord, Record, replace
 from gpuregress.judge import agreement, atomic_updates, verdict
 from gpuregress.judge.accepted import AcceptedDumps
 from gpuregress.judge.judge import Judge
@@ -61,8 +63,7 @@ GroupJudge = Callable[[Sequence[Task], Sequence[Verdict], int], Sequence[Verdict
 The order in which cases end does not show in the verdicts."""
 
 
-@dataclass(slots=True)
-class _Group:
+class _Group(MutableRecord):
     """A group; infeasible cases do not count among the planned ones, because no other case waits for them."""
 
     planned: int = 0
@@ -202,7 +203,7 @@ def debugger_command(task: Task, run: Path, environment: Mapping[str, str]) -> s
     """
     path = run / ALONE / f"{task.case.name}.json"
     try:
-        alone.save(task, path)
+        storage.write_atomic(path, json.dumps(to_json(task.alone())).encode())
     except StorageError:
         return ""
     settings = [f"{name}={value}" for name, value in environment.items()]
@@ -451,16 +452,20 @@ class _Execution:
         if case.settings.infeasible and isinstance(error, MissingCompiler):
             return verdict.skipped(case, str(error))
         if case.settings.infeasible and isinstance(error, InfeasibleSource):
-            return self._infeasible(case, str(error))
+            return self._infeasible(case, str(error), error.source_line)
         if not isinstance(error, JobErrors):
-            return verdict.failed(case, error)
+            location = source_locations.in_project(error.source_line, case)
+            return replace(verdict.failed(case, error), location=location)
         code = wrong_job_code(self._context.request)
         lines, location = error_lines(self._context.project, error.errors), error_location(error.errors)
         return verdict.broken(case.job, lines, case, exit_code=code, location=location)
 
-    def _infeasible(self, case: Case, reason: str) -> Verdict:
+    def _infeasible(self, case: Case, reason: str, line: CodeLine | None = None) -> Verdict:
         try:
-            return verdict.infeasible(case, reason, self._accepted.baseline(case))
+            reached = verdict.infeasible(case, reason, self._accepted.baseline(case))
+            if reached.status == "skip":
+                return reached
+            return replace(reached, location=source_locations.in_project(line, case))
         except GpuregressError as error:  # its baseline is damaged
             return verdict.failed(case, error)
 

@@ -1,7 +1,8 @@
 """Location of a failure in the sources: the line that a report on a code review can point at.
 
-A fault, a compile error or a failing check that names a line of one of the case's sources is located there. Any other
-failure of a kernel is located at the kernel's definition, and what has no kernel in its job.
+A fault, a compile error or a failing check at a line of one of the case's sources is located there. The error or the
+outcome has that line as a fact; no message is read. Any other failure of a kernel is located at the kernel's
+definition, and what has no kernel in its job.
 """
 
 from __future__ import annotations
@@ -11,12 +12,11 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Literal
 
-from gpuregress.foundation.errors import CALLED_AT, GpuregressError
+from gpuregress.foundation.errors import CodeLine, GpuregressError
 from gpuregress.foundation.records import Case, PythonKernel, Source, SourceLocation, Verdict
 from gpuregress.gpu.records import replace
 from gpuregress.toolchain import programs
 
-_LINE = re.compile(r"(?P<file>[^\s'\"(),;:]+)(?::(?P<line>\d+)|\((?P<compiler>\d+)\))")
 _KEPT_FILES = 256
 
 
@@ -28,36 +28,53 @@ def located(verdict: Verdict, case: Case) -> Verdict:
     """
     if verdict.location is not None:
         return verdict
-    return replace(verdict, location=_named_line(verdict, case) or _definition(verdict, case))
+    line = None
+    # What differs is wrong at the end of the kernel, wherever the checks found something.
+    if verdict.outcome is not None and verdict.status not in ("differ", "new"):
+        line = verdict.outcome.source_line
+    return replace(verdict, location=in_project(line, case) or _definition(verdict, case))
 
 
-def _named_line(verdict: Verdict, case: Case) -> SourceLocation | None:
-    """The first line of a source of the case, or of a file that one includes, that the reason or a note names."""
-    if verdict.status in ("differ", "new"):
+def in_project(line: CodeLine | None, case: Case) -> SourceLocation | None:
+    """Find a line in the sources of the case and in the files that they include.
+
+    Args:
+        line: of an error or a fault; where it is in none of these files, the first of its calls that is.
+
+    Returns:
+        None where neither the line nor a call is in such a file.
+    """
+    if line is None:
         return None
-    for text in (verdict.reason, *verdict.notes):
-        chain: list[SourceLocation] = []
-        end = 0
-        for match in _LINE.finditer(text):
-            if chain and text[end : match.start()] != CALLED_AT:
-                break
-            end = match.end()
-            if path := _path(Path(match["file"]).name, case):
-                chain.append(SourceLocation(path, int(match["line"] or match["compiler"])))
-        if chain:
-            return replace(chain[0], calls=tuple(chain[1:]))
-    return None
+    chain: list[SourceLocation] = []
+    for file, number in ((line.file, line.line), *line.calls):
+        path = _path(file, case)
+        if path:
+            chain.append(SourceLocation(path, number))
+    if not chain:
+        return None
+    return replace(chain[0], calls=tuple(chain[1:]))
 
 
-def _path(name: str, case: Case) -> str:
-    """The path of a source of the case, or of a file that one includes; "" where there is none of this name."""
-    for source in case.sources:
-        if Path(source.path).name == name:
-            return source.path
+def _path(file: str, case: Case) -> str:
+    """The path of a source of the case, or of a file that one includes; "" where it is none.
+
+    Args:
+        file: its path, or its name alone, as line information of a program has it.
+    """
+    name = Path(file).name
+    of_sources = [source.path for source in case.sources]
+    if file in of_sources:
+        return file
+    for path in of_sources:
+        if Path(path).name == name:
+            return path
     if Path(name).suffix:
         for source in case.sources:
             named = (source.python.language, source.python.function) if source.python is not None else None
             files = _included(source.path, source.options, source.include, named)
+            if file in files.values():
+                return file
             if name in files:
                 return files[name]
     return ""

@@ -308,12 +308,18 @@ def _argument(argument: Argument, buffers: Mapping[str, Buffer]) -> str:
         return f"{name}=<{buffers[argument.buffer].size}>"
     text = argument.text
     if argument.kind == "struct":
-        text = "{" + ", ".join(_argument(field, buffers) for field in argument.fields) + "}"
+        members = [_argument(field, buffers) for field in argument.fields if not _is_padding(field)]
+        text = "{" + ", ".join(members) + "}"
     elif argument.kind == "null":
         text = "null"
     if argument.label:
         return f"{argument.label}={text}"
     return text
+
+
+def _is_padding(argument: Argument) -> bool:
+    """Tell whether an argument is zeros between the members of a structure that are given by name."""
+    return argument.kind == "scalar" and not argument.text
 
 
 def _dim3(size: tuple[int, int, int]) -> str:

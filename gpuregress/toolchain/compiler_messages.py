@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 
-from gpuregress.foundation.errors import CompileError, UnsupportedError
+from gpuregress.foundation.errors import CodeLine, CompileError, UnsupportedError
 from gpuregress.foundation.records import HARNESS_FILE, Source
 from gpuregress.foundation.wording import plural
+from gpuregress.gpu.records import replace
 from gpuregress.toolchain.headers import header_search
 
 _LOCATION = re.compile(
@@ -185,8 +187,8 @@ def _errors(log: str) -> list[str]:
     return errors
 
 
-def error_places(log: str, source: Source, folders: Sequence[Path]) -> frozenset[tuple[Path, int]]:
-    """Return the files and lines of a log's errors.
+def error_places(log: str, source: Source, folders: Sequence[Path]) -> tuple[tuple[Path, int], ...]:
+    """Return the files and lines of a log's errors, in their order.
 
     Args:
         log: as NVRTC wrote it.
@@ -195,7 +197,24 @@ def error_places(log: str, source: Source, folders: Sequence[Path]) -> frozenset
     """
     own = Path(source.path).name
     found = re.findall(r"^([^\s(][^(\n]*)\((\d+)\): (?:catastrophic )?error", log, re.MULTILINE)
-    return frozenset((folders[0] / file if file == own else Path(file), int(line)) for file, line in found)
+    return tuple((folders[0] / file if file == own else Path(file), int(line)) for file, line in found)
+
+
+def first_line(log: str, source: Source, folders: Sequence[Path], files: Collection[Path]) -> CodeLine | None:
+    """Return the line of the first error in a file of the project; None without one.
+
+    Args:
+        log: as NVRTC wrote it.
+        source: what was compiled.
+        folders: of the search; the source's first.
+        files: of the project.
+    """
+    of_project = {os.path.realpath(file): file for file in files}
+    for file, line in error_places(log, source, folders):
+        known = of_project.get(os.path.realpath(file))
+        if known is not None:
+            return CodeLine(str(known), line)
+    return None
 
 
 def locations(log: str, source: Source) -> str:
@@ -231,6 +250,10 @@ def naming_ptx_file(path: Path) -> Iterator[None]:
         yield
     except (CompileError, UnsupportedError) as error:
         error.args = (in_ptx_file(str(error), path),)
+        line = error.source_line
+        if line is not None and not line.file:
+            # The PTX of a compiled source is no file of the user's.
+            error.source_line = replace(line, file=str(path)) if path.suffix == ".ptx" else None
         raise
 
 

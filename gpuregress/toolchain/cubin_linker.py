@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from gpuregress.foundation import storage
-from gpuregress.foundation.errors import CompileError, HarnessError, InfeasibleSource
-from gpuregress.foundation.records import Program
+from gpuregress.foundation.errors import CodeLine, CompileError, HarnessError, InfeasibleSource
+from gpuregress.foundation.records import Program, from_json, to_json
 from gpuregress.gpu.demangle import demangle
 from gpuregress.gpu.records import Record, replace
 from gpuregress.toolchain import cache
@@ -27,6 +27,7 @@ _TOO_MUCH = re.compile(r"uses too much (?:shared|global constant|parameter) ")
 _ERROR_HEAD = re.compile(r"^.*?\berror\b[^:]*: *")
 _VERSION = re.compile(r"^\s*\.version\s+(\d+\.\d+)", re.MULTILINE)
 _TARGET = re.compile(r"^\s*\.target\s+(sm_\w+)", re.MULTILINE)
+_PTX_LINE = re.compile(r"ptxas application ptx input, line (\d+); *")
 _SPILL = re.compile(r"(\d+) bytes spill stores")
 _OF_ONE_ARCHITECTURE = re.compile(r"Instruction '(?:wgmma|setmaxnreg)[^']*' not supported on \.target")
 _FIGURES = {
@@ -216,11 +217,13 @@ def _refusal(log: str, name: str, arch: str) -> CompileError:
     errors = [line for line in log.splitlines() if _ERROR.search(line)]
     if errors and all(_TOO_MUCH.search(line) for line in errors):
         return InfeasibleSource("\n".join((f"the assembler refuses this program for {arch}:", *map(_limit, errors))))
-    text = re.sub(r"ptxas application ptx input, line (\d+); *", rf"{name}:\1: ", log.strip())
+    text = _PTX_LINE.sub(rf"{name}:\1: ", log.strip())
     lines = [line.strip() for line in text.splitlines() if line.strip() and "JIT the PTX" not in line]
     if arch[-1:].isdigit() and _OF_ONE_ARCHITECTURE.search(text):
         lines.append(f"write `compile: {{arch: {arch}a}}` in the job to use these")
-    return CompileError("\n".join((f"{name} does not assemble for {arch}:", *lines)))
+    first = _PTX_LINE.search(log)
+    source_line = CodeLine("", int(first[1])) if first is not None else None
+    return CompileError("\n".join((f"{name} does not assemble for {arch}:", *lines)), source_line=source_line)
 
 
 def _limit(line: str) -> str:
@@ -270,7 +273,7 @@ def _link(program: Program, key: str) -> dict[str, Any]:
     try:
         linked = link(storage.read_bytes(ptx).decode(errors="replace"), program.arch, ptx.name)
     except InfeasibleSource as refused:
-        store_refusal(key, str(refused))
+        store_refusal(key, str(refused), refused.source_line)
         raise
     record = {"linker": linked.linker, "resources": linked.resources}
     cache.store(key, record, {".cubin": linked.cubin})
@@ -287,15 +290,18 @@ def resources(program: Program) -> dict[str, dict[str, int]]:
     return of_kernels
 
 
-def store_refusal(key: str, message: str) -> None:
+def store_refusal(key: str, message: str, line: CodeLine | None = None) -> None:
     """Store that a program cannot be built, for later runs and for hosts without a compiler."""
-    cache.store(key, {"infeasible": message}, {})
+    cache.store(key, {"infeasible": message, "source_line": to_json(line)}, {})
 
 
 def check_refusal(record: Mapping[str, Any]) -> None:
     """Raise the error of a program that was refused before."""
     if "infeasible" in record:
-        raise InfeasibleSource(str(record["infeasible"]))
+        line = record.get("source_line")
+        if line is not None:
+            line = from_json(CodeLine, line)
+        raise InfeasibleSource(str(record["infeasible"]), source_line=line)
 
 
 def key_of(program: Program) -> str:

@@ -19,8 +19,10 @@ from gpuregress.gpu.records import Record, replace
 from gpuregress.toolchain.cxx_types import dtype_of_type
 from gpuregress.toolchain.include_scanner import without_comments
 
-WORD = re.compile(r'"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)*\'|[A-Za-z_]\w*|::|->|\.\.\.|\d[\w.]*|\S')
+WORD = re.compile(r'"(?:[^"\\\n]|\\[\s\S])*"|\'(?:[^\'\\\n]|\\.)*\'|[A-Za-z_]\w*|::|->|\.\.\.|\d[\w.]*|\S')
 _DIRECTIVE = re.compile(r"^[ \t]*#(?:\\\n|[^\n])*", re.MULTILINE)
+_DEFINE = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)\(([^)]*)\)((?:\\\n|[^\n])*)", re.MULTILINE)
+_STRINGIFICATION = re.compile(r"(?<!#)#\s*\w")
 _ATTRIBUTES = frozenset(
     {"__launch_bounds__", "__maxnreg__", "__cluster_dims__", "__block_size__", "__attribute__", "alignas"}
 )
@@ -94,9 +96,42 @@ def declarations(text: str) -> tuple[Declaration, ...]:
     declared: dict[tuple[object, ...], Declaration] = {}
     if "__global__" not in text:  # most headers
         return ()
-    for declaration in _Scanner(without_comments(text)).kernels():
+    for declaration in _Scanner(_without_stringified(without_comments(text))).kernels():
         declared.setdefault((declaration.name, *declaration.type_words), declaration)
     return tuple(declared.values())
+
+
+def _without_stringified(text: str) -> str:
+    """Blank the arguments of macros that make a string of them: a kernel there is text for a compiler at run time."""
+    macros = {match[1]: match[3] for match in _DEFINE.finditer(text)}
+    stringifying = {name for name, body in macros.items() if _STRINGIFICATION.search(body)}
+    if not stringifying or "__global__" not in text:
+        return text
+    stringifying |= {name for name, body in macros.items() if stringifying & set(WORD.findall(body))}
+    calls = re.compile(rf"\b(?:{'|'.join(map(re.escape, sorted(stringifying)))})\s*\(")
+    directives = [match.span() for match in _DIRECTIVE.finditer(text)]
+    pieces: list[str] = []
+    start = 0
+    for call in calls.finditer(text):
+        if call.start() < start or any(first <= call.start() < last for first, last in directives):
+            continue
+        end = _closing_bracket(text, call.end())
+        pieces += [text[start : call.end()], re.sub(r"[^\n]", " ", text[call.end() : end])]
+        start = end
+    return "".join((*pieces, text[start:]))
+
+
+def _closing_bracket(text: str, start: int) -> int:
+    """Return the position of the `)` that ends what begins at a position; the end of the text if there is none."""
+    depth = 1
+    for word in WORD.finditer(text, start):
+        if word[0] == "(":
+            depth += 1
+        elif word[0] == ")":
+            depth -= 1
+        if depth == 0:
+            return word.start()
+    return len(text)
 
 
 def listed(declared: Sequence[Declaration]) -> list[str]:

@@ -7,14 +7,15 @@ https://dwarfstd.org/doc/dwarf-2.0.0.pdf, chapter 7, has the encoding.
 
 from __future__ import annotations
 
-import dataclasses
 import math
 import re
 from collections.abc import Iterator
-from dataclasses import field
+
+from msgspec import field
 
 from gpuregress.foundation import dtypes
 from gpuregress.foundation.records import MemberLayout, TypeKind, TypeLayout
+from gpuregress.gpu.records import MutableRecord
 from gpuregress.toolchain.cxx_types import dtype_of_type
 
 OPTION = "--device-debug"
@@ -40,8 +41,7 @@ _KINDS: dict[int, TypeKind] = {2: "bool", 4: "float", 5: "int", 6: "int", 7: "ui
 _OP_PLUS_CONSTANT = 0x23
 
 
-@dataclasses.dataclass(slots=True)
-class _Entry:
+class _Entry(MutableRecord):
     """A debugging information entry with those inside of it."""
 
     tag: int

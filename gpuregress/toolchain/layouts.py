@@ -21,6 +21,7 @@ _ELEMENT = """
 namespace gpuregress_layout {
 template <typename T> struct element { typedef T type; };
 template <typename T, unsigned long long N> struct element<T[N]> : element<T> {};
+template <unsigned long long N> struct constant { char bytes[N + 1]; };
 template <typename T> struct plain {
     typedef typename gpuregress_harness::bare<typename element<T>::type>::type type;
 };
@@ -161,6 +162,15 @@ def question(types: Mapping[str, Sequence[DataMember]]) -> str:
 def _row(element: str, whole: str, offset: str, count: str = "") -> str:
     kind = f"gpuregress_harness::kind<{element}>"
     return f"    {kind}::code, {kind}::size, {offset}, {count or f'sizeof({whole}) / sizeof({element})'},"
+
+
+def constant(name: str) -> str:
+    """Spell a type whose size is the value of a constant of the source, and one byte.
+
+    Args:
+        name: of the constant, not negative: `Traits<128>::kThreads`.
+    """
+    return f"gpuregress_layout::constant<(unsigned long long)({name})>"
 
 
 def answer(ptx: str, types: Mapping[str, Sequence[DataMember]]) -> dict[str, TypeLayout]:

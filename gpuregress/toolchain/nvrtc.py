@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
@@ -27,113 +26,7 @@ from gpuregress.toolchain.headers import host_headers, virtual_headers
 from gpuregress.toolchain.host_code import path_macros, unknown_names
 from gpuregress.toolchain.host_code.unit import TranslationUnit, UnitBuilder, words
 from gpuregress.toolchain.include_scanner import SourceInputs
-
-
-class NvrtcResult(Record):
-    """The result of compiling a source with NVRTC.
-
-    Attributes:
-        ptx: not yet pinned; its `.file` lines name files as the project does, not as this machine does.
-        kernels: C++ name → mangled name, for each name asked for.
-        symbols: the same for variables.
-        compiler: `nvrtc 13.5.37`, the release that the PTX itself names.
-        warnings: the compiler's own words, "" if it had none.
-        shows_folder: whether the PTX depends on the folder of the project, as through `__FILE__` in a header.
-        local_arrays: edits of the PTX that make local arrays variables of their own.
-    """
-
-    ptx: str
-    kernels: Mapping[str, str]
-    symbols: Mapping[str, str]
-    compiler: str
-    warnings: str
-    shows_folder: bool = False
-    local_arrays: tuple[LineEdit, ...] = ()
-
-
-_GIVEN = frozenset(["-lineinfo", "--generate-line-info", "-device-int128", "--device-int128"])
-"""Options of every program; given twice, they are an error or a warning."""
-
-
-def options_for(source: Source) -> tuple[str, ...]:
-    """Return NVRTC's options without folders, which differ between machines: part of the cache's key.
-
-    Raises:
-        CompileError: an option chooses the architecture, which the device does.
-    """
-    for option in source.options:
-        if re.match(r"-{1,2}(gpu-architecture|arch)\b", option):
-            raise CompileError(
-                f"compile option {option}: the device chooses the architecture ({source.arch}); leave it out"
-            )
-    options = [f"--gpu-architecture=compute_{source.arch.removeprefix('sm_')}"]
-    if not any(_STANDARD.match(option) for option in source.options):
-        options.append("--std=c++17")
-    options += ["--generate-line-info", "--device-int128"]  # nvcc's default
-    for name, value in source.defines.items():
-        options.append(f"--define-macro={name}={value}" if value else f"--define-macro={name}")
-    options += [option for option in _split_options(source.options).others if option not in _GIVEN]
-    return tuple(options)
-
-
-def search_folders(source: Source) -> tuple[Path, ...]:
-    """Return the project's folders that NVRTC searches, in order: the source's own, the job's, those in its options."""
-    folder = Path(source.path).parent
-    folders = [folder, *map(Path, source.include)]
-    folders += [folder / name for name in _split_options(source.options).folders]
-    return tuple(dict.fromkeys(Path(os.path.realpath(path)) for path in folders))
-
-
-def inputs(source: Source) -> SourceInputs:
-    """Return the files that decide the result of compiling a source.
-
-    Raises:
-        OSError: the source cannot be read.
-    """
-    headers = _split_options(source.options).headers
-    files = include_scanner.scan(Path(source.path), search_folders(source), headers)
-    if files.unknown:
-        return files
-    for option in source.options:
-        if _reads_files(option):
-            return replace(files, unknown=f"option {option}")
-    for name, text in source.defines.items():
-        if include_scanner.is_telling(text):
-            return replace(files, unknown=f"option -D{name}={text}")
-    return files
-
-
-class _Options(Record):
-    """The options of a source: folders of the search, headers to include, and others."""
-
-    folders: tuple[str, ...]
-    headers: tuple[str, ...]
-    others: tuple[str, ...]
-
-
-def _split_options(options: Iterable[str]) -> _Options:
-    folders: list[str] = []
-    headers: list[str] = []
-    others: list[str] = []
-    words = iter(options)
-    for word in words:
-        match = re.fullmatch(r"(?:(-I|--include-path(?:=|$))|(?:-include|--pre-include)(?:=|$))(.*)", word)
-        if match is None:
-            others.append(word)
-            continue
-        name = match[2].strip() or next(words, "")
-        if match[1]:
-            folders.append(name)
-        else:
-            headers.append(name)
-    return _Options(tuple(folders), tuple(headers), tuple(others))
-
-
-def _reads_files(option: str) -> bool:
-    """Tell whether an option reads files in a way that is not known here, such as a precompiled header."""
-    is_understood = re.fullmatch(r"(?:-include|--pre-include|--include-path)(?:=.*)?", option) is not None
-    return not is_understood and ("pch" in option or "include" in option or include_scanner.is_telling(option))
-
+from gpuregress.toolchain.nvrtc_options import NvrtcResult, inputs, options_for, search_folders, split_options
 
 _GAVE_UP = "Compilation aborted."
 """What NVRTC says where it gives no reason."""
@@ -267,8 +160,9 @@ def _lasting_places(source: Source, attempts: Sequence[_Attempt]) -> frozenset[t
     if not attempts:
         return frozenset()
     folders = search_folders(source)
-    first, last = (compiler_messages.error_places(one.log, source, folders) for one in (attempts[0], attempts[-1]))
-    return first & last
+    first = compiler_messages.error_places(attempts[0].log, source, folders)
+    last = compiler_messages.error_places(attempts[-1].log, source, folders)
+    return frozenset(first) & frozenset(last)
 
 
 def _later_standard(source: Source, text: str, log: str) -> str:
@@ -306,7 +200,7 @@ def _attempts(source: Source, text: str, known: frozenset[tuple[Path, int]] = fr
     attempts = [_attempt(nvrtc, source, builder.unit(), folders)]
     while attempts[-1].result is None and len(attempts) < _MOST_ATTEMPTS:
         places = compiler_messages.error_places(attempts[-1].log, source, folders)
-        if places & known:
+        if not known.isdisjoint(places):
             break
         # A header that was not found stays so; another `#error` may be that of a library that was withheld.
         if compiler_messages.is_catastrophic(attempts[-1].log) and not builder.withholds_library:
@@ -390,7 +284,7 @@ def _compile(
         _checked(nvrtc.nvrtcAddNameExpression(program, expression.encode()))
     all_folders = (*folders, *virtual_headers.cuda_folders())
     options = [*options_for(source), f"--pre-include={virtual_headers.PRELUDE}"]
-    headers = _split_options(source.options).headers
+    headers = split_options(source.options).headers
     options += [f"--pre-include={include_scanner.find(name, folders)}" for name in headers]
     options += [f"--include-path={folder}" for folder in all_folders]
     if expressions and _asks_names_last.get():
@@ -496,7 +390,8 @@ def failure(source: Source, text: str, log: str, standard: str = "") -> CompileE
         error = UnknownNames({name: f"{name} cannot be called: {problem}" for name in source.kernels})
     else:
         error_class = InfeasibleSource if compiler_messages.is_infeasible(log) else CompileError
-        error = error_class(compiler_messages.explain(log, source, folders, standard))
+        line = compiler_messages.first_line(log, source, folders, inputs(source).files)
+        error = error_class(compiler_messages.explain(log, source, folders, standard), source_line=line)
     error.log = log
     error.missing_header = compiler_messages.missing_header(log)
     error.standard = standard

@@ -32,7 +32,7 @@ from gpuregress.toolchain import (
     cubin_linker,
     cxx_declarations,
     debug_types,
-    nvrtc,
+    nvrtc_options,
     ptx_declarations,
     source_keys,
 )
@@ -41,9 +41,8 @@ from gpuregress.toolchain.cxx_declarations import Declaration
 from gpuregress.toolchain.functions import harness
 from gpuregress.toolchain.headers.library_files import library_files
 from gpuregress.toolchain.headers.virtual_headers import cuda_folders
-from gpuregress.toolchain.host_code import unknown_names
 from gpuregress.toolchain.include_scanner import SourceInputs
-from gpuregress.toolchain.nvrtc import NvrtcResult
+from gpuregress.toolchain.nvrtc_options import NvrtcResult
 from gpuregress.toolchain.python_kernels import compiler as python_compiler
 from gpuregress.toolchain.python_kernels import source_inputs
 from gpuregress.toolchain.rounding_pin import pin
@@ -63,6 +62,8 @@ _FAILURE = "failure"
 _SHARED = "program"
 """In the cache, of a source whichever its kernel: the key of a program that has all kernels."""
 
+_SPLICE = re.compile(r"\\\r?\n")
+_WORD = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _ATTEMPTS = 3
 _MOST_NAMED = 5
 _PATH_MARK = "\x1a{}\x1a"
@@ -96,18 +97,38 @@ def inputs(source: Source) -> SourceInputs:
     if path.suffix == ".py":
         return source_inputs.inputs(path)
 
-    return nvrtc.inputs(source)
+    return nvrtc_options.inputs(source)
 
 
 def unwritten_names(source: Source) -> dict[str, str]:
-    """Explain the kernels and variables of a C++ source whose names its text does not hold: it need not be compiled."""
+    """Explain the kernels and variables of a C++ source whose names its text does not hold: it need not be compiled.
+
+    Names in namespaces, mangled names and names that a macro may put together are left to the compiler: a library's
+    header, which is not among the inputs, may have them.
+    """
     path = Path(source.path)
     if path.suffix in _TAKEN or source.python is not None or path.suffix == ".py":
         return {}
     try:
-        return unknown_names.unwritten(source, inputs(source))
+        files = inputs(source)
     except OSError:  # which the compiler reports
         return {}
+    texts = [_SPLICE.sub("", content.decode(errors="replace")) for content in files.contents]
+    if files.unknown or source.harness or any("##" in text for text in texts):
+        return {}
+    words = set(_WORD.findall(" ".join((*source.options, *source.defines.values()))))
+    for text in texts:
+        words.update(_WORD.findall(text))
+    unknown = []
+    for name in (*source.kernels, *source.symbols):
+        word = cxx_declarations.strip_template_arguments(name)
+        if _WORD.fullmatch(word) and not word.startswith("_Z") and word not in words:
+            unknown.append(name)
+    if not unknown:
+        return {}
+    from gpuregress.toolchain.host_code import unknown_names  # noqa: PLC0415 - the grammar of CUDA C++, 10 ms
+
+    return unknown_names.explain(unknown, source, files.contents[0].decode(errors="replace"))
 
 
 def compile(source: Source) -> Program:  # noqa: A001 - the word of the trade; callers write programs.compile
@@ -233,6 +254,8 @@ def build(sources: Iterable[Source], arch: str = "") -> tuple[Program, ...]:
 
 
 def _compile_cxx(source: Source, files: SourceInputs) -> _Compiled:
+    from gpuregress.toolchain import nvrtc  # noqa: PLC0415 - the grammar of CUDA C++, 10 ms; most programs are cached
+
     texts = [content.decode(errors="replace") for content in files.contents]
     compiled = _shared_result(source, files)
     is_new = compiled is None
@@ -260,7 +283,7 @@ def _compile_cxx(source: Source, files: SourceInputs) -> _Compiled:
         entries=entries,
         symbols={**{name: name for name in module.variables}, **compiled.symbols},
         compiler=compiled.compiler,
-        options=nvrtc.options_for(source),
+        options=nvrtc_options.options_for(source),
         arch=source.arch,
         unknown=files.unknown,
         types=_types(source, ptx, {**compiled.kernels, **compiled.symbols}),
@@ -628,6 +651,8 @@ def _check_failure(key: str, source: Source, files: SourceInputs) -> None:
         return
     if source_keys.installed_nvrtc() and record["headers"] != source_keys.header_versions():
         return
+    from gpuregress.toolchain import nvrtc  # noqa: PLC0415 - as in `_compile_cxx`
+
     text = files.contents[0].decode(errors="replace")
     raise nvrtc.failure(source, text, _with_own_paths(record["log"], files.files), record["standard"])
 

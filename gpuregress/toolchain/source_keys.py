@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from functools import lru_cache
-from importlib import metadata
 from pathlib import Path
 
+from gpuregress.foundation import usermodules
 from gpuregress.foundation.records import PythonKernel, Source, to_json
 from gpuregress.gpu.records import replace
-from gpuregress.toolchain import cache, nvrtc
+from gpuregress.toolchain import cache, nvrtc_options
 from gpuregress.toolchain.cubin_linker import PINNED
 from gpuregress.toolchain.include_scanner import SourceInputs
 from gpuregress.toolchain.python_kernels import compiler as python_compiler
@@ -78,10 +78,7 @@ def in_folder(key: str, files: SourceInputs) -> str:
 @lru_cache(maxsize=1)
 def installed_nvrtc() -> str:
     """Return NVRTC's version by its wheel, "" where there is none."""
-    try:
-        return metadata.version("nvidia-cuda-nvrtc")
-    except metadata.PackageNotFoundError:
-        return ""
+    return usermodules.installed_version("nvidia-cuda-nvrtc")
 
 
 @lru_cache(maxsize=1)
@@ -91,16 +88,12 @@ def header_versions() -> str:
     A program's key has the compiler's minor version alone. A failure may be mended by the next wheel.
     """
     versions = [installed_nvrtc()]
-    for wheel in _HEADER_WHEELS:
-        try:
-            versions.append(metadata.version(wheel))
-        except metadata.PackageNotFoundError:
-            versions.append("")
+    versions += [usermodules.installed_version(wheel) for wheel in _HEADER_WHEELS]
     return " ".join(versions)
 
 
 def _cxx_content(source: Source, files: SourceInputs) -> list[str | bytes]:
-    content: list[str | bytes] = [source.contract, source.arch, *nvrtc.options_for(source), ""]
+    content: list[str | bytes] = [source.contract, source.arch, *nvrtc_options.options_for(source), ""]
     content += [*source.kernels, "", *source.symbols, ""]
     if source.harness:
         content.append(source.harness)

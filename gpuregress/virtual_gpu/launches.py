@@ -18,6 +18,7 @@ from gpuregress.virtual_gpu.runtime import lane_exchanges, machine_layout
 from gpuregress.virtual_gpu.runtime.arena import Arena
 from gpuregress.virtual_gpu.runtime.bulk_copies import BulkCopies
 from gpuregress.virtual_gpu.runtime.fault_context import ClusterBlock, FaultContext
+from gpuregress.virtual_gpu.runtime.lane_exchanges import LaneExchange
 from gpuregress.virtual_gpu.runtime.machine_layout import Machine
 from gpuregress.virtual_gpu.runtime.program import KernelFacts
 from gpuregress.virtual_gpu.runtime.resident_blocks import CoResidentGrid, ResidentBlocks
@@ -106,7 +107,9 @@ class Launch:
         self.is_slow = not status and own_s > SLOW_S and not self.module.is_optimised
         report = LaunchReport(elapsed_ms, calls.output)
         if not status:
-            report = self._completed(report, bulk)
+            exchange, left_out = self._lane_notes()
+            report = self._completed(report, bulk, exchange, left_out)
+            watched = replace(watched, exchange=exchange, left_out=left_out)
         for instrument in instruments:
             report = instrument.after(watched, report)
         self.report = report
@@ -137,26 +140,32 @@ class Launch:
         self.scene = replace(self.scene, context=arena.context)
         return status, machine
 
-    def _completed(self, report: LaunchReport, bulk: BulkCopies) -> LaunchReport:
+    def _completed(
+        self, report: LaunchReport, bulk: BulkCopies, exchange: LaneExchange | None, left_out: str
+    ) -> LaunchReport:
         """Complete the report of a launch that came to its end by all but what instruments add."""
         counts = {
             "reads of lanes that take no part": sum(machine.inactive_reads for machine in self.machines),
             "bulk copies to shared memory that no thread waited for": bulk.lost,
             "asynchronous stores that no thread waited for": bulk.lost_stores,
         }
-        exchange = left_out = ""
-        for machine in self.machines:
-            if not exchange and self.facts.watches_exchanges:
-                exchange = lane_exchanges.describe(machine, self.scene)
-            if not left_out and machine.left_out:
-                left_out = lane_exchanges.describe_left_out(machine, self.scene)
         return replace(
             report,
             counters={name: count for name, count in counts.items() if count},
             instructions=sum(machine.instructions for machine in self.machines) or None,  # None: they are not counted.
             uncounted=self.facts.uncounted,
-            exchange="; ".join(filter(None, (exchange, left_out))),
+            exchange="; ".join(filter(None, (exchange.note if exchange is not None else "", left_out))),
         )
+
+    def _lane_notes(self) -> tuple[LaneExchange | None, str]:
+        """The first exchange between lanes, and the first operation whose mask leaves out a lane, in words."""
+        exchange, left_out = None, ""
+        for machine in self.machines:
+            if exchange is None and self.facts.watches_exchanges:
+                exchange = lane_exchanges.first(machine, self.scene)
+            if not left_out:
+                left_out = lane_exchanges.describe_left_out(machine, self.scene)
+        return exchange, left_out
 
     def _fault(self, machine: Machine, calls: Syscalls, report: LaunchReport) -> KernelFault | LaunchStopped:
         scene = replace(self.scene, cluster=self.cluster, not_begun=self.not_begun, ended=self.ended)
@@ -164,4 +173,4 @@ class Launch:
         if machine.fault_kind not in (machine_layout.FAULT_STOPPED, machine_layout.FAULT_LOOP):
             return fault
         findings = [f"until then: {finding.kind}: {finding.message}" for finding in report.findings]
-        return LaunchStopped((str(fault), *findings))
+        return LaunchStopped((str(fault), *findings), fault.source_line)

@@ -85,7 +85,8 @@ class CpuModule(base.DeviceModule):
     def facts(self, name: str) -> KernelFacts:
         """Return the launch facts of a kernel."""
         if name in self.module_facts.refused:
-            raise UnsupportedError(self.module_facts.refused[name])
+            message, line = self.module_facts.refused[name]
+            raise UnsupportedError(message, source_line=line)
         if name not in self.module_facts.kernels:
             there = ", ".join(self.module_facts.kernels) or "none"
             raise DeviceError(f"no kernel {name} in this program; there are: {there}")

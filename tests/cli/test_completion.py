@@ -14,7 +14,7 @@ import pytest
 from gpuregress.cli import COMPLETION, completion, main
 from gpuregress.session.runs import case_names
 from gpuregress.store import project
-from tests import workshop
+from tests import preloaded, workshop
 from tests.workshop import Workshop
 
 RUN = "20261120T020000Z-3f2a"
@@ -46,11 +46,9 @@ def environment(shop: Workshop, **more: str) -> dict[str, str]:
 def asked(shop: Workshop, line: str, breaks: str = "=:") -> list[str]:
     """What the script of bash is given for a line."""
     variables = {COMPLETION: "bash_complete", "_GPUREGRESS_LINE": line, "_GPUREGRESS_WORDBREAKS": breaks}
-    done = subprocess.run(
-        ["gpuregress"], env=environment(shop, **variables), cwd=shop.root, capture_output=True, text=True, check=False
-    )
-    assert done.stderr == ""
-    return [entry.partition(",")[2] for entry in done.stdout.splitlines() if entry]
+    _, printed, errors = preloaded.run(["-m", "gpuregress"], shop.root, environment(shop, **variables), 120.0)
+    assert errors == ""
+    return [entry.partition(",")[2] for entry in printed.splitlines() if entry]
 
 
 @pytest.mark.parametrize(

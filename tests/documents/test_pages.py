@@ -12,9 +12,10 @@ import pytest
 import yaml
 
 from gpuregress.cli import COMMANDS
-from gpuregress.foundation.errors import JobErrors
+from gpuregress.foundation.errors import ExitCode, JobErrors
 from gpuregress.jobs.spec import key_reference
 from gpuregress.jobs.spec.examples import SETTINGS_EXAMPLE
+from gpuregress.judge.verdict import EXIT_PRECEDENCE
 from gpuregress.store import project
 from tests.documents.snippets import PAGES, ROOT, Step, steps
 
@@ -23,6 +24,9 @@ DOCUMENTS = sorted(
     for folder in (".", "docs", "configs/data", ".github")
     for path in (ROOT / folder).glob("*.md")
 )
+
+
+EXIT_CODES = [code for name, code in vars(ExitCode).items() if name.isupper()]
 
 
 @pytest.mark.parametrize("document", DOCUMENTS)
@@ -43,6 +47,13 @@ def test_the_readme_has_its_two_commands() -> None:
     text = (ROOT / "README.md").read_text()
     assert re.search(r"<!-- run -->\n\n {4}python3 -m venv .*gpuregress run\n", text)
     assert re.search(r"<!-- tests -->\n\n {4}python3 -m venv .*pytest", text)
+
+
+def test_the_table_of_exit_codes_has_every_code() -> None:
+    table, order = (ROOT / "docs/exit-codes.md").read_text().partition("## Exit codes")[2].split("Code 4 covers", 1)
+    assert [int(code) for code in re.findall(r"^\| (\d+) \|", table, re.MULTILINE)] == EXIT_CODES
+    (codes,) = re.findall(r"the first in this order is used: ([\d, ]+)\.", order)
+    assert [int(code) for code in codes.split(", ")] == list(EXIT_PRECEDENCE)
 
 
 def test_every_kernel_has_a_job() -> None:

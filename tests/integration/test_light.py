@@ -46,6 +46,15 @@ def test_a_case_that_is_new_or_the_same_needs_no_polars_and_no_compiler(tmp_path
     assert _run(tmp_path, "run", "--device", "cpu", "-q") == "exit 0 []"
 
 
+def test_a_run_loads_no_compiler_and_nothing_of_its_workers() -> None:
+    code = "import sys, gpuregress.session.session; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True, check=True)
+    loaded = set(done.stdout.split())
+    assert "gpuregress.judge.judge" in loaded
+    assert not loaded & {"tree_sitter", "gpuregress.toolchain.nvrtc", "gpuregress.execution.runner.execution"}
+    assert not loaded & {"email.message", "concurrent.futures"}
+
+
 def test_the_first_worker_starts_before_the_records_are_loaded() -> None:
     code = "import sys, gpuregress.cli.run; print(sorted(sys.modules))"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gpuregress.execution.runner import run_case
+from gpuregress.execution.runner.execution import run_case
 from gpuregress.foundation.records import Case, Comparison, Outcome, Rule, Sigmas, StatisticLimits, to_json
 from gpuregress.foundation.records.maps.images import unpack
 from gpuregress.judge import diagnosis

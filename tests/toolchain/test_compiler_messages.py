@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from gpuregress.foundation.errors import CompileError, InfeasibleSource
+from gpuregress.foundation.errors import CodeLine, CompileError, InfeasibleSource
 from gpuregress.foundation.records import Source
-from gpuregress.toolchain import compiler_messages, nvrtc
+from gpuregress.toolchain import compiler_messages, nvrtc, nvrtc_options
 from tests.toolchain.conftest import Write
 
 
-def _compile(write: Write, text: str, **settings: object) -> nvrtc.NvrtcResult:
+def _compile(write: Write, text: str, **settings: object) -> nvrtc_options.NvrtcResult:
     return nvrtc.compile_source(write(text, **settings), text)
 
 
@@ -30,8 +30,11 @@ def test_an_error_has_the_file_the_line_and_the_compilers_words(
 
 def test_an_error_in_a_header_names_the_header(write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    write("int f( { }\n", "f.h")
-    assert "kernels/f.h:1: error" in _refusal(write, '#include "f.h"\n')
+    header = write("int f( { }\n", "f.h")
+    text = '#include "f.h"\n// k.cu:7: error: is no error\n'
+    with pytest.raises(CompileError, match=r"kernels/f\.h:1: error") as caught:
+        _compile(write, text)
+    assert caught.value.source_line == CodeLine(header.path, 1)
 
 
 def test_host_code_is_explained(write: Write) -> None:

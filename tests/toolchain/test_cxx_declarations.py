@@ -63,6 +63,14 @@ def test_strings_comments_and_macros_hide_nothing_and_add_nothing() -> None:
     const char* r = R"x(
         __global__ void in_raw_string(int) { say(")"); } // "
     )x";
+    const char* l = "__global__ void in_line(int) \\
+        __global__ void in_next_line(int) {";
+    #define TEXT_OF(...) #__VA_ARGS__
+    #define PROGRAM(...) "#include <x>" TEXT_OF(__VA_ARGS__)
+    const char* m = PROGRAM(
+        __global__ void in_macro(int) { say(")"); });
+    #define CHECK(call) do { call; say(#call); } while (0)
+    inline void f() { CHECK(g((1))); }
     /* __global__ void in_comment(int) */
     __device__ void helper(int);
     namespace z = other;

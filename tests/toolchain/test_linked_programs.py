@@ -40,11 +40,10 @@ def test_a_program_with_machine_code_is_taken_as_it_is() -> None:
     assert cubin_linker.build_cubin(given) is given
 
 
-def test_a_worker_loads_no_compiler() -> None:
-    code = (
-        "import sys, gpuregress.execution.runner, gpuregress.jobs.inputs.fills\n"
-        "print([name for name in sys.modules if name.startswith('gpuregress.toolchain.')])"
-    )
+def test_a_worker_loads_no_compiler_and_reads_no_job() -> None:
+    code = "import sys, gpuregress.execution.workers.child, gpuregress.jobs.inputs.fills; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True, check=True)
-    assert "programs" not in done.stdout
-    assert "include_scanner" not in done.stdout
+    loaded = set(done.stdout.split())
+    assert "gpuregress.execution.runner.execution" in loaded
+    assert not loaded & {"gpuregress.toolchain.programs", "gpuregress.toolchain.include_scanner"}
+    assert not loaded & {"yaml", "email.message", "concurrent.futures", "argparse"}

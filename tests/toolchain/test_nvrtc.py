@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from gpuregress.foundation.errors import CompileError
-from gpuregress.toolchain import nvrtc
+from gpuregress.toolchain import nvrtc, nvrtc_options
 from tests.toolchain.conftest import Write
 
 
-def _compile(write: Write, text: str, **settings: object) -> nvrtc.NvrtcResult:
+def _compile(write: Write, text: str, **settings: object) -> nvrtc_options.NvrtcResult:
     return nvrtc.compile_source(write(text, **settings), text)
 
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from gpuregress.foundation.errors import CompileError, HarnessError, InfeasibleSource
+from gpuregress.foundation.errors import CodeLine, CompileError, HarnessError, InfeasibleSource
 from gpuregress.foundation.records import Source, to_json
 from gpuregress.gpu.records import replace
-from gpuregress.toolchain import cache, cubin_linker, nvrtc, programs, source_keys
+from gpuregress.toolchain import cache, cubin_linker, nvrtc, nvrtc_options, programs, source_keys
 from gpuregress.toolchain.host_code.unit import TranslationUnit
 from tests.toolchain.conftest import Write
 
@@ -309,7 +309,7 @@ def test_a_source_that_changes_while_it_compiles_is_compiled_again(
     header.write_text("#define V 111\n")
     real = nvrtc.compile_source
 
-    def slow(source: Source, text: str) -> nvrtc.NvrtcResult:
+    def slow(source: Source, text: str) -> nvrtc_options.NvrtcResult:
         compiled = real(source, text)
         header.write_text("#define V 222\n")
         return compiled
@@ -369,6 +369,7 @@ def test_a_remembered_refusal_names_the_file_that_is_compiled_now(tmp_path: Path
         with pytest.raises(InfeasibleSource) as refused:
             programs.compile(Source(str(folder / "k.cu"), kernels=("k",)))
         assert f"{folder}/limit.h:1" in str(refused.value)
+        assert refused.value.source_line == CodeLine(f"{folder}/limit.h", 1)
 
 
 def _error(source: Source) -> str:

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gpuregress.foundation.errors import LaunchStopped
+from gpuregress.foundation.errors import CodeLine, LaunchStopped
 from tests.virtual_gpu.running import Running
 
 SOURCE = """
@@ -38,7 +38,7 @@ extern "C" __global__ void races(int* y) {
 """
 
 
-def _stopped(running: Running, kernel: str, *, counts: bool = False) -> tuple[str, ...]:
+def _stopped(running: Running, kernel: str, *, counts: bool = False) -> LaunchStopped:
     """Launch a kernel, and stop it from another thread as soon as it runs, or has counted something."""
 
     y = running.put("y", np.zeros(64, np.int32))
@@ -53,7 +53,7 @@ def _stopped(running: Running, kernel: str, *, counts: bool = False) -> tuple[st
     with pytest.raises(LaunchStopped) as caught:
         running.launch(kernel, 2, 32, y)
     assert running.device.stop() is None, "nothing runs"
-    return caught.value.lines
+    return caught.value
 
 
 @pytest.fixture(scope="module")
@@ -79,13 +79,15 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Running:
     ],
 )
 def test_where_the_threads_stand(program: Running, kernel: str, place: str) -> None:
-    lines = _stopped(program, kernel)
+    lines = _stopped(program, kernel).lines
     # It may be stopped before its first block begins.
     assert re.fullmatch(rf"(?:{place})(, block .*)?|block \(0,0,0\): begins", lines[0])
 
 
 def test_what_the_checks_have_found_until_then(tmp_path: Path) -> None:
     running = Running(tmp_path, SOURCE, is_small=True, only="races", checks=("races",))
-    lines = _stopped(running, "races", counts=True)
+    stopped = _stopped(running, "races", counts=True)
+    lines = stopped.lines
+    assert stopped.source_line == CodeLine("k.cu", 21)
     assert lines[0].startswith("block (0,0,0): threads 0-31 spin on y, k.cu:21")
     assert any(line.startswith("until then: race: data race on `y[3]`: write by thread (0,0,0)") for line in lines)

@@ -20,7 +20,7 @@ from gpuregress.execution.cuda.memory import (
 )
 from gpuregress.execution.cuda.module import CudaModule, load_module
 from gpuregress.execution.cuda.textures import CudaTexture, encode_tensor_map
-from gpuregress.foundation.errors import DeviceError, GpuregressError, KernelFault
+from gpuregress.foundation.errors import DeviceError, FaultLocation, GpuregressError, KernelFault
 from gpuregress.foundation.records import DeviceInfo, Dim3, LaunchShape, Program, TensorMap
 from gpuregress.gpu import limits, programs
 from gpuregress.gpu.base import Device, DeviceModule, LaunchReport, Memory, check_size
@@ -377,7 +377,8 @@ class CudaDevice(Device):
             memory, breach = result
             memory.fill_zones()
             message = describe_breach(breach, memory.name, memory.size, memory.itemsize)
-            raise KernelFault("red-zone", f"{message}, in {kernel}")
+            location = FaultLocation(memory.name, breach.first // memory.itemsize, memory.size // memory.itemsize)
+            raise KernelFault("red-zone", f"{message}, in {kernel}", location=location)
 
     def _pinned(self) -> Staging:
         if self._staging is None:

@@ -7,7 +7,6 @@ that the process must be terminated and relaunched.
 from __future__ import annotations
 
 import ctypes
-import dataclasses
 import os
 import re
 import sys
@@ -15,8 +14,8 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
-from gpuregress.foundation.errors import DeviceError, GpuregressError, KernelFault
-from gpuregress.gpu.records import Record, replace
+from gpuregress.foundation.errors import CodeLine, DeviceError, GpuregressError, KernelFault
+from gpuregress.gpu.records import MutableRecord, Record, replace
 
 
 class Meaning(Record):
@@ -36,6 +35,8 @@ class Meaning(Record):
 
 
 _SANITIZER = "compute-sanitizer names the thread and the line: --sanitize memcheck; the cpu device names the buffer too"
+_ASSERTED = re.compile(r"(?P<file>[^:]+):(?P<line>\d+): ")
+"""The beginning of what the driver prints for a device-side assert."""
 _LAUNCH_FAILURE = "unspecified launch failure"
 TABLE = (
     Meaning(r"illegal memory access", "illegal-access", True, _SANITIZER),  # 700
@@ -117,12 +118,18 @@ def as_error(
     lines = tuple(line for line in stderr.splitlines() if line.strip())
     if meaning.kind and kernel:
         message = f"{words} in {kernel}"
+        source_line = None
         if meaning.kind == "assert" and lines:
             message = lines[0].strip()
+            asserted = _ASSERTED.match(message)
+            if asserted is not None:
+                source_line = CodeLine(asserted["file"], int(asserted["line"]))
         details = lines[1:]
         if meaning.advice:
             details += (meaning.advice,)
-        return KernelFault(meaning.kind, message, details=details, sticky=meaning.sticky or dead)
+        return KernelFault(
+            meaning.kind, message, details=details, sticky=meaning.sticky or dead, source_line=source_line
+        )
     message = f"{doing}: {words}"
     if meaning.advice:
         message += f"; {meaning.advice}"
@@ -139,8 +146,7 @@ def _narrowed(meaning: Meaning, *, traps: bool | None) -> Meaning:
     return replace(meaning, kind="illegal-access", advice=f"most likely outside shared or local memory; {_SANITIZER}")
 
 
-@dataclasses.dataclass(slots=True)
-class Printed:
+class Printed(MutableRecord):
     """Captured output: device printf on stdout, device asserts on stderr."""
 
     stdout: str = ""

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import ctypes
-import dataclasses
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
-from dataclasses import field
 from functools import lru_cache
 from typing import Any
 
@@ -16,7 +14,7 @@ from gpuregress.execution.cuda import cooperative
 from gpuregress.foundation.errors import DeviceError
 from gpuregress.foundation.records import DEFAULT_HEAP
 from gpuregress.gpu.base import Bytes
-from gpuregress.gpu.records import Record
+from gpuregress.gpu.records import MutableRecord, Record
 
 ZONE_SIZE = 4096
 """Bytes on each side: a whole block of 1024 threads that goes one element too far is caught."""
@@ -84,8 +82,7 @@ def describe_breach(breach: Breach, name: str, size: int, itemsize: int) -> str:
     return f"{what} written {side} {name}: {span_text}, at {name}[{index}] ({name} has {size // itemsize}), now {shown}"
 
 
-@dataclasses.dataclass(slots=True)
-class Heap:
+class Heap(MutableRecord):
     """The heap of a context.
 
     Attributes:
@@ -175,8 +172,7 @@ class Staging:
         self.done[which].synchronize()
 
 
-@dataclasses.dataclass(slots=True)
-class CudaMemory:
+class CudaMemory(MutableRecord):
     """A buffer, or a module's variable; follows `gpu.base.Memory`.
 
     Attributes:
@@ -193,9 +189,9 @@ class CudaMemory:
     address: int
     itemsize: int
     zoned: bool
-    _api: Any = field(repr=False)
-    _guard: Guard = field(repr=False)
-    _staging: Callable[[], Staging] = field(repr=False)
+    _api: Any
+    _guard: Guard
+    _staging: Callable[[], Staging]
     writes: int = 0
 
     def write(self, data: Bytes, offset: int = 0) -> None:

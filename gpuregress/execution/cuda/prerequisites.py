@@ -6,11 +6,11 @@ import ctypes
 import importlib.util
 import os
 from functools import lru_cache
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 from gpuregress.execution.cuda import nvml
+from gpuregress.foundation import usermodules
 from gpuregress.gpu.records import Record
 
 _NO_DEVICE = 100
@@ -153,9 +153,7 @@ def _permissions() -> Prerequisite:
 
 
 def _package(piece: str, distribution: str, mend: str, *, needed: bool = True) -> Prerequisite:
-    try:
-        metadata.version(distribution)
-    except metadata.PackageNotFoundError:
+    if not usermodules.installed_version(distribution):
         return Prerequisite(piece, f"{distribution} is not installed", mend, needed)
     return Prerequisite(piece, needed=needed)
 

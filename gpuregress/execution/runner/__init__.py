@@ -1,3 +1,4 @@
-"""Execution of one case on one device: fill, log, launch, read, dump. Compares nothing."""
+"""Execution of one case on one device: fill, log, launch, read, dump. Compares nothing.
 
-from gpuregress.execution.runner.execution import run_case as run_case
+Start at execution.py, `run_case`.
+"""

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from decimal import Context, Decimal
 from fractions import Fraction
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import field
 
 from gpuregress.execution.runner.dumps import BufferReader
 from gpuregress.execution.runner.launch_reports import path_of
@@ -23,7 +23,7 @@ from gpuregress.foundation.numeric.ordinals import spacing
 from gpuregress.foundation.records import BufferAccuracy, Case, ResultAccuracy
 from gpuregress.gpu.base import Bytes, Device, LaunchReport, Shadow
 from gpuregress.gpu.instruments import Cancellation, InaccurateElement, LineError, Place, Restart, RoundingSite
-from gpuregress.gpu.records import Record, replace
+from gpuregress.gpu.records import MutableRecord, Record, replace
 
 Doubles = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
@@ -181,8 +181,7 @@ _LEAST_SHARE = 0.01
 """The part of all errors below which a group is not taken apart."""
 
 
-@dataclass(slots=True)
-class AccuracyRuns:
+class AccuracyRuns(MutableRecord):
     """The runs of a case beside higher precision.
 
     Attributes:
@@ -280,8 +279,7 @@ class AccuracyRuns:
         return tuple(Restart(*line, instruction, count) for (line, instruction), count in sorted(counts.items()))
 
 
-@dataclass(slots=True)
-class _Lines:
+class _Lines(MutableRecord):
     """Runs of the case with the rounding errors of some lines only."""
 
     device: Device

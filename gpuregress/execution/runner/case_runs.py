@@ -8,8 +8,6 @@ A run fills the buffers, loads the programs and launches the kernels; its result
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from dataclasses import field as dataclass_field
 from typing import Protocol
 
 import numpy as np
@@ -19,7 +17,7 @@ from msgspec import field
 from gpuregress.execution.runner.dumps import BufferReader, DumpFolder, digest_of
 from gpuregress.execution.runner.launcher import Launcher, RunLabel, thread_count
 from gpuregress.execution.runner.poison import POISON
-from gpuregress.foundation.errors import GpuregressError, KernelFault
+from gpuregress.foundation.errors import FaultLocation, GpuregressError, KernelFault
 from gpuregress.foundation.records import (
     Buffer,
     Case,
@@ -35,7 +33,7 @@ from gpuregress.foundation.records import (
 from gpuregress.foundation.records.further_runs import Axis
 from gpuregress.gpu import schedules
 from gpuregress.gpu.base import LaunchReport, Memory
-from gpuregress.gpu.records import Record, replace
+from gpuregress.gpu.records import MutableRecord, Record, replace
 from gpuregress.jobs import inputs
 from gpuregress.store.dumps import reader
 
@@ -62,7 +60,9 @@ def check_status(memory: Memory, buffer: Buffer, names: Mapping[str, str] | None
     message = lines[0]
     if raised.size > 1:
         message += f" and {raised.size - 1} more of {codes.size} are not zero"
-    raise KernelFault("status", message, details=tuple(lines))
+    raise KernelFault(
+        "status", message, details=tuple(lines), location=FaultLocation(buffer.name, int(raised[0]), int(codes.size))
+    )
 
 
 def _code(value: np.generic, names: Mapping[str, str]) -> str:
@@ -127,8 +127,7 @@ class Adversary(Record):
     survey: ConflictSurvey
 
 
-@dataclass(slots=True)
-class CaseRuns:
+class CaseRuns(MutableRecord):
     """The runs of one case, and what the further ones are compared with.
 
     Attributes:
@@ -147,10 +146,10 @@ class CaseRuns:
     launcher: Launcher
     folder: DumpFolder
     observer: RunObserver
-    filled: Mapping[str, Array] = dataclass_field(default_factory=dict)
-    inputs: Mapping[str, str] = dataclass_field(default_factory=dict)
-    results: list[Dump] = dataclass_field(default_factory=list)
-    arrays: dict[str, Array] = dataclass_field(default_factory=dict)
+    filled: Mapping[str, Array] = field(default_factory=dict)
+    inputs: Mapping[str, str] = field(default_factory=dict)
+    results: list[Dump] = field(default_factory=list)
+    arrays: dict[str, Array] = field(default_factory=dict)
     elapsed_s: float = 0.0
     schedule: str = schedules.FORWARD
     adversary: Adversary | None = None
@@ -285,8 +284,7 @@ class RunAxis(Record):
     explain: Callable[[CaseRuns, Sequence[FurtherRun]], Sequence[FurtherRun]] | None = None
 
 
-@dataclass(slots=True)
-class FurtherRuns:
+class FurtherRuns(MutableRecord):
     """The further runs of a case, along all axes.
 
     Attributes:
@@ -297,7 +295,7 @@ class FurtherRuns:
 
     runs: CaseRuns
     before: Callable[[str], None]
-    done: list[FurtherRun] = dataclass_field(default_factory=list)
+    done: list[FurtherRun] = field(default_factory=list)
     lost_by: str = ""
 
     def along(self, axis: RunAxis) -> None:

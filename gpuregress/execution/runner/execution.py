@@ -6,7 +6,6 @@ The first run fills, launches, reads and dumps. Timing follows, then the further
 from __future__ import annotations
 
 import math
-import statistics
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -26,6 +25,7 @@ from gpuregress.execution.runner.recorder import LaunchRecorder
 from gpuregress.foundation import dtypes, storage
 from gpuregress.foundation.errors import (
     INFEASIBLE,
+    CodeLine,
     CompileError,
     GpuregressError,
     HarnessError,
@@ -108,7 +108,7 @@ def sample(launcher: Launcher, prepared: PreparedCase, run: int) -> tuple[Timing
         clock="events on the GPU" if is_gpu else "wall time of the launches",
         warmup=loop.warmup,
         samples_ms=tuple(samples),
-        median_ms=statistics.median(samples),
+        median_ms=float(np.median(samples)),
         kernels_ms={kernel: tuple(times) for kernel, times in kernels.items()},
         run=run,
         **launcher.device.clocks(),
@@ -176,6 +176,7 @@ def run_case(
     run = _CaseRun(launcher, DumpFolder(task.case, Path(task.dumps), contents, above), interim)
     failure: Fault | None = None
     error = message = ""
+    line: CodeLine | None = None
     try:
         device.limit_heap(task.case.limits.heap)
         run.execute()
@@ -189,10 +190,11 @@ def run_case(
             position=position,
             location=fault.location,
         )
+        line = fault.source_line
         run.runs.is_lost |= fault.sticky
         run.reports.add_interrupted(device.interrupted(), is_first=run.is_first)
     except GpuregressError as wrong:
-        error, message = public_name(wrong), str(wrong)
+        error, message, line = public_name(wrong), str(wrong), wrong.source_line
         # A reference that cannot be launched says nothing of the case.
         if error in INFEASIBLE and not run.is_first:
             error = "DeviceError"
@@ -206,9 +208,9 @@ def run_case(
     run.observed = replace(run.observed, error=error)
     outcome = run.outcome()
     if error:
-        return replace(outcome, state="error", message=message, fault=None)
+        return replace(outcome, state="error", message=message, fault=None, source_line=line)
     if failure is not None:
-        return replace(outcome, state="fault", fault=failure)
+        return replace(outcome, state="fault", fault=failure, source_line=line)
     return outcome
 
 
@@ -264,6 +266,7 @@ class _CaseRun:
             case=self._case.name,
             state="done" if fault is None else "fault",
             fault=fault,
+            source_line=self.reports.source_line,
             dumps=tuple(self.runs.results),
             inputs=self.runs.inputs,
             launches=tuple(self.reports.times),

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from gpuregress.execution.runner.launcher import Launcher, LoadedSource
-from gpuregress.foundation.errors import CALLED_AT, FaultLocation
+from gpuregress.foundation.errors import CALLED_AT, CodeLine, FaultLocation
 from gpuregress.foundation.records import (
     CheckFinding,
     Costs,
@@ -56,6 +56,14 @@ class LaunchReports:
         if not findings:
             return None
         return fault_of(findings, self.finding_position)
+
+    @property
+    def source_line(self) -> CodeLine | None:
+        """The first line that the first finding tells; None where that is no line of a source."""
+        findings = self.instruments.findings
+        if not findings:
+            return None
+        return _first_line(findings[0])
 
     def add(self, launch: Launch, report: LaunchReport, *, is_first: bool) -> None:
         """Add the launch that has ended.
@@ -266,6 +274,20 @@ def fault_of(findings: Sequence[CheckFinding], position: int | None = None) -> F
     if len(others) >= MOST_SHOWN:
         lines.append(f"{len(others) - MOST_SHOWN + 1} more findings")
     return Fault(chief.kind, chief.message, tuple(lines), position=position, location=_location(chief))
+
+
+def _first_line(finding: CheckFinding) -> CodeLine | None:
+    """The line of the earlier one of two accesses, or of the finding."""
+    lines = finding.lines.split(", ") if finding.lines else [finding.location]
+    calls = finding.calls[0] if finding.calls else ()
+    chain: list[tuple[str, int]] = []
+    for text in (lines[0], *calls):
+        file, _, line = text.rpartition(":")
+        if not line.isdecimal():
+            return None
+        chain.append((file, int(line)))
+    (file, number), *callers = chain
+    return CodeLine(file, number, tuple(callers))
 
 
 def _location(finding: CheckFinding) -> FaultLocation:

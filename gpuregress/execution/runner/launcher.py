@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import field
 
 from gpuregress.execution.runner.dumps import BufferReader
 from gpuregress.execution.runner.poison import POISON
@@ -29,7 +29,7 @@ from gpuregress.foundation.records import (
     TensorMap,
 )
 from gpuregress.gpu.base import Device, DeviceModule, LaunchReport, Memory
-from gpuregress.gpu.records import Record, replace
+from gpuregress.gpu.records import MutableRecord, Record, replace
 from gpuregress.store import launch_log
 from gpuregress.store.launch_log import LaunchLog
 from gpuregress.toolchain import compiler_messages
@@ -73,6 +73,7 @@ def pack(
         return bytes(8), 8
     if argument.kind == "scalar":
         return bytes.fromhex(argument.data), dtypes.parse(argument.dtype).alignment
+    assert not argument.names, "members by name are placed before a launch"
     packed, largest = bytearray(), 1
     for member in argument.fields:
         data, alignment = pack(member, memory, handles, maps)
@@ -127,8 +128,7 @@ class RunLabel(Record):
     phase: str = "launching"
 
 
-@dataclass(slots=True)
-class Launcher:
+class Launcher(MutableRecord):
     """A device that runs the launches of one case.
 
     Attributes:

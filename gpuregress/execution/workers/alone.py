@@ -8,39 +8,19 @@ It is the target of a debugger or of compute-sanitizer: no worker, no red zones,
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from gpuregress.execution import device_registry as registry
-from gpuregress.execution import runner
+from gpuregress.execution.runner.execution import run_case
 from gpuregress.foundation import storage
-from gpuregress.foundation.errors import GpuregressError
+from gpuregress.foundation.errors import GpuregressError, KernelFault
 from gpuregress.foundation.escapes import entry
-from gpuregress.foundation.records import Outcome, Task, to_json
+from gpuregress.foundation.records import Outcome, Task
 from gpuregress.gpu.base import Device
 from gpuregress.gpu.records import replace
-
-FAULT = 3
-
-
-def save(task: Task, path: Path, *, poison: bool = True) -> None:
-    """Write a task that `main` can run: the case's own launches, once.
-
-    Args:
-        path: the file; folders above it are made.
-        poison: fill outputs with the poison, as the run did.
-
-    Raises:
-        StorageError: no space, no permission.
-    """
-    case = task.case.alone()
-    if not poison:
-        case = case.with_settings(poison="none")
-    plain = replace(task, case=case, known={}, references={}, shared="", variants={})
-    storage.write_atomic(path, json.dumps(to_json(plain)).encode())
 
 
 def main(arguments: Sequence[str], opener: Callable[[str], Device] | None = None) -> int:
@@ -65,7 +45,7 @@ def main(arguments: Sequence[str], opener: Callable[[str], Device] | None = None
         return GpuregressError.exit_code
     sys.stdout.write("".join(f"{entry(line)}\n" for line in _summary(outcome)))
     sys.stdout.flush()
-    code = {"done": 0, "fault": FAULT}.get(outcome.state, GpuregressError.exit_code)
+    code = {"done": 0, "fault": KernelFault.exit_code}.get(outcome.state, GpuregressError.exit_code)
     # A normal exit would print a page of pycuda's warnings.
     if is_dead:
         os._exit(code)
@@ -76,7 +56,7 @@ def _run(task: Task, device: Device) -> Outcome:
     with storage.scratch() as folder:
         log, dumps = folder / "launch.log", folder / "dumps"
         task = replace(task, log=str(log), dumps=str(dumps), device_label="")
-        return runner.run_case(device, task)
+        return run_case(device, task)
 
 
 def _summary(outcome: Outcome) -> list[str]:

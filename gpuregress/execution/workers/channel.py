@@ -34,10 +34,43 @@ import zlib
 from collections.abc import Mapping
 from typing import Any
 
-from gpuregress.foundation.errors import HarnessError
-from gpuregress.foundation.records import to_json
+from gpuregress.foundation import errors
+from gpuregress.foundation.errors import CodeLine, CompileError, GpuregressError, HarnessError, UnknownNames
+from gpuregress.foundation.records import from_json, to_json
 
 Message = dict[str, Any]
+
+
+def encode_error(error: GpuregressError) -> Message:
+    """Encode an error as a message; see `decode_error`."""
+    names = error.messages if isinstance(error, UnknownNames) else {}
+    missing_header, standard = "", ""
+    if isinstance(error, CompileError):
+        missing_header, standard = error.missing_header, error.standard
+    return {
+        "say": "failed",
+        "error": errors.public_name(error),
+        "message": str(error),
+        "source_line": error.source_line,
+        "names": names,
+        "missing_header": missing_header,
+        "standard": standard,
+    }
+
+
+def decode_error(message: Message) -> GpuregressError:
+    """Return the error of a message of `encode_error`."""
+    if message["names"]:
+        return UnknownNames(message["names"])
+    kind: type[GpuregressError] = getattr(errors, message["error"])
+    line = message["source_line"]
+    if line is not None:
+        line = from_json(CodeLine, line)
+    decoded = kind(message["message"], source_line=line)
+    if isinstance(decoded, CompileError):
+        decoded.missing_header = message["missing_header"]
+        decoded.standard = message["standard"]
+    return decoded
 
 
 class Channel:

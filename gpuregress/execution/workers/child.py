@@ -6,7 +6,6 @@ parent.
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import ctypes
 import faulthandler
@@ -22,8 +21,9 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from typing import NoReturn
 
-from gpuregress.execution import device_registry, runner
+from gpuregress.execution import device_registry
 from gpuregress.execution.cuda.context_start import ContextStart
+from gpuregress.execution.runner.execution import run_case
 from gpuregress.execution.workers import sanitize
 from gpuregress.execution.workers.channel import Channel
 from gpuregress.foundation import process_state
@@ -52,12 +52,13 @@ def main(
     Returns:
         0; 1 where the device could not be opened.
     """
-    options = _parse(arguments)
+    position = arguments.index("--channel")
+    descriptor, device_name = int(arguments[position + 1]), arguments[position + 2]
     die_with_parent()
     faulthandler.enable(all_threads=False)
     faulthandler.register(signal.SIGTERM, all_threads=False, chain=True)  # says where it hung, and dies of it
-    channel = Channel(socket.socket(fileno=options.channel), serves=True)
-    os.set_inheritable(options.channel, False)
+    channel = Channel(socket.socket(fileno=descriptor), serves=True)
+    os.set_inheritable(descriptor, False)
     with ExitStack() as held:
         try:
             if driver_start is not None:
@@ -65,15 +66,15 @@ def main(
                 with contextlib.suppress(ImportError):
                     importlib.import_module("pycuda.driver")
                 driver_start.join()
-            device = held.enter_context(opener(options.device))
-            if options.after_fault:
+            device = held.enter_context(opener(device_name))
+            if "--after-fault" in arguments:
                 device.canary()
         except GpuregressError as error:
             channel.send({"say": "refused", "message": str(error)})
             return 1
         except Exception as error:  # noqa: BLE001 - the parent must be told, whatever it is
             traceback.print_exc()
-            channel.send({"say": "refused", "message": f"{options.device} cannot be opened: {_name(error)}"})
+            channel.send({"say": "refused", "message": f"{device_name} cannot be opened: {_name(error)}"})
             return 1
         if device.info.name == "cpu":
             _stop_launch_on_sigterm(device, channel)
@@ -100,7 +101,7 @@ def _serve(channel: Channel, device: Device) -> None:
 def _run(channel: Channel, device: Device, task: Task) -> Outcome:
     began = time.perf_counter()
     try:
-        return runner.run_case(
+        return run_case(
             device,
             task,
             lambda phase: channel.send({"say": "phase", "phase": phase}),
@@ -109,7 +110,7 @@ def _run(channel: Channel, device: Device, task: Task) -> Outcome:
     except (BrokenPipeError, ConnectionResetError):
         raise SystemExit(0) from None  # the parent is gone
     except LaunchStopped as stopped:
-        channel.send({"say": "stopped", "lines": list(stopped.lines)})
+        channel.send({"say": "stopped", "lines": stopped.lines, "source_line": stopped.source_line})
         _die_of_sigterm()
     except Exception as error:  # noqa: BLE001 - a bug of ours ends one case, not the run
         lacking = ran_out(error)
@@ -143,7 +144,7 @@ def _stop_launch_on_sigterm(device: Device, channel: Channel) -> None:
         if lines is not None:
             # The launch may stop meanwhile; then the process ends by itself.
             time.sleep(_STOPPING_S)
-            channel.send({"say": "stopped", "lines": list(lines)})
+            channel.send({"say": "stopped", "lines": lines, "source_line": None})
         _die_of_sigterm()
 
     threading.Thread(target=wait, daemon=True).start()
@@ -161,16 +162,6 @@ def _die_of_sigterm() -> NoReturn:
 def _name(error: Exception) -> str:
     text = str(error).strip().splitlines()
     return f"{type(error).__name__}: {text[0]}" if text else type(error).__name__
-
-
-def _parse(arguments: Sequence[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        prog="gpuregress.execution.workers.start", description="Runs cases for gpuregress."
-    )
-    parser.add_argument("--channel", type=int, required=True, help="descriptor of the parent's socket")
-    parser.add_argument("--after-fault", action="store_true", help="the worker before this one failed")
-    parser.add_argument("device", help="cpu or cuda:N")
-    return parser.parse_args(arguments)
 
 
 def serve_and_leave(

@@ -6,8 +6,7 @@ Parent to child: `{"do": "compile", "source": Source, "cubin": bool, "again": bo
 parent:
 
     {"say": "compiled", "program": Program, "last": bool}
-    {"say": "failed", "error": CLASS, "message": str, "names": {name: message}, "missing_header": str, "standard": str,
-     "last": bool}
+    {"say": "failed", …, "last": bool}           as `channel.encode_error` has it
 """
 
 from __future__ import annotations
@@ -18,8 +17,7 @@ import sys
 import traceback
 from collections.abc import Mapping
 
-from gpuregress.execution.workers.channel import Channel
-from gpuregress.execution.workers.compiler_pool import encode_error
+from gpuregress.execution.workers.channel import Channel, encode_error
 from gpuregress.foundation import process_state
 from gpuregress.foundation.errors import GpuregressError, HarnessError
 from gpuregress.foundation.interrupts import die_with_parent

@@ -16,19 +16,18 @@ import sys
 import tempfile
 import time
 from collections import deque
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, Protocol, Self
 
 from gpuregress.execution.workers import worker_process
-from gpuregress.execution.workers.channel import Channel, Message
+from gpuregress.execution.workers.channel import Channel, Message, decode_error
 from gpuregress.execution.workers.watchdog import Phase, patience
 from gpuregress.execution.workers.worker_process import death_of
-from gpuregress.foundation import errors
-from gpuregress.foundation.errors import CompileError, CompilerStopped, GpuregressError, HarnessError, UnknownNames
+from gpuregress.foundation.errors import CompilerStopped, GpuregressError, HarnessError
 from gpuregress.foundation.interrupts import StopSignal
 from gpuregress.foundation.records import Program, Source, from_json
+from gpuregress.gpu.records import MutableRecord
 from gpuregress.toolchain.python_kernels import compiler
 
 Result = Program | GpuregressError
@@ -82,8 +81,7 @@ _DYING_S = 1.0
 _CLOSING_S = 5.0
 
 
-@dataclass(slots=True)
-class _Compiler:
+class _Compiler(MutableRecord):
     """One compiler process.
 
     Attributes:
@@ -300,30 +298,7 @@ class CompilerPool:
 def _result(message: Message) -> Program | GpuregressError:
     if message["say"] == "compiled":
         return from_json(Program, message["program"])
-    if message["names"]:
-        return UnknownNames(message["names"])
-    kind: type[GpuregressError] = getattr(errors, message["error"])
-    decoded = kind(message["message"])
-    if isinstance(decoded, CompileError):
-        decoded.missing_header = message["missing_header"]
-        decoded.standard = message["standard"]
-    return decoded
-
-
-def encode_error(error: GpuregressError) -> Mapping[str, object]:
-    """Encode an error as a message; `_result` decodes it."""
-    names = error.messages if isinstance(error, UnknownNames) else {}
-    missing_header = standard = ""
-    if isinstance(error, CompileError):
-        missing_header, standard = error.missing_header, error.standard
-    return {
-        "say": "failed",
-        "error": type(error).__name__,
-        "message": str(error),
-        "names": names,
-        "missing_header": missing_header,
-        "standard": standard,
-    }
+    return decode_error(message)
 
 
 def _death(ended: _Compiler, source: Source) -> GpuregressError:

@@ -21,9 +21,9 @@ import numpy as np
 
 from gpuregress.execution import device_registry as registry
 from gpuregress.execution.runner.launcher import pack
-from gpuregress.execution.workers.channel import Channel
+from gpuregress.execution.workers.channel import Channel, encode_error
 from gpuregress.execution.workers.direct_messages import CallFault, Contents, LaunchCall, LaunchResult
-from gpuregress.foundation.errors import DeviceError, GpuregressError, KernelFault, public_name, ran_out
+from gpuregress.foundation.errors import DeviceError, GpuregressError, HarnessError, KernelFault, ran_out
 from gpuregress.foundation.interrupts import die_with_parent
 from gpuregress.foundation.records import from_json
 from gpuregress.gpu.base import Device, DeviceModule, Memory
@@ -94,17 +94,22 @@ def _serve(channel: Channel, device: Device, memory: SharedMemory) -> None:
             return  # the parent is gone
         except KernelFault as fault:
             call_fault = CallFault(
-                fault.kind, str(fault), details=fault.details, sticky=fault.sticky, location=fault.location
+                fault.kind,
+                str(fault),
+                details=fault.details,
+                sticky=fault.sticky,
+                location=fault.location,
+                source_line=fault.source_line,
             )
             channel.send({"say": "fault", "fault": call_fault})
         except GpuregressError as error:
-            channel.send({"say": "failed", "error": public_name(error), "message": str(error)})
+            channel.send(encode_error(error))
         except Exception as error:  # noqa: BLE001 - a bug of ours ends one launch, not the process
             traceback.print_exc()
             lacking = ran_out(error)
             bug = f"an error inside gpuregress: {type(error).__name__}: {error}"
             text = f"{device.info.name} or its host has not enough {lacking}" if lacking else bug
-            channel.send({"say": "failed", "error": "HarnessError", "message": text})
+            channel.send(encode_error(HarnessError(text)))
 
 
 def launch(device: Device, call: LaunchCall, memory: SharedMemory, entering: Callable[[str], None]) -> LaunchResult:

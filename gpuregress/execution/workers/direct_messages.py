@@ -6,12 +6,12 @@ Parent to child: `{"do": "launch", "call": LaunchCall}`. Child to parent, over `
     {"say": "phase", "phase": "launching"}       the launch begins: its clock starts; or `trying`, as a worker
     {"say": "done", "report": LaunchResult}        the outputs are in the shared memory
     {"say": "fault", "fault": CallFault}
-    {"say": "failed", "error": CLASS, "message": str}
+    {"say": "failed", …}                           as `channel.encode_error` has it
 """
 
 from __future__ import annotations
 
-from gpuregress.foundation.errors import FaultLocation
+from gpuregress.foundation.errors import CodeLine, FaultLocation
 from gpuregress.foundation.records import Argument, Dim3, LaunchShape, Program
 from gpuregress.gpu.records import Record
 
@@ -85,6 +85,7 @@ class CallFault(Record):
     details: tuple[str, ...] = ()
     sticky: bool = False
     location: FaultLocation = FaultLocation()
+    source_line: CodeLine | None = None
 
 
 def laid_out(sizes: list[int]) -> tuple[list[int], int]:

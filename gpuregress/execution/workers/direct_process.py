@@ -25,11 +25,10 @@ import numpy as np
 import numpy.typing as npt
 
 from gpuregress.execution.workers import worker_process
-from gpuregress.execution.workers.channel import Message
+from gpuregress.execution.workers.channel import Message, decode_error
 from gpuregress.execution.workers.direct_messages import CallFault, LaunchCall, LaunchResult
 from gpuregress.execution.workers.watchdog import PREPARING_S, STARTING_S, TRYING_S, Phase
 from gpuregress.execution.workers.worker_process import DeviceSlot, Worker
-from gpuregress.foundation import errors
 from gpuregress.foundation.errors import DeviceError, GpuregressError, HarnessError, KernelFault, KernelTimeout
 from gpuregress.foundation.records import from_json
 from gpuregress.gpu.records import replace
@@ -227,10 +226,14 @@ def _answer(message: Message) -> LaunchResult:
     if message["say"] == "fault":
         fault = from_json(CallFault, message["fault"])
         raise KernelFault(
-            fault.kind, fault.message, details=fault.details, sticky=fault.sticky, location=fault.location
+            fault.kind,
+            fault.message,
+            details=fault.details,
+            sticky=fault.sticky,
+            location=fault.location,
+            source_line=fault.source_line,
         )
-    kind: type[GpuregressError] = getattr(errors, message["error"], HarnessError)
-    raise kind(message["message"])
+    raise decode_error(message)
 
 
 def _overdue(call: LaunchCall, phase: Phase, timeout_s: float) -> GpuregressError:

@@ -13,18 +13,17 @@ import time
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from gpuregress.execution.workers import unfinished_cases
 from gpuregress.execution.workers.channel import Message
 from gpuregress.execution.workers.watchdog import LAUNCHES, Phase, Step, patience
-from gpuregress.execution.workers.worker_process import DeviceSlot, Worker
+from gpuregress.execution.workers.worker_process import DeviceSlot, StoppedLaunch, Worker
 from gpuregress.foundation.errors import GpuregressError, HarnessError
 from gpuregress.foundation.interrupts import StopSignal
 from gpuregress.foundation.records import Case, DeviceInfo, Outcome, Task, from_json
-from gpuregress.gpu.records import Record, replace
+from gpuregress.gpu.records import MutableRecord, Record, replace
 from gpuregress.gpu.schedules import WATCHED_SLOWDOWN
 from gpuregress.toolchain import cache
 
@@ -228,8 +227,7 @@ class CasePool(ABC):
         """Wait for messages and limits, and act on them."""
 
 
-@dataclass(slots=True)
-class _SlotState:
+class _SlotState(MutableRecord):
     """A slot and how its last worker ended."""
 
     slot: DeviceSlot
@@ -269,7 +267,7 @@ class WorkerPool(CasePool):
         self._command = command
         self._started = 0
         self._tried: set[str] = set()
-        self._stopped: dict[str, tuple[str, ...]] = {}
+        self._stopped: dict[str, StoppedLaunch] = {}
         self._tries_slow_code = tries_slow_code
         self._keeps_faulted = keeps_faulted
         if first is not None:
@@ -394,7 +392,8 @@ class WorkerPool(CasePool):
         elif message["say"] == "interim" and worker.watch.late is None:
             worker.interim = message
         elif message["say"] == "stopped":
-            worker.stopped = tuple(message["lines"])
+            facts = {"lines": message["lines"], "source_line": message["source_line"]}
+            worker.stopped = from_json(StoppedLaunch, facts)
         elif message["say"] == "outcome" and worker.watch.late is None:
             is_last = message.get("last", False)
             return self._finish(state, worker, from_json(Outcome, message["outcome"]), now, is_last=is_last)
@@ -444,7 +443,7 @@ class WorkerPool(CasePool):
             if late is None:
                 outcome = unfinished_cases.crashed(worker, task)
             else:
-                outcome = unfinished_cases.overdue(worker, task, late, self._stopped.pop(task.case.name, ()))
+                outcome = unfinished_cases.overdue(worker, task, late, self._stopped.pop(task.case.name, None))
             outcome = replace(outcome, device=worker.device)
             if worker.interim is not None:
                 outcome = unfinished_cases.under_schedule(worker.interim, task, outcome)

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
 
 from gpuregress.execution.cuda import sanitizer
 from gpuregress.execution.cuda.sanitizer import SanitizerReport
-from gpuregress.execution.workers import alone
 from gpuregress.execution.workers.watchdog import CHECKING_S
 from gpuregress.foundation import storage
-from gpuregress.foundation.errors import DeviceError
-from gpuregress.foundation.records import Case, Fault, Outcome, SanitizerFinding, SanitizerResult, Task
+from gpuregress.foundation.errors import CodeLine, DeviceError, KernelFault
+from gpuregress.foundation.records import Case, Fault, Outcome, SanitizerFinding, SanitizerResult, Task, to_json
 from gpuregress.gpu.records import replace
 
 _SPARE_S = 60.0
@@ -42,7 +42,14 @@ def examined(task: Task, outcome: Outcome, device: str) -> Outcome:
         return outcome
     position = _position(task.case, errors[0])
     fault = Fault(errors[0].kind, f"{tool}: {errors[0]}", errors[0].details[:_MOST_DETAILS], position=position)
-    return replace(outcome, state="fault", fault=fault)
+    return replace(outcome, state="fault", fault=fault, source_line=_source_line(errors[0]))
+
+
+def _source_line(report: SanitizerReport) -> CodeLine | None:
+    file, _, line = report.source_line.rpartition(":")
+    if not file:
+        return None
+    return CodeLine(file, int(line))
 
 
 def _position(case: Case, report: SanitizerReport) -> int | None:
@@ -60,7 +67,7 @@ def _watch(task: Task, tool: str, device: str) -> tuple[tuple[SanitizerReport, .
     with storage.scratch() as folder:
         saved, log = folder / "task.json", folder / "report.txt"
         # Poison counts as written: initcheck would find nothing.
-        alone.save(task, saved, poison=tool != "initcheck")
+        storage.write_atomic(saved, json.dumps(to_json(task.alone(poison=tool != "initcheck"))).encode())
         program = (sys.executable, "-P", "-m", "gpuregress.execution.workers.alone", "--device", device, str(saved))
         command = sanitizer.command(tool, program, log)
         try:
@@ -71,7 +78,7 @@ def _watch(task: Task, tool: str, device: str) -> tuple[tuple[SanitizerReport, .
             return (), f"it did not end within {CHECKING_S - _SPARE_S:g} s"
         text = log.read_text(encoding="utf-8", errors="replace") if log.is_file() else ""
     reports = sanitizer.parse(text)
-    if reports or done.returncode in (0, alone.FAULT):
+    if reports or done.returncode in (0, KernelFault.exit_code):
         return reports, ""
     return (), _last_words(done.returncode, text, done.stdout, done.stderr)
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from gpuregress.execution.workers import worker_process
 from gpuregress.execution.workers.channel import Message
 from gpuregress.execution.workers.watchdog import LAUNCHES, Phase
-from gpuregress.execution.workers.worker_process import Worker
+from gpuregress.execution.workers.worker_process import StoppedLaunch, Worker
 from gpuregress.foundation.errors import StorageError
 from gpuregress.foundation.records import Fault, FurtherRun, Observations, Outcome, Task, from_json
 from gpuregress.gpu.records import replace
@@ -70,12 +70,12 @@ def crashed(worker: Worker, task: Task) -> Outcome:
     return replace(refused(task, why, tail, error), seconds=seconds)
 
 
-def overdue(worker: Worker, task: Task, late: Phase, before: tuple[str, ...] = ()) -> Outcome:
+def overdue(worker: Worker, task: Task, late: Phase, before: StoppedLaunch | None = None) -> Outcome:
     """Return the outcome of a case whose worker was killed at the limit of a phase.
 
     Args:
         late: the phase.
-        before: where the threads stood when code that was not optimised was stopped, if that was tried before.
+        before: what its code told that was not optimised, if that was tried before.
     """
     seconds, limit = time.monotonic() - worker.began, worker.watch.limit
     if late is Phase.COMPUTING:
@@ -89,14 +89,14 @@ def overdue(worker: Worker, task: Task, late: Phase, before: tuple[str, ...] = (
     if late is Phase.REFERENCE:
         why = f"the reference's own kernel was killed at its limit of {limit:g} s{launch}"
         return replace(refused(task, why, worker.tail()), seconds=seconds)
-    why, lines = f"killed at its limit of {limit:g} s{launch}", worker.stopped
-    if lines:
-        why += f"; it stood here: {lines[0]}"
-    elif before:
-        lines = before
-        why += f"; before its code was optimised, it stood here: {lines[0]}"
-    fault = Fault("timeout", why, details=lines[1:], launch=number, position=_position(task, number))
-    return Outcome(case=task.case.name, state="timeout", fault=fault, seconds=seconds)
+    why, stopped = f"killed at its limit of {limit:g} s{launch}", worker.stopped
+    if stopped.lines:
+        why += f"; it stood here: {stopped.lines[0]}"
+    elif before is not None and before.lines:
+        stopped = before
+        why += f"; before its code was optimised, it stood here: {stopped.lines[0]}"
+    fault = Fault("timeout", why, details=stopped.lines[1:], launch=number, position=_position(task, number))
+    return Outcome(case=task.case.name, state="timeout", fault=fault, source_line=stopped.source_line, seconds=seconds)
 
 
 def under_schedule(interim: Message, task: Task, ended: Outcome) -> Outcome:

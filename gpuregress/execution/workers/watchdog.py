@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import enum
 import time
-from dataclasses import dataclass
+
+from gpuregress.gpu.records import MutableRecord
 
 STARTING_S = 120.0
 TRYING_S = 2.0
@@ -61,8 +62,7 @@ class Step(enum.Enum):
     GIVE_UP = enum.auto()
 
 
-@dataclass(slots=True)
-class Watch:
+class Watch(MutableRecord):
     """The state of one worker's clock.
 
     Attributes:

@@ -19,6 +19,7 @@ from gpuregress.execution.workers import watchdog, worker_spawn
 from gpuregress.execution.workers.channel import Channel, Message
 from gpuregress.execution.workers.watchdog import KILL_GRACE_S, LAUNCHES, Phase, Watch
 from gpuregress.foundation.interrupts import FROM_OUTSIDE
+from gpuregress.gpu.errors import CodeLine
 from gpuregress.gpu.records import Record
 
 if TYPE_CHECKING:
@@ -47,6 +48,18 @@ class Cause(Record):
 
     whose: Literal["kernel", "user", "none"]
     why: str = ""
+
+
+class StoppedLaunch(Record):
+    """What a launch told when it was stopped at its limit.
+
+    Attributes:
+        lines: where its threads stood, and what the dynamic checks had found; none where that is not known.
+        source_line: the first line of a source that they name.
+    """
+
+    lines: tuple[str, ...] = ()
+    source_line: CodeLine | None = None
 
 
 def cause_of_exit(code: int | None, words: Sequence[str], phase: Phase, *, is_limited: bool) -> Cause:
@@ -146,7 +159,7 @@ class Worker:
         self.user_folders: frozenset[str] = frozenset()
         self.device: DeviceInfo | None = None
         self.interim: Message | None = None
-        self.stopped: tuple[str, ...] = ()
+        self.stopped = StoppedLaunch()
         self.watch = Watch(Phase.STARTING)
         self.refusal = ""
         self.ready = False
@@ -177,7 +190,7 @@ class Worker:
         """Send a task. If the worker is already gone, the reader of its channel notices."""
         self.task = task
         self.interim = None
-        self.stopped = ()
+        self.stopped = StoppedLaunch()
         with contextlib.suppress(OSError):
             self._before_task = self._captured.stat().st_size if self.ready else 0
         self.began = time.monotonic()

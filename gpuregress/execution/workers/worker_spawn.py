@@ -24,9 +24,9 @@ numpy's BLAS starts a thread a core, and each spins for 2^26 cycles before it sl
 take all of them from the start of a run. 2^4 cycles let them sleep at once.
 """
 
-COLLECT_EVERY = 50_000
+COLLECT_EVERY = 200_000
 """Objects between two searches for garbage. Python's own 700 cost a seventh of the time in which modules load, and find
-nothing."""
+nothing. One search at 50,000 took 15 ms of the 350 of a cached case, in both of its processes."""
 
 # -P: a random.py or types.py in the user's folder must not stand in for Python's own.
 COMMAND = (sys.executable, "-P", "-m", "gpuregress.execution.workers.start")

@@ -17,7 +17,8 @@ import msgspec
 from msgspec import Meta
 
 from gpuregress.foundation.document.keys import Key
-from gpuregress.foundation.document.problems import show, suggestion
+from gpuregress.foundation.document.problems import show
+from gpuregress.foundation.wording import suggestion
 from gpuregress.gpu.records import Record
 
 _WRONG = object()

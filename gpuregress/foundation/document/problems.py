@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable
 from typing import Any
 
@@ -47,26 +46,6 @@ class Problems:
         """Raise JobErrors if there is an error."""
         if self._errors:
             raise JobErrors(self.errors)
-
-
-def suggestion(word: str, known: Iterable[str], *, there_are: str = "there are") -> str:
-    """Return `; did you mean 'shape'?`, or the list of known words if none is near.
-
-    Args:
-        word: what was written.
-        known: what would have been right.
-        there_are: how the list is introduced.
-    """
-    options = list(known)
-    # Letters swapped or in the wrong case come first, for a shorter word can score higher.
-    near = [option for option in options if sorted(option.lower()) == sorted(word.lower())]
-    near = near or difflib.get_close_matches(word, options, n=1, cutoff=0.6)
-    if near:
-        return f"; did you mean {near[0]!r}?"
-    if not options:
-        return ""
-    shown = ", ".join(options[:20]) + (", …" if len(options) > 20 else "")
-    return f"; {there_are}: {shown}"
 
 
 def invalid(what: str, value: Any) -> str:

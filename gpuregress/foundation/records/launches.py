@@ -27,6 +27,7 @@ class Argument(Record):
         in_memory: whether the tensor map is in global memory, and its address is passed.
         untyped: whether the kernel may take the buffer's elements for others.
         offset: bytes from the buffer's beginning to the address that is passed.
+        names: of the fields, where the job gives members by name; the compiled program places them.
     """
 
     kind: Literal["buffer", "scalar", "null", "struct"]
@@ -40,6 +41,7 @@ class Argument(Record):
     in_memory: bool = False
     untyped: bool = False
     offset: int = 0
+    names: tuple[str, ...] = ()
 
     @property
     def buffers(self) -> tuple[str, ...]:

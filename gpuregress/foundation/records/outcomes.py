@@ -7,7 +7,7 @@ from typing import Literal
 
 from msgspec import field
 
-from gpuregress.foundation.errors import NOWHERE, FaultLocation
+from gpuregress.foundation.errors import NOWHERE, CodeLine, FaultLocation
 from gpuregress.foundation.records.dumps import Dump
 from gpuregress.foundation.records.observations import Observations
 from gpuregress.gpu.programs import DeviceInfo
@@ -71,6 +71,7 @@ class Outcome(Record):
         state: `done`, `fault`, `timeout` or `error` (could not be run).
         fault: for `fault` and `timeout`.
         message: for `error`.
+        source_line: of the error, or of the fault: the line that reports point at; None where there is none.
         dumps: what was written, in the case's order.
         inputs: filled buffer → digest of its bytes before the first launch.
         launches: those that ended.
@@ -85,6 +86,7 @@ class Outcome(Record):
     state: Literal["done", "fault", "timeout", "error"]
     fault: Fault | None = None
     message: str = ""
+    source_line: CodeLine | None = None
     dumps: tuple[Dump, ...] = ()
     inputs: Mapping[str, str] = field(default_factory=dict)
     launches: tuple[LaunchTime, ...] = ()

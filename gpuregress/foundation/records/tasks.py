@@ -8,7 +8,7 @@ from msgspec import field
 
 from gpuregress.foundation.records.cases import Case
 from gpuregress.gpu.programs import Program
-from gpuregress.gpu.records import Record
+from gpuregress.gpu.records import Record, replace
 
 COMPRESS_ABOVE = 64 << 20
 """Bytes of text above which dumps are compressed, by default."""
@@ -65,3 +65,14 @@ class Task(Record):
     def programs(self) -> tuple[Program, ...]:
         """The compiled sources of the case, in the order of `Case.sources`."""
         return (self.program, *self.other_programs)
+
+    def alone(self, *, poison: bool = True) -> Task:
+        """Return the task of the case's own launches, run once, for `execution.workers.alone`.
+
+        Args:
+            poison: fill outputs with the poison, as the run did.
+        """
+        case = self.case.alone()
+        if not poison:
+            case = case.with_settings(poison="none")
+        return replace(self, case=case, known={}, references={}, shared="", variants={})

@@ -11,7 +11,6 @@ import os
 import struct
 from collections import deque
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from itertools import accumulate
 from pathlib import Path
 from types import TracebackType
@@ -19,6 +18,7 @@ from typing import TYPE_CHECKING, BinaryIO, Self
 
 import zstandard
 
+from gpuregress.foundation.background import thread_pool
 from gpuregress.foundation.errors import DumpError
 from gpuregress.foundation.storage.os_errors import disk_errors, open_file
 from gpuregress.gpu.records import Record
@@ -106,7 +106,7 @@ class FrameWriter:
 
 
 def _pool() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(THREADS)
+    return thread_pool(THREADS)
 
 
 def _compress(text: bytes) -> bytes:

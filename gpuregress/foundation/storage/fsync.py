@@ -6,9 +6,9 @@ import contextlib
 import errno
 import os
 from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from gpuregress.foundation.background import thread_pool
 from gpuregress.foundation.storage.os_errors import disk_errors
 
 _SYNCS_AT_ONCE = 8
@@ -48,7 +48,7 @@ def sync_all(files: Iterable[Path], folders: Iterable[Path]) -> None:
             _sync_folder(folder)
         return
 
-    with ThreadPoolExecutor(_SYNCS_AT_ONCE) as workers:
+    with thread_pool(_SYNCS_AT_ONCE) as workers:
         list(workers.map(_sync_file, files))
         list(workers.map(_sync_folder, folders))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gpuregress.jobs.plan.compiled_launches import completed as completed
+from gpuregress.jobs.plan.compiled_launches import has_named_members as has_named_members
 from gpuregress.jobs.plan.compiled_launches import of_programs as of_programs
 from gpuregress.jobs.plan.job_plan import CaseOverrides as CaseOverrides
 from gpuregress.jobs.plan.selection import BrokenJob as BrokenJob

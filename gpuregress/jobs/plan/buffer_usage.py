@@ -9,9 +9,10 @@ from pathlib import Path
 
 import msgspec
 
-from gpuregress.foundation.document.problems import Problems, suggestion
+from gpuregress.foundation.document.problems import Problems
 from gpuregress.foundation.document.reader import Key
 from gpuregress.foundation.records import Case
+from gpuregress.foundation.wording import suggestion
 from gpuregress.gpu.records import replace
 from gpuregress.jobs.spec.load import JobFile
 from gpuregress.jobs.spec.models.buffer import BufferSpec
@@ -170,7 +171,7 @@ def _arguments(items: Iterable[ArgumentSpec]) -> Iterator[str]:
     for item in items:
         if item.kind == "buffer":
             yield item.buffer
-        yield from _arguments(item.fields)
+        yield from _arguments((*item.fields, *item.struct.values()))
 
 
 # --- status buffer of a kernel that is a variable of the source and not among the job's buffers -----------------------

@@ -7,12 +7,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from gpuregress.foundation import dtypes, records
-from gpuregress.foundation.document.problems import Problems, show, suggestion
+from gpuregress.foundation.document.problems import Problems, show
 from gpuregress.foundation.document.reader import Key
 from gpuregress.foundation.errors import GpuregressError
 from gpuregress.foundation.escapes import one_line
 from gpuregress.foundation.numeric import float_environment
 from gpuregress.foundation.records import Case, CaseSettings, Instruments, KnownFailing, ResourceLimits, TimingLoop
+from gpuregress.foundation.wording import suggestion
 from gpuregress.gpu import schedules
 from gpuregress.gpu.records import replace
 from gpuregress.jobs import inputs

@@ -11,8 +11,8 @@ from inspect import Parameter
 from pathlib import Path
 
 from gpuregress.foundation import dtypes, records
-from gpuregress.foundation.document.problems import suggestion
 from gpuregress.foundation.document.reader import Key
+from gpuregress.foundation.wording import suggestion
 from gpuregress.gpu.records import replace
 from gpuregress.jobs.spec.models.job import JobSpec
 from gpuregress.jobs.spec.models.rules import RuleSpec

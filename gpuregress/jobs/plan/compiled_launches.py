@@ -5,6 +5,7 @@ The program decides the block, shared memory, the cluster and hidden arguments.
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
@@ -15,7 +16,7 @@ from gpuregress.foundation.records import Argument, Buffer, Case, CompiledDescri
 from gpuregress.gpu.descriptors import TensorMap
 from gpuregress.gpu.records import replace
 from gpuregress.jobs import revision
-from gpuregress.jobs.plan import warp_arguments
+from gpuregress.jobs.plan import named_members, warp_arguments
 from gpuregress.jobs.spec.resolve import tensor_maps
 from gpuregress.jobs.spec.resolve.launches import changed_once, number_argument
 
@@ -33,7 +34,8 @@ def completed(case: Case, programs: Sequence[Program], references: Mapping[str, 
     """
     references = references or {}
     compiled = (*programs, *references.values())
-    if not any(entry.launch is not None for program in compiled for entry in program.entries.values()):
+    is_decided = any(entry.launch is not None for program in compiled for entry in program.entries.values())
+    if not is_decided and not has_named_members(case):
         return case
     added: dict[str, Buffer] = {}
     launches = _completed_launches(case.launches, case.buffers, programs, added)
@@ -56,10 +58,36 @@ def _completed_launches(
     return changed_once(launches, lambda launch: _completed(launch, {**buffers, **added}, programs, added))
 
 
+def has_named_members(case: Case) -> bool:
+    """Tell whether a launch of a case or of its references gives members by name."""
+    launches = [*case.launches]
+    for seed in case.seeds:
+        launches += seed.launches
+    for reference in case.reference_kernels.values():
+        launches += reference.launches
+    distinct = {id(launch): launch for launch in launches}  # a step that is repeated a million times is one object
+    return any(argument.names for launch in distinct.values() for argument in launch.args)
+
+
+def _with_placed_members(launch: Launch, program: Program) -> Launch:
+    """Place members that are given by name; a wrong one stays as it is, which `signature_check` reports."""
+    types = program.types.get(launch.kernel, ())
+    if len(types) != len(launch.args):
+        return launch
+    arguments = list(launch.args)
+    for position, argument in enumerate(arguments):
+        if argument.names:
+            with contextlib.suppress(ValueError):
+                arguments[position] = named_members.placed(argument, types[position])
+    return replace(launch, args=tuple(arguments))
+
+
 def _completed(
     launch: Launch, buffers: Mapping[str, Buffer], programs: Sequence[Program], added: dict[str, Buffer]
 ) -> Launch:
     entry = programs[launch.source].entries.get(launch.kernel)
+    if any(argument.names for argument in launch.args):
+        launch = _with_placed_members(launch, programs[launch.source])
     if entry is None or entry.launch is None:
         return launch
     decided = entry.launch

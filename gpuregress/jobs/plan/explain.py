@@ -249,6 +249,9 @@ def _argument(argument: Argument, buffers: Mapping[str, Buffer]) -> str:
             kind = "&map "
         offset = f"+{argument.offset}" if argument.offset else ""
         return f"{kind}{argument.buffer}{offset}=<{buffers[argument.buffer].size}>"
+    if argument.names:
+        members = zip(argument.names, argument.fields, strict=True)
+        return "{" + ", ".join(f"{name}: {_argument(member, buffers)}" for name, member in members) + "}"
     if argument.kind == "struct":
         return "{" + ", ".join(_argument(member, buffers) for member in argument.fields) + "}"
     return f"{argument.label}={argument.text}" if argument.label else argument.text

@@ -5,12 +5,11 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from gpuregress.foundation.document.problems import Problems
 from gpuregress.foundation.document.reader import Key
 from gpuregress.foundation.records import Argument, Buffer, Dim3, FunctionArgument, FunctionCall, Launch
-from gpuregress.gpu.records import Record
+from gpuregress.gpu.records import MutableRecord, Record
 from gpuregress.jobs.plan.source_files import SourceFile
 from gpuregress.jobs.spec.expressions import Number
 from gpuregress.jobs.spec.load import JobFile
@@ -55,8 +54,7 @@ def planned(file: JobFile, scope: Scope, source: SourceFile, buffers: Mapping[st
     return _FunctionPlan(file, scope, source, buffers).planned()
 
 
-@dataclass(slots=True)
-class _Form:
+class _Form(MutableRecord):
     """The form of the calls: who makes one, and the threads of a block."""
 
     scope: CallScope

@@ -194,7 +194,10 @@ def _placed(argument: Argument, start: int) -> Iterator[tuple[int, Argument]]:
 def _pieces(argument: Argument, start: int, name: str) -> Iterator[_Piece]:
     if argument.kind == "struct":
         for number, (offset, member) in enumerate(_placed(argument, start), 1):
-            yield from _pieces(member, offset, f"{name}.{number}" if name else f"member {number}")
+            member_name = f"{name}.{number}" if name else f"member {number}"
+            if argument.label:  # its members were given by name
+                member_name = member.label
+            yield from _pieces(member, offset, member_name)
     elif argument.kind == "scalar":
         for part in dtypes.parse(argument.dtype).parts:
             yield _Piece(name, start + part.offset, part.scalar.size, part.scalar)

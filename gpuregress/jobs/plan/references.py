@@ -7,11 +7,11 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from gpuregress.foundation import dtypes, records, storage
-from gpuregress.foundation.document.problems import suggestion
 from gpuregress.foundation.document.reader import Key
 from gpuregress.foundation.dtypes import ElementType
 from gpuregress.foundation.errors import GpuregressError, UsageError
 from gpuregress.foundation.records import Baseline, InputFile, Rule
+from gpuregress.foundation.wording import suggestion
 from gpuregress.gpu.records import Record, replace
 from gpuregress.jobs import inputs
 from gpuregress.jobs.plan import comparison_rules, sources

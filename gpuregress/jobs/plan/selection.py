@@ -9,10 +9,9 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from gpuregress.foundation.document import reader
-from gpuregress.foundation.document.problems import suggestion
 from gpuregress.foundation.errors import GpuregressError, JobError, JobErrors, NothingToDo, UsageError
 from gpuregress.foundation.records import Case
-from gpuregress.foundation.wording import first_names
+from gpuregress.foundation.wording import first_names, suggestion
 from gpuregress.gpu.records import Record
 from gpuregress.jobs.plan import case_planning
 from gpuregress.jobs.plan.job_plan import CaseOverrides, JobPlan

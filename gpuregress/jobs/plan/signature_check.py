@@ -26,7 +26,7 @@ from gpuregress.foundation.records import (
 )
 from gpuregress.foundation.wording import plural
 from gpuregress.gpu.records import Record
-from gpuregress.jobs.plan import compiled_launches, record_layouts, warp_arguments
+from gpuregress.jobs.plan import compiled_launches, named_members, record_layouts, warp_arguments
 from gpuregress.jobs.spec.resolve.launches import first_of_entries
 from gpuregress.store.project import default_memory
 from gpuregress.toolchain import (
@@ -229,11 +229,28 @@ def _launch_problems(case: Case, launch: Launch, program: Program, source: Sourc
     # A cubin tells the sizes of parameters, but not their kinds.
     compare = _size_problem if program.cubin and not program.ptx else _problem
     problems: dict[int | None, str] = {}
+    types = program.types.get(launch.kernel, ())
     for position, (argument, parameter) in enumerate(zip(launch.args, parameters, strict=True)):
-        problem = compare(argument, parameter)
+        type_ = types[position] if len(types) == len(parameters) else None
+        problem = _names_problem(argument, parameter, type_) or compare(argument, parameter)
         if problem is not None:
             problems[position] = problem
     return problems or _texture_problems(case, launch, parameters) or _type_problems(case, launch, program, source)
+
+
+def _names_problem(argument: Argument, parameter: Parameter, type_: TypeLayout | None) -> str | None:
+    """Describe members by name that could not be placed in the kernel's parameter."""
+    if not argument.names:
+        return None
+    if type_ is None:
+        return f"the compiler does not tell the members of {_named(parameter)}: list them in order, {{struct: [...]}}"
+    if type_.kind != "class":
+        return f"a struct is given and {_named(parameter)} is {_parameter_text(parameter)}"
+    try:
+        named_members.placed(argument, type_)
+    except ValueError as error:
+        return str(error)
+    return None
 
 
 def _texture_problems(case: Case, launch: Launch, parameters: Sequence[Parameter]) -> dict[int | None, str]:

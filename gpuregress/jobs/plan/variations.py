@@ -6,9 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
-from gpuregress.foundation.document.problems import Problems, suggestion
+from gpuregress.foundation.document.problems import Problems
 from gpuregress.foundation.errors import CompileError, MissingCompiler
 from gpuregress.foundation.records import Buffer, Case, Fill, Launch, Seeded
+from gpuregress.foundation.wording import suggestion
 from gpuregress.gpu.records import Record, replace
 from gpuregress.jobs.plan import source_files
 from gpuregress.jobs.plan.source_files import SourcePath

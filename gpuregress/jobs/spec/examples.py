@@ -173,7 +173,7 @@ launches:
     grid: [1]
     block: [n]
     args: [x, {int32: n}, {float4: [0, 0, 1, 0.5]}, null, {struct: [x, {int32: n}]}, {pointer: {tensormap: a}},
-           {pointer: x, offset: 64}]
+           {pointer: x, offset: 64}, {struct: {data: x, dims: [{int32: n}, {int32: 1}]}}]
 """,
     "Rule": """
 compare:

@@ -19,7 +19,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from gpuregress.foundation import dtypes
-from gpuregress.foundation.document.problems import suggestion
+from gpuregress.foundation.wording import suggestion
 from gpuregress.gpu.records import Record
 from gpuregress.toolchain import cxx_types
 

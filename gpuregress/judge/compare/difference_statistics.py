@@ -7,11 +7,11 @@ worst element by each measure, the first few that break the bound, and the ULP h
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
 from typing import Self
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import field
 
 from gpuregress.foundation.dtypes import ElementType, Part
 from gpuregress.foundation.numeric import ordinals
@@ -19,7 +19,7 @@ from gpuregress.foundation.numeric.decimals import words
 from gpuregress.foundation.numeric.ordinals import Array, Mask
 from gpuregress.foundation.records import Element, OutlierCounts, Rule, SideCounts, UlpFigures
 from gpuregress.foundation.records.rules import Bound
-from gpuregress.gpu.records import Record, replace
+from gpuregress.gpu.records import MutableRecord, Record, replace
 from gpuregress.judge.compare import bounds
 from gpuregress.judge.compare.bounds import Floats
 from gpuregress.judge.compare.comparison_request import ComparisonRequest
@@ -30,8 +30,7 @@ FIRST = 10
 _LARGEST = float(np.finfo(np.float64).max)
 
 
-@dataclass(slots=True)
-class ErrorSums:
+class ErrorSums(MutableRecord):
     """Sums of one part's finite errors over the buffer, for the metrics."""
 
     largest: float = 0.0
@@ -70,8 +69,7 @@ class DifferingPart(Record):
     actual: Array
 
 
-@dataclass(slots=True)
-class WorstPart:
+class WorstPart(MutableRecord):
     """The worst element by one measure so far."""
 
     score: float = -1.0
@@ -100,13 +98,13 @@ def _no_worst() -> dict[str, WorstPart]:
     return {measure: WorstPart() for measure in ("absolute", "relative", "ulp")}
 
 
-@dataclass(slots=True)
-class DifferenceStatistics:
+class DifferenceStatistics(MutableRecord):
     """Running statistics of one comparison.
 
     Attributes:
         element_type: of the rows.
         bound: of each element.
+        use: of the bound.
         second: the bound of outliers, if there is one.
         changed: rows with other values.
         broken: rows that break the bound.
@@ -117,11 +115,11 @@ class DifferenceStatistics:
         sums: the errors of each part.
         histogram: ulp bucket (its upper end) → count.
         nan: NaNs among the rows given, on each side.
-        use: of the bound.
     """
 
     element_type: ElementType
     bound: Bound
+    use: ToleranceUse
     second: Bound | None = None
     changed: int = 0
     broken: int = 0
@@ -133,18 +131,17 @@ class DifferenceStatistics:
     sums: list[ErrorSums] = field(default_factory=list)
     histogram: dict[int, int] = field(default_factory=dict)
     nan: list[int] = field(default_factory=lambda: [0, 0])
-    use: ToleranceUse = field(init=False)
 
     @classmethod
     def of_rule(cls, element_type: ElementType, rule: Rule) -> Self:
         """The statistics of a comparison under a rule."""
-        if rule.outliers is None:
-            return cls(element_type, Bound.of_rule(rule))
-        return cls(element_type, Bound.of_rule(rule), Bound.of_outliers(rule.outliers, rule))
+        bound, second = Bound.of_rule(rule), None
+        if rule.outliers is not None:
+            second = Bound.of_outliers(rule.outliers, rule)
+        return cls(element_type, bound, ToleranceUse(bound, second), second)
 
     def __post_init__(self) -> None:
         """One set of sums a part."""
-        self.use = ToleranceUse(self.bound, self.second)
         self.sums = [ErrorSums() for _ in self.element_type.parts]
 
     def add(self, indices: Indices, expected: Array, actual: Array) -> Mask:

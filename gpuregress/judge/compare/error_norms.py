@@ -10,20 +10,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
 import numpy as np
+from msgspec import field
 
 from gpuregress.foundation.dtypes import ElementType
 from gpuregress.foundation.numeric import ordinals
 from gpuregress.foundation.numeric.ordinals import Array
 from gpuregress.foundation.records import METRICS
+from gpuregress.gpu.records import MutableRecord
 from gpuregress.judge.compare import bounds
 from gpuregress.judge.compare.difference_statistics import ErrorSums, finite
 
 
-@dataclass(slots=True)
-class ExpectedNorms:
+class ExpectedNorms(MutableRecord):
     """Norms of the expected side, one entry for each part of the element type.
 
     Attributes:

@@ -13,7 +13,6 @@ finite part. A rule without any of these has no use.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -23,13 +22,13 @@ from gpuregress.foundation.numeric import ordinals
 from gpuregress.foundation.numeric.ordinals import Array, Mask
 from gpuregress.foundation.records import OutlierCounts
 from gpuregress.foundation.records.rules import Bound
+from gpuregress.gpu.records import MutableRecord
 from gpuregress.judge.compare.bounds import Floats
 
 Steps = npt.NDArray[np.uint64]
 
 
-@dataclass(slots=True)
-class ToleranceUse:
+class ToleranceUse(MutableRecord):
     """Running maxima of the use of a bound, and of a second one by the elements that break the first.
 
     Attributes:

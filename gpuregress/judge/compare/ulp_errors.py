@@ -9,22 +9,22 @@ that is rounded correctly has an error of at most 0.5.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import field
 
 from gpuregress.foundation import dtypes
 from gpuregress.foundation.dtypes import ElementType, Scalar
 from gpuregress.foundation.numeric.ordinals import Array, spacing
 from gpuregress.foundation.records import Accuracy
+from gpuregress.gpu.records import MutableRecord
 from gpuregress.judge.compare.difference_statistics import ErrorSums
 
 Floats = npt.NDArray[np.float64]
 
 
-@dataclass(slots=True)
-class UlpErrors:
+class UlpErrors(MutableRecord):
     """Running maximum and root mean square of the errors of a result.
 
     Attributes:

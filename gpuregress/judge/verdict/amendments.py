@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from gpuregress.foundation.errors import ExitCode
 from gpuregress.foundation.records import BufferVerdict, Case, Comparison, KnownFailing, Verdict
 from gpuregress.foundation.wording import joined
 from gpuregress.gpu.records import replace
@@ -102,7 +103,7 @@ def with_known_failure(decided: Verdict, known: KnownFailing, today: str, case: 
         return replace(decided, reason=f"{decided.reason} ({ended})", expired=known)
     reason = f"known failing until {known.until} ({known.why}): {decided.headline}"
     is_known = replace(known, status=decided.status)
-    return replace(decided, status="skip", reason=reason, exit_code=0, known=is_known)
+    return replace(decided, status="skip", reason=reason, exit_code=ExitCode.PASSED, known=is_known)
 
 
 def _is_undecided(decided: Verdict) -> bool:

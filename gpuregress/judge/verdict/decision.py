@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from gpuregress.foundation import errors
-from gpuregress.foundation.errors import INFEASIBLE, CompileError, GpuregressError, KernelTimeout, public_name
+from gpuregress.foundation.errors import INFEASIBLE, CompileError, ExitCode, GpuregressError, KernelTimeout, public_name
 from gpuregress.foundation.records import (
     Baseline,
     BufferVerdict,
@@ -28,10 +28,24 @@ from gpuregress.foundation.records import (
 from gpuregress.gpu.records import Record, replace
 from gpuregress.judge.verdict.provenance import changed_inputs, changed_resources, changes, without_reference_inputs
 
-EXIT_CODES: dict[Status, int] = {"pass": 0, "differ": 1, "new": 1, "fault": 3, "timeout": 3, "error": 4, "skip": 0}
+EXIT_CODES: dict[Status, int] = {
+    "pass": ExitCode.PASSED,
+    "differ": ExitCode.DIFFERS,
+    "new": ExitCode.DIFFERS,
+    "fault": ExitCode.KERNEL_FAILED,
+    "timeout": ExitCode.KERNEL_FAILED,
+    "error": ExitCode.HARNESS_FAILED,
+    "skip": ExitCode.PASSED,
+}
 _USERS = CompileError.exit_code
-_NOTHING_RAN = 5
-EXIT_PRECEDENCE = (4, 3, 2, 1, 5, 0)
+EXIT_PRECEDENCE = (
+    ExitCode.HARNESS_FAILED,
+    ExitCode.KERNEL_FAILED,
+    ExitCode.WRONG_REQUEST,
+    ExitCode.DIFFERS,
+    ExitCode.NOTHING_TO_DO,
+    ExitCode.PASSED,
+)
 """Exit codes, the most severe first."""
 
 
@@ -45,7 +59,7 @@ def exit_code(verdicts: Iterable[Verdict], *, vanished: bool = False, has_lost_d
     """
     codes = {verdict.exit_code for verdict in verdicts if verdict.status != "skip" or verdict.known is not None}
     if not codes:
-        codes.add(_NOTHING_RAN)
+        codes.add(ExitCode.NOTHING_TO_DO)
     if vanished:
         codes.add(EXIT_CODES["differ"])
     if has_lost_device:

@@ -14,6 +14,7 @@ from gpuregress.foundation.errors import GpuregressError, Interrupted
 from gpuregress.foundation.records import Entry, Source
 from gpuregress.gpu import demangle
 from gpuregress.gpu.records import Record
+from gpuregress.lab.drafts import validation
 from gpuregress.session import compilation
 from gpuregress.toolchain import ptx_declarations
 from gpuregress.toolchain.build_options.options import NO_OPTIONS, BuildOptions
@@ -173,6 +174,8 @@ def compiled(source: Path, kernel: str, build: BuildOptions = NO_OPTIONS) -> Com
     except Interrupted:
         raise
     except GpuregressError as error:
+        if not validation.is_wrong_source(error):
+            return CompiledKernel()
         return CompiledKernel(problem=str(error).partition("\n")[0])
 
 

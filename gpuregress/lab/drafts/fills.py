@@ -13,6 +13,7 @@ from gpuregress.lab.drafts import types
 from gpuregress.lab.drafts.kernel import default_fill, guessed_argument, with_arguments
 from gpuregress.lab.drafts.types import KnownTypes
 from gpuregress.lab.host_programs import objects, scalars
+from gpuregress.lab.host_programs.calls import UNKNOWN_ARGUMENT
 from gpuregress.lab.host_programs.objects import ArrayPointer, HostArray, HostTexture, Object, SeenLaunch, Structure
 from gpuregress.lab.host_programs.program import HostFiles
 from gpuregress.lab.host_programs.scalars import HostScalar
@@ -104,7 +105,7 @@ def last_writer(
     """
     for launch in reversed(launches):
         kernel = program.kernel(launch.kernel)
-        if kernel is None and is_strict and memory in _arrays(launch.arguments):
+        if kernel is None and is_strict and memory in arrays(launch.arguments):
             return launch
         if kernel is None:
             continue
@@ -114,10 +115,15 @@ def last_writer(
     return None
 
 
-def _arrays(values: Sequence[Object | None]) -> list[HostArray]:
-    """List the arrays that arguments point to."""
-    arrays = [value.memory for value in values if isinstance(value, (ArrayPointer, HostTexture))]
-    return [array for array in arrays if array is not None]
+def arrays(values: Sequence[Object | None]) -> list[HostArray]:
+    """List the arrays that arguments point to, and the members of structures among them."""
+    found: list[HostArray] = []
+    for value in values:
+        if isinstance(value, (ArrayPointer, HostTexture)) and value.memory is not None:
+            found.append(value.memory)
+        elif isinstance(value, Structure):
+            found += arrays([cell.value for cell in value.members.values()])
+    return found
 
 
 def _written(parameter: CxxParameter, value: Object | None, known: KnownTypes) -> Iterator[HostArray | None]:
@@ -156,6 +162,8 @@ def instance_of(declaration: Declaration, launch: SeenLaunch) -> tuple[dict[str,
         name = [f"T{number}", *WORD.findall(kind)][-1]
         is_type = kind.startswith(("typename", "class"))
         value = given[number] if number < len(given) else ""
+        if UNKNOWN_ARGUMENT in value:
+            value = ""
         if is_type and (not value or (dtype_of_type(value) is None and re.fullmatch(r"\w{1,2}|scalar_t", value))):
             value = _deduced(declaration, launch, name) or default
         if not is_type and not re.fullmatch(r"-?\d+|true|false|[\w:]*[A-Za-z][\w:]*", value):

@@ -5,20 +5,26 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from gpuregress.foundation import dtypes, storage
 from gpuregress.foundation.records import MemberLayout, TypeLayout
+from gpuregress.gpu.records import replace
+from gpuregress.jobs.plan import named_members
+from gpuregress.jobs.spec import expressions
 from gpuregress.lab.drafts import types
 from gpuregress.lab.drafts.compiled import Slot, compiled
 from gpuregress.lab.drafts.types import NOTHING, KnownTypes
 from gpuregress.toolchain import cxx_declarations, layouts
 from gpuregress.toolchain.build_options.options import NO_OPTIONS, BuildOptions
 from gpuregress.toolchain.cxx_declarations import CxxParameter, Declaration
+from gpuregress.toolchain.cxx_types import dtype_of_type
 
 VECTOR = re.compile(r"(u?char|u?short|u?int|u?longlong|float|double)[1-4]")
 _TEXTURES = {"cudaTextureObject_t": "texture", "cudaSurfaceObject_t": "surface"}
+_LONGEST_NAME = 50
+"""Characters of a buffer's or parameter's name, before what tells it from others; a job's names have at most 64."""
 NO_LAUNCH = "sizes, contents, scalars, grid and block, which are guesses: no launch of it was found"
 _EXTENT = re.compile(
     r"n|m|k|n[A-Z_]\w*|num\w*|size\w*|len\w*|count\w*|total\w*|width|height|rows?|col(umn)?s?|w|h|dim\w*|elements",
@@ -55,11 +61,17 @@ class KernelDraft:
         if len(overloads) > 1:
             self._kernel = declaration.signature(list(self._types.values()))
         self._compiled_kernel = compiled(source, self._kernel, build)
+        self._by_value: dict[int, TypeLayout] = {}  # the structures among the parameters
         self._known = self._with_compiled_types(source, build)
         self._named = [
             (parameter.name or f"arg{number}", parameter) for number, parameter in enumerate(declaration.parameters)
         ]
-        self._slots = tuple(self._pointers())
+        self._slots = tuple(_with_names(self._pointers()))
+        self._variable_buffers: dict[str, str] = {}  # variables of the source that have a buffer
+        self._declared_variables: set[str] = set()
+        self._cast_dtypes: dict[str, str] = {}
+        if self._compiled_kernel.entry is not None:
+            self._cast_dtypes = self._dtypes_of_casts(source, build)
         self._extents = [name for name, parameter in self._named if self._is_extent(name, parameter)] or ["n"]
         self._is_flat = len(self._extents) != 2
 
@@ -68,14 +80,26 @@ class KernelDraft:
         known = self._known
         names = [self._plain(parameter.type) for parameter in self._declaration.parameters]
         unknown = set()
-        for name in names:
-            has_fields = name in known.layouts and known.layouts[name].fields
-            if name not in (*_TEXTURES, "void") and not has_fields and known.dtype(name) is None:
+        for name, parameter in zip(names, self._declaration.parameters, strict=True):
+            is_structure = name in known.layouts and known.layouts[name].fields and parameter.pointer
+            if (
+                name not in (*_TEXTURES, "void")
+                and not is_structure
+                and dtype_of_type(known.aliases.get(name, name)) is None
+            ):
                 unknown.add(name)
+        for number, (name, parameter) in enumerate(zip(names, self._declaration.parameters, strict=True)):
+            if not parameter.pointer and name in known.layouts and known.layouts[name].fields:
+                self._by_value[number] = known.layouts[name]
         if not unknown or self._compiled_kernel.entry is None:
             return known
-        compiled_types = zip(names, types.of_kernel(source, build, self._kernel), strict=False)
-        more = {name: layout for name, layout in compiled_types if name in unknown and layout.kind == "class"}
+        compiled_types = types.of_kernel(source, build, self._kernel)
+        more = {}
+        for number, (name, layout) in enumerate(zip(names, compiled_types, strict=False)):
+            if name in unknown and layout.kind == "class":
+                more[name] = layout
+            if not self._declaration.parameters[number].pointer and layout.kind == "class" and layout.fields:
+                self._by_value[number] = layout
         return KnownTypes(known.aliases, {**known.layouts, **more})
 
     def _plain(self, type_: str) -> str:
@@ -171,17 +195,17 @@ class KernelDraft:
     def _pointers(self) -> Iterator[Slot]:
         """List the pointers among the parameters and among the members of structures that are parameters."""
         for number, (name, parameter) in enumerate(self._named):
-            layout = self._layout(parameter)
+            layout = self._by_value.get(number)
             texture = _TEXTURES.get(types.plain(parameter.type), "")
             if texture:
                 yield Slot(name, parameter.type, texture == "texture", number, texture=texture)
             elif parameter.pointer:
                 yield Slot(name, parameter.type, parameter.const, number)
-            elif layout is not None and layouts.is_listed(layout):
+            elif layout is not None:
                 for field in layout.fields:
                     if field.kind == "pointer" and field.count == 1:
                         yield Slot(
-                            name=f"{name}_{field.path.replace('.', '_')}",
+                            name=f"{name}_{field.path}",
                             type=field.type,
                             const="const" in field.type,
                             number=number,
@@ -221,7 +245,29 @@ class KernelDraft:
     def _pointee(self, slot: Slot) -> str | None:
         if slot.type.count("*") > 1:
             return None
-        return self._known.dtype(self._plain(slot.type))
+        plain = self._plain(slot.type)
+        return self._known.dtype(plain) or self._cast_dtypes.get(slot.name if plain == "void" else "")
+
+    def _dtypes_of_casts(self, source: Path, build: BuildOptions) -> dict[str, str]:
+        """Return the dtypes of buffers behind `void*`, by what the code casts the pointers to."""
+        spelled: dict[str, str] = {}
+        for slot in self._slots:
+            if types.plain(slot.type) != "void" or slot.type.count("*") > 1:
+                continue
+            parameter = self._named[slot.number][0]
+            expression = f"{parameter}.{slot.path}" if slot.path else parameter
+            for type_ in types.cast_types(self._texts, expression)[:1]:
+                spelled[slot.name] = types.spelled_out(type_, self._texts, self._types)
+        found: dict[str, str] = {}
+        asked = {type_ for type_ in spelled.values() if dtype_of_type(type_) is None}
+        layouts_ = types.layouts_of(source, build, sorted(asked))
+        for buffer, type_ in spelled.items():
+            dtype = dtype_of_type(type_)
+            if dtype is None and type_ in layouts_:
+                dtype = self._known.dtype(type_) or layouts.dtype(layouts_[type_])
+            if dtype is not None:
+                found[buffer] = dtype
+        return found
 
     def _without_dtype(self, slot: Slot) -> tuple[str, str]:
         """Explain why a buffer has bytes for elements: a comment, and what is needed in words."""
@@ -255,6 +301,9 @@ class KernelDraft:
         declared = cxx_declarations.variable_types("\n".join(self._texts))
         variables = self._compiled_kernel.written_variables.items()
         for (name, size), buffer in zip(variables, self._variable_names(), strict=True):
+            if name in self._declared_variables:
+                continue  # by an earlier launch
+            self._declared_variables.add(name)
             dtype = self._known.dtype(types.plain(declared.get(name.rpartition("::")[2], "")))
             comment = "a variable of the source, which starts with its initial value"
             if dtype is None or size % dtypes.parse(dtype).size:
@@ -273,13 +322,15 @@ class KernelDraft:
 
     def _variable_names(self) -> list[str]:
         taken = self._taken_names()
-        names = []
         for variable in self._compiled_kernel.written_variables:
-            name = variable.replace("::", "_")
+            if variable in self._variable_buffers:
+                continue
+            name = valid_name(variable, ())
             if name in taken:
-                name = f"{name}_variable"
-            names.append(name)
-        return names
+                name = valid_name(f"{name}_variable", taken)
+            taken.add(name)
+            self._variable_buffers[variable] = name
+        return [self._variable_buffers[variable] for variable in self._compiled_kernel.written_variables]
 
     def _taken_names(self) -> set[str]:
         return {slot.name for slot in self._slots}
@@ -287,20 +338,25 @@ class KernelDraft:
     @property
     def refusal(self) -> str:
         """Why there can be no job: there is nothing to compare; "" where there is."""
+        problem = self._compiled_kernel.problem
+        if problem:
+            guessed = ", ".join(f"{name} = {value}" for name, value in self._guessed_arguments.items())
+            if guessed:
+                return f"with the guess {guessed} for its template arguments it does not compile: {problem}"
+            return f"it does not compile: {problem}"
         if self._slots or self._compiled_kernel.written_variables:
             return ""
         if self._compiled_kernel.accesses is None:
-            return f"it has no pointer parameter, and what {self._kernel} writes is not known{self._because_broken()}"
+            return f"it has no pointer parameter, and what {self._kernel} writes is not known"
         return (
             "it writes no buffer and no __device__ variable, so a job has nothing to compare (the text of printf is "
             "not compared): let it store its results through a pointer parameter or in a __device__ variable"
         )
 
-    def _because_broken(self) -> str:
-        problem = self._compiled_kernel.problem
-        if not problem:
-            return ""
-        return f", because it does not compile: {problem}"
+    @property
+    def _guessed_arguments(self) -> Mapping[str, str]:
+        """The template parameters whose arguments are a guess, with these."""
+        return self._types
 
     def _geometry(self) -> Iterator[str]:
         if self._is_flat:
@@ -313,34 +369,70 @@ class KernelDraft:
 
     def _argument(self, number: int) -> str:
         name, parameter = self._named[number]
-        if parameter.pointer or types.plain(parameter.type) in _TEXTURES:
-            return name
+        slot = self._slot(number, "")
+        if slot is not None:
+            return slot.name
         dtype = self._dtype(parameter)
         if dtype is not None and name in self._extents:
             return f"{{{dtype}: {name}}}"
         if dtype is not None and not dtype.startswith("{"):
             return scalar(dtype)
-        return f"{{struct: [{', '.join(self._members(number, self._layout(parameter)))}]}}"
-
-    def _members(self, number: int, layout: TypeLayout | None) -> list[str]:
-        """Write the members of a structure that is passed by value: guesses, or zeros of its size."""
-        if layout is not None and layouts.is_listed(layout):
-            return [self._member(number, field) for field in layout.fields]
-        if layout is not None and layout.fields and layout.name:
-            parts = layouts.members(layout, pads=True).values()
-            return [_guess_or_null(part) for part in parts]
+        if number in self._by_value:
+            members = [f"{name}: {text}" for name, text, _ in self._members(number)]
+            return f"{{struct: {{{', '.join(members)}}}}}"
         size = 4
         entry = self._compiled_kernel.entry
         if entry is not None and number < len(entry.parameters):
             size = entry.parameters[number].size
-        return ["{int32: 0}"] * (size // 4) + ["{int8: 0}"] * (size % 4)
+        return f"{{struct: [{', '.join(['{int32: 0}'] * (size // 4) + ['{int8: 0}'] * (size % 4))}]}}"
 
-    def _member(self, number: int, field: MemberLayout) -> str:
-        """Write a member of a structure that is passed by value."""
+    def _members(self, number: int) -> Iterator[tuple[str, str, str]]:
+        """Write the members of a structure that is passed by value: name, argument, and a comment on a guess."""
+        fields = {field.path: field for field in self._by_value[number].fields}
+        for name in named_members.member_names(self._by_value[number]):
+            path = name.partition("[")[0]
+            field = fields.get(name) or fields.get(name.rpartition("[")[0])
+            if field is None:  # a union without a name
+                yield name, "{uint8: 0}", f"NEEDED: {path}"
+            else:
+                yield name, *self._member(number, field, name)
+
+    def _member(self, number: int, field: MemberLayout, name: str) -> tuple[str, str]:  # noqa: ARG002 - see LaunchDraft
+        """Write a member of a structure that is passed by value, and a comment where it is a guess."""
         slot = self._slot(number, field.path)
         if slot is not None:
-            return slot.name
-        return ", ".join([_guess_or_null(layouts.member_dtype(field))] * field.count)
+            return slot.name, ""
+        return _guess_of_member(field), ""
+
+
+def _with_names(slots: Iterable[Slot]) -> Iterator[Slot]:
+    """Give each pointer a name that a buffer of a job may have."""
+    taken: set[str] = set()
+    for slot in slots:
+        name = valid_name(slot.name, taken, "_buffer")
+        taken.add(name)
+        yield replace(slot, name=name)
+
+
+def valid_name(text: str, taken: Collection[str], suffix: str = "") -> str:
+    """Make a name of a job's buffer or parameter of a text.
+
+    Args:
+        text: what it is called in the program.
+        taken: names that others have.
+        suffix: what a name gets that expressions use otherwise.
+    """
+    plain = re.sub(r"\W+", "_", text, flags=re.ASCII).strip("_")[:_LONGEST_NAME] or "value"
+    if plain[0].isdigit():
+        plain = f"p{plain}"
+    if suffix and plain in (*expressions.RESERVED, "null"):
+        plain += suffix
+    name = plain
+    number = 2
+    while name in taken or name in expressions.RESERVED:
+        name = f"{plain}_{number}"
+        number += 1
+    return name
 
 
 def instantiate(declaration: Declaration) -> tuple[dict[str, str], str]:
@@ -435,10 +527,16 @@ def scalar(dtype: str) -> str:
     return f"{{{dtype}: {value}}}"
 
 
-def _guess_or_null(dtype: str | None) -> str:
-    if not dtype:
+def _guess_of_member(field: MemberLayout) -> str:
+    """Write a guess of a member, in bytes where it is no number."""
+    if field.kind == "pointer":
         return "null"
-    return scalar(dtype)
+    dtype = layouts.member_dtype(field)
+    if dtype is not None:
+        return scalar(dtype)
+    if field.size in (1, 2, 4, 8):
+        return f"{{uint{8 * field.size}: 0}}"
+    return f"{{struct: [{', '.join(['{uint8: 0}'] * field.size)}]}}"
 
 
 def default_fill(dtype: str) -> str:

@@ -8,29 +8,55 @@ from __future__ import annotations
 
 import json
 import math
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from gpuregress.foundation import dtypes
 from gpuregress.foundation.records import MemberLayout
-from gpuregress.jobs.spec import expressions
+from gpuregress.gpu.architectures import SM_90
 from gpuregress.lab.drafts import fills
 from gpuregress.lab.drafts.compiled import Slot
 from gpuregress.lab.drafts.fills import DraftedFill
-from gpuregress.lab.drafts.kernel import VECTOR, KernelDraft, default_fill, quoted, shown
+from gpuregress.lab.drafts.kernel import VECTOR, KernelDraft, default_fill, quoted, shown, valid_name
 from gpuregress.lab.drafts.launch_facts import LaunchFacts
 from gpuregress.lab.host_programs import library, objects, scalars
-from gpuregress.lab.host_programs.objects import ArrayPointer, HostArray, HostTexture, Object, SeenLaunch
+from gpuregress.lab.host_programs.objects import ArrayPointer, HostArray, HostTexture, Object, SeenLaunch, Structure
 from gpuregress.lab.host_programs.scalars import HostScalar, constant
 from gpuregress.toolchain import layouts
 from gpuregress.toolchain.cxx_declarations import Declaration
 
+Dimensions = tuple[HostScalar, HostScalar, HostScalar]
 _ELEMENTS = 1024
 _GUESSED_BYTES = 4
 UNKNOWN_SIZE = "its size, which the host code does not tell"
 """What a comment says of an array whose size is a guess."""
 _LONGEST_FORMULA = 400
+
+
+@dataclass(slots=True)
+class JobState:
+    """What the launches of a job share.
+
+    Attributes:
+        parameters: numbers of the host code → parameters of the job.
+        names: the buffers.
+        by_memory: array of the host code, and whether it is a texture → its buffer.
+        dtypes: of the buffers, as the first pointer to each tells them.
+        written: buffers whose line is written.
+        symbols: variables whose buffer is written.
+        variables: those that a kernel writes → their buffers.
+        is_chain: whether the job may have several launches.
+    """
+
+    parameters: dict[HostScalar, str] = field(default_factory=dict)
+    names: set[str] = field(default_factory=set)
+    by_memory: dict[tuple[int, str], str] = field(default_factory=dict)
+    dtypes: dict[str, str] = field(default_factory=dict)
+    written: set[str] = field(default_factory=set)
+    symbols: set[str] = field(default_factory=set)
+    variables: dict[str, str] = field(default_factory=dict)
+    is_chain: bool = False
 
 
 class LaunchDraft(KernelDraft):
@@ -41,9 +67,12 @@ class LaunchDraft(KernelDraft):
         source: its file.
         target: the job's file.
         facts: of the host code.
+        state: of the launches before it in the job; None: it is the only one.
     """
 
-    def __init__(self, declaration: Declaration, source: Path, target: Path, facts: LaunchFacts) -> None:
+    def __init__(
+        self, declaration: Declaration, source: Path, target: Path, facts: LaunchFacts, state: JobState | None = None
+    ) -> None:
         self._facts, self._launch = facts, facts.launch
         chosen, name, guessed = fills.instance_of(declaration, facts.launch)
         super().__init__(
@@ -56,8 +85,12 @@ class LaunchDraft(KernelDraft):
             texts=facts.program.texts,
         )
         self._extents = []  # the job's parameters are those of the host code
-        self._parameters: dict[HostScalar, str] = {}
-        self._guessed = ", ".join(f"{parameter} = {chosen[parameter]}" for parameter in guessed)
+        self._state = state or JobState()
+        self._variable_buffers = self._state.variables
+        self._declared_variables = self._state.symbols
+        self._parameters = self._state.parameters
+        self._guessed_of_launch = {parameter: chosen[parameter] for parameter in guessed}
+        self._guessed = ", ".join(f"{parameter} = {value}" for parameter, value in self._guessed_of_launch.items())
         self._notes: list[str] = []
         if guessed:
             self._notes.append(f"the template arguments of {name}: {self._guessed} is a guess")
@@ -66,7 +99,10 @@ class LaunchDraft(KernelDraft):
         self._random: list[str] = []
         self._unset: dict[str, str] = {}
         self._names = self._buffer_names()
-        self._lines = list(self._written())
+        # Formulas make parameters, which stand above the launch and the buffers.
+        self.launch_lines = list(self._launched())
+        self.buffer_lines = [*self._buffers(), *self._symbols(), *self._variables()]
+        self._lines = [] if self._state.is_chain else list(self._written())
 
     @property
     def refusal(self) -> str:
@@ -74,11 +110,13 @@ class LaunchDraft(KernelDraft):
         known = super().refusal
         if known or self._names or self._compiled_kernel.written_variables:
             return known
-        if self._compiled_kernel.problem:
-            return f"what it writes is not known{self._because_broken()}"
         return (
             f"the launch at {self._launch.where} gives it no pointer that is not null, so there is nothing to compare"
         )
+
+    @property
+    def _guessed_arguments(self) -> Mapping[str, str]:
+        return self._guessed_of_launch
 
     @property
     def needed(self) -> tuple[str, ...]:
@@ -106,9 +144,6 @@ class LaunchDraft(KernelDraft):
         yield from self._lines
 
     def _written(self) -> Iterator[str]:
-        # Formulas make parameters, and these lines stand below the parameters.
-        launch = list(self._launched())
-        buffers = [*self._buffers(), *self._symbols(), *self._variables()]
         like = ""
         if self._launch.kernel.rpartition("::")[2] != self._last_name():
             like = f" of {self._launch.kernel}"
@@ -121,19 +156,23 @@ class LaunchDraft(KernelDraft):
             self._notes.append(f"{same}: one array of the program, which they are not here")
             yield f"# NEEDED: {same} are one array of the program; a job has one for each texture, surface and pointer."
         yield "# Hold every line against what the kernel expects."
+        yield from self.head_lines()
+        yield "buffers:"
+        yield from self.buffer_lines
+        yield "launches:"
+        yield from self.launch_lines
+        yield from self._dump()
+        yield "# compare:                          # nothing said: every bit of every output must be as accepted"
+        yield "#   NAME: {rtol: 1.0e-6, atol: 0}"
+        yield "limits: {timeout: 60}"
+
+    def head_lines(self) -> Iterator[str]:
+        """Write what is compiled, and the parameters."""
         yield from self._compiled()
         if self._parameters:
             yield "parameters:                         # every combination is a case"
             for leaf, name in self._parameters.items():
                 yield f"  {name}: [{leaf.number!r}]{self._origin(leaf)}"
-        yield "buffers:"
-        yield from buffers
-        yield "launches:"
-        yield from launch
-        yield from self._dump()
-        yield "# compare:                          # nothing said: every bit of every output must be as accepted"
-        yield "#   NAME: {rtol: 1.0e-6, atol: 0}"
-        yield "limits: {timeout: 60}"
 
     def _loops(self) -> str:
         return " and ".join(dict.fromkeys(self._launch.loops))
@@ -159,15 +198,7 @@ class LaunchDraft(KernelDraft):
         for other, name in self._parameters.items():
             if (other.name, other.number) == (leaf.name, leaf.number):
                 return name
-        base = re.sub(r"\W+", "_", leaf.name).strip("_") or "value"
-        if base[0].isdigit():
-            base = f"p{base}"
-        taken = {*self._parameters.values(), *self._names.values(), *expressions.RESERVED, *self._facts.sizes}
-        name = base
-        number = 2
-        while name in taken:
-            name = f"{base}_{number}"
-            number += 1
+        name = valid_name(leaf.name, {*self._parameters.values(), *self._state.names, *self._facts.sizes})
         self._parameters[leaf] = name
         if not leaf.is_known:
             self._notes.append(f"{name}: its value ({leaf.where or 'unknown'})")
@@ -175,13 +206,13 @@ class LaunchDraft(KernelDraft):
 
     def _formula(self, value: HostScalar) -> str:
         written = scalars.text(value, self._label)
-        if len(written) > _LONGEST_FORMULA and value.is_known:
-            return repr(value.number)
+        if len(written) > _LONGEST_FORMULA:
+            return repr(value.number) if value.is_known else self._label(scalars.guess(value))
         if "," in written:  # it would end the element of a YAML sequence
             return f'"{written}"'
         return written
 
-    def _axes(self, sizes: tuple[HostScalar, HostScalar, HostScalar]) -> str:
+    def _axes(self, sizes: Dimensions) -> str:
         axes = list(sizes)
         while len(axes) > 1 and axes[-1].op == "number" and axes[-1].number == 1:
             axes.pop()
@@ -194,20 +225,45 @@ class LaunchDraft(KernelDraft):
         if self._guessed:
             line += f"   # NEEDED: its template arguments; {self._guessed} is a guess"
         yield line
-        for key, sizes, guess in (("grid", self._launch.grid, "[1]"), ("block", self._launch.block, "[256]")):
-            if sizes is None:
-                self._notes.append(f"{key} of {self._last_name()} ({self._launch.where})")
-                yield f"    {key}: {guess}   # NEEDED: {self._launch.where} does not tell it"
-            else:
-                yield f"    {key}: [{self._axes(sizes)}]"
-        shared = self._launch.shared
-        if shared.number > 0 or not shared.is_known:
+        grid, block, shared = self._launch.grid, self._launch.block, self._launch.shared
+        yield self._dimensions("grid", grid, is_possible=_is_grid(grid), guess="[1]")
+        yield self._dimensions("block", block, is_possible=_is_block(block), guess="[256]")
+        if shared.number > SM_90.shared or shared.number < 0:
+            self._notes.append(f"shared of {self._last_name()} ({self._launch.where})")
+            given = f"{self._launch.where} gives {shared.number} bytes, and a block may have 0 to {SM_90.shared}"
+            yield f"    shared: {SM_90.static_shared}   # NEEDED: {given}"
+        elif shared.number > 0 or not shared.is_known:
             yield f"    shared: {self._formula(shared)}"
-        given = [self._given(number) for number in range(len(self._named))]
-        yield f"    args: [{', '.join(text for text, _ in given)}]"
-        for (name, _), (_, comment) in zip(self._named, given, strict=True):
+        if self._by_value:
+            yield from self._listed_arguments()
+            return
+        arguments = [self._given(number) for number in range(len(self._named))]
+        yield f"    args: [{', '.join(text for text, _ in arguments)}]"
+        for (name, _), (_, comment) in zip(self._named, arguments, strict=True):
             if comment:
                 yield f"    # {name}: {comment}"
+
+    def _listed_arguments(self) -> Iterator[str]:
+        """Write each argument in a line, and each member of a structure."""
+        yield "    args:"
+        for number in range(len(self._named)):
+            if number not in self._by_value:
+                yield _commented(f"      - {self._given(number)[0]}", self._given(number)[1])
+                continue
+            yield f"      - struct:   # {self._named[number][0]}"
+            for name, text, comment in self._members(number):
+                yield _commented(f"          {name}: {text}", comment)
+
+    def _dimensions(self, key: str, sizes: Dimensions | None, *, is_possible: bool, guess: str) -> str:
+        """Write the sizes of the grid or a block; a guess where the host code does not tell what can be launched."""
+        if sizes is not None and is_possible:
+            return f"    {key}: [{self._axes(sizes)}]"
+        reason = "does not tell it"
+        if sizes is not None:
+            shape = " x ".join([str(size.number) for size in sizes])
+            reason = f"gives {shape}, as far as it is known, which cannot be launched"
+        self._notes.append(f"{key} of {self._last_name()} ({self._launch.where})")
+        return f"    {key}: {guess}   # NEEDED: {self._launch.where} {reason}"
 
     def _given(self, number: int) -> tuple[str, str]:
         """Write an argument, and a comment where it is a guess."""
@@ -215,11 +271,6 @@ class LaunchDraft(KernelDraft):
         slot = self._slot(number, "")
         if slot is not None:
             return self._pointer(slot)
-        layout = self._layout(parameter)
-        if layout is not None and layouts.is_listed(layout):
-            members = [self._given_member(number, field) for field in layout.fields]
-            comments = "; ".join(comment for _, comment in members if comment)
-            return f"{{struct: [{', '.join(text for text, _ in members)}]}}", comments
         value = self._arguments[number]
         dtype = self._dtype(parameter)
         if isinstance(value, HostScalar) and dtype is not None and not VECTOR.fullmatch(dtype) and dtype[0] != "{":
@@ -236,6 +287,9 @@ class LaunchDraft(KernelDraft):
             return "null", ""
         value = self._value(slot)
         if not isinstance(value, ArrayPointer) or value.offset.number == 0:
+            own = self._pointee(slot)
+            if own is not None and self._state.dtypes.get(buffer, own) != own:
+                return f"{{pointer: {buffer}}}", f"takes its elements for {own}"
             return buffer, ""
         element = value.type or value.memory.element
         size = library.size_of(element) or self._known.sizes.get(element)
@@ -265,18 +319,27 @@ class LaunchDraft(KernelDraft):
                 return f"{{{dtype}: {converted}}}", drawn
         return f"{{{dtype}: {self._formula(integer)}}}", drawn
 
-    def _given_member(self, number: int, field: MemberLayout) -> tuple[str, str]:
-        """Write a member of a structure that is passed by value, and a comment where it is a guess."""
+    def _member(self, number: int, field: MemberLayout, name: str) -> tuple[str, str]:
         slot = self._slot(number, field.path)
         if slot is not None:
             return self._pointer(slot)
-        value = objects.member_of(self._arguments[number], field.path)
+        value = objects.member_of(self._arguments[number], name)
         dtype = layouts.member_dtype(field)
-        name = f"{self._named[number][0]}.{field.path}"
-        if isinstance(value, HostScalar) and dtype is not None and field.count == 1 and not VECTOR.fullmatch(dtype):
+        name = f"{self._named[number][0]}.{name}"
+        if isinstance(value, HostScalar) and dtype is not None and not VECTOR.fullmatch(dtype):
             return self._number(name, value, dtype)
+        if self._is_unset(number, value) and dtype is not None and not VECTOR.fullmatch(dtype):
+            zero = "false" if dtype == "bool" else "0"
+            return f"{{{dtype}: {zero}}}", "the program does not set it"
         self._notes.append(f"{name}: its value ({self._launch.where})")
-        return self._member(number, field), f"NEEDED: {field.path}, which {self._launch.where} does not tell"
+        return super()._member(number, field, name)[0], f"NEEDED: {self._launch.where} does not tell it"
+
+    def _is_unset(self, number: int, value: Object | None) -> bool:
+        """Tell whether the program fills a structure, but not this member."""
+        structure = self._arguments[number]
+        if value is not None or not isinstance(structure, Structure) or structure.is_given:
+            return False
+        return any(cell.value is not None for cell in structure.members.values())
 
     def _value(self, slot: Slot) -> Object | None:
         """Return what the host code gives for a pointer."""
@@ -296,7 +359,7 @@ class LaunchDraft(KernelDraft):
         """Whether a null pointer is spelled; a variable that is one may get memory where it is not seen."""
         value = self._value(slot)
         if slot.path:
-            return isinstance(value, HostScalar) and value.op == "number" and value.number == 0
+            return (isinstance(value, HostScalar) and value.number == 0) or self._is_unset(slot.number, value)
         return self._launch.texts[slot.number : slot.number + 1] in (("NULL",), ("nullptr",), ("0",))
 
     # ---- buffers
@@ -304,17 +367,25 @@ class LaunchDraft(KernelDraft):
     def _buffer_names(self) -> dict[Slot, str]:
         """Name the buffer of each pointer; two that point to the same array share one."""
         names: dict[Slot, str] = {}
-        by_memory: dict[tuple[int, str], str] = {}
         for slot in self._slots:
             if self._is_null(slot):
                 continue
-            name = slot.name
-            if name in (*expressions.RESERVED, "null"):
-                name = f"{name}_buffer"
             memory = self._memory(slot)
-            if memory is not None:
-                name = by_memory.setdefault((id(memory), slot.texture), name)
+            key = (id(memory), slot.texture)
+            if memory is None or key not in self._state.by_memory:
+                called = slot.name
+                if self._state.is_chain and memory is not None and memory.name and not slot.texture:
+                    called = memory.name  # which is one for all kernels
+                name = valid_name(called, {*self._state.names, *self._parameters.values()}, "_buffer")
+                self._state.names.add(name)
+                if memory is not None:
+                    self._state.by_memory[key] = name
+            else:
+                name = self._state.by_memory[key]
             names[slot] = name
+            dtype = self._pointee(slot)
+            if dtype is not None and not slot.texture:
+                self._state.dtypes.setdefault(name, dtype)
         return names
 
     def _shared_arrays(self) -> Iterator[str]:
@@ -334,6 +405,9 @@ class LaunchDraft(KernelDraft):
             if buffer in done:
                 continue
             done.add(buffer)
+            if buffer in self._state.written:
+                continue  # by an earlier launch
+            self._state.written.add(buffer)
             value = self._value(slot)
             if slot.texture:
                 yield self._texture(slot, buffer, value)
@@ -356,6 +430,7 @@ class LaunchDraft(KernelDraft):
             needed, note = self._without_dtype(slot)
             comment = f"NEEDED: {needed}"
             self._notes.append(f"{buffer}: {note}")
+        self._state.dtypes.setdefault(buffer, dtype)
         shape = self._shape(memory, dtypes.parse(dtype).size)
         if shape is None:
             shape = self._guessed_shape(buffer)
@@ -401,6 +476,10 @@ class LaunchDraft(KernelDraft):
         return f"  {buffer}: {{{', '.join(parts)}}}   # {comment}"
 
     def _shape(self, memory: HostArray | None, size: int) -> str | None:
+        if memory is not None and memory.bytes is None and memory.extents:
+            if size == 1 and memory.size is not None:  # bytes, for the elements are not known
+                return self._formula(memory.size)
+            return ", ".join(self._formula(extent) for extent in memory.extents)
         if memory is None or memory.bytes is None or memory.bytes.number < size:
             return None
         return self._formula(scalars.quotient(memory.bytes, size))
@@ -410,9 +489,9 @@ class LaunchDraft(KernelDraft):
         """The bytes of the arrays whose size the host code tells."""
         sizes: dict[int, int] = {}
         for slot in self._names:
-            value = self._value(slot)
-            if isinstance(value, ArrayPointer) and value.memory.bytes is not None:
-                sizes[id(value.memory)] = int(value.memory.bytes.number)
+            memory = self._memory(slot)
+            if memory is not None and memory.size is not None:
+                sizes[id(memory)] = int(memory.size.number)
         return sum(sizes.values())
 
     def _guessed_shape(self, buffer: str) -> str:
@@ -440,6 +519,8 @@ class LaunchDraft(KernelDraft):
         comment = comment.strip(" #")
         is_filled = memory is not None and memory.contents.is_filled
         if not role and not (is_filled and self._compiled_kernel.accesses is None):
+            if self._state.is_chain and memory is not None and fills.fill_of(memory, dtype).is_told:
+                return fills.fill_of(memory, dtype).text, ""  # a later launch may read what this one does not write
             return "", comment
         unset = self._unset_part(memory)
         if memory is not None and unset:
@@ -531,25 +612,59 @@ class LaunchDraft(KernelDraft):
         return self._filled(buffer, dtype, memory)
 
     def _taken_names(self) -> set[str]:
-        return {*self._names.values(), *self._parameters.values()}
+        return {*self._state.names, *self._parameters.values()}
+
+    @property
+    def results(self) -> list[str]:
+        """The buffers that the kernel may write."""
+        names = [buffer for slot, buffer in self._names.items() if self._is_result(slot)]
+        return list(dict.fromkeys([*names, *self._variable_names()]))
+
+    def read_arrays(self, *, with_floats: bool) -> Iterator[HostArray]:
+        """List the arrays whose contents the kernel may read before it writes them.
+
+        Args:
+            with_floats: also arrays of floating-point numbers, of which any are an input.
+        """
+        for slot in self._names:
+            memory = self._memory(slot)
+            if memory is None or slot.texture or not self._compiled_kernel.role(slot)[0]:
+                continue
+            dtype = self._pointee(slot) or "uint8"
+            if with_floats or not all(part.scalar.is_float for part in dtypes.parse(dtype).parts):
+                yield memory
 
     def _symbols(self) -> Iterator[str]:
         """Write the variables that the host code fills and the kernel reads, as buffers."""
         results = {variable.rpartition("::")[2] for variable in self._compiled_kernel.written_variables}
         for name, symbol in self._facts.program.symbols.items():
             memory = self._facts.symbols.get(name)
-            if memory is None or name in results or not self._compiled_kernel.reads_variable(name):
+            is_known = name in results or name in self._state.symbols
+            if memory is None or is_known or not self._compiled_kernel.reads_variable(name):
                 continue
             dtype = self._known.dtype(self._facts.program.aliases.get(symbol.type, symbol.type))
             if dtype is None:
                 self._notes.append(f"{name}: a job's buffer for this variable of type {symbol.type}")
                 yield f"  # NEEDED: {name}, a variable of type {symbol.type}: its dtype or fields"
                 continue
-            buffer = f"{name}_symbol" if name in self._names.values() else name
+            self._state.symbols.add(name)
+            buffer = f"{name}_symbol" if name in self._state.names else name
             fill, guess = self._filled(buffer, dtype, memory)
             shape = self._formula(self._facts.sizes[name])
             settings = f"dtype: {shown(dtype)}, shape: [{shape}], fill: {fill}, symbol: {name}"
             yield f"  {buffer}: {{{settings}}}   # {_joined(memory.where, guess)}"
+
+
+def _is_grid(sizes: Dimensions | None) -> bool:
+    """Tell whether a grid can be launched."""
+    return sizes is not None and all(1 <= size.number <= most for size, most in zip(sizes, SM_90.max_grid, strict=True))
+
+
+def _is_block(sizes: Dimensions | None) -> bool:
+    """Tell whether a block can be launched."""
+    if sizes is None or math.prod([size.number for size in sizes]) > SM_90.max_threads:
+        return False
+    return all(1 <= size.number <= most for size, most in zip(sizes, SM_90.max_block, strict=True))
 
 
 def _texture_settings(slot: Slot, texture: HostTexture, memory: HostArray) -> str:
@@ -563,6 +678,10 @@ def _texture_settings(slot: Slot, texture: HostTexture, memory: HostArray) -> st
         settings["kind"] = memory.kind
     text = ", ".join(f"{name}: {setting}" for name, setting in settings.items())
     return f"texture: {{{text or 'filter: point'}}}"
+
+
+def _commented(line: str, comment: str) -> str:
+    return f"{line}   # {comment}" if comment else line
 
 
 def _joined(*comments: str) -> str:

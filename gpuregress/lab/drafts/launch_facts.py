@@ -7,13 +7,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from gpuregress.gpu.records import Record
-from gpuregress.lab.drafts import types
+from gpuregress.lab.drafts import fills, types
 from gpuregress.lab.drafts.types import NOTHING, KnownTypes
 from gpuregress.lab.host_programs import interpreter, program, scalars
-from gpuregress.lab.host_programs.objects import ArrayPointer, HostArray, SeenLaunch
+from gpuregress.lab.host_programs.objects import HostArray, SeenLaunch
 from gpuregress.lab.host_programs.program import HostFiles
 from gpuregress.lab.host_programs.scalars import HostScalar, constant, named
-from gpuregress.lab.host_programs.scope import GUESS
+from gpuregress.lab.host_programs.scope import GUESS, Leaf
+from gpuregress.toolchain import layouts
 from gpuregress.toolchain.build_options.options import NO_OPTIONS, BuildOptions
 from gpuregress.toolchain.cxx_declarations import Declaration
 from gpuregress.toolchain.cxx_types import dtype_of_type
@@ -59,18 +60,24 @@ class HostProgram:
 
     def __init__(self, source: Path, build: BuildOptions | None = None) -> None:
         self.types = KnownTypes()
+        self._constants: dict[str, int] = {}
+        self._assumed: dict[Leaf, int | float] = {}
         self.program = program.read(source.absolute())
         self.build = build if build is not None else BuildOptions(include_folders(self.program.files))
         self._guess = GUESS
         self._run = self._interpreted()
-        for guess in _SMALLER_GUESSES:
-            self._guess = guess  # also of the run below, which knows the sizes of types
-            if not any(_is_excessive(launch) for launch in self._run.launches):
-                break
+        if self._assumed:
             self._run = self._interpreted()
+        self._lower_guess()
         self.types = self._known_types(source)
-        if self._run.unsized & self.types.layouts.keys():
+        if self._constants or self._run.unsized & self.types.layouts.keys():
             self._run = self._interpreted()
+            self._lower_guess()
+
+    @property
+    def launches(self) -> Sequence[SeenLaunch]:
+        """The launches of the host code, in its order."""
+        return self._run.launches
 
     @property
     def kernels(self) -> tuple[Declaration, ...]:
@@ -80,9 +87,20 @@ class HostProgram:
         included = self.program.kernels[self.program.own_kernels :]
         return (*own, *[kernel for kernel in included if kernel.name.rpartition("::")[2] in launched])
 
+    def _lower_guess(self) -> None:
+        """Let what is not known be smaller where launches or arrays would be larger than a first run should have."""
+        for guess in _SMALLER_GUESSES:
+            if self._guess <= guess:
+                continue
+            if not any(_is_excessive(launch) for launch in self._run.launches):
+                return
+            self._guess = guess
+            self._run = self._interpreted()
+
     def _interpreted(self) -> interpreter.Interpreter:
-        run = interpreter.Interpreter(self.program, self.types.sizes, self._guess)
+        run = interpreter.Interpreter(self.program, self.types.sizes, self._guess, self._constants, self._assumed)
         run.run()
+        self._assumed = run.assumed
         return run
 
     def _known_types(self, source: Path) -> KnownTypes:
@@ -102,15 +120,44 @@ class HostProgram:
                 if dtype_of_type(plain) is None:
                     aliases[plain] = self._run.resolved(plain)
         needed = {name for name, resolved in aliases.items() if dtype_of_type(resolved) is None}
-        needed |= {name for name in self._run.unsized if files.device_words & set(WORD.findall(name))}
+        launched = self._launched_templates()
+        for name in self._run.unsized:
+            is_of_other_instance = ">::" in name and name.rpartition("::")[0] not in launched
+            if files.device_words & set(WORD.findall(name)) and not is_of_other_instance:
+                needed.add(name)
         asked = sorted(name for name in needed if types.is_named(name, frozenset(templates)))
-        return KnownTypes(aliases, types.ask(source, self.build, files, asked))
+        constants: dict[str, str] = {}
+        for name in sorted(self._run.unevaluated):
+            if name.rpartition("::")[0] in launched:
+                constants[layouts.constant(name)] = name
+        answers = types.ask(source, self.build, files, [*asked, *constants])
+        for spelled, name in constants.items():
+            if spelled in answers:
+                self._constants[name] = answers[spelled].size - 1
+        return KnownTypes(aliases, {name: layout for name, layout in answers.items() if name not in constants})
+
+    def _launched_templates(self) -> set[str]:
+        """Return the template arguments of the drafts' launches: each instance of a class costs the compiler time."""
+        templates: set[str] = set()
+        for kernel in self.kernels:
+            launch = self._launch(kernel)
+            if launch is not None:
+                templates.update(launch.template)
+        return templates
 
     def facts(self, kernel: Declaration) -> LaunchFacts | None:
         """Return what the host code tells of a kernel; None where nothing launches it or one like it."""
         launch = self._launch(kernel)
         if launch is None:
             return None
+        return self.facts_of(launch)
+
+    def declaration(self, launch: SeenLaunch) -> Declaration | None:
+        """Return the kernel of a launch; of overloaded ones the first that takes its arguments."""
+        return self._launched(launch)
+
+    def facts_of(self, launch: SeenLaunch) -> LaunchFacts:
+        """Return what the host code tells of a launch."""
         sizes: dict[str, HostScalar] = {}
         for name, symbol in self.program.symbols.items():
             total: HostScalar = constant(1)
@@ -120,6 +167,7 @@ class HostProgram:
                     value = named(f"{name}_size", 1, symbol.where, is_known=False)
                 total = scalars.binary("*", total, value)
             sizes[name] = total
+        before = self._run.launches[: self._run.launches.index(launch)]
         return LaunchFacts(
             launch=launch,
             program=self.program,
@@ -128,7 +176,7 @@ class HostProgram:
             fixed=frozenset(self._run.fixed),
             build=self.build,
             types=self.types,
-            earlier=tuple(self._run.launches[: self._run.launches.index(launch)]),
+            earlier=tuple(earlier for earlier in before if launch.may_follow(earlier)),
         )
 
     def _launch(self, kernel: Declaration) -> SeenLaunch | None:
@@ -188,15 +236,19 @@ def _is_excessive(launch: SeenLaunch) -> bool:
     threads: HostScalar = constant(1)
     for size in (*(launch.grid or ()), *(launch.block or ())):
         threads = scalars.binary("*", threads, size)
-    arrays = [argument.memory.bytes for argument in launch.arguments if isinstance(argument, ArrayPointer)]
+    arrays = [memory.size for memory in fills.arrays(launch.arguments)]
     sizes = [threads, *[size for size in arrays if size is not None]]
     return any(size.number > _MOST_GUESSED and not size.is_known for size in sizes)
 
 
-def _doubt(launch: SeenLaunch, kernel: Declaration) -> tuple[bool, int, bool]:
-    """Rank the launches of a kernel, the best first: its name is spelled, the branches are taken, sizes are known."""
+def _doubt(launch: SeenLaunch, kernel: Declaration) -> tuple[bool, bool, int, bool]:
+    """Rank the launches of a kernel, the best first.
+
+    Its name is spelled, no argument is a class of complex numbers, the branches are taken, sizes are known.
+    """
     is_other_namespace = not f"::{kernel.name}".endswith(f"::{launch.kernel.strip(':')}")
-    return is_other_namespace, launch.branches_not_taken, launch.grid is None or launch.block is None
+    is_complex = any("complex" in argument for argument in launch.template)
+    return is_other_namespace, is_complex, launch.branches_not_taken, launch.grid is None or launch.block is None
 
 
 def include_folders(files: Sequence[Path]) -> tuple[Path, ...]:

@@ -10,9 +10,13 @@ from pathlib import Path
 
 from gpuregress.foundation import storage
 from gpuregress.foundation.errors import UsageError
+from gpuregress.foundation.wording import first_names
 from gpuregress.gpu.records import Record, replace
 from gpuregress.jobs.plan import job_plan
-from gpuregress.lab.drafts import new_function, new_python
+from gpuregress.jobs.plan.selection import quick_name
+from gpuregress.jobs.spec.job_files import job_files
+from gpuregress.lab.drafts import new_function, new_python, validation
+from gpuregress.lab.drafts.chain import ChainDraft, ChainLink, ChainSearch
 from gpuregress.lab.drafts.kernel import KernelDraft
 from gpuregress.lab.drafts.launch import LaunchDraft
 from gpuregress.lab.drafts.launch_facts import HostProgram
@@ -34,9 +38,9 @@ class Draft(Record):
     """A job: its file, the kernel or function that it tests, and the source's other ones.
 
     `is_kept` tells that the file was already there and was left as it is, `needed` what the host code does not tell,
-    and `is_launched` that the job follows a launch of the host code. `guessed_sizes` are the buffers whose size is a
-    guess, `buffer_bytes` the bytes of the others; `remarks` tell what the job does otherwise than the program.
-    `refusal` tells why there is no job.
+    `is_launched` that the job follows a launch of the host code, and `is_chain` that it has several launches.
+    `guessed_sizes` are the buffers whose size is a guess, `buffer_bytes` the bytes of the others; `remarks` tell what
+    the job does otherwise than the program. `refusal` tells why there is no job.
     """
 
     path: Path
@@ -50,6 +54,21 @@ class Draft(Record):
     guessed_sizes: tuple[str, ...] = ()
     buffer_bytes: int = 0
     remarks: tuple[str, ...] = ()
+    is_chain: bool = False
+
+
+class DraftedText(Record):
+    """A draft that is not written yet, and its text.
+
+    Attributes:
+        link: the launch, of a kernel's job.
+        covered: job files of the kernels that a chain tests, which then get none.
+    """
+
+    draft: Draft
+    text: str
+    link: ChainLink | None = None
+    covered: frozenset[Path] = frozenset()
 
 
 def draft_kernels(
@@ -94,16 +113,18 @@ def draft_kernels(
             f"{source} has no __global__ function and no __device__ function: there is nothing to test; name the file "
             "that defines the kernels"
         )
-    default = _job_path(project, source.stem)
     if not declared and kernel is None:
-        return (_draft_function(source, text, functions, functions[0], target or default, build or NO_OPTIONS),)
+        path = target or _free_paths(project, [source.stem])[0]
+        return _written(
+            project, source, [_draft_function(source, text, functions, functions[0], path, build or NO_OPTIONS)]
+        )
     chosen: Sequence[Declaration] = declared
     if kernel is not None or target is not None:
         chosen = (_choose(declared, kernel, source),)
     if target is not None:
         paths = [target]
     elif len(declared) == 1:
-        paths = [default]
+        paths = _free_paths(project, [source.stem])
     else:
         named_paths = dict(zip(declared, _kernel_paths(project, declared), strict=True))
         paths = [named_paths[declaration] for declaration in chosen]
@@ -111,20 +132,64 @@ def draft_kernels(
     names = zip(declared, cxx_declarations.listed(declared), strict=True)
     others = tuple(name for declaration, name in names if declaration not in chosen)
     function_names = tuple(str(function) for function in functions)
-    drafts = []
+    drafts: list[DraftedText | Draft] = []
     for declaration, path in zip(chosen, paths, strict=True):
         if path.exists():
             drafts.append(Draft(path, str(declaration), others, function_names, is_kept=True))
         else:
             drafts.append(_draft_kernel(source, host, declaration, path, others, function_names, options))
-    if all(draft.refusal for draft in drafts):
-        lines = [f"{draft.kernel} in {source}: no job is written: {draft.refusal}" for draft in drafts]
-        raise UsageError("\n".join(lines))
+    if host is not None and kernel is None and target is None:
+        drafts += _draft_chains(project, source, host, drafts)
+    written = _written(project, source, drafts)
     needed = (problem,) if problem else ()
-    hint = "" if any(draft.is_launched or draft.is_kept for draft in drafts) else _including_hint(source)
+    hint = "" if any(draft.is_launched or draft.is_kept for draft in written) else _including_hint(source)
     if hint:
         needed = (*needed, hint)
-    return tuple(draft if draft.is_kept else replace(draft, needed=(*needed, *draft.needed)) for draft in drafts)
+    return tuple(draft if draft.is_kept else replace(draft, needed=(*needed, *draft.needed)) for draft in written)
+
+
+def _written(project: Project, source: Path, drafts: Sequence[DraftedText | Draft]) -> tuple[Draft, ...]:
+    """Write the drafts that `check` takes.
+
+    Raises:
+        UsageError: there is none.
+    """
+    texts = {draft.draft.path: draft.text for draft in drafts if isinstance(draft, DraftedText)}
+    refused = validation.refusals(project, texts)
+    covered: set[Path] = set()
+    for draft in drafts:
+        if isinstance(draft, DraftedText) and draft.draft.path not in refused:
+            covered |= draft.covered
+    written: list[Draft] = []
+    for draft in drafts:
+        if isinstance(draft, Draft):
+            written.append(draft)
+        elif draft.draft.path in covered or (draft.covered and draft.draft.path in refused):
+            continue
+        elif draft.draft.path in refused:
+            reason = f"check would refuse it: {refused[draft.draft.path]}"
+            written.append(replace(draft.draft, refusal=reason))
+        else:
+            if not draft.draft.is_kept:
+                storage.write_atomic(draft.draft.path, draft.text.encode())
+            written.append(draft.draft)
+    if all(draft.refusal for draft in written):
+        raise UsageError("\n".join(refusal_lines(written, f" in {source}")))
+    return tuple(written)
+
+
+def refusal_lines(drafts: Sequence[Draft], where: str = "") -> list[str]:
+    """Say why there are no jobs, in a line for each reason.
+
+    Args:
+        drafts: those without a refusal are left out.
+        where: what is said behind the kernels' names.
+    """
+    kernels: dict[str, list[str]] = {}
+    for draft in drafts:
+        if draft.refusal:
+            kernels.setdefault(draft.refusal, []).append(draft.kernel)
+    return [f"{first_names(names)}{where}: no job is written: {reason}" for reason, names in kernels.items()]
 
 
 def _including_hint(source: Path) -> str:
@@ -151,7 +216,8 @@ def _draft_kernel(
     others: tuple[str, ...],
     functions: tuple[str, ...],
     build: BuildOptions,
-) -> Draft:
+) -> DraftedText | Draft:
+    """Draft the job of a kernel; without a text where there can be none."""
     facts = host.facts(kernel) if host is not None else None
     job: KernelDraft
     if facts is not None:
@@ -162,8 +228,7 @@ def _draft_kernel(
         job = KernelDraft(kernel, source, path, build=build)
     if job.refusal:
         return Draft(path, str(kernel), others, functions, refusal=job.refusal)
-    storage.write_atomic(path, ("\n".join(job.lines(others)) + "\n").encode())
-    return Draft(
+    draft = Draft(
         path=path,
         kernel=str(kernel),
         others=others,
@@ -174,6 +239,50 @@ def _draft_kernel(
         buffer_bytes=job.buffer_bytes,
         remarks=job.remarks,
     )
+    link = None
+    if facts is not None and isinstance(job, LaunchDraft):
+        # A kernel without a launch may have that of another one, which is no part of a chain then.
+        is_own_launch = facts.launch.kernel.rpartition("::")[2] == kernel.name.rpartition("::")[2]
+        link = ChainLink(kernel, facts, job) if is_own_launch else None
+    return DraftedText(draft, "\n".join(job.lines(others)) + "\n", link)
+
+
+def _draft_chains(
+    project: Project, source: Path, host: HostProgram, drafts: Sequence[DraftedText | Draft]
+) -> list[DraftedText | Draft]:
+    """Draft a job for each chain of launches; one that is already there stays as it is."""
+    kernels: dict[int, Path] = {}
+    links: list[ChainLink] = []
+    for draft in drafts:
+        if isinstance(draft, DraftedText) and draft.link is not None:
+            kernels[id(draft.link.facts.launch)] = draft.draft.path
+            links.append(draft.link)
+    found = ChainSearch(host, links, source).chains()
+    stems = []
+    for chain in found:
+        function = chain[-1].facts.launch.function
+        stems.append(source.stem if function in ("", "main") else function)
+    taken = [path.stem for path in kernels.values()]
+    paths = _free_paths(project, [*taken, *stems])[len(taken) :]
+    made: list[DraftedText | Draft] = []
+    for chain, path in zip(found, paths, strict=True):
+        job = ChainDraft(chain, source, path)
+        launches = [id(link.facts.launch) for link in chain]
+        draft = Draft(
+            path=path,
+            kernel=", ".join(job.kernels),
+            others=(),
+            is_kept=path.exists(),
+            needed=job.needed,
+            is_launched=True,
+            guessed_sizes=job.guessed_sizes,
+            buffer_bytes=job.buffer_bytes,
+            remarks=job.remarks,
+            is_chain=True,
+        )
+        covered = frozenset(kernels[launch] for launch in launches if launch in kernels)
+        made.append(DraftedText(draft, "\n".join(job.lines()) + "\n", covered=covered))
+    return made
 
 
 def _kernel_paths(project: Project, declared: Sequence[Declaration]) -> list[Path]:
@@ -181,16 +290,26 @@ def _kernel_paths(project: Project, declared: Sequence[Declaration]) -> list[Pat
     qualified: dict[str, set[str]] = {}
     for declaration in declared:
         qualified.setdefault(declaration.name.rpartition("::")[2], set()).add(declaration.name)
-    paths: list[Path] = []
+    stems: list[str] = []
     for declaration in declared:
         stem = declaration.name.rpartition("::")[2]
         if len(qualified[stem]) > 1:
             stem = declaration.name.strip(":").replace("::", "_")
+        stems.append(stem)
+    return _free_paths(project, stems)
+
+
+def _free_paths(project: Project, stems: Sequence[str]) -> list[Path]:
+    """Name the files of jobs; one whose name another job of the project has, up to case, gets a number."""
+    taken = {quick_name(path).casefold(): path for path in job_files(project.configs)}
+    paths: list[Path] = []
+    for stem in stems:
         path = _job_path(project, stem)
         number = 2
-        while path in paths:
+        while taken.get(path.stem.casefold(), path) != path or path in paths:
             path = _job_path(project, f"{stem[:_MOST_CHARACTERS]}_{number}")
             number += 1
+        taken[path.stem.casefold()] = path
         paths.append(path)
     return paths
 
@@ -243,15 +362,17 @@ def draft_functions(
     if target is not None and len(chosen) > 1:
         names = ", ".join(str(function) for function in chosen)
         raise UsageError(f"{pattern!r} names {len(chosen)} functions, and -o is one file: {names}")
-    paths = [target or project.configs / f"{_function_job(function, functions)}.yaml" for function in chosen]
+    paths = _free_paths(project, [_function_job(function, functions) for function in chosen])
+    if target is not None:
+        paths = [target]
     _refuse_all_existing(paths, "functions")
-    drafts = []
+    drafts: list[DraftedText | Draft] = []
     for function, path in zip(chosen, paths, strict=True):
         if path.exists():
             drafts.append(Draft(path, str(function), (), is_kept=True))
         else:
             drafts.append(_draft_function(source, text, functions, function, path, build))
-    return tuple(drafts)
+    return _written(project, source, drafts)
 
 
 def _draft_function(
@@ -261,12 +382,11 @@ def _draft_function(
     chosen: CxxFunction,
     path: Path,
     build: BuildOptions,
-) -> Draft:
+) -> DraftedText:
     _refuse_existing(path)
     others = [function for function in functions if function is not chosen]
-    written = "\n".join(new_function.lines(chosen, text, source, path, others, build)) + "\n"
-    storage.write_atomic(path, written.encode())
-    return Draft(path, str(chosen), (), tuple(str(function) for function in others))
+    draft = Draft(path, str(chosen), (), tuple(str(function) for function in others))
+    return DraftedText(draft, "\n".join(new_function.lines(chosen, text, source, path, others, build)) + "\n")
 
 
 def _draft_python(project: Project, source: Path, text: str, kernel: str | None, target: Path | None) -> Draft:

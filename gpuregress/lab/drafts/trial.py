@@ -81,7 +81,7 @@ def first_run_request(device: str, drafting_s: float) -> RunRequest:
     deadline = f"{run_s:g} s for this first run"
     timeout = max(LIMIT_S, float(round(drafting_s / 4)))
     until = time.monotonic() + run_s
-    return RunRequest(device=device, timeout=timeout, until=until, deadline=deadline, others_go_on=True)
+    return RunRequest(device=device, timeout=timeout, until=until, deadline=deadline)
 
 
 def late(summary: RunSummary, limit_s: float) -> list[str]:

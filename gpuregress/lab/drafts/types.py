@@ -23,7 +23,7 @@ from gpuregress.toolchain.layouts import DataMember
 _QUALIFIERS = re.compile(r"\b(const|volatile|__restrict__|restrict|struct|enum|typename)\b|[*&]")
 _ASKED_TYPE = re.compile(r"gpuregress_layout::plain<(.+?)>::type")
 """A type in an error of the question."""
-_NAME = re.compile(r"[A-Za-z_][\w:]*(<[\w:, ]+>)?")
+_NAME = re.compile(r"[A-Za-z_][\w:]*(<[\w:, <>]+>(::\w+)*)?")
 
 
 class KnownTypes(Record):
@@ -88,6 +88,57 @@ def ask(source: Path, build: BuildOptions, program: HostFiles, types: Sequence[s
     return {one: found[name] for one, name in names.items() if name in found}
 
 
+def layouts_of(source: Path, build: BuildOptions, types: Sequence[str]) -> dict[str, TypeLayout]:
+    """Ask the compiler for sizes and kinds of types that the source spells out; none where one is not known.
+
+    Args:
+        source: the file.
+        build: the options to compile with.
+        types: as `Traits<128>::input_t`.
+
+    Raises:
+        Interrupted: the user asked to stop.
+    """
+    if not types:
+        return {}
+    return _asked(build.applied_to(Source(str(source.absolute()))), dict.fromkeys(types, ()))
+
+
+def cast_types(texts: Sequence[str], expression: str) -> list[str]:
+    """List the types that code casts a pointer to, without qualifiers and `*`.
+
+    Args:
+        texts: of the files.
+        expression: the pointer, as `params.x_ptr`.
+    """
+    pointer = rf"\(?\s*{re.escape(expression)}(?![\w.])"
+    forms = (rf"reinterpret_cast<([^;()]+?)\*[^;()*]*>\s*\(\s*{pointer}", rf"\(\s*([\w:<>, ]+?)\s*\*\s*\)\s*{pointer}")
+    found: dict[str, None] = {}
+    for form in forms:
+        for text in texts:
+            for match in re.finditer(form, text):
+                found[plain(match[1])] = None
+    return list(found)
+
+
+def spelled_out(type_: str, texts: Sequence[str], arguments: Mapping[str, str]) -> str:
+    """Replace an alias of device code by what it stands for, and template parameters by their arguments.
+
+    Args:
+        type_: as the code has it, `input_t`.
+        texts: of the files.
+        arguments: template parameter → argument.
+    """
+    form = re.compile(rf"\busing\s+{re.escape(type_)}\s*=\s*(?:typename\s+)?([\w:<>, ]+?)\s*;")
+    aliases = [alias for text in texts for alias in form.findall(text)]
+    for alias in aliases:
+        words = set(re.findall(r"\w+", alias))
+        if words & arguments.keys():  # the alias of the kernel, not that of a traits class
+            type_ = alias
+            break
+    return re.sub(r"(?<![\w:])[A-Za-z_]\w*", lambda match: arguments.get(match[0], match[0]), type_)
+
+
 def of_kernel(source: Path, build: BuildOptions, kernel: str) -> tuple[TypeLayout, ...]:
     """Ask the compiler for the types of a kernel's parameters, of pointers what they point to; () where it fails.
 
@@ -109,6 +160,16 @@ def of_kernel(source: Path, build: BuildOptions, kernel: str) -> tuple[TypeLayou
     return tuple(one.pointee or one for one in program.types.get(kernel, ()))
 
 
+def _compiles(source: Source) -> bool:
+    try:
+        compilation.compile_source(source)
+    except Interrupted:
+        raise
+    except GpuregressError:
+        return False
+    return True
+
+
 def _asked(source: Source, types: Mapping[str, Sequence[DataMember]]) -> dict[str, TypeLayout]:
     """Ask for all types at once; where that fails, without those that the errors name, or for halves of them.
 
@@ -124,6 +185,8 @@ def _asked(source: Source, types: Mapping[str, Sequence[DataMember]]) -> dict[st
     except GpuregressError as error:
         refused = {name for name in _ASKED_TYPE.findall(str(error)) if name in types}
     names = list(types)
+    if not refused and not _compiles(source):
+        return {}  # whatever is asked
     if len(names) == 1:
         return _asked(source, {names[0]: ()}) if types[names[0]] else {}
     if refused and len(refused) < len(names):

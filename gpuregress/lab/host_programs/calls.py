@@ -15,6 +15,8 @@ from gpuregress.lab.host_programs.scope import StepsExhausted
 from gpuregress.toolchain.host_code import grammar
 
 _MOST_LAUNCHES = 2000
+UNKNOWN_ARGUMENT = "?"
+"""Stands for a template argument that the host code does not tell: a variable without a known value."""
 _WORD = re.compile(r"[A-Za-z_]\w*")
 
 
@@ -34,6 +36,8 @@ class HostCalls(HostExpressions):
             if child.type == "kernel_call_syntax":
                 self._launch(node, called, child.named_children, given)
                 return None
+        if called.type == "lambda_expression":
+            return self.evaluate(called)
         if called.type == "field_expression":
             return self._method(node, called, given)
         plain = grammar.text(called).partition("<")[0].rpartition("::")[2].strip()
@@ -41,9 +45,14 @@ class HostCalls(HostExpressions):
         if plain in ("static_cast", "reinterpret_cast", "const_cast") and len(given) == 1:
             value = self.evaluate(given[0])
             return self._cast(self._cast_type(called), value)
+        if plain in library.SHAPE_CHECKS:
+            return library.check_shape([self.evaluate(argument) for argument in given])
         macro = self.program.macros.get(plain)
         if macro is not None and macro.is_function:
             return self._macro(node, plain, given)
+        if plain.startswith("AT_DISPATCH_"):
+            # An instance that each of these macros makes.
+            self._types["scalar_t"] = "int" if "INTEGRAL" in plain else "float"
         cell = self._cell(plain)
         if cell is not None and isinstance(cell.value, NamedFunction):
             plain = cell.value.name.partition("<")[0]
@@ -61,7 +70,9 @@ class HostCalls(HostExpressions):
 
     def _macro(self, node: Node, name: str, given: Sequence[Node]) -> Object | None:
         macro = self.program.macros[name]
-        if "#" in macro.body.replace("##", ""):  # a message of it has the argument's text
+        callables = "|".join(["__VA_ARGS__", *[name for name in macro.parameters if name != "..."]])
+        is_called = re.search(rf"\b(?:{callables})\s*\(\s*\)", macro.body)
+        if "#" in macro.body.replace("##", "") and not is_called:  # a message of it has the argument's text
             values = [self.evaluate(argument) for argument in given]
             return values[0] if values else None
         texts = {name: grammar.text(argument) for name, argument in zip(macro.parameters, given, strict=False)}
@@ -75,7 +86,8 @@ class HostCalls(HostExpressions):
                 return f"({text})"
             return text
 
-        body = re.sub(r"\b\w+\b", replacement, macro.body.replace("\\\n", " "))
+        unquoted = re.sub(r"(?<!#)#\s*\w+", '""', macro.body.replace("\\\n", " "))
+        body = re.sub(r"\b\w+\b", replacement, unquoted)
         body = re.sub(r"\s*##\s*", "", body)
         line = self._line
         self._line = line or node.start_point[0] + 1
@@ -110,15 +122,23 @@ class HostCalls(HostExpressions):
         spelled = grammar.text(node)
         name = spelled.strip()
         is_value = _WORD.fullmatch(name) and (self._cell(name) is not None or name in self.program.macros)
-        if node.type == "type_descriptor" and not is_value:
-            return self.resolved(spelled)
-        value = self.evaluate(node)
-        if isinstance(value, HostScalar):
+        if name in ("true", "false"):
+            return name
+        value: Object | None = None
+        if node.type != "type_descriptor" or is_value:
+            value = self.evaluate(node)
+        if isinstance(value, HostScalar) and (value.is_known or value.op == "loop"):
             self._fix(value)
-            if name in ("true", "false"):
-                return name
             return str(value.number)
-        return self.resolved(spelled)
+        if is_value and not isinstance(value, NamedFunction):
+            return UNKNOWN_ARGUMENT
+        resolved = self.resolved(spelled)
+        return UNKNOWN_ARGUMENT if self.has_variables(resolved) else resolved
+
+    def _template_names(self) -> tuple[str, ...]:
+        if self._function is None:
+            return ()
+        return self._function.template
 
     def _instance(self, node: Node) -> str:
         """Spell a kernel's name with its template arguments evaluated."""
@@ -204,6 +224,9 @@ class HostCalls(HostExpressions):
                 branches_not_taken=self._unlikely,
                 conditions=tuple(self._asked),
                 loops=tuple(self._loops),
+                untaken=tuple(self._untaken_branches),
+                function=self._function.name if self._function is not None else "",
+                call=self._call,
             )
         )
 

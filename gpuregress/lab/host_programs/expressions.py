@@ -24,8 +24,10 @@ from gpuregress.toolchain.cxx_types import dtype_of_type
 from gpuregress.toolchain.host_code import grammar
 
 _MOST_CALLS = 24
+_MOST_NESTED = 6
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _FLOAT = re.compile(r"\b(float|double|half)\b")
+_LAMBDA = re.compile(r"\[[&=]\]")
 _PARTS = ("field_expression", "subscript_expression", "pointer_expression", "update_expression")
 """Expressions that name a part of their argument."""
 
@@ -117,35 +119,60 @@ class HostExpressions(HostScope):
             return cell.value
         if self.program.kernel(name) is not None:
             return NamedFunction(grammar.text(node))
-        return None
+        return self._class_constant(node)
+
+    def _class_constant(self, node: Node) -> Object | None:
+        """Return a static member of a class, as `Traits<128, 4>::kThreads`, which the compiler knows."""
+        scope = self.resolved(grammar.text(node).rpartition("::")[0])
+        head = scope.partition("<")[0]
+        is_open = self.program.class_names.isdisjoint([head.rpartition("::")[2]]) or self.has_variables(scope)
+        if is_open:
+            return None
+        spelled = f"{scope}::{grammar.text(node).rpartition('::')[2]}"
+        name = spelled.rpartition("::")[2]
+        if spelled not in self._constants:
+            self.unevaluated.add(spelled)
+            return self.unknown(name, "int", node)
+        self.fixed.add(name)  # it is part of the compiled kernel
+        return named(name, self._constants[spelled], self.place(node))
+
+    def has_variables(self, type_: str) -> bool:
+        """Tell whether a resolved type has template parameters or variables of the host without a known value."""
+        words = set(_WORD.findall(type_))
+        if self._function is not None and words & (set(self._function.template) - self._types.keys()):
+            return True
+        return any(word in frame for frame in self._frames[1:] for word in words)
 
     def _expanded(self, name: str, body: str) -> Object | None:
         """Evaluate the text of a macro."""
-        if self._expanding.count(f"#{name}") or len(self._expanding) > _MOST_CALLS:
+        # The argument of a macro may call it again, as in switches within switches.
+        if self._expanding.count(f"#{name}") > _MOST_NESTED or len(self._expanding) > _MOST_CALLS:
             return None
         self._expanding.append(f"#{name}")
         try:
-            node = self._parsed(f"auto macro = {body.rstrip('; ')};")
+            # A lambda of many statements is run up to what the grammar does not take.
+            is_lambda = _LAMBDA.search(body) is not None
+            node = self._parsed(f"auto macro = {body.rstrip('; ')};", is_lenient=is_lambda and body.lstrip()[:1] == "[")
             if node is not None:
                 declarator = grammar.first(node, "init_declarator")
                 if declarator is None:
                     return None
                 return self._part(declarator, "value")
-            block = self._parsed(f"{{ {body} ; }}")
+            block = self._parsed(f"{{ {body} ; }}", is_lenient=is_lambda)
             if block is not None:
                 self.execute(block)
             return constant(0)
         finally:
             self._expanding.pop()
 
-    def _parsed(self, text: str) -> Node | None:
-        """Parse the text of a macro; None where it is no declaration or statement."""
+    def _parsed(self, text: str, *, is_lenient: bool) -> Node | None:
+        """Parse the text of a macro; None where it is no declaration or statement, unless errors are taken."""
         if text not in self._texts:
             plain = re.sub(r"\\\n", " \n", text)
             ascii_text = plain.encode("ascii", "replace").decode()
             root = grammar.root(f"void macro() {{ {ascii_text} }}")
             body = grammar.first(root, "compound_statement")
-            self._texts[text] = None if root.has_error else body
+            self._texts[text] = None if root.has_error and not is_lenient else body
         return self._texts[text]
 
     def _on_parenthesized_expression(self, node: Node) -> Object | None:
@@ -433,7 +460,10 @@ class HostExpressions(HostScope):
                 base = around.value = Structure({}, around.type)
         if isinstance(base, Structure):
             if name not in base.members:
-                base.members[name] = HostCell(name, self._member_types(base.type).get(name, ""))
+                type_ = self._member_types(base.type).get(name, "")
+                base.members[name] = HostCell(name, type_)
+                if base.is_given and type_:
+                    base.members[name].value = self.unknown_of(name, type_, is_called=False)
             return base.members[name]
         if grammar.text(argument) == "this":
             return self._cell(name)

@@ -16,7 +16,7 @@ from tree_sitter import Node
 
 from gpuregress.lab.host_programs import library, scalars
 from gpuregress.lab.host_programs.declarations import HostDeclarations
-from gpuregress.lab.host_programs.objects import ArrayPointer, HostArray, HostCell, Object, Reference
+from gpuregress.lab.host_programs.objects import ArrayPointer, HostArray, HostCell, Object, Reference, Structure
 from gpuregress.lab.host_programs.program import HostFunction, ParameterOfHost
 from gpuregress.lab.host_programs.scalars import HostScalar, constant, named
 from gpuregress.lab.host_programs.scope import FunctionReturn, LoopContinued, LoopLeft, StepsExhausted, is_told
@@ -89,6 +89,8 @@ class HostStatements(HostDeclarations):
             if taken is not None:
                 self.execute(taken)
             return
+        if not holds and taken is not other and self._assume(node, value):
+            taken, other = other, taken
         with self._either(node, is_told=is_told(value)):
             if taken is not None:
                 with self._not_left():
@@ -98,6 +100,35 @@ class HostStatements(HostDeclarations):
                     self.execute(other)
                 if not is_told(value):
                     self._journals[-1].update(undone)
+
+    def _assume(self, node: Node, value: Object | None) -> bool:
+        """Let an unknown number be what it must be for a launch: `if (width == 4) launch<4>(…)`.
+
+        Args:
+            node: of the `if`.
+            value: of its condition, which does not hold for the guess.
+        """
+        consequence = node.child_by_field_name("consequence")
+        if not isinstance(value, HostScalar) or is_told(value) or value.op != "==":
+            return False
+        if consequence is None or not self._launches(consequence):
+            return False
+        leaf, other = value.operands
+        if leaf.op != "name":
+            leaf, other = other, leaf
+        if leaf.op != "name" or leaf.is_known or not other.is_known or other.number <= 0:
+            return False
+        key = (leaf.name, leaf.where)
+        if key in self.assumed:
+            return False
+        self.assumed[key] = other.number
+        return True
+
+    def _launches(self, node: Node) -> bool:
+        """Tell whether code may launch a kernel."""
+        if grammar.first(node, "kernel_call_syntax") is not None:
+            return True
+        return bool(set(_WORD.findall(grammar.text(node))) & self.program.launching)
 
     @contextmanager
     def _not_left(self) -> Iterator[None]:
@@ -263,6 +294,8 @@ class HostStatements(HostDeclarations):
 # --- the interpreter --------------------------------------------------------------------------------------------------
 
 
+_REGISTRATIONS = ("PYBIND11_MODULE", "TORCH_LIBRARY", "TORCH_LIBRARY_IMPL")
+"""Macros whose bodies name functions for Python and call none."""
 _MOST_CALLS = 24
 _MOST_STEPS_OF_ALL = 1_000_000
 _VECTOR = re.compile(
@@ -294,6 +327,7 @@ class Interpreter(HostStatements):
                 self._frames = [self._globals]
                 self._types = {}
                 self._unlikely = 0
+                self._untaken_branches = []
                 self._doubts = 0
                 self._journals = []
                 self._asked = []
@@ -314,9 +348,12 @@ class Interpreter(HostStatements):
         launching = self.program.launching
         called: set[str] = set()
         for name in launching:
+            if name in _REGISTRATIONS:
+                continue
             for function in self.program.functions.get(name, ()):
                 called |= function.words - {name}
-        return [name for name in self.program.functions if name in launching and name not in called]
+        roots = [name for name in self.program.functions if name in launching and name not in called]
+        return [name for name in roots if name not in _REGISTRATIONS]
 
     def _initialize(self) -> None:
         for node in self.program.enumerators:
@@ -348,13 +385,17 @@ class Interpreter(HostStatements):
             if argument is not None:
                 cell = self._bound(parameter, argument, types, is_named=is_launching)
             else:
-                value = self._unknown_of(parameter.name, parameter.type, is_called=given is not None)
+                value = self.unknown_of(parameter.name, parameter.type, is_called=given is not None)
                 cell = HostCell(parameter.name, parameter.type, value, self._doubts)
             frame[parameter.name] = cell
         for name, text in types.items():
             if re.fullmatch(r"-?\d+", text):
                 frame.setdefault(name, HostCell(name, "int", constant(int(text))))
-        caller = self._frames, self._types, self._function, self._file, self._line
+            elif text in ("true", "false"):
+                frame.setdefault(name, HostCell(name, "bool", constant(int(text == "true"))))
+        caller = self._frames, self._types, self._function, self._file, self._line, self._call
+        self._call_count += 1
+        self._call = self._call_count
         self._frames = [self._globals, frame]
         self._types = types
         self._function = function
@@ -370,7 +411,7 @@ class Interpreter(HostStatements):
             pass
         finally:
             self._expanding.pop()
-            self._frames, self._types, self._function, self._file, self._line = caller
+            self._frames, self._types, self._function, self._file, self._line, self._call = caller
         return None
 
     def _bound(self, parameter: ParameterOfHost, node: Node, types: dict[str, str], *, is_named: bool) -> HostCell:
@@ -389,13 +430,8 @@ class Interpreter(HostStatements):
             value = self._named(parameter.name, parameter.type, value, node)
         return HostCell(parameter.name, parameter.type, value, self._doubts)
 
-    def _template_names(self) -> tuple[str, ...]:
-        if self._function is None:
-            return ()
-        return self._function.template
-
-    def _unknown_of(self, name: str, type_: str, *, is_called: bool) -> Object | None:
-        """Make the value of a parameter that nobody gives."""
+    def unknown_of(self, name: str, type_: str, *, is_called: bool) -> Object | None:
+        """Make the value of a parameter or a member that nobody gives."""
         if name == "argc":
             return named(scalars.COMMAND_LINE, 1, self.place(None), is_known=False)
         if type_.endswith("*") or library.is_tensor(type_):
@@ -407,6 +443,9 @@ class Interpreter(HostStatements):
         if vector is not None:
             element = vector[1] or vector[2]
             return ArrayPointer(HostArray(name, None, self.place(None), element), element)
-        if type_.replace("const", "").strip() == "dim3":
+        plain = type_.replace("const", "").strip()
+        if plain == "dim3":
             return None
+        if plain.rpartition("::")[2] in self.program.structures:
+            return Structure({}, plain, is_given=True)
         return self.unknown(name, type_)

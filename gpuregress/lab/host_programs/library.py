@@ -203,6 +203,77 @@ def rounded_up(condition: HostScalar, first: Object | None, second: Object | Non
     return None
 
 
+SHAPE_CHECKS = frozenset(["CHECK_SHAPE"])
+"""Macros that take a tensor and its extents, as in the extensions of many authors."""
+
+
+def check_shape(values: Sequence[Object | None]) -> Object:
+    """Note the extents of a tensor that the program requires."""
+    pointer = value_at(values, 0)
+    extents = tuple(value for value in values[1:] if isinstance(value, HostScalar))
+    if isinstance(pointer, ArrayPointer) and extents and len(extents) == len(values) - 1:
+        pointer.memory.extents = extents
+    return constant(0)
+
+
+def _tensor_extents(run: Run, memory: HostArray, node: Node) -> tuple[HostScalar, ...]:
+    """Return the extents of a tensor; unknown ones where the program does not require any.
+
+    As many as the program asks for, or as it requires further down.
+    """
+    if not memory.extents:
+        body: Node = node
+        while body.parent is not None and body.type != "function_definition":
+            body = body.parent
+        text = grammar.text(body)
+        name = re.escape(memory.name)
+        axes = [int(axis) + 1 for axis in re.findall(rf"\b{name}\s*\.\s*(?:size|stride)\(\s*(\d+)\s*\)", text)]
+        axes += [int(axis) + 1 for axis in re.findall(rf"\b{name}\s*\.\s*(?:sizes|strides)\(\)\[(\d+)\]", text)]
+        axes += [int(axis) for axis in re.findall(rf"\b{name}\s*\.\s*(?:dim|ndimension)\(\)\s*==\s*(\d+)", text)]
+        axes += [int(axis) for axis in re.findall(rf"\b{name}\s*\.\s*size\(\s*-(\d+)\s*\)", text)]
+        aliases = re.findall(rf"\b(\w+)\s*=\s*{name}\s*\.\s*sizes\(\)\s*;", text)
+        for alias in aliases:
+            axes += [int(axis) + 1 for axis in re.findall(rf"\b{re.escape(alias)}\[(\d+)\]", text)]
+        count = max(axes, default=1)
+        if re.search(rf"\b{name}\s*\.\s*(?:size|stride)\(\s*(?:{name}\s*\.\s*dim\(\)\s*-\s*|-\s*)1\s*\)", text):
+            count += bool(axes)  # its last axis, beside those that have a number
+        for shape in re.findall(rf"\bCHECK_SHAPE\(\s*{name}\s*,([^;()]*)\)", text):
+            count = shape.count(",") + 1
+        memory.extents = tuple(run.unknown(f"{memory.name}_size_{axis}", "int", node) for axis in range(count))
+    return memory.extents
+
+
+def _axis(extents: Sequence[HostScalar], values: Sequence[Object | None]) -> int | None:
+    axis = number_at(values, 0)
+    if axis is None or not axis.is_known or not -len(extents) <= axis.number < len(extents):
+        return None
+    return int(axis.number) % len(extents)
+
+
+def _product(extents: Sequence[HostScalar]) -> HostScalar:
+    total: HostScalar = constant(1)
+    for extent in extents:
+        total = scalars.binary("*", total, extent)
+    return total
+
+
+def _of_tensor(run: Run, memory: HostArray, name: str, values: Sequence[Object | None], node: Node) -> Object | None:
+    """Return what a tensor says of its shape; a contiguous one."""
+    extents = _tensor_extents(run, memory, node)
+    if name == "sizes":
+        return Listed(tuple(extents))
+    if name == "numel" or (name == "size" and not values):
+        return _product(extents)
+    if name in ("dim", "ndimension"):
+        return constant(len(extents))
+    axis = _axis(extents, values)
+    if axis is None:
+        return None
+    if name == "stride":
+        return _product(extents[axis + 1 :])
+    return extents[axis]
+
+
 def call(run: Run, name: str, given: Sequence[Node], node: Node) -> Object | None:
     """Call a function that the program does not define.
 
@@ -494,6 +565,10 @@ def method(run: Run, base: ArrayPointer, name: str, given: Sequence[Node], node:
         return ArrayPointer(memory, run.resolved(spelled[1]), base.offset)
     if name in ("size", "numel") and memory.bytes is not None and not values:
         return _elements(memory.bytes, run.size(base.type, node))
+    if name in ("size", "numel", "sizes", "stride", "dim", "ndimension") and memory.bytes is None:
+        shape = _of_tensor(run, memory, name, values, node)
+        if shape is not None:
+            return shape
     if name in ("size", "numel"):
         arguments = [str(value.number) for value in values if isinstance(value, HostScalar)]
         return run.unknown("_".join([memory.name, name, *arguments]), "int", node)
@@ -515,7 +590,32 @@ def _elements(size: HostScalar, element: HostScalar) -> HostScalar:
     return scalars.binary("/", size, element)
 
 
+def _new_tensor(contents: ArrayContents) -> _Known:
+    """`torch::empty` and others, which take the extents in braces."""
+
+    def make(run: Run, values: Sequence[Object | None], node: Node) -> Object | None:
+        given = value_at(values, 0)
+        extents: tuple[HostScalar, ...] = ()
+        if isinstance(given, Listed):
+            extents = tuple(item for item in given.items if isinstance(item, HostScalar))
+        elif isinstance(given, ArrayPointer):
+            extents = given.memory.extents
+        if not extents and not isinstance(given, ArrayPointer):
+            return None
+        return ArrayPointer(HostArray("", None, run.place(node), contents=contents, extents=extents))
+
+    return make
+
+
+_NOTHING = ArrayContents()
+_ZEROS = _NOTHING.zeroed(is_whole=True)
 _CALLS: Mapping[str, _Known] = {
+    "empty": _new_tensor(_NOTHING),
+    "empty_like": _new_tensor(_NOTHING),
+    "zeros": _new_tensor(_ZEROS),
+    "zeros_like": _new_tensor(_ZEROS),
+    "ones": _new_tensor(_NOTHING.with_all(constant(1))),
+    "ones_like": _new_tensor(_NOTHING.with_all(constant(1))),
     "malloc": _host_memory,
     "calloc": _cleared_memory,
     "aligned_alloc": _aligned_memory,

@@ -11,7 +11,10 @@ from tree_sitter import Node
 
 from gpuregress.gpu.records import Record
 from gpuregress.lab.host_programs.contents import NOTHING_STORED, ArrayContents
-from gpuregress.lab.host_programs.scalars import HostScalar, constant, named
+from gpuregress.lab.host_programs.scalars import HostScalar, binary, constant, named
+
+_OTHER_SIZE = 4
+_SIZES = {"double": 8, "long": 8, "int64_t": 8, "half": 2, "at::Half": 2, "bool": 1, "uint8_t": 1, "int8_t": 1}
 
 
 @dataclass(eq=False, slots=True)
@@ -24,7 +27,7 @@ class HostArray:
         where: its place in the source.
         element: the type of its elements, where the program says it.
         contents: what the host code puts into it.
-        extents: of an array for textures, slowest first.
+        extents: of an array for textures or of a tensor, slowest first.
         kind: `layered`, `cube` or `cube-layered` of one for textures, "" of another.
     """
 
@@ -35,6 +38,16 @@ class HostArray:
     contents: ArrayContents = NOTHING_STORED
     extents: tuple[HostScalar, ...] = ()
     kind: str = ""
+
+    @property
+    def size(self) -> HostScalar | None:
+        """Its bytes; of a tensor those of its extents, with elements of four bytes where their type is not known."""
+        if self.bytes is not None or not self.extents:
+            return self.bytes
+        total = constant(_SIZES.get(self.element, _OTHER_SIZE))
+        for extent in self.extents:
+            total = binary("*", total, extent)
+        return total
 
     def element_value(self, where: str) -> HostScalar | None:
         """Return the value of an element; a guess where its elements may differ.
@@ -106,10 +119,11 @@ class Reference(Record):
 
 
 class Structure(Record):
-    """A structure with its members, as a `dim3`."""
+    """A structure with its members, as a `dim3`; `is_given`: others have filled it, so its members have values."""
 
     members: dict[str, HostCell]
     type: str = ""
+    is_given: bool = False
 
     def copy(self, doubts: int) -> Structure:
         """Return a structure with members of its own.
@@ -123,7 +137,7 @@ class Structure(Record):
             if isinstance(value, Structure):
                 value = value.copy(doubts)
             cells[name] = HostCell(name, cell.type, value, doubts)
-        return Structure(cells, self.type)
+        return Structure(cells, self.type, self.is_given)
 
 
 class Listed(Record):
@@ -154,9 +168,9 @@ def member_of(value: Object | None, path: str) -> Object | None:
 
     Args:
         value: the structure.
-        path: of the member, as `grid.width`.
+        path: of the member, as `grid.width` or `dims[0]`.
     """
-    for name in path.split("."):
+    for name in path.replace("[", ".").replace("]", "").split("."):
         if isinstance(value, Reference):
             value = value.cell.value
         if not isinstance(value, Structure) or name not in value.members:
@@ -239,6 +253,9 @@ class SeenLaunch(Record):
         branches_not_taken: how many branches are around it that the program does not take without arguments.
         conditions: places of the conditions around it that are not known.
         loops: places of the loops around it, whose first turn it is.
+        untaken: numbers of the branches around it that the program does not take.
+        function: the host function that makes it.
+        call: number of the call of that function.
     """
 
     kernel: str
@@ -253,6 +270,13 @@ class SeenLaunch(Record):
     branches_not_taken: int
     conditions: tuple[str, ...] = ()
     loops: tuple[str, ...] = ()
+    untaken: tuple[int, ...] = ()
+    function: str = ""
+    call: int = 0
+
+    def may_follow(self, other: SeenLaunch) -> bool:
+        """Tell whether a run that makes this launch may have made another one before."""
+        return set(other.untaken) <= set(self.untaken)
 
 
 class Run(Protocol):

@@ -85,6 +85,7 @@ class HostFiles:
         macros: by name.
         aliases: of types.
         structures: that are no templates, by name.
+        class_names: those of all classes, templates among them.
         instances: function template → the arguments of its first explicit instantiation.
         symbols: `__constant__` and `__device__` variables by name.
         kernels: those of the source itself, then those of files that it includes.
@@ -101,6 +102,7 @@ class HostFiles:
     macros: dict[str, Macro] = field(default_factory=dict)
     aliases: dict[str, str] = field(default_factory=dict)
     structures: dict[str, StructureDefinition] = field(default_factory=dict)
+    class_names: set[str] = field(default_factory=set)
     instances: dict[str, tuple[str, ...]] = field(default_factory=dict)
     symbols: dict[str, ConstantVariable] = field(default_factory=dict)
     kernels: tuple[Declaration, ...] = ()
@@ -282,6 +284,7 @@ class _Reader:
             self._read_tree(tree, code, path, macros, device)
             for name, given in _INSTANTIATION.findall(code):
                 self.program.instances.setdefault(name, tuple(argument.strip() for argument in given.split(",")))
+            self.program.class_names |= structures.class_names(tree)
             for structure in structures.definitions(tree):
                 self.program.structures.setdefault(structure.name.rpartition("::")[2], structure)
             for name, definitions in text.macros.items():

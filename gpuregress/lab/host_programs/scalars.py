@@ -133,10 +133,10 @@ def text(value: HostScalar, label: Callable[[HostScalar], str], rank: int = 0) -
         return f"{value.op}({', '.join(text(operand, label) for operand in value.operands)})"
     if value.is_known:
         return repr(value.number)
-    return label(_guess(value))
+    return label(guess(value))
 
 
-def _guess(value: HostScalar) -> HostScalar:
+def guess(value: HostScalar) -> HostScalar:
     """Name a value that has no formula and that depends on a guess."""
     guesses = [leaf for leaf in leaves(value) if not leaf.is_known]
     name = f"of_{guesses[0].name}" if guesses[0].name else "value"

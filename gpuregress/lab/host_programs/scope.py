@@ -27,6 +27,8 @@ GUESS = 1024
 _GUESSED_BYTES = 4
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _FLOAT = re.compile(r"\b(float|double|half)\b")
+Leaf = tuple[str, str]
+"""Name of an unknown number, and its place in the source."""
 _Changes = dict[int, tuple[HostCell, Object | None]]
 """Variables with their old values, by identity."""
 
@@ -58,11 +60,23 @@ class HostScope:
         program: what the files define.
         sizes: of types that the compiler was asked for, in bytes.
         guess: of a whole number that is not known.
+        constants: of classes that the compiler was asked for, as `Traits<128>::kThreads`.
+        assumed: what an earlier run assumed of unknown numbers.
     """
 
-    def __init__(self, program: HostFiles, sizes: Mapping[str, int] | None = None, guess: int = GUESS) -> None:
+    def __init__(
+        self,
+        program: HostFiles,
+        sizes: Mapping[str, int] | None = None,
+        guess: int = GUESS,
+        constants: Mapping[str, int] | None = None,
+        assumed: Mapping[Leaf, int | float] | None = None,
+    ) -> None:
         self.program = program
         self.unsized: set[str] = set()  # types whose size was asked for and is not known
+        self.unevaluated: set[str] = set()  # constants of classes that were asked for and are not known
+        self.assumed: dict[Leaf, int | float] = dict(assumed or {})  # unknown numbers, as branches want them
+        self._constants = constants or {}
         self._sizes = sizes or {}
         self._guess = guess
         self.launches: list[SeenLaunch] = []
@@ -72,9 +86,13 @@ class HostScope:
         self._frames: list[dict[str, HostCell]] = [self._globals]
         self._types: dict[str, str] = {}
         self._function: HostFunction | None = None
+        self._call = 0  # number of the call that runs
+        self._call_count = 0
         self._visited: set[int] = set()  # identities of functions
         self._doubts = 0  # branches around that may not be taken
         self._unlikely = 0  # branches around that are not taken
+        self._untaken_branches: list[int] = []  # their numbers
+        self._branch_count = 0
         self._loops: list[str] = []  # places of the loops around that launch kernels
         self._choices = 0  # conditions on a loop's variable in the turn so far
         self._asked: list[str] = []  # places of the conditions around that are not known
@@ -92,7 +110,8 @@ class HostScope:
         if _FLOAT.search(resolved):
             return named(name, 1.0, self.place(node), is_known=False)
         guess = self._guess if "bool" not in resolved else 0
-        return named(name, guess, self.place(node), is_known=False)
+        where = self.place(node)
+        return named(name, self.assumed.get((name, where), guess), where, is_known=False)
 
     def size(self, type_: str, node: Node | None = None) -> HostScalar:
         """Return the size of a type in bytes; one that is not known has a guess.
@@ -138,16 +157,28 @@ class HostScope:
         if alias is not None:
             return alias
         macro = self.program.macros.get(word)
-        if macro is None or macro.is_function or not macro.body:
-            return word
-        return macro.body
+        if macro is not None and not macro.is_function and macro.body:
+            return macro.body
+        cell = self._cell(word)
+        if cell is not None and isinstance(cell.value, HostScalar) and cell.value.is_known:
+            return str(cell.value.number)  # a template argument
+        return word
 
     def _member_types(self, type_: str) -> dict[str, str]:
         """Return the data members of a structure that are no arrays, with their types."""
-        structure = self.program.structures.get(type_.rpartition("::")[2])
-        if structure is None or structure.members is None:
-            return {}
-        return {member.path: member.type for member in structure.members if not member.path.endswith("[]")}
+        members: dict[str, str] = {}
+        pending = [type_.rpartition("::")[2]]
+        seen: set[str] = set()
+        while pending:
+            structure = self.program.structures.get(pending.pop(0))
+            if structure is None or structure.name in seen:
+                continue
+            seen.add(structure.name)
+            for member in structure.members or ():
+                if not member.path.endswith("[]"):
+                    members.setdefault(member.path, member.type)
+            pending += [base.rpartition("::")[2] for base in structure.bases]
+        return members
 
     def _is_launching(self) -> bool:
         if self._function is None:
@@ -255,9 +286,12 @@ class HostScope:
         undone: _Changes = {}
         with self._journal() as changes:
             self._unlikely += 1
+            self._branch_count += 1
+            self._untaken_branches.append(self._branch_count)
             try:
                 yield undone
             finally:
+                self._untaken_branches.pop()
                 self._unlikely -= 1
                 for key, (cell, old) in [*changes.items()]:
                     if old is not None and not (isinstance(old, HostScalar) and not old.is_known):
@@ -283,6 +317,10 @@ class HostScope:
 
     def evaluate(self, node: Node) -> Object | None:
         """Compute the value of an expression; None where nothing is known of it."""
+        raise NotImplementedError
+
+    def unknown_of(self, name: str, type_: str, *, is_called: bool) -> Object | None:
+        """Make the value of a parameter or a member that nobody gives."""
         raise NotImplementedError
 
     def execute(self, node: Node) -> None:

@@ -20,10 +20,12 @@ class StructureDefinition(Record):
     Attributes:
         name: with its namespaces.
         members: its own data members; None where not all of them are understood.
+        bases: the names of its base classes.
     """
 
     name: str
     members: tuple[DataMember, ...] | None
+    bases: tuple[str, ...] = ()
 
 
 def definitions(tree: Node) -> Iterator[StructureDefinition]:
@@ -37,7 +39,17 @@ def definitions(tree: Node) -> Iterator[StructureDefinition]:
         scope = _scope(node)
         name = _name(node)
         if body is not None and name and scope is not None:
-            yield StructureDefinition("::".join([*scope, name]), _members(node, body))
+            yield StructureDefinition("::".join([*scope, name]), _members(body), _bases(node))
+
+
+def class_names(tree: Node) -> set[str]:
+    """Return the names of the classes of a file, also of templates."""
+    names = set()
+    for node in grammar.everywhere(tree, *_CLASSES):
+        name = node.child_by_field_name("name")
+        if name is not None and node.child_by_field_name("body") is not None:
+            names.add(grammar.text(name).partition("<")[0])
+    return names
 
 
 def flattened(name: str, known: Mapping[str, StructureDefinition]) -> tuple[DataMember, ...]:
@@ -62,6 +74,11 @@ def _flattened(
     if own is None:
         return None
     members: list[DataMember] = []
+    for base in known[name].bases:
+        inherited = _flattened(base.rpartition("::")[2], known, prefix, (*around, base))
+        if inherited is None or base in around:
+            return None
+        members += inherited
     for member in own:
         inner = member.type.rpartition("::")[2].removeprefix("struct ").strip()
         if inner in known and inner not in around and "[" not in member.path:
@@ -104,9 +121,15 @@ def _scope(node: Node) -> list[str] | None:
     return names
 
 
-def _members(node: Node, body: Node) -> tuple[DataMember, ...] | None:
-    if any(child.type == "base_class_clause" for child in node.named_children):
-        return None
+def _bases(node: Node) -> tuple[str, ...]:
+    names = []
+    for clause in node.named_children:
+        if clause.type == "base_class_clause":
+            names += [grammar.text(base) for base in clause.named_children if base.type != "access_specifier"]
+    return tuple(names)
+
+
+def _members(body: Node) -> tuple[DataMember, ...] | None:
     members: list[DataMember] = []
     for child in body.named_children:
         if child.type != "field_declaration":

@@ -18,8 +18,8 @@ from gpuregress.api import arrays, kernel_source
 from gpuregress.api.jobs import Job, load_job
 from gpuregress.foundation import storage
 from gpuregress.foundation.document import yaml_writer
-from gpuregress.foundation.document.problems import suggestion
 from gpuregress.foundation.errors import UsageError
+from gpuregress.foundation.wording import suggestion
 from gpuregress.lab.kernel_tuner import search_space
 from gpuregress.lab.kernel_tuner.search_space import SearchSpace, ThreadGrid
 from gpuregress.store import project

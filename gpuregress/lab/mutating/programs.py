@@ -15,7 +15,7 @@ from gpuregress.gpu.records import Record, replace
 from gpuregress.lab.mutating.ptx_text import code_of
 from gpuregress.lab.mutating.subject import Subject
 from gpuregress.session.compilation import source_key, sources_of
-from gpuregress.toolchain import cache, nvrtc, programs
+from gpuregress.toolchain import cache, nvrtc_options, programs
 from gpuregress.virtual_gpu.compilation import object_cache
 
 _ABSOLUTE = re.compile(rb'(^[ \t]*#[ \t]*include[ \t]*["<])(/[^">\n]+)', re.MULTILINE)
@@ -133,7 +133,7 @@ class MutatedPrograms:
                 path.write_bytes(
                     _ABSOLUTE.sub(lambda match: match[1] + os.fsencode(self._copy_of(key, root, match[2])), text)
                 )
-        folders = [folder for folder in nvrtc.search_folders(source) if folder.is_dir()]
+        folders = [folder for folder in nvrtc_options.search_folders(source) if folder.is_dir()]
         include = (*(str(_below(root, folder)) for folder in folders), *map(str, folders))
         options = tuple(self._option(key, root, option) for option in source.options)
         return replace(source, path=str(_below(root, Path(source.path))), include=include, options=options, digest="")

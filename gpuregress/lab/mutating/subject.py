@@ -8,7 +8,7 @@ from pathlib import Path
 from gpuregress.foundation.errors import UsageError
 from gpuregress.foundation.records import Case, Outcome, Program, Source, Verdict
 from gpuregress.foundation.wording import first_names
-from gpuregress.gpu.records import Record
+from gpuregress.gpu.records import Record, replace
 from gpuregress.jobs import plan
 from gpuregress.lab import experiment
 from gpuregress.lab.experiment import RunOptions
@@ -121,7 +121,12 @@ def of_verdicts(project: Project, job: str, planned: Sequence[Case], verdicts: M
     built: dict[str, CasePrograms] = {}
     completed: list[Case] = []
     for case in usable:
-        of_case = built_of(case, [compiled[source_key(source)] for source in sources_of(case)])
+        own = [compiled[source_key(source)] for source in sources_of(case)]
+        if plan.has_named_members(case):
+            for number, source in plan.type_sources(case).items():
+                typed = programs.find(source) or programs.compile(source)
+                own[number] = replace(own[number], types=typed.types)
+        of_case = built_of(case, own)
         built[case.name] = of_case
         completed.append(plan.completed(case, of_case.programs, of_case.references))
     return Subject(

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
-from gpuregress.foundation.errors import NothingToDo
+from gpuregress.foundation.errors import ExitCode, NothingToDo
 from gpuregress.foundation.records import BufferVerdict, Case, Dump, Outcome, Rule, Source, Status, Verdict
 from gpuregress.foundation.storage import digest_file
 from gpuregress.gpu.records import Record, replace
@@ -193,7 +193,7 @@ def _failed(case: Case, before: Side, after: Side) -> Verdict | None:
         if not other.dumps(case.name):
             return None
         texts.append(f"{other.word}: it ran to its end")
-        worst = replace(worst, status="differ", exit_code=1, notes=())
+        worst = replace(worst, status="differ", exit_code=ExitCode.DIFFERS, notes=())
     worst = replace(worst, reason="; ".join(texts), buffers=(), changes=())
     return replace(worst, revision=after.word, baseline_revision=before.word)
 
@@ -219,4 +219,4 @@ def _verdict(case: Case, buffers: tuple[BufferVerdict, ...], before: str, after:
     if not differing:
         return verdict
     reason = f"{', '.join(differing)}: not the same in {before} and {after}"
-    return replace(verdict, status="differ", reason=reason, exit_code=1)
+    return replace(verdict, status="differ", reason=reason, exit_code=ExitCode.DIFFERS)

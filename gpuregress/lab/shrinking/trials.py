@@ -35,7 +35,7 @@ class Failure(Record):
         status: `fault`, `timeout` or `differ`.
         fault: the kind of fault, "" for a difference.
         kernel: in which it happened, "" where it was in none.
-        buffers: that the fault's message names.
+        buffers: that the fault is at; none where that is not known.
         sides: buffer and what it was compared with, for each comparison that failed, the first one first.
         message: a line for people.
     """
@@ -71,8 +71,8 @@ def failure_of(case: Case, verdict: Verdict | None) -> Failure | None:
     fault = outcome.fault if outcome is not None else None
     if fault is not None:
         kernel = case.launches[fault.position].kernel if fault.position is not None else ""
-        named = frozenset(name for name in case.buffers if f"{name}[" in fault.message)
-        return Failure(verdict.status, fault.kind, kernel, named, message=verdict.reason)
+        buffers = frozenset([fault.location.buffer]) & case.buffers.keys()
+        return Failure(verdict.status, fault.kind, kernel, buffers, message=verdict.reason)
     sides = tuple(
         (buffer.name, compared.against)
         for buffer in verdict.buffers

@@ -6,7 +6,6 @@ A disk that refuses is reported at the end, and hides no verdict.
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import platform
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
@@ -20,7 +19,7 @@ from gpuregress.foundation import storage
 from gpuregress.foundation.errors import StorageError
 from gpuregress.foundation.escapes import one_line
 from gpuregress.foundation.records import Case, Program, RunSummary, Task, Verdict
-from gpuregress.gpu.records import Record, replace
+from gpuregress.gpu.records import MutableRecord, Record, replace
 from gpuregress.session.device_slots import DeviceSelection
 from gpuregress.session.runs import cut_short, history_entry, journal, results, retention, run_folders
 from gpuregress.session.runs.journal import Journal, JournalEntry, launches_digest
@@ -189,8 +188,7 @@ def _next_launch(folder: Path) -> int:
 _NOT_KEPT = "nothing of this run can be accepted: make room, then run it again"
 
 
-@dataclasses.dataclass(slots=True)
-class Recording:
+class Recording(MutableRecord):
     """The folder and the journal of a run that goes on, as a context manager that holds the journal's lock.
 
     Attributes:
@@ -209,8 +207,8 @@ class Recording:
     start: journal.JournalStart
     previous: Path | None
     link_error: StorageError | None = None
-    notes: list[str] = dataclasses.field(default_factory=list)
-    compilers: set[str] = dataclasses.field(default_factory=set)
+    notes: list[str] = field(default_factory=list)
+    compilers: set[str] = field(default_factory=set)
     is_resumed: bool = False
 
     @classmethod

@@ -5,8 +5,9 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec import field
 
 from gpuregress.foundation.errors import BaselineError
 from gpuregress.foundation.records import Baseline, Dump
@@ -24,7 +25,7 @@ from gpuregress.foundation.storage import (
     sync_all,
     write_beside,
 )
-from gpuregress.gpu.records import replace
+from gpuregress.gpu.records import MutableRecord, replace
 from gpuregress.store import remote
 from gpuregress.store.baselines.manifest import AGAIN, FILE, Manifest, ManifestEntry, parse, render
 
@@ -126,8 +127,7 @@ def dumps_in(folder: Path) -> Iterator[tuple[str, str, Path]]:
 # --- accepting --------------------------------------------------------------------------------------------------------
 
 
-@dataclass(slots=True)
-class StagedChange:
+class StagedChange(MutableRecord):
     """A staged replacement of one folder: its new files are written under hidden names.
 
     Attributes:

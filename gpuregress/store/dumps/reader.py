@@ -7,7 +7,6 @@ import mmap
 from bisect import bisect_right
 from collections import deque
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 import numpy.typing as npt
 
+from gpuregress.foundation.background import thread_pool
 from gpuregress.foundation.errors import DumpError
 from gpuregress.foundation.storage import Frames, disk_errors, open_file, open_frames
 from gpuregress.foundation.storage.compressed import THREADS
@@ -45,7 +45,7 @@ class Inflation:
             prot=mmap.PROT_READ | mmap.PROT_WRITE,
         )
         self._frames = frames
-        self._pool = ThreadPoolExecutor(THREADS)
+        self._pool = thread_pool(THREADS)
         self._coming: deque[Future[bytes]] = deque()
         self._next, self._submitted = 0, 0
 

@@ -21,7 +21,7 @@ from gpuregress.foundation import storage
 from gpuregress.foundation.errors import CompileError, HarnessError
 from gpuregress.foundation.records import HARNESS_FILE, FunctionArgument, Source
 from gpuregress.gpu.records import Record
-from gpuregress.toolchain import cache, nvrtc
+from gpuregress.toolchain import cache, nvrtc_options
 from gpuregress.toolchain.functions import declarations, harness
 from gpuregress.toolchain.functions.overloads import FunctionInstance
 from gpuregress.toolchain.headers import virtual_headers
@@ -199,7 +199,7 @@ def build(source: Source, text: str, compiler: HostCompiler, flags: Sequence[str
         StorageError: no space, no permission.
     """
     try:
-        inputs = nvrtc.inputs(source)
+        inputs = nvrtc_options.inputs(source)
     except OSError as error:
         raise CompileError(f"cannot read {source.path}: {error.strerror}") from error
     texts = [content.decode(errors="replace") for content in inputs.contents]
@@ -269,7 +269,7 @@ def _compile(
     for path, text in headers.items():
         copied(path).parent.mkdir(parents=True, exist_ok=True)
         copied(path).write_text(text, encoding="utf-8")
-    folders = [copied(folder) for folder in nvrtc.search_folders(source)]
+    folders = [copied(folder) for folder in nvrtc_options.search_folders(source)]
     folders[0].mkdir(parents=True, exist_ok=True)
     file = folders[0] / f"{HARNESS_FILE}.cpp"
     file.write_text(main, encoding="utf-8")

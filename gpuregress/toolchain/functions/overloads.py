@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping, Sequence
 
-from gpuregress.foundation.document.problems import suggestion
 from gpuregress.foundation.document.reader import Key
+from gpuregress.foundation.wording import suggestion
 from gpuregress.gpu.records import Record
 from gpuregress.toolchain import cxx_declarations
 from gpuregress.toolchain.cxx_declarations import template_name

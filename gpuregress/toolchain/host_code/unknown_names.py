@@ -7,7 +7,6 @@ anything is compiled.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from pathlib import Path
@@ -18,34 +17,6 @@ from gpuregress.toolchain import compiler_messages, cxx_declarations
 from gpuregress.toolchain.cxx_declarations import Declaration, strip_template_arguments
 from gpuregress.toolchain.host_code import declarations
 from gpuregress.toolchain.host_code.preprocessing import CxxText, Macros
-from gpuregress.toolchain.include_scanner import SourceInputs
-
-_WORD = re.compile(r"[A-Za-z_]\w*", re.ASCII)
-_SPLICE = re.compile(r"\\\r?\n")
-
-
-def unwritten(source: Source, inputs: SourceInputs) -> dict[str, str]:
-    """Explain the kernels and variables whose names stand in no text that the compiler reads.
-
-    Names in namespaces, mangled names and names that a macro may put together are left to the compiler: a library's
-    header, which is not among the inputs, may have them.
-
-    Args:
-        source: C++.
-        inputs: the files that the compiler reads.
-    """
-    texts = [_SPLICE.sub("", content.decode(errors="replace")) for content in inputs.contents]
-    if inputs.unknown or source.harness or any("##" in text for text in texts):
-        return {}
-    words = set(_WORD.findall(" ".join((*source.options, *source.defines.values()))))
-    for text in texts:
-        words.update(_WORD.findall(text))
-    unknown = []
-    for name in (*source.kernels, *source.symbols):
-        word = strip_template_arguments(name)
-        if _WORD.fullmatch(word) and not word.startswith("_Z") and word not in words:
-            unknown.append(name)
-    return explain(unknown, source, inputs.contents[0].decode(errors="replace"))
 
 
 def explain(unknown: Iterable[str], source: Source, text: str) -> dict[str, str]:

@@ -6,13 +6,12 @@ import importlib
 import sysconfig
 from collections.abc import Mapping
 from functools import cache
-from importlib import metadata
 from pathlib import Path
 from types import ModuleType
 from typing import Protocol
 
 from gpuregress.foundation import usermodules
-from gpuregress.foundation.errors import CompileError, MissingCompiler
+from gpuregress.foundation.errors import CodeLine, CompileError, MissingCompiler
 from gpuregress.foundation.records import CompiledLaunch, PythonKernel, Source
 from gpuregress.gpu.records import Record
 from gpuregress.toolchain import compiler_messages
@@ -43,7 +42,7 @@ class _Compiler(Protocol):
         self, module: ModuleType, kernel: PythonKernel, arch: str
     ) -> tuple[str, CompiledLaunch | None]: ...
 
-    def describe_error(self, wrong: BaseException, file: str, text: str) -> str: ...
+    def describe_error(self, wrong: BaseException, text: str) -> tuple[str, int]: ...
 
 
 class CompiledPython(Record):
@@ -67,11 +66,7 @@ def version(language: str) -> str:
     """Return the version of a language's compiler; "" where it is not installed, or where there is none."""
     if language not in _EXTRAS:
         return ""
-
-    try:
-        return metadata.version(_EXTRAS[language])
-    except metadata.PackageNotFoundError:
-        return ""
+    return usermodules.installed_version(_EXTRAS[language])
 
 
 def missing_text(file: str, language: str) -> str:
@@ -128,7 +123,7 @@ def compile_source(source: Source) -> CompiledPython:
         ptx, launch = usermodules.call_with(source.path, compiled, partial)
     except CompileError as error:
         stand_ins.check(shown)
-        raise CompileError(f"{shown}: {error}") from error
+        raise CompileError(f"{shown}: {error}", source_line=error.source_line) from error
     except usermodules.UserModuleError as error:
         stand_ins.check(shown)
         _report_missing_package(error, shown)
@@ -137,11 +132,11 @@ def compile_source(source: Source) -> CompiledPython:
         stand_ins.check(shown)
         _report_missing_package(wrong, shown)
         content = Path(source.path).read_text(encoding="utf-8", errors="replace")
-        text = (
-            compiler.describe_error(wrong, shown, content)
-            or f"{shown}: {usermodules.describe_error(wrong, source.path)}"
-        )
-        raise CompileError(text) from wrong
+        reason, line = compiler.describe_error(wrong, content)
+        if line:
+            source_line = CodeLine(source.path, line)
+            raise CompileError(f"{shown}:{line}: {reason}", source_line=source_line) from wrong
+        raise CompileError(f"{shown}: {reason or usermodules.describe_error(wrong, source.path)}") from wrong
     stand_ins.check(shown)
     folders = [Path(source.path).parent, *(Path(folder) for folder in (sysconfig.get_path("purelib"),) if folder)]
     ptx = compiler_messages.portable_paths(ptx, folders)

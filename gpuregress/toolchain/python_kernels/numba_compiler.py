@@ -179,20 +179,19 @@ def _compiled(text: str | bytes, name: str, arch: str) -> str:
         return nvrtc.compile_source(source, content).ptx
 
 
-def describe_error(wrong: BaseException, file: str, _text: str) -> str:
-    """Describe an error of Numba with the line of the user's file: `axpy.py:9: …`; "" if it is none of Numba's.
+def describe_error(wrong: BaseException, _text: str) -> tuple[str, int]:
+    """Return the reason of an error of Numba, and the line of the user's file; "" if it is none of Numba's.
 
     Args:
         wrong: what Numba raised.
-        file: the user's, for messages.
     """
     if not type(wrong).__module__.startswith("numba"):
-        return ""
+        return "", 0
     text = re.sub(r"\x1b\[[0-9;]*m", "", str(wrong))
     named = re.search(r'File "[^"]*", line (\d+)', text)
     line = named[1] if named else getattr(getattr(wrong, "loc", None), "line", None)
     reason = first_words("\n".join(line for line in text.splitlines() if not line.startswith("Failed in ")))
-    return f"{file}:{line}: {reason}" if line else f"{file}: {reason or type(wrong).__name__}"
+    return reason or type(wrong).__name__, int(line or 0)
 
 
 # --- merge of PTX modules into one, as a linker of device code would join them ----------------------------------------

@@ -51,6 +51,6 @@ def compile_kernel(module: ModuleType, kernel: PythonKernel, arch: str) -> tuple
     return text, None
 
 
-def describe_error(_wrong: BaseException, _file: str, _text: str) -> str:
-    """Return "": the traceback has the line."""
-    return ""
+def describe_error(_wrong: BaseException, _text: str) -> tuple[str, int]:
+    """Return no reason and no line: the traceback has both."""
+    return "", 0

@@ -12,9 +12,9 @@ import ast
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
-from importlib import metadata
 from pathlib import Path
 
+from gpuregress.foundation.usermodules import installed_version
 from gpuregress.toolchain.include_scanner import SourceInputs
 from gpuregress.toolchain.python_kernels import local_modules, program_slice
 
@@ -154,12 +154,14 @@ def lacks(files: SourceInputs, there: Mapping[str, str]) -> bool:
 
 def _version(package: str) -> str:
     """The version of an installed package, or of the distributions that have its folder: `cutlass` has another name."""
-    try:
-        return metadata.version(package)
-    except metadata.PackageNotFoundError:
-        distributions = metadata.packages_distributions()
+    version = installed_version(package)
+    if version:
+        return version
+    from importlib import metadata  # noqa: PLC0415 - see installed_version
+
+    distributions = metadata.packages_distributions()
     names = set(distributions.get(package, ()))
-    for folder in _folders(package):
+    for folder in local_modules.package_folders(package):
         # CuTe DSL is in site-packages/nvidia_cutlass_dsl/dsl_packages, which a .pth file puts on the path.
         names.update(name for part in folder.parts for name in distributions.get(part, ()))
     versions = {metadata.version(name) for name in names}

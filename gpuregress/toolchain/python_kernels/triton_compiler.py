@@ -13,9 +13,9 @@ from collections.abc import Iterator, Mapping
 from types import ModuleType
 from typing import Any
 
-from gpuregress.foundation.document.problems import suggestion
 from gpuregress.foundation.errors import CompileError
 from gpuregress.foundation.records import CompiledDescriptor, CompiledLaunch, PythonKernel
+from gpuregress.foundation.wording import suggestion
 from gpuregress.gpu.descriptors import SPANS
 from gpuregress.toolchain.python_kernels import autotuning
 
@@ -127,12 +127,11 @@ def _first_location_only(block: str) -> str:
     return first if not others else first + "".join(others[:2]) + "".join(others[3::2])
 
 
-def describe_error(wrong: BaseException, file: str, text: str) -> str:
-    """Describe an error of Triton with the line of the user's file: `softmax.py:9: …`; "" if it names none.
+def describe_error(wrong: BaseException, text: str) -> tuple[str, int]:
+    """Return the reason of an error of Triton, and the line of the user's file; "" if it names none.
 
     Args:
         wrong: what Triton raised.
-        file: the user's, for messages.
         text: of that file. Triton counts lines from the function's first, so its text is looked up there.
     """
     for one in reversed([one for one in _chain(wrong) if getattr(one, "node", None) is not None]):
@@ -141,8 +140,8 @@ def describe_error(wrong: BaseException, file: str, text: str) -> str:
             begin = text.find(source.strip())
         if begin >= 0:
             line = text.count("\n", 0, begin) + int(getattr(one.node, "lineno", 1))  # type: ignore[attr-defined] # see above
-            return f"{file}:{line}: {_reason(one)}"
-    return ""
+            return _reason(one), line
+    return "", 0
 
 
 def _reason(wrong: BaseException) -> str:

@@ -14,10 +14,10 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from gpuregress.foundation.document.problems import suggestion
 from gpuregress.foundation.errors import CompileError
 from gpuregress.foundation.records import CompiledLaunch, PythonKernel, WarpLaunch, WarpParameter
 from gpuregress.foundation.usermodules import first_words
+from gpuregress.foundation.wording import suggestion
 
 _DECIDED = {"strip_hash": True, "enable_backward": False, "lineinfo": True, "cuda_output": "ptx"}
 """Options of a Warp module that are no job's: names without a hash, and PTX with the user's lines."""
@@ -93,14 +93,15 @@ def _parameter(argument: Any) -> WarpParameter:
     return WarpParameter(name, "", given.ndim, (types.type_size_in_bytes(given.dtype),))
 
 
-def describe_error(wrong: BaseException, file: str, _text: str) -> str:
-    """Describe an error of Warp with the line of the user's file: `axpy.py:9: …`; "" if it is none of Warp's.
+def describe_error(wrong: BaseException, _text: str) -> tuple[str, int]:
+    """Return the reason of an error of Warp, and the line of the user's file; "" if it is none of Warp's.
 
     Args:
         wrong: what Warp raised.
-        file: the user's, for messages.
     """
     text = str(wrong.args[0]) if wrong.args else ""
     named = re.search(r'^Error while parsing function "[^"]*" at .*:(\d+):$', text, re.MULTILINE)
     reason = first_words(text.rpartition("\n;")[2])
-    return f"{file}:{named[1]}: {reason}" if named else ""
+    if named is None:
+        return "", 0
+    return reason, int(named[1])

@@ -30,6 +30,7 @@ from gpuregress.virtual_gpu.ptx.tree import (
     Symbol,
     Variable,
     chain_text,
+    code_line,
 )
 from gpuregress.virtual_gpu.runtime.machine_layout import (
     FUNCTION_STEP,
@@ -261,7 +262,7 @@ class Unit:
         mnemonic = statement.mnemonic if isinstance(statement, Instruction) else "call"
         site = Site(
             mnemonic=mnemonic,
-            where=where(statement),
+            source_line=code_line(statement),
             action=action,
             space=space,
             size=size,
@@ -301,11 +302,6 @@ class Unit:
                     "through a pointer: not supported by the cpu device"
                 )
         return self.device_functions[name]
-
-
-def where(statement: Instruction | Call) -> str:
-    """`saxpy.cu:12`, or the PTX line where the compiler left no source line."""
-    return str(statement.source) if statement.source else f"PTX line {statement.ptx_line}"
 
 
 # --- initial values of variables --------------------------------------------------------------------------------------

@@ -7,12 +7,22 @@ from collections.abc import Iterator
 
 from gpuregress.gpu.architectures import ARCHITECTURES, SM_90, number
 from gpuregress.gpu.demangle import demangle
-from gpuregress.gpu.errors import CompileError, InfeasibleSource
+from gpuregress.gpu.errors import CodeLine, CompileError, InfeasibleSource
+from gpuregress.gpu.records import Record
 from gpuregress.virtual_gpu.analysis.effects import reads
 from gpuregress.virtual_gpu.analysis.module_facts import names_used
-from gpuregress.virtual_gpu.builder.translation_unit import byte_size, lay_out, where
+from gpuregress.virtual_gpu.builder.translation_unit import byte_size, lay_out
 from gpuregress.virtual_gpu.ptx.opcode_table import MemoryEffect, Wait, info
-from gpuregress.virtual_gpu.ptx.tree import Function, Instruction, Integer, MaskedSymbol, Module, Symbol, Variable
+from gpuregress.virtual_gpu.ptx.tree import (
+    Function,
+    Instruction,
+    Integer,
+    MaskedSymbol,
+    Module,
+    Symbol,
+    Variable,
+    code_line,
+)
 
 # --- architectures that a form needs ----------------------------------------------------------------------------------
 
@@ -47,9 +57,25 @@ def needed_target(instruction: Instruction, registers: tuple[str, ...]) -> str:
 
 
 _MOST_TOLD = 5
+_OWN = f"{SM_90.name}a"
+"""The architecture of the virtual GPU with its letter."""
 _CLUSTER_DIRECTIVES = frozenset(["reqnctapercluster", "explicitcluster", "maxclusterrank"])
 _SIZES = {"ca": (4, 8, 16), "cg": (16,)}
 """The bytes that cp.async copies, by its cache operator."""
+
+
+class _Problem(Record):
+    """What an assembler refuses.
+
+    Attributes:
+        message: one line.
+        source_line: of the instruction; None where it is none.
+        needed: the architecture that has it; "" where no other one helps.
+    """
+
+    message: str
+    source_line: CodeLine | None = None
+    needed: str = ""
 
 
 def check(tree: Module) -> None:
@@ -60,28 +86,27 @@ def check(tree: Module) -> None:
         InfeasibleSource: all of them are sizes over the architecture's limits.
     """
     sizes = [*_sizes(tree)]
-    others = [*_newer(tree), *(problem for one in tree.functions for problem in _instructions(tree.target, one))]
+    others = [*_newer(tree)]
+    for function in tree.functions:
+        others += _instructions(tree.target, function)
     problems = [*others, *sizes]
-    if problems:
-        more = [f"and {len(problems) - _MOST_TOLD} more"] if len(problems) > _MOST_TOLD else []
-        head = f"the assembler refuses this program for {tree.target}:"
-        more += [f"write `compile: {{arch: {one}}}` in the job to use these" for one in sorted(_own(tree, others))]
-        kind = CompileError if others else InfeasibleSource
-        raise kind("\n".join((head, *problems[:_MOST_TOLD], *more)))
+    if not problems:
+        return
+    lines = [f"the assembler refuses this program for {tree.target}:"]
+    lines += [problem.message for problem in problems[:_MOST_TOLD]]
+    if len(problems) > _MOST_TOLD:
+        lines.append(f"and {len(problems) - _MOST_TOLD} more")
+    if tree.target != _OWN and any(problem.needed == _OWN for problem in problems):
+        lines.append(f"write `compile: {{arch: {_OWN}}}` in the job to use these")
+    first_lines = [problem.source_line for problem in problems if problem.source_line is not None]
+    kind = CompileError if others else InfeasibleSource
+    raise kind("\n".join(lines), source_line=first_lines[0] if first_lines else None)
 
 
-def _newer(tree: Module) -> Iterator[str]:
-    if number(tree.target) > number(SM_90.name) or (tree.target[-1:].isalpha() and tree.target != "sm_90a"):
-        yield f"it is compiled for {tree.target}; the virtual GPU is an {SM_90.name}, and loads nothing newer"
-
-
-def _own(tree: Module, problems: list[str]) -> set[str]:
-    """The architecture of the virtual GPU with its letter, where instructions need that."""
-    return {
-        name
-        for name in (f"{SM_90.name}{letter}" for letter in "a")
-        if name != tree.target and any(f"needs {name};" in problem for problem in problems)
-    }
+def _newer(tree: Module) -> Iterator[_Problem]:
+    if number(tree.target) > number(SM_90.name) or (tree.target[-1:].isalpha() and tree.target != _OWN):
+        text = f"it is compiled for {tree.target}; the virtual GPU is an {SM_90.name}, and loads nothing newer"
+        yield _Problem(text)
 
 
 def constant_bytes(tree: Module) -> int:
@@ -92,21 +117,21 @@ def constant_bytes(tree: Module) -> int:
 # --- sizes ------------------------------------------------------------------------------------------------------------
 
 
-def _sizes(tree: Module) -> Iterator[str]:
+def _sizes(tree: Module) -> Iterator[_Problem]:
     constant = constant_bytes(tree)
     if constant > SM_90.constant:
-        yield f"its __constant__ variables take {constant} bytes; a program has {SM_90.constant}"
+        yield _Problem(f"its __constant__ variables take {constant} bytes; a program has {SM_90.constant}")
     for kernel in (item for item in tree.functions if item.is_entry and item.body is not None):
         name = demangle(kernel.name) or kernel.name
         shared = sum(byte_size(item) for item in _shared_variables(tree, kernel))
         if shared > SM_90.static_shared:
-            yield (
+            yield _Problem(
                 f"{name} has {shared} bytes of static shared memory; a kernel has {SM_90.static_shared} "
                 "(dynamic shared memory, `extern __shared__`, can be larger)"
             )
         _, parameters = lay_out(kernel.parameters)
         if parameters > SM_90.parameters:
-            yield f"{name} has {parameters} bytes of parameters; a kernel has {SM_90.parameters}"
+            yield _Problem(f"{name} has {parameters} bytes of parameters; a kernel has {SM_90.parameters}")
 
 
 def _shared_variables(tree: Module, kernel: Function) -> list[Variable]:
@@ -134,19 +159,22 @@ def _shared_variables(tree: Module, kernel: Function) -> list[Variable]:
 # --- instructions -----------------------------------------------------------------------------------------------------
 
 
-def _instructions(target: str, function: Function) -> Iterator[str]:
+def _instructions(target: str, function: Function) -> Iterator[_Problem]:
     for directive in sorted(_CLUSTER_DIRECTIVES & function.directives.keys()):
-        if not supports(target, "sm_90"):
-            yield f".{directive} of {function.name} needs sm_90; the program is compiled for {target}"
+        if not supports(target, SM_90.name):
+            text = f".{directive} of {function.name} needs {SM_90.name}; the program is compiled for {target}"
+            yield _Problem(text, needed=SM_90.name)
     for statement in function.body or ():
         if not isinstance(statement, Instruction):
             continue
+        line = code_line(statement)
         needed = needed_target(statement, reads(statement))
         if needed and not supports(target, needed):
-            yield f"{statement.mnemonic} at {where(statement)} needs {needed}; the program is compiled for {target}"
+            text = f"{statement.mnemonic} at {line} needs {needed}; the program is compiled for {target}"
+            yield _Problem(text, line, needed)
         problem = _out_of_range(statement)
         if problem:
-            yield f"{statement.mnemonic} at {where(statement)}: {problem}"
+            yield _Problem(f"{statement.mnemonic} at {line}: {problem}", line)
 
 
 def _out_of_range(instruction: Instruction) -> str:

@@ -6,7 +6,7 @@ import time
 from collections.abc import Collection, Sequence
 from itertools import pairwise
 
-from gpuregress.gpu.errors import DeviceError, UnsupportedError
+from gpuregress.gpu.errors import CodeLine, DeviceError, UnsupportedError
 from gpuregress.gpu.records import replace
 from gpuregress.virtual_gpu.analysis.module_facts import check_cluster
 from gpuregress.virtual_gpu.builder.translation_unit import Unit, byte_size, variable_facts
@@ -141,7 +141,7 @@ def compile_module(
         raise not_understood(error) from error
     times.append(time.perf_counter())
     wanted = list(kernels or entries(tree))
-    refused: dict[str, str] = {}
+    refused: dict[str, tuple[str, CodeLine | None]] = {}
     try:
         unit, facts = translate(tree, wanted, schedule)
     except UnsupportedError:
@@ -176,12 +176,12 @@ def compile_module(
     return CompiledModule(code, module_facts, {stage: end - start for stage, (start, end) in ends})
 
 
-def _refused(tree: Module, kernels: Sequence[str]) -> dict[str, str]:
-    """Return the kernels that cannot be translated, each with the message."""
-    messages: dict[str, str] = {}
+def _refused(tree: Module, kernels: Sequence[str]) -> dict[str, tuple[str, CodeLine | None]]:
+    """Return the kernels that cannot be translated, each with the message and the source line."""
+    refused: dict[str, tuple[str, CodeLine | None]] = {}
     for name in kernels:
         try:
             translate(tree, [name])
         except UnsupportedError as error:
-            messages[name] = str(error)
-    return messages
+            refused[name] = str(error), error.source_line
+    return refused

@@ -34,7 +34,7 @@ from gpuregress.virtual_gpu.runtime.machine_layout import (
 )
 from gpuregress.virtual_gpu.runtime.memory import Region
 from gpuregress.virtual_gpu.runtime.program import Site
-from gpuregress.virtual_gpu.runtime.waiting_threads import describe_warp
+from gpuregress.virtual_gpu.runtime.waiting_threads import describe_warp, in_one_line
 
 # --- absent lanes -----------------------------------------------------------------------------------------------------
 # Findings of masks that name lanes which never arrive, and notes of lanes that exit before a barrier.
@@ -135,7 +135,7 @@ class EarlyExits:
         block = f"({machine.fault_ctaid_x},{machine.fault_ctaid_y},{machine.fault_ctaid_z})"
         self.notes.append(
             f"not all lanes of warp {first // 32} of block {block} execute a barrier of the block: "
-            f"{'; '.join(describe_warp(scene, first))}; an early return is allowed, but a barrier inside of a "
+            f"{in_one_line(describe_warp(scene, first))}; an early return is allowed, but a barrier inside of a "
             "condition is an error: all lanes of a warp must execute it"
         )
 
@@ -207,11 +207,18 @@ class DynamicChecks(LaunchInstrument):
     def after(self, launch: InstrumentedLaunch, report: LaunchReport) -> LaunchReport:
         """Add the findings; an exchange between lanes is one where races are looked for."""
         found = self._found
-        findings, exchange = () if found is None else found.all(), report.exchange
-        if exchange and found is not None and "races" in launch.wanted.checks:
-            # What is reported as a race already is not told again.
-            findings, exchange = (*findings, *found.of_exchange(exchange)), ""
-        notes = [exchange] if exchange else []
+        findings: tuple[CheckFinding, ...] = ()
+        if found is not None:
+            findings = found.all()
+        notes = []
+        if launch.exchange is not None:
+            if found is not None and "races" in launch.wanted.checks:
+                # What is reported as a race already is not told again.
+                findings += found.of_exchange(launch.exchange)
+            else:
+                notes.append(launch.exchange.note)
+        if launch.left_out:
+            notes.append(launch.left_out)
         if found is not None and found.same_value:
             notes.append(found.same_value)
         if self._exits is not None:

@@ -20,6 +20,7 @@ from gpuregress.virtual_gpu.parallel.affine import KernelLaunch
 from gpuregress.virtual_gpu.runtime.arena import Arena
 from gpuregress.virtual_gpu.runtime.bulk_copies import BulkCopies
 from gpuregress.virtual_gpu.runtime.fault_context import FaultContext
+from gpuregress.virtual_gpu.runtime.lane_exchanges import LaneExchange
 from gpuregress.virtual_gpu.runtime.machine_layout import Machine
 from gpuregress.virtual_gpu.runtime.memory import AddressSpace
 from gpuregress.virtual_gpu.runtime.program import KernelFacts, ModuleFacts
@@ -41,6 +42,8 @@ class InstrumentedLaunch(Record):
         counters: of the program's probes.
         scene: gives the facts that a message needs, while the launch runs.
         calls: number of a system call → what answers it, given the address of its arguments; instruments add theirs.
+        exchange: the first exchange between lanes with no wait between; None without one, and until the launch ends.
+        left_out: the first operation whose mask leaves out a lane that executes it, in words; "" likewise.
     """
 
     wanted: Instruments
@@ -55,6 +58,8 @@ class InstrumentedLaunch(Record):
     counters: npt.NDArray[np.uint64]
     scene: Callable[[], FaultContext]
     calls: dict[int, Callable[[int], None]] = field(default_factory=dict)
+    exchange: LaneExchange | None = None
+    left_out: str = ""
 
 
 class LaunchInstrument(Protocol):

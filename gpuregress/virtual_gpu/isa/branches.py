@@ -9,10 +9,10 @@ from gpuregress.virtual_gpu.builder.address_resolution import field, set_field
 from gpuregress.virtual_gpu.builder.heap import build_free, build_malloc
 from gpuregress.virtual_gpu.builder.services import Services, call_python
 from gpuregress.virtual_gpu.builder.structured import I32, I64, POINTER, at, convert, entry_alloca, i32, i64
-from gpuregress.virtual_gpu.builder.translation_unit import Unit, byte_size, where
+from gpuregress.virtual_gpu.builder.translation_unit import Unit, byte_size
 from gpuregress.virtual_gpu.checks.heap_cells import begin_allocation
 from gpuregress.virtual_gpu.ptx.modifiers import unsupported
-from gpuregress.virtual_gpu.ptx.tree import Call, Instruction, Integer, Operand, Symbol
+from gpuregress.virtual_gpu.ptx.tree import Call, Instruction, Integer, Operand, Symbol, code_line
 from gpuregress.virtual_gpu.runtime.machine_layout import FAULT_BRANCH, FAULT_CALL, FAULT_TRAP, SYSTEM_CALLS
 
 # --- branches ---------------------------------------------------------------------------------------------------------
@@ -126,7 +126,9 @@ def lower_call(emitter: Services, call: Call) -> None:
     elif call.callee.name in SYSTEM_CALLS:
         _call_system(emitter, call, call.callee.name)
     else:
-        raise UnsupportedError(f"the function {call.callee.name}, called at {where(call)}, is not there")
+        line = code_line(call)
+        message = f"the function {call.callee.name}, called at {line}, is not there"
+        raise UnsupportedError(message, source_line=line)
 
 
 def _memory(emitter: Services, operand: Operand, call: Call) -> ir.Value:
@@ -134,7 +136,9 @@ def _memory(emitter: Services, operand: Operand, call: Call) -> ir.Value:
         memory = emitter.frame.param_memory(operand.name)
         if memory is not None:
             return memory
-    raise UnsupportedError(f"the call at {where(call)} passes {operand}: only .param variables are supported")
+    line = code_line(call)
+    message = f"the call at {line} passes {operand}: only .param variables are supported"
+    raise UnsupportedError(message, source_line=line)
 
 
 def _arguments(emitter: Services, call: Call) -> list[ir.Value]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from gpuregress.gpu.errors import CompileError
+from gpuregress.gpu.errors import CodeLine, CompileError
 
 # --- tokens -----------------------------------------------------------------------------------------------------------
 
@@ -22,8 +22,7 @@ class PtxError(CompileError):
     """
 
     def __init__(self, message: str, line: int) -> None:
-        super().__init__(f"PTX line {line}: {message}")
-        self.line = line
+        super().__init__(f"PTX line {line}: {message}", source_line=CodeLine("", line))
 
 
 class Token(NamedTuple):

@@ -6,7 +6,7 @@ import traceback
 from collections.abc import Container
 
 from gpuregress.gpu.errors import UnsupportedError
-from gpuregress.virtual_gpu.ptx.tree import Call, Instruction
+from gpuregress.virtual_gpu.ptx.tree import Call, Instruction, code_line
 
 # --- types ------------------------------------------------------------------------------------------------------------
 
@@ -64,9 +64,10 @@ NOT_UNDERSTOOD = (ArithmeticError, AssertionError, AttributeError, LookupError, 
 
 def unsupported(instruction: Instruction, why: str = "") -> UnsupportedError:
     """The error for an unsupported instruction, or form of one."""
-    where = str(instruction.source) if instruction.source else f"PTX line {instruction.ptx_line}"
+    line = code_line(instruction)
     reason = f": {why}" if why else ""
-    return UnsupportedError(f"{instruction.mnemonic} at {where} is not supported by the cpu device{reason}")
+    message = f"{instruction.mnemonic} at {line} is not supported by the cpu device{reason}"
+    return UnsupportedError(message, source_line=line)
 
 
 def not_understood(error: BaseException) -> UnsupportedError:

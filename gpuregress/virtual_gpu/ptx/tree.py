@@ -14,7 +14,7 @@ from typing import ClassVar, Literal, TypeAlias
 
 from msgspec import field
 
-from gpuregress.gpu.errors import CALLED_AT
+from gpuregress.gpu.errors import CALLED_AT, CodeLine
 from gpuregress.gpu.records import Record
 
 Space = Literal["reg", "const", "global", "local", "param", "shared", "tex"]
@@ -235,6 +235,14 @@ class Label(Record):
 
 
 Statement: TypeAlias = Instruction | Call | Label
+
+
+def code_line(statement: Instruction | Call) -> CodeLine:
+    """The source line of a statement; that of the PTX where the compiler left no source line."""
+    source = statement.source
+    if source is None:
+        return CodeLine("", statement.ptx_line)
+    return CodeLine(source.file, source.line, source.calls)
 
 
 class MaskedSymbol(Record):

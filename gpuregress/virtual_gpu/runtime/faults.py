@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 
 from gpuregress.gpu.architectures import SM_90
-from gpuregress.gpu.errors import CALLED_AT, FaultLocation, KernelFault
+from gpuregress.gpu.errors import CodeLine, FaultLocation, KernelFault
 from gpuregress.gpu.records import Record, replace
 from gpuregress.virtual_gpu.ptx.tree import UNDEFINED
 from gpuregress.virtual_gpu.runtime import machine_layout, waiting_threads
@@ -30,7 +30,6 @@ _NAMES = {
 }
 _TYPE = re.compile(r"\.[a-z]+(?P<bits>8|16|32|64|128)(?P<pair>x2)?$")
 _DEPOT = re.compile(r"__local_depot\d+$")
-_SOURCE_LINE = re.compile(r"(?P<file>.+?):(?P<line>\d+)")
 _MISUSES = (
     machine_layout.FAULT_DIVERGENT,
     machine_layout.FAULT_MASK,
@@ -47,29 +46,27 @@ def explain(machine: Machine, scene: FaultContext) -> KernelFault:
     else:
         site = scene.module.sites[machine.fault_site]
         fault = _of_one_thread(machine, scene, site)
-        fault.location = located(fault.location, machine, site.where)
+        fault.location = located(fault.location, machine, site.source_line)
+        fault.source_line = site.source_line
     if scene.checks_barriers and _is_misuse(machine, scene):
         fault.kind = "barrier"
     return fault
 
 
-def located(location: FaultLocation, machine: Machine, where: str = "") -> FaultLocation:
+def located(location: FaultLocation, machine: Machine, line: CodeLine | None = None) -> FaultLocation:
     """Complete the place of a fault by its thread and source line.
 
     Args:
         location: with the buffer and the index, where they are known.
         machine: holds the thread.
-        where: `saxpy.cu:12`, with the calls behind it; other text, as of a PTX line, tells no source line.
+        line: where the thread stands; one of the PTX is no source line.
     """
-    innermost, *calls = where.split(CALLED_AT)
-    match = _SOURCE_LINE.fullmatch(innermost)
-    if match is not None:
-        location = replace(location, file=match["file"], line=int(match["line"]))
+    if line is not None and line.file:
+        location = replace(location, file=line.file, line=line.line, calls=line.lines[1:])
     return replace(
         location,
         thread=(machine.fault_tid_x, machine.fault_tid_y, machine.fault_tid_z),
         block=(machine.fault_ctaid_x, machine.fault_ctaid_y, machine.fault_ctaid_z),
-        calls=tuple(calls),
     )
 
 

@@ -33,32 +33,50 @@ def language_of(scene: FaultContext, site: Site) -> KernelLanguage:
 
     Numba mangles the names of its kernels and Triton does not.
     """
-    if not any(".py:" in line for line in site.lines):
+    line = site.source_line
+    if not any(file.endswith(".py") for file in (line.file, *(file for file, _ in line.calls))):
         return CUDA
     return NUMBA if scene.name.startswith("_Z") else TRITON
 
 
 # --- lane exchanges ---------------------------------------------------------------------------------------------------
 
-AT_LEAST = "at least "
-ADVICE = "; --check races tells whether other warps are concerned"
-"""What is not said where races are looked for."""
+
+class LaneExchange(Record):
+    """Values that lanes of a warp exchange with no wait between.
+
+    Attributes:
+        text: with both lines and the variable.
+        write: the access that writes them.
+        read: the access that reads them.
+        advice: what orders the accesses of other warps, too; not told where races are looked for.
+    """
+
+    text: str
+    write: Site
+    read: Site
+    advice: str
+
+    @property
+    def note(self) -> str:
+        """The text where nobody knows of other warps."""
+        return f"at least {self.text}; --check races tells whether other warps are concerned: {self.advice}"
 
 
-def describe(machine: Machine, scene: FaultContext) -> str:
-    """Return the first exchange of a launch in words, with both lines and the variable; "" where there was none."""
+def first(machine: Machine, scene: FaultContext) -> LaneExchange | None:
+    """Return the first exchange of a launch; None where there was none."""
     if not machine.exchange_read:
-        return ""
+        return None
     sites = scene.module.sites
     write, read = sites[machine.exchange_write - 1], sites[machine.exchange_read - 1]
     language = language_of(scene, read)
     warp, block = language.warp_barrier, language.block_barrier
     more = f", {warp}() only the lanes of a warp" if warp != block else ""
-    return (
-        f"{AT_LEAST}lanes of a warp exchange values through {_variable(scene, read, write)} without {warp} "
+    text = (
+        f"lanes of a warp exchange values through {_variable(scene, read, write)} without {warp} "
         f"({write.where} → {read.where}); they run in step here, as on a GPU while the warp stays converged"
-        f"{ADVICE}: {block}() between the two orders those, too{more}"
     )
+    return LaneExchange(text, write, read, f"{block}() between the two orders those, too{more}")
 
 
 def describe_left_out(machine: Machine, scene: FaultContext) -> str:

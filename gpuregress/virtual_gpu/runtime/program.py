@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from msgspec import field
 
 from gpuregress.gpu.architectures import SM_90
-from gpuregress.gpu.errors import CALLED_AT
+from gpuregress.gpu.errors import CodeLine
 from gpuregress.gpu.instruments import Instruments
 from gpuregress.gpu.programs import Dim3
 from gpuregress.gpu.records import Record
@@ -59,8 +59,7 @@ class Site(Record):
 
     Attributes:
         mnemonic: the PTX instruction.
-        where: `saxpy.cu:12`, with the calls that the line is inlined into (`dot.cuh:8, called at gemv.cu:10`), or the
-            PTX line.
+        source_line: with the calls that it is inlined into; that of the PTX where the compiler left none.
         action: `read`, `write`, `atomic access`, or "" where it is no access.
         space: `global`, `shared`, … or "" for a generic address.
         size: bytes of the access.
@@ -69,7 +68,7 @@ class Site(Record):
     """
 
     mnemonic: str
-    where: str
+    source_line: CodeLine
     action: str = ""
     space: str = ""
     size: int = 0
@@ -77,9 +76,14 @@ class Site(Record):
     library: str = ""
 
     @property
+    def where(self) -> str:
+        """The source line in words: `saxpy.cu:12`, `dot.cuh:8, called at gemv.cu:10`, or `PTX line 9`."""
+        return str(self.source_line)
+
+    @property
     def lines(self) -> tuple[str, ...]:
-        """The lines of `where`, the innermost first."""
-        return tuple(self.where.split(CALLED_AT))
+        """The source line and its calls in words, the innermost first."""
+        return self.source_line.lines
 
 
 class StoredFootprint(Record, dict=True):
@@ -224,7 +228,7 @@ class ModuleFacts(Record):
         shared: the shared variables.
         functions: device function -> its address.
         dynamic_start: address of the dynamic shared memory.
-        refused: kernel that needs an unsupported instruction -> the message.
+        refused: kernel that needs an unsupported instruction -> the message, and the source line.
         constant_bytes: of the `__constant__` variables.
         stretches: whose executions are traced.
         probes: what its counters count, in their order; none where nothing is counted.
@@ -237,7 +241,7 @@ class ModuleFacts(Record):
     shared: tuple[SharedVariable, ...]
     functions: Mapping[str, int]
     dynamic_start: int
-    refused: Mapping[str, str]
+    refused: Mapping[str, tuple[str, CodeLine | None]]
     constant_bytes: int
     probes: tuple[ProbeSite, ...] = ()
     stretches: tuple[Stretch, ...] = ()
@@ -260,6 +264,7 @@ _TRACES = (ProbeSite, Stretch, TracedInstruction, TracedAccess)
 CLASSES = {
     item.__name__: item
     for item in (
+        CodeLine,
         Site,
         StoredFootprint,
         LocalVariable,

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
-from gpuregress.gpu.errors import NOWHERE, FaultLocation, KernelFault
+from gpuregress.gpu.errors import NOWHERE, CodeLine, KernelFault
 from gpuregress.virtual_gpu.runtime import faults, machine_layout
 from gpuregress.virtual_gpu.runtime.bulk_copies import BadAccess, BulkCopies
 from gpuregress.virtual_gpu.runtime.fault_context import FaultContext, thread_of
@@ -173,7 +173,7 @@ class Syscalls:
 
     Attributes:
         failure: kind and message of a fault of a call.
-        location: its source line, where the call knows it.
+        source_line: of that failure, where the call knows it.
         bad_access: the access of a bulk copy that is the fault.
         is_bulk: whether the failure is that of a bulk copy, whose line the message does not have.
         elapsed_ns: duration of all calls, in nanoseconds.
@@ -192,7 +192,7 @@ class Syscalls:
         self._output = bytearray()
         self._lost = 0
         self.failure: tuple[str, str] | None = None
-        self.location = NOWHERE
+        self.source_line: CodeLine | None = None
         self.bad_access: BadAccess | None = None
         self.is_bulk = False
         self.elapsed_ns = 0
@@ -218,11 +218,12 @@ class Syscalls:
         if self.failure is not None:
             kind, message = self.failure
             message += f", {thread_of(machine)}"
-            where = ""
+            line = self.source_line
             if self.is_bulk:
-                where = scene.module.sites[machine.fault_site].where
-                message += f", {where}"
-            fault = KernelFault(kind, message, location=faults.located(self.location, machine, where))
+                line = scene.module.sites[machine.fault_site].source_line
+                message += f", {line}"
+            location = faults.located(NOWHERE, machine, line)
+            fault = KernelFault(kind, message, location=location, source_line=line)
         else:
             fault = faults.explain(machine, scene)
         if self.output:
@@ -250,7 +251,7 @@ class Syscalls:
             self._machine.fault_kind = FAULT_FAR if access.is_far else FAULT_ACCESS
             self._machine.fault_address = access.address
         except KernelFault as fault:
-            self.location = fault.location
+            self.source_line = fault.source_line
             self._fail(fault.kind, str(fault))
         except Exception as error:  # noqa: BLE001 - an exception cannot cross compiled code
             name = SYSTEM_CALLS[number] if number < BULK_ISSUE else "a bulk copy"
@@ -292,7 +293,7 @@ class Syscalls:
         expression, file, function = (self._string(values[index]).decode(errors="replace") for index in (0, 1, 3))
         name, line = file.rpartition("/")[2], values[2] & 0xFFFFFFFF
         message = f"assertion `{expression}` failed in {function}, {name}:{line}"
-        raise KernelFault("assert", message, location=FaultLocation(file=name, line=line))
+        raise KernelFault("assert", message, source_line=CodeLine(name, line))
 
     def _add_class(self, values: ctypes.Array[ctypes.c_uint64]) -> int:
         """Reserve the memory of a size class, of which compiled code makes an allocation."""

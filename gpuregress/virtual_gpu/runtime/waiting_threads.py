@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from gpuregress.gpu.architectures import SM_90
-from gpuregress.gpu.errors import KernelFault
+from gpuregress.gpu.errors import CodeLine, KernelFault
 from gpuregress.gpu.programs import Dim3
-from gpuregress.gpu.records import replace
+from gpuregress.gpu.records import Record, replace
 from gpuregress.virtual_gpu.runtime.fault_context import BlockContext, FaultContext, block_of, counted, plain
 from gpuregress.virtual_gpu.runtime.machine_layout import DEPARTED, DONE, ROWS, Machine
 from gpuregress.virtual_gpu.runtime.program import Site
@@ -23,33 +23,50 @@ _STEP = "bar.warp.step"
 _Numbers = npt.NDArray[np.int64]
 
 
+class Standing(Record):
+    """A place where threads or blocks stand.
+
+    Attributes:
+        text: `threads 0-30 wait at bar.sync, reduce.cu:12`.
+        source_line: the first one that the text names; None where it names none.
+    """
+
+    text: str
+    source_line: CodeLine | None = None
+
+
+def in_one_line(places: Sequence[Standing]) -> str:
+    """The texts of places, in one line."""
+    return "; ".join(place.text for place in places)
+
+
 # --- faults -----------------------------------------------------------------------------------------------------------
 
 
 def deadlock(machine: Machine, scene: FaultContext) -> KernelFault:
     """No thread of a block can go on."""
-    lines = _describe_waiting(scene.context, scene)
-    message = f"no thread of {block_of(machine)} can go on: {'; '.join(lines)}"
-    return KernelFault("deadlock", message, details=tuple(lines))
+    places = _describe_waiting(scene.context, scene)
+    return _fault("deadlock", f"no thread of {block_of(machine)} can go on: {in_one_line(places)}", places)
 
 
 def divergent(machine: Machine, scene: FaultContext) -> KernelFault:
     """Lanes of a warp do not meet at a barrier of the block."""
     warp = int(machine.fault_address)
-    lines = describe_warp(scene, SM_90.warp_size * warp)
+    places = describe_warp(scene, SM_90.warp_size * warp)
     message = f"the lanes of warp {warp} of {block_of(machine)} do not meet at a barrier of the block"
-    return KernelFault("deadlock", f"{message}: {'; '.join(lines)}", details=tuple(lines))
+    return _fault("deadlock", f"{message}: {in_one_line(places)}", places)
 
 
 def stuck(_machine: Machine, scene: FaultContext) -> KernelFault:
     """No block of a cluster can go on."""
-    lines = _describe_blocks(scene)
-    return KernelFault("deadlock", f"no thread of a cluster can go on: {', '.join(lines)}", details=tuple(lines))
+    places = _describe_blocks(scene)
+    message = f"no thread of a cluster can go on: {', '.join(place.text for place in places)}"
+    return _fault("deadlock", message, places)
 
 
 def spinning(_machine: Machine, scene: FaultContext) -> KernelFault:
     """All resident blocks wait for something that none of them will do."""
-    lines = _describe_blocks(scene)
+    places = _describe_blocks(scene)
     resident = sum(not block.done for block in scene.cluster)
     who = "the one block that is resident waits"
     if resident > 1:
@@ -59,22 +76,41 @@ def spinning(_machine: Machine, scene: FaultContext) -> KernelFault:
         verb = "has" if scene.not_begun == 1 else "have"
         others = f"{scene.not_begun} more {verb} no room on the device before one ends"
     if scene.ended:
-        lines.append(f"{counted(scene.ended, 'more block')}: ended")
-    message = f"{who} for something that none of them will do, and {others}: {', '.join(lines[:_MOST_RANGES])}"
-    if len(lines) > _MOST_RANGES:
-        message += f", … and {len(lines) - _MOST_RANGES} more places"
-    return KernelFault("deadlock", message, details=tuple(lines[:_MOST_BLOCKS]))
+        places.append(Standing(f"{counted(scene.ended, 'more block')}: ended"))
+    message = f"{who} for something that none of them will do, and {others}: {_first_texts(places)}"
+    if len(places) > _MOST_RANGES:
+        message += f", … and {len(places) - _MOST_RANGES} more places"
+    return _fault("deadlock", message, places)
 
 
 def stopped(machine: Machine, scene: FaultContext) -> KernelFault:
     """Where the blocks of a launch stand that is stopped from outside."""
     running = (machine.fault_ctaid_x, machine.fault_ctaid_y, machine.fault_ctaid_z)
     others = [block for block in scene.cluster if block.coordinates != running and block.context is not None]
-    state = "begins"
+    state, line = "begins", None
     if not machine.fault_address:
-        state = "; ".join(_describe_waiting(scene.context, scene))
-    lines = [f"{block_of(machine)}: {state}", *_describe_blocks(replace(scene, cluster=tuple(others)))]
-    return KernelFault("timeout", ", ".join(lines[:_MOST_RANGES]), details=tuple(lines[:_MOST_BLOCKS]))
+        threads = _describe_waiting(scene.context, scene)
+        state, line = in_one_line(threads), _first_line(threads)
+    places = [Standing(f"{block_of(machine)}: {state}", line)]
+    places += _describe_blocks(replace(scene, cluster=tuple(others)))
+    return _fault("timeout", _first_texts(places), places)
+
+
+def _fault(kind: str, message: str, places: Sequence[Standing]) -> KernelFault:
+    details = tuple(place.text for place in places[:_MOST_BLOCKS])
+    return KernelFault(kind, message, details=details, source_line=_first_line(places))
+
+
+def _first_line(places: Sequence[Standing]) -> CodeLine | None:
+    """The first line of a source, not of PTX, at one of the places."""
+    for place in places:
+        if place.source_line is not None and place.source_line.file:
+            return place.source_line
+    return None
+
+
+def _first_texts(places: Sequence[Standing]) -> str:
+    return ", ".join(place.text for place in places[:_MOST_RANGES])
 
 
 def is_spinning(scene: FaultContext, contexts: Sequence[BlockContext]) -> bool:
@@ -89,8 +125,8 @@ def is_spinning(scene: FaultContext, contexts: Sequence[BlockContext]) -> bool:
 # --- blocks and warps -------------------------------------------------------------------------------------------------
 
 
-def describe_warp(scene: FaultContext, first: int) -> list[str]:
-    """Return one line for each place where threads of a warp stand, with the threads that went past a barrier.
+def describe_warp(scene: FaultContext, first: int) -> list[Standing]:
+    """Return an entry for each place where threads of a warp stand, with the threads that went past a barrier.
 
     Args:
         scene: the launch, with the context of the block.
@@ -100,38 +136,39 @@ def describe_warp(scene: FaultContext, first: int) -> list[str]:
     states = _states(scene.context, scene)[first:end]
     joined = _states(scene.context, scene, "joined")[first:end]
     fewest = joined[states != DONE].min()
-    lines = []
+    places = []
     for state, barriers in sorted(set(zip(states.tolist(), joined.tolist(), strict=True))):
         threads = first + np.flatnonzero((states == state) & (joined == barriers))
         last_effect = 0
         if state == DONE:
             last_effect = int(_departures(scene.context, threads, scene)[0])
-        line = _stand(threads, state, scene, last_effect)
+        place = _stand(threads, state, scene, last_effect)
         if barriers > fewest:
-            line += ", after going past it"
-        lines.append(line)
-    return lines
+            place = replace(place, text=f"{place.text}, after going past it")
+        places.append(place)
+    return places
 
 
-def _describe_blocks(scene: FaultContext) -> list[str]:
-    """Return a line for each place where blocks stand, with the blocks; those that have ended come first.
+def _describe_blocks(scene: FaultContext) -> list[Standing]:
+    """Return an entry for each place where blocks stand, with the blocks; those that have ended come first.
 
     A grid's barrier, or that of a cluster, does not open where a block has ended before it came there.
     """
-    alike: dict[str, list[Dim3]] = {}
+    alike: dict[Standing, list[Dim3]] = {}
     ended = []
     for block in scene.cluster:
         if block.done:
             ended.append(block.coordinates)
             continue
-        state = "not begun"
+        state = Standing("not begun")
         if block.context is not None:
-            state = "; ".join(_describe_waiting(block.context, scene))
+            threads = _describe_waiting(block.context, scene)
+            state = Standing(in_one_line(threads), _first_line(threads))
         alike.setdefault(state, []).append(block.coordinates)
-    lines = [f"{_block_ranges(blocks)}: {state}" for state, blocks in alike.items()]
+    places = [replace(state, text=f"{_block_ranges(blocks)}: {state.text}") for state, blocks in alike.items()]
     if ended:
-        lines.insert(0, f"{_block_ranges(ended)}: ended")
-    return lines
+        places.insert(0, Standing(f"{_block_ranges(ended)}: ended"))
+    return places
 
 
 def _block_ranges(blocks: list[Dim3]) -> str:
@@ -167,24 +204,24 @@ def _joined(words: Sequence[str], count: int) -> str:
 # --- threads ----------------------------------------------------------------------------------------------------------
 
 
-def _describe_waiting(context: BlockContext, scene: FaultContext) -> list[str]:
-    """Return one line for each instruction, `threads 0-30 wait at bar.sync, reduce.cu:12`, and for exited threads."""
+def _describe_waiting(context: BlockContext, scene: FaultContext) -> list[Standing]:
+    """Return an entry for each instruction, `threads 0-30 wait at bar.sync, reduce.cu:12`, and for exited threads."""
     states = _states(context, scene)
-    lines = []
+    places = []
     for state in np.unique(states).tolist():
         threads = np.flatnonzero(states == state)
         if state == DONE:
             departures = _departures(context, threads, scene)
             sites = np.unique(departures).tolist()
-            lines += [_stand(threads[departures == site], state, scene, site) for site in sites]
+            places += [_stand(threads[departures == site], state, scene, site) for site in sites]
             continue
         keys = np.zeros(len(threads), np.uint64)
         if scene.checks_barriers:
             keys = _keys(context, scene)[threads]
         for key in np.unique(keys).tolist():
-            line = _stand(threads[keys == key], state, scene)
-            lines.append(line + _of_key(scene, state, key))
-    return lines
+            place = _stand(threads[keys == key], state, scene)
+            places.append(replace(place, text=place.text + _of_key(scene, state, key)))
+    return places
 
 
 def _of_key(scene: FaultContext, state: int, key: int) -> str:
@@ -225,7 +262,7 @@ def _wait_site(scene: FaultContext, state: int) -> Site:
     return scene.module.sites[scene.kernel.wait_sites[number - 1]]
 
 
-def _stand(threads: _Numbers, state: int, scene: FaultContext, last_effect: int = 0) -> str:
+def _stand(threads: _Numbers, state: int, scene: FaultContext, last_effect: int = 0) -> Standing:
     """`threads 0-30 wait at bar.sync, reduce.cu:12`, what they spin on, or that they have exited.
 
     Args:
@@ -238,15 +275,17 @@ def _stand(threads: _Numbers, state: int, scene: FaultContext, last_effect: int 
     who = _thread_ranges(threads)
     if state == DONE:
         if not last_effect:
-            return f"{who} {have} exited"
+            return Standing(f"{who} {have} exited")
         site = scene.module.sites[last_effect - 1]
-        return f"{who} {have} exited after {site.mnemonic}, {site.where}"
-    site = _wait_site(scene, state)
-    if site.action == "spin":
-        return f"{who} {spin} on {_variable(scene, site) or site.mnemonic}, {site.where}"
-    if site.mnemonic == _STEP:
-        return f"{who} {are} running, {site.where}"
-    return f"{who} {wait} at {site.mnemonic}, {site.where}"
+        doing = f"{have} exited after {site.mnemonic}"
+    else:
+        site = _wait_site(scene, state)
+        doing = f"{wait} at {site.mnemonic}"
+        if site.action == "spin":
+            doing = f"{spin} on {_variable(scene, site) or site.mnemonic}"
+        elif site.mnemonic == _STEP:
+            doing = f"{are} running"
+    return Standing(f"{who} {doing}, {site.where}", site.source_line)
 
 
 def _variable(scene: FaultContext, site: Site) -> str:

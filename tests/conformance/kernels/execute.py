@@ -12,7 +12,7 @@ from unittest import mock
 
 import numpy as np
 
-from gpuregress.execution.runner import run_case
+from gpuregress.execution.runner.execution import run_case
 from gpuregress.foundation.errors import INFEASIBLE, GpuregressError, HarnessError
 from gpuregress.foundation.records import Case, LaunchShape, Program, Source, Task
 from gpuregress.gpu.architectures import named

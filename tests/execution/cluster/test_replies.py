@@ -17,7 +17,7 @@ from gpuregress.execution.cluster.replies import (
     outcome_on_client,
     task_on_host,
 )
-from gpuregress.execution.runner import run_case
+from gpuregress.execution.runner.execution import run_case
 from gpuregress.foundation import dtypes, storage
 from gpuregress.foundation.errors import DumpError, StorageError
 from gpuregress.foundation.records import Dump, DumpStorage, Outcome, Source, Task, to_json

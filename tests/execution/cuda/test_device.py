@@ -41,6 +41,7 @@ def test_a_write_into_a_zone_is_a_fault(device: CudaDevice, module: CudaModule, 
     with pytest.raises(KernelFault) as caught:
         launch(device, module, kernel)
     assert caught.value.kind == "red-zone"
+    assert f"at {caught.value.buffer}[{caught.value.index}] (" in message
     assert str(caught.value) == message
     assert not caught.value.sticky
     launch(device, module, "fill")

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from gpuregress.execution.cuda import faults
-from gpuregress.foundation.errors import DeviceError, KernelFault
+from gpuregress.foundation.errors import CodeLine, DeviceError, KernelFault
 from gpuregress.foundation.records import FAULT_KINDS
 
 
@@ -29,6 +29,13 @@ def test_a_kernels_faults_by_cudas_text(text: str, kind: str, *, sticky: bool) -
     assert (error.kind, error.sticky) == (kind, sticky)
     assert kind in FAULT_KINDS
     assert str(error) == f"{text.partition(' failed: ')[2]} in k"
+    assert error.source_line is None
+
+
+def test_an_assertion_has_its_line() -> None:
+    printed = "kernels/k.cu:12: void k(int *): block: [0,0,0], thread: [3,0,0] Assertion `n < 8` failed.\n"
+    error = faults.as_error("failed: device-side assert triggered", doing="launching k", kernel="k", stderr=printed)
+    assert error.source_line == CodeLine("kernels/k.cu", 12)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gpuregress.execution.runner import dumps, run_case
+from gpuregress.execution.runner import dumps
+from gpuregress.execution.runner.execution import run_case
 from gpuregress.foundation.errors import FaultLocation, KernelFault, UnsupportedError
 from gpuregress.foundation.records import (
     Argument,
@@ -141,6 +142,7 @@ def test_a_status_that_is_not_zero_is_a_fault_of_the_last_launch(tmp_path: Path)
     fault = run(fakes.case("double", "status", status="out", buffers=buffers), tmp_path).fault
     assert fault is not None
     assert (fault.kind, fault.message, fault.position) == ("status", "out[2] = 7 (0x7)", 1)
+    assert fault.location == FaultLocation("out", 2, elements=8)
 
 
 class FailsLate(fakes.FakeDevice):

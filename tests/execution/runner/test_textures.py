@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from gpuregress.execution.device_registry import open_device
-from gpuregress.execution.runner import run_case
+from gpuregress.execution.runner.execution import run_case
 from gpuregress.foundation.records import Case, Outcome, Task
 from gpuregress.jobs import plan
 from gpuregress.store.dumps import reader

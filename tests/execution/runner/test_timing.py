@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from gpuregress.execution.runner import run_case
+from gpuregress.execution.runner.execution import run_case
 from gpuregress.foundation.records import Case, CaseSettings, FurtherRun, Outcome, TimingLoop
 from gpuregress.store import launch_log
 from tests import fakes

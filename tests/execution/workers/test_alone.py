@@ -7,12 +7,17 @@ from typing import Any
 import pytest
 
 from gpuregress.execution.workers import alone
-from gpuregress.foundation.records import CaseSettings, ResourceLimits, Task, TimingLoop
+from gpuregress.foundation import storage
+from gpuregress.foundation.records import CaseSettings, ResourceLimits, Task, TimingLoop, to_json
 from tests import fakes
 
 
 def task(kernel: str, **changes: Any) -> Task:
     return fakes.task(fakes.case(kernel, **changes), Path("/nowhere"), 5, device_label="cuda:0")
+
+
+def save(wanted: Task, path: Path) -> None:
+    storage.write_atomic(path, json.dumps(to_json(wanted.alone())).encode())
 
 
 def test_a_saved_task_runs_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -25,7 +30,7 @@ def test_a_saved_task_runs_again(tmp_path: Path, capsys: pytest.CaptureFixture[s
         schedules=("forward", "reversed"),
         retries=2,
     )
-    alone.save(task("double", repeat=3, settings=settings), saved)
+    save(task("double", repeat=3, settings=settings), saved)
     assert json.loads(saved.read_text())["case"]["settings"] == {
         "resources": {"spills": 0},
         "launch_digests": "off",
@@ -35,7 +40,7 @@ def test_a_saved_task_runs_again(tmp_path: Path, capsys: pytest.CaptureFixture[s
 
 
 def test_its_fault_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    alone.save(task("fault"), tmp_path / "task.json")
+    save(task("fault"), tmp_path / "task.json")
     assert alone.main([str(tmp_path / "task.json")], fakes.open_device) == 3
     assert "out-of-bounds: out-of-bounds read of 4 bytes" in capsys.readouterr().out
 

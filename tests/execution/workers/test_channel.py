@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpuregress.execution.workers.channel import Channel
-from gpuregress.foundation.errors import HarnessError
+from gpuregress.execution.workers.channel import Channel, decode_error, encode_error
+from gpuregress.foundation.errors import CodeLine, CompileError, GpuregressError, HarnessError, UnsupportedError
 from gpuregress.foundation.records import Task, from_json
+from gpuregress.virtual_gpu.ptx.lexer import PtxError
 from tests import fakes
 
 JSON = st.recursive(
@@ -50,6 +51,26 @@ def test_a_line_that_comes_in_pieces_is_one_message() -> None:
     ours.close()
     assert channel.available() == ([], False)
     channel.close()
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        UnsupportedError("no such instruction", source_line=CodeLine("a.cuh", 3, (("k.cu", 9),))),
+        CompileError("it does not compile"),
+        PtxError("expected a type", 7),
+    ],
+)
+def test_an_error_survives_the_wire(error: GpuregressError) -> None:
+    left, right = channels()
+    left.send(encode_error(error))
+    message = right.receive()
+    left.close()
+    right.close()
+    assert message is not None
+    decoded = decode_error(message)
+    assert (str(decoded), decoded.source_line) == (str(error), error.source_line)
+    assert isinstance(error, type(decoded))
 
 
 def test_a_task_survives_the_wire() -> None:

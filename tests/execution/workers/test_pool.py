@@ -30,6 +30,8 @@ from tests import fakes
 from tests.execution.workers.fake_pools import FAKE, outcomes, pool, tasks
 from tests.waiting import is_running, wait_until
 
+pytestmark = pytest.mark.usefixtures("forked_workers")  # test_unfinished_cases.py starts them as a run does
+
 
 def test_a_limit_of_the_launches_is_none_of_the_references(tmp_path: Path) -> None:
     trusted = ReferenceKernel(fakes.case("nap").source, fakes.case("nap").launches)

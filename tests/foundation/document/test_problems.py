@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 
-from gpuregress.foundation.document.problems import Problems, show, suggestion
+from gpuregress.foundation.document.problems import Problems, show
 from gpuregress.foundation.document.reader import Document
 from gpuregress.foundation.errors import JobErrors
+from gpuregress.foundation.wording import suggestion
 
 
 def test_one_error_a_key_in_order_of_lines() -> None:

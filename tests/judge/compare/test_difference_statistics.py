@@ -13,12 +13,14 @@ from gpuregress.foundation.records import OutlierCounts, Outliers, Rule, SideCou
 from gpuregress.foundation.records.rules import Bound
 from gpuregress.judge.compare import difference_statistics
 from gpuregress.judge.compare.difference_statistics import DifferenceStatistics, ErrorSums
+from gpuregress.judge.compare.tolerance_use import ToleranceUse
 from tests.judge.compare.rooms import array, request
 
 
 def counted(dtype: str, expected: Any, actual: Any, bound: Bound) -> DifferenceStatistics:
     """The statistics of two arrays, added row by row."""
-    statistics = DifferenceStatistics(dtypes.parse(dtype), bound, Bound(atol=10.0))
+    second = Bound(atol=10.0)
+    statistics = DifferenceStatistics(dtypes.parse(dtype), bound, ToleranceUse(bound, second), second)
     e, a = array(dtype, expected), array(dtype, actual)
     for row in range(len(e)):
         statistics.add(np.array([10 + row]), e[row : row + 1], a[row : row + 1])

@@ -216,7 +216,7 @@ def test_a_kernel_without_a_result_has_no_job(project: Project) -> None:
     with pytest.raises(UsageError, match=r"prints in .*: no job is written: it writes no buffer and no __device__"):
         drafted(project, source(project, VARIABLES), kernel="prints")
     path = source(project, "template <typename F> __global__ void run(int n, F f) { f(n); }")
-    with pytest.raises(UsageError, match=r"what run<float> writes is not known, because it does not compile"):
+    with pytest.raises(UsageError, match=r"no job is written: with the guess F = float for its template arguments it"):
         drafted(project, path)
 
 
@@ -231,7 +231,7 @@ def test_a_kernel_without_a_result_has_no_job(project: Project) -> None:
         (
             "a.cu",
             b"__global__ void k(int *x { x[0] = 1; }\nint main() { k<<<1, 1>>>(0); }",
-            "because it does not compile",
+            "no job is written: it does not compile: ",
         ),
         ("a.cu", b"__global__ void k(int *x) {}\nint main() { k<<<1, 1>>>(0); }", "no pointer that is not null"),
     ],
@@ -326,8 +326,9 @@ def test_contents_that_an_earlier_launch_makes_are_needed(project: Project) -> N
         "int main() { int *p, *e, *q; cudaMalloc(&p, 128); cudaMalloc(&e, 128); cudaMalloc(&q, 128);\n"
         "cudaMemset(q, 0, 128); load(e);\ninit<<<1, 32>>>(p);\nfind<<<1, 32>>>(p, e, q); }\n"
     )
-    first, second = new.draft_kernels(project, source(project, text))
-    assert first.needed == ()
+    path = source(project, text)
+    assert drafted(project, path, kernel="init").needed == ()
+    second = drafted(project, path, kernel="find")
     made = "its contents, which init may make at mine.cu:5: put that launch before this one"
     assert second.needed == (f"p: {made}", "e: its contents")
     written = second.path.read_text()
@@ -335,7 +336,7 @@ def test_contents_that_an_earlier_launch_makes_are_needed(project: Project) -> N
     assert "fill: zeros" in written
     floats = text.replace("int *p", "float *p").replace("p[p[threadIdx.x]]", "p[1]").replace("int *e", "float *e")
     path = source(project, floats.replace("find", "sum").replace("init", "set").replace(", *e", "; float *e"))
-    first, second = new.draft_kernels(project, path)
+    second = drafted(project, path, kernel="sum")
     assert second.needed == ()  # any floats are an input
 
 

@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from gpuregress.foundation.errors import GpuregressError, UsageError
+from gpuregress.foundation.records import Case
 from gpuregress.jobs import plan
 from gpuregress.lab.drafts import new
 from gpuregress.session import checking, compilation
@@ -88,6 +90,10 @@ def test_without_a_compiler_an_unknown_type_is_said(project: Project, monkeypatc
     def fail(_source: object) -> None:
         raise GpuregressError("no compiler")
 
+    def fail_all(cases: Sequence[Case]) -> dict[str, GpuregressError]:
+        return {case.name: GpuregressError("no compiler") for case in cases}
+
     monkeypatch.setattr(compilation, "compile_source", fail)
+    monkeypatch.setattr(compilation, "compile_cases", fail_all)
     (made,) = new.draft_functions(project, header(project), "half_of")
     assert "# real is not known here: name its dtype or fields" in made.path.read_text()

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from gpuregress.foundation.document import reader
+from gpuregress.foundation.errors import FaultLocation
 from gpuregress.foundation.interrupts import StopSignal
 from gpuregress.foundation.records import BufferVerdict, Comparison, Fault, Outcome, Verdict
 from gpuregress.gpu.records import replace
@@ -17,9 +18,10 @@ from tests.workshop import Workshop
 CASE = fakes.case("double", "fault")
 
 
-def faulted(kind: str, message: str, position: int | None = 1) -> Verdict:
-    outcome = Outcome(CASE.name, "fault", Fault(kind, message, position=position))
-    return Verdict("fake", CASE.name, "fault", f"{kind}: {message}", outcome=outcome)
+def faulted(kind: str, buffer: str, position: int | None = 1) -> Verdict:
+    fault = Fault(kind, "x[1] and out[2] are words", position=position, location=FaultLocation(buffer, 8))
+    outcome = Outcome(CASE.name, "fault", fault)
+    return Verdict("fake", CASE.name, "fault", f"{kind}: at {buffer}", outcome=outcome)
 
 
 def compared(*failing: tuple[str, str]) -> Verdict:
@@ -37,14 +39,12 @@ def test_what_is_no_failure() -> None:
 
 
 def test_a_fault_is_of_a_kind_in_a_kernel_at_a_buffer() -> None:
-    one = failure_of(CASE, faulted("out-of-bounds", "write to out[8]"))
-    assert one == Failure(
-        "fault", "out-of-bounds", "fault", frozenset({"out"}), message="out-of-bounds: write to out[8]"
-    )
-    assert one.is_same(failure_of(CASE, faulted("out-of-bounds", "write to out[3]")))
-    assert not one.is_same(failure_of(CASE, faulted("out-of-bounds", "write to x[3]")))
-    assert not one.is_same(failure_of(CASE, faulted("out-of-bounds", "write to out[3]", position=0)))
-    assert not one.is_same(failure_of(CASE, faulted("misaligned", "write to out[3]")))
+    one = failure_of(CASE, faulted("out-of-bounds", "out"))
+    assert one == Failure("fault", "out-of-bounds", "fault", frozenset({"out"}), message="out-of-bounds: at out")
+    assert one.is_same(failure_of(CASE, faulted("out-of-bounds", "out")))
+    assert not one.is_same(failure_of(CASE, faulted("out-of-bounds", "x")))
+    assert not one.is_same(failure_of(CASE, faulted("out-of-bounds", "out", position=0)))
+    assert not one.is_same(failure_of(CASE, faulted("misaligned", "out")))
     assert not one.is_same(failure_of(CASE, compared(("out", "reference"))))
     assert not one.is_same(None)
     assert one.without_baseline() == one

@@ -2,12 +2,12 @@ from __future__ import annotations
 
 import pytest
 
-from gpuregress.toolchain import nvrtc
+from gpuregress.toolchain import nvrtc, nvrtc_options
 from gpuregress.toolchain.headers import virtual_headers
 from tests.toolchain.conftest import Write
 
 
-def _compile(write: Write, text: str, **settings: object) -> nvrtc.NvrtcResult:
+def _compile(write: Write, text: str, **settings: object) -> nvrtc_options.NvrtcResult:
     return nvrtc.compile_source(write(text, **settings), text)
 
 

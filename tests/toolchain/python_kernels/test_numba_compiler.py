@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gpuregress.foundation.errors import CompileError
+from gpuregress.foundation.errors import CodeLine, CompileError
 from gpuregress.foundation.records import CompiledLaunch, LaunchShape, PythonKernel, Source
 from gpuregress.toolchain import cache, programs
 from gpuregress.virtual_gpu.device import CpuDevice
@@ -107,5 +107,7 @@ def test_an_error_has_its_reason(tmp_path: Path, body: str, message: str) -> Non
     cubin = "cubin = cuda.declare_device('c', 'int32(int32)', link=cuda.Cubin(b'', name='part'))"
     path.write_text(f"from numba import cuda\n\n{cubin}\n@cuda.jit\ndef kernel(y):\n    {body}\n")
     python = PythonKernel("numba", "kernel", {"y": "int32[::1]"})
-    with pytest.raises(CompileError, match=message):
+    with pytest.raises(CompileError, match=message) as caught:
         programs.compile(Source(str(path), kernels=("kernel",), python=python))
+    line = CodeLine(str(path), 6) if "kernel.py:6" in message else None
+    assert caught.value.source_line == line

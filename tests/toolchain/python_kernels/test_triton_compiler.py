@@ -79,6 +79,9 @@ def test_errors_are_the_users(tmp_path: Path, function: str, changes: dict[str, 
         programs.compile(source(tmp_path, function, **changes))
     assert message in str(caught.value)
     assert "Traceback" not in str(caught.value)
+    line = caught.value.source_line
+    shown = "kernel.py: " if line is None else f"kernel.py:{line.line}: "
+    assert shown in str(caught.value)
 
 
 def test_every_line_of_an_inline_assembly_is_that_of_its_beginning(tmp_path: Path) -> None:

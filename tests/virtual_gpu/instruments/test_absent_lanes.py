@@ -6,6 +6,7 @@ import ctypes
 
 import numpy as np
 
+from gpuregress.gpu.errors import CodeLine
 from gpuregress.virtual_gpu.instruments.dynamic_checks import AbsentLanes
 from gpuregress.virtual_gpu.runtime.fault_context import FaultContext
 from gpuregress.virtual_gpu.runtime.machine_layout import DEPARTED, DONE, FIXED_BYTES, ROWS, Machine
@@ -15,7 +16,7 @@ from gpuregress.virtual_gpu.runtime.program import KernelFacts, ModuleFacts, Sit
 
 def test_a_lane_that_has_exited() -> None:
     kernel = KernelFacts("k", 0, 0, 0, (1,), 1024, None, False, None, (1, 1, 1))
-    sites = (Site("st.global.u32", "k.cu:9"), Site("bar.warp.sync", "k.cu:5"))
+    sites = (Site("st.global.u32", CodeLine("k.cu", 9)), Site("bar.warp.sync", CodeLine("k.cu", 5)))
     program = ModuleFacts({"k": kernel}, sites, (), (), (), {}, 0, {}, 0, (), ())
     context = np.zeros(FIXED_BYTES, np.uint8)
     states = context[ROWS["state"][0] :][:256].view(np.int32)

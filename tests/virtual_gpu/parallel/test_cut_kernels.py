@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from gpuregress.execution import device_registry as registry
-from gpuregress.execution.runner import run_case
+from gpuregress.execution.runner.execution import run_case
 from gpuregress.foundation.records import Case, Task
 from gpuregress.gpu.records import replace
 from gpuregress.jobs import plan

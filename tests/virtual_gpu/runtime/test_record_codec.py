@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from gpuregress.gpu.errors import CodeLine
 from gpuregress.virtual_gpu.runtime import footprint_ir, program
 from gpuregress.virtual_gpu.runtime.footprint_ir import (
     Condition,
@@ -30,7 +31,12 @@ FOOTPRINT = Footprint(
 
 
 @pytest.mark.parametrize(
-    "record", [FOOTPRINT, VariableFacts("v", 8, 4, "0a", (Relocation(0, 8, "f", 4, 0),)), Site("ld", "")]
+    "record",
+    [
+        FOOTPRINT,
+        VariableFacts("v", 8, 4, "0a", (Relocation(0, 8, "f", 4, 0),)),
+        Site("ld", CodeLine("a.cuh", 3, (("k.cu", 9),))),
+    ],
 )
 def test_a_record_survives(record: object) -> None:
     assert decode(json.loads(json.dumps(encode(record))), {**footprint_ir.CLASSES, **program.CLASSES}) == record

@@ -52,6 +52,8 @@ def test_a_grid_barrier_that_a_block_misses(running: Running) -> None:
     with pytest.raises(KernelFault, match="all 3 blocks that are resident wait for something that none") as caught:
         running.launch("missed", 4, 32, running.put("y", np.zeros(16, np.int32)))
     assert caught.value.kind == "deadlock"
+    assert caught.value.source_line is not None
+    assert str(caught.value.source_line) in str(caught.value)
     assert [line.partition(" wait")[0] for line in caught.value.details] == [
         "block (3,0,0): ended",
         "3 blocks, (0,0,0) to (2,0,0): threads 1-31",

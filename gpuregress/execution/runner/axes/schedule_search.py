@@ -6,12 +6,13 @@ import itertools
 import math
 import time
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass, field
 from typing import TypeVar
+
+from msgspec import field
 
 from gpuregress.foundation.records import SM_90, Case, Conflict
 from gpuregress.gpu import schedules
-from gpuregress.gpu.records import Record
+from gpuregress.gpu.records import MutableRecord, Record
 from gpuregress.gpu.schedule_names import NamedSchedule
 from gpuregress.gpu.schedules import Switch
 
@@ -78,8 +79,7 @@ class Smallest(Record):
         return False
 
 
-@dataclass(slots=True)
-class ScheduleSearch:
+class ScheduleSearch(MutableRecord):
     """The search in one case.
 
     Attributes:

@@ -9,9 +9,19 @@ from msgspec import Meta
 
 from gpuregress.foundation import dtypes
 from gpuregress.foundation.document.forms import Spec, doc
-from gpuregress.foundation.document.problems import show, suggestion
+from gpuregress.foundation.document.problems import show
+from gpuregress.foundation.wording import suggestion
 from gpuregress.jobs.spec import templates
-from gpuregress.jobs.spec.models.values import LITERAL_SCHEMA, Constant, Expr, LiteralValue, Name, SourceText, Text
+from gpuregress.jobs.spec.models.values import (
+    LITERAL_SCHEMA,
+    Constant,
+    Expr,
+    LiteralValue,
+    MemberName,
+    Name,
+    SourceText,
+    Text,
+)
 from gpuregress.toolchain import cxx_types
 
 PYTHON_SETTINGS = ("signature", "constants", "num_warps", "num_stages", "num_ctas")
@@ -71,14 +81,27 @@ def _pointer(value: Any) -> dict[str, Any]:
     raise ValueError(f"pointer takes {wanted}; got {show(value)}")
 
 
+def _members(members: Mapping[str, Any]) -> dict[str, Any]:
+    """Name each element of a member that is an array: `dims: [a, b]` are `dims[0]` and `dims[1]`."""
+    named: dict[str, Any] = {}
+    for name, member in members.items():
+        if isinstance(member, list):
+            for number, element in enumerate(member):
+                named[f"{name}[{number}]"] = element
+        else:
+            named[name] = member
+    return named
+
+
 class ArgumentSpec(Spec, frozen=True):
-    """An argument of a kernel: a buffer's name, {dtype: value}, null, {struct: [...]}, {pointer: x, offset: 64}."""
+    """An argument of a kernel: a buffer's name, {dtype: value}, null, {struct: {...}}, {pointer: x, offset: 64}."""
 
     kind: Literal["buffer", "scalar", "null", "struct"]
     buffer: str = ""
     dtype: str = ""
     values: list[LiteralValue] = []
     fields: list[ArgumentSpec] = []
+    struct: dict[MemberName, ArgumentSpec] = {}
     as_pointer: bool = False
     in_memory: bool = False
     offset: Expr = 0
@@ -86,10 +109,19 @@ class ArgumentSpec(Spec, frozen=True):
     @classmethod
     def adapted_schema(cls, mapping: dict[str, Any]) -> dict[str, Any]:
         """The forms that a file has; the fields are how they travel."""
-        members = {"type": "array", "items": mapping["properties"]["fields"]["items"], "minItems": 1}
+        member = mapping["properties"]["fields"]["items"]
+        elements = {"type": "array", "items": member, "minItems": 1}
+        (pattern,) = mapping["properties"]["struct"]["patternProperties"]
+        by_name = {
+            "type": "object",
+            "patternProperties": {pattern: {"anyOf": [member, elements]}},
+            "additionalProperties": False,
+            "minProperties": 1,
+        }
+        members = {"anyOf": [elements, by_name], "description": "its members by name, or all of them in order"}
         struct = {
             "type": "object",
-            "properties": {"struct": {**members, "description": "its members, in order"}},
+            "properties": {"struct": members},
             "required": ["struct"],
             "additionalProperties": False,
         }
@@ -135,15 +167,17 @@ class ArgumentSpec(Spec, frozen=True):
             if name == "pointer":
                 return _pointer(inner)
             if name == "struct":
+                if isinstance(inner, dict) and inner:
+                    return {"kind": "struct", "struct": _members(inner)}
                 if not isinstance(inner, list) or not inner:
-                    raise ValueError("struct takes a list of arguments, as {struct: [x, {int32: n}]}")
+                    raise ValueError("struct takes its members by name, as {struct: {data: x, count: {int32: n}}}")
                 return {"kind": "struct", "fields": inner}
             return {"kind": "scalar", "dtype": name, "values": _scalar_values(name, inner)}
         hint = f"; write {{int32: {value}}}" if isinstance(value, int) and not isinstance(value, bool) else ""
         hint = f"; write {{float32: {value}}}" if isinstance(value, float) else hint
         hint = f"; write {{bool: {show(value)}}}" if isinstance(value, bool) else hint
         raise ValueError(
-            f"expected a buffer's name, {{dtype: value}}, null or {{struct: [...]}}, got {show(value)}{hint}"
+            f"expected a buffer's name, {{dtype: value}}, null or {{struct: {{...}}}}, got {show(value)}{hint}"
         )
 
 

@@ -50,6 +50,7 @@ def real(low: float, *, above: bool = False, high: float = math.inf) -> Bounds:
 
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
+_MEMBER = re.compile(r"[A-Za-z_]\w*(\[\d+\])*(\.[A-Za-z_]\w*(\[\d+\])*)*", re.ASCII)
 _FUNCTION = re.compile(r"(?P<path>[^:]+\.py):(?P<name>(?:[A-Za-z_]|\{[^{}:]+\})(?:\w|\{[^{}:]+\})*)")
 _NOT_FINITE = {"nan", "inf", "-inf", "+inf", ".nan", ".inf", "-.inf", "+.inf"}
 
@@ -113,6 +114,12 @@ def _literals(value: Any) -> Any:
 def _name(value: Any) -> str:
     if not isinstance(value, str) or not _NAME.fullmatch(value):
         raise ValueError(f"{invalid('name', value)}; expected a letter or _, then letters, digits and _, at most 64")
+    return value
+
+
+def _member_name(value: Any) -> str:
+    if not isinstance(value, str) or not _MEMBER.fullmatch(value):
+        raise ValueError(f"{invalid('member', value)}; expected its name in C++, as count, dims[0] or inner.count")
     return value
 
 
@@ -237,6 +244,9 @@ ParameterValue = Annotated[
     ),
 ]
 Name = Annotated[str, Reads(_name, NAME_SCHEMA)]
+MemberName = Annotated[
+    str, Reads(_member_name, {"$comment": "member", "type": "string", "pattern": f"^{_MEMBER.pattern}$"})
+]
 ParameterName = Annotated[str, Reads(_parameter_name, NAME_SCHEMA)]
 StatusCode = Annotated[
     int,

@@ -9,9 +9,9 @@ from typing import Any, cast
 
 from gpuregress.foundation import dtypes, records
 from gpuregress.foundation.document import units
-from gpuregress.foundation.document.problems import suggestion
 from gpuregress.foundation.document.reader import Key
 from gpuregress.foundation.errors import GpuregressError
+from gpuregress.foundation.wording import suggestion
 from gpuregress.gpu.records import Record, replace
 from gpuregress.jobs.spec.load import JobFile
 from gpuregress.jobs.spec.models.buffer import BufferSpec, FillSpec, TextureSpec

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from typing import Literal
 
 from gpuregress.foundation import records
-from gpuregress.foundation.document.problems import suggestion
 from gpuregress.foundation.document.reader import Key
+from gpuregress.foundation.wording import suggestion
 from gpuregress.gpu import architectures
 from gpuregress.gpu.records import Record, replace
 from gpuregress.jobs.spec import templates

@@ -9,11 +9,11 @@ from typing import Any
 
 from gpuregress.foundation import dtypes, records
 from gpuregress.foundation.document.forms import Spec
-from gpuregress.foundation.document.problems import suggestion
 from gpuregress.foundation.document.reader import Key
 from gpuregress.foundation.dtypes import ElementType, Scalar
 from gpuregress.foundation.numeric import conversion
 from gpuregress.foundation.records import SM_90, Dim3
+from gpuregress.foundation.wording import suggestion
 from gpuregress.jobs.spec import expressions, templates
 from gpuregress.jobs.spec.expressions import Number
 from gpuregress.jobs.spec.load import JobFile
@@ -302,8 +302,7 @@ class _LaunchResolver:
         if item.kind == "null":
             return records.Argument("null", text="null")
         if item.kind == "struct":
-            fields = self._arguments(scope, item.fields, (*key, "struct"))
-            return None if fields is None else records.Argument("struct", fields=fields)
+            return self._struct(scope, item, (*key, "struct"))
         if item.kind == "scalar":
             return _scalar(scope, item, key)
         if not self._is_known(scope, item.buffer, key):
@@ -323,6 +322,17 @@ class _LaunchResolver:
             untyped=item.as_pointer and not has_map,
             offset=offset,
         )
+
+    def _struct(self, scope: Scope, item: ArgumentSpec, key: Key) -> records.Argument | None:
+        """Resolve the members of a structure, which are in order or by name."""
+        if not item.struct:
+            fields = self._arguments(scope, item.fields, key)
+            return None if fields is None else records.Argument("struct", fields=fields)
+        resolved = [self._argument(scope, member, (*key, name)) for name, member in item.struct.items()]
+        members = complete(resolved)
+        if members is None:
+            return None
+        return records.Argument("struct", fields=tuple(members), names=tuple(item.struct))
 
     def _is_known(self, scope: Scope, name: str, key: Key) -> bool:
         """Tell whether a job has a buffer; report an unknown one, unless its own definition was invalid."""

@@ -10,10 +10,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from gpuregress.foundation import dtypes, records
-from gpuregress.foundation.document.problems import suggestion
 from gpuregress.foundation.document.reader import Key
 from gpuregress.foundation.records import PythonKernel
-from gpuregress.foundation.wording import plural
+from gpuregress.foundation.wording import plural, suggestion
 from gpuregress.gpu.records import replace
 from gpuregress.jobs.spec.load import JobFile
 from gpuregress.jobs.spec.models.buffer import TensorMapSpec

@@ -7,12 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from gpuregress.foundation import dtypes, records
-from gpuregress.foundation.document.problems import suggestion
 from gpuregress.foundation.document.reader import Key
 from gpuregress.foundation.dtypes import ElementType, Part
 from gpuregress.foundation.numeric import conversion, kolmogorov_smirnov
 from gpuregress.foundation.numeric.tolerances import Unsound, loose, over_largest, tight
 from gpuregress.foundation.records import METRICS, Outliers, Rule
+from gpuregress.foundation.wording import suggestion
 from gpuregress.gpu.records import replace
 from gpuregress.jobs.spec.models.rules import DEVICE, DEVICE_CHECKS, CheckSpec, CountSpec, RuleSpec, SumSpec
 from gpuregress.jobs.spec.resolve.scope import Scope, complete, existing_user_function, record

@@ -13,8 +13,9 @@ from typing import Any, TypeVar, get_args, get_type_hints
 
 from gpuregress.foundation import dtypes
 from gpuregress.foundation.document.forms import Spec, forms, parts
-from gpuregress.foundation.document.problems import Problems, suggestion
+from gpuregress.foundation.document.problems import Problems
 from gpuregress.foundation.document.reader import Key, dotted
+from gpuregress.foundation.wording import suggestion
 from gpuregress.gpu.records import Record, replace
 from gpuregress.jobs.spec import expressions, templates
 from gpuregress.jobs.spec.expressions import ExpressionError, Number, Value

@@ -14,7 +14,6 @@ from __future__ import annotations
 from gpuregress.gpu.records import Record, replace
 from gpuregress.virtual_gpu.analysis import effects
 from gpuregress.virtual_gpu.analysis.control_flow_graph import ControlFlowGraph
-from gpuregress.virtual_gpu.builder.translation_unit import where
 from gpuregress.virtual_gpu.ptx.opcode_table import Arithmetic, info
 from gpuregress.virtual_gpu.ptx.tree import (
     Call,
@@ -28,6 +27,7 @@ from gpuregress.virtual_gpu.ptx.tree import (
     Statement,
     Symbol,
     Vector,
+    code_line,
     elements,
 )
 
@@ -137,7 +137,7 @@ def _step(state: _State, statement: Statement) -> None:
 
 def _where(statement: Statement) -> str:
     assert isinstance(statement, Instruction)
-    return where(statement)
+    return str(code_line(statement))
 
 
 def _group_count(statement: Statement) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -30,7 +29,7 @@ from gpuregress.virtual_gpu.runtime.checks.running_block import (
 )
 from gpuregress.virtual_gpu.runtime.device_heap import DeviceHeap
 from gpuregress.virtual_gpu.runtime.fault_context import FaultContext, coordinates
-from gpuregress.virtual_gpu.runtime.lane_exchanges import ADVICE, AT_LEAST, TRITON, language_of
+from gpuregress.virtual_gpu.runtime.lane_exchanges import TRITON, LaneExchange, language_of
 from gpuregress.virtual_gpu.runtime.machine_layout import (
     CHECK_ORDER,
     CHECK_REPORT,
@@ -165,7 +164,6 @@ class BlockEnd:
 
 # --- findings ---------------------------------------------------------------------------------------------------------
 
-_PLACES = re.compile(r"[^\s()]+:\d+(?:" + re.escape(CALLED_AT) + r"[^\s()]+:\d+)*(?= →|\))")
 _OF_TRITON = "global_smem"
 """The shared memory of a Triton kernel, all of it."""
 _MBARRIER_BYTES = 8
@@ -384,21 +382,14 @@ class LaunchFindings:
         text = f"order of accesses to {element}: {_both(earlier.action, earlier, later)}"
         return text, _lines(earlier.site, later.site), element
 
-    def of_exchange(self, text: str) -> tuple[CheckFinding, ...]:
-        """The finding of an exchange between lanes, unless a race at the same lines tells it already.
-
-        Args:
-            text: of `lane_exchanges.describe`.
-        """
-        chains = [tuple(place.split(CALLED_AT)) for place in _PLACES.findall(text)]
-        lines = [chain[0] for chain in chains]
+    def of_exchange(self, exchange: LaneExchange) -> tuple[CheckFinding, ...]:
+        """The finding of an exchange between lanes, unless a race at the same lines tells it already."""
+        sites = (exchange.write, exchange.read)
+        lines = {site.lines[0] for site in sites}
         for finding in self._findings.values():
-            if set(lines) <= set(finding.lines.split(", ")):
+            if lines <= set(finding.lines.split(", ")):
                 return ()
-        location = lines[-1] if lines else ""
-        exchange = text.removeprefix(AT_LEAST).partition(ADVICE)[0]
-        message = f"relies on a converged warp: {exchange}"
-        return (CheckFinding("race", message, location=location, lines=", ".join(lines), calls=_calls(chains)),)
+        return (finding_at("race", f"relies on a converged warp: {exchange.text}", exchange.read, sites),)
 
     def _issued(self, epoch: int) -> int:
         """The epoch of an access; of one that has waited for a copy, that of its issue."""

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from gpuregress.execution.runner import run_case
 from gpuregress.execution.runner.axes import references
+from gpuregress.execution.runner.execution import run_case
 from gpuregress.foundation import dtypes
 from gpuregress.foundation.errors import LaunchRefused
 from gpuregress.foundation.records import (

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from gpuregress.execution.runner import run_case
+from gpuregress.execution.runner.execution import run_case
 from gpuregress.foundation.records import CaseSettings
 from gpuregress.gpu.base import LaunchReport
 from gpuregress.gpu.records import replace

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from gpuregress.execution.runner import run_case
+from gpuregress.execution.runner.execution import run_case
 from gpuregress.foundation.errors import KernelFault
 from gpuregress.foundation.records import Buffer, Fill, Interval, Outcome, Seeded
 from gpuregress.gpu.records import replace

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from gpuregress.execution import device_registry as registry
-from gpuregress.execution import runner
 from gpuregress.execution.cuda import prerequisites
 from gpuregress.execution.runner.axes import twins
 from gpuregress.execution.runner.axes.twins import CauseTrial, HostFailed, HostTwin
+from gpuregress.execution.runner.execution import run_case
 from gpuregress.foundation import dtypes
 from gpuregress.foundation.errors import HarnessError, KernelFault
 from gpuregress.foundation.records import (
@@ -46,7 +46,7 @@ def other(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def run(folder: Path, kernel: str) -> Outcome:
     case = replace(fakes.case(kernel), settings=CaseSettings(twins=("cuda",)))
-    return runner.run_case(fakes.open_device("fake"), fakes.task(case, folder))
+    return run_case(fakes.open_device("fake"), fakes.task(case, folder))
 
 
 def only(outcome: Outcome) -> FurtherRun:

@@ -3,8 +3,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from gpuregress.execution.runner import run_case
 from gpuregress.execution.runner.axes import variants
+from gpuregress.execution.runner.execution import run_case
 from gpuregress.foundation.errors import DeviceError
 from gpuregress.foundation.records import HARNESS_FILE, Dump, InstructionChange, Outcome, Program, Variants
 from gpuregress.gpu.base import DeviceModule, LaunchReport

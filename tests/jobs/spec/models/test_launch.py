@@ -23,7 +23,7 @@ def test_forms_of_an_argument(given: Any, kind: str) -> None:
         (True, "write {bool: true}"),
         ({"float": 1}, "unknown dtype 'float'; C's float is 'float32'"),
         ({"float4": [1, 2]}, "float4 takes a list of 4 values, not 2"),
-        ({"struct": []}, "struct takes a list of arguments"),
+        ({"struct": []}, "struct takes its members by name"),
     ],
 )
 def test_what_is_no_argument(given: Any, message: str) -> None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from tests.virtual_gpu.isa.forms import batches_of, mismatches
+from tests.virtual_gpu.isa.forms import batches_of, check_drawn_operands, mismatches
 from tests.virtual_gpu.isa.harness import run
 
 _TO_A_PART = "%d.b2, %a, %b, %c"
@@ -52,3 +54,10 @@ def test_a_lane_is_what_the_card_stored(line: str, operands: tuple[int, ...], ex
 @pytest.mark.parametrize("name", batches_of("scalar video"))
 def test_scalar_video_forms_give_what_the_oracle_says(name: str) -> None:
     assert mismatches(name) == []
+
+
+@pytest.mark.parametrize("name", batches_of("scalar video"))
+@settings(max_examples=10)
+@given(data=st.data())
+def test_drawn_operands_give_what_the_oracle_says(name: str, data: st.DataObject) -> None:
+    check_drawn_operands(name, data)

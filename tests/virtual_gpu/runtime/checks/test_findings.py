@@ -146,6 +146,14 @@ def test_lanes_that_rely_on_a_converged_warp(tmp_path: Path) -> None:
     assert (finding.kind, finding.location, report.exchange) == ("race", "k.cu:2", "")
 
 
+def test_a_mask_that_leaves_out_a_lane_is_no_race(tmp_path: Path) -> None:
+    text = 'extern "C" __global__ void k(int* z) { z[threadIdx.x] = __shfl_sync(0xffff, threadIdx.x, 3); }'
+    program = Running(tmp_path, text, is_small=True, checks=("races",))
+    report = program.launch("k", 1, 32, program.put("z", np.zeros(32, np.int32)))
+    assert report.findings == ()
+    assert report.exchange.startswith("lane 16 executes shfl.sync.idx.b32 at k.cu:1, whose mask 0x0000ffff leaves it")
+
+
 SURFACES = """extern "C" __global__ void own(cudaSurfaceObject_t s) {
     int v = 0, t = threadIdx.x;
     surf1Dread(&v, s, t * 4);
