@@ -24,6 +24,7 @@ from gpuregress.foundation.records import (
     Verdict,
 )
 from gpuregress.gpu.records import replace
+from gpuregress.judge import agreement, atomic_updates
 from gpuregress.report import morning
 from gpuregress.session import accepting, execution
 from gpuregress.session.execution import AgreementGroups, RepeatedTimeouts
@@ -56,8 +57,8 @@ def test_a_bug_in_the_comparison_of_a_group_and_in_a_remark_ends_no_run(
     def fail(*_arguments: object) -> None:
         raise IndexError("list index out of range")
 
-    monkeypatch.setattr(execution.agreement, "verdicts", fail)
-    monkeypatch.setattr(execution.atomic_updates, "remarks", fail)
+    monkeypatch.setattr(agreement, "verdicts", fail)
+    monkeypatch.setattr(atomic_updates, "remarks", fail)
     agreeing = CaseSettings(agree=("block",))
     summary = bench.run(*(fakes.case(kernel, settings=agreeing) for kernel in ("double", "twice")), fakes.case("count"))
     assert words(summary) == {"fake/double": "error", "fake/twice": "error", "fake/count": "new"}
