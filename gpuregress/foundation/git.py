@@ -84,7 +84,7 @@ def work_tree_state(folder: Path) -> WorkTreeState:
     if commit == "(initial)":
         commit = ""
     is_dirty = any(not line.startswith("#") for line in lines)
-    return WorkTreeState(commit, "" if branch == "(detached)" else branch, is_dirty and bool(commit))
+    return WorkTreeState(commit, "" if branch == "(detached)" else legible(branch), is_dirty and bool(commit))
 
 
 def work_tree_changes(folder: Path) -> dict[str, bool]:
@@ -125,6 +125,11 @@ def answer(folder: Path, command: str, *arguments: str, settings: Sequence[str] 
     """
     reply = ask(folder, command, *arguments, settings=settings)
     return reply.text if reply is not None and reply.code == 0 else None
+
+
+def legible(text: str) -> str:
+    """A name or subject that git returned, for a record: bytes that are no UTF-8, as of Latin-1, are replaced."""
+    return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
 def ask(folder: Path, command: str, *arguments: str, settings: Sequence[str] = ()) -> Reply | None:

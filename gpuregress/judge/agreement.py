@@ -160,6 +160,10 @@ class _BufferResults:
         self._left_out = dict(self._elements_left_out())
         self._clusters = self._clustered()
         self._votes = sum(map(self._votes_of, self._clusters))
+        if not self._votes:  # each case of the job left elements out, and fits no result or several
+            self._overridden = set()
+            self._clusters = self._clustered()
+            self._votes = sum(map(self._votes_of, self._clusters))
         self._is_doubtful = len(self._clusters) > 1 and self._may_be_poison()
 
     def comparison(self, position: int) -> Comparison | None:

@@ -67,7 +67,7 @@ class Judge(MutableRecord):
         except GpuregressError as error:
             return replace(verdict.failed(case, error), outcome=outcome, seconds=outcome.seconds)
         except Exception as error:  # noqa: BLE001 - a bug while comparing one case must not lose the others
-            return _internal_error(case, outcome, error)
+            return internal_error(case, outcome, error)
         return self._with_rejections(write_coverage.reported(decided, case, outcome))
 
     def _with_rejections(self, decided: Verdict) -> Verdict:
@@ -85,7 +85,8 @@ class Judge(MutableRecord):
         return replace(decided, notes=tuple(notes), rejected=tuple(rejected))
 
 
-def _internal_error(case: Case, outcome: Outcome, error: Exception) -> Verdict:
+def internal_error(case: Case, outcome: Outcome, error: Exception) -> Verdict:
+    """The verdict on a case during whose comparison gpuregress failed. Called where that error is handled."""
     reason = HarnessError(f"an error inside gpuregress while comparing: {type(error).__name__}: {error}")
     observed = replace(outcome.observations, traceback=traceback.format_exc())
     outcome = replace(outcome, observations=observed)

@@ -23,6 +23,7 @@ from gpuregress.foundation.records import (
     Extent,
     Fault,
     Figures,
+    JobOwner,
     LackingDevice,
     NightChanges,
     NightFailure,
@@ -42,6 +43,8 @@ _FLAKY_NIGHTS = 10
 _FLIPS = 3
 """Changes of the verdict from which on a case is flaky: one bug and its fix are two."""
 _MAY_BE_FLAKY = ("differ", "timeout")
+_STEADY = 3
+"""Failures in a row from which on a case just fails, however often its verdict changed before."""
 _NOT_ITS_OWN = ("error", "missing")
 """Verdicts that tell of the device, the disk or the job, and not of what a case computes: no case is flaky by them."""
 
@@ -64,6 +67,7 @@ class EarlierNights(Record):
         trend: case → its verdicts on earlier nights, the newest first.
         since: case that failed on the last night → when that began, as far as that night's record tells.
         suspects: such a case → the commits that may be to blame, likewise.
+        owners: of jobs on the last night.
         slower_since: verdict on a slower case → when the level of its times began; None: tonight, or not known.
     """
 
@@ -73,6 +77,7 @@ class EarlierNights(Record):
     trend: Callable[[str], Sequence[EarlierVerdict]] = _no_trend
     since: Mapping[str, Since] = field(default_factory=dict)
     suspects: Mapping[str, Suspects] = field(default_factory=dict)
+    owners: tuple[JobOwner, ...] = ()
     slower_since: Callable[[Verdict], Since | None] = _never
 
 
@@ -268,7 +273,7 @@ def _flaky(
 ) -> Iterator[tuple[str, NightRemark]]:
     """The cases among some whose verdict moves back and forth without a change of the code.
 
-    A fault is never one of them: it is a bug, however often it shows. Neither is a failure that no earlier night had.
+    An error and a missing case are never among them: they say nothing of what the case computes.
     """
     verdicts = {verdict.case: verdict for verdict in summary.verdicts}
     for failure in failures:
@@ -286,7 +291,7 @@ def _flaky(
         )
         trend = earlier.trend(verdict.case)
         words = flaky_verdicts((tonight, *trend))
-        if not words or (tonight.has_failed and not any(_is_alike(tonight, night) for night in trend)):
+        if not words:
             continue
         text = "its verdict changes, and its code does not"
         if verdict.revision:
@@ -297,15 +302,27 @@ def _flaky(
 def flaky_verdicts(nights: Sequence[EarlierVerdict]) -> str:
     """Return `pass differ pass differ` of a case whose verdict changed three times; "" of any other case.
 
+    A fault is a bug, however often it shows: only the nights after it count. A newest failure that no earlier night
+    had is news. Three failures in a row are a bug that stays.
+
     Args:
         nights: the newest first. Those of the last ten count that ran the revision of the newest one.
     """
     ran = [night for night in nights if night.verdict == "pass" or night.has_failed][:_FLAKY_NIGHTS]
-    same = [night for night in ran if night.verdict not in _NOT_ITS_OWN and night.revision == ran[0].revision]
-    flips = sum(later.has_failed != before.has_failed for later, before in itertools.pairwise(same))
-    if flips < _FLIPS:
+    counted: list[EarlierVerdict] = []
+    for night in ran:
+        if night.verdict in _NOT_ITS_OWN or night.revision != ran[0].revision:
+            continue
+        if night.verdict not in ("pass", *_MAY_BE_FLAKY):
+            break
+        counted.append(night)
+    flips = sum(later.has_failed != before.has_failed for later, before in itertools.pairwise(counted))
+    if flips < _FLIPS or all(night.has_failed for night in counted[:_STEADY]):
         return ""
-    return " ".join(night.verdict for night in reversed(same))
+    newest, *before = counted
+    if newest.has_failed and not any(_is_alike(newest, night) for night in before):
+        return ""
+    return " ".join(night.verdict for night in reversed(counted))
 
 
 def _is_alike(tonight: EarlierVerdict, before: EarlierVerdict) -> bool:

@@ -366,9 +366,9 @@ def user_name(root: Path) -> str:
     """The user's name as git has it for the project's commits, else of the login; "" where neither is known."""
     name = git.answer(root, "config", "user.name")
     if name is not None and name.strip():
-        return name.strip()
+        return git.legible(name).strip()
     try:
-        return getpass.getuser()
+        return git.legible(getpass.getuser())
     except (OSError, KeyError, ImportError):
         return ""
 

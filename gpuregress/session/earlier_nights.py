@@ -15,7 +15,7 @@ from typing import Any
 from msgspec import field
 
 from gpuregress.foundation import git
-from gpuregress.foundation.errors import StorageError
+from gpuregress.foundation.errors import ExitCode, StorageError
 from gpuregress.foundation.records import (
     Case,
     EarlierVerdict,
@@ -108,6 +108,7 @@ def opened(project: Project, device: str, run: str, cases: Collection[str]) -> I
             trend=trend,
             since=recorded.since,
             suspects=recorded.suspects,
+            owners=recorded.owners,
             slower_since=slower_since,
         )
 
@@ -146,11 +147,13 @@ class _Recorded(Record):
         since: case → when its failure began.
         suspects: case → the commits that may be to blame.
         missing: cases that were missing.
+        owners: of jobs.
     """
 
     since: Mapping[str, Since] = field(default_factory=dict)
     suspects: Mapping[str, Suspects] = field(default_factory=dict)
     missing: tuple[str, ...] = ()
+    owners: tuple[JobOwner, ...] = ()
 
 
 def _recorded(runs: Path, night: PastRun) -> _Recorded:
@@ -171,7 +174,7 @@ def _recorded(runs: Path, night: PastRun) -> _Recorded:
             if failure.since is None:
                 began = replace(began, good=failure.suspects.good)
         since[failure.case] = began
-    return _Recorded(since=since, suspects=suspects, missing=missing)
+    return _Recorded(since=since, suspects=suspects, missing=missing, owners=end.changes.owners)
 
 
 class FlakyCase(Record):
@@ -280,8 +283,12 @@ def with_changes(
     if context.request.kind != "nightly":
         return summary
     cases = {verdict.case for verdict in summary.verdicts}
+    owners = dict.fromkeys(JobOwner(case.job, address) for case in planned for address in case.owners)
+    jobs = {case.job for case in planned}
     try:
         with opened(context.project, context.devices.kind, summary.run, cases) as earlier:
+            # A job that is broken or gone cannot name its owners, who must hear of that.
+            owners.update(dict.fromkeys(owner for owner in earlier.owners if owner.job not in jobs))
             known = EarlierNights(unknown=unknown) if unknown else earlier
             changes = _with_gone_commits(compare_nights(summary, known, left_out), context.project.root)
             changes = suspect_commits.with_suspects(context.project, summary, changes, known, planned)
@@ -290,7 +297,6 @@ def with_changes(
         changes = compare_nights(summary, EarlierNights(unknown=unknown), left_out)
     if unknown:
         summary = replace(summary, notes=(*summary.notes, unknown))
-    owners = dict.fromkeys(JobOwner(case.job, address) for case in planned for address in case.owners)
     changes = replace(changes, owners=tuple(owners))
     return _without_quarantined(replace(summary, changes=changes), changes, has_lost_device=context.request.lost)
 
@@ -302,6 +308,6 @@ def _without_quarantined(summary: RunSummary, changes: NightChanges, *, has_lost
     verdicts = [verdict for verdict in summary.verdicts if verdict.case not in changes.quarantined]
     vanished = bool(summary.missing or changes.no_turn or changes.held_back)
     code = exit_code(verdicts, vanished=vanished, has_lost_device=has_lost_device)
-    if not verdicts:
+    if code == ExitCode.NOTHING_TO_DO:  # the cases in quarantine did run
         code = 0
     return replace(summary, exit_code=code)

@@ -33,7 +33,7 @@ from gpuregress.foundation.wording import first_names
 from gpuregress.gpu.records import MutableRecord, Record, replace
 from gpuregress.judge import agreement, atomic_updates, verdict
 from gpuregress.judge.accepted import AcceptedDumps
-from gpuregress.judge.judge import Judge
+from gpuregress.judge.judge import Judge, internal_error
 from gpuregress.judge.nights import cause_of, extent_of
 from gpuregress.judge.user_code import UserCodeProcess
 from gpuregress.report import case_lines
@@ -213,6 +213,16 @@ def debugger_command(task: Task, run: Path, environment: Mapping[str, str]) -> s
 
 _TROUBLE = (DeviceError.__name__, HarnessError.__name__)
 """What a worker, or the watch over it, calls trouble that is not the kernel's."""
+
+
+def _remarks_on_atomics(task: Task) -> tuple[str, ...]:
+    """The remarks on a case's atomic operations; a bug in their analysis of the PTX is a remark, too."""
+    try:
+        return atomic_updates.remarks(task.case, task.programs)
+    except Exception as error:  # noqa: BLE001 - a remark must not end the run
+        return (
+            f"atomic operations were not looked at: {type(error).__name__} inside gpuregress: {one_line(str(error))}",
+        )
 
 
 class ExecutedRun(Record):
@@ -401,7 +411,12 @@ class _Execution:
             if verdict_reached.outcome is not None:
                 members.append(agreement.GroupMember(task.case, verdict_reached.outcome, verdict_reached))
         user = self._judge.user if self._judge is not None else None
-        return agreement.verdicts(members, planned, user)
+        try:
+            return agreement.verdicts(members, planned, user)
+        except Interrupted:
+            raise
+        except Exception as error:  # noqa: BLE001 - a bug while comparing one group must not lose the others
+            return [internal_error(member.case, member.outcome, error) for member in members]
 
     def _is_stopped(self) -> bool:
         return self._context.request.fail_fast and self._has_failed
@@ -429,9 +444,9 @@ class _Execution:
             remarks.append(f"ran again on {observed.host}: {', '.join(observed.lost_hosts)} was lost")
         is_unwritten = outcome.fault is not None and outcome.fault.kind == "uninitialized"
         if is_unwritten:
-            remarks += atomic_updates.remarks(task.case, task.programs)
+            remarks += _remarks_on_atomics(task)
         elif judged.status in ("new", "pass", "differ") and not judged.baseline_revision:
-            for remark in atomic_updates.remarks(task.case, task.programs):
+            for remark in _remarks_on_atomics(task):
                 self._remark(f"{task.case.job}: {remark}")  # once, not for each case
         # The terminal shows no details of cases that passed, so their remarks are listed apart.
         if judged.status in ("pass", "new"):

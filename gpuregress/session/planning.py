@@ -106,9 +106,12 @@ def plan_cases(context: RunContext) -> PlannedRun:
     )
     if context.request.rerun_failed:
         run = _rerun(context, run)
-    if planned.broken and not run.cases and not context.request.is_unattended:
-        _plan(context, overrides, keep_going=False)  # raises a bug of ours as what it is, with its traceback
-        raise JobErrors(tuple(error for job in planned.broken for error in job.errors))
+    reported = {wrong.job for wrong in run.broken}
+    wrong_jobs = [job for job in planned.broken if job.name in reported or not context.request.is_first]
+    if wrong_jobs and not run.cases and not context.request.is_unattended:
+        if len(wrong_jobs) == len(planned.broken):
+            _plan(context, overrides, keep_going=False)  # raises a bug of ours as what it is, with its traceback
+        raise JobErrors(tuple(error for job in wrong_jobs for error in job.errors))
     ignored = dropped_settings(run.cases, context.request, context.devices)
     run = replace(run, remarks=(*run.remarks, *ignored))
     cases = apply_overrides(run.cases, context.request, context.devices)
@@ -138,11 +141,23 @@ def _verify_inputs(context: RunContext, planned: PlannedRun) -> PlannedRun:
 
 
 def _parameters(context: RunContext) -> tuple[ParameterOverride, ...]:
-    """The parameters of the request; where failures are run again without any, those of the run that had them."""
+    """The parameters of the request; where failures are run again without any, those of the run that had them.
+
+    Where nothing of that run failed, only cases of earlier runs are owed, which had no such values.
+    """
     request = context.request
-    if request.rerun_failed and not request.parameters:
-        return of_texts(journal.read(run_folders.find(context.project.runs)).start.overrides)
-    return request.parameters
+    if not request.rerun_failed or request.parameters:
+        return request.parameters
+    last = journal.read(run_folders.find(context.project.runs))
+    if not last.start.overrides or not _failed(last):
+        return ()
+    return of_texts(last.start.overrides)
+
+
+def _failed(last: journal.Journal) -> tuple[str, ...]:
+    """The cases, and wrong jobs, that a run had and that did not pass in it."""
+    had = {*last.start.cases, *last.judged}
+    return tuple(name for name in last.not_passed if name in had)
 
 
 def _plan(context: RunContext, parameters: tuple[ParameterOverride, ...], *, keep_going: bool = True) -> plan.Plan:
@@ -183,7 +198,12 @@ def _rerun(context: RunContext, planned: PlannedRun) -> PlannedRun:
     if not again and not any(job.case in owed for job in planned.broken):
         raise NothingToDo(_nothing_to_rerun(owed))
     request = context.request
-    if request.selectors or request.name_glob or request.tags:
+    if planned.overrides and not request.parameters:
+        # The values of the last run may be wrong for jobs that it did not have.
+        had = {name.partition("/")[0] for name in (*last.start.cases, *owed)}
+        planned = replace(planned, broken=tuple(wrong for wrong in planned.broken if wrong.job in had))
+    is_part = bool(request.selectors or request.name_glob or request.tags or request.changed is not None)
+    if is_part or planned.overrides:  # what is not planned may nevertheless be a case
         return replace(planned, cases=tuple(again), owed=owed)
     names = {case.name for case in again}
     jobs = {case.job for case in again} | {wrong.job for wrong in planned.broken}

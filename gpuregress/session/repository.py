@@ -117,7 +117,7 @@ class Repository(Record):
             HarnessError: git cannot read it.
         """
         text = git.answer(self.root, "log", "-1", _FORM, "--no-show-signature", "--end-of-options", name, "--")
-        commits = _commits(text or "")
+        commits = _commits(git.legible(text or ""))
         if not commits:
             raise HarnessError(f"git cannot read the commit {name}")
         return commits[0]
@@ -141,7 +141,7 @@ class Repository(Record):
             "--",
             *paths,
         )
-        return _commits(text or "")
+        return _commits(git.legible(text or ""))
 
     def changed_files(self, name: str) -> tuple[str, ...]:
         """Return the files that a commit changed, against its first parent."""

@@ -76,6 +76,14 @@ def test_cases_of_the_command_line_are_compared_with_those_of_the_job_and_have_n
     assert [status for status, _ in words(others)] == ["pass", "pass"]  # where the job's own did not run
 
 
+def test_a_case_of_the_command_line_alone_that_wrote_all_has_nothing_to_agree_with(tmp_path: Path) -> None:
+    rule = Rule(verify="anything.py:check")
+    job = [wrote(tmp_path, 0, HALF, rule), wrote(tmp_path, 1, [LEFT, LEFT, 3.0, 4.0], rule)]
+    *parts, (status, reason) = words([*job, overridden(wrote(tmp_path, 2, WHOLE, rule))])
+    assert [status for status, _ in parts] == ["differ", "differ"]
+    assert (status, reason.rpartition(": ")[2]) == ("new", "no other case wrote all that this one writes")
+
+
 def test_without_a_majority_nobody_is_right(tmp_path: Path) -> None:
     members = [member(tmp_path, 32, [1, 2]), member(tmp_path, 64, [1, 3])]
     text = "of 2 cases 1 has that result and 1 this one, so it cannot be told which is wrong"

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -7,12 +8,13 @@ import pytest
 from gpuregress.foundation.errors import BaselineError, Interrupted, NothingToDo, StorageError, UsageError
 from gpuregress.foundation.records import MadeOf, Observations, Outcome, Verdict
 from gpuregress.gpu.records import replace
-from gpuregress.session import accepting
+from gpuregress.session import accepting, repository
 from gpuregress.session.accepting import select_cases
 from gpuregress.session.runs import results
 from gpuregress.session.runs.results import FinishedCase
 from gpuregress.store.baselines import AcceptBatch, BaselineStore
 from tests import fakes
+from tests.lab.revisions import git_projects
 from tests.session.bench import Bench, words
 
 
@@ -25,6 +27,26 @@ def test_new_then_accepted_then_pass(bench: Bench) -> None:
     assert (words(second), second.exit_code) == ({"fake/double": "pass"}, 0)
     with pytest.raises(NothingToDo, match="nothing to accept"):
         accepting.accept(bench.project)
+
+
+def test_a_name_in_latin_1_is_no_obstacle(bench: Bench) -> None:
+    root = bench.project.root
+    root.mkdir(exist_ok=True)
+    git_projects.start(root)
+    git_projects.git(root, "checkout", "-q", "-b", os.fsdecode(b"f\xfcr"))
+    with (root / ".git/config").open("ab") as config:
+        config.write(b"[user]\nname = J\xf6rg\n")
+    git_projects.commit(root, "One")
+    content = git_projects.git(root, "cat-file", "commit", "HEAD").encode().replace(b"A. Author", b"J\xf6rg")
+    (root / "commit").write_bytes(content)  # `git commit` would write UTF-8; not every program does
+    theirs = git_projects.git(root, "hash-object", "-t", "commit", "-w", "commit").strip()
+    summary = bench.run(fakes.case("double"))
+    accepting.accept(bench.project)
+    assert (summary.branch, accepting.user_name(root)) == (
+        "f\N{REPLACEMENT CHARACTER}r",
+        "J\N{REPLACEMENT CHARACTER}rg",
+    )
+    assert repository.require(root).commit(theirs).author == "J\N{REPLACEMENT CHARACTER}rg"
 
 
 def test_a_disk_that_fills_while_accepting_says_what_was_accepted(

@@ -26,7 +26,7 @@ from tests.judge.nights.nights import case, night
 from tests.lab.revisions import git_projects
 from tests.session.bench import Bench
 
-NAMES = ("20261119T020000Z-0001", "20261120T020000Z-0001", "20261121T020000Z-0001")
+NAMES = ("20261119T020000Z-0001", "20261120T020000Z-0001", "20261121T020000Z-0001", "20261122T020000Z-0001")
 
 
 def record(
@@ -197,3 +197,31 @@ def test_a_damaged_history_makes_no_failure_vanish(bench: Bench, monkeypatch: py
 
 def test_another_run_is_compared_with_no_night(bench: Bench) -> None:
     assert bench.run(fakes.case("double")).changes is None
+
+
+@pytest.mark.parametrize(("is_lost", "code"), [(False, 0), (True, 4)])
+def test_a_night_of_cases_in_quarantine_passes_unless_its_device_is_lost(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, *, is_lost: bool, code: int
+) -> None:
+    flaky, elsewhere = fakes.case("double"), fakes.case("count", devices=("cuda",))
+    bench.run(flaky)
+    accepting.accept(bench.project)
+    for at, status in enumerate(("pass", "differ", "pass", "differ")):
+        record(bench, at, case("fake/double", status, revision=flaky.revision))
+    monkeypatch.setenv(clock.VARIABLE, "2026-11-23T02:00:00+00:00")
+    summary = bench.run(flaky, elsewhere, kind="nightly", lost=is_lost)
+    assert summary.changes is not None
+    assert (sorted(summary.changes.quarantined), summary.exit_code) == (["fake/double"], code)
+
+
+def test_the_owners_of_a_job_that_is_gone_are_those_of_the_night_before(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stays = fakes.case("double", job="stays", name="stays/a", owners=("bea@example.org",))
+    gone = fakes.case("double", job="gone", name="gone/a", owners=("ada@example.org",))
+    night_of(bench, monkeypatch, 18, stays, gone)
+    other = replace(stays, owners=("carl@example.org",))
+    for day in (19, 20):
+        changes, _ = night_of(bench, monkeypatch, day, other)
+        owners = {(owner.job, owner.address) for owner in changes.owners}
+        assert owners == {("stays", "carl@example.org"), ("gone", "ada@example.org")}

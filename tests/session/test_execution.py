@@ -24,6 +24,7 @@ from gpuregress.foundation.records import (
     Verdict,
 )
 from gpuregress.gpu.records import replace
+from gpuregress.judge import agreement, atomic_updates
 from gpuregress.report import morning
 from gpuregress.session import accepting, execution
 from gpuregress.session.execution import AgreementGroups, RepeatedTimeouts
@@ -48,6 +49,22 @@ def test_what_goes_wrong_is_a_verdict(bench: Bench, kernel: str, status: str, co
     summary = bench.run(fakes.case(kernel, timeout=0.2), fakes.case("double"))
     assert words(summary) == {f"fake/{kernel}": status, "fake/double": "new"}
     assert summary.exit_code == code
+
+
+def test_a_bug_in_the_comparison_of_a_group_and_in_a_remark_ends_no_run(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_arguments: object) -> None:
+        raise IndexError("list index out of range")
+
+    monkeypatch.setattr(agreement, "verdicts", fail)
+    monkeypatch.setattr(atomic_updates, "remarks", fail)
+    agreeing = CaseSettings(agree=("block",))
+    summary = bench.run(*(fakes.case(kernel, settings=agreeing) for kernel in ("double", "twice")), fakes.case("count"))
+    assert words(summary) == {"fake/double": "error", "fake/twice": "error", "fake/count": "new"}
+    assert "an error inside gpuregress while comparing: IndexError" in summary.verdicts[0].reason
+    text = "fake: atomic operations were not looked at: IndexError inside gpuregress: list index out of range"
+    assert (text in summary.remarks, summary.exit_code) == (True, 4)
 
 
 def test_the_last_words_of_a_worker_that_ran_out_of_memory_are_told(bench: Bench) -> None:

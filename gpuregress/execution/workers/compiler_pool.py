@@ -192,6 +192,8 @@ class CompilerPool:
                 name = Path(process.source.path).name
                 results.append((process.key, CompilerStopped(f"{name}: not compiled after {self._limit_s:g} s")))
                 self._end(process)
+        # The next source may have the same key.
+        self._crashed.difference_update(key for key, _ in results)
         self._hand_out()
         return results
 

@@ -26,7 +26,9 @@ _SPECIAL = re.compile(r"[\\`*_{}\[\]()#+!|~$@-]")
 def render(summary: RunSummary, root: Path) -> str:
     """The run as GitHub-flavoured Markdown, short enough for a comment."""
     found = [entry for entry in entries(summary, root) if entry.is_news]
-    lines = [*_head(summary), *_table(found, MOST_ROWS), *_details(found), *_notes(summary, _MOST_NOTES)]
+    lines = [*_head(summary), *_table(found, MOST_ROWS), *_details(found)]
+    if not _has_failed_without_cases(summary):  # then they are the title and the details
+        lines += _notes(summary, _MOST_NOTES)
     return "\n".join(lines).rstrip() + "\n"
 
 
@@ -76,10 +78,16 @@ def _details(found: Sequence[ReportEntry]) -> Iterator[str]:
         yield ""
 
 
+def _has_failed_without_cases(summary: RunSummary) -> bool:
+    return bool(summary.exit_code) and not summary.verdicts and not summary.missing
+
+
 def _notes(summary: RunSummary, most: int) -> Iterator[str]:
-    if not summary.verdicts and not summary.missing:
-        return  # they are the title and the details
-    notes = (*summary.notes, *summary.remarks)
+    notes = [*summary.notes, *summary.remarks]
+    if _has_failed_without_cases(summary):
+        # The first one is the title, and each problem has a row.
+        rows = {problem.message.partition("\n")[0] for problem in summary.problems}
+        notes = [note for note in notes[1:] if note not in rows]
     for note in notes[:most]:
         yield f"- {text(note)}"
     if notes[most:]:

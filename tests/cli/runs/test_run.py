@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from gpuregress.foundation import storage
+from tests.lab.revisions import git_projects
 from tests.workshop import KERNEL, RUN, Workshop, accepted, change, results
 
 
@@ -127,3 +128,37 @@ def test_two_sources_of_one_label_are_told_apart_though_neither_is_accepted(fake
     assert (fake_shop.call(*RUN, "-q").output, fake_shop.call("nightly", "--device", "cpu").output) == ("", "")
     fake_shop.write("kernels/scale.cu", KERNEL)
     assert "already recorded" not in fake_shop.call(*RUN).stdout
+
+
+def cases(shop: Workshop) -> list[str]:
+    return [case["case"] for case in results(shop)["cases"]]  # type: ignore[attr-defined]
+
+
+def test_cases_that_other_values_leave_out_stay_due_for_a_rerun(fake_shop: Workshop) -> None:
+    fake_shop.job(("launches:", "reference: {out: 'expected.py:expected'}\nlaunches:"))
+    reference = "def expected(inputs, case):\n    return {} * inputs['x']\n"
+    fake_shop.write("configs/expected.py", reference.format(3))
+    assert fake_shop.call(*RUN, "--set", "n=[100, 200]").exit_code == 1
+    fake_shop.job(("kernel: scale", "kernle: scale"), name="wrong")
+    assert fake_shop.call(*RUN, "--rerun-failed").exit_code == 1
+    assert cases(fake_shop) == ["scale/n=100", "scale/n=200"], "a wrong job that the last run did not have"
+    (fake_shop.root / "configs/wrong.yaml").unlink()
+    fake_shop.write("configs/expected.py", reference.format(2))
+    again = fake_shop.call(*RUN, "--rerun-failed", "--set", "n=200")
+    assert (again.exit_code, cases(fake_shop)) == (0, ["scale/n=200"])
+    rest = fake_shop.call(*RUN, "--rerun-failed")
+    assert (rest.exit_code, cases(fake_shop)) == (0, ["scale/n=100"])
+    assert "not a case any more" not in again.output
+
+
+def test_cases_of_unchanged_files_stay_due_for_a_rerun(fake_shop: Workshop) -> None:
+    fake_shop.job(name="other")
+    fake_shop.write(".gitignore", "runs/\n")
+    git_projects.start(fake_shop.root)
+    git_projects.commit(fake_shop.root, "Begin")
+    assert fake_shop.call(*RUN).exit_code == 1
+    fake_shop.job(("launches:", "# changed\nlaunches:"))
+    fake_shop.call(*RUN, "--rerun-failed", "--changed")
+    assert cases(fake_shop) == ["scale/n=100"]
+    fake_shop.call(*RUN, "--rerun-failed")
+    assert cases(fake_shop) == ["other/n=100", "scale/n=100"]

@@ -99,6 +99,14 @@ def test_a_crash_is_its_sources_error(tmp_path: Path, does: str, kind: type[Exce
         assert message in str(error)
 
 
+def test_each_source_has_a_second_try_also_under_the_key_of_one_that_crashed(tmp_path: Path) -> None:
+    does = "open(sys.argv[1] + '.tries', 'a').write('x')\nos.kill(os.getpid(), signal.SIGSEGV)\n"
+    with CompilerPool(1, command=script(tmp_path, does)) as crew:
+        for tries in (2, 4):
+            results(crew, source(tmp_path, ""))
+            assert len((tmp_path / "pid.tries").read_text()) == tries
+
+
 def test_a_crash_at_the_names_of_kernels_is_replaced_by_the_sources_own_error(tmp_path: Path) -> None:
     newer = "template <class T> concept Small = sizeof(T) < 8;\n" + _KERNEL.format("Small")
     paths = [tmp_path / "gone.cu", tmp_path / "newer.cu"]

@@ -6,7 +6,7 @@ import pytest
 
 from gpuregress.foundation.records import Extent, LackingDevice, Since, TimingComparison, Verdict
 from gpuregress.gpu.records import replace
-from gpuregress.judge.nights import EarlierNights, LeftOut, compare_nights
+from gpuregress.judge.nights import EarlierNights, LeftOut, compare_nights, flaky_verdicts
 from gpuregress.report import morning
 from tests.judge.nights.nights import COMMIT, case, earlier, night, past
 
@@ -124,6 +124,22 @@ def test_a_case_whose_verdict_moves_without_its_code_is_flaky() -> None:
     known = compare_nights(night(case("a", revision="1.4")), earlier({"a": (past("differ", 22), *trend)}))
     assert (known.fixed, sorted(known.quarantined), known.is_news) == ((), ["a"], False)
     assert compare_nights(night(case("a", "differ", revision="1.5")), earlier({"a": trend})).flaky == ()
+
+
+def test_a_third_failure_in_a_row_ends_the_quarantine() -> None:
+    trend = (past("pass", 20), past("differ", 19), past("pass", 18), past("differ", 17))
+    tonight = night(case("a", "differ", revision="1.4"))
+    second = compare_nights(tonight, earlier({"a": (past("differ", 21), *trend)}))
+    assert (sorted(second.quarantined), names(second.still)) == (["a"], [])
+    third = compare_nights(tonight, earlier({"a": (past("differ", 22), past("differ", 21), *trend)}))
+    assert (third.flaky, names(third.still)) == ((), ["a"])
+
+
+def test_a_fault_among_the_last_nights_is_not_taken_for_flakiness() -> None:
+    assert flaky_verdicts([past(verdict, 21) for verdict in ("fault", "pass", "fault", "pass")]) == ""
+    assert flaky_verdicts([past(verdict, 21) for verdict in ("differ", "pass", "fault", "pass", "differ")]) == ""
+    assert flaky_verdicts([past("timeout", 22), *(past(verdict, 21) for verdict in ("pass", "differ", "pass"))]) == ""
+    assert flaky_verdicts([past(verdict, 21) for verdict in ("differ", "pass", "differ", "pass")]) != ""
 
 
 def test_a_bug_and_its_fix_are_not_flaky() -> None:

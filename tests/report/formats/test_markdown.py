@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from markdown_it import MarkdownIt
 
-from gpuregress.foundation.records import RunSummary
+from gpuregress.foundation.records import Problem, RunSummary
 from gpuregress.gpu.records import replace
 from gpuregress.report.entries import entries
 from gpuregress.report.formats import markdown
@@ -46,6 +46,19 @@ def test_a_long_table_is_cut_and_says_so() -> None:
     short = markdown.short(full, ROOT)
     assert len(short.splitlines()) == 40
     assert "… and 126 more (126 of reduce)" in short
+
+
+def test_a_run_without_cases_says_why() -> None:
+    lines = ("a.yaml:3: no kernel", "b.yaml:4: no buffer", "b.yaml:4: did you mean x")
+    unchanged = replace(summary(), verdicts=(), notes=("no job is made of a changed file",), exit_code=0)
+    for render in (markdown.short, markdown.render):
+        assert render(unchanged, ROOT).endswith("\n- no job is made of a changed file\n")
+    failed = replace(unchanged, notes=lines, exit_code=2)
+    assert markdown.short(failed, ROOT).endswith("\n\n- b.yaml:4: no buffer\n- b.yaml:4: did you mean x\n")
+    problems = tuple(Problem(line) for line in lines[:2])
+    short = markdown.short(replace(failed, problems=problems), ROOT)
+    assert [row[2] for row in cells(short)] == list(lines[:2])
+    assert short.endswith("\n\n- b.yaml:4: did you mean x\n")
 
 
 @settings(max_examples=40)
