@@ -30,8 +30,10 @@ def project(fake_shop: Workshop) -> Workshop:
     fake_shop.write("configs/reference.py", REFERENCE)
     fake_shop.write("configs/helper.py", "factor = 2\n")
     fake_shop.write("configs/x.txt", "1\n" * 100)
+    fake_shop.write("configs/verify.py", "def equal(expected, actual):\n    return (expected == actual).all()\n")
     other = JOB.replace("scale.cu", "other.cu").replace("fill: arange", "fill: {file: x.txt}")
-    fake_shop.write("configs/other.yaml", f"{other}reference: {{out: 'reference.py:twice'}}\n")
+    judged = "reference: {out: 'reference.py:twice'}\nverify: {out: 'verify.py:equal'}\n"
+    fake_shop.write("configs/other.yaml", f"{other}{judged}")
     git_projects.start(fake_shop.root)
     git_projects.commit(fake_shop.root, "Begin")
     return fake_shop
@@ -55,6 +57,7 @@ def chosen(shop: Workshop, *more: str) -> list[str]:
         ("configs/scale.yaml", ["scale"], True),
         ("configs/helper.py", ["other"], False),
         ("configs/x.txt", ["other"], True),
+        ("configs/verify.py", ["other"], False),
         ("baselines/scale/n=100/baseline.yaml", ["scale"], False),
         ("gpuregress.yaml", ["other", "scale"], False),
     ],
