@@ -11,7 +11,7 @@ from gpuregress.jobs.plan.case_files import CaseFiles
 from gpuregress.judge.nights import EarlierNights, last_night_before
 from gpuregress.session import repository
 from gpuregress.session.repository import Commit, Repository
-from gpuregress.store.project import SETTINGS_FILE, Project
+from gpuregress.store.project import Project
 
 _MOST_NAMED = 5
 
@@ -73,14 +73,13 @@ class _Search:
     def _paths(self, name: str) -> tuple[str, ...]:
         """The files of a case relative to the repository; of a case that is gone, all jobs."""
         case = self._cases.get(name)
-        files = {self._project.root / SETTINGS_FILE, self._project.baselines / name}
+        files = {*self._project.settings_files, self._project.baselines / name}
         if case is not None:
             files |= self._files.of(case).files
         else:
             location = self._locations.get(name)
             files.add(self._project.configs if location is None else Path(location.file))
-        paths = [self._repository.relative(file) for file in files]
-        return tuple(sorted(path for path in paths if path is not None))
+        return tuple(sorted({path for file in files for path in self._repository.entries_on_the_way(file)}))
 
 
 def with_suspects(

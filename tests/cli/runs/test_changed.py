@@ -182,6 +182,74 @@ def test_outside_of_a_repository(fake_shop: Workshop) -> None:
     assert "is in no git repository" in fake_shop.fails(2, *RUN, "--changed")
 
 
+def test_what_git_does_not_watch_counts_as_changed(project: Workshop) -> None:
+    project.write(".gitignore", "runs/\n__pycache__/\none.cuh\n")
+    git_projects.git(project.root, "rm", "-q", "--cached", "kernels/one.cuh")
+    git_projects.commit(project.root, "Ignore a header")
+    assert chosen(project, "--changed=HEAD") == ["other"]
+    git_projects.git(project.root, "add", "-f", "kernels/one.cuh")
+    git_projects.commit(project.root, "Add it")
+    assert chosen(project, "--changed=HEAD") == []
+    git_projects.git(project.root, "update-index", "--assume-unchanged", "kernels/one.cuh")
+    project.write("kernels/one.cuh", "// changed\n")
+    assert chosen(project, "--changed=HEAD") == ["other"]
+
+
+def test_symbolic_links_count_with_what_they_lead_to(project: Workshop) -> None:
+    root = project.root
+    for folder in ("v1", "v2"):
+        project.write(f"{folder}/one.cuh", "// a header\n")
+        project.write(f"{folder}/x.txt", "1\n" * 100)
+    (root / "latest").symlink_to("v1")
+    for file in ("kernels/one.cuh", "configs/x.txt"):
+        (root / file).unlink()
+        (root / file).symlink_to(f"../latest/{(root / file).name}")
+    git_projects.commit(root, "Link")
+    assert chosen(project, "--changed=HEAD") == []
+    for file in ("v1/one.cuh", "v1/x.txt"):
+        before = (root / file).read_text()
+        project.write(file, f"{before}\n")
+        assert chosen(project, "--changed=HEAD") == ["other"], file
+        project.write(file, before)
+    for link, target in (("kernels/one.cuh", "../v2/one.cuh"), ("latest", "v2")):
+        before = (root / link).readlink()
+        (root / link).unlink()
+        (root / link).symlink_to(target)
+        assert chosen(project, "--changed=HEAD") == ["other"], link
+        (root / link).unlink()
+        (root / link).symlink_to(before)
+
+
+def test_repositories_below_count_and_run_no_program(project: Workshop) -> None:
+    root, inner = project.root, project.root / "vendor"
+    header = "both.cuh"
+    project.write("kernels/other.cu", f'#include "both.cuh"\n#include "../vendor/{header}"\n{KERNEL}')
+    git_projects.commit(root, "Use a library")
+    git_projects.start(inner)
+    project.write(f"vendor/{header}", "// a header\n")
+    git_projects.commit(inner, "Begin")
+    assert chosen(project, "--changed=HEAD") == ["other"], "no submodule yet"
+    git_projects.git(root, "-c", "protocol.file.allow=always", "submodule", "add", "-q", "./vendor", "vendor")
+    git_projects.commit(root, "Add a submodule")
+    assert chosen(project, "--changed=HEAD") == []
+    spy = root / "runs/spy"
+    git_projects.git(inner, "config", "filter.spy.clean", f"touch {spy}; cat")
+    (inner / ".git/info/attributes").write_text("* filter=spy\n")
+    project.write(f"vendor/{header}", "// A header\n")
+    assert chosen(project, "--changed=HEAD") == ["other"]
+    assert not spy.exists()
+
+
+def test_a_git_that_cannot_tell_is_no_answer(project: Workshop) -> None:
+    project.write("README.md", "Kernels\n")
+    git_projects.commit(project.root, "Add a README")
+    tree = git_projects.git(project.root, "rev-parse", "HEAD~1^{tree}").strip()
+    (project.root / ".git/objects" / tree[:2] / tree[2:]).unlink()  # as in a partial clone
+    assert "git cannot compare the commits" in project.fails(2, *RUN, "--changed=HEAD~1")
+    (project.root / ".git/index").write_text("damaged")
+    assert "git cannot compare the files of" in project.fails(2, *RUN, "--changed=HEAD")
+
+
 def test_a_wrong_job_counts_as_changed(project: Workshop) -> None:
     project.write("configs/scale.yaml", "source: [")
     git_projects.commit(project.root, "Break a job")
