@@ -199,6 +199,15 @@ class Repository(Record):
         entries.append(folder)
         return tuple(str(entry.relative_to(self.root)) for entry in entries if entry.is_relative_to(self.root))
 
+    def submodules(self) -> frozenset[str]:
+        """Return the folders of the submodules of the work tree, relative to the root.
+
+        Raises:
+            UsageError: git cannot list them.
+        """
+        listed = self._text("list the submodules", "ls-files", "-z", "--stage")
+        return frozenset(line.partition("\t")[2] for line in listed.split("\0") if line.startswith("160000 "))
+
     def is_ancestor(self, first: str, second: str) -> bool:
         """Tell whether the first commit is the second one, or comes before it."""
         reply = git.ask(self.root, "merge-base", "--is-ancestor", first, second)

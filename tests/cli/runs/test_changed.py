@@ -212,12 +212,12 @@ def test_symbolic_links_count_with_what_they_lead_to(project: Workshop) -> None:
         assert chosen(project, "--changed=HEAD") == ["other"], file
         project.write(file, before)
     for link, target in (("kernels/one.cuh", "../v2/one.cuh"), ("latest", "v2")):
-        before = (root / link).readlink()
+        target_before = (root / link).readlink()
         (root / link).unlink()
         (root / link).symlink_to(target)
         assert chosen(project, "--changed=HEAD") == ["other"], link
         (root / link).unlink()
-        (root / link).symlink_to(before)
+        (root / link).symlink_to(target_before)
 
 
 def test_repositories_below_count_and_run_no_program(project: Workshop) -> None:
