@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Self
 
+from gpuregress.foundation.errors import UsageError
 from gpuregress.gpu.records import Record
 
 _SECONDS = 20
@@ -87,30 +88,82 @@ def work_tree_state(folder: Path) -> WorkTreeState:
     return WorkTreeState(commit, "" if branch == "(detached)" else legible(branch), is_dirty and bool(commit))
 
 
-def work_tree_changes(folder: Path) -> dict[str, bool]:
-    """Find the files of a work tree that are other ones than the commit's, also those that git does not know yet.
+class WorkTreeFiles(Record):
+    """The files of a work tree and of the submodules that are checked out in it, relative to its root.
+
+    Attributes:
+        changes: path → whether it is there, for all that is other than in the commit, also what git does not know yet.
+            A submodule of another commit, and a repository that is no submodule, are folders.
+        watched: the files whose changes git reports: those of the index.
+    """
+
+    changes: Mapping[str, bool]
+    watched: frozenset[str]
+
+
+def work_tree_files(root: Path) -> WorkTreeFiles:
+    """Compare the files of a work tree with its commit.
+
+    Git is run in each submodule by itself: `git status` would run there the filters that the submodule's settings name.
 
     Args:
-        folder: in the work tree.
+        root: of the work tree.
 
-    Returns:
-        Path relative to the root of the work tree → whether the file is there.
+    Raises:
+        UsageError: git cannot compare them.
     """
+    status = _status(root, "-z", "--untracked-files=all", "--ignore-submodules=dirty")
+    listed = answer(root, "ls-files", "-z", "-v", "--stage")
+    if status is None or listed is None:
+        raise UsageError(f"git cannot compare the files of {root} with their commit; `git status` there may tell why")
+    changes = _changes(status)
+    watched: set[str] = set()
+    submodules: list[str] = []
+    for line in filter(None, listed.split("\0")):
+        facts, _, path = line.partition("\t")
+        tag, mode, *_ = facts.split(" ")
+        if mode == "160000":
+            submodules.append(path)
+        elif tag == "H":  # others: `git update-index --assume-unchanged` and the like, which hide changes
+            watched.add(path)
+    for path in submodules:
+        if not _is_work_tree(root / path):
+            continue
+        inner = work_tree_files(root / path)
+        changes |= {f"{path}/{name}": is_there for name, is_there in inner.changes.items()}
+        watched.update(f"{path}/{name}" for name in inner.watched)
+    return WorkTreeFiles(changes, frozenset(watched))
+
+
+def _changes(status: str) -> dict[str, bool]:
+    """Read what `git status --porcelain=v2 -z` writes: path → whether it is there."""
     changes: dict[str, bool] = {}
-    for line in (_status(folder, "-z", "--untracked-files=all") or "").split("\0"):
+    for line in status.split("\0"):
         kind, _, rest = line.partition(" ")
         if kind == "?":
-            changes[rest] = True
+            changes[rest.rstrip("/")] = True  # a repository that is no submodule ends with a slash
         elif kind in _FIELDS_BEFORE_PATH:
             *facts, path = rest.split(" ", _FIELDS_BEFORE_PATH[kind])
             changes[path] = "D" not in facts[0]
     return changes
 
 
+def _is_work_tree(folder: Path) -> bool:
+    """Whether a folder is the root of a work tree that git can read."""
+    if not (folder / ".git").exists():
+        return False
+    top = answer(folder, "rev-parse", "--show-toplevel")
+    return top is not None and Path(os.path.realpath(top.removesuffix("\n"))) == Path(os.path.realpath(folder))
+
+
 def _status(folder: Path, *options: str) -> str | None:
     """Return what `git status` writes, with the repository's filters turned off: they are programs."""
-    named = answer(folder, "config", "--null", "--name-only", "--get-regexp", r"^filter\..*\.(clean|process|required)$")
-    off = [f"{name}={'false' if name.endswith('.required') else ''}" for name in (named or "").split("\0") if name]
+    pattern = r"^filter\..*\.(clean|process|required)$"
+    named = ask(folder, "config", "--null", "--name-only", "--get-regexp", pattern)
+    if named is None or named.code > 1:  # 1: there is none
+        return None
+    filters = [name for name in named.text.split("\0") if name]
+    off = [f"{name}={'false' if name.endswith('.required') else ''}" for name in filters]
     return answer(folder, "status", "--porcelain=v2", "--no-renames", *options, settings=off)
 
 

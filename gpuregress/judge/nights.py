@@ -53,6 +53,10 @@ def _never(_verdict: Verdict) -> Since | None:
     return None
 
 
+def _is_untouched(_case: str) -> bool:
+    return False
+
+
 def _no_trend(_case: str) -> Sequence[EarlierVerdict]:
     return ()
 
@@ -68,6 +72,7 @@ class EarlierNights(Record):
         since: case that failed on the last night → when that began, as far as that night's record tells.
         suspects: such a case → the commits that may be to blame, likewise.
         owners: of jobs on the last night.
+        is_touched: whether a commit since the last night touches a file of a case, so that its verdict may well change.
         slower_since: verdict on a slower case → when the level of its times began; None: tonight, or not known.
     """
 
@@ -78,6 +83,7 @@ class EarlierNights(Record):
     since: Mapping[str, Since] = field(default_factory=dict)
     suspects: Mapping[str, Suspects] = field(default_factory=dict)
     owners: tuple[JobOwner, ...] = ()
+    is_touched: Callable[[str], bool] = _is_untouched
     slower_since: Callable[[Verdict], Since | None] = _never
 
 
@@ -291,7 +297,7 @@ def _flaky(
         )
         trend = earlier.trend(verdict.case)
         words = flaky_verdicts((tonight, *trend))
-        if not words:
+        if not words or earlier.is_touched(verdict.case):
             continue
         text = "its verdict changes, and its code does not"
         if verdict.revision:

@@ -79,14 +79,18 @@ def _new_failures(changes: NightChanges) -> str:
         return ""
     jobs = list(dict.fromkeys(job_of(failure.case) for failure in changes.new))
     text = f"{plural(len(changes.new), 'new failure')}: {first_names(jobs, _MOST_JOBS_NAMED, 'jobs')}"
-    ranges = [failure.suspects for failure in changes.new if failure.suspects is not None and not failure.suspects.gone]
+    ranges = [failure.suspects for failure in changes.new if failure.suspects is not None]
+    ranges = [suspects for suspects in ranges if not suspects.gone and not suspects.unknown]
     if not ranges:
         return text
     longest = max(ranges, key=lambda suspects: suspects.commits)
     commits = "no commit"
     if longest.commits:
         commits = plural(longest.commits, "commit")
-    text += f" — {commits} since {longest.good[:7]}"
+    if longest.lacking:
+        text += f" — {_is_beside(longest)}"
+    else:
+        text += f" — {commits} since {longest.good[:7]}"
     if longest.authors > 1:
         text += f", {longest.authors} authors"
     if longest.dirty:
@@ -281,31 +285,48 @@ def _suspect_lines(members: Sequence[NightFailure]) -> Iterator[str]:
     yield one_line(f"  {suspects_text(ranges[0])}")
 
 
+def _is_beside(suspects: Suspects) -> str:
+    """`4f1c2d9 is not in the history of 8eb0c1f, which has 2 commits more and lacks 1 commit of it`."""
+    text = f"{suspects.good[:7]} is not in the history of {suspects.bad[:7]}, which"
+    if suspects.commits:
+        text += f" has {plural(suspects.commits, 'commit')} more and"
+    return f"{text} lacks {plural(suspects.lacking, 'commit')} of it"
+
+
 def suspects_text(suspects: Suspects) -> str:
     """`suspects: 8eb0c1f Sum in pairs (Ada), and 3 other commits since 4f1c2d9 that touch no file of it`."""
     good = suspects.good[:7]
     if suspects.gone:
         return f"suspects: unknown, for {good} or {suspects.bad[:7]} is gone from git"
-    if not suspects.commits:
-        text = f"no suspects: no commit since {good}, where it was not so"
-        if suspects.dirty:
-            text += "; the work tree was changed"
-        return text
-    others = suspects.commits - len(suspects.touching) - suspects.others
-    if not suspects.touching:
-        text = f"no suspects: none of the {plural(others, 'commit')} since {good} touches a file of it"
-        if suspects.dirty:
-            text += "; the work tree was changed"
-        return text
-    named = [f"{suspect.commit[:7]} {suspect.subject} ({suspect.author})" for suspect in suspects.touching]
-    text = f"suspects: {', '.join(named)}"
-    if suspects.others:
-        text += f" and {suspects.others} more"
-    if others:
-        text += f"; {plural(others, 'other commit')} since {good}"
+    if suspects.unknown:
+        return f"suspects: unknown, for {suspects.unknown}"
+    text = _known_suspects(suspects)
+    if suspects.lacking:
+        text += f"; {_is_beside(suspects)}"
     if suspects.dirty:
         text += "; the work tree was changed"
     return text
+
+
+def _known_suspects(suspects: Suspects) -> str:
+    since = f"since {suspects.good[:7]}"
+    others = suspects.commits - len(suspects.touching) - suspects.others
+    if suspects.touching:
+        named = [f"{suspect.commit[:7]} {suspect.subject} ({suspect.author})" for suspect in suspects.touching]
+        text = f"suspects: {', '.join(named)}"
+        if suspects.others:
+            text += f" and {suspects.others} more"
+        if others:
+            text += f"; {plural(others, 'other commit')} {since}"
+        if others and suspects.perhaps:
+            text += f", perhaps one of them: not all its files are known ({suspects.perhaps})"
+        return text
+    if not suspects.commits:
+        return f"no suspects: no commit {since}, where it was not so"
+    if suspects.perhaps:
+        text = f"suspects: perhaps one of {plural(others, 'commit')} {since}"
+        return f"{text}: not all its files are known ({suspects.perhaps})"
+    return f"no suspects: none of the {plural(others, 'commit')} {since} touches a file of it"
 
 
 def _history(failure: NightFailure, tonight: str) -> str:

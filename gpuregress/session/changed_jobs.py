@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
@@ -13,12 +14,13 @@ from gpuregress.gpu.records import Record
 from gpuregress.jobs.plan.case_files import CaseFiles
 from gpuregress.session import repository
 from gpuregress.session.repository import Repository
-from gpuregress.store.project import SETTINGS_FILE, Project
+from gpuregress.store.baselines import manifest
+from gpuregress.store.project import Project
+from gpuregress.toolchain.python_kernels import local_modules
 
 MERGE_BASE = "merge base"
 """In place of a commit: the last one that the branch has in common with the main branch."""
 _MAIN_BRANCHES = ("origin/HEAD", "origin/main", "origin/master", "main", "master")
-_SETTINGS_FILES = (SETTINGS_FILE, "pyproject.toml")
 _MOST_NAMED = 5
 
 
@@ -29,11 +31,13 @@ class _Changes(Record):
         since: the commit in words.
         present: files and folders (of submodules) that are there, relative to the repository's root.
         gone: files that are not there any more, likewise.
+        watched: the files whose changes git reports, likewise.
     """
 
     since: str
     present: frozenset[str]
     gone: frozenset[str]
+    watched: frozenset[str]
 
 
 class ChangedJobs(Record):
@@ -67,16 +71,17 @@ def select(project: Project, cases: Sequence[Case], reference: str) -> ChangedJo
     changed = _changed_jobs(project, found, cases, changes)
     jobs = tuple(dict.fromkeys(case.job for case in cases))
     left_out = [job for job in jobs if job not in changed]
+    unseen = ""
+    commands = project.compile_commands
+    if commands is not None and changes.watched.isdisjoint(found.entries_on_the_way(commands)):
+        unseen = f"; what changed in {commands.name}, which is not in git, counts for no job"
     if not changed:
         raise NothingChanged(
-            f"no file of {plural(len(jobs), 'selected job')} differs from {changes.since}: nothing was run"
+            f"no file of {plural(len(jobs), 'selected job')} differs from {changes.since}: nothing was run{unseen}"
         )
     remark = f"--changed: {len(changed)} of {plural(len(jobs), 'job')} may differ from {changes.since}"
     if left_out:
-        remark += f"; left out: {first_names(left_out, _MOST_NAMED)}"
-        commands = project.compile_commands
-        if commands is not None and not _is_in_git(found, commands):
-            remark += f"; what changed in {commands.name}, which is not in git, counts for no job"
+        remark += f"; left out: {first_names(left_out, _MOST_NAMED)}{unseen}"
     return ChangedJobs(tuple(case for case in cases if case.job in changed), remark)
 
 
@@ -109,58 +114,76 @@ def _base(found: Repository, project: Project, reference: str) -> tuple[str, str
 
 def _changes(found: Repository, base: tuple[str, str]) -> _Changes:
     commit, words = base
-    statuses = {**found.changes_between(commit, "HEAD"), **git.work_tree_changes(found.root)}
+    files = git.work_tree_files(found.root)
+    statuses = {**found.changes_between(commit, "HEAD"), **files.changes}
     present = {path for path, is_there in statuses.items() if is_there}
-    return _Changes(words, frozenset(present), frozenset(statuses) - present)
+    return _Changes(words, frozenset(present), frozenset(statuses) - present, files.watched)
 
 
 def _changed_jobs(project: Project, found: Repository, cases: Sequence[Case], changes: _Changes) -> Collection[str]:
     """The jobs that a change touches."""
-    touched = _Touched(found, changes)
-    settings = [project.root / name for name in _SETTINGS_FILES]
-    if project.compile_commands is not None:
-        settings.append(project.compile_commands)
-    if any(touched.is_changed(path) for path in settings):
-        return {case.job for case in cases}
+    touched = _Touched(project, found, changes)
+    for path in project.settings_files:
+        # A compilation database is written by the build: most are not in git, which the remark says.
+        is_touched = touched.differs if path == project.compile_commands else touched.may_differ
+        if is_touched(path):
+            return {case.job for case in cases}
     collector = CaseFiles([Path(path) for path in changes.gone])
-    baselines = {Path(path) for path in _below(changes.present | changes.gone, found.relative(project.baselines))}
+    baselines = {Path(path) for path in _below(changes.present | changes.gone, found, project.baselines)}
     jobs: set[str] = set()
     for case in cases:
         if case.job in jobs:
             continue
         deciding = collector.of(case)
-        is_changed = bool(deciding.unknown) or deciding.names_gone or any(map(touched.is_changed, deciding.files))
+        files = (*deciding.files, project.baselines / case.name / manifest.FILE)
+        is_changed = bool(deciding.unknown or deciding.gone) or any(map(touched.may_differ, files))
         if is_changed or any(path.is_relative_to(case.name) for path in baselines):
             jobs.add(case.job)
     return jobs
 
 
-def _is_in_git(found: Repository, path: Path) -> bool:
-    relative = found.relative(path)
-    return relative is not None and bool(git.answer(found.root, "ls-files", "--", relative))
-
-
-def _below(paths: Collection[str], folder: str | None) -> Iterator[str]:
-    """The paths below a folder, relative to it."""
-    if folder is None:
+def _below(paths: Collection[str], found: Repository, folder: Path) -> Iterator[str]:
+    """The paths below a folder, relative to it; all are relative to the repository's root before."""
+    real = Path(os.path.realpath(folder))
+    if not real.is_relative_to(found.root):
         return
+    start = f"{real.relative_to(found.root)}/"
     for path in paths:
-        if path.startswith(f"{folder}/"):
-            yield path.removeprefix(f"{folder}/")
+        if path.startswith(start):
+            yield path.removeprefix(start)
 
 
 class _Touched:
     """The answer for each file; many cases share their files."""
 
-    def __init__(self, found: Repository, changes: _Changes) -> None:
-        self._repository = found
+    def __init__(self, project: Project, found: Repository, changes: _Changes) -> None:
+        self._repository, self._watched = found, changes.watched
+        self._runs = tuple(Path(os.path.realpath(folder)) for folder in (project.runs, project.earlier_runs) if folder)
         self._paths = changes.present | changes.gone
-        self._folders = tuple(f"{path}/" for path in changes.present if (found.root / path).is_dir())
+        # A submodule, a repository that is no submodule, or a symbolic link to a folder: all below it has changed.
+        folders = [found.root / path for path in changes.present if (found.root / path).is_dir()]
+        entries = {entry for folder in folders for entry in found.entries_on_the_way(folder)}
+        self._folders = tuple("" if entry == "." else f"{entry}/" for entry in entries)  # ".": the root, so every file
         self._known: dict[Path, bool] = {}
 
-    def is_changed(self, path: Path) -> bool:
-        """Whether a file differs from the commit; one outside of the repository does not."""
+    def differs(self, path: Path) -> bool:
+        """Whether a file differs from the commit as git reports it; one outside of the repository does not."""
+        entries = self._repository.entries_on_the_way(path)
+        return any(entry in self._paths or entry.startswith(self._folders) for entry in entries)
+
+    def may_differ(self, path: Path) -> bool:
+        """Whether a file differs from the commit, or may, since git does not watch it.
+
+        What an earlier run has written and what belongs to an installed package does not.
+        """
         if path not in self._known:
-            relative = self._repository.relative(path)
-            self._known[path] = relative is not None and (relative in self._paths or relative.startswith(self._folders))
+            self._known[path] = self.differs(path) or self._is_unwatched(path)
         return self._known[path]
+
+    def _is_unwatched(self, path: Path) -> bool:
+        real = Path(os.path.realpath(path))
+        if not real.exists() or local_modules.is_installed(real):
+            return False
+        if any(real.is_relative_to(runs) for runs in self._runs):
+            return False
+        return not self._watched.issuperset(self._repository.entries_on_the_way(path))

@@ -290,8 +290,12 @@ def with_changes(
             # A job that is broken or gone cannot name its owners, who must hear of that.
             owners.update(dict.fromkeys(owner for owner in earlier.owners if owner.job not in jobs))
             known = EarlierNights(unknown=unknown) if unknown else earlier
+            search = suspect_commits.opened(context.project, summary, planned)
+            if search is not None:
+                known = replace(known, is_touched=functools.partial(search.touches, earlier=known))
             changes = _with_gone_commits(compare_nights(summary, known, left_out), context.project.root)
-            changes = suspect_commits.with_suspects(context.project, summary, changes, known, planned)
+            if search is not None:
+                changes = suspect_commits.with_suspects(changes, search, known)
     except StorageError as error:
         unknown = f"the earlier nights are not known: {error}"
         changes = compare_nights(summary, EarlierNights(unknown=unknown), left_out)

@@ -21,6 +21,7 @@ _LABEL = re.compile(r"g([0-9a-f]{4,64})")
 _REFERENCES = ("refs/heads", "refs/tags", "refs/remotes")
 _MOST_NAMED = 5
 _MOST_COMMITS = 1000
+_MOST_LINKS = 40  # of Linux (path_resolution(7)): beyond, there is a loop
 _FORM = "--format=%H%x00%h%x00%an%x00%aI%x00%s"
 
 
@@ -123,25 +124,19 @@ class Repository(Record):
         return commits[0]
 
     def commits_after(self, first: str, last: str, paths: Sequence[str] = ()) -> tuple[Commit, ...]:
-        """Return the commits that lead to `last` and not to `first`, the newest first; none where git cannot tell.
+        """Return the commits that lead to `last` and not to `first`, the newest first.
 
         Args:
             first: a hash.
             last: a hash.
             paths: relative to the root; only commits that touch one of them. None: all commits.
+
+        Raises:
+            UsageError: git cannot list them, as in a partial clone.
         """
-        text = git.answer(
-            self.root,
-            "log",
-            _FORM,
-            f"--max-count={_MOST_COMMITS}",
-            "--no-show-signature",
-            "--end-of-options",
-            f"{first}..{last}",
-            "--",
-            *paths,
-        )
-        return _commits(git.legible(text or ""))
+        form = (_FORM, f"--max-count={_MOST_COMMITS}", "--no-show-signature", "--end-of-options")
+        task = f"list the commits {first[:7]}..{last[:7]}"
+        return _commits(git.legible(self._text(task, "log", *form, f"{first}..{last}", "--", *paths)))
 
     def changed_files(self, name: str) -> tuple[str, ...]:
         """Return the files that a commit changed, against its first parent."""
@@ -152,20 +147,66 @@ class Repository(Record):
         return tuple(path for path in (listed or "").split("\0") if path)
 
     def changes_between(self, first: str, second: str) -> dict[str, bool]:
-        """Return the files that differ between two commits, and whether the second one has them."""
+        """Return the files that differ between two commits, and whether the second one has them.
+
+        Raises:
+            UsageError: git cannot compare them, as in a partial clone.
+        """
         form = ("-r", "-z", "--name-status", "--no-renames", "--no-ext-diff", "--no-textconv")
-        fields = (git.answer(self.root, "diff-tree", *form, "--end-of-options", first, second) or "").split("\0")
+        submodules = "--ignore-submodules=none"  # also those that .gitmodules says to ignore
+        task = f"compare the commits {first[:7]} and {second[:7]}"
+        fields = self._text(task, "diff-tree", *form, submodules, "--end-of-options", first, second).split("\0")
         return {path: status != "D" for status, path in zip(fields[::2], fields[1::2], strict=False)}
 
-    def relative(self, path: Path) -> str | None:
-        """Return a file's path relative to the root; None where it is outside.
+    def _text(self, task: str, command: str, *arguments: str) -> str:
+        """Return what a git command writes; `task` says what it is for."""
+        reply = git.ask(self.root, command, *arguments)
+        if reply is None:
+            raise UsageError(f"git cannot {task}: it cannot be run, or takes too long")
+        if reply.code != 0:
+            why = reply.message.rpartition("\n")[2].removeprefix("fatal: ")
+            raise UsageError(f"git cannot {task}: {why}; `git fetch` may get what this clone lacks")
+        return reply.text
 
-        A symbolic link is an entry of its own folder, which may itself be behind another link.
+    def entries_on_the_way(self, path: Path) -> tuple[str, ...]:
+        """Return each symbolic link on the way to a file, and the file that it leads to.
+
+        Args:
+            path: absolute.
+
+        Returns:
+            Paths relative to the root; those outside of it are left out.
         """
-        real = Path(os.path.realpath(path.parent)) / path.name
-        if not real.is_relative_to(self.root):
-            return None
-        return str(real.relative_to(self.root))
+        entries: list[Path] = []
+        folder = Path(path.anchor)
+        names = list(reversed(path.parts[1:]))
+        while names:
+            name = names.pop()
+            if name == "..":
+                folder = folder.parent
+                continue
+            entry = folder / name
+            if not entry.is_symlink() or len(entries) == _MOST_LINKS:
+                folder = entry
+                continue
+            entries.append(entry)
+            target = entry.readlink()
+            if target.is_absolute():
+                folder = Path(target.anchor)
+                names += reversed(target.parts[1:])
+            else:
+                names += reversed(target.parts)
+        entries.append(folder)
+        return tuple(str(entry.relative_to(self.root)) for entry in entries if entry.is_relative_to(self.root))
+
+    def submodules(self) -> frozenset[str]:
+        """Return the folders of the submodules of the work tree, relative to the root.
+
+        Raises:
+            UsageError: git cannot list them.
+        """
+        listed = self._text("list the submodules", "ls-files", "-z", "--stage")
+        return frozenset(line.partition("\t")[2] for line in listed.split("\0") if line.startswith("160000 "))
 
     def is_ancestor(self, first: str, second: str) -> bool:
         """Tell whether the first commit is the second one, or comes before it."""

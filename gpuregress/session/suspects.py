@@ -5,18 +5,33 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from gpuregress.foundation.errors import UsageError
 from gpuregress.foundation.records import Case, NightChanges, NightFailure, RunSummary, Suspect, Suspects
-from gpuregress.gpu.records import replace
-from gpuregress.jobs.plan.case_files import CaseFiles
+from gpuregress.gpu.records import Record, replace
+from gpuregress.jobs.plan.case_files import CaseFiles, DecidingFiles
 from gpuregress.judge.nights import EarlierNights, last_night_before
 from gpuregress.session import repository
 from gpuregress.session.repository import Commit, Repository
-from gpuregress.store.project import SETTINGS_FILE, Project
+from gpuregress.store.project import Project
 
 _MOST_NAMED = 5
 
 
-class _Search:
+class _Range(Record):
+    """The commits between a good and a bad one.
+
+    Attributes:
+        commits: those that lead to the bad one and not to the good one.
+        lacking: how many lead to the good one and not to the bad one.
+        files: a collector, which knows the files that are gone since the good one.
+    """
+
+    commits: tuple[Commit, ...]
+    lacking: int
+    files: CaseFiles
+
+
+class SuspectSearch:
     """The suspects of the failures of one night; each question is put to git once.
 
     Args:
@@ -28,37 +43,60 @@ class _Search:
 
     def __init__(self, project: Project, found: Repository, summary: RunSummary, cases: Mapping[str, Case]) -> None:
         self._project, self._repository, self._summary, self._cases = project, found, summary, cases
-        self._files = CaseFiles()
-        self._ranges: dict[str, tuple[Commit, ...] | None] = {}
+        self._ranges: dict[str, _Range | None] = {}
         self._touching: dict[tuple[str, tuple[str, ...]], tuple[Commit, ...]] = {}
         self._locations = {verdict.case: verdict.location for verdict in summary.verdicts}
+        self._submodules: frozenset[str] | None = None
 
     def of(self, failure: NightFailure, earlier: EarlierNights) -> Suspects | None:
         """Return the suspects of a failure; None where no earlier commit is known."""
         before = last_night_before(failure, earlier)
         if before is None or not before.commit:
             return None
-        bad = self._summary.commit
-        suspects = Suspects(before.commit, bad, dirty=before.dirty or self._summary.dirty)
-        everything = self._range(before.commit)
-        if everything is None:
-            return replace(suspects, gone=True)
-        touching = self._commits(before.commit, self._paths(failure.case))
+        suspects = Suspects(before.commit, self._summary.commit, dirty=before.dirty or self._summary.dirty)
+        try:
+            between = self._range(before.commit)
+            if between is None:
+                return replace(suspects, gone=True)
+            deciding = self._deciding_files(failure.case, between.files)
+            touching = self._commits(before.commit, self._paths(deciding))
+        except UsageError as error:
+            return replace(suspects, unknown=str(error))
         return replace(
             suspects,
-            commits=len(everything),
-            authors=len({commit.author for commit in everything}),
+            commits=len(between.commits),
+            authors=len({commit.author for commit in between.commits}),
             touching=tuple(Suspect(commit.hash, commit.author, commit.subject) for commit in touching[:_MOST_NAMED]),
             others=len(touching[_MOST_NAMED:]),
+            lacking=between.lacking,
+            perhaps=deciding.unknown,
         )
 
-    def _range(self, good: str) -> tuple[Commit, ...] | None:
+    def touches(self, name: str, earlier: EarlierNights) -> bool:
+        """Tell whether a commit since the last night, or the work tree, may have changed a file of a case."""
+        last = earlier.last.get(name)
+        if last is None or not last.commit:
+            return False
+        try:
+            between = self._range(last.commit)
+            if between is None:
+                return False
+            return bool(self._commits(last.commit, self._paths(self._deciding_files(name, between.files))))
+        except UsageError:
+            return False
+
+    def _range(self, good: str) -> _Range | None:
         """The commits since a good one; None where the repository has one of the two ends no more."""
         if good not in self._ranges:
             bad = self._summary.commit
             found = None
             if self._repository.resolve(good) is not None and self._repository.resolve(bad) is not None:
-                found = self._repository.commits_after(good, bad)
+                changes = self._repository.changes_between(good, bad)
+                found = _Range(
+                    commits=self._repository.commits_after(good, bad),
+                    lacking=len(self._repository.commits_after(bad, good)),
+                    files=CaseFiles([Path(path) for path, is_there in changes.items() if not is_there]),
+                )
             self._ranges[good] = found
         return self._ranges[good]
 
@@ -70,37 +108,58 @@ class _Search:
             self._touching[key] = self._repository.commits_after(good, self._summary.commit, paths)
         return self._touching[key]
 
-    def _paths(self, name: str) -> tuple[str, ...]:
-        """The files of a case relative to the repository; of a case that is gone, all jobs."""
+    def _deciding_files(self, name: str, collector: CaseFiles) -> DecidingFiles:
+        """The files of a case and the project's settings; of a case that is gone, all jobs."""
+        files = {*self._project.settings_files, self._project.baselines / name}
         case = self._cases.get(name)
-        files = {self._project.root / SETTINGS_FILE, self._project.baselines / name}
         if case is not None:
-            files |= self._files.of(case).files
-        else:
-            location = self._locations.get(name)
-            files.add(self._project.configs if location is None else Path(location.file))
-        paths = [self._repository.relative(file) for file in files]
-        return tuple(sorted(path for path in paths if path is not None))
+            deciding = collector.of(case)
+            return replace(deciding, files=deciding.files | files)
+        location = self._locations.get(name)
+        files.add(self._project.configs if location is None else Path(location.file))
+        return DecidingFiles(frozenset(files))
+
+    def _paths(self, deciding: DecidingFiles) -> tuple[str, ...]:
+        """What a commit must touch to touch one of the files, relative to the repository."""
+        paths = {str(path) for path in deciding.gone}
+        for file in deciding.files:
+            paths.update(self._repository.entries_on_the_way(file))
+        return tuple(sorted({self._submodule_of(path) or path for path in paths}))
+
+    def _submodule_of(self, path: str) -> str:
+        """The submodule that holds a file: a commit touches it as a whole; "" where none does."""
+        if self._submodules is None:
+            self._submodules = self._repository.submodules()
+        for submodule in self._submodules:
+            if path.startswith(f"{submodule}/"):
+                return submodule
+        return ""
 
 
-def with_suspects(
-    project: Project, summary: RunSummary, changes: NightChanges, earlier: EarlierNights, cases: Iterable[Case]
-) -> NightChanges:
-    """Add the suspects of the failures that are new or have changed.
+def opened(project: Project, summary: RunSummary, cases: Iterable[Case]) -> SuspectSearch | None:
+    """Return a search in the project's repository; None where there is none.
 
     Args:
         project: of the night.
         summary: the night, of a commit.
-        changes: what it found.
-        earlier: the nights before it.
         cases: that it planned.
     """
-    if not summary.commit or not (changes.new or changes.changed):
-        return changes
+    if not summary.commit:
+        return None
     found = repository.find(project.root)
     if found is None:
-        return changes
-    search = _Search(project, found, summary, {case.name: case for case in cases})
+        return None
+    return SuspectSearch(project, found, summary, {case.name: case for case in cases})
+
+
+def with_suspects(changes: NightChanges, search: SuspectSearch, earlier: EarlierNights) -> NightChanges:
+    """Add the suspects of the failures that are new or have changed.
+
+    Args:
+        changes: what a night found.
+        search: among its commits.
+        earlier: the nights before it.
+    """
     return replace(
         changes,
         new=tuple(replace(failure, suspects=search.of(failure, earlier)) for failure in changes.new),

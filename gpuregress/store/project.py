@@ -62,6 +62,14 @@ class Project(Record):
     original: Path | None = None
     copy: Path | None = None
 
+    @property
+    def settings_files(self) -> tuple[Path, ...]:
+        """List the files that may hold settings of every job, also those that are not there."""
+        files = (self.root / SETTINGS_FILE, self.root / "pyproject.toml")
+        if self.compile_commands is None:
+            return files
+        return (*files, self.compile_commands)
+
     def with_runs(self, folder: Path) -> Project:
         """Return the project with another folder for its runs; inputs of earlier runs come from the same one."""
         return replace(self, runs=folder, earlier_runs=self.earlier_runs or self.runs)

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 
 from gpuregress.foundation.errors import GpuregressError
-from gpuregress.foundation.records import Case, InputFile, Source
+from gpuregress.foundation.records import Case, Fill, InputFile, PythonFunction, Source
 from gpuregress.gpu.records import Record
 from gpuregress.toolchain import programs
 from gpuregress.toolchain.include_scanner import SourceInputs
@@ -23,36 +23,40 @@ class DecidingFiles(Record):
     Attributes:
         files: absolute; of a source that cannot be read, only itself.
         unknown: why there may be more, "" where there are not.
-        names_gone: whether one of them names a file that is gone.
+        gone: files that are not there any more, and that one of them names.
     """
 
     files: frozenset[Path]
     unknown: str = ""
-    names_gone: bool = False
+    gone: frozenset[Path] = frozenset()
 
 
 class CaseFiles:
     """A collector of files, which reads each source and each module of the user once.
 
     Args:
-        gone: names of files that are not there any more.
+        gone: files that are not there any more.
     """
 
     def __init__(self, gone: Collection[Path] = ()) -> None:
-        self._gone = {_name_in_text(path).encode() for path in gone}
+        self._gone: dict[bytes, set[Path]] = {}
+        for path in gone:
+            self._gone.setdefault(_name_in_text(path).encode(), set()).add(path)
         self._of_source: dict[tuple[str, tuple[str, ...], tuple[str, ...], str], DecidingFiles] = {}
         self._of_module: dict[str, DecidingFiles] = {}
 
     def of(self, case: Case) -> DecidingFiles:
         """Collect the files of a case."""
         parts = [self._source(source) for source in _sources(case)]
-        parts += [self._module(function.rpartition(":")[0]) for function in case.user_functions]
+        parts += [self._module(function.rpartition(":")[0]) for function in _functions(case)]
         files = {Path(case.path), *_data_files(case)}
         unknown = ""
+        gone: set[Path] = set()
         for part in parts:
             files |= part.files
+            gone |= part.gone
             unknown = unknown or part.unknown
-        return DecidingFiles(frozenset(files), unknown, any(part.names_gone for part in parts))
+        return DecidingFiles(frozenset(files), unknown, frozenset(gone))
 
     def _source(self, source: Source) -> DecidingFiles:
         # Kernels of one Python file are made of different modules.
@@ -77,8 +81,11 @@ class CaseFiles:
 
     def _deciding(self, path: Path, inputs: SourceInputs) -> DecidingFiles:
         # The scanner resolves the symbolic links of folders, so the path itself is added.
-        names_gone = any(name in content for name in self._gone for content in inputs.contents)
-        return DecidingFiles(frozenset((path, *inputs.files)), inputs.unknown, names_gone)
+        gone: set[Path] = set()
+        for name, paths in self._gone.items():
+            if any(name in content for content in inputs.contents):
+                gone |= paths
+        return DecidingFiles(frozenset((path, *inputs.files)), inputs.unknown, frozenset(gone))
 
 
 def _sources(case: Case) -> Iterable[Source]:
@@ -87,12 +94,31 @@ def _sources(case: Case) -> Iterable[Source]:
         yield kernel.source
 
 
+def _fills(case: Case) -> Iterator[Fill]:
+    """The fills of its buffers, also those of its further seeds."""
+    for buffer in case.buffers.values():
+        if buffer.fill is not None:
+            yield buffer.fill
+    for seeded in case.seeds:
+        yield from seeded.fills.values()
+
+
+def _functions(case: Case) -> Iterator[str]:
+    """The functions of the user that fill its buffers, and that compute and judge its results."""
+    yield from case.reference.values()
+    for fill in _fills(case):
+        if isinstance(fill.options, PythonFunction):
+            yield fill.options.function
+    for rule in (*case.compare.values(), *case.reference_rules.values()):
+        if rule.verify:
+            yield rule.verify
+
+
 def _data_files(case: Case) -> Iterator[Path]:
     """The files that fill buffers or hold references."""
-    for buffer in case.buffers.values():
-        options = buffer.fill.options if buffer.fill is not None else None
-        if isinstance(options, InputFile):
-            yield _without_array(options.path)
+    for fill in _fills(case):
+        if isinstance(fill.options, InputFile):
+            yield _without_array(fill.options.path)
     for path in case.reference_files.values():
         yield _without_array(path)
 

@@ -56,6 +56,10 @@ def _culprit(project: Project, summary: RunSummary, failure: NightFailure, until
         return "not searched: no commit is known where it passed"
     if suspects.gone:
         return f"not searched: {suspects.good[:7]} or {suspects.bad[:7]} is gone from git"
+    if suspects.unknown:
+        return f"not searched: {suspects.unknown}"
+    if not suspects.commits and suspects.lacking:
+        return f"not searched: {suspects.good[:7]} is not in the history of {suspects.bad[:7]}"
     if not suspects.commits:
         return f"not searched: no commit since {suspects.good[:7]}"
 

@@ -30,8 +30,10 @@ def project(fake_shop: Workshop) -> Workshop:
     fake_shop.write("configs/reference.py", REFERENCE)
     fake_shop.write("configs/helper.py", "factor = 2\n")
     fake_shop.write("configs/x.txt", "1\n" * 100)
+    fake_shop.write("configs/verify.py", "def equal(expected, actual):\n    return (expected == actual).all()\n")
     other = JOB.replace("scale.cu", "other.cu").replace("fill: arange", "fill: {file: x.txt}")
-    fake_shop.write("configs/other.yaml", f"{other}reference: {{out: 'reference.py:twice'}}\n")
+    judged = "reference: {out: 'reference.py:twice'}\nverify: {out: 'verify.py:equal'}\n"
+    fake_shop.write("configs/other.yaml", f"{other}{judged}")
     git_projects.start(fake_shop.root)
     git_projects.commit(fake_shop.root, "Begin")
     return fake_shop
@@ -55,6 +57,7 @@ def chosen(shop: Workshop, *more: str) -> list[str]:
         ("configs/scale.yaml", ["scale"], True),
         ("configs/helper.py", ["other"], False),
         ("configs/x.txt", ["other"], True),
+        ("configs/verify.py", ["other"], False),
         ("baselines/scale/n=100/baseline.yaml", ["scale"], False),
         ("gpuregress.yaml", ["other", "scale"], False),
     ],
@@ -177,6 +180,74 @@ def test_a_commit_that_cannot_be_found(
 
 def test_outside_of_a_repository(fake_shop: Workshop) -> None:
     assert "is in no git repository" in fake_shop.fails(2, *RUN, "--changed")
+
+
+def test_what_git_does_not_watch_counts_as_changed(project: Workshop) -> None:
+    project.write(".gitignore", "runs/\n__pycache__/\none.cuh\n")
+    git_projects.git(project.root, "rm", "-q", "--cached", "kernels/one.cuh")
+    git_projects.commit(project.root, "Ignore a header")
+    assert chosen(project, "--changed=HEAD") == ["other"]
+    git_projects.git(project.root, "add", "-f", "kernels/one.cuh")
+    git_projects.commit(project.root, "Add it")
+    assert chosen(project, "--changed=HEAD") == []
+    git_projects.git(project.root, "update-index", "--assume-unchanged", "kernels/one.cuh")
+    project.write("kernels/one.cuh", "// changed\n")
+    assert chosen(project, "--changed=HEAD") == ["other"]
+
+
+def test_symbolic_links_count_with_what_they_lead_to(project: Workshop) -> None:
+    root = project.root
+    for folder in ("v1", "v2"):
+        project.write(f"{folder}/one.cuh", "// a header\n")
+        project.write(f"{folder}/x.txt", "1\n" * 100)
+    (root / "latest").symlink_to("v1")
+    for file in ("kernels/one.cuh", "configs/x.txt"):
+        (root / file).unlink()
+        (root / file).symlink_to(f"../latest/{(root / file).name}")
+    git_projects.commit(root, "Link")
+    assert chosen(project, "--changed=HEAD") == []
+    for file in ("v1/one.cuh", "v1/x.txt"):
+        before = (root / file).read_text()
+        project.write(file, f"{before}\n")
+        assert chosen(project, "--changed=HEAD") == ["other"], file
+        project.write(file, before)
+    for link, target in (("kernels/one.cuh", "../v2/one.cuh"), ("latest", "v2")):
+        target_before = (root / link).readlink()
+        (root / link).unlink()
+        (root / link).symlink_to(target)
+        assert chosen(project, "--changed=HEAD") == ["other"], link
+        (root / link).unlink()
+        (root / link).symlink_to(target_before)
+
+
+def test_repositories_below_count_and_run_no_program(project: Workshop) -> None:
+    root, inner = project.root, project.root / "vendor"
+    header = "both.cuh"
+    project.write("kernels/other.cu", f'#include "both.cuh"\n#include "../vendor/{header}"\n{KERNEL}')
+    git_projects.commit(root, "Use a library")
+    git_projects.start(inner)
+    project.write(f"vendor/{header}", "// a header\n")
+    git_projects.commit(inner, "Begin")
+    assert chosen(project, "--changed=HEAD") == ["other"], "no submodule yet"
+    git_projects.git(root, "-c", "protocol.file.allow=always", "submodule", "add", "-q", "./vendor", "vendor")
+    git_projects.commit(root, "Add a submodule")
+    assert chosen(project, "--changed=HEAD") == []
+    spy = root / "runs/spy"
+    git_projects.git(inner, "config", "filter.spy.clean", f"touch {spy}; cat")
+    (inner / ".git/info/attributes").write_text("* filter=spy\n")
+    project.write(f"vendor/{header}", "// A header\n")
+    assert chosen(project, "--changed=HEAD") == ["other"]
+    assert not spy.exists()
+
+
+def test_a_git_that_cannot_tell_is_no_answer(project: Workshop) -> None:
+    project.write("README.md", "Kernels\n")
+    git_projects.commit(project.root, "Add a README")
+    tree = git_projects.git(project.root, "rev-parse", "HEAD~1^{tree}").strip()
+    (project.root / ".git/objects" / tree[:2] / tree[2:]).unlink()  # as in a partial clone
+    assert "git cannot compare the commits" in project.fails(2, *RUN, "--changed=HEAD~1")
+    (project.root / ".git/index").write_text("damaged")
+    assert "git cannot compare the files of" in project.fails(2, *RUN, "--changed=HEAD")
 
 
 def test_a_wrong_job_counts_as_changed(project: Workshop) -> None:

@@ -423,6 +423,87 @@ def test_the_commits_that_touch_a_file_of_the_case_are_suspects(fake_shop: Works
     assert any(line.startswith("  no suspects: no commit since ") for line in told())
 
 
+def test_suspects_are_as_sure_as_the_files_of_the_case(fake_shop: Workshop) -> None:
+    def told() -> list[str]:
+        return [line.strip() for line in night(fake_shop).stdout.splitlines()]
+
+    root = fake_shop.root
+    fake_shop.write(".gitignore", "runs/\n")
+    fake_shop.write("pyproject.toml", "[tool.gpuregress]\n")
+    fake_shop.write("kernels/factor.cuh", "// twice\n")
+    include = '#if __has_include("factor.cuh")\n#include "factor.cuh"\n#endif\n#include "../vendor/both.cuh"\n'
+    git_projects.start(root / "vendor")
+    fake_shop.write("vendor/both.cuh", "// a header\n")
+    git_projects.commit(root / "vendor", "Begin")
+    fake_shop.write("kernels/scale.cu", f"{include}{KERNEL}")
+    accept_all(fake_shop)
+    git_projects.start(root)
+    git_projects.git(root, "-c", "protocol.file.allow=always", "submodule", "add", "-q", "./vendor", "vendor")
+    good = git_projects.commit(root, "Accept")
+    assert told() == []
+    fake_shop.write("vendor/README.md", "A library\n")
+    git_projects.commit(root / "vendor", "Describe it")
+    library = git_projects.commit(root, "Take a library")[:7]
+    (root / "kernels/factor.cuh").unlink()
+    gone = git_projects.commit(root, "Remove a header")[:7]
+    fake_shop.write("pyproject.toml", "[tool.gpuregress]\nlimits = {timeout = 20}\n")
+    settings = git_projects.commit(root, "Set a limit")[:7]
+    fake_shop.write("README.md", "Kernels\n")
+    git_projects.commit(root, "Add a README")
+    fake_shop.job(("{float32: 2.0}", "{float32: 3.0}"))
+    subjects = (f"{settings} Set a limit", f"{gone} Remove a header", f"{library} Take a library")
+    named = ", ".join(f"{subject} (A. Author)" for subject in subjects)
+    assert f"suspects: {named}; 1 other commit since {good[:7]}; the work tree was changed" in told()
+
+
+def test_suspects_are_no_surer_than_git(fake_shop: Workshop) -> None:
+    def told() -> list[str]:
+        lines = [line.strip() for line in night(fake_shop).stdout.splitlines()]
+        return [line for line in lines if "suspects" in line or "new failure" in line]
+
+    root = fake_shop.root
+    fake_shop.write(".gitignore", "runs/\n")
+    accept_all(fake_shop)
+    git_projects.start(root)
+    old = git_projects.commit(root, "Accept")
+    fake_shop.write("kernels/scale.cu", f"#define HEADER <both.cuh>\n#if 0\n#include HEADER\n#endif\n{KERNEL}")
+    good = git_projects.commit(root, "Include by a macro")
+    accept_all(fake_shop)
+    assert told() == []
+    git_projects.git(root, "checkout", "-q", "--detach", old)
+    fake_shop.job(("{float32: 2.0}", "{float32: 3.0}"))
+    beside = f"{good[:7]} is not in the history of {old[:7]}, which lacks 1 commit of it"
+    first, suspects = told()
+    assert first == f"1 new failure: scale — {beside}, changed work tree"
+    assert suspects.startswith("no suspects: no commit since")
+    assert beside in suspects
+    fake_shop.job()
+    git_projects.git(root, "checkout", "-q", "main")
+    assert told() == []
+    fake_shop.write("README.md", "Kernels\n")
+    git_projects.commit(root, "Add a README")
+    fake_shop.job(("{float32: 2.0}", "{float32: 3.0}"))
+    perhaps = f"suspects: perhaps one of 1 commit since {good[:7]}: not all its files are known (scale.cu:3"
+    assert any(line.startswith(perhaps) for line in told())
+
+
+def test_suspects_are_unknown_where_git_lacks_a_tree(fake_shop: Workshop) -> None:
+    root = fake_shop.root
+    fake_shop.write(".gitignore", "runs/\n")
+    accept_all(fake_shop)
+    git_projects.start(root)
+    git_projects.commit(root, "Accept")
+    assert night(fake_shop).stdout == ""
+    tree = git_projects.git(root, "rev-parse", "HEAD^{tree}").strip()
+    fake_shop.job(("{float32: 2.0}", "{float32: 3.0}"))
+    git_projects.commit(root, "Take three")
+    (root / ".git/objects" / tree[:2] / tree[2:]).unlink()  # as in a partial clone
+    told = night(fake_shop, "--bisect", "1").stdout
+    assert told.splitlines()[0] == "1 new failure: scale"
+    assert "  suspects: unknown, for git cannot compare the commits" in told
+    assert "culprit of scale/n=100: not searched: git cannot compare the commits" in told
+
+
 def test_the_culprits_of_new_failures_are_searched_within_a_time(fake_shop: Workshop) -> None:
     def told(*values: str, minutes: str) -> list[str]:
         for value in values:
@@ -438,6 +519,8 @@ def test_the_culprits_of_new_failures_are_searched_within_a_time(fake_shop: Work
     assert told("2.0", minutes="1") == []
     (line,) = told("3.0", "4.0", minutes="1")
     assert re.search(r": [0-9a-f]+ Factor 3\.0 \(A\. Author\), after 3 commits, [\d.]+ s$", line)
+    assert told("2.0", minutes="1") == []
+    assert len(told("3.0", minutes="1")) == 1, "a job that is changed back and forth is not flaky"
 
 
 def test_the_exit_code_of_a_night_is_kept_where_its_reader_leaves(shop: Workshop) -> None:

@@ -74,6 +74,9 @@ class Suspects(Sparse):
         others: how many more touch one.
         dirty: whether the work tree of either night was changed, so that a change may be in no commit.
         gone: whether the repository has one of the two commits no more, so that nothing is known.
+        unknown: why git cannot list the commits, "" where it can.
+        lacking: how many commits lead to `good` and not to `bad`; 0 where `bad` comes after `good`.
+        perhaps: why the case may be made of more files, so that other commits may touch one; "" where it is not.
     """
 
     good: str
@@ -84,6 +87,9 @@ class Suspects(Sparse):
     others: int = 0
     dirty: bool = False
     gone: bool = False
+    unknown: str = ""
+    lacking: int = 0
+    perhaps: str = ""
 
 
 class Extent(Sparse):
