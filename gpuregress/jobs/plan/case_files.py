@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 
 from gpuregress.foundation.errors import GpuregressError
-from gpuregress.foundation.records import Case, InputFile, Source
+from gpuregress.foundation.records import Case, Fill, InputFile, PythonFunction, Source
 from gpuregress.gpu.records import Record
 from gpuregress.toolchain import programs
 from gpuregress.toolchain.include_scanner import SourceInputs
@@ -46,7 +46,7 @@ class CaseFiles:
     def of(self, case: Case) -> DecidingFiles:
         """Collect the files of a case."""
         parts = [self._source(source) for source in _sources(case)]
-        parts += [self._module(function.rpartition(":")[0]) for function in case.user_functions]
+        parts += [self._module(function.rpartition(":")[0]) for function in _functions(case)]
         files = {Path(case.path), *_data_files(case)}
         unknown = ""
         for part in parts:
@@ -87,12 +87,31 @@ def _sources(case: Case) -> Iterable[Source]:
         yield kernel.source
 
 
+def _fills(case: Case) -> Iterator[Fill]:
+    """The fills of its buffers, also those of its further seeds."""
+    for buffer in case.buffers.values():
+        if buffer.fill is not None:
+            yield buffer.fill
+    for seeded in case.seeds:
+        yield from seeded.fills.values()
+
+
+def _functions(case: Case) -> Iterator[str]:
+    """The functions of the user that fill its buffers, and that compute and judge its results."""
+    yield from case.reference.values()
+    for fill in _fills(case):
+        if isinstance(fill.options, PythonFunction):
+            yield fill.options.function
+    for rule in (*case.compare.values(), *case.reference_rules.values()):
+        if rule.verify:
+            yield rule.verify
+
+
 def _data_files(case: Case) -> Iterator[Path]:
     """The files that fill buffers or hold references."""
-    for buffer in case.buffers.values():
-        options = buffer.fill.options if buffer.fill is not None else None
-        if isinstance(options, InputFile):
-            yield _without_array(options.path)
+    for fill in _fills(case):
+        if isinstance(fill.options, InputFile):
+            yield _without_array(fill.options.path)
     for path in case.reference_files.values():
         yield _without_array(path)
 
