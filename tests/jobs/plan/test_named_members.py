@@ -91,6 +91,24 @@ def test_wrong_members_are_refused_with_those_that_there_are(shop: Workshop, cha
     assert WRONG[change] in shop.fails(2, "check")
 
 
+@pytest.mark.parametrize(
+    ("in_list", "where"),
+    [
+        ("[{int32: 1}, {struct: {p: null, n: {int32: 3}}}]", "struct[1]"),
+        (
+            "{a: {int32: 1}, in: {struct: [{struct: [{struct: {p: null, n: {int32: 3}}}]}]}}",
+            "struct.in.struct[0].struct[0]",
+        ),
+    ],
+)
+def test_members_by_name_in_a_list_have_no_place(shop: Workshop, in_list: str, where: str) -> None:
+    """Only the names around them would tell where they are."""
+    head = JOB.partition("      - struct:")[0]
+    shop.write("configs/k.yaml", f"{head}      - struct: {in_list}\n")
+    message = shop.fails(2, "check")
+    assert f"args[0].{where}: a structure with its members by name (p, …) in a list: give the members" in message
+
+
 def test_members_by_name_need_the_compilers_types(shop: Workshop) -> None:
     shop.write("configs/k.yaml", JOB.replace("../k.cu", "../k.ptx").replace("kernel<int>", "k"))
     shop.write(
