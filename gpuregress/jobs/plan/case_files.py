@@ -10,8 +10,8 @@ from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 
 from gpuregress.foundation.errors import GpuregressError
-from gpuregress.foundation.records import Case, Fill, InputFile, PythonFunction, Source
-from gpuregress.gpu.records import Record
+from gpuregress.foundation.records import Case, InputFile, Source
+from gpuregress.gpu.records import Record, replace
 from gpuregress.toolchain import programs
 from gpuregress.toolchain.include_scanner import SourceInputs
 from gpuregress.toolchain.python_kernels import source_inputs
@@ -31,6 +31,17 @@ class DecidingFiles(Record):
     names_gone: bool = False
 
 
+class _SourceKey(Record):
+    """What of a source decides which files it is compiled from."""
+
+    path: str
+    include: tuple[str, ...]
+    options: tuple[str, ...]
+    defines: tuple[tuple[str, str], ...]
+    function: str
+    language: str
+
+
 class CaseFiles:
     """A collector of files, which reads each source and each module of the user once.
 
@@ -40,13 +51,13 @@ class CaseFiles:
 
     def __init__(self, gone: Collection[Path] = ()) -> None:
         self._gone = {_name_in_text(path).encode() for path in gone}
-        self._of_source: dict[tuple[str, tuple[str, ...], tuple[str, ...], str], DecidingFiles] = {}
+        self._of_source: dict[_SourceKey, DecidingFiles] = {}
         self._of_module: dict[str, DecidingFiles] = {}
 
     def of(self, case: Case) -> DecidingFiles:
         """Collect the files of a case."""
         parts = [self._source(source) for source in _sources(case)]
-        parts += [self._module(function.rpartition(":")[0]) for function in _functions(case)]
+        parts += [self._module(function.rpartition(":")[0]) for function in case.user_functions]
         files = {Path(case.path), *_data_files(case)}
         unknown = ""
         for part in parts:
@@ -55,15 +66,18 @@ class CaseFiles:
         return DecidingFiles(frozenset(files), unknown, any(part.names_gone for part in parts))
 
     def _source(self, source: Source) -> DecidingFiles:
-        # Kernels of one Python file are made of different modules.
-        function = source.python.function if source.python is not None else ""
-        key = (source.path, source.include, source.options, function)
+        python = source.python
+        key = _SourceKey(
+            path=source.path,
+            include=source.include,
+            options=source.options,
+            defines=tuple(source.defines.items()),
+            # Kernels of one Python file are made of different modules.
+            function=python.function if python is not None else "",
+            language=python.language if python is not None else "",
+        )
         if key not in self._of_source:
-            try:
-                inputs = programs.inputs(source)
-            except (OSError, GpuregressError) as error:
-                inputs = SourceInputs((), (), "", str(error))
-            self._of_source[key] = self._deciding(Path(source.path), inputs)
+            self._of_source[key] = self._deciding(Path(source.path), _inputs(source))
         return self._of_source[key]
 
     def _module(self, path: str) -> DecidingFiles:
@@ -81,37 +95,36 @@ class CaseFiles:
         return DecidingFiles(frozenset((path, *inputs.files)), inputs.unknown, names_gone)
 
 
+def _inputs(source: Source) -> SourceInputs:
+    """The files that a source is compiled from, and those of the autotuner that its cases come from."""
+    try:
+        inputs = programs.inputs(source)
+        if source.python is None or source.python.language != "triton":
+            return inputs
+        # The configurations choose the cases of a job, and no part of a program: `programs.inputs` leaves them out.
+        tuned = source_inputs.kernel_inputs(Path(source.path), source.python.function, with_tuning=True)
+    except (OSError, GpuregressError) as error:
+        return SourceInputs((), (), "", str(error))
+    return replace(
+        inputs,
+        files=(*inputs.files, *tuned.files),
+        contents=(*inputs.contents, *tuned.contents),
+        unknown=inputs.unknown or tuned.unknown,
+    )
+
+
 def _sources(case: Case) -> Iterable[Source]:
     yield from case.sources
     for kernel in case.reference_kernels.values():
         yield kernel.source
 
 
-def _fills(case: Case) -> Iterator[Fill]:
-    """The fills of its buffers, also those of its further seeds."""
-    for buffer in case.buffers.values():
-        if buffer.fill is not None:
-            yield buffer.fill
-    for seeded in case.seeds:
-        yield from seeded.fills.values()
-
-
-def _functions(case: Case) -> Iterator[str]:
-    """The functions of the user that fill its buffers, and that compute and judge its results."""
-    yield from case.reference.values()
-    for fill in _fills(case):
-        if isinstance(fill.options, PythonFunction):
-            yield fill.options.function
-    for rule in (*case.compare.values(), *case.reference_rules.values()):
-        if rule.verify:
-            yield rule.verify
-
-
 def _data_files(case: Case) -> Iterator[Path]:
     """The files that fill buffers or hold references."""
-    for fill in _fills(case):
-        if isinstance(fill.options, InputFile):
-            yield _without_array(fill.options.path)
+    for buffer in case.buffers.values():
+        options = buffer.fill.options if buffer.fill is not None else None
+        if isinstance(options, InputFile):
+            yield _without_array(options.path)
     for path in case.reference_files.values():
         yield _without_array(path)
 
