@@ -11,7 +11,7 @@ from pathlib import Path
 
 from gpuregress.foundation.errors import GpuregressError
 from gpuregress.foundation.records import Case, Fill, InputFile, PythonFunction, Source
-from gpuregress.gpu.records import Record
+from gpuregress.gpu.records import Record, replace
 from gpuregress.toolchain import programs
 from gpuregress.toolchain.include_scanner import SourceInputs
 from gpuregress.toolchain.python_kernels import source_inputs
@@ -31,6 +31,17 @@ class DecidingFiles(Record):
     gone: frozenset[Path] = frozenset()
 
 
+class _SourceKey(Record):
+    """What of a source decides which files it is compiled from."""
+
+    path: str
+    include: tuple[str, ...]
+    options: tuple[str, ...]
+    defines: tuple[tuple[str, str], ...]
+    function: str
+    language: str
+
+
 class CaseFiles:
     """A collector of files, which reads each source and each module of the user once.
 
@@ -42,7 +53,7 @@ class CaseFiles:
         self._gone: dict[bytes, set[Path]] = {}
         for path in gone:
             self._gone.setdefault(_name_in_text(path).encode(), set()).add(path)
-        self._of_source: dict[tuple[str, tuple[str, ...], tuple[str, ...], str], DecidingFiles] = {}
+        self._of_source: dict[_SourceKey, DecidingFiles] = {}
         self._of_module: dict[str, DecidingFiles] = {}
 
     def of(self, case: Case) -> DecidingFiles:
@@ -59,15 +70,18 @@ class CaseFiles:
         return DecidingFiles(frozenset(files), unknown, frozenset(gone))
 
     def _source(self, source: Source) -> DecidingFiles:
-        # Kernels of one Python file are made of different modules.
-        function = source.python.function if source.python is not None else ""
-        key = (source.path, source.include, source.options, function)
+        python = source.python
+        key = _SourceKey(
+            path=source.path,
+            include=source.include,
+            options=source.options,
+            defines=tuple(source.defines.items()),
+            # Kernels of one Python file are made of different modules.
+            function=python.function if python is not None else "",
+            language=python.language if python is not None else "",
+        )
         if key not in self._of_source:
-            try:
-                inputs = programs.inputs(source)
-            except (OSError, GpuregressError) as error:
-                inputs = SourceInputs((), (), "", str(error))
-            self._of_source[key] = self._deciding(Path(source.path), inputs)
+            self._of_source[key] = self._deciding(Path(source.path), _inputs(source))
         return self._of_source[key]
 
     def _module(self, path: str) -> DecidingFiles:
@@ -86,6 +100,24 @@ class CaseFiles:
             if any(name in content for content in inputs.contents):
                 gone |= paths
         return DecidingFiles(frozenset((path, *inputs.files)), inputs.unknown, frozenset(gone))
+
+
+def _inputs(source: Source) -> SourceInputs:
+    """The files that a source is compiled from, and those of the autotuner that its cases come from."""
+    try:
+        inputs = programs.inputs(source)
+        if source.python is None or source.python.language != "triton":
+            return inputs
+        # The configurations choose the cases of a job, and no part of a program: `programs.inputs` leaves them out.
+        tuned = source_inputs.kernel_inputs(Path(source.path), source.python.function, with_tuning=True)
+    except (OSError, GpuregressError) as error:
+        return SourceInputs((), (), "", str(error))
+    return replace(
+        inputs,
+        files=(*inputs.files, *tuned.files),
+        contents=(*inputs.contents, *tuned.contents),
+        unknown=inputs.unknown or tuned.unknown,
+    )
 
 
 def _sources(case: Case) -> Iterable[Source]:

@@ -20,10 +20,17 @@ _WORDS = (8, 4, 2, 1)
 
 
 class _Place(Record):
-    """Where a member is: bytes from the beginning of the structure, and its own."""
+    """Where a member is.
+
+    Attributes:
+        offset: bytes from the beginning of the structure.
+        size: bytes of the member; of a structure or an array within, up to the end of its last member.
+        padding: bytes behind a structure or an array within that no member has, and that its own size may include.
+    """
 
     offset: int
     size: int
+    padding: int = 0
 
     @property
     def end(self) -> int:
@@ -57,7 +64,7 @@ def placed(argument: Argument, type_: TypeLayout) -> Argument:
     places = _places(type_)
     members: list[_PlacedMember] = []
     for name, given in _flattened(argument, ""):
-        place = places.get(name) or _range_of(name, places)
+        place = places.get(name) or _range_of(name, places, type_.size)
         if place is None:
             near = difflib.get_close_matches(name, places, n=1)
             hint = f"; did you mean {near[0]!r}?" if near else ""
@@ -76,7 +83,7 @@ def placed(argument: Argument, type_: TypeLayout) -> Argument:
         if problem:
             raise ValueError(f"{member.name} of {_called(type_)} {problem}")
         fields += [*_zeros(end, member.place.offset), replace(member.argument, label=member.name)]
-        end = member.place.end
+        end = member.place.offset + member.size
     fields += _zeros(end, type_.size)
     return Argument("struct", fields=tuple(fields), label=_called(type_))
 
@@ -88,10 +95,21 @@ class _PlacedMember(Record):
     place: _Place
     argument: Argument
 
+    @property
+    def size(self) -> int:
+        """Bytes that the job gives."""
+        return record_layouts.size_and_alignment(self.argument)[0]
+
+    @property
+    def _is_padded(self) -> bool:
+        """Whether the job gives a structure with the padding at its end."""
+        is_room = self.place.size < self.size <= self.place.size + self.place.padding
+        return is_room and record_layouts.end_of_data(self.argument) <= self.place.size
+
     def problem(self, end: int) -> str:
         """Say what is wrong with it behind members that end at an offset; "" where it is right."""
         size, alignment = record_layouts.size_and_alignment(self.argument)
-        if size != self.place.size:
+        if size != self.place.size and not self._is_padded:
             return f"has {plural(self.place.size, 'byte')}, and {plural(size, 'byte')} are given"
         if self.place.offset < end:
             return "shares bytes with another member that is given: leave one out"
@@ -130,12 +148,23 @@ def _places(type_: TypeLayout) -> dict[str, _Place]:
     return places
 
 
-def _range_of(name: str, places: Mapping[str, _Place]) -> _Place | None:
-    """Return the place of a structure or an array within, which a vector or a record may fill; None: no such member."""
+def _range_of(name: str, places: Mapping[str, _Place], size: int) -> _Place | None:
+    """Return the place of a structure or an array within, which a vector or a record may fill.
+
+    Args:
+        name: of the member.
+        places: of all members, in their order.
+        size: of the structure, bytes.
+
+    Returns:
+        None: there is no such member.
+    """
     within = [place for path, place in places.items() if path.startswith((f"{name}.", f"{name}["))]
     if not within:
         return None
-    return _Place(within[0].offset, within[-1].end - within[0].offset)
+    end = within[-1].end
+    next_offset = min((place.offset for place in places.values() if place.offset >= end), default=size)
+    return _Place(within[0].offset, end - within[0].offset, next_offset - end)
 
 
 def _zeros(start: int, end: int) -> Iterator[Argument]:

@@ -181,6 +181,11 @@ def size_and_alignment(argument: Argument) -> tuple[int, int]:
     return -(-size // largest) * largest, largest
 
 
+def end_of_data(argument: Argument) -> int:
+    """Return the byte behind the last number or address of an argument: what follows is padding."""
+    return max((piece.offset + piece.size for piece in _pieces(argument, 0, "")), default=0)
+
+
 def _placed(argument: Argument, start: int) -> Iterator[tuple[int, Argument]]:
     """The members of a struct argument with their offsets, as C places them."""
     offset = start

@@ -194,7 +194,11 @@ class _Search:
             summary = self.runs.run(commit.hash, self.names)
         except CommitUnusable as error:
             raise UsageError(f"the good commit {commit} cannot be run: {error}") from None
-        state, reason = _judged(summary.verdicts, self.by)
+        # The other commits are compared with its counts; there are none that these could be compared with.
+        verdicts = [replace(verdict, timing=None) for verdict in summary.verdicts]
+        state, reason = _judged(verdicts, self.by)
+        if state == "skip" and self.by == "instructions":
+            raise UsageError(f"the good commit {commit} cannot be compared with: {self.runs.readable(reason)}")
         if state != "good":
             raise UsageError(f"the good commit {commit} is not good: {self.runs.readable(reason)}")
         self.names = tuple(verdict.case for verdict in summary.verdicts if verdict.status != "skip")
@@ -279,11 +283,12 @@ def _judged(verdicts: Sequence[Verdict], by: Measure) -> tuple[State, str]:
         reason = _bad_reason(verdict, by)
         if reason:
             return "bad", reason
-    unknown = [verdict for verdict in verdicts if _is_unknown(verdict, by)]
-    if all(verdict.status == "skip" for verdict in verdicts):
-        unknown += verdicts
-    for verdict in unknown:
-        return "skip", f"{verdict.status} {verdict.case}: {verdict.reason}"
+    for verdict in verdicts:
+        reason = _unknown_reason(verdict, by)
+        if reason:
+            return "skip", reason
+    if verdicts and all(verdict.status == "skip" for verdict in verdicts):
+        return "skip", _status_line(verdicts[0])
     return "good", ""
 
 
@@ -295,13 +300,27 @@ def _bad_reason(verdict: Verdict, by: Measure) -> str:
             return f"{verdict.case}: {timing.message}"
         return ""
     if verdict.status in _BAD:
-        return f"{verdict.status} {verdict.case}: {verdict.reason}"
+        return _status_line(verdict)
     return ""
 
 
-def _is_unknown(verdict: Verdict, by: Measure) -> bool:
-    """Whether a case cannot be judged: it could not be run to its end."""
-    return verdict.status == "error" or (by == "instructions" and verdict.status in ("fault", "timeout"))
+def _unknown_reason(verdict: Verdict, by: Measure) -> str:
+    """Why a case cannot be judged: it was not run to its end, or its instructions cannot be compared; "" if it can."""
+    if verdict.status == "error":
+        return _status_line(verdict)
+    if by == "result" or verdict.status == "skip":
+        return ""
+    if verdict.status in ("fault", "timeout"):
+        return _status_line(verdict)
+    if verdict.timing is not None and verdict.timing.status == "unclear":
+        return f"{verdict.case}: {verdict.timing.message}"
+    if verdict.outcome is None or not verdict.outcome.observations.instruments.instructions:
+        return f"{verdict.case}: its instructions are not counted"
+    return ""
+
+
+def _status_line(verdict: Verdict) -> str:
+    return f"{verdict.status} {verdict.case}: {verdict.reason}"
 
 
 def _accept(summary: RunSummary) -> Path:
@@ -324,7 +343,8 @@ def _hash(repository_: Repository, project: Project, word: str) -> str:
 def _refuse_bad_end(tested: TestedCommit, goal: _Commits, by: Measure) -> None:
     """Raise the error of a bad end that is not bad."""
     if tested.state == "skip":
-        raise UsageError(f"the bad commit {tested.commit} cannot be judged: {tested.reason}")
+        what = "cannot be compared with the good one" if by == "instructions" else "cannot be judged"
+        raise UsageError(f"the bad commit {tested.commit} {what}: {tested.reason}")
     if by == "instructions":
         raise NothingToDo(
             f"{goal.bad} executes no more instructions than {goal.good}: no commit between them is to blame"

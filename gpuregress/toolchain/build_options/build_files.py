@@ -250,15 +250,20 @@ def _read_pyproject(text: str, _file: Path, source: Path) -> _Collected:
         modules = tomllib.loads(text).get("tool", {}).get("setuptools", {}).get("ext-modules", [])
     except (ValueError, AttributeError, RecursionError):
         return collected
-    for module in modules if isinstance(modules, list) else []:
+    for module in _listed(modules):
         if not isinstance(module, dict) or source.name not in str(module.get("sources", source.name)):
             continue
-        for folder in module.get("include-dirs", []):
+        for folder in _listed(module.get("include-dirs")):
             collected.words += ["-I", str(folder)]
-        for macro in module.get("define-macros", []):
+        for macro in _listed(module.get("define-macros")):
             name, *value = macro if isinstance(macro, list) and macro else [str(macro)]
             collected.words.append(f"-D{name}={value[0]}" if value else f"-D{name}")
     return collected
+
+
+def _listed(value: object) -> list[object]:
+    """The elements of a list; none of anything else, which setuptools refuses."""
+    return value if isinstance(value, list) else []
 
 
 # --- Makefiles --------------------------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from gpuregress.foundation import git
 from gpuregress.foundation.errors import UsageError
 from gpuregress.gpu.records import Record, replace
 from gpuregress.toolchain import include_scanner
@@ -51,13 +52,16 @@ class CompileCommands(Record):
         if original is None or copy is None or not source.is_relative_to(copy):
             return _options_for(self.path, source)
         options = _options_for(self.path, original / source.relative_to(copy))
-        include: list[Path] = []
-        for folder in options.include:
-            moved = folder
-            if folder.is_relative_to(original):
-                moved = copy / folder.relative_to(original)
-            include.append(moved if moved.is_dir() else folder)  # what the build made is not in a commit
-        return replace(options, include=tuple(include))
+        include = [_in_copy(folder, original, copy) for folder in options.include]
+        words: list[str] = []
+        for option in options.options:
+            name, _, header = option.partition("=")
+            if name == "-include" and Path(header).is_absolute():
+                moved = _in_copy(Path(os.path.normpath(header)), original, copy)
+                words.append(f"-include={moved}")
+            else:
+                words.append(option)
+        return replace(options, include=tuple(include), options=tuple(words))
 
 
 class _Entry(Record):
@@ -74,6 +78,27 @@ class _Entry(Record):
     folder: Path
     words: tuple[str, ...]
     number: int
+
+
+def _in_copy(path: Path, original: Path, copy: Path) -> Path:
+    """Return where a folder or a header of a work tree is in a copy of one of its commits.
+
+    What git does not know, the build has made: it is in no commit, and stays that of the work tree. What git knows and
+    this commit lacks must not be taken from the work tree: its text is that of another commit.
+    """
+    for root, spelling in ((original, path), (Path(os.path.realpath(original)), Path(os.path.realpath(path)))):
+        if not spelling.is_relative_to(root):
+            continue
+        relative = spelling.relative_to(root)
+        if (copy / relative).exists() or _is_in_git(root, relative):
+            return copy / relative
+        return path
+    return path
+
+
+@functools.lru_cache(maxsize=256)
+def _is_in_git(root: Path, relative: Path) -> bool:
+    return bool(git.answer(root, "ls-files", "--recurse-submodules", "--", str(relative)))
 
 
 def _options_for(path: Path, source: Path) -> BuildOptions:

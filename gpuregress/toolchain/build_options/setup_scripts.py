@@ -32,7 +32,8 @@ Value = str | list[str] | dict[str, list[str]] | None
 def words(text: str, file: Path, source: Path) -> list[str]:
     """Return the words for nvcc of the extension that a source belongs to.
 
-    Where no extension names the source, those of the only one; of several, the include folders of all.
+    Where no extension names the source, those of the only one; of several, the include folders of all. A script that
+    is no Python, or whose expressions are too deep to be read, has none.
 
     Args:
         text: the script.
@@ -40,9 +41,12 @@ def words(text: str, file: Path, source: Path) -> list[str]:
         source: the source's path.
     """
     try:
-        tree = ast.parse(text)
+        return _words(ast.parse(text), file, source)
     except (SyntaxError, ValueError, RecursionError):
         return []
+
+
+def _words(tree: ast.Module, file: Path, source: Path) -> list[str]:
     reader = _Literals(tree, file)
     calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
     extensions = [_Extension(call, reader) for call in calls if _last_name(call.func) in _EXTENSIONS]

@@ -222,6 +222,7 @@ class _Slicer:
         self._imports: dict[Path, dict[str, tuple[Path, ...]]] = {}
         self._replaced: dict[str, str] = {}
         self._waiting: list[tuple[Path, Chain]] = []
+        self._foreign: dict[tuple[Path, str], bool] = {}
 
     def need_kernel(self) -> None:
         """Keep what decides the kernel."""
@@ -318,6 +319,13 @@ class _Slicer:
 
         An assignment to an attribute of it counts.
         """
+        # Each statement of a module that may change the name asks.
+        key = (module.path, name)
+        if key not in self._foreign:
+            self._foreign[key] = self._is_imported_from_outside(module, name)
+        return self._foreign[key]
+
+    def _is_imported_from_outside(self, module: _Module, name: str) -> bool:
         is_import = False
         for statement in module.statements:
             node = statement.node

@@ -7,6 +7,8 @@ from collections.abc import Callable
 
 import pytest
 
+from gpuregress.toolchain.python_kernels import autotuning
+from gpuregress.toolchain.python_kernels.autotuning import Configuration
 from tests.lab.revisions import git_projects
 from tests.workshop import JOB, KERNEL, Workshop
 
@@ -109,6 +111,36 @@ def test_kernels_of_one_python_file_are_made_of_different_modules(project: Works
     git_projects.commit(project.root, "Add kernels in Python")
     project.write("kernels/right.py", "B = no_value\n")
     assert chosen(project) == ["second"]
+
+
+TUNED = """
+import triton
+import triton.language as tl
+from choices import CONFIGS
+
+@triton.autotune(configs=CONFIGS, key=[])
+@triton.jit
+def tuned(x, BLOCK: tl.constexpr):
+    tl.store(x, BLOCK)
+"""
+
+
+def test_the_list_of_an_autotuner_counts(project: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
+    configuration = Configuration("tuned", {"BLOCK": 1}, {"num_warps": 1, "num_stages": 3})
+    monkeypatch.setattr(autotuning, "configurations", lambda _path, _function, _arch: (configuration,))
+    project.write("kernels/pair.py", TUNED)
+    project.write("kernels/choices.py", "CONFIGS = []\n")
+    project.write("configs/tuned.yaml", OF_PAIR.format("tuned"))
+    git_projects.commit(project.root, "Add an autotuned kernel")
+    assert chosen(project) == []
+    project.write("kernels/choices.py", "CONFIGS = [1]\n")
+    assert chosen(project) == ["tuned"]
+
+
+def test_a_macro_that_reads_the_clock_makes_its_own_job_unknown(project: Workshop) -> None:
+    project.write("configs/timed.yaml", JOB.replace("source:", "compile: {defines: {AT: {text: __TIME__}}}\nsource:"))
+    git_projects.commit(project.root, "Compile the time into a kernel")
+    assert chosen(project) == ["timed"]
 
 
 def test_what_is_gone_counts_where_it_is_named(project: Workshop) -> None:

@@ -91,6 +91,56 @@ def test_wrong_members_are_refused_with_those_that_there_are(shop: Workshop, cha
     assert WRONG[change] in shop.fails(2, "check")
 
 
+PADDED = """\
+struct In { float *p; int n; };
+struct Params { In in[2]; int tail; In last; };
+__global__ void kernel(Params p, int *out) {
+    out[0] = p.in[0].n; out[1] = p.in[1].n; out[2] = p.tail; out[3] = p.last.n;
+}
+"""
+OF_PADDED = """\
+source: ../k.cu
+buffers: {out: {dtype: int32, shape: [4]}}
+launches:
+  - kernel: kernel
+    grid: [1]
+    block: [1]
+    args: [{struct: {IN, tail: {int32: 7}, last: {struct: [null, {int32: 8}]}}}, out]
+"""
+ELEMENTS = "'in[0]': {struct: [null, {int32: 5}]}, 'in[1]': {struct: [null, {int32: 6}]}"
+WHOLE = "in: {struct: [{struct: [null, {int32: 5}]}, {struct: [null, {int32: 6}]}]}"
+
+
+def test_a_structure_within_may_end_with_padding(shop: Workshop) -> None:
+    """What a job puts into that padding would be lost."""
+    shop.write("k.cu", PADDED)
+    shop.write("configs/elements.yaml", OF_PADDED.replace("IN", ELEMENTS))
+    shop.write("configs/whole.yaml", OF_PADDED.replace("IN", WHOLE))
+    shop.call("run", "--device", "cpu")
+    dumps = list(shop.root.glob("runs/latest/dumps/*/out.*"))
+    assert [dump.read_text().split()[-4:] for dump in dumps] == [["5", "6", "7", "8"]] * 2
+    shop.write("configs/wrong.yaml", OF_PADDED.replace("IN", ELEMENTS.replace("5}", "5}, {int32: 9}")))
+    assert "in[0] of Params has 12 bytes, and 16 bytes are given" in shop.fails(2, "check")
+
+
+@pytest.mark.parametrize(
+    ("in_list", "where"),
+    [
+        ("[{int32: 1}, {struct: {p: null, n: {int32: 3}}}]", "struct[1]"),
+        (
+            "{a: {int32: 1}, in: {struct: [{struct: [{struct: {p: null, n: {int32: 3}}}]}]}}",
+            "struct.in.struct[0].struct[0]",
+        ),
+    ],
+)
+def test_members_by_name_in_a_list_have_no_place(shop: Workshop, in_list: str, where: str) -> None:
+    """Only the names around them would tell where they are."""
+    head = JOB.partition("      - struct:")[0]
+    shop.write("configs/k.yaml", f"{head}      - struct: {in_list}\n")
+    message = shop.fails(2, "check")
+    assert f"args[0].{where}: a structure with its members by name (p, …) in a list: give the members" in message
+
+
 def test_members_by_name_need_the_compilers_types(shop: Workshop) -> None:
     shop.write("configs/k.yaml", JOB.replace("../k.cu", "../k.ptx").replace("kernel<int>", "k"))
     shop.write(

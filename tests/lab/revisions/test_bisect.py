@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from gpuregress.foundation.errors import NothingToDo, UsageError
-from gpuregress.foundation.records import Status, Verdict
+from gpuregress.foundation.records import InstrumentReports, Observations, Outcome, Status, TimingComparison, Verdict
 from gpuregress.lab.experiment import RunOptions
 from gpuregress.lab.revisions import bisect
 from gpuregress.lab.revisions.bisect import Bisection
@@ -114,6 +114,35 @@ def test_the_job_of_the_work_tree_on_request_and_where_an_end_lacks_the_case(fak
 def test_the_state_of_a_commit(statuses: tuple[Status, ...], state: str, reason: str) -> None:
     verdicts = [Verdict("job", str(number), status, "why") for number, status in enumerate(statuses)]
     assert bisect._judged(verdicts, "result") == (state, reason)
+
+
+COUNTED = Outcome("0", "done", observations=Observations(instruments=InstrumentReports(instructions={"k": 9})))
+SLOWER = TimingComparison("slower", "instructions", "k: 8 → 9 instructions")
+UNCLEAR = TimingComparison("unclear", "instructions", "not compared: loops that wait")
+
+
+@pytest.mark.parametrize(
+    ("outcome", "timing", "state", "reason"),
+    [
+        (COUNTED, None, "good", ""),
+        (COUNTED, SLOWER, "bad", "0: k: 8 → 9 instructions"),
+        (COUNTED, UNCLEAR, "skip", "0: not compared: loops that wait"),
+        (Outcome("0", "done"), None, "skip", "0: its instructions are not counted"),
+    ],
+)
+def test_the_state_of_a_commit_by_its_instructions(
+    outcome: Outcome, timing: TimingComparison | None, state: str, reason: str
+) -> None:
+    verdict = Verdict("job", "0", "pass", "", outcome=outcome, timing=timing)
+    assert bisect._judged([verdict], "instructions") == (state, reason)
+
+
+def test_what_counts_no_instructions_is_not_good_by_them(fake_shop: Workshop) -> None:
+    factors(fake_shop, "2.0", "3.0")
+    here = project.find(fake_shop.root)
+    expected = r"the good commit .* cannot be compared with: scale/n=100: its instructions are not counted"
+    with pytest.raises(UsageError, match=expected):
+        bisect.bisect(here, "scale", "HEAD~1", "HEAD", by="instructions", options=RunOptions("cpu"))
 
 
 def test_ends_that_are_not_what_they_should_be(fake_shop: Workshop, tmp_path: Path) -> None:

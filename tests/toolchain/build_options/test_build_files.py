@@ -113,6 +113,19 @@ def test_the_nearest_file_wins_and_all_are_named(tmp_path: Path, monkeypatch: py
     assert taken.origin == "csrc/CMakeLists.txt, CMakeLists.txt"
 
 
+STRANGE = {
+    "pyproject.toml": "[[tool.setuptools.ext-modules]]\ninclude-dirs = 3\ndefine-macros = true\n",
+    "setup.py": f"Extension('a', ['a.cu'], include_dirs=[{' + '.join(['here'] * 2000)}])\n",
+}
+
+
+@pytest.mark.parametrize("name", STRANGE)
+def test_strange_values_are_left_out(name: str, tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    (tmp_path / name).write_text(STRANGE[name])
+    assert build_files.options_for(tmp_path / "a.cu") == ()
+
+
 @pytest.mark.parametrize("name", ["setup.py", "pyproject.toml", "CMakeLists.txt"])
 def test_a_build_file_that_cannot_be_read_says_nothing(name: str, tmp_path: Path) -> None:
     (tmp_path / ".git").mkdir()

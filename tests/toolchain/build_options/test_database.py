@@ -10,6 +10,7 @@ from gpuregress.foundation.records import Source
 from gpuregress.toolchain.build_options import database
 from gpuregress.toolchain.build_options.database import CompileCommands
 from gpuregress.toolchain.build_options.options import BuildOptions
+from tests.lab.revisions import git_projects
 
 
 def write(folder: Path, *entries: object) -> CompileCommands:
@@ -104,6 +105,25 @@ def test_the_database_of_the_work_tree_serves_a_commit_elsewhere(tmp_path: Path)
     path = write(here, command(here, "nvcc -I ../inc -I generated")).path
     taken = CompileCommands(path, original=here, copy=there).options_for(there / "k.cu")
     assert taken.include == (there / "inc", here / "build/generated")
+
+
+def test_headers_before_a_source_are_those_of_the_commit(tmp_path: Path) -> None:
+    """What git knows is not taken from the work tree, though the commit lacks it."""
+    here, there, link = tmp_path / "here", tmp_path / "there", tmp_path / "link"
+    git_projects.start(here)
+    link.symlink_to(here)
+    for name in ("both.h", "later.h", "later/x.h", "build/made.h", "build/inc/made.h"):
+        (here / name).parent.mkdir(parents=True, exist_ok=True)
+        (here / name).write_text("")
+    git_projects.git(here, "add", "both.h", "later.h", "later")
+    there.mkdir()
+    (there / "both.h").write_text("")
+    text = f"nvcc -include ../both.h -include {link}/later.h -include made.h -include other.h -I ../later -I inc"
+    path = write(here, command(here, text)).path
+    taken = CompileCommands(path, original=here, copy=there).options_for(there / "k.cu")
+    headers = (there / "both.h", there / "later.h", here / "build/made.h", "other.h")
+    assert taken.options == tuple(f"-include={header}" for header in headers)
+    assert taken.include == (there / "later", here / "build/inc")
 
 
 @pytest.mark.parametrize(

@@ -326,6 +326,14 @@ class _LaunchResolver:
     def _struct(self, scope: Scope, item: ArgumentSpec, key: Key) -> records.Argument | None:
         """Resolve the members of a structure, which are in order or by name."""
         if not item.struct:
+            for position, member in enumerate(item.fields):
+                if member.struct:  # where it is, only the names around it would tell
+                    first = next(iter(member.struct))
+                    scope.error(
+                        (*key, position),
+                        f"a structure with its members by name ({first}, …) in a list: give the members of the "
+                        f"structure around it by name, too, {{struct: {{…: {{struct: {{{first}: …}}}}}}}}",
+                    )
             fields = self._arguments(scope, item.fields, key)
             return None if fields is None else records.Argument("struct", fields=fields)
         resolved = [self._argument(scope, member, (*key, name)) for name, member in item.struct.items()]
