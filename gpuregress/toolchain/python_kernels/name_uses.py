@@ -170,7 +170,7 @@ def with_aliases(names: Iterable[str], known: Mapping[str, Iterable[str]]) -> se
 def _held(value: ast.expr) -> set[str]:
     """The names of the objects that the value of an expression may be, contain, or be a method or a part of."""
     if isinstance(value, ast.Name | ast.Attribute | ast.Subscript | ast.Starred):
-        base = value
+        base: ast.expr = value
         while isinstance(base, ast.Attribute | ast.Subscript | ast.Starred):
             base = base.value
         return {base.id} if isinstance(base, ast.Name) else _held(base)
