@@ -172,8 +172,9 @@ def _library_copy(name: str, path: Path, data: bytes, folders: Sequence[Path]) -
         if path in copy:
             continue
         if host_headers.is_library_file(name, path, data):
-            if "/" in name:
-                roots.add(path.parents[name.count("/") - 1])
+            root = host_headers.library_folder(name, path)
+            if root is not None:
+                roots.add(root)
         elif not any(path.is_relative_to(root) for root in roots):
             return {}
         if host_headers.has_device_code(path, data):

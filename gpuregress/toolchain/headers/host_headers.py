@@ -274,14 +274,30 @@ def is_library_file(name: str, path: Path, content: bytes) -> bool:
     headers, text = _VENDORED[library]
     if text in content:
         return True
-    root = path.parents[name.count("/")] / library
+    folder = library_folder(name, path)
+    if folder is None:
+        return False
     for header in headers.split():
         try:
-            if text in (root / header).read_bytes():
+            if text in (folder / header).read_bytes():
                 return True
         except OSError:
             continue
     return False
+
+
+def library_folder(name: str, path: Path) -> Path | None:
+    """Return the folder of the library whose header a file is named as; None where it is in none.
+
+    Args:
+        name: as the directive spells it.
+        path: the file that it leads to.
+    """
+    library = _library(name)
+    for parent in path.parents:
+        if parent.name == library:
+            return parent
+    return None
 
 
 def has_device_code(path: Path, content: bytes) -> bool:
