@@ -60,6 +60,7 @@ _PLAIN = re.compile(rf"(?:{_PLAIN_PART}|[ \t]|\n[ \t\n]*(?={_PLAIN_PART}))*", re
 possessive quantifiers: Python before 3.11.5 goes on behind what such a one has not matched (gh-106052)."""
 
 _NAME = re.compile(r'"([^"\n]*)"|<([^>\n]*)>')
+_INCLUDE = re.compile(rb'#[ \t]*include[ \t]*["<]([^">\n]+)')
 _PROBES = ("__has_include", "__has_include_next", "__has_embed")
 _CLOCK = ("__DATE__", "__TIME__", "__TIMESTAMP__")
 _UNKNOWN_BYTES = re.compile(
@@ -88,9 +89,13 @@ class SourceInputs(Record):
 
     @property
     def digest(self) -> str:
-        """64 hexadecimal digits of what the files hold and which of them each `#include` leads to; no name counts."""
+        """64 hexadecimal digits of what the files hold and which of them each `#include` leads to; no name counts.
+
+        Nor do copies of libraries that shims replace: digests of earlier versions are without them.
+        """
         contents = [hashlib.sha256(content).digest() for content in self.contents]
-        where = b"" if len(contents) == 1 or self.structure == _ONE_INCLUDE else self.structure.encode()
+        structure = re.sub(r"-[0-9a-f]{64}\b", "-", self.structure)
+        where = b"" if len(contents) == 1 or structure == _ONE_INCLUDE else structure.encode()
         return hashlib.sha256(b"".join(contents) + where).hexdigest()
 
 
@@ -140,10 +145,57 @@ def find(name: str, folders: Iterable[Path]) -> str:
 
     NVRTC searches the working folder first for a header that an option names, which is not the project's.
     """
-    if host_headers.is_host_library(name):
-        return name
-    paths = (path for folder in folders for path in _spellings(folder, name) if _content(path) is not None)
-    return str(next(paths, name))
+    searched = tuple(folders)
+    for path, data in _candidates(name, searched):
+        return name if _library_copy(name, path, data, searched) else str(path)
+    return name
+
+
+def _library_copy(name: str, path: Path, data: bytes, folders: Sequence[Path]) -> dict[Path, bytes]:
+    """Return the files of a copy of a library of the host that a header leads to; none where it is the project's own.
+
+    A shim replaces the copy, but nothing that device code may depend on: no file in which there is device code, and
+    none that includes another file of the project.
+
+    Args:
+        name: as the directive spells it, `fmt/format.h`.
+        path: the file that it leads to.
+        data: what the file holds.
+        folders: those that the compiler searches, in its order.
+    """
+    copy: dict[Path, bytes] = {}
+    roots: set[Path] = set()
+    waiting = [(name, path, data)]
+    while waiting:
+        name, path, data = waiting.pop()
+        path = Path(os.path.normpath(path))
+        if path in copy:
+            continue
+        if host_headers.is_library_file(name, path, data):
+            root = host_headers.library_folder(name, path)
+            if root is not None:
+                roots.add(root)
+        elif not any(path.is_relative_to(root) for root in roots):
+            return {}
+        if host_headers.has_device_code(path, data):
+            return {}
+        copy[path] = data
+        for match in _INCLUDE.finditer(data):
+            included = match[1].decode(errors="replace")
+            target = next(_candidates(included, (path.parent, *folders)), None)
+            if target is not None:
+                waiting.append((included, *target))
+    return copy
+
+
+def _candidates(name: str, folders: Iterable[Path]) -> Iterator[tuple[Path, bytes]]:
+    """Yield the files of a name in the folders, in the order of the search, with what they hold."""
+    for folder in folders:
+        for path in _spellings(folder, name):
+            data = _content(path)
+            if data is not None:
+                yield path, data
+                break
 
 
 class _Scan:
@@ -184,18 +236,20 @@ class _Scan:
                 yield str(self._reach(file, data))
 
     def _targets(self, directive: _Directive, folder: Path | None) -> str:
-        """The numbers of the files that a directive leads to, `-` where none is the project's or a shim replaces it."""
-        if host_headers.is_host_library(directive.name):
-            return "-"
+        """The numbers of the files that a directive leads to, `-` where none is the project's.
+
+        Files that a shim replaces are a digest.
+        """
         searched = (folder, *self._folders) if folder is not None and directive.is_quoted else self._folders
-        numbers = []
-        for parent in searched:
-            for path in _spellings(parent, directive.name):
-                data = _content(path)
-                if data is not None:
-                    numbers.append(str(self._reach(path, data)))
-                    break
-            if numbers and not directive.is_next:
+        numbers: list[str] = []
+        for path, data in _candidates(directive.name, searched):
+            copy = _library_copy(directive.name, path, data, searched)
+            if copy:
+                digests = [hashlib.sha256(content).digest() for content in copy.values()]
+                numbers.append(f"-{hashlib.sha256(b''.join(digests)).hexdigest()}")
+            else:
+                numbers.append(str(self._reach(path, data)))
+            if not directive.is_next:
                 break
         return "+".join(numbers) or "-"
 

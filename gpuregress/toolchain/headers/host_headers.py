@@ -51,8 +51,23 @@ drm drm_fourcc.h xf86drm.h xf86drmMode.h winsock2.h ws2tcpip.h
 mkl sys arpa linux mach TargetConditionals.h absl google cupti.h cupti_target.h cupti_events.h cupti_profiler_target.h
 """
 
-_VENDORED = frozenset(("fmt", "gflags", "glog", "gmock", "gtest", "nlohmann", "pybind11", "rapidjson", "spdlog"))
-"""Folders of libraries that only host code uses, and that many clones hold a copy of."""
+_VENDORED = {
+    "fmt": ("base.h core.h format.h", b"FMT_VERSION"),
+    "gflags": ("gflags.h", b"FlagRegisterer"),
+    "glog": ("logging.h", b"LogMessageFatal"),
+    "gmock": ("gmock.h", b"InitGoogleMock"),
+    "gtest": ("gtest.h", b"GTEST_TEST_"),
+    "nlohmann": ("json.hpp json_fwd.hpp", b"nlohmann"),
+    "pybind11": ("pybind11.h detail/common.h", b"PYBIND11_"),
+    "rapidjson": ("rapidjson.h document.h", b"RAPIDJSON_"),
+    "spdlog": ("spdlog.h", b"namespace spdlog"),
+}
+"""Folders of libraries that only host code uses, and that many clones hold a copy of: headers of each, and a text that
+one of them has in every version."""
+
+_LIBRARY_WORD = re.compile("|".join(_VENDORED).encode(), re.IGNORECASE)
+"""What every file of such a library mentions, if only in a comment: its name, or that of one that it has a copy of."""
+_DEVICE_CODE = re.compile(rb"\b__(?:device|global|shared|constant|managed)__\b")
 
 _THRUST = """
 adjacent_difference advance allocate_unique async binary_search copy count detail/raw_pointer_cast
@@ -227,15 +242,67 @@ struct XMFLOAT4 { float x, y, z, w; };
 
 
 def is_host_library(name: str) -> bool:
-    """Tell whether a header belongs to a library of the host that a project may hold a copy of.
+    """Tell whether a header has a name of a library of the host that a project may hold a copy of.
 
     Such a library is large and no device code: NVRTC 13.0 was seen to die in a copy of nlohmann's `json.hpp`.
 
     Args:
         name: as the directive spells it, `fmt/format.h`.
     """
+    return bool(_library(name))
+
+
+def _library(name: str) -> str:
+    """Return the library of a header, "" where it is none of those."""
     folder, _, rest = name.partition("/")
-    return name.rpartition("/")[2] == "json.hpp" or (bool(rest) and folder in _VENDORED)
+    if rest and folder in _VENDORED:
+        return folder
+    return "nlohmann" if name.rpartition("/")[2] == "json.hpp" else ""
+
+
+def is_library_file(name: str, path: Path, content: bytes) -> bool:
+    """Tell whether a file is from a copy of a library of the host, and not the project's own under such a name.
+
+    Args:
+        name: as the directive spells it.
+        path: the file that it leads to.
+        content: of the file.
+    """
+    library = _library(name)
+    if not library or not _LIBRARY_WORD.search(content):
+        return False
+    headers, text = _VENDORED[library]
+    if text in content:
+        return True
+    folder = library_folder(name, path)
+    if folder is None:
+        return False
+    for header in headers.split():
+        try:
+            if text in (folder / header).read_bytes():
+                return True
+        except OSError:
+            continue
+    return False
+
+
+def library_folder(name: str, path: Path) -> Path | None:
+    """Return the folder of the library whose header a file is named as; None where it is in none.
+
+    Args:
+        name: as the directive spells it.
+        path: the file that it leads to.
+    """
+    library = _library(name)
+    for parent in path.parents:
+        if parent.name == library:
+            return parent
+    return None
+
+
+def has_device_code(path: Path, content: bytes) -> bool:
+    """Tell whether a header may have code or variables of the device."""
+    return path.suffix in (".cu", ".cuh") or _DEVICE_CODE.search(content) is not None
 
 
 def shims(names: Iterable[str], texts: Collection[str] = ()) -> dict[str, str]:

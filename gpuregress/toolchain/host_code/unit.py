@@ -92,23 +92,38 @@ class UnitBuilder:
     def unit(self) -> TranslationUnit:
         """Return the texts without host code."""
         if self._keeps:
-            return TranslationUnit(self._texts[0].text, {}, self._missing())
+            texts, changed = self._given([[] for _ in self._texts])
+            headers = {str(self._paths[number]): texts[number] for number in sorted(changed)}
+            return TranslationUnit(texts[0], headers, self._missing())
         edits, reached = reachability.select(self._views, self._macros, self._named, self._dropped)
         changes: list[list[Replacement]] = []
         for text, views, edits_of_views in zip(self._texts, self._views, edits, strict=True):
             changes.append(replacements(text, views, edits_of_views, self._macros))
-        changed = self._changed(changes)
-        paths = {self._paths[number] for number in changed}
+        texts, changed = self._given(changes)
+        headers = {str(self._paths[number]): texts[number] for number in sorted(changed)}
+        needs = self._is_partial or host_headers.use_library(reached, texts)
+        self._withholds = not needs and not virtual_headers.LIBRARY.isdisjoint(self._missing())
+        return TranslationUnit(texts[0], headers, self._missing(), not self._withholds or self._is_refused)
+
+    def _given(self, changes: Sequence[Sequence[Replacement]]) -> tuple[list[str], set[int]]:
+        """Apply changes to the files; return all texts, and the numbers of the included files that differ from disk.
+
+        NVRTC takes a header that it is given as text before any file of this name, also before one beside the file
+        that includes it. Such a file of the project is named by its path.
+        """
+        taken = {*self._missing(), *virtual_headers.virtual_headers(self._folders)}
+        hidden: set[Path] = set()
+        for targets in self._included:
+            hidden.update(target.path for target in targets if target.path is not None and target.name in taken)
+        changed = self._changed(changes, hidden)
+        paths = hidden | {self._paths[number] for number in changed}
         texts: list[str] = []
         for number, text in enumerate(self._texts):
             renamed: list[Replacement] = []
             if number in changed or number == 0:
                 renamed = _renamed(self._included[number], paths, is_text=number in changed)
             texts.append(replaced(text.text, [*changes[number], *renamed]))
-        headers = {str(self._paths[number]): texts[number] for number in sorted(changed)}
-        needs = self._is_partial or host_headers.use_library(reached, texts)
-        self._withholds = not needs and not virtual_headers.LIBRARY.isdisjoint(self._missing())
-        return TranslationUnit(texts[0], headers, self._missing(), not self._withholds or self._is_refused)
+        return texts, changed
 
     @property
     def withholds_library(self) -> bool:
@@ -183,11 +198,16 @@ class UnitBuilder:
                 self._views[number] = ()
                 pending += self._included[number]
 
-    def _changed(self, changes: Sequence[Sequence[Replacement]]) -> set[int]:
-        """The included files that are not given to the compiler as they are on disk."""
+    def _changed(self, changes: Sequence[Sequence[Replacement]], hidden: Collection[Path]) -> set[int]:
+        """The included files that are not given to the compiler as they are on disk.
+
+        Args:
+            changes: of each file.
+            hidden: files that the compiler does not find by the names of their directives.
+        """
         changed = {number for number, replacements in enumerate(changes) if number and replacements}
         while True:
-            paths = {self._paths[number] for number in changed}
+            paths = {*hidden, *(self._paths[number] for number in changed)}
             more: set[int] = set()
             for number, targets in enumerate(self._included):
                 if number and any(target.path in paths for target in targets):

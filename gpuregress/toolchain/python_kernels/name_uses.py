@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 Chain = tuple[str, ...]
 _DYNAMIC_CALLS = frozenset({"globals", "vars", "exec", "eval"})
@@ -16,6 +16,13 @@ _HARMLESS_CALLS = frozenset({"print", "len", "isinstance", "hasattr", "getattr",
 _NAMED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.ExceptHandler, ast.MatchAs, ast.MatchStar)
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+_PASSING_CALLS = frozenset(
+    (
+        *("cast", "chain", "dict", "enumerate", "filter", "getattr", "iter", "list", "map", "max", "min", "next"),
+        *("partial", "reversed", "set", "sorted", "tuple", "vars", "zip"),
+    )
+)
+"""Functions whose result may hold an argument or an element of one."""
 
 
 def is_constexpr(annotation: ast.expr | None) -> bool:
@@ -95,10 +102,113 @@ class Changes:
             elif isinstance(inner, ast.Expr) and isinstance(inner.value, ast.Call):
                 called |= _arguments(inner.value) - set(functions)
         local = {""}
+        known = aliases(node)
         if isinstance(node, _SCOPES):
             local |= _locals(node)
-        self.assigned |= assigned - local
-        self.called |= called - local
+            for parameter, default in _defaults(node.args):
+                known.setdefault(parameter.arg, set()).update(_held(default))
+        self.assigned |= with_aliases(assigned, known) - local
+        self.called |= with_aliases(called, known) - local
+
+
+def executed(node: ast.stmt) -> list[ast.AST]:
+    """Return what of a statement is executed when the statement is: of functions their decorators and defaults."""
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+        return [*_decorations(node), *(default for _, default in _defaults(node.args))]
+    if not isinstance(node, ast.ClassDef):
+        return [node]
+    parts: list[ast.AST] = [*_decorations(node), *node.bases, *node.keywords]
+    for inner in node.body:
+        parts += executed(inner)
+    return parts
+
+
+def _decorations(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> list[ast.Call]:
+    """The calls of a definition's decorators."""
+    return [ast.Call(decorator, [], []) for decorator in node.decorator_list]
+
+
+def aliases(node: ast.AST) -> dict[str, set[str]]:
+    """Return the names that may get an object of other names, or a part of it: `c = CONFIG`, `for c in CONFIGS`."""
+    known: dict[str, set[str]] = {}
+    for inner in ast.walk(node):
+        targets: list[ast.expr] = []
+        value: ast.expr | None = None
+        if isinstance(inner, ast.Assign):
+            targets, value = inner.targets, inner.value
+        elif isinstance(inner, ast.AnnAssign | ast.NamedExpr):
+            targets, value = [inner.target], inner.value
+        elif isinstance(inner, ast.For | ast.AsyncFor | ast.comprehension):
+            targets, value = [inner.target], inner.iter
+        elif isinstance(inner, ast.withitem) and inner.optional_vars is not None:
+            targets, value = [inner.optional_vars], inner.context_expr
+        if value is None:
+            continue
+        holders = {_base(target) for target in targets if isinstance(target, ast.Attribute | ast.Subscript)} - {""}
+        for name in bound(targets) | holders:
+            known.setdefault(name, set()).update(_held(value) - {name})
+    return known
+
+
+def with_aliases(names: Iterable[str], known: Mapping[str, Iterable[str]]) -> set[str]:
+    """Add the names whose objects other names may be aliases of.
+
+    Args:
+        names: what is changed.
+        known: alias → names.
+    """
+    reached: set[str] = set()
+    waiting = list(names)
+    while waiting:
+        name = waiting.pop()
+        if name not in reached:
+            reached.add(name)
+            waiting += known.get(name, ())
+    return reached
+
+
+def _held(value: ast.expr) -> set[str]:
+    """The names of the objects that the value of an expression may be, contain, or be a method or a part of."""
+    if isinstance(value, ast.Name | ast.Attribute | ast.Subscript | ast.Starred):
+        base: ast.expr = value
+        while isinstance(base, ast.Attribute | ast.Subscript | ast.Starred):
+            base = base.value
+        return {base.id} if isinstance(base, ast.Name) else _held(base)
+    parts: list[ast.expr] = []
+    if isinstance(value, ast.Lambda):
+        return {chain[0] for chain in read(value)}
+    if isinstance(value, ast.IfExp):
+        parts = [value.body, value.orelse]
+    elif isinstance(value, ast.BoolOp):
+        parts = value.values
+    elif isinstance(value, ast.List | ast.Tuple | ast.Set):
+        parts = value.elts
+    elif isinstance(value, ast.Dict):
+        parts = value.values
+    elif isinstance(value, ast.NamedExpr | ast.Await):
+        parts = [value.value]
+    elif isinstance(value, ast.ListComp | ast.SetComp | ast.GeneratorExp):
+        parts = [value.elt, *(generator.iter for generator in value.generators)]
+    elif isinstance(value, ast.Call):
+        function = value.func
+        name = getattr(function, "attr", getattr(function, "id", ""))
+        if name in _PASSING_CALLS:
+            parts = [*value.args, *(keyword.value for keyword in value.keywords)]
+        elif isinstance(function, ast.Attribute):
+            parts = [function.value]  # as in `CONFIGS.get(0)`
+    names: set[str] = set()
+    for part in parts:
+        names |= _held(part)
+    return names
+
+
+def _defaults(given: ast.arguments) -> Iterator[tuple[ast.arg, ast.expr]]:
+    """Yield the parameters that have defaults."""
+    positional = [*given.posonlyargs, *given.args]
+    yield from zip(positional[len(positional) - len(given.defaults) :], given.defaults, strict=True)
+    for parameter, default in zip(given.kwonlyargs, given.kw_defaults, strict=True):
+        if default is not None:
+            yield parameter, default
 
 
 def _arguments(call: ast.Call) -> set[str]:

@@ -149,9 +149,14 @@ class _Module:
         for statement in self.statements:
             if isinstance(statement.node, _DEFINITIONS):
                 self.functions.setdefault(statement.node.name, []).append(statement)
+        self._aliases: dict[str, set[str]] = {}
         for statement in self.statements:
             if not isinstance(statement.node, (*_DEFINITIONS, ast.Import, ast.ImportFrom)):
-                statement.changed = self._changes(statement)
+                for name, others in name_uses.aliases(statement.node).items():
+                    self._aliases.setdefault(name, set()).update(others)
+        for statement in self.statements:
+            if not isinstance(statement.node, ast.Import | ast.ImportFrom):
+                statement.changed = self.changes(name_uses.executed(_without_tuning(statement.node)))
 
     @cached_property
     def listed(self) -> set[str] | None:
@@ -169,20 +174,27 @@ class _Module:
         """The names that any of the statements reads."""
         return {chain[0] for statement in self.statements for chain in statement.read}
 
-    def _changes(self, statement: _Statement) -> name_uses.Changes:
-        """Tell what a statement may change, also through the module's functions that it mentions."""
+    def changes(self, nodes: Iterable[ast.AST]) -> name_uses.Changes:
+        """Tell what code may change, also through the module's functions that it mentions, and by other names."""
         changes = name_uses.Changes()
-        changes.add(statement.node, self.functions)
-        waiting = [statement]
+        waiting = list(nodes)
+        aliases = {name: set(others) for name, others in self._aliases.items()}
+        for node in waiting:
+            for name, others in name_uses.aliases(node).items():
+                aliases.setdefault(name, set()).update(others)
         seen: set[str] = set()
         while waiting:
-            for chain in waiting.pop().read:
-                if chain[0] in seen:
-                    continue
-                seen.add(chain[0])
-                for function in self.functions.get(chain[0], ()):
-                    changes.add(function.node, self.functions)
-                    waiting.append(function)
+            node = waiting.pop()
+            changes.add(node, self.functions)
+            for inner in ast.walk(node):
+                if isinstance(inner, ast.Call) and isinstance(inner.func, ast.Name) and inner.func.id in aliases:
+                    changes.called.add(inner.func.id)  # perhaps a method of an object, as in `add = SIZES.append`
+            mentioned = {chain[0] for chain in name_uses.read(node)}
+            for name in name_uses.with_aliases(mentioned, aliases) - seen:
+                seen.add(name)
+                waiting += [function.node for function in self.functions.get(name, ())]
+        changes.assigned = name_uses.with_aliases(changes.assigned, aliases)
+        changes.called = name_uses.with_aliases(changes.called, aliases)
         return changes
 
 
@@ -256,8 +268,29 @@ class _Slicer:
                     targets = [self._origin(module, chain[0]) for chain in name_uses.read(node.value.func)]
                     if any(self._kept.get(target) for target in targets if target is not None):
                         self._keep(module, number, (_STAR,))
+                elif isinstance(node, _DEFINITIONS) and number not in self._kept[path]:
+                    chains = {chain for part in name_uses.executed(node) for chain in name_uses.read(part)}
+                    if any(self._changes_slice(module, chain) for chain in chains):
+                        self._keep(module, number, (_STAR,))
                 elif isinstance(node, ast.Import) and self._kept[path] and number not in self._kept[path]:
                     self._keep_import_for_effect(module, number, node)
+
+    def _changes_slice(self, module: _Module, chain: Chain) -> bool:
+        """Tell whether an imported function may change what is needed of its module, as a decorator that registers."""
+        target = self._origin(module, chain[0])
+        if target is None or not self._kept.get(target):
+            return False
+        names = set(chain)
+        for statement in module.statements:
+            if isinstance(statement.node, ast.ImportFrom):
+                names.update(alias.name for alias in statement.node.names if alias.asname == chain[0])
+        origin = self._load(target)
+        functions = [function.node for name in sorted(names) for function in origin.functions.get(name, ())]
+        changes = origin.changes(functions)
+        for path, needed in self._needed:
+            if path == target and needed[0] in changes and not self._is_foreign(origin, needed[0]):
+                return True
+        return False
 
     def _keep_import_for_effect(self, module: _Module, number: int, node: ast.Import) -> None:
         for alias in node.names:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 import tempfile
 from pathlib import Path
 from types import ModuleType
@@ -24,11 +25,19 @@ _DECIDED = {"strip_hash": True, "enable_backward": False, "lineinfo": True, "cud
 
 
 def prepare(_arch: str) -> None:
-    """Keep Warp from writing to the terminal, and from building what only speeds up its next compilation."""
+    """Keep Warp from writing to the terminal, and from building what only speeds up its next compilation.
+
+    Warp's modules of files that were imported before are removed from its register. A file of the same name, or the
+    same file when it is imported anew, would share one: its kernels, and the options that the other file sets.
+    """
     import warp  # noqa: PLC0415 - an extra, and heavy
 
     warp.config.log_level = warp.LOG_ERROR
     warp.config.use_precompiled_headers = False
+    registered = sys.modules[warp.get_module.__module__].user_modules
+    for name in list(registered):
+        if name not in sys.modules:  # of a user's file, not of an installed package
+            del registered[name]
 
 
 def compile_kernel(module: ModuleType, kernel: PythonKernel, arch: str) -> tuple[str, CompiledLaunch]:
@@ -57,8 +66,25 @@ def compile_kernel(module: ModuleType, kernel: PythonKernel, arch: str) -> tuple
     for name in kernel.settings:
         if name not in known:
             raise CompileError(f"Warp's modules have no option {name!r}{suggestion(name, known)}")
-    warp.set_module_options({**kernel.settings, **_DECIDED}, module=module)
-    number = int(re.sub(r"\D", "", arch))
+    # The Warp module is that of the kernel's own file, which the job's file may only import. It outlives this case.
+    options = dict(given.module.options)
+    warp.set_module_options({**kernel.settings, **_DECIDED}, module=given.module)
+    try:
+        return _compiled(given, int(re.sub(r"\D", "", arch)))
+    finally:
+        given.module.options.clear()
+        given.module.options.update(options)
+
+
+def _compiled(given: Any, number: int) -> tuple[str, CompiledLaunch]:
+    """Compile a Warp kernel by the options of its Warp module.
+
+    Args:
+        given: the kernel.
+        number: of the architecture, 90.
+    """
+    import warp  # noqa: PLC0415 - an extra, and heavy
+
     with tempfile.TemporaryDirectory(prefix="gpuregress-warp-") as folder:
         files = warp.compile_aot_module(given.module, arch=number, module_dir=folder, use_ptx=True, strip_hash=True)
         ptx = Path(files[0]).read_text(encoding="utf-8").rstrip("\0")

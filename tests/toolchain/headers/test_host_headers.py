@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from gpuregress import Kernel
-from gpuregress.toolchain import nvrtc
+from gpuregress.toolchain import nvrtc, nvrtc_options, source_keys
 from gpuregress.toolchain.headers import host_headers, virtual_headers
 from tests.toolchain.conftest import Write
 
@@ -121,12 +121,69 @@ __global__ void k(int* x) { x[0] = sizeof(Failure); }
 """
 
 
-def test_a_copy_of_a_library_of_the_host_is_not_compiled(write: Write, tmp_path: Path) -> None:
-    for name in ("json/json.hpp", "fmt/format.h"):
-        path = tmp_path / name
-        path.parent.mkdir()
-        path.write_text("#error the host's\n")
-    assert ", 16;" in nvrtc.compile_source(write(VENDORED), VENDORED).ptx
+def test_a_copy_of_a_library_of_the_host_is_not_compiled(write: Write) -> None:
+    source = write(VENDORED)
+    folder = Path(source.path).parent
+    texts = {
+        "json/json.hpp": "namespace nlohmann {}\n#error the host's\n",
+        "fmt/format.h": '#include "base.h"\n#error that of fmt\n',
+        "fmt/base.h": "#define FMT_VERSION 120000\n",
+    }
+    for name, text in texts.items():
+        path = folder / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+    assert ", 16;" in nvrtc.compile_source(source, VENDORED).ptx
+    before = nvrtc_options.inputs(source)
+    (folder / "fmt/base.h").write_text("#define FMT_VERSION 130000\n")
+    after = nvrtc_options.inputs(source)
+    assert source_keys.own(source, after) != source_keys.own(source, before)
+    assert after.digest == before.digest, "the results are the same"
+
+
+TILES = """\
+#include "{}"
+#ifndef TILE
+#define TILE 4
+#endif
+__global__ void k(int* x) {{ x[0] = TILE; }}
+"""
+FMT = {"fmt/base.h": "#define FMT_VERSION 120000\n"}
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "others"),
+    [
+        ("fmt/v.cuh", "#define TILE 8\n", {}),
+        ("util/json.hpp", "#define TILE 8\n", {}),
+        ("fmt/v.h", "#define TILE 8\n", FMT),
+        ("fmt/fmt.cuh", "#define TILE 8\n", FMT),
+        ("fmt/v.h", "// for fmt\n#define TILE 8\n__device__ int v;\n", FMT),
+        ("fmt/format.h", '#define FMT_VERSION 1\n#include "../tile.h"\n', {"tile.h": "#define TILE 8\n"}),
+    ],
+)
+def test_a_header_of_the_project_is_no_library_of_the_host(
+    write: Write, name: str, text: str, others: dict[str, str]
+) -> None:
+    source = write(TILES.format(name))
+    for file, content in {name: text, **others}.items():
+        path = Path(source.path).parent / file
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(content)
+    assert ", 8;" in nvrtc.compile_source(source, TILES.format(name)).ptx
+    assert Path(name).name in [path.name for path in nvrtc_options.inputs(source).files]
+
+
+@pytest.mark.parametrize("name", ["semaphore.h", "math.h"])
+@pytest.mark.parametrize("host_code", ["blank", "keep"])
+def test_a_header_beside_the_including_file_is_found_first(write: Write, name: str, host_code: str) -> None:
+    text = f"#include <{name}>\n{TILES.format('sub/a.cuh')}"
+    source = write(text, host_code=host_code)
+    folder = Path(source.path).parent / "sub"
+    folder.mkdir()
+    (folder / "a.cuh").write_text(f'#include "{name}"\n')
+    (folder / name).write_text("#define TILE 8\n")
+    assert ", 8;" in nvrtc.compile_source(source, text).ptx
 
 
 def test_a_class_keeps_the_members_of_host_types_that_its_device_code_does_not_use(write: Write) -> None:

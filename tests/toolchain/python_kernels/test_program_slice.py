@@ -63,6 +63,69 @@ def test_statements_that_decide_a_name_are_kept(tmp_path: Path, value: str, arou
         assert line not in text, "it decides nothing"
 
 
+REGISTER = "X = {}\ndef register(size):\n    def note(f):\n        X[f] = size\n        return f\n    return note\n"
+
+
+@pytest.mark.parametrize(
+    ("around", "wanted"),
+    [
+        (f"{REGISTER}@register(64)\ndef small(): ...\n", ["@register(64)"]),
+        (f"{REGISTER}class A:\n    @register(64)\n    def small(self): ...\n", ["@register(64)"]),
+        ("X = []\n@X.append\ndef small(): ...\n", ["@X.append"]),
+        ("X = []\ndef put(): X.append(1)\ndef f(a=put()): ...\n", ["def f(a=put()):"]),
+        (
+            "X = []\nclass Base:\n    def __init_subclass__(cls): X.append(cls)\nclass A(Base): ...\n",
+            ["class A(Base):"],
+        ),
+        ("X = {}\nclass Setup:\n    X['n'] = 2\n", ["class Setup:"]),
+        ("X = {}\nclass Setup:\n    c = X\n    c['n'] = 2\n", ["class Setup:"]),
+        ("X = {}\nc = X\nc['n'] = 128\n", ["c = X", "c['n'] = 128"]),
+        ("X = {'n': {}}\nd = [c for c in (X,)]\nd[0].update(n=1)\n", ["d[0].update(n=1)"]),
+        ("X = {'n': {}}\nc = X.get('n')\nc['n'] = 128\n", ["c = X.get('n')", "c['n'] = 128"]),
+        ("X = {}\nT = {}\nT['a'] = X\nT['a']['n'] = 128\n", ["T['a']['n'] = 128"]),
+        ("X = [{}]\nfor c in X:\n    c['n'] = 1\n", ["for c in X:"]),
+        ("X = {}\ndef put(v, c=X): c['n'] = v\nput(128)\n", ["put(128)"]),
+        ("X = {}\ndef put(v):\n    c = X\n    c['n'] = v\nput(128)\n", ["put(128)"]),
+        ("X = []\nadd = X.append\nadd(7)\n", ["add(7)"]),
+        ("X = []\nadd = lambda: X.append(7)\nadd()\n", ["add()"]),
+        ("from functools import partial\nX = []\nadd = partial(X.append, 7)\nadd()\n", ["add()"]),
+        ("X = []\ndef put(): X.append(7)\nTABLE = {'a': put}\nTABLE['a']()\n", ["TABLE['a']()"]),
+    ],
+)
+def test_changes_by_definitions_and_by_other_names_are_kept(tmp_path: Path, around: str, wanted: list[str]) -> None:
+    text = sliced(write(tmp_path, kernel=HEAD + around + KERNEL.format("X")))["kernel.py"]
+    for line in wanted:
+        assert line in text
+
+
+def test_definitions_that_change_nothing_are_left_out(tmp_path: Path) -> None:
+    host = (
+        "X = [1]\n@torch.compile\ndef run(x=torch.ones(3)): X.append(2)\n"
+        "def guard(f):\n    def call(ctx, *args):\n        ctx.a = torch.cuda.device(0)\n        return f(*args)\n"
+        "    return call\n"
+        "class Op(torch.autograd.Function):\n    @staticmethod\n    @guard\n    @checked\n"
+        "    def forward(ctx):\n        X.append(1)\n        ctx.y = torch\n"
+        "@triton.autotune(configs=X, key=[])\n@triton.jit\ndef other(x): ...\n"
+    )
+    texts = {"tools": "import torch\nSIZE = 3\ndef checked(f):\n    torch.cuda.init()\n    return f\n"}
+    head = f"{HEAD}from tools import SIZE, checked\n"
+    kept = sliced(write(tmp_path, kernel=head + host + KERNEL.format("X[0] + SIZE"), **texts))
+    assert "torch" not in kept["kernel.py"]
+    assert "other" not in kept["kernel.py"]
+    assert kept["tools.py"] == "SIZE = 3"
+
+
+@pytest.mark.parametrize(
+    ("imported", "decorator"), [("register as r", "r"), ("register", "register"), ("", "registry.register")]
+)
+def test_a_decorator_of_another_module_that_registers(tmp_path: Path, imported: str, decorator: str) -> None:
+    head = f"import registry\nfrom registry import {', '.join(filter(None, ('X', imported)))}\n"
+    kernel = f"{HEAD}{head}@{decorator}(64)\ndef small(): ...\n{KERNEL.format('X')}"
+    kept = sliced(write(tmp_path, kernel=kernel, registry=REGISTER))
+    assert f"@{decorator}(64)" in kept["kernel.py"]
+    assert "def register(" in kept["registry.py"]
+
+
 def test_modules_are_cut_as_well(tmp_path: Path) -> None:
     texts = {
         "pack__in____init__": "import torch\nfrom .ops import *\nfrom . import deep\nVERSION = torch.__version__\n",
