@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from gpuregress.foundation import dtypes, storage
+from gpuregress.foundation.document import yaml_writer
 from gpuregress.foundation.records import MemberLayout, TypeLayout
 from gpuregress.gpu.records import replace
 from gpuregress.jobs.plan import named_members
@@ -146,7 +147,7 @@ class KernelDraft:
         yield from self._variables()
         yield "launches:"
         guess = "   # its template arguments are a guess" if self._types else ""
-        yield f"  - kernel: {quoted(self._kernel)}{guess}"
+        yield f"  - kernel: {yaml_writer.block_scalar(self._kernel)}{guess}"
         yield from self._geometry()
         yield f"    args: [{', '.join(self._argument(number) for number in range(len(self._named)))}]"
         size = "4 * block" if self._is_flat else "4 * 256"
@@ -163,7 +164,7 @@ class KernelDraft:
 
     def _compiled(self) -> Iterator[str]:
         """Write what is compiled: the source, and its options."""
-        yield f"source: {quoted(self._source)}"
+        yield f"source: {yaml_writer.block_scalar(self._source)}"
         yield from self._compile_lines
 
     def _is_extent(self, name: str, parameter: CxxParameter) -> bool:
@@ -314,7 +315,7 @@ class KernelDraft:
             if fill:
                 settings += f", fill: {fill}"
                 comment = reason or "a variable of the source"
-            yield f"  {buffer}: {{{settings}, symbol: {quoted(name)}}}   # {comment}"
+            yield f"  {buffer}: {{{settings}, symbol: {yaml_writer.scalar(name)}}}   # {comment}"
 
     def _variable_fill(self, name: str, buffer: str, dtype: str) -> tuple[str, str]:  # noqa: ARG002 - see LaunchDraft
         """Return the fill of a variable that the host code sets, "" where it does not, and a comment."""
@@ -378,7 +379,7 @@ class KernelDraft:
         if dtype is not None and not dtype.startswith("{"):
             return scalar(dtype)
         if number in self._by_value:
-            members = [f"{name}: {text}" for name, text, _ in self._members(number)]
+            members = [f"{yaml_writer.scalar(name)}: {text}" for name, text, _ in self._members(number)]
             return f"{{struct: {{{', '.join(members)}}}}}"
         size = 4
         entry = self._compiled_kernel.entry
@@ -473,7 +474,7 @@ def compile_lines(build: BuildOptions, source: Path, folder: Path) -> list[str]:
     """
     parts: list[str] = []
     if build.include:
-        folders = [quoted(os.path.relpath(path, folder)) for path in build.include]
+        folders = [yaml_writer.scalar(os.path.relpath(path, folder)) for path in build.include]
         parts.append(f"include: [{', '.join(folders)}]")
     if build.defines:
         macros = [f"{name}: {_macro(text)}" for name, text in build.defines.items()]
@@ -499,15 +500,23 @@ def _macro(text: str) -> str:
     return f"{{text: {json.dumps(text)}}}"
 
 
-def quoted(text: str) -> str:
-    """Write a name or a path as a scalar of YAML.
+def formula(text: str) -> str:
+    """Write a formula as a scalar of YAML: a number as it is, other text in quotes where it needs them.
 
     Args:
-        text: what is written.
+        text: an expression of a job.
     """
-    if re.fullmatch(r"[\w./][\w./<>():+ -]*", text) and not re.search(r": |:$|^\s|\s$|^[\d.]+$", text):
-        return text
-    return json.dumps(text)
+    try:
+        float(text)
+    except ValueError:
+        return yaml_writer.scalar(text)
+    return text
+
+
+def job_text(lines: Iterable[str]) -> str:
+    """Join the lines of a job; a comment may have words of the source that stand in several lines there."""
+    printable = ("".join(letter if letter.isprintable() else " " for letter in line) for line in lines)
+    return "".join(f"{line}\n" for line in printable)
 
 
 def shown(dtype: str) -> str:
