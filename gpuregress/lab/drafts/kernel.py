@@ -118,8 +118,8 @@ class KernelDraft:
 
     @property
     def guessed_sizes(self) -> tuple[str, ...]:
-        """The buffers whose size is a guess and no formula."""
-        return ()
+        """The buffers whose size is a guess and no formula of the program."""
+        return tuple(slot.name for slot in self._slots if not slot.texture)
 
     @property
     def remarks(self) -> tuple[str, ...]:

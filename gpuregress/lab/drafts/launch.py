@@ -437,6 +437,8 @@ class LaunchDraft(KernelDraft):
             self._guessed_sizes.append(buffer)
             if not comment.startswith("NEEDED"):
                 comment = f"NEEDED: {UNKNOWN_SIZE}"
+        elif memory is not None and memory.may_have_more_axes:
+            self._guessed_sizes.append(buffer)
         fill, reason = self._contents(buffer, dtype, memory)
         settings = f"dtype: {shown(dtype)}, shape: [{shape}]"
         if fill:
