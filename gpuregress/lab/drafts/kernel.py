@@ -33,6 +33,10 @@ _EXTENT = re.compile(
 )
 
 
+_INDEX_TYPE = re.compile(r"index|idx|offset|int|size|count", re.IGNORECASE)
+"""Names of template parameters that stand for types of whole numbers, as `index_t`."""
+
+
 class KernelDraft:
     """A job's text."""
 
@@ -62,11 +66,14 @@ class KernelDraft:
         if len(overloads) > 1:
             self._kernel = declaration.signature(list(self._types.values()))
         self._compiled_kernel = compiled(source, self._kernel, build)
+        self._named: list[tuple[str, CxxParameter]] = []
+        for number, parameter in enumerate(declaration.parameters):
+            argument = self._types.get(parameter.type, "")
+            if argument.endswith("*"):  # `scale_type scale` of a template, with float* for scale_type
+                parameter = replace(parameter, type=argument, pointer=True, const="const" in argument)  # noqa: PLW2901
+            self._named.append((parameter.name or f"arg{number}", parameter))
         self._by_value: dict[int, TypeLayout] = {}  # the structures among the parameters
         self._known = self._with_compiled_types(source, build)
-        self._named = [
-            (parameter.name or f"arg{number}", parameter) for number, parameter in enumerate(declaration.parameters)
-        ]
         self._slots = tuple(_with_names(self._pointers()))
         self._variable_buffers: dict[str, str] = {}  # variables of the source that have a buffer
         self._declared_variables: set[str] = set()
@@ -79,9 +86,10 @@ class KernelDraft:
     def _with_compiled_types(self, source: Path, build: BuildOptions) -> KnownTypes:
         """Add the types of parameters whose members the source's words do not tell, as those of a template."""
         known = self._known
-        names = [self._plain(parameter.type) for parameter in self._declaration.parameters]
+        parameters = [parameter for _, parameter in self._named]
+        names = [self._plain(parameter.type) for parameter in parameters]
         unknown = set()
-        for name, parameter in zip(names, self._declaration.parameters, strict=True):
+        for name, parameter in zip(names, parameters, strict=True):
             is_structure = name in known.layouts and known.layouts[name].fields and parameter.pointer
             if (
                 name not in (*_TEXTURES, "void")
@@ -89,17 +97,18 @@ class KernelDraft:
                 and dtype_of_type(known.aliases.get(name, name)) is None
             ):
                 unknown.add(name)
-        for number, (name, parameter) in enumerate(zip(names, self._declaration.parameters, strict=True)):
+        for number, (name, parameter) in enumerate(zip(names, parameters, strict=True)):
             if not parameter.pointer and name in known.layouts and known.layouts[name].fields:
                 self._by_value[number] = known.layouts[name]
         if not unknown or self._compiled_kernel.entry is None:
             return known
-        compiled_types = types.of_kernel(source, build, self._kernel)
+        plain = plain_kernels(self._texts[0])
+        compiled_types = types.of_kernel(source, build, self._kernel, plain)
         more = {}
         for number, (name, layout) in enumerate(zip(names, compiled_types, strict=False)):
             if name in unknown and layout.kind == "class":
                 more[name] = layout
-            if not self._declaration.parameters[number].pointer and layout.kind == "class" and layout.fields:
+            if not parameters[number].pointer and layout.kind == "class" and layout.fields:
                 self._by_value[number] = layout
         return KnownTypes(known.aliases, {**known.layouts, **more})
 
@@ -406,6 +415,18 @@ class KernelDraft:
         return _guess_of_member(field), ""
 
 
+def plain_kernels(text: str) -> list[str]:
+    """List the kernels of a source that are no templates, as the compiler is asked for them."""
+    declared = cxx_declarations.declarations(text)
+    names = [declaration.name for declaration in declared]
+    plain: list[str] = []
+    for declaration in declared:
+        if not declaration.template:
+            is_overloaded = names.count(declaration.name) > 1
+            plain.append(declaration.signature() if is_overloaded else declaration.name)
+    return plain
+
+
 def _with_names(slots: Iterable[Slot]) -> Iterator[Slot]:
     """Give each pointer a name that a buffer of a job may have."""
     taken: set[str] = set()
@@ -460,7 +481,7 @@ def guessed_argument(kind: str) -> str:
         kind: as it is declared, `typename T` or `int N`.
     """
     if kind.startswith(("typename", "class")):
-        return "float"
+        return "int" if _INDEX_TYPE.search(kind.rpartition(" ")[2]) else "float"
     return "true" if kind.startswith("bool") else "128"
 
 

@@ -238,9 +238,9 @@ class LaunchDraft(KernelDraft):
             return
         arguments = [self._given(number) for number in range(len(self._named))]
         yield f"    args: [{', '.join(text for text, _ in arguments)}]"
-        for (name, _), (_, comment) in zip(self._named, arguments, strict=True):
+        for number, (_, comment) in enumerate(arguments):
             if comment:
-                yield f"    # {name}: {comment}"
+                yield f"    # args[{number}], {self._named[number][0]}: {comment}"
 
     def _listed_arguments(self) -> Iterator[str]:
         """Write each argument in a line, and each member of a structure."""

@@ -33,7 +33,7 @@ _FACTOR = 32
 _FACTOR_OF_LARGE = 4
 _SMALL = 2**16
 """Elements."""
-_MOST_BYTES = 2**26
+_MOST_BYTES = 2**24
 _FOUND_SIZE = "its size, which was found by trial for the parameters above"
 
 
@@ -123,6 +123,8 @@ def find_sizes(project: Project, guessed: Mapping[Path, tuple[str, ...]], device
                 break
             summary = _run(project.with_runs(scratch / str(number)), [job.path for job in pending], device)
             if summary is None:
+                for job in pending:
+                    job.restore()
                 break
             changed: list[TriedJob] = []
             for job in pending:
@@ -199,10 +201,27 @@ class _Step(Record):
     change: Callable[[str], str]
 
 
+def _with_zero_arguments(text: str) -> str:
+    """Replace guesses of whole numbers that are arguments, as strides, by 0."""
+    text = re.sub(r"^( +.*\{u?int\d+: )1(\}   # NEEDED)", r"\g<1>0\2", text, flags=re.MULTILINE)
+    lines = text.split("\n")
+    arguments = -1
+    for number, line in enumerate(lines):
+        if line.startswith("    args: ["):
+            arguments = number
+        guess = re.match(r"    # args\[(\d+)\], \w+: NEEDED: its value", line)
+        if guess is None or arguments < 0:
+            continue
+        words = re.split(r", (?![^{]*\})", lines[arguments])
+        words[int(guess[1])] = re.sub(r"(\{u?int\d+: )1\}", r"\g<1>0}", words[int(guess[1])])
+        lines[arguments] = ", ".join(words)
+    return "\n".join(lines)
+
+
 _STEPS = (
     _Step(
-        "guessed contents are zeros, and guessed numbers at most 64",
-        lambda text: _with_smaller_numbers(_with_zeros(text), 64),
+        "guessed contents and arguments are zeros, and guessed numbers at most 64",
+        lambda text: _with_smaller_numbers(_with_zero_arguments(_with_zeros(text)), 64),
     ),
     _Step("guessed numbers are at most 8", lambda text: _with_smaller_numbers(text, 8)),
 )

@@ -139,18 +139,22 @@ def spelled_out(type_: str, texts: Sequence[str], arguments: Mapping[str, str]) 
     return re.sub(r"(?<![\w:])[A-Za-z_]\w*", lambda match: arguments.get(match[0], match[0]), type_)
 
 
-def of_kernel(source: Path, build: BuildOptions, kernel: str) -> tuple[TypeLayout, ...]:
+def of_kernel(source: Path, build: BuildOptions, kernel: str, others: Sequence[str] = ()) -> tuple[TypeLayout, ...]:
     """Ask the compiler for the types of a kernel's parameters, of pointers what they point to; () where it fails.
 
     Args:
         source: the file.
         build: the options to compile with.
         kernel: its name, with template arguments.
+        others: kernels of the source that are asked for with it, so that one program answers for all of them.
 
     Raises:
         Interrupted: the user asked to stop.
     """
-    asked = build.applied_to(Source(str(source.absolute()), kernels=(kernel,)))
+    names = (kernel,)
+    if kernel in others:
+        names = tuple(others)
+    asked = build.applied_to(Source(str(source.absolute()), kernels=names))
     try:
         program = compilation.compile_source(programs.with_debug_types(asked))
     except Interrupted:

@@ -174,6 +174,9 @@ def _read_cmake(text: str, file: Path, source: Path) -> _Collected:
         elif command.name == "list" and arguments[:1] == ["APPEND"] and len(arguments) > 1:
             more = [_CMakeWord(word, command.depth > 0) for word in arguments[2:]]
             variables.setdefault(arguments[1], []).extend(more)
+            for word in more:
+                if word.is_conditional and re.fullmatch(r"-D\w+(=[^$]*)?", word.text):
+                    collected.leave_out(CONDITION, word.text)
         elif command.name in ("include_directories", "target_include_directories"):
             for word in _cmake_words(command, variables):
                 collected.words += ["-I", _CMAKE_FOLDERS.sub(str(file.parent), word.text)]

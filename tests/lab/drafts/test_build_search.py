@@ -63,6 +63,15 @@ def test_build_files_give_what_the_source_needs(tmp_path: Path) -> None:
     )
 
 
+def test_the_build_files_of_a_library_in_the_clone_tell_what_its_headers_ask_for(tmp_path: Path) -> None:
+    cmake = "if(FAST)\nlist(APPEND DEFINITIONS -DLIB_HALF=1)\nendif()\n"
+    header = "#ifndef LIB_HALF\n#error LIB_HALF is undefined\n#endif\n#define N LIB_HALF\n"
+    files = {"dependencies/lib/CMakeLists.txt": cmake, "dependencies/lib/include/lib/a.h": header}
+    build = found(tmp_path, f"#include <lib/a.h>\n{KERNEL}", files)
+    assert build.options.include == (tmp_path / "dependencies/lib/include",)
+    assert build.options.defines == {"LIB_HALF": "1"}
+
+
 def test_a_later_standard_is_taken_where_it_helps(tmp_path: Path) -> None:
     build = found(tmp_path, "template <class T> requires (sizeof(T) < 9) __global__ void k(T* x) { x[0] = 1; }\n", {})
     assert build.options.options == ("-std=c++20",)

@@ -90,7 +90,7 @@ KERNEL = "__global__ void f(float *y, const int *at, int n) { y[n * n * n * at[t
 def test_contents_and_numbers_that_are_guesses_become_smaller_where_no_size_helps(project: Project) -> None:
     made = drafted(project, f"{KERNEL}void go(float *y, int *at, int n) {{ f<<<1, 32>>>(y, at, n); }}\n")
     (job,) = trial.find_sizes(project, {made.path: made.guessed_sizes}, "cpu")
-    assert job.changes == ["guessed contents are zeros, and guessed numbers at most 64"]
+    assert job.changes == ["guessed contents and arguments are zeros, and guessed numbers at most 64"]
     text = made.path.read_text()
     assert "  n: [64]   # NEEDED: its value; 64 is a guess" in text
     assert "fill: zeros}   # NEEDED" in text
