@@ -9,7 +9,7 @@ from pathlib import Path
 from msgspec import field
 
 from gpuregress.foundation import storage
-from gpuregress.foundation.errors import GpuregressError, Interrupted
+from gpuregress.foundation.errors import CompileError, GpuregressError, Interrupted
 from gpuregress.foundation.records import Source, TypeLayout
 from gpuregress.gpu.records import Record, replace
 from gpuregress.lab.host_programs import structures
@@ -187,7 +187,8 @@ def _asked(source: Source, types: Mapping[str, Sequence[DataMember]]) -> dict[st
     except Interrupted:
         raise
     except GpuregressError as error:
-        refused = {name for name in _ASKED_TYPE.findall(str(error)) if name in types}
+        log = error.log if isinstance(error, CompileError) else ""  # the message has the first errors alone
+        refused = {name for name in _ASKED_TYPE.findall(f"{error}\n{log}") if name in types}
     names = list(types)
     if not refused and not _compiles(source):
         return {}  # whatever is asked
