@@ -23,6 +23,7 @@ from gpuregress.toolchain.layouts import DataMember
 _QUALIFIERS = re.compile(r"\b(const|volatile|__restrict__|restrict|struct|enum|typename)\b|[*&]")
 _ASKED_TYPE = re.compile(r"gpuregress_layout::plain<(.+?)>::type")
 """A type in an error of the question."""
+_UNDEFINED = re.compile(r'^gpuregress_call.*: error: identifier "(\w+)" is undefined', re.MULTILINE)
 _NAME = re.compile(r"[A-Za-z_][\w:]*(<[\w:, <>]+>(::\w+)*)?")
 
 
@@ -188,7 +189,8 @@ def _asked(source: Source, types: Mapping[str, Sequence[DataMember]]) -> dict[st
         raise
     except GpuregressError as error:
         log = error.log if isinstance(error, CompileError) else ""  # the message has the first errors alone
-        refused = {name for name in _ASKED_TYPE.findall(f"{error}\n{log}") if name in types}
+        named = (*_ASKED_TYPE.findall(f"{error}\n{log}"), *_UNDEFINED.findall(log))
+        refused = {name for name in named if name in types}
     names = list(types)
     if not refused and not _compiles(source):
         return {}  # whatever is asked
