@@ -36,6 +36,7 @@ _CMAKE_FOLDERS = re.compile(r"\$\{(?:CMAKE_(?:CURRENT_)?(?:SOURCE|LIST)_DIR|\w*_
 _CMAKE_KEYWORDS = frozenset(("PUBLIC", "PRIVATE", "INTERFACE", "SYSTEM", "BEFORE", "AFTER"))
 _CMAKE_TARGETS = ("add_library", "add_executable", "cuda_add_library", "cuda_add_executable", "target_sources")
 _CMAKE_FLAGS = frozenset(("CUDA_NVCC_FLAGS", "CMAKE_CUDA_FLAGS", "CMAKE_CXX_FLAGS"))
+_CMAKE_MACRO = re.compile(r"-D\w+(=[^$]*)?")
 _STANDARD = re.compile(r"\b(?:CMAKE_)?CUDA_STANDARD\s+(\d\d)\b")
 _OF_WINDOWS = re.compile(r"_?(?:WIN32|WIN64|WINDOWS|CONSOLE|LIB|USRDLL|UNICODE|MBCS|DEBUG|NDEBUG)|_?CRT_\w+|_\w*_DLL")
 
@@ -179,7 +180,7 @@ def _read_cmake(text: str, file: Path, source: Path) -> _Collected:
             collected.words.append(f"-std=c++{standard[1]}")
         if command.name in ("set", "list", "string") and _CMAKE_FLAGS & set(arguments[:2]):
             for word in " ".join(arguments).replace(";", " ").split():
-                if not re.fullmatch(r"-D\w+(=[^$]*)?", word):
+                if not _CMAKE_MACRO.fullmatch(word):
                     continue
                 if command.depth > 0:
                     collected.leave_out(CONDITION, word)
@@ -191,9 +192,6 @@ def _read_cmake(text: str, file: Path, source: Path) -> _Collected:
         elif command.name == "list" and arguments[:1] == ["APPEND"] and len(arguments) > 1:
             more = [_CMakeWord(word, command.depth > 0) for word in arguments[2:]]
             variables.setdefault(arguments[1], []).extend(more)
-            for word in more:
-                if word.is_conditional and re.fullmatch(r"-D\w+(=[^$]*)?", word.text):
-                    collected.leave_out(CONDITION, word.text)
         elif command.name in ("include_directories", "target_include_directories"):
             for word in _cmake_words(command, variables):
                 collected.words += ["-I", _CMAKE_FOLDERS.sub(str(file.parent), word.text)]
@@ -209,6 +207,10 @@ def _read_cmake(text: str, file: Path, source: Path) -> _Collected:
                     collected.leave_out(CONDITION, macro)
                 else:
                     collected.words.append(macro)
+    for words in variables.values():  # which may be given to a target elsewhere
+        for word in words:
+            if word.is_conditional and _CMAKE_MACRO.fullmatch(word.text):
+                collected.leave_out(CONDITION, word.text)
     return collected
 
 
