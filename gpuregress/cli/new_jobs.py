@@ -142,7 +142,8 @@ def _try(project: Project, drafts: Sequence[Draft], device: str, drafting_s: flo
         )
     if not tried:
         return
-    for job in trial.find_sizes(project, {draft.path: draft.guessed_sizes for draft in tried}, device):
+    guessed_sizes = {draft.path: draft.guessed_sizes for draft in tried}
+    for job in trial.find_sizes(project, guessed_sizes, device, drafting_s):
         if job.sizes:
             shown = ", ".join(f"{size.buffer} with {size.elements}" for size in job.sizes.values())
             console.say(f"{job.path.stem}: elements of buffers were found by trial: {shown}")

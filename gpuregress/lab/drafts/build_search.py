@@ -111,6 +111,13 @@ class _Search:
             origins.append(f"NEEDED: {macro} is a guess")
         if self._standard:
             notes.append(f"it compiles as C++20 and not as C++17: {self._standard[0]} is added")
+        if self._missing:
+            made_from = header_search.origin_of(self._missing, self._source.parent)
+            if made_from is not None:
+                notes.append(
+                    f"NEEDED: {self._missing}, which the build makes from {compiler_messages.shown(made_from)}: build "
+                    "the project, and name its folder with --compile-commands or in compile.include"
+                )
         left_out = [f"{first_names(words)} ({reason})" for reason, words in self._left_out().items()]
         if left_out:
             notes.append(f"left out of {self._given.origin or 'the build files'}: {'; '.join(left_out)}")

@@ -26,6 +26,8 @@ VECTOR = re.compile(r"(u?char|u?short|u?int|u?longlong|float|double)[1-4]")
 _TEXTURES = {"cudaTextureObject_t": "texture", "cudaSurfaceObject_t": "surface"}
 _LONGEST_NAME = 50
 """Characters of a buffer's or parameter's name, before what tells it from others; a job's names have at most 64."""
+_MOST_VARIED = 2
+"""Sizes that have two values each: more of them are too many cases for a first job."""
 NO_LAUNCH = "sizes, contents, scalars, grid and block, which are guesses: no launch of it was found"
 _EXTENT = re.compile(
     r"n|m|k|n[A-Z_]\w*|num\w*|size\w*|len\w*|count\w*|total\w*|width|height|rows?|col(umn)?s?|w|h|dim\w*|elements",
@@ -147,6 +149,8 @@ class KernelDraft:
         yield from self._compiled()
         yield "parameters:                         # every combination is a case"
         sizes = "[1000, 4096]" if self._is_flat else "[100, 256]"
+        if len(self._extents) > _MOST_VARIED:
+            sizes = "[1000]"
         for extent in self._extents:
             yield f"  {extent}: {sizes}"
         if self._is_flat:

@@ -95,7 +95,9 @@ class TriedJob:
             self.changes.clear()
 
 
-def find_sizes(project: Project, guessed: Mapping[Path, tuple[str, ...]], device: str) -> list[TriedJob]:
+def find_sizes(
+    project: Project, guessed: Mapping[Path, tuple[str, ...]], device: str, drafting_s: float = 0.0
+) -> list[TriedJob]:
     """Change guesses in drafts until the kernel stays inside its buffers.
 
     A buffer whose size is a guess grows. Where that does not help, guessed contents become zeros, and guessed numbers
@@ -105,6 +107,7 @@ def find_sizes(project: Project, guessed: Mapping[Path, tuple[str, ...]], device
         project: of the jobs.
         guessed: job file → its buffers whose size is a guess. The files are changed.
         device: where they run.
+        drafting_s: what it took to write the drafts, seconds: the trials may take as long, on a slow machine.
 
     Returns:
         The jobs that were changed.
@@ -119,7 +122,7 @@ def find_sizes(project: Project, guessed: Mapping[Path, tuple[str, ...]], device
         for number in range(_MOST_ROUNDS):
             if not pending:
                 break
-            if time.monotonic() > start + _ALL_TRIALS_S:
+            if time.monotonic() > start + max(_ALL_TRIALS_S, drafting_s):
                 break
             summary = _run(project.with_runs(scratch / str(number)), [job.path for job in pending], device)
             if summary is None:

@@ -48,6 +48,13 @@ def test_a_header_in_several_folders_is_not_chosen(tmp_path: Path) -> None:
     assert build.missing_header == "b.h"
 
 
+@pytest.mark.parametrize(("header", "origin"), [("p/config.h", "p/config.h.cmakein"), ("p/a.pb.h", "p/a.proto")])
+def test_a_header_that_the_build_makes_is_named_with_its_origin(header: str, origin: str, tmp_path: Path) -> None:
+    build = found(tmp_path, f'#include "{header}"\n{KERNEL}', {origin: ""})
+    (note,) = build.notes
+    assert note.startswith(f"NEEDED: {header}, which the build makes from {origin}: build the project")
+
+
 def test_build_files_give_what_the_source_needs(tmp_path: Path) -> None:
     cmake = "include_directories(inc empty)\nadd_definitions(-DN=M -DUNUSED=1)\n"
     cmake += "if(FAST)\nadd_definitions(-DM=1 -DOTHER)\nelse()\nadd_definitions(-DM=2)\nendif()\n"
