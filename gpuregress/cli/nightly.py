@@ -239,7 +239,7 @@ class Nightly(click.Command):
 @click.option(
     "--bisect",
     "bisect_minutes",
-    type=click.FloatRange(min=0, min_open=True),
+    type=click.IntRange(1, 24 * 60),
     metavar="MINUTES",
     help="Find the commit to blame for each new failure, of up to five causes, within this time.",
 )

@@ -51,6 +51,7 @@ _STAGES = re.compile(r"compiled \S+: .* s$")
 """The times of a compilation, which a run has only where the cache lacks the program."""
 _VOLATILE = (
     (re.compile(r"\d{8}T\d{6}Z-[0-9a-f]{4}"), "RUN"),
+    (re.compile(r"(?<=Z)  \S.*?  (?=\d+\.\d+  from )"), "  USER  "),  # of `blame`
     (re.compile(r"\d{4}-\d\d-\d\dT[\d:.]+Z"), "DATE"),
     (re.compile(r"(?<= )\d+\.\d{1,3}(?= |$)"), "NUMBER"),  # seconds and milliseconds
     (re.compile(r" {2,}"), " "),  # columns are as wide as those numbers

@@ -48,7 +48,7 @@ def history(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str]]:
     shop.write("gpuregress.yaml", "folders: {runs: out}\n")
     for number in range(COMMITS):
         text = KERNEL.replace("i < n", "i < n - n / 512") if number >= BUG else KERNEL
-        shop.write("src/scale.cu", "no C++" if number == BROKEN else text)
+        shop.write("src/scale.cu", f"{text}\nno C++" if number == BROKEN else text)
         shop.write("src/factor.h", f"#define FACTOR 2.0f // {number}\n")
         hashes.append(commit(root, f"Commit {number}"))
     return root, hashes

@@ -21,7 +21,7 @@ class _TimeIsOver(Exception):
     """The budget of all bisections is used up."""
 
 
-def lines(project: Project, summary: RunSummary, minutes: float) -> Iterator[str]:
+def lines(project: Project, summary: RunSummary, minutes: int) -> Iterator[str]:
     """Bisect one case of each cause of new failures, at most some causes; describe each in a line.
 
     Args:

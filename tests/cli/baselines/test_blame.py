@@ -18,6 +18,6 @@ def test_blame_names_every_accept_the_newest_first(fake_shop: Workshop) -> None:
     lines = fake_shop.call("blame", "scale/n=100").stdout.splitlines()
     assert lines[0] == "scale/n=100"
     assert re.fullmatch(rf"  \S+Z  \S.*  1\.5  from {run}  three is right", lines[1])
-    assert re.fullmatch(r"  \S+Z  \S+  1\.4  from \S+", lines[2])
+    assert re.fullmatch(r"  \S+Z  \S.*  1\.4  from \S+", lines[2])
     (entry,) = json.loads(fake_shop.call("blame", "scale", "--json").stdout)
     assert [accept["why"] for accept in entry["accepts"]] == ["", "three is right"]

@@ -438,8 +438,6 @@ def test_the_culprits_of_new_failures_are_searched_within_a_time(fake_shop: Work
     assert told("2.0", minutes="1") == []
     (line,) = told("3.0", "4.0", minutes="1")
     assert re.search(r": [0-9a-f]+ Factor 3\.0 \(A\. Author\), after 3 commits, [\d.]+ s$", line)
-    told("2.0", minutes="1")
-    assert told("3.0", minutes="1e-9") == ["culprit of scale/n=100: not searched: the time is over"]
 
 
 def test_the_exit_code_of_a_night_is_kept_where_its_reader_leaves(shop: Workshop) -> None:

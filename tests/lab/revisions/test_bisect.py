@@ -42,7 +42,7 @@ def test_the_first_commit_whose_result_differs(fake_shop: Workshop) -> None:
 
 def test_commits_that_cannot_be_judged_are_skipped(fake_shop: Workshop) -> None:
     factors(fake_shop, "2.0", "2.0")
-    fake_shop.write("kernels/scale.cu", "no C++\n")
+    fake_shop.write("kernels/scale.cu", f"{KERNEL}\nno C++\n")
     broken = commit(fake_shop.root, "Break the source")
     fake_shop.write("kernels/scale.cu", KERNEL)
     fake_shop.job(("{float32: 2.0}", "{float32: 3.0}"))

@@ -12,7 +12,7 @@ from gpuregress.lab.shrinking import shrink
 from gpuregress.lab.shrinking.shrink import ShrinkRequest, Shrunk
 from gpuregress.store import project
 from tests.lab.revisions.git_projects import everything, faulting
-from tests.workshop import Workshop, accepted
+from tests.workshop import KERNEL, Workshop, accepted
 
 CPU = RunOptions("cpu")
 FILES = {"inc": "missing.bin", "x": "x.npz:x", "y": "x{2 * n}.bin", "z": "x{n}.bin", "w": "x{m}.bin"}
@@ -104,7 +104,7 @@ def test_what_cannot_be_shrunk(fake_shop: Workshop) -> None:
     fake_shop.job(("n: [100]", "n: [100, 1000]"), ("{float32: 2.0}", "{float32: 3.0}"))
     with pytest.raises(UsageError, match="nothing judges a smaller case"):
         shrunk(fake_shop)
-    fake_shop.write("kernels/scale.cu", "no C++")
+    fake_shop.write("kernels/scale.cu", f"{KERNEL}\nno C++")
     with pytest.raises(UsageError, match="cannot be shrunk: error"):
         shrunk(fake_shop)
 

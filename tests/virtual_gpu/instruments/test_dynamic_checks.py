@@ -6,9 +6,12 @@ import ctypes
 
 from gpuregress.foundation.records import Instruments
 from gpuregress.gpu.base import LaunchReport
+from gpuregress.gpu.errors import CodeLine
+from gpuregress.gpu.records import replace
 from gpuregress.virtual_gpu.instruments.dynamic_checks import DynamicChecks
 from gpuregress.virtual_gpu.runtime.checks import layout
 from gpuregress.virtual_gpu.runtime.checks.layout import CLOCKS
+from gpuregress.virtual_gpu.runtime.lane_exchanges import LaneExchange
 from gpuregress.virtual_gpu.runtime.machine_layout import (
     CHECK_END,
     CHECK_MATRIX,
@@ -16,9 +19,14 @@ from gpuregress.virtual_gpu.runtime.machine_layout import (
     CHECK_REPORT,
     SYSTEM_CALLS,
 )
+from gpuregress.virtual_gpu.runtime.program import Site
 from tests.virtual_gpu.instruments.launches import launch_of
 
 RACES = Instruments(checks=("races",))
+
+EXCHANGE = LaneExchange(
+    "lanes exchange values", Site("st", CodeLine("k.cu", 2)), Site("ld", CodeLine("k.cu", 3)), "__syncthreads()"
+)
 
 
 def test_watched_kernels_report_to_the_shadow_memory() -> None:
@@ -30,7 +38,7 @@ def test_watched_kernels_report_to_the_shadow_memory() -> None:
     assert launch.machine.checks
     assert launch.machine.block_checks
     assert launch.calls.keys() == {CHECK_REPORT, CHECK_ORDER, CHECK_MATRIX, CHECK_END, SYSTEM_CALLS.index("malloc")}
-    report = checks.after(launch, LaunchReport(0, exchange="lanes exchange values (k.cu:2 → k.cu:3); they run"))
+    report = checks.after(replace(launch, exchange=EXCHANGE), LaunchReport(0))
     (finding,) = report.findings
     assert (finding.location, report.exchange, report.unwatched) == ("k.cu:3", "", "")
     checks.clear()
@@ -40,8 +48,8 @@ def test_a_kernel_without_shadow_cells_has_no_calls() -> None:
     checks, launch = DynamicChecks(), launch_of(Instruments(checks=("leaks",)))
     checks.before(launch)
     assert not launch.calls
-    report = checks.after(launch, LaunchReport(0, exchange="at k.cu:3"))
-    assert (report.findings, report.exchange, report.unwatched) == ((), "at k.cu:3", "")
+    report = checks.after(replace(launch, exchange=EXCHANGE), LaunchReport(0))
+    assert (report.findings, report.exchange, report.unwatched) == ((), EXCHANGE.note, "")
 
 
 def test_what_a_kernel_accesses_unwatched_is_told() -> None:
