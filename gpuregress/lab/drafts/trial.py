@@ -25,7 +25,7 @@ FIRST_RUN_S = 8.0
 MOST_BYTES = 2**30
 """Of a job's buffers in its first run."""
 _TRIAL_S = 3.0
-_ALL_TRIALS_S = 8.0
+_ALL_TRIALS_S = 12.0
 """After which no further trial begins."""
 _MOST_ROUNDS = 16
 _NEEDED = b"NEEDED"
@@ -33,7 +33,7 @@ _FACTOR = 32
 _FACTOR_OF_LARGE = 4
 _SMALL = 2**16
 """Elements."""
-_MOST_BYTES = 2**24
+_MOST_BYTES = 2**22
 _FOUND_SIZE = "its size, which was found by trial for the parameters above"
 
 

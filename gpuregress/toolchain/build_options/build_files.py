@@ -179,13 +179,13 @@ def _read_cmake(text: str, file: Path, source: Path) -> _Collected:
         if standard is not None and command.name in ("set", "set_target_properties", "set_property"):
             collected.words.append(f"-std=c++{standard[1]}")
         if command.name in ("set", "list", "string") and _CMAKE_FLAGS & set(arguments[:2]):
-            for word in " ".join(arguments).replace(";", " ").split():
-                if not _CMAKE_MACRO.fullmatch(word):
+            for flag in " ".join(arguments).replace(";", " ").split():
+                if not _CMAKE_MACRO.fullmatch(flag):
                     continue
                 if command.depth > 0:
-                    collected.leave_out(CONDITION, word)
+                    collected.leave_out(CONDITION, flag)
                 else:
-                    collected.words.append(word)
+                    collected.words.append(flag)
         if command.name == "set" and arguments and arguments[-1] != "PARENT_SCOPE":
             end = arguments.index("CACHE") if "CACHE" in arguments else len(arguments)
             variables[arguments[0]] = [_CMakeWord(word, command.depth > 0) for word in arguments[1:end]]
