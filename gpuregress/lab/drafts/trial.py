@@ -221,7 +221,7 @@ def _with_zero_arguments(text: str) -> str:
     return "\n".join(lines)
 
 
-_STEPS = (
+_STEPS: tuple[_Step, ...] = (
     _Step(
         "guessed contents and arguments are zeros, and guessed numbers at most 64",
         lambda text: _with_smaller_numbers(_with_zero_arguments(_with_zeros(text)), 64),

@@ -152,7 +152,7 @@ def of_kernel(source: Path, build: BuildOptions, kernel: str, others: Sequence[s
     Raises:
         Interrupted: the user asked to stop.
     """
-    names = (kernel,)
+    names: tuple[str, ...] = (kernel,)
     if kernel in others:
         names = tuple(others)
     asked = build.applied_to(Source(str(source.absolute()), kernels=names))
