@@ -142,10 +142,13 @@ def _try(project: Project, drafts: Sequence[Draft], device: str, drafting_s: flo
         )
     if not tried:
         return
-    sizes = trial.find_sizes(project, {draft.path: draft.guessed_sizes for draft in tried}, device)
-    for path, buffers in sizes.items():
-        shown = ", ".join(f"{size.buffer} with {size.elements}" for size in buffers)
-        console.say(f"{path.stem}: elements of buffers were found by trial: {shown}")
+    guessed_sizes = {draft.path: draft.guessed_sizes for draft in tried}
+    for job in trial.find_sizes(project, guessed_sizes, device, drafting_s):
+        if job.sizes:
+            shown = ", ".join(f"{size.buffer} with {size.elements}" for size in job.sizes.values())
+            console.say(f"{job.path.stem}: elements of buffers were found by trial: {shown}")
+        if job.changes:
+            console.say(f"{job.path.stem}: changed by trial, for it faulted: {', '.join(job.changes)}")
     selectors = [str(draft.path) for draft in tried]
     try:
         with progress.listener(0) as listen:

@@ -426,7 +426,7 @@ def parameter(words: list[str]) -> CxxParameter:
         type_ = spelled([word for word in words if word not in _QUALIFIERS])
         return CxxParameter(name, type_, pointer=False, const="const" in words, default=default)
     const = "const" in _pointee([*words, "*"] if is_array else words)
-    while words[-1] in _QUALIFIERS:
+    while words and words[-1] in _QUALIFIERS:
         words = words[:-1]
     if is_array:
         words = [*words, "*"]

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from gpuregress.foundation.records import Entry, Parameter
@@ -141,6 +141,7 @@ def test_a_kernel_is_found_by_name_and_count_where_it_is_the_only_one() -> None:
 
 
 @given(st.text(alphabet="__global__ void k(int*,)<>{};:=\"'/\n", max_size=120))
+@example("__global__ void k(const [3]);")
 def test_no_text_breaks_it(text: str) -> None:
     cxx_declarations.declarations(text)
 

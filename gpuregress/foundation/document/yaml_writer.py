@@ -52,6 +52,11 @@ def scalar(text: str) -> str:
     return _flow([text])[1:-1]
 
 
+def block_scalar(text: str) -> str:
+    """Render text as a scalar that is a key or stands behind one, outside braces and brackets."""
+    return _flow(text)
+
+
 def _mapping(value: dict[str, Any], indent: str) -> Iterator[str]:
     for key, item in value.items():
         yield from _entry(f"{indent}{_flow(key)}:", item, indent + _INDENT)

@@ -8,17 +8,18 @@ is taken where it helps. What changes nothing is left out again, so that a draft
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from gpuregress.foundation.errors import CompileError, GpuregressError, Interrupted, UnknownNames, UsageError
 from gpuregress.foundation.records import Source
 from gpuregress.foundation.wording import first_names
 from gpuregress.gpu.records import Record, replace
+from gpuregress.lab.drafts import kernel
 from gpuregress.lab.drafts.launch_facts import include_folders
 from gpuregress.session import compilation
 from gpuregress.store.project import Project
-from gpuregress.toolchain import compiler_messages, cxx_declarations, programs
+from gpuregress.toolchain import compiler_messages, programs
 from gpuregress.toolchain.build_options import build_files
 from gpuregress.toolchain.build_options.database import CompileCommands
 from gpuregress.toolchain.build_options.options import NO_OPTIONS, BuildOptions
@@ -110,6 +111,13 @@ class _Search:
             origins.append(f"NEEDED: {macro} is a guess")
         if self._standard:
             notes.append(f"it compiles as C++20 and not as C++17: {self._standard[0]} is added")
+        if self._missing:
+            made_from = header_search.origin_of(self._missing, self._source.parent)
+            if made_from is not None:
+                notes.append(
+                    f"NEEDED: {self._missing}, which the build makes from {compiler_messages.shown(made_from)}: build "
+                    "the project, and name its folder with --compile-commands or in compile.include"
+                )
         left_out = [f"{first_names(words)} ({reason})" for reason, words in self._left_out().items()]
         if left_out:
             notes.append(f"left out of {self._given.origin or 'the build files'}: {'; '.join(left_out)}")
@@ -163,6 +171,12 @@ class _Search:
             self._missing = error.missing_header
             return False
         self._folders[folders[0]] = error.missing_header
+        # A library in the clone has build files of its own, whose macros its headers ask for.
+        for part in build_files.options_for(folders[0] / error.missing_header):
+            conditional = (*part.left_out.get(build_files.CONDITION, ()), *(_words(part.defines)))
+            known = self._given.left_out.get(build_files.CONDITION, ())
+            left_out = {**self._given.left_out, build_files.CONDITION: (*known, *conditional)}
+            self._given = replace(self._given, left_out=left_out)
         return True
 
     def _add_conditional(self, message: str) -> bool:
@@ -179,14 +193,7 @@ class _Search:
     def _plain_kernels(self) -> list[str]:
         """The kernels of the source that are no templates, of which one program has all."""
         text = self._source.read_text(encoding="utf-8", errors="replace")
-        declared = cxx_declarations.declarations(text)
-        names = [declaration.name for declaration in declared]
-        plain: list[str] = []
-        for declaration in declared:
-            if not declaration.template:
-                is_overloaded = names.count(declaration.name) > 1
-                plain.append(declaration.signature() if is_overloaded else declaration.name)
-        return plain
+        return kernel.plain_kernels(text)
 
     def _needed(self) -> BuildOptions:
         """The options without folders and macros that change nothing."""
@@ -227,6 +234,11 @@ class _Search:
             if named:
                 left_out[reason] = named
         return left_out
+
+
+def _words(defines: Mapping[str, str]) -> list[str]:
+    """Write macros as words of a command line."""
+    return [f"-D{name}={text}" if text else f"-D{name}" for name, text in defines.items()]
 
 
 def _taken_macros(options: BuildOptions) -> dict[str, str]:

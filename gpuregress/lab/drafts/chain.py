@@ -13,7 +13,6 @@ from pathlib import Path
 
 from gpuregress.gpu.records import Record
 from gpuregress.lab.drafts import fills
-from gpuregress.lab.drafts.kernel import quoted
 from gpuregress.lab.drafts.launch import JobState, LaunchDraft
 from gpuregress.lab.drafts.launch_facts import HostProgram, LaunchFacts
 from gpuregress.lab.host_programs.objects import SeenLaunch
@@ -88,7 +87,7 @@ class ChainDraft:
             launch = link.facts.launch
             yield f"  # {launch.where}{_condition(launch)}"
             yield from part.launch_lines
-        results = dict.fromkeys(quoted(buffer) for part in self.parts for buffer in part.results)
+        results = dict.fromkeys(buffer for part in self.parts for buffer in part.results)
         yield f"dump: [{', '.join(results)}]"
         yield "# compare:                          # nothing said: every bit of every output must be as accepted"
         yield "#   NAME: {rtol: 1.0e-6, atol: 0}"

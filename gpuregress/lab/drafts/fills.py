@@ -171,6 +171,9 @@ def instance_of(declaration: Declaration, launch: SeenLaunch) -> tuple[dict[str,
         if not value:
             guessed.append(name)
             value = guessed_argument(kind)
+        declared = kind.removesuffix(name).strip()
+        if not is_type and dtype_of_type(declared) is None and re.fullmatch(r"-?\d+", value) and "auto" not in declared:
+            value = f"({declared}){value}"  # an enumerator: no number is converted to it
         if kind.startswith("bool"):
             value = {"0": "false", "1": "true"}.get(value, value)
         chosen[name] = value

@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from gpuregress.foundation import dtypes, storage
+from gpuregress.foundation.document import yaml_writer
 from gpuregress.foundation.records import MemberLayout, TypeLayout
 from gpuregress.gpu.records import replace
 from gpuregress.jobs.plan import named_members
@@ -25,11 +26,17 @@ VECTOR = re.compile(r"(u?char|u?short|u?int|u?longlong|float|double)[1-4]")
 _TEXTURES = {"cudaTextureObject_t": "texture", "cudaSurfaceObject_t": "surface"}
 _LONGEST_NAME = 50
 """Characters of a buffer's or parameter's name, before what tells it from others; a job's names have at most 64."""
+_MOST_VARIED = 2
+"""Sizes that have two values each: more of them are too many cases for a first job."""
 NO_LAUNCH = "sizes, contents, scalars, grid and block, which are guesses: no launch of it was found"
 _EXTENT = re.compile(
     r"n|m|k|n[A-Z_]\w*|num\w*|size\w*|len\w*|count\w*|total\w*|width|height|rows?|col(umn)?s?|w|h|dim\w*|elements",
     re.IGNORECASE,
 )
+
+
+_INDEX_TYPE = re.compile(r"index|idx|offset|int|size|count", re.IGNORECASE)
+"""Names of template parameters that stand for types of whole numbers, as `index_t`."""
 
 
 class KernelDraft:
@@ -61,11 +68,14 @@ class KernelDraft:
         if len(overloads) > 1:
             self._kernel = declaration.signature(list(self._types.values()))
         self._compiled_kernel = compiled(source, self._kernel, build)
+        self._named: list[tuple[str, CxxParameter]] = []
+        for number, parameter in enumerate(declaration.parameters):
+            argument = self._types.get(parameter.type, "")
+            if argument.endswith("*"):  # `scale_type scale` of a template, with float* for scale_type
+                parameter = replace(parameter, type=argument, pointer=True, const="const" in argument)  # noqa: PLW2901
+            self._named.append((parameter.name or f"arg{number}", parameter))
         self._by_value: dict[int, TypeLayout] = {}  # the structures among the parameters
         self._known = self._with_compiled_types(source, build)
-        self._named = [
-            (parameter.name or f"arg{number}", parameter) for number, parameter in enumerate(declaration.parameters)
-        ]
         self._slots = tuple(_with_names(self._pointers()))
         self._variable_buffers: dict[str, str] = {}  # variables of the source that have a buffer
         self._declared_variables: set[str] = set()
@@ -78,9 +88,10 @@ class KernelDraft:
     def _with_compiled_types(self, source: Path, build: BuildOptions) -> KnownTypes:
         """Add the types of parameters whose members the source's words do not tell, as those of a template."""
         known = self._known
-        names = [self._plain(parameter.type) for parameter in self._declaration.parameters]
+        parameters = [parameter for _, parameter in self._named]
+        names = [self._plain(parameter.type) for parameter in parameters]
         unknown = set()
-        for name, parameter in zip(names, self._declaration.parameters, strict=True):
+        for name, parameter in zip(names, parameters, strict=True):
             is_structure = name in known.layouts and known.layouts[name].fields and parameter.pointer
             if (
                 name not in (*_TEXTURES, "void")
@@ -88,17 +99,18 @@ class KernelDraft:
                 and dtype_of_type(known.aliases.get(name, name)) is None
             ):
                 unknown.add(name)
-        for number, (name, parameter) in enumerate(zip(names, self._declaration.parameters, strict=True)):
+        for number, (name, parameter) in enumerate(zip(names, parameters, strict=True)):
             if not parameter.pointer and name in known.layouts and known.layouts[name].fields:
                 self._by_value[number] = known.layouts[name]
         if not unknown or self._compiled_kernel.entry is None:
             return known
-        compiled_types = types.of_kernel(source, build, self._kernel)
+        plain = plain_kernels(self._texts[0])
+        compiled_types = types.of_kernel(source, build, self._kernel, plain)
         more = {}
         for number, (name, layout) in enumerate(zip(names, compiled_types, strict=False)):
             if name in unknown and layout.kind == "class":
                 more[name] = layout
-            if not self._declaration.parameters[number].pointer and layout.kind == "class" and layout.fields:
+            if not parameters[number].pointer and layout.kind == "class" and layout.fields:
                 self._by_value[number] = layout
         return KnownTypes(known.aliases, {**known.layouts, **more})
 
@@ -117,8 +129,8 @@ class KernelDraft:
 
     @property
     def guessed_sizes(self) -> tuple[str, ...]:
-        """The buffers whose size is a guess and no formula."""
-        return ()
+        """The buffers whose size is a guess and no formula of the program."""
+        return tuple(slot.name for slot in self._slots if not slot.texture)
 
     @property
     def remarks(self) -> tuple[str, ...]:
@@ -137,6 +149,8 @@ class KernelDraft:
         yield from self._compiled()
         yield "parameters:                         # every combination is a case"
         sizes = "[1000, 4096]" if self._is_flat else "[100, 256]"
+        if len(self._extents) > _MOST_VARIED:
+            sizes = "[1000]"
         for extent in self._extents:
             yield f"  {extent}: {sizes}"
         if self._is_flat:
@@ -146,7 +160,7 @@ class KernelDraft:
         yield from self._variables()
         yield "launches:"
         guess = "   # its template arguments are a guess" if self._types else ""
-        yield f"  - kernel: {quoted(self._kernel)}{guess}"
+        yield f"  - kernel: {yaml_writer.block_scalar(self._kernel)}{guess}"
         yield from self._geometry()
         yield f"    args: [{', '.join(self._argument(number) for number in range(len(self._named)))}]"
         size = "4 * block" if self._is_flat else "4 * 256"
@@ -163,7 +177,7 @@ class KernelDraft:
 
     def _compiled(self) -> Iterator[str]:
         """Write what is compiled: the source, and its options."""
-        yield f"source: {quoted(self._source)}"
+        yield f"source: {yaml_writer.block_scalar(self._source)}"
         yield from self._compile_lines
 
     def _is_extent(self, name: str, parameter: CxxParameter) -> bool:
@@ -314,7 +328,7 @@ class KernelDraft:
             if fill:
                 settings += f", fill: {fill}"
                 comment = reason or "a variable of the source"
-            yield f"  {buffer}: {{{settings}, symbol: {quoted(name)}}}   # {comment}"
+            yield f"  {buffer}: {{{settings}, symbol: {yaml_writer.scalar(name)}}}   # {comment}"
 
     def _variable_fill(self, name: str, buffer: str, dtype: str) -> tuple[str, str]:  # noqa: ARG002 - see LaunchDraft
         """Return the fill of a variable that the host code sets, "" where it does not, and a comment."""
@@ -378,7 +392,7 @@ class KernelDraft:
         if dtype is not None and not dtype.startswith("{"):
             return scalar(dtype)
         if number in self._by_value:
-            members = [f"{name}: {text}" for name, text, _ in self._members(number)]
+            members = [f"{yaml_writer.scalar(name)}: {text}" for name, text, _ in self._members(number)]
             return f"{{struct: {{{', '.join(members)}}}}}"
         size = 4
         entry = self._compiled_kernel.entry
@@ -403,6 +417,18 @@ class KernelDraft:
         if slot is not None:
             return slot.name, ""
         return _guess_of_member(field), ""
+
+
+def plain_kernels(text: str) -> list[str]:
+    """List the kernels of a source that are no templates, as the compiler is asked for them."""
+    declared = cxx_declarations.declarations(text)
+    names = [declaration.name for declaration in declared]
+    plain: list[str] = []
+    for declaration in declared:
+        if not declaration.template:
+            is_overloaded = names.count(declaration.name) > 1
+            plain.append(declaration.signature() if is_overloaded else declaration.name)
+    return plain
 
 
 def _with_names(slots: Iterable[Slot]) -> Iterator[Slot]:
@@ -459,7 +485,7 @@ def guessed_argument(kind: str) -> str:
         kind: as it is declared, `typename T` or `int N`.
     """
     if kind.startswith(("typename", "class")):
-        return "float"
+        return "int" if _INDEX_TYPE.search(kind.rpartition(" ")[2]) else "float"
     return "true" if kind.startswith("bool") else "128"
 
 
@@ -473,7 +499,7 @@ def compile_lines(build: BuildOptions, source: Path, folder: Path) -> list[str]:
     """
     parts: list[str] = []
     if build.include:
-        folders = [quoted(os.path.relpath(path, folder)) for path in build.include]
+        folders = [yaml_writer.scalar(os.path.relpath(path, folder)) for path in build.include]
         parts.append(f"include: [{', '.join(folders)}]")
     if build.defines:
         macros = [f"{name}: {_macro(text)}" for name, text in build.defines.items()]
@@ -499,15 +525,23 @@ def _macro(text: str) -> str:
     return f"{{text: {json.dumps(text)}}}"
 
 
-def quoted(text: str) -> str:
-    """Write a name or a path as a scalar of YAML.
+def formula(text: str) -> str:
+    """Write a formula as a scalar of YAML: a number as it is, other text in quotes where it needs them.
 
     Args:
-        text: what is written.
+        text: an expression of a job.
     """
-    if re.fullmatch(r"[\w./][\w./<>():+ -]*", text) and not re.search(r": |:$|^\s|\s$|^[\d.]+$", text):
-        return text
-    return json.dumps(text)
+    try:
+        float(text)
+    except ValueError:
+        return yaml_writer.scalar(text)
+    return text
+
+
+def job_text(lines: Iterable[str]) -> str:
+    """Join the lines of a job; a comment may have words of the source that stand in several lines there."""
+    printable = ("".join(letter if letter.isprintable() else " " for letter in line) for line in lines)
+    return "".join(f"{line}\n" for line in printable)
 
 
 def shown(dtype: str) -> str:

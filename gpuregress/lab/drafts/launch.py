@@ -13,12 +13,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from gpuregress.foundation import dtypes
+from gpuregress.foundation.document import yaml_writer
 from gpuregress.foundation.records import MemberLayout
 from gpuregress.gpu.architectures import SM_90
 from gpuregress.lab.drafts import fills
 from gpuregress.lab.drafts.compiled import Slot
 from gpuregress.lab.drafts.fills import DraftedFill
-from gpuregress.lab.drafts.kernel import VECTOR, KernelDraft, default_fill, quoted, shown, valid_name
+from gpuregress.lab.drafts.kernel import VECTOR, KernelDraft, default_fill, formula, shown, valid_name
 from gpuregress.lab.drafts.launch_facts import LaunchFacts
 from gpuregress.lab.host_programs import library, objects, scalars
 from gpuregress.lab.host_programs.objects import ArrayPointer, HostArray, HostTexture, Object, SeenLaunch, Structure
@@ -208,9 +209,7 @@ class LaunchDraft(KernelDraft):
         written = scalars.text(value, self._label)
         if len(written) > _LONGEST_FORMULA:
             return repr(value.number) if value.is_known else self._label(scalars.guess(value))
-        if "," in written:  # it would end the element of a YAML sequence
-            return f'"{written}"'
-        return written
+        return formula(written)
 
     def _axes(self, sizes: Dimensions) -> str:
         axes = list(sizes)
@@ -221,7 +220,7 @@ class LaunchDraft(KernelDraft):
     # ---- launch
 
     def _launched(self) -> Iterator[str]:
-        line = f"  - kernel: {quoted(self._kernel)}"
+        line = f"  - kernel: {yaml_writer.block_scalar(self._kernel)}"
         if self._guessed:
             line += f"   # NEEDED: its template arguments; {self._guessed} is a guess"
         yield line
@@ -239,9 +238,9 @@ class LaunchDraft(KernelDraft):
             return
         arguments = [self._given(number) for number in range(len(self._named))]
         yield f"    args: [{', '.join(text for text, _ in arguments)}]"
-        for (name, _), (_, comment) in zip(self._named, arguments, strict=True):
+        for number, (_, comment) in enumerate(arguments):
             if comment:
-                yield f"    # {name}: {comment}"
+                yield f"    # args[{number}], {self._named[number][0]}: {comment}"
 
     def _listed_arguments(self) -> Iterator[str]:
         """Write each argument in a line, and each member of a structure."""
@@ -252,7 +251,7 @@ class LaunchDraft(KernelDraft):
                 continue
             yield f"      - struct:   # {self._named[number][0]}"
             for name, text, comment in self._members(number):
-                yield _commented(f"          {name}: {text}", comment)
+                yield _commented(f"          {yaml_writer.block_scalar(name)}: {text}", comment)
 
     def _dimensions(self, key: str, sizes: Dimensions | None, *, is_possible: bool, guess: str) -> str:
         """Write the sizes of the grid or a block; a guess where the host code does not tell what can be launched."""
@@ -438,6 +437,8 @@ class LaunchDraft(KernelDraft):
             self._guessed_sizes.append(buffer)
             if not comment.startswith("NEEDED"):
                 comment = f"NEEDED: {UNKNOWN_SIZE}"
+        elif memory is not None and memory.may_have_more_axes:
+            self._guessed_sizes.append(buffer)
         fill, reason = self._contents(buffer, dtype, memory)
         settings = f"dtype: {shown(dtype)}, shape: [{shape}]"
         if fill:

@@ -17,7 +17,7 @@ from gpuregress.jobs.plan.selection import quick_name
 from gpuregress.jobs.spec.job_files import job_files
 from gpuregress.lab.drafts import new_function, new_python, validation
 from gpuregress.lab.drafts.chain import ChainDraft, ChainLink, ChainSearch
-from gpuregress.lab.drafts.kernel import KernelDraft
+from gpuregress.lab.drafts.kernel import KernelDraft, job_text
 from gpuregress.lab.drafts.launch import LaunchDraft
 from gpuregress.lab.drafts.launch_facts import HostProgram
 from gpuregress.lab.host_programs import program
@@ -244,7 +244,7 @@ def _draft_kernel(
         # A kernel without a launch may have that of another one, which is no part of a chain then.
         is_own_launch = facts.launch.kernel.rpartition("::")[2] == kernel.name.rpartition("::")[2]
         link = ChainLink(kernel, facts, job) if is_own_launch else None
-    return DraftedText(draft, "\n".join(job.lines(others)) + "\n", link)
+    return DraftedText(draft, job_text(job.lines(others)), link)
 
 
 def _draft_chains(
@@ -281,7 +281,7 @@ def _draft_chains(
             is_chain=True,
         )
         covered = frozenset(kernels[launch] for launch in launches if launch in kernels)
-        made.append(DraftedText(draft, "\n".join(job.lines()) + "\n", covered=covered))
+        made.append(DraftedText(draft, job_text(job.lines()), covered=covered))
     return made
 
 
@@ -386,7 +386,7 @@ def _draft_function(
     _refuse_existing(path)
     others = [function for function in functions if function is not chosen]
     draft = Draft(path, str(chosen), (), tuple(str(function) for function in others))
-    return DraftedText(draft, "\n".join(new_function.lines(chosen, text, source, path, others, build)) + "\n")
+    return DraftedText(draft, job_text(new_function.lines(chosen, text, source, path, others, build)))
 
 
 def _draft_python(project: Project, source: Path, text: str, kernel: str | None, target: Path | None) -> Draft:
@@ -405,7 +405,7 @@ def _draft_python(project: Project, source: Path, text: str, kernel: str | None,
     others = tuple(name for name in names if name != chosen.name)
     relative = os.path.relpath(source.absolute(), path.absolute().parent)
     job = new_python.PythonDraft(chosen, source, relative)
-    storage.write_atomic(path, ("\n".join(job.lines(others)) + "\n").encode())
+    storage.write_atomic(path, job_text(job.lines(others)).encode())
     return Draft(
         path=path,
         kernel=chosen.name,

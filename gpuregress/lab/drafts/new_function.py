@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from gpuregress.foundation import storage
+from gpuregress.foundation.document import yaml_writer
 from gpuregress.foundation.errors import GpuregressError, Interrupted
 from gpuregress.foundation.records import FunctionArgument, Source, TypeLayout
 from gpuregress.lab.drafts.kernel import compile_lines, shown
@@ -89,7 +90,7 @@ class _Writer:
     def lines(self) -> Iterator[str]:
         """The job, line by line."""
         yield f"# A first job for {self._function}: hold every line against what the function expects."
-        yield f"source: {self._source}"
+        yield f"source: {yaml_writer.block_scalar(self._source)}"
         yield from self._compile_lines
         yield from self._called()
         yield "parameters:                         # every combination is a case"
@@ -113,8 +114,7 @@ class _Writer:
         name = self._instance.name
         if _is_overloaded(self._function, self._others):
             name = str(self._instance)
-        if re.search(r"[,{}\[\]&*#]|: ", name):
-            name = f'"{name}"'
+        name = yaml_writer.block_scalar(name)
         if not self._is_of_block:
             yield f"function: {name}"
             return

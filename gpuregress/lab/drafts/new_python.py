@@ -8,9 +8,11 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from gpuregress.foundation.document import yaml_writer
 from gpuregress.gpu.records import Record
 from gpuregress.lab.drafts import python_host
 from gpuregress.lab.drafts.host_values import Buffer, Constant, Dtype, Number, Tensor
+from gpuregress.lab.drafts.kernel import formula
 from gpuregress.lab.drafts.launch import UNKNOWN_SIZE
 from gpuregress.lab.drafts.python_host import Launch
 
@@ -126,7 +128,7 @@ class PythonDraft:
         """
         kernel = self._kernel
         yield f"# A first job for {kernel.name}: hold every line against what the kernel expects."
-        yield f"source: {self._source}:{kernel.name}"
+        yield f"source: {yaml_writer.block_scalar(f'{self._source}:{kernel.name}')}"
         yield f"language: {kernel.language}"
         if self._launch is not None:
             yield from self._launch.lines()
@@ -245,9 +247,7 @@ class _LaunchDraft:
         return self._text(best[-1]) if best else "1024"
 
     def _text(self, number: Number) -> str:
-        """Write a number, in quotes where YAML would read a comma as the end of it."""
-        text = self._launch.sizes.text(number)
-        return f'"{text}"' if "," in text else text
+        return formula(self._launch.sizes.text(number))
 
     def lines(self) -> Iterator[str]:
         """Write the keys between the language and the comparison."""

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from gpuregress.foundation import dtypes, storage
 from gpuregress.foundation.errors import GpuregressError, Interrupted
-from gpuregress.foundation.records import RunSummary
+from gpuregress.foundation.records import RunSummary, Verdict
 from gpuregress.gpu.records import Record
+from gpuregress.lab.drafts.kernel import NO_LAUNCH, default_fill
 from gpuregress.lab.drafts.launch import UNKNOWN_SIZE
 from gpuregress.session import session
 from gpuregress.session.run_request import RunRequest
@@ -23,11 +25,15 @@ FIRST_RUN_S = 8.0
 MOST_BYTES = 2**30
 """Of a job's buffers in its first run."""
 _TRIAL_S = 3.0
-_ALL_TRIALS_S = 4.0
+_ALL_TRIALS_S = 12.0
 """After which no further trial begins."""
-_MOST_ROUNDS = 10
-_FACTOR = 8
-_MOST_BYTES = 2**28
+_MOST_ROUNDS = 16
+_NEEDED = b"NEEDED"
+_FACTOR = 32
+_FACTOR_OF_LARGE = 4
+_SMALL = 2**16
+"""Elements."""
+_MOST_BYTES = 2**22
 _FOUND_SIZE = "its size, which was found by trial for the parameters above"
 
 
@@ -38,36 +44,100 @@ class FoundSize(Record):
     elements: int
 
 
-def find_sizes(project: Project, guessed: Mapping[Path, tuple[str, ...]], device: str) -> dict[Path, list[FoundSize]]:
-    """Enlarge the buffers whose size is a guess until the kernel stays inside them.
+@dataclass(slots=True)
+class TriedJob:
+    """What the trials changed in a drafted job.
+
+    Attributes:
+        path: its file.
+        guessed: its buffers whose size is a guess.
+        sizes: the buffers that were enlarged.
+        changes: of other guesses, in words.
+        steps: what is still to be tried where no size is to blame.
+        before_steps: the text before the first of these steps.
+    """
+
+    path: Path
+    guessed: tuple[str, ...]
+    sizes: dict[str, FoundSize] = field(default_factory=dict)
+    changes: list[str] = field(default_factory=list)
+    steps: list[_Step] = field(default_factory=lambda: list(_STEPS))
+    before_steps: bytes | None = None
+
+    def change(self, verdicts: Sequence[Verdict]) -> bool:
+        """Change the guess that is to blame for a fault; tell whether there is one.
+
+        Args:
+            verdicts: of all cases.
+        """
+        sizes = _needed_sizes(verdicts, self.guessed)
+        if sizes and all(enlarge(self.path, size) for size in sizes):
+            self.sizes.update({size.buffer: size for size in sizes})
+            return True
+        if not any(verdict.status in ("fault", "timeout") for verdict in verdicts):
+            return False
+        text = storage.read_bytes(self.path).decode()
+        while self.steps:
+            step = self.steps.pop(0)
+            changed = step.change(text)
+            if changed != text:
+                if self.before_steps is None:
+                    self.before_steps = text.encode()
+                self.changes.append(step.words)
+                storage.write_atomic(self.path, changed.encode())
+                return True
+        return False
+
+    def restore(self) -> None:
+        """Take back the steps that were of no help."""
+        if self.before_steps is not None:
+            storage.write_atomic(self.path, self.before_steps)
+            self.changes.clear()
+
+
+def find_sizes(
+    project: Project, guessed: Mapping[Path, tuple[str, ...]], device: str, drafting_s: float = 0.0
+) -> list[TriedJob]:
+    """Change guesses in drafts until the kernel stays inside its buffers.
+
+    A buffer whose size is a guess grows. Where that does not help, guessed contents become zeros, and guessed numbers
+    smaller.
 
     Args:
         project: of the jobs.
         guessed: job file → its buffers whose size is a guess. The files are changed.
         device: where they run.
+        drafting_s: what it took to write the drafts, seconds: the trials may take as long, on a slow machine.
 
     Returns:
-        Job file → the buffers that were enlarged.
+        The jobs that were changed.
 
     Raises:
         Interrupted: the user asked to stop.
     """
-    sizes: dict[Path, dict[str, FoundSize]] = {}
-    pending = [path for path, names in guessed.items() if names]
+    jobs = [TriedJob(path, names) for path, names in guessed.items()]
+    pending = [job for job in jobs if _NEEDED in storage.read_bytes(job.path)]
     start = time.monotonic()
     with storage.scratch() as scratch:
         for number in range(_MOST_ROUNDS):
-            if not pending or time.monotonic() > start + _ALL_TRIALS_S:
+            if not pending:
                 break
-            summary = _run(project.with_runs(scratch / str(number)), pending, device)
-            changed: list[Path] = []
-            for path in pending:
-                size = _needed_size(summary, path.stem, guessed[path]) if summary is not None else None
-                if size is not None and enlarge(path, size):
-                    changed.append(path)
-                    sizes.setdefault(path, {})[size.buffer] = size
+            if time.monotonic() > start + max(_ALL_TRIALS_S, drafting_s):
+                break
+            summary = _run(project.with_runs(scratch / str(number)), [job.path for job in pending], device)
+            if summary is None:
+                for job in pending:
+                    job.restore()
+                break
+            changed: list[TriedJob] = []
+            for job in pending:
+                verdicts = [verdict for verdict in summary.verdicts if verdict.job == job.path.stem]
+                if job.change(verdicts):
+                    changed.append(job)
+                elif any(verdict.status in ("fault", "error") for verdict in verdicts) or not verdicts:
+                    job.restore()
             pending = changed
-    return {path: list(of_job.values()) for path, of_job in sizes.items()}
+    return [job for job in jobs if job.sizes or job.changes]
 
 
 def first_run_request(device: str, drafting_s: float) -> RunRequest:
@@ -107,6 +177,59 @@ def late(summary: RunSummary, limit_s: float) -> list[str]:
     return list(lines.values())
 
 
+def _with_zeros(text: str) -> str:
+    """Replace guessed contents of whole numbers, which may be indices, by zeros."""
+    guess = f"fill: {default_fill('int32')}"
+    lines = text.split("\n")
+    for number, line in enumerate(lines):
+        if guess in line and ("NEEDED: its contents" in line or NO_LAUNCH in text):
+            lines[number] = line.replace(guess, "fill: zeros")
+    return "\n".join(lines)
+
+
+def _with_smaller_numbers(text: str, most: int) -> str:
+    """Replace guesses of parameters above a number by this number."""
+
+    def smaller(match: re.Match[str]) -> str:
+        number = str(min(int(match[2]), most))
+        return f"{match[1]}{number}{match[3]}{number}{match[4]}"
+
+    return re.sub(r"^(  \w+: \[)(\d+)(\]   # NEEDED: its value; )\2( is a guess)", smaller, text, flags=re.MULTILINE)
+
+
+class _Step(Record):
+    """A change of guesses, and how it is described."""
+
+    words: str
+    change: Callable[[str], str]
+
+
+def _with_zero_arguments(text: str) -> str:
+    """Replace guesses of whole numbers that are arguments, as strides, by 0."""
+    text = re.sub(r"^( +.*\{u?int\d+: )1(\}   # NEEDED)", r"\g<1>0\2", text, flags=re.MULTILINE)
+    lines = text.split("\n")
+    arguments = -1
+    for number, line in enumerate(lines):
+        if line.startswith("    args: ["):
+            arguments = number
+        guess = re.match(r"    # args\[(\d+)\], \w+: NEEDED: its value", line)
+        if guess is None or arguments < 0:
+            continue
+        words = re.split(r", (?![^{]*\})", lines[arguments])
+        words[int(guess[1])] = re.sub(r"(\{u?int\d+: )1\}", r"\g<1>0}", words[int(guess[1])])
+        lines[arguments] = ", ".join(words)
+    return "\n".join(lines)
+
+
+_STEPS: tuple[_Step, ...] = (
+    _Step(
+        "guessed contents and arguments are zeros, and guessed numbers at most 64",
+        lambda text: _with_smaller_numbers(_with_zero_arguments(_with_zeros(text)), 64),
+    ),
+    _Step("guessed numbers are at most 8", lambda text: _with_smaller_numbers(text, 8)),
+)
+
+
 def _run(project: Project, paths: list[Path], device: str) -> RunSummary | None:
     until = time.monotonic() + FIRST_RUN_S
     request = RunRequest(device=device, timeout=_TRIAL_S, until=until)
@@ -121,10 +244,11 @@ def _run(project: Project, paths: list[Path], device: str) -> RunSummary | None:
     return summary
 
 
-def _needed_size(summary: RunSummary, job: str, guessed: tuple[str, ...]) -> FoundSize | None:
-    """Return a buffer that a case accessed beyond its end, and the elements that it gets."""
-    for verdict in summary.verdicts:
-        if verdict.job != job or verdict.outcome is None or verdict.outcome.fault is None:
+def _needed_sizes(verdicts: Sequence[Verdict], guessed: tuple[str, ...]) -> list[FoundSize]:
+    """Return the buffers that cases accessed beyond their ends, with the elements that they get."""
+    sizes: dict[str, int] = {}
+    for verdict in verdicts:
+        if verdict.outcome is None or verdict.outcome.fault is None:
             continue
         fault = verdict.outcome.fault
         location = fault.location
@@ -132,8 +256,10 @@ def _needed_size(summary: RunSummary, job: str, guessed: tuple[str, ...]) -> Fou
             continue
         if location.index is None or location.index < 0 or location.elements is None or location.size is None:
             continue
-        return FoundSize(location.buffer, max(_FACTOR * location.elements, location.index + location.size))
-    return None
+        factor = _FACTOR if location.elements <= _SMALL else _FACTOR_OF_LARGE
+        elements = max(factor * location.elements, location.index + location.size)
+        sizes[location.buffer] = max(elements, sizes.get(location.buffer, 0))
+    return [FoundSize(buffer, elements) for buffer, elements in sizes.items()]
 
 
 def enlarge(path: Path, size: FoundSize) -> bool:
@@ -143,6 +269,10 @@ def enlarge(path: Path, size: FoundSize) -> bool:
     match = line.search(text)
     if match is None or size.elements * dtypes.parse(re.sub(r"\s+", "", match[2])).size > _MOST_BYTES:
         return False
-    changed = f"{match[1]}{size.elements}{match[3].replace(UNKNOWN_SIZE, _FOUND_SIZE)}"
+    rest = match[3].replace(UNKNOWN_SIZE, _FOUND_SIZE)
+    if _FOUND_SIZE not in rest:
+        separator = "; " if "   #" in rest else "   # "
+        rest += f"{separator}NEEDED: {_FOUND_SIZE}"
+    changed = f"{match[1]}{size.elements}{rest}"
     storage.write_atomic(path, (text[: match.start()] + changed + text[match.end() :]).encode())
     return True

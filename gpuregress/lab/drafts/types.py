@@ -9,7 +9,7 @@ from pathlib import Path
 from msgspec import field
 
 from gpuregress.foundation import storage
-from gpuregress.foundation.errors import GpuregressError, Interrupted
+from gpuregress.foundation.errors import CompileError, GpuregressError, Interrupted
 from gpuregress.foundation.records import Source, TypeLayout
 from gpuregress.gpu.records import Record, replace
 from gpuregress.lab.host_programs import structures
@@ -23,6 +23,7 @@ from gpuregress.toolchain.layouts import DataMember
 _QUALIFIERS = re.compile(r"\b(const|volatile|__restrict__|restrict|struct|enum|typename)\b|[*&]")
 _ASKED_TYPE = re.compile(r"gpuregress_layout::plain<(.+?)>::type")
 """A type in an error of the question."""
+_UNDEFINED = re.compile(r'^gpuregress_call.*: error: identifier "(\w+)" is undefined', re.MULTILINE)
 _NAME = re.compile(r"[A-Za-z_][\w:]*(<[\w:, <>]+>(::\w+)*)?")
 
 
@@ -139,18 +140,22 @@ def spelled_out(type_: str, texts: Sequence[str], arguments: Mapping[str, str]) 
     return re.sub(r"(?<![\w:])[A-Za-z_]\w*", lambda match: arguments.get(match[0], match[0]), type_)
 
 
-def of_kernel(source: Path, build: BuildOptions, kernel: str) -> tuple[TypeLayout, ...]:
+def of_kernel(source: Path, build: BuildOptions, kernel: str, others: Sequence[str] = ()) -> tuple[TypeLayout, ...]:
     """Ask the compiler for the types of a kernel's parameters, of pointers what they point to; () where it fails.
 
     Args:
         source: the file.
         build: the options to compile with.
         kernel: its name, with template arguments.
+        others: kernels of the source that are asked for with it, so that one program answers for all of them.
 
     Raises:
         Interrupted: the user asked to stop.
     """
-    asked = build.applied_to(Source(str(source.absolute()), kernels=(kernel,)))
+    names: tuple[str, ...] = (kernel,)
+    if kernel in others:
+        names = tuple(others)
+    asked = build.applied_to(Source(str(source.absolute()), kernels=names))
     try:
         program = compilation.compile_source(programs.with_debug_types(asked))
     except Interrupted:
@@ -183,7 +188,9 @@ def _asked(source: Source, types: Mapping[str, Sequence[DataMember]]) -> dict[st
     except Interrupted:
         raise
     except GpuregressError as error:
-        refused = {name for name in _ASKED_TYPE.findall(str(error)) if name in types}
+        log = error.log if isinstance(error, CompileError) else ""  # the message has the first errors alone
+        named = (*_ASKED_TYPE.findall(f"{error}\n{log}"), *_UNDEFINED.findall(log))
+        refused = {name for name in named if name in types}
     names = list(types)
     if not refused and not _compiles(source):
         return {}  # whatever is asked

@@ -213,6 +213,7 @@ def check_shape(values: Sequence[Object | None]) -> Object:
     extents = tuple(value for value in values[1:] if isinstance(value, HostScalar))
     if isinstance(pointer, ArrayPointer) and extents and len(extents) == len(values) - 1:
         pointer.memory.extents = extents
+        pointer.memory.may_have_more_axes = False
     return constant(0)
 
 
@@ -229,7 +230,8 @@ def _tensor_extents(run: Run, memory: HostArray, node: Node) -> tuple[HostScalar
         name = re.escape(memory.name)
         axes = [int(axis) + 1 for axis in re.findall(rf"\b{name}\s*\.\s*(?:size|stride)\(\s*(\d+)\s*\)", text)]
         axes += [int(axis) + 1 for axis in re.findall(rf"\b{name}\s*\.\s*(?:sizes|strides)\(\)\[(\d+)\]", text)]
-        axes += [int(axis) for axis in re.findall(rf"\b{name}\s*\.\s*(?:dim|ndimension)\(\)\s*==\s*(\d+)", text)]
+        ranks = re.findall(rf"\b{name}\s*\.\s*(?:dim|ndimension)\(\)\s*==\s*(\d+)", text)
+        axes += [int(rank) for rank in ranks]
         axes += [int(axis) for axis in re.findall(rf"\b{name}\s*\.\s*size\(\s*-(\d+)\s*\)", text)]
         aliases = re.findall(rf"\b(\w+)\s*=\s*{name}\s*\.\s*sizes\(\)\s*;", text)
         for alias in aliases:
@@ -237,8 +239,10 @@ def _tensor_extents(run: Run, memory: HostArray, node: Node) -> tuple[HostScalar
         count = max(axes, default=1)
         if re.search(rf"\b{name}\s*\.\s*(?:size|stride)\(\s*(?:{name}\s*\.\s*dim\(\)\s*-\s*|-\s*)1\s*\)", text):
             count += bool(axes)  # its last axis, beside those that have a number
-        for shape in re.findall(rf"\bCHECK_SHAPE\(\s*{name}\s*,([^;()]*)\)", text):
+        shapes = re.findall(rf"\bCHECK_SHAPE\(\s*{name}\s*,([^;()]*)\)", text)
+        for shape in shapes:
             count = shape.count(",") + 1
+        memory.may_have_more_axes = not ranks and not shapes
         memory.extents = tuple(run.unknown(f"{memory.name}_size_{axis}", "int", node) for axis in range(count))
     return memory.extents
 
@@ -596,13 +600,17 @@ def _new_tensor(contents: ArrayContents) -> _Known:
     def make(run: Run, values: Sequence[Object | None], node: Node) -> Object | None:
         given = value_at(values, 0)
         extents: tuple[HostScalar, ...] = ()
+        may_have_more_axes = False
         if isinstance(given, Listed):
             extents = tuple(item for item in given.items if isinstance(item, HostScalar))
         elif isinstance(given, ArrayPointer):
             extents = given.memory.extents
+            may_have_more_axes = given.memory.may_have_more_axes
         if not extents and not isinstance(given, ArrayPointer):
             return None
-        return ArrayPointer(HostArray("", None, run.place(node), contents=contents, extents=extents))
+        memory = HostArray("", None, run.place(node), contents=contents, extents=extents)
+        memory.may_have_more_axes = may_have_more_axes
+        return ArrayPointer(memory)
 
     return make
 

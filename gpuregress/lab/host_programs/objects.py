@@ -29,6 +29,7 @@ class HostArray:
         contents: what the host code puts into it.
         extents: of an array for textures or of a tensor, slowest first.
         kind: `layered`, `cube` or `cube-layered` of one for textures, "" of another.
+        may_have_more_axes: whether the extents are those that the program asks for, of a tensor of any rank.
     """
 
     name: str
@@ -38,6 +39,7 @@ class HostArray:
     contents: ArrayContents = NOTHING_STORED
     extents: tuple[HostScalar, ...] = ()
     kind: str = ""
+    may_have_more_axes: bool = False
 
     @property
     def size(self) -> HostScalar | None:

@@ -168,6 +168,8 @@ def _arithmetic(op: str, left: HostScalar, right: HostScalar) -> HostScalar:
     are_integers = left.is_integer and right.is_integer
     if op == "/" and are_integers:
         return _divided(left, right)
+    if op == "+" and _is_remainder_of(right, left):
+        return ceil_of(*left.operands)
     number, high = _ends(op, left, right)
     if left.op == right.op == "number":
         return constant(number)
@@ -228,6 +230,14 @@ def _divided(left: HostScalar, right: HostScalar) -> HostScalar:
     if factor is not None:
         return factor
     return _operation("//", number, left, right)
+
+
+def _is_remainder_of(value: HostScalar, quotient_: HostScalar) -> bool:
+    """Tell whether a value is `a % b > 0` or `a % b != 0` for a quotient `a / b`, which it rounds up."""
+    if quotient_.op != "//" or value.op not in (">", "!="):
+        return False
+    remainder, zero = value.operands
+    return remainder.op == "%" and remainder.operands == quotient_.operands and _is_zero(zero)
 
 
 def _without_factor(left: HostScalar, right: HostScalar) -> HostScalar | None:

@@ -23,6 +23,8 @@ from gpuregress.lab.host_programs.scalars import HostScalar, constant, named
 from gpuregress.toolchain.cxx_types import dtype_of_type
 
 _MOST_STEPS = 250_000
+_BEGINNING = re.compile(r"(\w+_)?(start|begin|first|offset)(_\w+)?", re.IGNORECASE)
+"""What is called so is subtracted from an end, or added to an index."""
 GUESS = 1024
 _GUESSED_BYTES = 4
 _WORD = re.compile(r"[A-Za-z_]\w*")
@@ -109,7 +111,9 @@ class HostScope:
         resolved = self.resolved(type_)
         if _FLOAT.search(resolved):
             return named(name, 1.0, self.place(node), is_known=False)
-        guess = self._guess if "bool" not in resolved else 0
+        guess = self._guess
+        if "bool" in resolved or _BEGINNING.fullmatch(name):
+            guess = 0
         where = self.place(node)
         return named(name, self.assumed.get((name, where), guess), where, is_known=False)
 

@@ -24,6 +24,9 @@ _MOST_BYTES = 1_000_000
 _MOST_WORDS = 2000
 _MAKEFILES = ("Makefile", "makefile", "GNUmakefile")
 CONDITION = "it depends on a condition"
+_COPY_OF_CUDA = "CUDA's own headers are taken in place of a copy"
+_OF_CUDA = ("thrust/version.h", "cub/version.cuh", "cuda/std/version")
+"""Headers of CCCL; a clone may hold another version of it than NVRTC comes with."""
 _OTHER_TARGET = "it is that of another target"
 
 _CMAKE_COMMENT = re.compile(r"#\[\[.*?\]\]|#[^\n]*", re.DOTALL)
@@ -32,6 +35,8 @@ _CMAKE_ARGUMENT = re.compile(r'"((?:[^"\\]|\\.)*)"|((?:\$<[^>\n]*>|[^\s"]|"(?:[^
 _CMAKE_FOLDERS = re.compile(r"\$\{(?:CMAKE_(?:CURRENT_)?(?:SOURCE|LIST)_DIR|\w*_SOURCE_DIR)\}")
 _CMAKE_KEYWORDS = frozenset(("PUBLIC", "PRIVATE", "INTERFACE", "SYSTEM", "BEFORE", "AFTER"))
 _CMAKE_TARGETS = ("add_library", "add_executable", "cuda_add_library", "cuda_add_executable", "target_sources")
+_CMAKE_FLAGS = frozenset(("CUDA_NVCC_FLAGS", "CMAKE_CUDA_FLAGS", "CMAKE_CXX_FLAGS"))
+_CMAKE_MACRO = re.compile(r"-D\w+(=[^$]*)?")
 _STANDARD = re.compile(r"\b(?:CMAKE_)?CUDA_STANDARD\s+(\d\d)\b")
 _OF_WINDOWS = re.compile(r"_?(?:WIN32|WIN64|WINDOWS|CONSOLE|LIB|USRDLL|UNICODE|MBCS|DEBUG|NDEBUG)|_?CRT_\w+|_\w*_DLL")
 
@@ -65,7 +70,12 @@ def options_for(source: Path) -> tuple[BuildOptions, ...]:
                 continue
             collected = read(text, file, source)
             of_file = from_words(collected.words, folder, _shown(file))
-            include = [path for path in of_file.include if path.is_dir()]
+            include: list[Path] = []
+            for path in of_file.include:
+                if any((path / header).is_file() for header in _OF_CUDA):
+                    collected.leave_out(_COPY_OF_CUDA, f"-I {_shown(path)}")
+                elif path.is_dir():
+                    include.append(path)
             left_out = {reason: tuple(dict.fromkeys(words)) for reason, words in collected.left_out.items()}
             of_file = BuildOptions(tuple(include), of_file.defines, of_file.options, left_out, of_file.origin)
             if not of_file.is_empty or left_out:
@@ -168,6 +178,14 @@ def _read_cmake(text: str, file: Path, source: Path) -> _Collected:
         standard = _STANDARD.search(" ".join(arguments))
         if standard is not None and command.name in ("set", "set_target_properties", "set_property"):
             collected.words.append(f"-std=c++{standard[1]}")
+        if command.name in ("set", "list", "string") and _CMAKE_FLAGS & set(arguments[:2]):
+            for flag in " ".join(arguments).replace(";", " ").split():
+                if not _CMAKE_MACRO.fullmatch(flag):
+                    continue
+                if command.depth > 0:
+                    collected.leave_out(CONDITION, flag)
+                else:
+                    collected.words.append(flag)
         if command.name == "set" and arguments and arguments[-1] != "PARENT_SCOPE":
             end = arguments.index("CACHE") if "CACHE" in arguments else len(arguments)
             variables[arguments[0]] = [_CMakeWord(word, command.depth > 0) for word in arguments[1:end]]
@@ -189,6 +207,10 @@ def _read_cmake(text: str, file: Path, source: Path) -> _Collected:
                     collected.leave_out(CONDITION, macro)
                 else:
                     collected.words.append(macro)
+    for words in variables.values():  # which may be given to a target elsewhere
+        for word in words:
+            if word.is_conditional and _CMAKE_MACRO.fullmatch(word.text):
+                collected.leave_out(CONDITION, word.text)
     return collected
 
 

@@ -49,6 +49,29 @@ def folders_with(header: str, folder: Path) -> tuple[Path, ...]:
     return tuple(sorted(folders))
 
 
+def origin_of(header: str, folder: Path) -> Path | None:
+    """Find the file of a clone from which its build makes a header: `config.h.in`, or `data.proto` for `data.pb.h`.
+
+    Args:
+        header: as it is included.
+        folder: of the source.
+
+    Returns:
+        None where there is none, or several.
+    """
+    root = work_tree(Path(os.path.realpath(folder)))
+    if root is None:
+        return None
+    name = PurePosixPath(header).name
+    names = [f"{name}{suffix}" for suffix in (".in", ".cmakein", ".cmake.in")]
+    if name.endswith(".pb.h"):
+        names.append(name.replace(".pb.h", ".proto"))
+    origins = [path for origin in names for path in _files(root).get(origin, ())]
+    if len(origins) != 1:
+        return None
+    return origins[0]
+
+
 @lru_cache(maxsize=4)
 def _files(root: Path) -> dict[str, list[Path]]:
     """The files of a work tree by their names."""

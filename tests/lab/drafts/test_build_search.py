@@ -48,6 +48,13 @@ def test_a_header_in_several_folders_is_not_chosen(tmp_path: Path) -> None:
     assert build.missing_header == "b.h"
 
 
+@pytest.mark.parametrize(("header", "origin"), [("p/config.h", "p/config.h.cmakein"), ("p/a.pb.h", "p/a.proto")])
+def test_a_header_that_the_build_makes_is_named_with_its_origin(header: str, origin: str, tmp_path: Path) -> None:
+    build = found(tmp_path, f'#include "{header}"\n{KERNEL}', {origin: ""})
+    (note,) = build.notes
+    assert note.startswith(f"NEEDED: {header}, which the build makes from {origin}: build the project")
+
+
 def test_build_files_give_what_the_source_needs(tmp_path: Path) -> None:
     cmake = "include_directories(inc empty)\nadd_definitions(-DN=M -DUNUSED=1)\n"
     cmake += "if(FAST)\nadd_definitions(-DM=1 -DOTHER)\nelse()\nadd_definitions(-DM=2)\nendif()\n"
@@ -61,6 +68,15 @@ def test_build_files_give_what_the_source_needs(tmp_path: Path) -> None:
         "NEEDED: -DM=1 is a guess: the build defines it on a condition, and the source asks for it",
         "left out of CMakeLists.txt: -DM=1, -DM=2 (it depends on a condition)",
     )
+
+
+def test_the_build_files_of_a_library_in_the_clone_tell_what_its_headers_ask_for(tmp_path: Path) -> None:
+    cmake = "if(FAST)\nlist(APPEND DEFINITIONS -DLIB_HALF=1)\nendif()\n"
+    header = "#ifndef LIB_HALF\n#error LIB_HALF is undefined\n#endif\n#define N LIB_HALF\n"
+    files = {"dependencies/lib/CMakeLists.txt": cmake, "dependencies/lib/include/lib/a.h": header}
+    build = found(tmp_path, f"#include <lib/a.h>\n{KERNEL}", files)
+    assert build.options.include == (tmp_path / "dependencies/lib/include",)
+    assert build.options.defines == {"LIB_HALF": "1"}
 
 
 def test_a_later_standard_is_taken_where_it_helps(tmp_path: Path) -> None:

@@ -15,6 +15,9 @@ from gpuregress.toolchain import cxx_declarations
         ("typename T, int N = 8", (), ("int*",), "f<int, 8>", []),
         ("typename T, bool B", ("T", "1"), ("half*",), "f<half, true>", []),
         ("typename T, int N", (), ("Item*",), "f<float, 128>", ["T", "N"]),
+        ("typename T, Mode M", ("int", "0"), ("int*",), "f<int, (Mode)0>", []),
+        ("typename T, size_t N", ("int", "4"), ("int*",), "f<int, 4>", []),
+        ("typename index_t, int N", ("", "4"), (), "f<int, 4>", ["index_t"]),
     ],
 )
 def test_template_arguments(

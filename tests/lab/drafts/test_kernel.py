@@ -21,14 +21,6 @@ def test_the_fill_of_an_input(dtype: str, fill: str) -> None:
     assert fill in kernel.default_fill(dtype)
 
 
-@pytest.mark.parametrize(
-    "text", ["../a b.cu", "a #1.cu", "a: b.cu", "[a], {b}.cu", "-a.cu", "f<int, 3>", "'\"\\.cu", "12"]
-)
-def test_names_and_paths_are_scalars_of_yaml(text: str) -> None:
-    assert yaml.safe_load(f"x: {kernel.quoted(text)}") == {"x": text}
-    assert yaml.safe_load(f"[{kernel.quoted(text)}]") == [text]
-
-
 def test_a_draft_holds_the_options_of_its_build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kernel, "compiled", lambda *_: CompiledKernel())
     (tmp_path / "a.cu").write_text("")

@@ -91,6 +91,29 @@ def test_arrays_that_are_the_same_share_a_buffer(tmp_path: Path) -> None:
     assert job["launches"][0]["args"] == ["a", "a"]
 
 
+@pytest.mark.parametrize("rest", ["n % 256 > 0", "(n % 256 != 0)", "((n) % (256) > 0)"])
+def test_a_quotient_and_its_remainder_are_rounded_up(tmp_path: Path, rest: str) -> None:
+    text = "__global__ void f(int *a) {}\nvoid go(int *p, int n) { f<<<n / 256 + (%s), 256>>>(p); }\n"
+    job, _, _ = drafted(tmp_path, text % rest)
+    assert job["launches"][0]["grid"] == ["ceil(n / 256)"]
+
+
+def test_the_guess_of_a_beginning_is_zero(tmp_path: Path) -> None:
+    text = "__global__ void f(int *a) {}\nvoid go(int *p, int start_dim, int end) { f<<<end - start_dim, 1>>>(p); }"
+    job, _, _ = drafted(tmp_path, text)
+    assert job["parameters"] == {"end": [1024], "start_dim": [0]}
+
+
+def test_a_template_argument_may_be_a_pointer(tmp_path: Path) -> None:
+    text = (
+        "template <typename T, typename S> __global__ void f(T *a, S scale, int n) {}\n"
+        "void go(int *p, float *s) { f<int, const float *><<<1, 1>>>(p, s, 1); }\n"
+    )
+    job, _, _ = drafted(tmp_path, text)
+    assert job["buffers"]["scale"]["dtype"] == "float32"
+    assert job["launches"][0]["args"] == ["a", "scale", {"int32": 1}]
+
+
 def test_a_formula_with_a_comma_is_quoted(tmp_path: Path) -> None:
     job, _, _ = drafted(
         tmp_path,

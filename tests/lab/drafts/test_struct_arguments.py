@@ -147,3 +147,17 @@ def test_explicit_instantiations_tell_the_types_without_a_caller(tmp_path: Path)
     assert list(members) == list(ARGUMENT)
     assert (members["batch"], members["filter.width"]) == ({"int32": "batch"}, {"int32": "width"})
     assert "params.x_c_stride: its value (conv.cu:27)" in draft.needed
+
+
+def test_any_name_of_a_member_or_a_path_is_a_scalar_of_a_draft(tmp_path: Path) -> None:
+    source = tmp_path / "a [1], {b}: #2.cu"
+    source.write_text(
+        "struct Params { int n; int attributes[3]; float *out; };\n"
+        "__global__ void f(const Params p) { if (p.n > p.attributes[1]) p.out[threadIdx.x] = p.attributes[2]; }\n"
+    )
+    project = Project(tmp_path, tmp_path / "configs", tmp_path / "baselines", tmp_path / "runs")
+    (draft,) = new.draft_kernels(project, source)  # no launch: the members stand in a mapping of one line
+    job = yaml.safe_load(draft.path.read_text())
+    assert job["source"] == "../a [1], {b}: #2.cu"
+    (members,) = [argument["struct"] for argument in job["launches"][0]["args"]]
+    assert list(members) == ["n", "attributes[0]", "attributes[1]", "attributes[2]", "out"]

@@ -7,6 +7,8 @@ import pytest
 from gpuregress.lab.drafts import new, trial
 from gpuregress.lab.drafts.launch import UNKNOWN_SIZE
 from gpuregress.lab.drafts.trial import FoundSize
+from gpuregress.session import session
+from gpuregress.session.run_request import RunRequest
 from gpuregress.store.project import Project
 
 TEXT = """__global__ void f(float *y, const float *x, int n) { y[threadIdx.x] = x[n * threadIdx.x]; }
@@ -29,8 +31,8 @@ def drafted(project: Project, text: str) -> new.Draft:
 def test_a_guessed_size_grows_until_the_kernel_stays_inside(project: Project) -> None:
     made = drafted(project, TEXT)
     assert made.guessed_sizes == ("y", "x")
-    found = trial.find_sizes(project, {made.path: made.guessed_sizes}, "cpu")
-    ((size,),) = found.values()
+    (job,) = trial.find_sizes(project, {made.path: made.guessed_sizes}, "cpu")
+    (size,) = job.sizes.values()
     assert (size.buffer, size.elements >= 3101) == ("x", True)
     text = made.path.read_text()
     assert f"x: {{dtype: float32, shape: [{size.elements}], fill: {{normal: {{std: 1.0}}}}}}" in text
@@ -42,14 +44,14 @@ def test_a_size_of_the_host_code_is_kept(project: Project) -> None:
     host = "int main() { float *x, *y; cudaMalloc(&x, 128); cudaMalloc(&y, 128); f<<<1, 32>>>(y, x, 100); }\n"
     made = drafted(project, TEXT.partition("void go")[0] + host)
     assert made.guessed_sizes == ()
-    assert trial.find_sizes(project, {made.path: made.guessed_sizes}, "cpu") == {}
+    assert trial.find_sizes(project, {made.path: made.guessed_sizes}, "cpu") == []
 
 
 def test_the_growth_has_a_limit(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(trial, "_MOST_BYTES", 300)
     made = drafted(project, TEXT)
     before = made.path.read_bytes()
-    assert trial.find_sizes(project, {made.path: made.guessed_sizes}, "cpu") == {}
+    assert trial.find_sizes(project, {made.path: made.guessed_sizes}, "cpu") == []
     assert made.path.read_bytes() == before
 
 
@@ -71,15 +73,47 @@ def test_a_record_is_enlarged(tmp_path: Path) -> None:
 def test_writes_atomic_operations_and_vectors_beyond_a_buffer(project: Project, statement: str) -> None:
     text = f"__global__ void f(float *y, int n) {{ int i = threadIdx.x; {statement} }}\n"
     made = drafted(project, f"{text}void go(float *y) {{ f<<<1, 32>>>(y, 100); }}\n")
-    ((found,),) = trial.find_sizes(project, {made.path: made.guessed_sizes}, "cpu").values()
-    assert (found.buffer, found.elements >= 132) == ("y", True)
+    (job,) = trial.find_sizes(project, {made.path: made.guessed_sizes}, "cpu")
+    assert job.sizes["y"].elements >= 132
 
 
 def test_a_fault_elsewhere_enlarges_nothing(project: Project) -> None:
     text = "__global__ void f(float *y, float *x) { y[0] = 1; x[-1] = 1; }\n"
     made = drafted(project, f"{text}void go(float *y, float *x) {{ f<<<1, 32>>>(y, x); }}\n")
     assert made.guessed_sizes == ("y", "x")
-    assert trial.find_sizes(project, {made.path: made.guessed_sizes}, "cpu") == {}
+    assert trial.find_sizes(project, {made.path: made.guessed_sizes}, "cpu") == []
+
+
+KERNEL = "__global__ void f(float *y, const int *at, int n) { y[n * n * n * at[threadIdx.x] + threadIdx.x] = 1; }\n"
+
+
+def test_contents_and_numbers_that_are_guesses_become_smaller_where_no_size_helps(project: Project) -> None:
+    made = drafted(project, f"{KERNEL}void go(float *y, int *at, int n) {{ f<<<1, 32>>>(y, at, n); }}\n")
+    (job,) = trial.find_sizes(project, {made.path: made.guessed_sizes}, "cpu")
+    assert job.changes == ["guessed contents and arguments are zeros, and guessed numbers at most 64"]
+    text = made.path.read_text()
+    assert "  n: [64]   # NEEDED: its value; 64 is a guess" in text
+    assert "fill: zeros}   # NEEDED" in text
+    (verdict,) = session.run(project, [str(made.path)], RunRequest(device="cpu")).verdicts
+    assert verdict.status == "new"
+
+
+def test_changes_without_an_effect_are_taken_back(project: Project) -> None:
+    kernel = KERNEL.replace("y[n", "y[-1 - n")
+    made = drafted(project, f"{kernel}void go(float *y, int *at, int n) {{ f<<<1, 32>>>(y, at, n); }}\n")
+    before = made.path.read_bytes()
+    assert trial.find_sizes(project, {made.path: made.guessed_sizes}, "cpu") == []
+    assert made.path.read_bytes() == before
+
+
+def test_the_size_of_a_tensor_of_unknown_rank_grows(project: Project) -> None:
+    host = (
+        "void go(at::Tensor y) { auto p = y.data_ptr<float>(); int n = y.size(0); f<<<1, n>>>(p, n); }\nint main() {}\n"
+    )
+    kernel = "__global__ void f(float *y, int n) { y[3 * threadIdx.x + 2] = n; }\n"
+    made = drafted(project, kernel + host)
+    (job,) = trial.find_sizes(project, {made.path: made.guessed_sizes}, "cpu")
+    assert list(job.sizes) == ["y"]
 
 
 def test_found_sizes_are_compared_by_value() -> None:

@@ -126,6 +126,28 @@ def test_strange_values_are_left_out(name: str, tmp_path: Path) -> None:
     assert build_files.options_for(tmp_path / "a.cu") == ()
 
 
+def test_flags_of_nvcc_in_variables_of_cmake_are_read(tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "CMakeLists.txt").write_text(
+        "set(CUDA_NVCC_FLAGS ${CUDA_NVCC_FLAGS} -DSPACE=mine -O3)\n"
+        'if(FAST)\nstring(APPEND CMAKE_CUDA_FLAGS " -DFAST=1 -DOF=${X}")\nendif()\nset(OTHER -DOTHER)\n'
+    )
+    (taken,) = build_files.options_for(tmp_path / "a.cu")
+    assert taken.defines == {"SPACE": "mine"}
+    assert taken.left_out == {build_files.CONDITION: ("-DFAST=1",)}
+
+
+def test_a_copy_of_the_headers_of_cuda_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in (".git/HEAD", "thrust/thrust/version.h", "include/a.h"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("")
+    (tmp_path / "CMakeLists.txt").write_text("include_directories(thrust include)\n")
+    (taken,) = build_files.options_for(tmp_path / "a.cu")
+    assert taken.include == (tmp_path / "include",)
+    assert taken.left_out == {"CUDA's own headers are taken in place of a copy": ("-I thrust",)}
+
+
 @pytest.mark.parametrize("name", ["setup.py", "pyproject.toml", "CMakeLists.txt"])
 def test_a_build_file_that_cannot_be_read_says_nothing(name: str, tmp_path: Path) -> None:
     (tmp_path / ".git").mkdir()
