@@ -171,7 +171,7 @@ def _lines(summary: RunSummary, where: str, *, is_full: bool) -> Iterator[str]:
         ("failing for another cause than before:", changes.changed, most_others),
         ("still failing:", changes.still, most_others),
     ):
-        causes = _by_cause(failures)
+        causes = by_cause(failures)
         if causes and heading:
             yield heading
         for cause in causes[:most]:
@@ -213,7 +213,7 @@ def _texts(summary: RunSummary) -> dict[str, tuple[str, ...]]:
     return texts
 
 
-def _by_cause(failures: Iterable[NightFailure]) -> list[tuple[NightFailure, ...]]:
+def by_cause(failures: Iterable[NightFailure]) -> list[tuple[NightFailure, ...]]:
     """The failures of one cause together, the most severe causes first."""
     groups: dict[tuple[str, ...], list[NightFailure]] = {}
     for failure in sorted(failures, key=lambda failure: _SEVERITY.index(failure.status)):

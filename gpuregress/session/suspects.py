@@ -73,17 +73,19 @@ class SuspectSearch:
         )
 
     def touches(self, name: str, earlier: EarlierNights) -> bool:
-        """Tell whether a commit since the last night, or the work tree, may have changed a file of a case."""
+        """Tell whether a file of a case may have changed since the last night; where git cannot tell, it may have."""
         last = earlier.last.get(name)
         if last is None or not last.commit:
             return False
+        if last.dirty or self._summary.dirty:
+            return True
         try:
             between = self._range(last.commit)
             if between is None:
-                return False
+                return True
             return bool(self._commits(last.commit, self._paths(self._deciding_files(name, between.files))))
         except UsageError:
-            return False
+            return True
 
     def _range(self, good: str) -> _Range | None:
         """The commits since a good one; None where the repository has one of the two ends no more."""

@@ -478,8 +478,10 @@ def _compile_python(source: Source, files: SourceInputs) -> _Compiled:
         raise CompileError(f"{source.name} made PTX without an .entry: no kernel can be launched from it")
     named = _other_names(module, set())
     if kernel.language != "python":  # the compiler decides the name in the PTX
-        mangled = compiled.launch.entry if compiled.launch is not None else ""
-        named = {kernel.function: mangled or next(iter(module.entries))}
+        mangled, *_ = module.entries
+        if compiled.launch is not None and compiled.launch.entry:
+            mangled = compiled.launch.entry
+        named = {kernel.function: mangled}
     key = source_keys.own(source, files)
     if files.unknown:
         key = cache.digest((key, ptx))

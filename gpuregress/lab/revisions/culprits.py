@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from gpuregress.foundation.errors import GpuregressError, Interrupted
 from gpuregress.foundation.records import NightFailure, RunSummary
@@ -11,7 +11,7 @@ from gpuregress.foundation.wording import plural
 from gpuregress.lab.experiment import RunOptions
 from gpuregress.lab.revisions import bisect
 from gpuregress.lab.revisions.bisect import Bisection, TestedCommit
-from gpuregress.report import case_lines
+from gpuregress.report import case_lines, morning
 from gpuregress.store.project import Project
 
 MOST_CAUSES = 5
@@ -35,18 +35,11 @@ def lines(project: Project, summary: RunSummary, minutes: int) -> Iterator[str]:
     if summary.changes is None:
         return
     until = time.monotonic() + 60 * minutes
-    causes = _first_of_each_cause(summary.changes.new)
-    for failure in causes[:MOST_CAUSES]:
+    causes = morning.by_cause(summary.changes.new)
+    for failure, *_ in causes[:MOST_CAUSES]:
         yield f"culprit of {failure.case}: {_culprit(project, summary, failure, until)}"
     if len(causes) > MOST_CAUSES:
         yield f"{plural(len(causes) - MOST_CAUSES, 'more cause')} not bisected: at most {MOST_CAUSES} are"
-
-
-def _first_of_each_cause(failures: Sequence[NightFailure]) -> list[NightFailure]:
-    causes: dict[tuple[str, str], NightFailure] = {}
-    for failure in failures:
-        causes.setdefault((failure.status, failure.cause), failure)
-    return list(causes.values())
 
 
 def _culprit(project: Project, summary: RunSummary, failure: NightFailure, until: float) -> str:

@@ -1,4 +1,4 @@
-"""Options of the extension modules in a `setup.py`, as far as it spells them out.
+"""Compiler options of the extension modules in a `setup.py`, by static analysis of its syntax tree.
 
 The script is parsed and never run.
 """

@@ -521,6 +521,10 @@ def test_the_culprits_of_new_failures_are_searched_within_a_time(fake_shop: Work
     assert re.search(r": [0-9a-f]+ Factor 3\.0 \(A\. Author\), after 3 commits, [\d.]+ s$", line)
     assert told("2.0", minutes="1") == []
     assert len(told("3.0", minutes="1")) == 1, "a job that is changed back and forth is not flaky"
+    fake_shop.job()  # it is not committed
+    assert night(fake_shop).stdout.splitlines()[0] == "1 fixed"
+    git_projects.git(fake_shop.root, "checkout", "-q", ".")
+    assert night(fake_shop).stdout.startswith("1 new failure"), "nor is one that is changed in the work tree"
 
 
 def test_the_exit_code_of_a_night_is_kept_where_its_reader_leaves(shop: Workshop) -> None:

@@ -328,7 +328,7 @@ class _LaunchResolver:
         if not item.struct:
             for position, member in enumerate(item.fields):
                 if member.struct:  # where it is, only the names around it would tell
-                    first = next(iter(member.struct))
+                    first, *_ = member.struct
                     scope.error(
                         (*key, position),
                         f"a structure with its members by name ({first}, …) in a list: give the members of the "
