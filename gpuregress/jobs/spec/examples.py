@@ -340,6 +340,6 @@ limits: {timeout: 30, memory: 4GiB, timeouts: 3, instructions: 1.05, time: 1.1}
 retention: {runs: 30, age: 90d, size: 20GiB}
 dumps: {compress_above: 64MiB}
 ping: https://hc.example.org/ping/${PING_KEY}
-notify: {mail: team@example.org, webhook: "${CHAT_URL}"}
+notify: {mail: team@example.org, smtp: "smtp://mail.example.org:587", webhook: "${CHAT_URL}"}
 cluster: {scheduler: "tcp://node0:8786", wait: 30}
 """
