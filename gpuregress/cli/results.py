@@ -21,6 +21,7 @@ from gpuregress.report import history_text, html
 from gpuregress.session import earlier_nights
 from gpuregress.session.runs import cut_short, history_entry, journal, past_runs, results, run_folders
 from gpuregress.session.runs.past_runs import FailingCase, WantedCases
+from gpuregress.session.runs.source_texts import SourceTexts
 from gpuregress.store import launch_log
 from gpuregress.store.history import History
 from gpuregress.store.launch_log import Event, LaunchBegin, LaunchEnd, LaunchFault, LaunchRetry, Log
@@ -337,7 +338,7 @@ def _report_text(name: str, folder: Path, document: dict[str, Any]) -> str:
     """The report of a run in one format; the page and the JSON are those of the stored document."""
     if name == "html":
         with history_entry.trends(folder.parent, html.LAST, document["started"]) as trends:
-            return html.page(document, trends)
+            return html.page(document, trends, SourceTexts(folder.parent).versions)
     if name == "json":
         return json_text(document, indent=1) + "\n"
     return report_files.render(name, results.summary_of(journal.read(folder)))

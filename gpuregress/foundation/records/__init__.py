@@ -3,10 +3,13 @@
 `to_json` and `from_json` turn any record into plain JSON and back, so a case can go to a worker or another host.
 """
 
+from gpuregress.foundation.records.baselines import SOURCE_DIGITS as SOURCE_DIGITS
 from gpuregress.foundation.records.baselines import Acceptance as Acceptance
+from gpuregress.foundation.records.baselines import AcceptedBy as AcceptedBy
 from gpuregress.foundation.records.baselines import AcceptedTiming as AcceptedTiming
 from gpuregress.foundation.records.baselines import Baseline as Baseline
 from gpuregress.foundation.records.baselines import MadeOf as MadeOf
+from gpuregress.foundation.records.baselines import SourceVersions as SourceVersions
 from gpuregress.foundation.records.cases import Case as Case
 from gpuregress.foundation.records.cases import CaseSettings as CaseSettings
 from gpuregress.foundation.records.cases import KnownFailing as KnownFailing

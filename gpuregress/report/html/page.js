@@ -73,6 +73,24 @@
     });
   }
 
+  // Copy a command; a page that was opened from a disk may have no clipboard, but can still copy what is selected.
+  for (const button of all("button[data-copy]")) {
+    button.hidden = false;
+    button.addEventListener("click", async () => {
+      const command = button.previousElementSibling;
+      try {
+        await navigator.clipboard.writeText(command.textContent);
+      } catch {
+        getSelection().selectAllChildren(command);
+        document.execCommand("copy");
+      }
+      button.textContent = "copied";
+      setTimeout(() => {
+        button.textContent = "copy";
+      }, 2000);
+    });
+  }
+
   // Folded parts: unfold what a link or a key leads to.
   const reveal = (element) => {
     for (let part = element; part; part = part.parentElement) if (part.localName === "details") part.open = true;
