@@ -13,7 +13,7 @@ import click
 
 from gpuregress.cli import console, context, report_files, shared_options, values
 from gpuregress.foundation import git
-from gpuregress.foundation.errors import StorageError
+from gpuregress.foundation.errors import NothingToDo, StorageError
 from gpuregress.foundation.escapes import json_text, one_line
 from gpuregress.foundation.records import PastResult, PastRun, State, to_json
 from gpuregress.foundation.wording import plural
@@ -29,6 +29,7 @@ from gpuregress.store.project import Project
 
 _IMPORT = "import"
 _DEFAULT_LAST = 30
+_MOST_NIGHTS = 60
 _CSV_LINES_AT_ONCE = 1000
 
 
@@ -304,16 +305,33 @@ def _print(lines: Iterable[str]) -> None:
 )
 @click.argument("run", required=False)
 @click.option("-o", "--output", metavar="F", type=values.REPORT, help="Where to write the page  [default: stdout]")
+@click.option("--compare", nargs=2, metavar="RUN_A RUN_B", help="Write a page with two runs side by side.")
+@click.option("--trend", is_flag=True, help="Write a page on the last nights of the project, with their commits.")
 @shared_options.report_files_option
 @shared_options.json_option
 @click.pass_context
 def report_command(
-    ctx: click.Context, /, run: str | None, output: str | None, reports: tuple[values.Target, ...], as_json: bool
+    ctx: click.Context,
+    /,
+    run: str | None,
+    output: str | None,
+    compare: tuple[str, str] | None,
+    reports: tuple[values.Target, ...],
+    *,
+    trend: bool,
+    as_json: bool,
 ) -> int:
     """Write a page on RUN (a name or its beginning; the last run if none): one file that needs nothing else.
 
     With --report, the page is written only where -o names its file.
     """
+    if compare or trend:
+        if run or reports or as_json or (compare and trend):
+            raise click.UsageError("--compare and --trend make a page of their own: no RUN, --report or --json with it")
+        project = context.find_project(ctx)
+        text = _comparison(project, *compare) if compare else _nights(project)
+        context.write_report(output or "-", text)
+        return 0
     targets = list(reports)
     if output is not None:
         targets.insert(0, ("html", output))
@@ -332,6 +350,25 @@ def report_command(
     if as_json:
         context.print_json(document)
     return 0
+
+
+def _comparison(project: Project, first: str, second: str) -> str:
+    """The page of two runs."""
+    documents = [results.document(run_folders.find(project.runs, name)) for name in (first, second)]
+    return html.comparison_page(*documents)
+
+
+def _nights(project: Project) -> str:
+    """The page of the last nights.
+
+    Raises:
+        NothingToDo: there is none.
+    """
+    with history_entry.opened(project) as history:
+        nights = earlier_nights.trend(project, history, _MOST_NIGHTS)
+    if not nights:
+        raise NothingToDo(f"no night in {project.runs} has ended yet")
+    return html.nights_page(project.root.name, nights)
 
 
 def _report_text(name: str, folder: Path, document: dict[str, Any]) -> str:

@@ -97,6 +97,7 @@ from gpuregress.foundation.records.statuses import Status as Status
 from gpuregress.foundation.records.tasks import COMPRESS_ABOVE as COMPRESS_ABOVE
 from gpuregress.foundation.records.tasks import DumpStorage as DumpStorage
 from gpuregress.foundation.records.tasks import Task as Task
+from gpuregress.foundation.records.trends.history import NightPoint as NightPoint
 from gpuregress.foundation.records.trends.history import PastResult as PastResult
 from gpuregress.foundation.records.trends.history import PastRun as PastRun
 from gpuregress.foundation.records.trends.history import RunKind as RunKind

@@ -51,7 +51,8 @@
     for (const one of rows) one.body.append(one.row);
   };
 
-  document.getElementById("keys").hidden = false;
+  const keys = document.getElementById("keys"); // other pages have none
+  if (keys) keys.hidden = false;
   if (form && table) {
     form.hidden = false;
     let wait = 0;
