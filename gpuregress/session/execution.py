@@ -434,8 +434,11 @@ class _Execution:
     def _judged(self, judge: Judge, task: Task, outcome: Outcome) -> Verdict:
         """Judge an outcome; a fault on a GPU gets the command of a debugger."""
         judged = judge.verdict(task.case, task.programs, outcome)
+        timing = judged.timing
+        if timing is not None and timing.status == "faster" and judged.status != "pass":
+            timing = None  # how fast a wrong result was says nothing
         remarks = [
-            *case_remarks.of_measurements(task.case, outcome, judged.timing, judged.costs),
+            *case_remarks.of_measurements(task.case, outcome, timing, judged.costs),
             *case_lines.remarks(task.case, judged),
             *case_lines.lines(judged),
         ]
