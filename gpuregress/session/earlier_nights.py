@@ -112,7 +112,7 @@ def opened(project: Project, device: str, run: str, cases: Collection[str]) -> I
             last=last,
             trend=trend,
             since=recorded.since,
-            suspects=recorded.suspects,
+            suspects=_suspects(project.runs, history, kind, run),
             owners=recorded.owners,
             slower_since=slower_since,
         )
@@ -159,6 +159,14 @@ class _Recorded(Record):
     suspects: Mapping[str, Suspects] = field(default_factory=dict)
     missing: tuple[str, ...] = ()
     owners: tuple[JobOwner, ...] = ()
+
+
+def _suspects(runs: Path, history: History, kind: str, run: str) -> Mapping[str, Suspects]:
+    """The suspects of each case's failure, from the last few nights: not every night has a turn for each case."""
+    suspects: dict[str, Suspects] = {}
+    for night in itertools.islice(_nights(history, kind, run), FEW_NIGHTS):
+        suspects = {**_recorded(runs, night).suspects, **suspects}
+    return suspects
 
 
 def _recorded(runs: Path, night: PastRun) -> _Recorded:
