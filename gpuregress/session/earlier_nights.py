@@ -278,17 +278,23 @@ def _points(history: History, nights: Sequence[PastRun], found: Repository | Non
         counted |= tonight
         commits = _commits_between(before, night, found)
         before = night
-        yield NightPoint(replace(night, counts=verdicts), flaky, level if tonight else None, commits)
+        yield NightPoint(
+            night=replace(night, counts=verdicts),
+            flaky=flaky,
+            instructions=level if tonight else None,
+            missing=len(_recorded(history.path.parent, night).missing),
+            commits=commits,
+        )
 
 
 def _commits_between(before: PastRun | None, night: PastRun, found: Repository | None) -> tuple[str, ...]:
-    """The commits since the night before, in words; none where git does not know them."""
+    """The commits since the night before, in words."""
     if found is None or before is None or not (before.commit and night.commit) or before.commit == night.commit:
         return ()
     try:
         commits = found.commits_after(before.commit, night.commit)
     except UsageError:
-        return ()
+        return (f"unknown: git lacks {before.commit[:7]} or {night.commit[:7]}",)
     texts = [f"{commit.short} {commit.subject} ({commit.author})" for commit in commits[:_MOST_COMMITS]]
     if len(commits) > _MOST_COMMITS:
         texts.append(f"and {len(commits) - _MOST_COMMITS} more")
