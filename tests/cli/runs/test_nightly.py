@@ -424,6 +424,28 @@ def test_the_commits_that_touch_a_file_of_the_case_are_suspects(fake_shop: Works
     assert any(line.startswith("  no suspects: no commit since ") for line in told())
 
 
+def test_where_the_commit_of_the_last_passing_night_is_gone_an_earlier_one_begins_the_range(
+    fake_shop: Workshop,
+) -> None:
+    root = fake_shop.root
+    fake_shop.write(".gitignore", "runs/\n")
+    accept_all(fake_shop)
+    git_projects.start(root)
+    good = git_projects.commit(root, "Accept")[:7]
+    assert night(fake_shop).output == ""
+    fake_shop.write("README.md", "Kernels\n")
+    gone = git_projects.commit(root, "Add a README")[:7]
+    assert night(fake_shop).output == ""
+    git_projects.git(root, "reset", "-q", "--hard", good)
+    git_projects.git(root, "reflog", "expire", "--expire=now", "--all")
+    git_projects.git(root, "prune", "--expire=now")
+    fake_shop.job(("{float32: 2.0}", "{float32: 3.0}"))
+    bad = git_projects.commit(root, "Take three")[:7]
+    told = night(fake_shop).stdout
+    assert f"1 new failure: scale — 1 commit since {good}\n" in told
+    assert f"  suspects: {bad} Take three (A. Author); {gone}, on which it passed later, is gone from git\n" in told
+
+
 def test_suspects_are_as_sure_as_the_files_of_the_case(fake_shop: Workshop) -> None:
     def told() -> list[str]:
         return [line.strip() for line in night(fake_shop).stdout.splitlines()]
