@@ -153,6 +153,22 @@ def test_links_to_a_heading_lead_to_one(document: str) -> None:
     assert [(page, anchor) for page, anchor in targets if anchor not in anchors(str(page))] == []
 
 
+def prose(document: str) -> str:
+    """The text of a page without its code."""
+    text = re.sub(r"^```.*?^```$", "", (ROOT / document).read_text(), flags=re.MULTILINE | re.DOTALL)
+    return re.sub(r"`[^`]*`", "", text)
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_links_by_name_are_defined_and_html_leads_somewhere(document: str) -> None:
+    text = prose(document)
+    names = {name.lower() for name in re.findall(r"^\[([^\]]+)\]: ", text, re.MULTILINE)}
+    used = [name or shown for shown, name in re.findall(r"\[([^\[\]]+)\]\[([^\[\]]*)\]", text)]
+    assert [name for name in used if " ".join(name.lower().split()) not in names] == []
+    targets = re.findall(r"(?:href|src|srcset)=\"([^\"]+)\"", text)
+    assert [target for target in targets if not (ROOT / document).parent.joinpath(target).exists()] == []
+
+
 def test_every_page_can_be_reached_from_the_readme() -> None:
     reached, waiting = {"README.md"}, ["README.md"]
     while waiting:
