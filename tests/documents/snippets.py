@@ -36,7 +36,7 @@ from tests import preloaded
 from tests.pytest_plugin.outside import entry_point
 
 ROOT = Path(__file__).parents[2]
-PAGES = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "README.md", *(ROOT / "docs").glob("*.md")))
+PAGES = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "README.md", *(ROOT / "docs").rglob("*.md")))
 COMMAND_TIMEOUT_S = 300.0
 _OWN = re.compile(
     r"(?P<program>gpuregress|python) (?P<words>[^|&;<>$`\\#]*?)(?: 2> (?P<errors>[\w.]+))?(?: > (?P<file>[\w.]+))?"

@@ -1,4 +1,4 @@
-"""Examples of every key, by model: shown in docs/job-reference.md, loaded by the tests."""
+"""Examples of every key, by model: shown in docs/reference/job-keys.md, loaded by the tests."""
 
 from __future__ import annotations
 
