@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import itertools
-import shutil
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -229,11 +228,11 @@ def _show_overview(history: History, runs: Sequence[PastRun], wanted: WantedCase
     if as_json:
         context.print_json([history_text.run_row(run) for run in newest_last])
         return 0
-    _print(history_text.run_table(newest_last, _width()))
+    _print(history_text.run_table(newest_last, console.width(sys.stdout)))
     if overview.trends:
         console.say("")
         trends = [(trend.case, trend.device, trend.source, trend.results) for trend in overview.trends]
-        _print(history_text.trend_table(trends, len(runs), _width()))
+        _print(history_text.trend_table(trends, len(runs), console.width(sys.stdout)))
     console.say(history_text.LEGEND)
     _say_hidden(wanted)
     return 0
@@ -249,7 +248,7 @@ def _show_results(project: Project, case_results: Sequence[PastResult], *, as_js
             console.say()
         console.say(case)
         past = tuple(group)
-        _print(history_text.result_table(past, _width()))
+        _print(history_text.result_table(past, console.width(sys.stdout)))
         _print(past_runs.timing_steps(reversed(past), lacks_commit))
     if not case_results:
         console.say("none of these cases ran in that time")
@@ -262,7 +261,7 @@ def _show_failing(failing: Sequence[FailingCase], wanted: WantedCases, *, as_jso
         return 0
     if failing:
         rows = [(failure.newest, failure.since, failure.failures) for failure in failing]
-        _print(history_text.failing_table(rows, _width()))
+        _print(history_text.failing_table(rows, console.width(sys.stdout)))
     else:
         console.say("no case fails")
     _say_hidden(wanted)
@@ -297,11 +296,6 @@ def _say_hidden(wanted: WantedCases) -> None:
 def _print(lines: Iterable[str]) -> None:
     for line in lines:
         console.say(line)
-
-
-def _width() -> int | None:
-    """The width of the terminal; None in a pipe, where lines have any length."""
-    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 
 @click.command(

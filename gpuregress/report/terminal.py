@@ -62,15 +62,16 @@ def _agreement(verdict: Verdict) -> str:
     return text
 
 
-def closing(summary: RunSummary, *, root: Path, verbose: bool = False) -> Iterator[str]:
+def closing(summary: RunSummary, *, root: Path, verbose: bool = False, width: int | None = None) -> Iterator[str]:
     """The lines after the last case: the table, each failure in full, the notes, the counts, how to accept.
 
     Args:
         summary: the run.
         root: the project's; paths below it are shown relative to it.
         verbose: with the details of cases that passed.
+        width: of the terminal, to which the table is fitted; None: lines of any length.
     """
-    yield from _table(summary, verbose=verbose)
+    yield from _table(summary, width, verbose=verbose)
     yield from shared_values(summary)
     yield from _blocks(summary, root, verbose=verbose)
     yield from coverage_report.lines(summary, root, verbose=verbose)
@@ -91,7 +92,7 @@ def full(summary: RunSummary, *, root: Path) -> str:
     return "".join(f"{entry(line)}\n" for line in lines)
 
 
-def _table(summary: RunSummary, *, verbose: bool) -> Iterator[str]:
+def _table(summary: RunSummary, width: int | None, *, verbose: bool) -> Iterator[str]:
     """The buffers that differ, a row each."""
     rows = []
     for verdict in summary.verdicts:
@@ -102,7 +103,8 @@ def _table(summary: RunSummary, *, verbose: bool) -> Iterator[str]:
         return
     picked, left_out = pick(rows, len(rows) if verbose else _MOST_ROWS)
     yield ""
-    yield from table(("case", "buffer", "differing", "worst", "looks like"), picked)
+    # The details of a case, which follow, have its worst element again.
+    yield from table(("case", "buffer", "differing", "worst", "looks like"), picked, width, ("worst", "differing"))
     for job, count in left_out.items():
         yield f"… and {count} more of {job}"
 
