@@ -118,6 +118,7 @@ from gpuregress.foundation.records.verdicts import FalseAlarms as FalseAlarms
 from gpuregress.foundation.records.verdicts import Missing as Missing
 from gpuregress.foundation.records.verdicts import Problem as Problem
 from gpuregress.foundation.records.verdicts import RunSummary as RunSummary
+from gpuregress.foundation.records.verdicts import ShardPart as ShardPart
 from gpuregress.foundation.records.verdicts import SourceLocation as SourceLocation
 from gpuregress.foundation.records.verdicts import State as State
 from gpuregress.foundation.records.verdicts import TimingComparison as TimingComparison
