@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from gpuregress.foundation.errors import Interrupted
+from gpuregress.foundation.errors import Interrupted, NothingToDo
 from gpuregress.foundation.records import Case, RunSummary, Verdict
 from gpuregress.jobs import plan
 from gpuregress.judge import parameter_spaces, timing_comparison, verdict
@@ -50,6 +50,10 @@ def summarize(context: RunContext, checked: CheckedRun, executed: ExecutedRun, f
     absent = missing_cases.find(context.request, (*planned.cases, *planned.others), broken, orphans, infeasible)
     vanished = bool(absent.missing or executed.no_turn or executed.held_back)
     exit_code = verdict.exit_code(ordered, vanished=vanished, has_lost_device=context.request.lost)
+    # A shard is one of several: where it has nothing to run and another one has, nothing is wrong.
+    if planned.shard is not None and exit_code == NothingToDo.exit_code:
+        can_others_run = any(not context.devices.lack(case) for case in planned.others)
+        exit_code = 0 if can_others_run else exit_code
     if executed.interrupted:
         exit_code = Interrupted.exit_code
     remarks = dict.fromkeys((*planned.remarks, *executed.remarks))
@@ -75,6 +79,7 @@ def summarize(context: RunContext, checked: CheckedRun, executed: ExecutedRun, f
         spaces=parameter_spaces.summarize(ordered),
         false_alarms=measured,
         options=options,
+        shard=planned.shard,
     )
 
 
