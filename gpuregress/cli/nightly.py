@@ -238,14 +238,15 @@ def _file(target: str, root: Path) -> str:
 
 
 class Nightly(click.Command):
-    """The command, whose help ends with the line that `--install cron` prints."""
+    """The command, whose help has the line that `--install cron` prints."""
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the crontab line in one line, however long."""
-        formatter.write(f"\nExample (crontab; --install prints it):\n\n{crontab_line(ctx)}\n")
+        formatter.write(f"\nFor a crontab (--install cron prints it):\n\n{crontab_line(ctx)}\n")
+        super().format_epilog(ctx, formatter)
 
 
-@click.command("nightly", cls=Nightly)
+@click.command("nightly", cls=Nightly, epilog="Example: gpuregress nightly --install cron --write")
 @shared_options.device_options
 @click.option(
     "--deadline",
