@@ -1,4 +1,4 @@
-"""The environment variables by which `gpuregress exec` speaks to the driver and the server in a program's processes."""
+"""Environment variables by which `gpuregress exec` speaks to the driver and the server."""
 
 from __future__ import annotations
 

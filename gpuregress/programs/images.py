@@ -1,4 +1,4 @@
-"""What programs load: PTX, or a fatbin with PTX, as a program of the virtual GPU."""
+"""Images that programs load, PTX or fatbins with PTX, as programs of the virtual GPU."""
 
 from __future__ import annotations
 

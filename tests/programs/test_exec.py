@@ -226,7 +226,8 @@ def test_a_killed_program_leaves_no_server(program: Program) -> None:
     assert len(_servers(client)) == 1
     os.kill(client, signal.SIGKILL)
     assert process.wait(30) == 128 + signal.SIGKILL
-    assert not _servers(client)
+    while _servers(client):  # The test's deadline fails it.
+        time.sleep(0.02)
     assert launch_log.read(program.log_path).events[-1].number == 1
 
 
