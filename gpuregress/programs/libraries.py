@@ -24,8 +24,8 @@ def link_all(folder: Path) -> Path:
         StorageError: the cache cannot be written.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    for name, library in {"libcuda.so.1": driver()}.items():
-        (folder / name).symlink_to(library)
+    for name in ("libcuda.so.1", "libcuda.so"):  # The second one is of the driver's developers, and opened by some.
+        (folder / name).symlink_to(driver())
     return folder
 
 
