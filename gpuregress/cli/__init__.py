@@ -42,6 +42,9 @@ GROUPS = {
         "shrink": CommandEntry(
             "revisions", "write the smallest job on which a case still fails", "how-to/bisect-and-shrink"
         ),
+        "exec": CommandEntry(
+            "programs", "run a whole CUDA program on the virtual GPU, without a GPU", "reference/commands"
+        ),
     },
     "Examine the tests": {
         "mutate": CommandEntry(
