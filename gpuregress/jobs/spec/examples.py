@@ -1,4 +1,7 @@
-"""Examples of every key, by model, from `examples.yaml`: shown in docs/reference/job-keys.md, loaded by the tests."""
+"""Examples of every key, by model.
+
+They are in `examples.yaml`; docs/reference/job-keys.md shows them, and the tests load them.
+"""
 
 from __future__ import annotations
 
