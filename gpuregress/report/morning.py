@@ -36,34 +36,42 @@ def is_worth_telling(summary: RunSummary) -> bool:
 def headline(summary: RunSummary) -> str:
     """`1 new failure: blur — 4 commits since 4f1c2d9, 2 authors; 2 still failing (since 20 Nov, …), 1 fixed`.
 
-    All parts that are not zero, in a fixed order.
+    All parts that are not zero, in a fixed order; the jobs of the first one, which is the subject of a mail.
     """
     changes = summary.changes or NightChanges()
-    new = _new_failures(changes)
     devices = ", ".join(lacking.device for lacking in changes.lacking)
-    still = "still failing"
     first = _first(changes.still)
+    since = ""
     if first is not None:
-        still += f" ({since_text(first, summary.started)})"
+        since = f" ({since_text(first, summary.started)})"
     near = "near its tolerance" if len(changes.near) == 1 else "near their tolerance"
     counts = {
-        "failing differently": len(changes.changed),
-        still: len(changes.still),
-        "without a baseline": len(changes.unaccepted),
         "passing by a reference alone": sum(map(_passes_by_reference_alone, summary.verdicts)),
         "rejected before": sum(bool(verdict.rejected) for verdict in summary.verdicts),
         "no longer known failing": sum(verdict.expired is not None for verdict in summary.verdicts),
-        "fixed": len(changes.fixed),
-        "slower": len(changes.slower),
-        near: len(changes.near),
         "known failing": len(changes.known),
-        "flaky": len(changes.flaky),
         "without a turn": len(changes.no_turn),
         "skipped after timeouts": len(changes.held_back),
         f"skipped (no {devices} on this host)": sum(lacking.cases for lacking in changes.lacking),
     }
-    others = ", ".join(f"{count} {what}" for what, count in counts.items() if count)
-    line = joined("; ", new, others) or "nothing new"
+    leading = _new_failures(changes)
+    others = []
+    parts: tuple[tuple[str, Sequence[NightFailure | NightRemark], str], ...] = (
+        ("failing differently", changes.changed, ""),
+        ("still failing", changes.still, since),
+        ("without a baseline", changes.unaccepted, ""),
+        ("fixed", changes.fixed, ""),
+        ("slower", changes.slower, ""),
+        (near, changes.near, ""),
+        ("flaky", changes.flaky, ""),
+    )
+    for what, entries, note in parts:
+        if entries and not leading:
+            leading = f"{len(entries)} {what}: {_jobs(entries)}{note}"
+        elif entries:
+            others.append(f"{len(entries)} {what}{note}")
+    others += [f"{count} {what}" for what, count in counts.items() if count]
+    line = joined("; ", leading, ", ".join(others)) or "nothing new"
     if summary.interrupted:
         return f"interrupted: {line}"
     has_failures = changes.new or changes.changed or changes.still or changes.unaccepted or changes.no_turn
@@ -77,8 +85,7 @@ def _new_failures(changes: NightChanges) -> str:
     """`3 new failures: blur, reduce — 4 commits since 4f1c2d9, 2 authors`; "" without any."""
     if not changes.new:
         return ""
-    jobs = list(dict.fromkeys(job_of(failure.case) for failure in changes.new))
-    text = f"{plural(len(changes.new), 'new failure')}: {first_names(jobs, _MOST_JOBS_NAMED, 'jobs')}"
+    text = f"{plural(len(changes.new), 'new failure')}: {_jobs(changes.new)}"
     ranges = [failure.suspects for failure in changes.new if failure.suspects is not None]
     ranges = [suspects for suspects in ranges if not suspects.gone and not suspects.unknown]
     if not ranges:
@@ -96,6 +103,11 @@ def _new_failures(changes: NightChanges) -> str:
     if longest.dirty:
         text += ", changed work tree"
     return text
+
+
+def _jobs(entries: Sequence[NightFailure | NightRemark]) -> str:
+    """`blur, scan and 2 more jobs`."""
+    return first_names(list(dict.fromkeys(job_of(entry.case) for entry in entries)), _MOST_JOBS_NAMED, "jobs")
 
 
 def _passes_by_reference_alone(verdict: Verdict) -> bool:
@@ -209,7 +221,10 @@ def _texts(summary: RunSummary) -> dict[str, tuple[str, ...]]:
         if failure.status == "missing" or verdict is None:
             texts[case] = missing.get(case, (f"{status} {case}  {failure.diagnosis}",))
         else:
-            texts[case] = (one_line(f"{status} {case}  {verdict.seconds:.3f} s  {failure.diagnosis}"),)
+            time = ""
+            if verdict.seconds:  # the case ran
+                time = f"  {verdict.seconds:.3f} s"
+            texts[case] = (one_line(f"{status} {case}{time}  {failure.diagnosis}"),)
     return texts
 
 

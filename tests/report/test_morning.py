@@ -44,8 +44,8 @@ def test_two_nights_of_one_bug_print_different_texts() -> None:
     tonight = night(case("a", "differ"))
     second = told(tonight, earlier({"a": (past("differ", 21), past("pass", 20))}))
     third = told(tonight, earlier({"a": FAILED}))
-    assert second[0] == "1 still failing (since 21 Nov, at 8eb0c1f)"
-    assert third[:2] == ["1 still failing (since 20 Nov, at 8eb0c1f)", "still failing:"]
+    assert second[0] == "1 still failing: a (since 21 Nov, at 8eb0c1f)"
+    assert third[:2] == ["1 still failing: a (since 20 Nov, at 8eb0c1f)", "still failing:"]
     assert third[2].endswith("should be (since 20 Nov, at 8eb0c1f; 3 nights)")
 
 
@@ -73,7 +73,7 @@ def test_failures_of_one_cause_are_together_and_bounded() -> None:
 
 def test_a_case_that_fails_differently_is_shown_with_its_cause_before() -> None:
     lines = told(night(case("a", "differ")), earlier({"a": (past("fault", 21, "trap in scale"),)}))
-    assert lines[0] == "1 failing differently"
+    assert lines[0] == "1 failing differently: a"
     assert "(before: trap in scale)" in lines[2]
 
 
@@ -84,7 +84,7 @@ def test_a_fix_is_told_once_and_a_night_without_news_is_silent() -> None:
     fixed = changed(night(case("a")), earlier({"a": FAILED}))
     assert morning.is_worth_telling(fixed)
     assert list(morning.lines(fixed, root=ROOT))[:2] == [
-        "1 fixed",
+        "1 fixed: a",
         "fixed    a  (failed 2 nights, since 20 Nov, at 8eb0c1f)",
     ]
     assert not morning.is_worth_telling(changed(night(case("a")), earlier({"a": (past("pass", 21),)})))
@@ -137,7 +137,7 @@ def test_a_slower_case_is_told_with_the_commit_of_the_step() -> None:
         slower=(NightRemark("a", "9 times as many", since=since), NightRemark("b", "twice", is_new=True))
     )
     lines = list(morning.lines(replace(night(case("a"), case("b")), changes=changes), root=ROOT))
-    assert lines[:3] == ["2 slower", "slower   a  9 times as many, since 20 Nov, at 8eb0c1f", "slower   b  twice"]
+    assert lines[:3] == ["2 slower: a, b", "slower   a  9 times as many, since 20 Nov, at 8eb0c1f", "slower   b  twice"]
 
 
 def test_the_full_report_names_all_that_got_no_turn_though_nothing_ran() -> None:

@@ -31,8 +31,9 @@ class Notice(Record):
 
     @property
     def subject(self) -> str:
-        """`[kernels] 3 new failures: blur, reduce — 4 commits since 4f1c2d9, 2 authors (build7)`."""
-        return one_line(f"[{self.project.name}] {self.lines[0]} ({socket.gethostname()})")
+        """`[kernels on build7] 3 new failures: blur, reduce — 4 commits since 4f1c2d9, 2 authors`."""
+        host = socket.gethostname().partition(".")[0]
+        return one_line(f"[{self.project.name} on {host}] {self.lines[0]}")
 
     @property
     def text(self) -> str:
