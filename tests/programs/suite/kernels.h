@@ -37,9 +37,11 @@ KERNEL two_phases(int n, int *first, int *second);
 KERNEL write_outside(int *values);
 KERNEL say_hello(int number);
 
+#ifndef __CUDACC_RTC__
 /* `__constant__ float factor`, `__device__ unsigned calls`, `__managed__ int total`, by their host names. */
 extern const void *const factor_symbol;
 extern const void *const calls_symbol;
 int &managed_total();
+#endif
 
 #endif
