@@ -33,6 +33,7 @@ GROUPS = {
         "diff": CommandEntry("revisions", "compare the results of two revisions or git commits"),
         "bisect": CommandEntry("revisions", "find the commit whose result differs from that of a good one"),
         "shrink": CommandEntry("revisions", "write the smallest job on which a case still fails"),
+        "exec": CommandEntry("programs", "run a whole CUDA program on the virtual GPU, without a GPU"),
     },
     "Examine the tests": {
         "mutate": CommandEntry("examine", "count the small mistakes in a kernel that its job notices"),

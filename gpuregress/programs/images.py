@@ -1,0 +1,73 @@
+"""What programs load: PTX, or a fatbin with PTX, as a program of the virtual GPU."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from pathlib import Path
+
+from gpuregress.foundation.errors import CompileError
+from gpuregress.gpu import architectures
+from gpuregress.gpu.architectures import SM_90
+from gpuregress.gpu.programs import Dim3, Program
+from gpuregress.gpu.records import replace
+from gpuregress.toolchain import fatbins, ptx_declarations
+
+_ELF = b"\x7fELF"
+REMEDY = (
+    "build with PTX: nvcc -gencode arch=compute_90,code=compute_90, NVRTC --gpu-architecture=compute_90 and nvrtcGetPTX"
+)
+
+
+class NoPtx(CompileError):
+    """An image holds machine code alone."""
+
+
+def ptx_of(image: bytes) -> str:
+    """Return the PTX of an image; that for the newest architecture that the virtual GPU runs.
+
+    Raises:
+        NoPtx: there is none.
+        CompileError: the image is damaged, or is no image.
+    """
+    if image[:4] == _ELF:
+        raise NoPtx(f"a cubin holds machine code of a GPU alone, which the virtual GPU cannot run: {REMEDY}")
+    if image[:4] != fatbins.MAGIC:
+        text = image.rstrip(b"\0").decode("utf-8", "replace")
+        if ".version" not in text:
+            raise CompileError("the image is neither PTX nor a fatbin")
+        return text
+    most = architectures.number(SM_90.name)
+    try:
+        found = [item for item in fatbins.images(image) if item.is_ptx and item.architecture <= most]
+        if not found:
+            raise NoPtx(f"the fatbin has no PTX for {SM_90.name} or an older architecture: {REMEDY}")
+        newest = max(found, key=lambda item: item.architecture)
+        return newest.contents().rstrip(b"\0").decode("utf-8", "replace")
+    except ValueError as error:
+        raise CompileError(f"the fatbin cannot be read: {error}") from error
+
+
+def program_of(ptx: str, path: Path) -> Program:
+    """Describe a PTX text, which is written to a file, as a compiler would."""
+    path.write_text(ptx, encoding="utf-8")
+    declared = ptx_declarations.parse(ptx)
+    return Program(
+        key=hashlib.sha256(ptx.encode()).hexdigest(),
+        ptx=str(path),
+        cubin="",
+        entries=declared.entries,
+        symbols={name: name for name in declared.variables},
+        compiler="of the program",
+        options=(),
+        arch=SM_90.name,
+    )
+
+
+def in_clusters(program: Program, kernel: str, cluster: Dim3, path: Path) -> Program:
+    """Return a program one kernel of which is launched in clusters of a size that only the launch tells."""
+    text = Path(program.ptx).read_text(encoding="utf-8")
+    entry = re.compile(rf"(\.entry\s+{re.escape(kernel)}\s*(?:\([^)]*\))?)(\s)")
+    size = ", ".join(map(str, cluster))
+    edited = entry.sub(rf"\1\n.explicitcluster\n.reqnctapercluster {size}\2", text, count=1)
+    return replace(program_of(edited, path), symbols=program.symbols)
