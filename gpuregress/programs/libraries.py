@@ -24,7 +24,7 @@ def link_all(folder: Path) -> Path:
         StorageError: the cache cannot be written.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    for name, library in {"libcuda.so.1": driver()}.items():
+    for name, library in {"libcuda.so.1": driver(), "libcudart.so.13": runtime()}.items():
         (folder / name).symlink_to(library)
     return folder
 
@@ -43,3 +43,10 @@ def driver() -> Path:
     }
     options = ["-Wl,-soname,libcuda.so.1", *(f"-D{name}={value}" for name, value in layout.items())]
     return host_compiler.shared_library("driver library", _FOLDER / "driver", options, ("-ldl", "-lpthread"))
+
+
+def runtime() -> Path:
+    """Return the runtime library, built if the cache does not have it."""
+    # NVIDIA's has a version for its symbols, named like itself; programs ask for it.
+    options = ("-fvisibility=default", "-Wl,-soname,libcudart.so.13", "-Wl,--default-symver")
+    return host_compiler.shared_library("runtime library", _FOLDER / "runtime", options, (str(driver()), "-lpthread"))
