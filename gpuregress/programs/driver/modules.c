@@ -90,6 +90,7 @@ static Result unload(Module *module) {
     uint32_t number = module->number;
     lock();
     Result result = ASK(UNLOAD, NULL, VALUE(number));
+    forget_variables();
     for (Module **link = &modules; *link; link = &(*link)->next)
         if (*link == module) {
             *link = module->next;
@@ -234,7 +235,18 @@ EXPORTED Result cuModuleGetFunctionCount(unsigned *count, Module *module) { retu
 EXPORTED Result cuModuleEnumerateFunctions(Function **functions, unsigned count, Module *module) { return list_functions(functions, count, module); }
 EXPORTED Result cuLibraryGetKernel(Function **kernel, Module *library, const char *name) { return get_function(kernel, library, name); }
 EXPORTED Result cuLibraryGetGlobal(Address *address, size_t *size, Module *library, const char *name) { return get_variable(address, size, library, name); }
-EXPORTED Result cuLibraryGetManaged(Address *address, size_t *size, Module *library, const char *name) { return get_variable(address, size, library, name); }
+
+EXPORTED Result cuLibraryGetManaged(Address *address, size_t *size, Module *library, const char *name) {
+    Address variable = 0;
+    Result result = get_variable(&variable, size, library, name);
+    if (result || !address) return result;
+    *address = variable;
+    lock();
+    result = map_variable(address);
+    unlock();
+    return result;
+}
+
 EXPORTED Result cuLibraryGetKernelCount(unsigned *count, Module *library) { return count_functions(count, library); }
 EXPORTED Result cuLibraryEnumerateKernels(Function **kernels, unsigned count, Module *library) { return list_functions(kernels, count, library); }
 
