@@ -20,12 +20,19 @@ from pathlib import Path
 
 import msgspec
 
-from gpuregress.foundation.document.markdown import table
 from gpuregress.gpu.records import Record
 
 GROUPS = ("0_Introduction", "1_Utilities", "2_Concepts_and_Techniques", "3_CUDA_Features", "6_Performance")
 PAGE = Path(__file__).parents[2] / "docs" / "program-samples.md"
-_FLAGS = ("-cudart", "shared", "-gencode", "arch=compute_90,code=compute_90", "-lineinfo", "-std=c++17", "--extended-lambda")
+_FLAGS = [
+    "-cudart",
+    "shared",
+    "-gencode",
+    "arch=compute_90,code=compute_90",
+    "-lineinfo",
+    "-std=c++17",
+    "--extended-lambda",
+]
 _LEFT_OUT = {
     r"find_package\((OpenGL|EGL|GLUT|Vulkan)": "graphics",
     r"find_package\(MPI": "MPI",
@@ -146,11 +153,12 @@ def run(sample: Sample, folder: Path) -> Result:
         )
     except subprocess.TimeoutExpired:
         return Result(problem=f"not ended after {_TIMEOUT_S} s on two cores")
-    messages = [line for line in process.stderr.decode("utf-8", "replace").splitlines() if line.startswith("gpuregress: ")]
+    message = re.search(r"^gpuregress: (.*)$", process.stderr.decode("utf-8", "replace"), re.MULTILINE)
+    reason = message[1] if message else ""
     if not report.exists():
-        return Result(problem=messages[-1] if messages else "no report")
+        return Result(problem=reason or "no report")
     code = msgspec.json.decode(report.read_bytes())["program_code"]
-    return Result(program=code, exec=process.returncode, reason=messages[0].removeprefix("gpuregress: ") if messages else "")
+    return Result(program=code, exec=process.returncode, reason=reason)
 
 
 def page(samples: list[Sample], results: dict[str, Result]) -> str:
@@ -178,7 +186,9 @@ Of {built} samples, **{as_expected} exit as on a computer with one GPU**: with 0
 sample needs a second GPU and waives itself. `exec` itself exits with 3 or 4 where it reports
 something, also if the program ends with 0.
 
-{table(("sample", "expected", "program", "exec", "as expected", "what exec said first"), rows)}
+| sample | expected | program | `exec` | as expected | what `exec` said first |
+| --- | --- | --- | --- | --- | --- |
+{chr(10).join(f"| {' | '.join(row)} |" for row in rows)}
 
 Not tried: {", ".join(left_out)}.
 """
@@ -200,7 +210,7 @@ def main() -> None:
         problem = "" if (folder / sample.name).exists() else build(sample, folder)
         results[sample.name] = Result(problem=problem) if problem else run(sample, folder)
         path.write_bytes(msgspec.json.encode(results))
-        print(sample.name, results[sample.name], flush=True)
+        sys.stdout.write(f"{sample.name}: {results[sample.name]}\n")
     PAGE.write_text(page(samples, results), encoding="utf-8")
 
 

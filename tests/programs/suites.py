@@ -18,7 +18,7 @@ _MANAGED = "total"
 
 
 def headers() -> Path | None:
-    """Return the folder of NVIDIA's headers of the runtime that are installed with the tests, None where they are not."""
+    """Return the folder of the runtime's headers that are installed with the tests, None where they are not."""
     spec = importlib.util.find_spec("nvidia")
     for place in (spec and spec.submodule_search_locations) or ():
         folder = Path(place, "cu13", "include")
@@ -30,7 +30,16 @@ def headers() -> Path | None:
 def build_with_nvcc(folder: Path) -> Path:
     """Build the suite as a user does; return the program."""
     program = folder / "suite"
-    options = ["-std=c++17", "-cudart", "shared", "-gencode", "arch=compute_90,code=compute_90", "-lineinfo", "-x", "cu"]
+    options = [
+        "-std=c++17",
+        "-cudart",
+        "shared",
+        "-gencode",
+        "arch=compute_90,code=compute_90",
+        "-lineinfo",
+        "-x",
+        "cu",
+    ]
     sources = [SUITE / "suite.cpp", SUITE / "kernels.cu"]
     subprocess.run(["nvcc", *options, *map(str, sources), "-o", str(program)], check=True, capture_output=True)
     return program
@@ -49,8 +58,8 @@ def build_with_nvrtc(folder: Path, include: Path) -> Path:
 def _ptx(include: Path) -> bytes:
     """Compile the kernels to PTX."""
     path = SUITE / "kernels.cu"
-    options = [b"--gpu-architecture=compute_90", b"-lineinfo", b"-I%s" % str(include).encode(), b"-I%s" % str(SUITE).encode()]
-    options.append(b"-I%s" % str(include / "cccl").encode())
+    folders = (include, include / "cccl", SUITE)
+    options = [b"--gpu-architecture=compute_90", b"-lineinfo", *(f"-I{folder}".encode() for folder in folders)]
     _, program = nvrtc.nvrtcCreateProgram(path.read_bytes(), str(path).encode(), 0, None, None)
     (result,) = nvrtc.nvrtcCompileProgram(program, len(options), options)
     _, size = nvrtc.nvrtcGetProgramLogSize(program)
@@ -58,7 +67,7 @@ def _ptx(include: Path) -> bytes:
     nvrtc.nvrtcGetProgramLog(program, log)
     assert result == nvrtc.nvrtcResult.NVRTC_SUCCESS, log.decode()
     _, size = nvrtc.nvrtcGetPTXSize(program)
-    ptx = b" " * size
+    ptx: bytes = b" " * size
     nvrtc.nvrtcGetPTX(program, ptx)
     return ptx
 
@@ -81,12 +90,14 @@ def _registration(ptx: bytes) -> str:
         "void **__cudaRegisterFatBinary(void *);",
         "void __cudaRegisterFatBinaryEnd(void **);",
         "void __cudaUnregisterFatBinary(void **);",
-        "void __cudaRegisterFunction(void **, const char *, char *, const char *, int, void *, void *, void *, void *, int *);",
+        "void __cudaRegisterFunction(void **, const char *, char *, const char *, int, void *, void *, void *, void *,",
+        "                            int *);",
         "void __cudaRegisterVar(void **, char *, char *, const char *, int, size_t, int, int);",
         "void __cudaRegisterManagedVar(void **, void **, char *, const char *, int, size_t, int, int);",
         "char __cudaInitModule(void **);",
         f"alignas(8) static const unsigned char image[] = {{{image}}};",
-        "static const struct { int magic, version; const void *data; void *file; } wrapper = {0x466243b1, 1, image, 0};",
+        "static const struct { int magic, version; const void *data; void *file; } wrapper",
+        "    = {0x466243b1, 1, image, 0};",
         *(f"void {kernel}() {{}}" for kernel in kernels),
         "}",
         *(f"static {kind} {name};" for name, kind in _VARIABLES.items()),

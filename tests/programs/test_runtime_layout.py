@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
 import shutil
 import subprocess
@@ -11,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import gpuregress
+from tests.programs import suites
 
 SOURCES = Path(gpuregress.__file__).parent / "programs" / "runtime"
 _STRUCTURE = re.compile(r"typedef struct \{\n(.*?)\n\} (\w+);", re.DOTALL)
@@ -42,33 +42,28 @@ def _layout(folder: Path, headers: str, flags: list[str], structures: dict[str, 
     return subprocess.run([program], capture_output=True, text=True, check=True).stdout
 
 
-def _include() -> Path | None:
-    spec = importlib.util.find_spec("nvidia")
-    for place in (spec and spec.submodule_search_locations) or ():
-        if Path(place, "cu13", "include", "cuda_runtime_api.h").exists():
-            return Path(place, "cu13", "include")
-    return None
+def _text(include: Path) -> str:
+    names = ("driver_types.h", "texture_types.h")
+    return "".join((include / name).read_text(encoding="utf-8") for name in names)
 
 
 def test_structures(tmp_path: Path) -> None:
-    include = _include()
+    include = suites.headers()
     if include is None or shutil.which("gcc") is None:
         pytest.skip("needs gcc and NVIDIA's headers of the runtime")
     text = "".join((SOURCES / name).read_text(encoding="utf-8") for name in ("types.h", "driver.h"))
     structures = {name: _members(body) for body, name in _STRUCTURE.findall(text)}
     assert len(structures["cudaDeviceProp"]) > 80
     ours = _layout(tmp_path, f'#include "{SOURCES}/driver.h"', [], structures)
-    theirs = '#include <cuda.h>\n#include <cuda_runtime_api.h>\n#define cudaUUID_t CUuuid\n'
-    for name in ("Extent", "Pos", "PitchedPtr", "ChannelFormatDesc", "Memcpy3DParms", "Memcpy3DPeerParms", "MemLocation"):
-        theirs += f"typedef struct cuda{name} cuda{name};\n"
-    for name in ("PointerAttributes", "FuncAttributes", "ResourceDesc", "TextureDesc", "ResourceViewDesc", "DeviceProp"):
-        theirs += f"typedef struct cuda{name} cuda{name};\n"
-    theirs = theirs.replace("cudaUUID_t CUuuid", "bytes_of_uuid bytes")
+    # In C, most of these are known by their tags alone.
+    tags = [name for name in structures if re.search(rf"struct (__device_builtin__ )?{name}\s", _text(include))]
+    theirs = "#include <cuda.h>\n#include <cuda_runtime_api.h>\n"
+    theirs += "".join(f"typedef struct {name} {name};\n" for name in tags)
     assert ours == _layout(tmp_path, theirs, ["-I", str(include)], structures)
 
 
 def test_every_documented_error_and_function_is_here() -> None:
-    include = _include()
+    include = suites.headers()
     if include is None:
         pytest.skip("needs NVIDIA's headers of the runtime")
     types = _COMMENT.sub("", (include / "driver_types.h").read_text(encoding="utf-8"))

@@ -7,8 +7,10 @@
 #include "driver.h"
 #include "types.h"
 
-/* The handle of a kernel, also a public function. */
+/* Public functions that other files call, too. */
 cudaError_t cudaGetKernel(cudaKernel_t *kernel, const void *host);
+
+cudaError_t cudaArrayGetInfo(cudaChannelFormatDesc *channels, cudaExtent *extent, unsigned *flags, cudaArray_t array);
 
 /* A program may have functions of the same names as these. */
 #pragma GCC visibility push(hidden)

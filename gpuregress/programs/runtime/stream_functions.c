@@ -140,6 +140,34 @@ static cudaError_t copy_rows(cudaArray_t to_array, size_t to_x, size_t to_y, cud
     return copy_box(&box, stream);
 }
 
+/* Copy bytes to or from an array, from a place of it on, row by row. */
+static cudaError_t copy_run(cudaArray_t array, size_t x, size_t y, char *memory, size_t count, cudaMemcpyKind kind,
+                            cudaStream_t stream, bool to_array)
+{
+    cudaExtent extent;
+    size_t element;
+    cudaError_t code = cudaArrayGetInfo(NULL, &extent, NULL, array);
+    if (code == cudaSuccess)
+        code = array_element_bytes(array, &element);
+    size_t row_bytes = code == cudaSuccess ? extent.width * element : 0;
+    while (code == cudaSuccess && count > 0) {
+        if (x >= row_bytes)
+            return cudaErrorInvalidValue;
+        size_t width = count < row_bytes - x ? count : row_bytes - x;
+        size_t height = x == 0 && width == row_bytes ? count / row_bytes : 1;
+        cudaPitchedPtr linear = rows(memory, width, height), none = rows(NULL, 0, 0);
+        if (to_array)
+            code = copy_rows(array, x, y, none, NULL, 0, 0, linear, width, height, kind, stream);
+        else
+            code = copy_rows(NULL, 0, 0, linear, array, x, y, none, width, height, kind, stream);
+        memory += width * height;
+        count -= width * height;
+        y += height;
+        x = 0;
+    }
+    return code;
+}
+
 /* Address of bytes of a variable; an error if they are not within it. */
 static cudaError_t variable_address(const void *symbol, size_t offset, size_t count, char **address)
 {

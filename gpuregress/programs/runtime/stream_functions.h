@@ -92,29 +92,31 @@ cudaError_t PTDS(cudaMemcpy2DArrayToArray)(cudaArray_t to, size_t to_x, size_t t
                                DEVICE_TO_DEVICE, STREAM(NULL)));
 }
 
-/* The deprecated copies of one row of an array. */
-cudaError_t PTDS(cudaMemcpyToArray)(cudaArray_t array, size_t x, size_t y, const void *source, size_t count,
-                                    cudaMemcpyKind kind)
-{
-    return PTDS(cudaMemcpy2DToArray)(array, x, y, source, count, count, 1, kind);
-}
-
+/* The deprecated copies of bytes that go on in an array's next row. */
 cudaError_t PTSZ(cudaMemcpyToArrayAsync)(cudaArray_t array, size_t x, size_t y, const void *source, size_t count,
                                          cudaMemcpyKind kind, cudaStream_t stream)
 {
-    return PTSZ(cudaMemcpy2DToArrayAsync)(array, x, y, source, count, count, 1, kind, stream);
+    return ON_DEVICE(copy_run(array, x, y, (void *)source, count, kind, STREAM(stream), true));
 }
 
-cudaError_t PTDS(cudaMemcpyFromArray)(void *destination, cudaArray_const_t array, size_t x, size_t y, size_t count,
-                                      cudaMemcpyKind kind)
+cudaError_t PTDS(cudaMemcpyToArray)(cudaArray_t array, size_t x, size_t y, const void *source, size_t count,
+                                    cudaMemcpyKind kind)
 {
-    return PTDS(cudaMemcpy2DFromArray)(destination, count, array, x, y, count, 1, kind);
+    cudaError_t code = PTSZ(cudaMemcpyToArrayAsync)(array, x, y, source, count, kind, NULL);
+    return record_error(wait_for_copy(code, kind, STREAM(NULL)));
 }
 
 cudaError_t PTSZ(cudaMemcpyFromArrayAsync)(void *destination, cudaArray_const_t array, size_t x, size_t y, size_t count,
                                            cudaMemcpyKind kind, cudaStream_t stream)
 {
-    return PTSZ(cudaMemcpy2DFromArrayAsync)(destination, count, array, x, y, count, 1, kind, stream);
+    return ON_DEVICE(copy_run((cudaArray_t)array, x, y, destination, count, kind, STREAM(stream), false));
+}
+
+cudaError_t PTDS(cudaMemcpyFromArray)(void *destination, cudaArray_const_t array, size_t x, size_t y, size_t count,
+                                      cudaMemcpyKind kind)
+{
+    cudaError_t code = PTSZ(cudaMemcpyFromArrayAsync)(destination, array, x, y, count, kind, NULL);
+    return record_error(wait_for_copy(code, kind, STREAM(NULL)));
 }
 
 cudaError_t PTDS(cudaMemcpyArrayToArray)(cudaArray_t to, size_t to_x, size_t to_y, cudaArray_const_t from,

@@ -366,7 +366,22 @@ TEST(only_fault)
 TEST(only_missing)
 {
     cudaGraph_t graph;
-    cudaGraphCreate(&graph, 0);
+    for (int i = 0; i < 2; i++)
+        EXPECT_EQ(cudaGraphCreate(&graph, 0), cudaErrorNotSupported);
+    EXPECT_EQ(cudaGetLastError(), cudaErrorNotSupported);
+}
+
+TEST(only_reset)
+{
+    managed_total() = 100;
+    LAUNCH(count_calls, 1, 32, 0, 0, 9);
+    EXPECT_OK(cudaDeviceReset());
+    unsigned count = 1;
+    EXPECT_OK(cudaMemcpyFromSymbol(&count, calls_symbol, sizeof count));
+    EXPECT_EQ(count, 0u);
+    LAUNCH(add_to_managed, 1, 32, 0, 0, 7);
+    EXPECT_OK(cudaDeviceSynchronize());
+    EXPECT_EQ(managed_total(), 12);
 }
 
 }  // namespace
