@@ -1,4 +1,4 @@
-"""Run of a user's own program: signals that are sent on to it, and processes of it that outlive the first one."""
+"""Run of a user's own program, with the signals that are sent on to it and its other processes."""
 
 from __future__ import annotations
 

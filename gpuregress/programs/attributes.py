@@ -1,4 +1,4 @@
-"""What the virtual GPU answers to questions about itself: the driver API's device attributes by number."""
+"""Device attributes of the driver API by number, as the virtual GPU has them."""
 
 from __future__ import annotations
 

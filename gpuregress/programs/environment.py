@@ -1,4 +1,4 @@
-"""The environment variables by which `gpuregress exec` speaks to the driver and the server in a program's processes."""
+"""Environment variables by which `gpuregress exec` speaks to the driver and the server."""
 
 from __future__ import annotations
 
@@ -30,12 +30,13 @@ class Settings(Record):
     schedule: str = ""
 
 
-def of_program(settings: Settings, libraries: Sequence[Path]) -> dict[str, str]:
+def of_program(settings: Settings, libraries: Sequence[Path], compilers: Sequence[Path]) -> dict[str, str]:
     """Return the environment of a program that runs on the virtual GPU.
 
     Args:
         settings: for its servers.
         libraries: the folders of the libraries that stand for NVIDIA's.
+        compilers: the folders of NVIDIA's own compilers.
     """
     folders = [*map(str, libraries), *filter(None, [os.environ.get(_LIBRARIES)])]
     return {
@@ -45,6 +46,8 @@ def of_program(settings: Settings, libraries: Sequence[Path]) -> dict[str, str]:
         _LOG: settings.log,
         _CHECKS: ",".join(settings.checks),
         _SCHEDULE: settings.schedule,
+        "GPUREGRESS_EXEC_COMPILERS": os.pathsep.join(map(str, compilers)),
+        "GPUREGRESS_EXEC_LIBRARIES": str(libraries[0]),
         "GPUREGRESS_EXEC_PYTHON": sys.executable,
         "GPUREGRESS_EXEC_PATH": os.pathsep.join(str(Path(entry).absolute()) for entry in sys.path),
         # Numba looks for the driver by this name before it asks the loader.

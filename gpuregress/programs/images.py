@@ -1,4 +1,4 @@
-"""What programs load: PTX, or a fatbin with PTX, as a program of the virtual GPU."""
+"""Images that programs load, PTX or fatbins with PTX, as programs of the virtual GPU."""
 
 from __future__ import annotations
 
@@ -14,6 +14,10 @@ from gpuregress.gpu.records import replace
 from gpuregress.toolchain import fatbins, ptx_declarations
 
 _ELF = b"\x7fELF"
+_MODULE = re.compile(r"^\s*\.version\b", re.MULTILINE)
+_DIRECTIVE = re.compile(r"^\s*\.(?:target|address_size)\b.*$", re.MULTILINE)
+_FILE = re.compile(r"^\s*\.file\s+(\d+)", re.MULTILINE)
+_NUMBER = re.compile(r"^(\s*\.(?:file|loc)\s+)(\d+)", re.MULTILINE)
 REMEDY = (
     "build with PTX: nvcc -gencode arch=compute_90,code=compute_90, NVRTC --gpu-architecture=compute_90 and nvrtcGetPTX"
 )
@@ -34,9 +38,10 @@ def ptx_of(image: bytes) -> str:
         raise NoPtx(f"a cubin holds machine code of a GPU alone, which the virtual GPU cannot run: {REMEDY}")
     if image[:4] != fatbins.MAGIC:
         text = image.rstrip(b"\0").decode("utf-8", "replace")
-        if ".version" not in text:
+        modules = _MODULE.split(text)
+        if len(modules) < 2:
             raise CompileError("the image is neither PTX nor a fatbin")
-        return text
+        return text if len(modules) == 2 else _linked(modules[1:])
     most = architectures.number(SM_90.name)
     try:
         found = [item for item in fatbins.images(image) if item.is_ptx and item.architecture <= most]
@@ -46,6 +51,18 @@ def ptx_of(image: bytes) -> str:
         return newest.contents().rstrip(b"\0").decode("utf-8", "replace")
     except ValueError as error:
         raise CompileError(f"the fatbin cannot be read: {error}") from error
+
+
+def _linked(modules: list[str]) -> str:
+    """Put modules of PTX together as one: the directives of the first one stay, each has files of its own."""
+    texts = [f".version{modules[0]}"]
+    files = max((int(number) for number in _FILE.findall(modules[0])), default=0)
+    for module in modules[1:]:
+        first = files
+        files += max((int(number) for number in _FILE.findall(module)), default=0)
+        text = _DIRECTIVE.sub("", module.partition("\n")[2])
+        texts.append(_NUMBER.sub(lambda match, first=first: f"{match[1]}{int(match[2]) + first}", text))
+    return "\n".join(texts)
 
 
 def program_of(ptx: str, path: Path) -> Program:

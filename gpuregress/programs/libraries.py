@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import importlib.util
+import os
+import shutil
 from pathlib import Path
 
 from gpuregress.programs.shared_space import NOTES, SHARED_BYTES
@@ -9,6 +12,7 @@ from gpuregress.toolchain import host_compiler
 from gpuregress.virtual_gpu.runtime import machine_layout
 
 _FOLDER = Path(__file__).parent
+COMPILERS = ("libnvJitLink.so.13", "libnvrtc.so.13")
 CUDA_VERSION = 13000
 """Of the driver API; a newer program asks for functions by the version in which they came, and is told of the lack."""
 
@@ -24,9 +28,29 @@ def link_all(folder: Path) -> Path:
         StorageError: the cache cannot be written.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    for name, library in {"libcuda.so.1": driver(), "libcudart.so.13": runtime()}.items():
-        (folder / name).symlink_to(library)
+    for name in ("libcuda.so.1", "libcuda.so"):  # The second one is of the driver's developers, and opened by some.
+        (folder / name).symlink_to(driver())
+    for name in COMPILERS:
+        (folder / name).symlink_to(_compiler(name))
+    (folder / "libcudart.so.13").symlink_to(runtime())
     return folder
+
+
+def compiler_folders(command: str) -> list[Path]:
+    """List the folders where NVIDIA's own compilers may be: of the program's environment, then of this one.
+
+    Args:
+        command: the program; beside a Python interpreter are its packages.
+    """
+    interpreter = shutil.which(command)
+    roots = [Path(interpreter).parent.parent] if interpreter else []
+    roots += [Path(os.environ[name]) for name in ("VIRTUAL_ENV", "CONDA_PREFIX") if os.environ.get(name)]
+    folders = [found for root in roots for found in root.glob("lib/python3*/site-packages/nvidia/cu13/lib")]
+    folders += [Path(os.environ[name], "lib64") for name in ("CUDA_HOME", "CUDA_PATH") if os.environ.get(name)]
+    spec = importlib.util.find_spec("nvidia")
+    for place in (spec.submodule_search_locations or ()) if spec else ():
+        folders.append(Path(place, "cu13", "lib"))
+    return list(dict.fromkeys(folders))
 
 
 def driver() -> Path:
@@ -50,3 +74,9 @@ def runtime() -> Path:
     # NVIDIA's has a version for its symbols, named like itself; programs ask for it.
     options = ("-fvisibility=default", "-Wl,-soname,libcudart.so.13", "-Wl,--default-symver")
     return host_compiler.shared_library("runtime library", _FOLDER / "runtime", options, (str(driver()), "-lpthread"))
+
+
+def _compiler(name: str) -> Path:
+    """A stand-in for a compiler of NVIDIA's, which gives PTX in place of machine code."""
+    options = (f"-Wl,-soname,{name}",)
+    return host_compiler.shared_library("compilers' library", _FOLDER / "compilers", options, ("-ldl",))

@@ -1,4 +1,4 @@
-"""What a server process writes while its program runs: the launch log, and its part of the report."""
+"""Launch log and part of the report that a server process writes while its program runs."""
 
 from __future__ import annotations
 

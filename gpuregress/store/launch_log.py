@@ -353,6 +353,8 @@ def _parse(line: str) -> Event | None:
 def _escape(text: str, also: str = "") -> str:
     if not text and also == " ":  # a word that would not be there
         return "\\e"
+    if text.isprintable() and not any(letter in text for letter in "\\" + also):
+        return text
     return "".join(_escaped(letter, also) for letter in text)
 
 

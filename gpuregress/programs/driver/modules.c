@@ -490,7 +490,7 @@ EXPORTED Result cuOccupancyMaxActiveClusters(int *clusters, Function *function, 
     return result;
 }
 
-/* --- linker: PTX is put together as text ----------------------------------------------------------------------------- */
+/* --- linker: the server puts the PTX of an image together ----------------------------------------------------------------------------- */
 
 typedef struct {
     uint32_t kind;
@@ -512,9 +512,8 @@ EXPORTED Result cuLinkCreate_v2(unsigned count, int *options, void **values, Lin
 static void add_text(Linker *linker, const char *text, size_t size) {
     linker->text = realloc(linker->text, linker->size + size + 2);
     memcpy(linker->text + linker->size, text, size);
-    linker->size += size;
-    linker->text[linker->size] = '\n';
-    linker->text[linker->size + 1] = 0;
+    linker->size += size + 1;
+    memcpy(linker->text + linker->size - 1, "\n", 2);
 }
 
 EXPORTED Result cuLinkAddData_v2(Linker *linker, int type, void *data, size_t size, const char *name, unsigned count, int *options, void **values) {
@@ -525,23 +524,7 @@ EXPORTED Result cuLinkAddData_v2(Linker *linker, int type, void *data, size_t si
         missing("cuLinkAddData of anything but PTX: let the compiler make PTX (nvcc -ptx; NVRTC: --gpu-architecture=compute_90)");
         return NO_BINARY_FOR_GPU;
     }
-    size = strnlen(data, size);
-    if (!linker->size) {
-        add_text(linker, data, size);
-        return SUCCESS;
-    }
-    /* Only the first module's directives stay. */
-    linker->text[linker->size++] = '\n';
-    for (const char *line = data, *end = line + size; line < end;) {
-        const char *stop = memchr(line, '\n', (size_t)(end - line));
-        if (!stop) stop = end;
-        bool is_directive = strncmp(line, ".version", 8) == 0 || strncmp(line, ".target", 7) == 0 || strncmp(line, ".address_size", 13) == 0;
-        if (!is_directive) {
-            add_text(linker, line, (size_t)(stop - line));
-            linker->size++;
-        }
-        line = stop + 1;
-    }
+    add_text(linker, data, strnlen(data, size));
     return SUCCESS;
 }
 
