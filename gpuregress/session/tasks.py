@@ -126,11 +126,6 @@ class TaskStream:
         return not self._cases and not self._requested
 
     @property
-    def left(self) -> int:
-        """The number of cases that were not taken."""
-        return len(self._cases) + len(self._requested)
-
-    @property
     def is_ready(self) -> bool:
         """Whether a task is ready, or a case cannot be built."""
         self._builder.collect()

@@ -286,9 +286,9 @@ class ClusterPool(CasePool):
 
     def _next_batch(self, slot: _Slot, *, is_second: bool) -> list[Task]:
         """Take cases for a slot: one, or short ones that take as long as a batch should."""
-        left = len(self._waiting) + (self._feed.left if self._feed is not None else 0)
-        share_s = left * self._times.mean_s / (_ROUNDS * len(self._slots))
-        limit_s = min(_BATCH_S, share_s)
+        limit_s = _BATCH_S
+        if self._feed is None or self._feed.is_over:
+            limit_s = min(limit_s, len(self._waiting) * self._times.mean_s / (_ROUNDS * len(self._slots)))
         tasks: list[Task] = []
         expected_s = 0.0
         while len(tasks) < _MOST_CASES:

@@ -100,10 +100,6 @@ class TaskFeed(Protocol):
         """Tell whether every task was taken."""
 
     @property
-    def left(self) -> int:
-        """The number of tasks that were not taken."""
-
-    @property
     def is_ready(self) -> bool:
         """Tell whether `take` returns without waiting."""
 
