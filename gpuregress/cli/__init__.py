@@ -30,6 +30,7 @@ class CommandEntry(NamedTuple):
 GROUPS = {
     "Run and compare": {
         "run": CommandEntry("run", "run cases, dump their buffers, compare them with the baselines"),
+        "watch": CommandEntry("watch", "run again what a saved file touches, with keys to accept and rerun"),
         "diff": CommandEntry("revisions", "compare the results of two revisions or git commits"),
         "bisect": CommandEntry("revisions", "find the commit whose result differs from that of a good one"),
         "shrink": CommandEntry("revisions", "write the smallest job on which a case still fails"),
