@@ -33,6 +33,9 @@ GROUPS = {
         "run": CommandEntry(
             "run", "run cases, dump their buffers, compare them with the baselines", "tutorials/first-regression"
         ),
+        "watch": CommandEntry(
+            "watch", "run again what a saved file touches, with keys to accept and rerun", "reference/commands"
+        ),
         "diff": CommandEntry(
             "revisions", "compare the results of two revisions or git commits", "how-to/bisect-and-shrink"
         ),
