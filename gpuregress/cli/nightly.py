@@ -88,7 +88,7 @@ class Night:
             if settings.mail:
                 self._failures.append(mails.send(settings.mail, notice))
             if self.summary is not None:
-                self._failures += self._mail_owners(project, self.summary, mails, exit_code)
+                self._failures += self._mail_owners(project, self.summary, mails)
             if settings.webhook:
                 self._failures.append(notices.post_webhook(settings.webhook, notice, patience))
         failures = list(dict.fromkeys(filter(None, self._failures)))
@@ -96,7 +96,7 @@ class Night:
             console.say(f"note: {failure}", err=True)
         return bool(lines and not failures and (settings.mail or settings.webhook))
 
-    def _mail_owners(self, project: Project, summary: RunSummary, mails: MailRoom, exit_code: int) -> Iterator[str]:
+    def _mail_owners(self, project: Project, summary: RunSummary, mails: MailRoom) -> Iterator[str]:
         """Send each owner of jobs what is new of them; yield why a mail failed."""
         changes = summary.changes
         if changes is None:
@@ -107,7 +107,7 @@ class Night:
             owned = morning.of_owner(summary, address)
             if morning.is_worth_telling(owned):
                 lines = tuple(morning.lines(owned, root=project.root))
-                yield mails.send((address,), Notice(project.root, exit_code, summary.run, lines))
+                yield mails.send((address,), Notice(project.root, owned.exit_code, summary.run, lines))
 
 
 @contextlib.contextmanager
