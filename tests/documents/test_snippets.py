@@ -34,6 +34,7 @@ SLOW = [
     "docs/how-to/bisect-and-shrink.md",
     "docs/how-to/calibrate.md",
     "docs/how-to/from-kernel-tuner.md",
+    "docs/how-to/find-the-hang.md",
     "docs/how-to/fuzzing.md",
     "docs/how-to/gpu.md",
     "docs/explanation/langdon.md",
