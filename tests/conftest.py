@@ -23,6 +23,7 @@ from gpuregress.execution.workers import worker_spawn
 from gpuregress.session.run_request import Machinery
 from gpuregress.store.project import Project
 from gpuregress.store.settings import Settings
+from gpuregress.toolchain.cache import STAND_INS
 from tests import preloaded, workshop
 from tests.session.bench import Bench
 
@@ -166,6 +167,9 @@ def _skip_without_gpu(request: pytest.FixtureRequest) -> None:
     """Skip what is marked `gpu` where there is none, in this one place, so that no test can forget it."""
     if request.node.get_closest_marker("gpu") and not _has_gpu():
         pytest.skip("no NVIDIA GPU, or no pycuda, on this machine")
+    of_card = request.node.get_closest_marker("card")
+    if of_card and os.environ.get(STAND_INS):
+        pytest.skip(f"needs a card, not the virtual GPU behind its driver: {of_card.args[0]}")
 
 
 @pytest.fixture
