@@ -46,7 +46,7 @@ GROUPS = {
             "revisions", "write the smallest job on which a case still fails", "how-to/bisect-and-shrink"
         ),
         "exec": CommandEntry(
-            "programs", "run a whole CUDA program on the virtual GPU, without a GPU", "reference/commands"
+            "programs", "run a whole CUDA program on the virtual GPU, without a GPU", "how-to/programs"
         ),
     },
     "Examine the tests": {
