@@ -9,6 +9,7 @@ from pathlib import Path
 
 from gpuregress.foundation.errors import UsageError
 from gpuregress.gpu.records import Record
+from gpuregress.toolchain.cache import STAND_INS
 
 _FOLDER, _LOG, _CHECKS, _SCHEDULE = (f"GPUREGRESS_EXEC_{name}" for name in ("FOLDER", "LOG", "CHECKS", "SCHEDULE"))
 _LIBRARIES = "LD_LIBRARY_PATH"
@@ -47,7 +48,7 @@ def of_program(settings: Settings, libraries: Sequence[Path], compilers: Sequenc
         _CHECKS: ",".join(settings.checks),
         _SCHEDULE: settings.schedule,
         "GPUREGRESS_EXEC_COMPILERS": os.pathsep.join(map(str, compilers)),
-        "GPUREGRESS_EXEC_LIBRARIES": str(libraries[0]),
+        STAND_INS: str(libraries[0]),
         "GPUREGRESS_EXEC_PYTHON": sys.executable,
         "GPUREGRESS_EXEC_PATH": os.pathsep.join(str(Path(entry).absolute()) for entry in sys.path),
         # Numba looks for the driver by this name before it asks the loader.

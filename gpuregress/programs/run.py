@@ -39,7 +39,9 @@ def run(
         raise UsageError(problem)
     path = (log or folder / _LOG).absolute()
     settings = Settings(folder=str(folder), log=str(path), checks=checks, schedule=schedule)
-    variables = environment.of_program(settings, [libraries.link_all(folder / "lib")], libraries.compiler_folders(command[0]))
+    variables = environment.of_program(
+        settings, [libraries.link_all(folder / "lib")], libraries.compiler_folders(command[0])
+    )
     writer = LaunchLog(path)
     writer.write_header({"program": " ".join(command)})
     writer.close()

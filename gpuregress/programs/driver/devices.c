@@ -115,9 +115,8 @@ EXPORTED Result cuDeviceGetExecAffinitySupport(int *is_supported, int type, Devi
 
 /* --- contexts -------------------------------------------------------------------------------------------------------- */
 
-enum { DEPTH = 64 };
-static _Thread_local Context *stack[DEPTH];
-static _Thread_local int depth;
+static _Thread_local Context **stack;
+static _Thread_local int depth, room;
 static Context primary = {.kind = CONTEXT, .id = 1};
 static uint64_t last_context = 1;
 static const size_t usual_limits[16] = {1024, 1 << 20, 8 << 20, 2, 2048, 128, 0};
@@ -133,12 +132,23 @@ Result ready_with_context(void) {
     return context->kind == CONTEXT && (context != &primary || primary.uses) ? SUCCESS : 709;
 }
 
+static Result push(Context *context) {
+    if (depth == room) {
+        Context **grown = realloc(stack, (size_t)(2 * room + 16) * sizeof *stack);
+        CHECK(grown, OUT_OF_MEMORY);
+        stack = grown;
+        room = 2 * room + 16;
+    }
+    stack[depth++] = context;
+    return SUCCESS;
+}
+
 static void set_up(Context *context) {
     if (!context->limits[0]) memcpy(context->limits, usual_limits, sizeof usual_limits);
 }
 
 static Result create_context(Context **context, unsigned flags, Device device) {
-    DEVICE_CALL(device, context && depth < DEPTH);
+    DEVICE_CALL(device, context);
     Context *made = calloc(1, sizeof *made);
     CHECK(made, OUT_OF_MEMORY);
     made->kind = CONTEXT;
@@ -146,8 +156,8 @@ static Result create_context(Context **context, unsigned flags, Device device) {
     made->id = ++last_context;
     made->uses = 1;
     set_up(made);
-    stack[depth++] = *context = made;
-    return SUCCESS;
+    *context = made;
+    return push(made);
 }
 
 EXPORTED Result cuCtxCreate_v2(Context **context, unsigned flags, Device device) { return create_context(context, flags, device); }
@@ -160,9 +170,16 @@ EXPORTED Result cuCtxCreate_v4(Context **context, void *parameters, unsigned fla
     return create_context(context, flags, device);
 }
 
+/* What kernels have allocated lives as long as their context. */
+static void empty_heap(void) {
+    uint64_t size = usual_limits[2];
+    ASK(LIMIT_HEAP, NULL, VALUE(size));
+}
+
 static void forget(Context *context) {
     release_modules_of(context);
     release_regions_of(context);
+    empty_heap();
     while (depth && stack[depth - 1] == context) depth--;
 }
 
@@ -174,16 +191,17 @@ EXPORTED Result cuCtxDestroy_v2(Context *context) {
     return SUCCESS;
 }
 
+/* A kernel's fault ends the use of memory and kernels, not that of the stack of contexts. */
+#define IS_STARTED() CHECK(ready() != NOT_INITIALIZED, NOT_INITIALIZED)
+
 EXPORTED Result cuCtxPushCurrent_v2(Context *context) {
-    CHECK(!ready(), ready());
+    IS_STARTED();
     CHECK(IS(context, CONTEXT), INVALID_CONTEXT);
-    CHECK(depth < DEPTH, INVALID_VALUE);
-    stack[depth++] = context;
-    return SUCCESS;
+    return push(context);
 }
 
 EXPORTED Result cuCtxPopCurrent_v2(Context **context) {
-    CHECK(!ready(), ready());
+    IS_STARTED();
     CHECK(depth, INVALID_CONTEXT);
     depth--;
     if (context) *context = stack[depth];
@@ -191,15 +209,14 @@ EXPORTED Result cuCtxPopCurrent_v2(Context **context) {
 }
 
 EXPORTED Result cuCtxSetCurrent(Context *context) {
-    CHECK(!ready(), ready());
+    IS_STARTED();
     CHECK(!context || IS(context, CONTEXT), INVALID_CONTEXT);
     if (depth) depth--;
-    if (context) stack[depth++] = context;
-    return SUCCESS;
+    return context ? push(context) : SUCCESS;
 }
 
 EXPORTED Result cuCtxGetCurrent(Context **context) {
-    CHECK(!ready(), ready());
+    IS_STARTED();
     CHECK(context, INVALID_VALUE);
     *context = current_context();
     return SUCCESS;
@@ -319,6 +336,7 @@ static Result reset_primary(void) {
     int left = depth;
     release_modules_of(&primary);
     release_regions_of(&primary);
+    empty_heap();
     primary.id = ++last_context;
     memset(primary.limits, 0, sizeof primary.limits);
     set_up(&primary);
