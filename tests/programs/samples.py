@@ -4,7 +4,7 @@
 
 CHECKOUT is a clone of NVIDIA/cuda-samples, BUILD a folder for what is built and for the results, which a second call
 continues. The samples are built from the sources that their CMakeLists.txt name, by one call of nvcc with
-`-cudart shared` and PTX alone. Once each has a result, the table of docs/program-samples.md is written.
+`-cudart shared` and PTX alone. Once each has a result, the table of docs/reference/program-samples.md is written.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import msgspec
 from gpuregress.gpu.records import Record
 
 GROUPS = ("0_Introduction", "1_Utilities", "2_Concepts_and_Techniques", "3_CUDA_Features", "6_Performance")
-PAGE = Path(__file__).parents[2] / "docs" / "program-samples.md"
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "program-samples.md"
 _FLAGS = [
     "-cudart",
     "shared",
@@ -180,7 +180,7 @@ def page(samples: list[Sample], results: dict[str, Result]) -> str:
 
 What `gpuregress exec` makes of [NVIDIA's CUDA samples](https://github.com/NVIDIA/cuda-samples). This
 page is written by `python -m tests.programs.samples CHECKOUT BUILD`. Each sample is built with
-`-cudart shared -gencode arch=compute_90,code=compute_90 -lineinfo` ([whole programs](programs.md)).
+`-cudart shared -gencode arch=compute_90,code=compute_90 -lineinfo` ([C++ programs without a GPU](../how-to/cpp-programs.md)).
 
 Of {built} samples, **{as_expected} exit as on a computer with one GPU**: with 0, or with 2 where a
 sample needs a second GPU and waives itself. `exec` itself exits with 3 or 4 where it reports
