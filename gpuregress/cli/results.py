@@ -17,8 +17,8 @@ from gpuregress.foundation.errors import NothingToDo, StorageError
 from gpuregress.foundation.escapes import json_text, one_line
 from gpuregress.foundation.records import PastResult, PastRun, State, to_json
 from gpuregress.foundation.wording import plural
-from gpuregress.report import history_text, html
-from gpuregress.session import earlier_nights
+from gpuregress.report import history_text, html, terminal
+from gpuregress.session import earlier_nights, merging, shards
 from gpuregress.session.runs import cut_short, history_entry, journal, past_runs, results, run_folders
 from gpuregress.session.runs.past_runs import FailingCase, WantedCases
 from gpuregress.session.runs.source_texts import SourceTexts
@@ -164,6 +164,12 @@ def flaky_command(ctx: click.Context, /, as_json: bool) -> int:
 )
 @click.option("--failing", is_flag=True, help="Only cases that fail now, and since when they do.")
 @click.option("--removed", is_flag=True, help="Also cases that no job has any more.")
+@click.option(
+    "--times",
+    "writes_times",
+    is_flag=True,
+    help=f"Write the time of each case to {shards.FILE} beside the baselines, which balances run --shard.",
+)
 @click.option("--csv", "as_csv", is_flag=True, help="Print a line of CSV for each case of each run.")
 @shared_options.json_option
 @click.pass_context
@@ -176,6 +182,8 @@ def history_command(ctx: click.Context, /, cases: tuple[str, ...], **options: An
     project = context.find_project(ctx)
     if cases[:1] == (_IMPORT,):
         return _import(ctx, project, cases[1:])
+    if options["writes_times"]:
+        return _write_times(ctx, project)
     as_csv, as_json, only_failing = options["as_csv"], options["as_json"], options["failing"]
     if as_csv and as_json:
         raise click.UsageError("--csv and --json exclude each other")
@@ -204,10 +212,22 @@ def history_command(ctx: click.Context, /, cases: tuple[str, ...], **options: An
         return _show_overview(history, runs, wanted, as_json=as_json)
 
 
+def _write_times(ctx: click.Context, project: Project) -> int:
+    if _given(ctx) != ["writes_times"]:
+        raise click.UsageError("history --times takes no cases and no other options: it is of the whole project")
+    with history_entry.opened(project) as history:
+        path, count = shards.write_times(project, history)
+    console.say(f"{context.relative(path)}: the times of {plural(count, 'case')}; commit it with the baselines")
+    return 0
+
+
+def _given(ctx: click.Context) -> list[str]:
+    return [name for name in ctx.params if ctx.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE]
+
+
 def _import(ctx: click.Context, project: Project, folders: Sequence[str]) -> int:
     """Import runs; one that cannot be read does not keep the others out."""
-    given = [name for name in ctx.params if ctx.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE]
-    if not folders or given != ["cases"]:
+    if not folders or _given(ctx) != ["cases"]:
         raise click.UsageError("history import takes the folders of runs, at least one, and no options")
     code = 0
     for imported in past_runs.import_runs(project, [Path(folder) for folder in folders]):
@@ -303,7 +323,13 @@ def _print(lines: Iterable[str]) -> None:
 @click.command(
     "report", epilog="Example: gpuregress report -o report.html   (or: gpuregress report --report sarif=results.sarif)"
 )
-@click.argument("run", required=False)
+@click.argument("runs", nargs=-1, metavar="[RUN]...")
+@click.option(
+    "--merge",
+    "is_merged",
+    is_flag=True,
+    help="One result of several RUNs, as of the shards of other hosts: names, or folders of runs.",
+)
 @click.option("-o", "--output", metavar="F", type=values.REPORT, help="Where to write the page  [default: stdout]")
 @click.option("--compare", nargs=2, metavar="RUN_A RUN_B", help="Write a page with two runs side by side.")
 @click.option("--trend", is_flag=True, help="Write a page on the last nights of the project, with their commits.")
@@ -313,21 +339,25 @@ def _print(lines: Iterable[str]) -> None:
 def report_command(
     ctx: click.Context,
     /,
-    run: str | None,
+    runs: tuple[str, ...],
     output: str | None,
     compare: tuple[str, str] | None,
     reports: tuple[values.Target, ...],
     *,
-    trend: bool,
     as_json: bool,
+    is_merged: bool,
+    trend: bool,
 ) -> int:
     """Write a page on RUN (a name or its beginning; the last run if none): one file that needs nothing else.
 
-    With --report, the page is written only where -o names its file.
+    With --report, the page is written only where -o names its file. With --merge, the exit code is the worst of the
+    runs, and 4 where a shard is missing; runs that overlap are refused.
     """
     if compare or trend:
-        if run or reports or as_json or (compare and trend):
-            raise click.UsageError("--compare and --trend make a page of their own: no RUN, --report or --json with it")
+        if runs or reports or as_json or is_merged or (compare and trend):
+            raise click.UsageError(
+                "--compare and --trend make a page of their own: no other RUN, --merge, --report or --json"
+            )
         project = context.find_project(ctx)
         text = _comparison(project, *compare) if compare else _nights(project)
         context.write_report(output or "-", text)
@@ -338,9 +368,15 @@ def report_command(
     elif not reports and not as_json:
         targets.append(("html", "-"))
     # `--json` is written behind the others, by a function of its own.
-    context.writes_to_stdout({"reports": [*targets, ("json", "-")] if as_json else targets})
+    is_stdout_taken = context.writes_to_stdout({"reports": [*targets, ("json", "-")] if as_json else targets})
     project = context.find_project(ctx)
-    folder = run_folders.find(project.runs, run)
+    if is_merged:
+        if as_json:
+            targets.append(("json", "-"))
+        return _report_merged(project, runs, targets, to_stderr=is_stdout_taken)
+    if len(runs) > 1:
+        raise click.UsageError("report writes a page on one RUN; --merge joins several")
+    folder = run_folders.find(project.runs, runs[0] if runs else None)
     document = results.document(folder)
     description = cut_short.describe(folder)
     if description:
@@ -350,6 +386,24 @@ def report_command(
     if as_json:
         context.print_json(document)
     return 0
+
+
+def _report_merged(project: Project, runs: Sequence[str], targets: Sequence[values.Target], *, to_stderr: bool) -> int:
+    if not runs:
+        raise click.UsageError("report --merge needs the names or folders of runs")
+    folders: list[Path] = []
+    for run in runs:
+        folders += past_runs.runs_of(Path(run)) if Path(run).is_dir() else [run_folders.find(project.runs, run)]
+    summary = merging.merge(folders)
+    for name, target in targets:
+        if name == "html":
+            with history_entry.trends(project.runs, html.LAST) as trends:
+                context.write_report(target, html.render(summary, trends))
+        else:
+            context.write_report(target, report_files.render(name, summary))
+    for line in (*terminal.missing_lines(summary), terminal.counts(summary)):
+        console.say(line, err=to_stderr)
+    return summary.exit_code
 
 
 def _comparison(project: Project, first: str, second: str) -> str:

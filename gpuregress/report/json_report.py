@@ -50,7 +50,7 @@ def _head(summary: RunSummary) -> dict[str, Any]:
         "parameter_spaces": to_json(summary.spaces),
         **summary.options,
     }
-    optional = {"changes": summary.changes, "false_alarms": summary.false_alarms}
+    optional = {"changes": summary.changes, "false_alarms": summary.false_alarms, "shard": summary.shard}
     return head | _present(optional)
 
 

@@ -72,8 +72,8 @@ def headline(summary: RunSummary) -> str:
             others.append(f"{len(entries)} {what}{note}")
     others += [f"{count} {what}" for what, count in counts.items() if count]
     line = joined("; ", leading, ", ".join(others)) or "nothing new"
-    if summary.interrupted:
-        return f"interrupted: {line}"
+    if summary.state != "finished":
+        return f"{summary.state}: {line}"
     has_failures = changes.new or changes.changed or changes.still or changes.unaccepted or changes.no_turn
     is_newly_flaky = any(remark.is_new for remark in changes.flaky)
     if summary.exit_code and not has_failures and not is_newly_flaky:

@@ -203,6 +203,8 @@ def counts(summary: RunSummary) -> str:
     if summary.missing:
         parts.append(f"{len(summary.missing)} missing")
     cases = f"{plural(len(summary.verdicts), 'case')} in {summary.seconds:.2f} s on {summary.device}"
+    if summary.shard is not None:
+        cases = f"{summary.shard.name}: {cases}"
     if summary.state != "finished":
         cases = f"{summary.state}: {cases}"
     return f"{cases}: {', '.join(parts) or 'none finished'} (run {summary.run})"

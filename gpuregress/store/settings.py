@@ -293,7 +293,10 @@ class LimitsSpec(Spec, frozen=True):
     ] = None
     time: Annotated[
         _Ratio | None,
-        _means("on a GPU: more times the accepted time fail a [timed](timing.md) case", "none: it is only reported"),
+        _means(
+            "on a GPU: more times the accepted time fail a [timed](../how-to/timing.md) case",
+            "none: it is only reported",
+        ),
     ] = None
 
 
@@ -328,7 +331,10 @@ class ClusterSpec(Spec, frozen=True):
     scheduler: Annotated[
         str,
         _takes(_scheduler, "an address such as tcp://node0:8786"),
-        _means("the [Dask cluster](cluster.md) of `run` and `nightly`; `cluster: ADDRESS` is short for it", "none"),
+        _means(
+            "the [Dask cluster](../how-to/cluster.md) of `run` and `nightly`; `cluster: ADDRESS` is short for it",
+            "none",
+        ),
     ] = ""
     wait: Annotated[
         _Seconds,

@@ -148,6 +148,11 @@ def _headline(document: Mapping[str, Any]) -> str:
 
 def _counted(document: Mapping[str, Any]) -> str:
     text = _outcome(document)
+    shard = document.get("shard")
+    if shard is not None:
+        left_out = plural(len(shard["left_out"]), "case")
+        text = f"shard {shard['number']} of {shard['count']}, which leaves out {left_out}: {text}"
+        text = text[:1].upper() + text[1:]
     if document["state"] != "finished":
         return f"{str(document['state']).capitalize()}, {text}"
     return text
