@@ -34,6 +34,17 @@ def parts(name: str) -> tuple[str, str]:
     return name[: match.start()], match[1]
 
 
+def cause_text(cause: str) -> str:
+    """The key of a cause for people: `differ: out` of `differ: out (baseline)`, `error at k.cu:3` with no class."""
+    kind, _, rest = cause.partition(": ")
+    if kind == "differ":
+        return cause.removesuffix(" (baseline)")
+    if kind == "error":
+        _, at, place = rest.partition(" at ")
+        return f"error{at}{place}"
+    return cause
+
+
 def job_of(case: str) -> str:
     """The job of a case, from its name."""
     return case.partition("/")[0]
