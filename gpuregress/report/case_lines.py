@@ -35,13 +35,14 @@ def parts(name: str) -> tuple[str, str]:
 
 
 def cause_text(cause: str) -> str:
-    """The key of a cause for people: `differ: out` of `differ: out (baseline)`, `error at k.cu:3` with no class."""
+    """The key of a cause for people: `differ: out`, or `compile error at k.cu:3` of `error: CompileError at k.cu:3`."""
     kind, _, rest = cause.partition(": ")
     if kind == "differ":
         return cause.removesuffix(" (baseline)")
     if kind == "error":
-        _, at, place = rest.partition(" at ")
-        return f"error{at}{place}"
+        name, at, place = rest.partition(" at ")
+        words = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower()
+        return f"{words or kind}{at}{place}"
     return cause
 
 
