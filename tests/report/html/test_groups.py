@@ -32,7 +32,7 @@ def test_a_group_has_one_job_one_verdict_one_cause() -> None:
         ("b", "compile error", ["b/1", "b/3"]),
         ("b", "storage error", ["b/2"]),
         ("b", "timeout", ["b/4"]),
-        ("a", "error: DeviceError", ["a/1"]),
+        ("a", "device error", ["a/1"]),
     ]
 
 
