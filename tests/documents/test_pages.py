@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import re
 import tomllib
 from pathlib import Path
@@ -11,12 +10,13 @@ import click
 import pytest
 import yaml
 
-from gpuregress.cli import COMMANDS
+from gpuregress.cli import COMMANDS, DOCUMENTATION
 from gpuregress.foundation.errors import ExitCode, JobErrors
 from gpuregress.jobs.spec import key_reference
 from gpuregress.jobs.spec.examples import SETTINGS_EXAMPLE
 from gpuregress.judge.verdict import EXIT_PRECEDENCE
 from gpuregress.store import project
+from tests.documents import generated
 from tests.documents.snippets import PAGES, ROOT, Step, steps
 
 DOCUMENTS = sorted(
@@ -48,7 +48,7 @@ def test_relative_links_lead_somewhere(document: str) -> None:
 
 
 def test_the_readme_shows_the_first_job_as_it_is() -> None:
-    (block,) = [step.text for step in steps("README.md") if step.kind == "yaml"]
+    block = next(step.text for step in steps("README.md") if step.kind == "yaml")
     shown, job = yaml.safe_load(block), yaml.safe_load((ROOT / "configs" / "vector_add.yaml").read_text())
     assert shown == {key: job[key] for key in shown}
     assert {"source", "parameters", "buffers", "launches"} <= set(shown)
@@ -82,16 +82,42 @@ def test_every_command_is_documented(document: str) -> None:
     assert [name for name in COMMANDS if not re.search(rf"`(gpuregress )?{name}\b", text)] == []
 
 
-@pytest.mark.parametrize("name", COMMANDS)
-def test_every_option_is_documented_under_its_command(name: str) -> None:
-    command = getattr(importlib.import_module(f"gpuregress.cli.{COMMANDS[name].module}"), f"{name}_command")
-    (section,) = re.findall(
-        rf"^## {name}$(.*?)(?=^## )", (ROOT / "docs/reference/commands.md").read_text(), re.MULTILINE | re.DOTALL
-    )
-    options = [option.opts for option in command.params if isinstance(option, click.Option)]
-    shown = set(re.findall(r"(?<![\w-])--?[a-z][a-z-]*", section)) | {"--json"}  # which every command may have
-    assert [names for names in options if not shown & set(names)] == []
-    assert shown - {"--json"} <= {name for names in options for name in names}
+@pytest.mark.parametrize("context", generated.contexts(), ids=COMMANDS)
+def test_a_command_has_its_options_in_the_reference_and_its_manual_page(context: click.Context) -> None:
+    """`python -m tests.documents.generated` writes both. The rest of them is as click formats it."""
+    name = context.info_name
+    text = (ROOT / "docs/reference/commands.md").read_text()
+    (section,) = re.findall(rf"^## {name}$(.*?)(?=^## )", text, re.MULTILINE | re.DOTALL)
+    rows = section.partition(f"<!-- options: {name} -->\n")[2].partition("<!-- end -->")[0]
+    manual = (generated.SHARE / "man" / "man1" / f"gpuregress-{name}.1").read_text()
+    options = [option for option in context.command.params if isinstance(option, click.Option)]
+    assert rows.count("\n") - 2 == manual.count("\n.TP\n") == len(options)
+    for option in options:
+        first = " ".join((option.help or "").split())
+        assert first.replace("|", r"\|") in rows
+        assert generated.roff(first) in " ".join(manual.split())
+        assert any(f"`{spelling}" in rows or f", {spelling}" in rows for spelling in option.opts)
+    entry = COMMANDS[str(name)]
+    assert f"| [`gpuregress {name}`](#{name}) | {entry.summary} |" in text
+    assert (ROOT / "docs" / f"{entry.page}.md").is_file()
+
+
+def test_every_help_has_an_example_and_says_where_to_read_on() -> None:
+    for context in generated.contexts():
+        epilog = context.command.epilog or ""
+        assert re.match(r"Examples?: gpuregress ", epilog)
+        assert f"More: {DOCUMENTATION}/{COMMANDS[str(context.info_name)].page}.md" in epilog
+
+
+def test_the_addresses_of_the_help_are_those_of_the_project() -> None:
+    urls = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["urls"]
+    assert urls["Documentation"] == f"{DOCUMENTATION}/index.md"
+
+
+@pytest.mark.parametrize("name", sorted(generated.completions()))
+def test_the_installed_completion_is_that_of_the_program(name: str) -> None:
+    expected = {line for line in generated.completions()[name].splitlines() if "gpuregress" in line.lower()}
+    assert expected <= set((generated.SHARE / name).read_text().splitlines())
 
 
 def test_the_architecture_names_every_room_and_none_that_is_not_there() -> None:
@@ -226,8 +252,8 @@ def test_every_point_is_shown_on_its_page(page: str) -> None:
     assert {*range(first, last + 1)} - shown == set()
 
 
-def test_the_readme_fits_on_120_lines() -> None:
-    assert len((ROOT / "README.md").read_text().splitlines()) <= 120
+def test_the_readme_fits_on_100_lines() -> None:
+    assert len((ROOT / "README.md").read_text().splitlines()) <= 100
 
 
 @pytest.mark.parametrize("document", PAGES)
@@ -259,7 +285,8 @@ def test_few_blocks_are_excepted_from_execution() -> None:
     excepted = {page: len(skipped(page)) for page in PAGES if skipped(page)}
     assert excepted == {
         "docs/how-to/ci.md": 7,
-        "docs/how-to/shell-completion.md": 2,
+        "docs/how-to/install.md": 2,
         "docs/how-to/gpu.md": 1,
         "docs/tutorials/capture.md": 2,
+        "README.md": 1,
     }
