@@ -41,6 +41,7 @@ from gpuregress.foundation.records.further_runs import UnwrittenElements as Unwr
 from gpuregress.foundation.records.json_form import from_json as from_json
 from gpuregress.foundation.records.json_form import prepare as prepare
 from gpuregress.foundation.records.json_form import to_json as to_json
+from gpuregress.foundation.records.json_form import to_plain as to_plain
 from gpuregress.foundation.records.launch_digests import FirstWrong as FirstWrong
 from gpuregress.foundation.records.launch_digests import LaunchDigests as LaunchDigests
 from gpuregress.foundation.records.launches import Argument as Argument
