@@ -208,3 +208,10 @@ def forbid_empty(command: click.Command) -> None:
     for param in command.params:
         if isinstance(param.type, click.types.StringParamType | click.Path):
             param.type = NonEmpty(param.type)
+
+
+def program(_: click.Context, parameter: click.Parameter, words: tuple[str, ...]) -> tuple[str, ...]:
+    """Refuse a program without a name; its own arguments may be empty."""
+    if not words[0].strip():
+        raise click.BadParameter("it is empty", param=parameter)
+    return words

@@ -101,6 +101,8 @@ def case_document(verdict: Verdict) -> dict[str, Any]:
         "infeasible": verdict.infeasible or None,
         "overridden": verdict.overridden or None,
         "location": verdict.location,
+        "source": verdict.source or None,
+        "accepted": verdict.accepted,
         "known_failing": verdict.known,
         "retried": verdict.retried or None,
         "cost_comparison": verdict.costs or None,

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from msgspec import field
 
+from gpuregress.foundation.records.baselines import AcceptedBy
 from gpuregress.foundation.records.cases import KnownFailing
 from gpuregress.foundation.records.figures import Element, ErrorFigures, Figures, UlpFigures
 from gpuregress.foundation.records.further_runs import Finding, InstructionChange
@@ -268,6 +269,8 @@ class Verdict(Record):
         costs: how its costs do, for each measure of `cost:`.
         error: the class of the error for which the case could not be planned, built or compared; "" without one.
         overridden: parameters with a value of `--set` that the job does not have: the case has no baseline.
+        source: the first digits of the digest of the kernel's source, by which its text is kept; "" where unknown.
+        accepted: who accepted its baseline; None where there is none.
     """
 
     job: str
@@ -298,6 +301,8 @@ class Verdict(Record):
     costs: tuple[CostComparison, ...] = ()
     error: str = ""
     overridden: tuple[str, ...] = ()
+    source: str = ""
+    accepted: AcceptedBy | None = None
 
     @property
     def headline(self) -> str:

@@ -144,7 +144,7 @@ def of_project(project: Project, arguments: Sequence[str], at: tuple[int, int]) 
         UsageError: a path holds a newline, which no scheduler takes.
     """
     settings = project.settings
-    texts = (settings.ping, settings.webhook, *settings.mail)
+    texts = (settings.ping, settings.webhook, settings.smtp, *settings.mail)
     secrets: dict[str, None] = {}
     for text in texts:
         secrets |= dict.fromkeys(web_request.variables(text))
