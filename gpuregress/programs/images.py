@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import re
+import struct
+from collections.abc import Iterator
 from pathlib import Path
 
 from gpuregress.foundation.errors import CompileError
@@ -13,7 +15,8 @@ from gpuregress.gpu.programs import Dim3, Program
 from gpuregress.gpu.records import replace
 from gpuregress.toolchain import fatbins, ptx_declarations
 
-_ELF = b"\x7fELF"
+_ELF, _LINKED = b"\x7fELF", b"GLNK"
+_PART, _LINKED_HEAD = struct.Struct("<Q"), 16
 _MODULE = re.compile(r"^\s*\.version\b", re.MULTILINE)
 _DIRECTIVE = re.compile(r"^\s*\.(?:target|address_size)\b.*$", re.MULTILINE)
 _FILE = re.compile(r"^\s*\.file\s+(\d+)", re.MULTILINE)
@@ -36,6 +39,8 @@ def ptx_of(image: bytes) -> str:
     """
     if image[:4] == _ELF:
         raise NoPtx(f"a cubin holds machine code of a GPU alone, which the virtual GPU cannot run: {REMEDY}")
+    if image[:4] == _LINKED:
+        return _linked(_modules_of_parts(image))
     if image[:4] != fatbins.MAGIC:
         text = image.rstrip(b"\0").decode("utf-8", "replace")
         modules = _MODULE.split(text)
@@ -51,6 +56,34 @@ def ptx_of(image: bytes) -> str:
         return newest.contents().rstrip(b"\0").decode("utf-8", "replace")
     except ValueError as error:
         raise CompileError(f"the fatbin cannot be read: {error}") from error
+
+
+def _parts(image: bytes) -> Iterator[bytes]:
+    """Split what the driver's linker has made."""
+    place = _LINKED_HEAD
+    while place < len(image):
+        (size,) = _PART.unpack_from(image, place)
+        place += _PART.size
+        yield image[place : place + size]
+        place += size
+
+
+def _modules_of_parts(image: bytes) -> list[str]:
+    """The modules of what is linked. What has no PTX is left out: the library of the device runtime is always there.
+
+    Raises:
+        NoPtx: nothing has PTX.
+    """
+    modules: list[str] = []
+    lack: NoPtx | None = None
+    for part in _parts(image):
+        try:
+            modules += _MODULE.split(ptx_of(part))[1:]
+        except NoPtx as error:
+            lack = error
+    if lack is not None and not modules:
+        raise lack
+    return modules
 
 
 def _linked(modules: list[str]) -> str:

@@ -53,6 +53,7 @@ def link_all(folder: Path) -> Path:
         (folder / name).symlink_to(driver())
     for name in COMPILERS:
         (folder / name).symlink_to(_compiler(name))
+    (folder / "libcudart.so.13").symlink_to(runtime())
     return folder
 
 
@@ -87,6 +88,13 @@ def driver() -> Path:
     }
     options = ["-Wl,-soname,libcuda.so.1", *(f"-D{name}={value}" for name, value in layout.items())]
     return host_compiler.shared_library("driver library", _FOLDER / "driver", options, ("-ldl", "-lpthread"))
+
+
+def runtime() -> Path:
+    """Return the runtime library, built if the cache does not have it."""
+    # NVIDIA's has a version for its symbols, named like itself; programs ask for it.
+    options = ("-fvisibility=default", "-Wl,-soname,libcudart.so.13", "-Wl,--default-symver")
+    return host_compiler.shared_library("runtime library", _FOLDER / "runtime", options, (str(driver()), "-lpthread"))
 
 
 def _compiler(name: str) -> Path:

@@ -116,6 +116,7 @@ class Server:
         self._answers: dict[int, Callable[[bytes], bytes]] = {
             1: self._greet,
             2: self._allocate,
+            3: self._place,
             4: self._free,
             5: self._load,
             6: self._unload,
@@ -167,6 +168,15 @@ class Server:
         # The program writes to these without a call that tells of it.
         region.is_filled = kind in (_MANAGED, _PINNED, _REGISTERED)
         return struct.pack("<QQ", region.address, self._space.offset(region))
+
+    def _place(self, data: bytes) -> bytes:
+        """Give a managed variable a second address, which the program has, too."""
+        low, address = struct.unpack("<QQ", data)
+        region = self._space.find(address)
+        if region is None or region.address != address:
+            raise Refusal(INVALID_VALUE)
+        self._space.place_alias(low, region)
+        return b""
 
     def _free(self, data: bytes) -> bytes:
         (address,) = struct.unpack("<Q", data)

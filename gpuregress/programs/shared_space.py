@@ -37,6 +37,7 @@ class SharedSpace(AddressSpace):
         self._start = int(self._bytes.ctypes.data)
         self._end = _HEAD_BYTES
         self._unused: dict[int, list[int]] = {}
+        self._aliases: set[int] = set()
         self._notes = self._bytes[: 8 + 16 * NOTES].view(np.uint64)
 
     def memory(self, size: int) -> Bytes:
@@ -54,11 +55,23 @@ class SharedSpace(AddressSpace):
             raise DeviceError(f"there is no memory for {size} bytes")
         return self._bytes[offset : offset + size]
 
+    def place_alias(self, address: int, region: Region) -> None:
+        """Make the memory of a region accessible at a second address.
+
+        Raises:
+            DeviceError: another region is there.
+        """
+        self.place(region.name, address, region.data).is_filled = True
+        self._aliases.add(address)
+
     def free(self, address: int) -> bool:
         """Free the region that starts at an address; False where none does."""
         region = self.find(address)
         if region is None or not super().free(address):
             return False
+        if address in self._aliases:
+            self._aliases.remove(address)
+            return True
         offset, room = self.offset(region), _room(region.size)
         self._file.madvise(_MADV_REMOVE, offset, room)  # The pages are given back, and are zeros again.
         self._unused.setdefault(room, []).append(offset)

@@ -1,4 +1,4 @@
-"""Virtual GPU that runs PTX on the processor. docs/cpu-device-internals.md describes how."""
+"""Virtual GPU that runs PTX on the processor. docs/contributing/cpu-device-internals.md describes how."""
 
 from __future__ import annotations
 

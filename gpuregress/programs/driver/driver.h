@@ -98,7 +98,7 @@ typedef struct Region {
     Address address; /* 0: none */
     size_t size;
     char *host;      /* where it lies in this process */
-    void *user;      /* of registered memory: the program's own address */
+    void *user;      /* of registered memory: the program's own address; of a managed variable: its second one */
     size_t offset;   /* in the memory that client and server share */
     unsigned kind, flags;
     uint64_t number;
@@ -115,6 +115,10 @@ void note_written(Address address, size_t size);
 Result allocate(Address *address, size_t size, unsigned kind, const char *call);
 Result release(Region *region);
 void release_regions_of(Context *context);
+/* Replace a managed variable's address by a second one, at which the program itself can read and write it, too. */
+Result map_variable(Address *address);
+/* Forget the variables that the server has no more; others may have their addresses later. */
+void forget_variables(void);
 void release_modules_of(Context *context);
 size_t allocated_bytes(void);
 

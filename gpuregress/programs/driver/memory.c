@@ -157,6 +157,39 @@ void release_regions_of(Context *context) {
         if (low_regions[index].context == context && low_regions[index].kind) release(&low_regions[index]);
 }
 
+/* --- variables of modules ------------------------------------------------------------------------------------------- */
+
+Result map_variable(Address *address) {
+    Region *region = find_region(*address);
+    CHECK(region && region->kind == VARIABLE, UNKNOWN);
+    if (!region->user) {
+        struct { uint64_t low, address; } request = {0, region->address};
+        void *low = reserve_low(region->size);
+        CHECK(low, missing("more than about 100 allocations of managed memory at once"));
+        request.low = (Address)low;
+        Result result = ASK(PLACE, NULL, VALUE(request));
+        CHECK(!result, result);
+        region->user = mmap(low, region->size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, shared_descriptor, (off_t)region->offset);
+        keep((Region){.address = request.low, .size = region->size, .host = low, .offset = region->offset, .kind = MANAGED_MEMORY,
+                      .number = ++last_number, .context = current_context()});
+    }
+    *address = (Address)region->user;
+    return SUCCESS;
+}
+
+void forget_variables(void) {
+    for (size_t index = 0; index < REGIONS; index++) {
+        Region *region = &regions[index];
+        Answer answer;
+        if (region->kind != VARIABLE) continue;
+        Result result = ASK(FIND, &answer, VALUE(region->address));
+        if (!result && memcmp(answer.data + 16, &region->offset, 8) == 0 && memcmp(answer.data, &region->address, 8) == 0) continue;
+        Region *alias = region->user ? find_start((Address)region->user) : NULL;
+        if (alias) release(alias);
+        *region = (Region){0};
+    }
+}
+
 /* --- allocation ---------------------------------------------------------------------------------------------------- */
 
 EXPORTED Result cuMemAlloc_v2(Address *address, size_t size) {

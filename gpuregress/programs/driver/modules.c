@@ -12,7 +12,14 @@ static Module *modules;
 
 /* --- images ---------------------------------------------------------------------------------------------------------- */
 
-enum { FATBIN_MAGIC = 0xBA55ED50, WRAPPER_MAGIC = 0x466243B1, ELF_MAGIC = 0x464C457F };
+enum { FATBIN_MAGIC = 0xBA55ED50, WRAPPER_MAGIC = 0x466243B1, ELF_MAGIC = 0x464C457F, LINKED_MAGIC = 0x4B4E4C47 };
+
+/* How a fatbin begins, and an image that our linker makes, which then has the size of each part before it. */
+typedef struct {
+    uint32_t magic;
+    uint16_t version, head;
+    uint64_t size; /* after this head */
+} ImageHead;
 
 /* The bytes of an image that is given by its first one alone. */
 static size_t image_size(const void **image) {
@@ -22,12 +29,10 @@ static size_t image_size(const void **image) {
         memcpy(image, (const char *)*image + 8, sizeof *image);
         memcpy(&magic, *image, sizeof magic);
     }
-    if (magic == FATBIN_MAGIC) {
-        uint16_t head;
-        uint64_t size;
-        memcpy(&head, (const char *)*image + 6, sizeof head);
-        memcpy(&size, (const char *)*image + 8, sizeof size);
-        return head + size;
+    if (magic == FATBIN_MAGIC || magic == LINKED_MAGIC) {
+        ImageHead head;
+        memcpy(&head, *image, sizeof head);
+        return head.head + head.size;
     }
     return magic == ELF_MAGIC ? 64 : strlen(*image);
 }
@@ -90,6 +95,7 @@ static Result unload(Module *module) {
     uint32_t number = module->number;
     lock();
     Result result = ASK(UNLOAD, NULL, VALUE(number));
+    forget_variables();
     for (Module **link = &modules; *link; link = &(*link)->next)
         if (*link == module) {
             *link = module->next;
@@ -234,7 +240,18 @@ EXPORTED Result cuModuleGetFunctionCount(unsigned *count, Module *module) { retu
 EXPORTED Result cuModuleEnumerateFunctions(Function **functions, unsigned count, Module *module) { return list_functions(functions, count, module); }
 EXPORTED Result cuLibraryGetKernel(Function **kernel, Module *library, const char *name) { return get_function(kernel, library, name); }
 EXPORTED Result cuLibraryGetGlobal(Address *address, size_t *size, Module *library, const char *name) { return get_variable(address, size, library, name); }
-EXPORTED Result cuLibraryGetManaged(Address *address, size_t *size, Module *library, const char *name) { return get_variable(address, size, library, name); }
+
+EXPORTED Result cuLibraryGetManaged(Address *address, size_t *size, Module *library, const char *name) {
+    Address variable = 0;
+    Result result = get_variable(&variable, size, library, name);
+    if (result || !address) return result;
+    *address = variable;
+    lock();
+    result = map_variable(address);
+    unlock();
+    return result;
+}
+
 EXPORTED Result cuLibraryGetKernelCount(unsigned *count, Module *library) { return count_functions(count, library); }
 EXPORTED Result cuLibraryEnumerateKernels(Function **kernels, unsigned count, Module *library) { return list_functions(kernels, count, library); }
 
@@ -482,9 +499,8 @@ EXPORTED Result cuOccupancyMaxActiveClusters(int *clusters, Function *function, 
 
 typedef struct {
     uint32_t kind;
-    char *text;
+    char *image;
     size_t size;
-    char **error_log;
 } Linker;
 
 EXPORTED Result cuLinkCreate_v2(unsigned count, int *options, void **values, Linker **linker) {
@@ -493,27 +509,29 @@ EXPORTED Result cuLinkCreate_v2(unsigned count, int *options, void **values, Lin
     CHECK(linker, INVALID_VALUE);
     *linker = calloc(1, sizeof **linker);
     CHECK(*linker, OUT_OF_MEMORY);
-    (*linker)->kind = LINK;
+    **linker = (Linker){LINK, calloc(1, sizeof(ImageHead)), sizeof(ImageHead)};
     return SUCCESS;
 }
 
-static void add_text(Linker *linker, const char *text, size_t size) {
-    linker->text = realloc(linker->text, linker->size + size + 2);
-    memcpy(linker->text + linker->size, text, size);
-    linker->size += size + 1;
-    memcpy(linker->text + linker->size - 1, "\n", 2);
+static Result add_part(Linker *linker, const void *data, uint64_t size) {
+    char *image = realloc(linker->image, linker->size + sizeof size + size);
+    CHECK(image, OUT_OF_MEMORY);
+    memcpy(image + linker->size, &size, sizeof size);
+    memcpy(image + linker->size + sizeof size, data, size);
+    linker->image = image;
+    linker->size += sizeof size + size;
+    return SUCCESS;
 }
 
 EXPORTED Result cuLinkAddData_v2(Linker *linker, int type, void *data, size_t size, const char *name, unsigned count, int *options, void **values) {
+    enum { OF_PTX = 1, OF_FATBIN };
     (void)name, (void)count, (void)options, (void)values;
     MUST_BE_READY();
     CHECK(IS(linker, LINK) && data, INVALID_VALUE);
-    if (type != 1) {
-        missing("cuLinkAddData of anything but PTX: let the compiler make PTX (nvcc -ptx; NVRTC: --gpu-architecture=compute_90)");
-        return NO_BINARY_FOR_GPU;
-    }
-    add_text(linker, data, strnlen(data, size));
-    return SUCCESS;
+    if (type == OF_PTX) return add_part(linker, data, strnlen(data, size));
+    if (type == OF_FATBIN) return add_part(linker, data, size);
+    missing("cuLinkAddData of anything but PTX: let the compiler make PTX (nvcc -ptx; NVRTC: --gpu-architecture=compute_90)");
+    return NO_BINARY_FOR_GPU;
 }
 
 EXPORTED Result cuLinkAddFile_v2(Linker *linker, int type, const char *path, unsigned count, int *options, void **values) {
@@ -531,16 +549,18 @@ EXPORTED Result cuLinkAddFile_v2(Linker *linker, int type, const char *path, uns
 
 EXPORTED Result cuLinkComplete(Linker *linker, void **image, size_t *size) {
     MUST_BE_READY();
-    CHECK(IS(linker, LINK) && image && linker->size, INVALID_VALUE);
-    *image = linker->text;
-    if (size) *size = linker->size + 1;
+    CHECK(IS(linker, LINK) && image && linker->size > sizeof(ImageHead), INVALID_VALUE);
+    ImageHead head = {LINKED_MAGIC, 1, sizeof head, linker->size - sizeof head};
+    memcpy(linker->image, &head, sizeof head);
+    *image = linker->image;
+    if (size) *size = linker->size;
     return SUCCESS;
 }
 
 EXPORTED Result cuLinkDestroy(Linker *linker) {
     CHECK(IS(linker, LINK), INVALID_VALUE);
     linker->kind = 0;
-    free(linker->text);
-    linker->text = NULL;
+    free(linker->image);
+    linker->image = NULL;
     return SUCCESS;
 }
