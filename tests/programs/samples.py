@@ -140,7 +140,7 @@ def run(sample: Sample, folder: Path) -> Result:
     """Run a sample that is built."""
     report = folder / "report.json"
     command = [sys.executable, "-m", "gpuregress", "exec", "--report", str(report), "--", f"./{sample.name}"]
-    environment = {**os.environ, "PYTHONPATH": str(PAGE.parents[1])}
+    environment = {**os.environ, "PYTHONPATH": str(PAGE.parents[2])}
     try:
         process = subprocess.run(
             command,
