@@ -115,6 +115,12 @@ def build(sample: Sample, folder: Path) -> str:
     shutil.copytree(sample.folder, folder, dirs_exist_ok=True)
     for data in folder.glob("data/*"):
         shutil.copy(data, folder)
+    if "cooperative_groups" in (sample.folder / "CMakeLists.txt").read_text(encoding="utf-8"):
+        # Headers that the program compiles itself, where CMake copies them to.
+        listing = subprocess.run(["nvcc", "-M", "-x", "cu", os.devnull], capture_output=True, text=True, check=True)
+        include = next(Path(word).parent for word in listing.stdout.split() if word.endswith("/cuda_runtime.h"))
+        shutil.copy(include / "cooperative_groups.h", folder)
+        shutil.copytree(include / "cooperative_groups", folder / "cooperative_groups", dirs_exist_ok=True)
     common = folder.parents[2] / "Common"
     if not common.exists():
         common.symlink_to(sample.folder.parents[2] / "Common")

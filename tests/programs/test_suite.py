@@ -63,6 +63,17 @@ def test_all_pass_under_all_checks(program: Path) -> None:
     assert (run.process.returncode, run.incidents) == (0, []), run.process.stderr
 
 
+@pytest.mark.skipif(shutil.which("nvcc") is None, reason="there is no nvcc")
+def test_separate_compilation_and_default_stream_of_each_thread(tmp_path: Path) -> None:
+    program = suites.build_with_nvcc(tmp_path, "-rdc=true", "--default-stream", "per-thread")
+    run = Run(program, options=("--check", "races"))
+    assert run.process.stdout.count("[ OK ]") == 19, run.process.stdout
+    # What the legacy stream orders in `streams_in_order`, the thread's own stream, number 2, does not.
+    (finding,) = run.incidents
+    assert finding["what"] == "stream-race"
+    assert "read by saxpy (launch 19) in stream 2 at" in finding["message"]
+
+
 def test_planted_race_is_reported_at_one_launch(program: Path) -> None:
     run = Run(program, "saxpy", "neighbours", "block_sums", options=("--check", "races"), plant=True)
     assert run.process.stdout.count("[ OK ]") == 3

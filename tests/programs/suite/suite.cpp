@@ -402,6 +402,7 @@ TEST(only_fault)
     LAUNCH(write_outside, 1, 5, 0, 0, values.data);
     EXPECT_EQ(cudaDeviceSynchronize(), cudaErrorIllegalAddress);
     EXPECT_EQ(cudaGetLastError(), cudaErrorIllegalAddress);
+    EXPECT_EQ(cudaGetLastError(), cudaErrorIllegalAddress);
     EXPECT_EQ(cudaMemset(values.data, 0, 4), cudaErrorIllegalAddress);
 }
 
