@@ -15,10 +15,12 @@ from gpuregress.cli import console, context, errors, report_files, shared_option
 from gpuregress.foundation.errors import GpuregressError, Interrupted, UsageError
 from gpuregress.foundation.escapes import entry
 from gpuregress.foundation.records import RunSummary
+from gpuregress.gpu.records import replace
 from gpuregress.lab.revisions import culprits
 from gpuregress.report import morning
 from gpuregress.report.messages import installation, notices, web_request
-from gpuregress.report.messages.installation import hosts, night_command
+from gpuregress.report.messages.installation import hosts, night_command, package_source
+from gpuregress.report.messages.installation.night_command import NightCommand
 from gpuregress.report.messages.mail import MailRoom
 from gpuregress.report.messages.notices import Notice
 from gpuregress.session import nightly
@@ -27,7 +29,7 @@ from gpuregress.store.project import Project
 SCHEDULERS = ("cron", "systemd", "github", "gitlab", "slurm")
 UNSENT_MAILS = "unsent-mails"
 """In the folder of runs."""
-_OF_INSTALLATION = ("install", "write", "at")
+_OF_INSTALLATION = ("install", "write", "at", "package")
 """Options that are no part of the installed command."""
 
 
@@ -86,7 +88,7 @@ class Night:
             if settings.mail:
                 self._failures.append(mails.send(settings.mail, notice))
             if self.summary is not None:
-                self._failures += self._mail_owners(project, self.summary, mails, exit_code)
+                self._failures += self._mail_owners(project, self.summary, mails)
             if settings.webhook:
                 self._failures.append(notices.post_webhook(settings.webhook, notice, patience))
         failures = list(dict.fromkeys(filter(None, self._failures)))
@@ -94,7 +96,7 @@ class Night:
             console.say(f"note: {failure}", err=True)
         return bool(lines and not failures and (settings.mail or settings.webhook))
 
-    def _mail_owners(self, project: Project, summary: RunSummary, mails: MailRoom, exit_code: int) -> Iterator[str]:
+    def _mail_owners(self, project: Project, summary: RunSummary, mails: MailRoom) -> Iterator[str]:
         """Send each owner of jobs what is new of them; yield why a mail failed."""
         changes = summary.changes
         if changes is None:
@@ -105,7 +107,7 @@ class Night:
             owned = morning.of_owner(summary, address)
             if morning.is_worth_telling(owned):
                 lines = tuple(morning.lines(owned, root=project.root))
-                yield mails.send((address,), Notice(project.root, exit_code, summary.run, lines))
+                yield mails.send((address,), Notice(project.root, owned.exit_code, summary.run, lines))
 
 
 @contextlib.contextmanager
@@ -146,6 +148,12 @@ def options(function: Callable[..., Any]) -> Callable[..., Any]:
         click.option(
             "--at", type=_Time(), default="02:00", metavar="HH:MM", help="When, for --install  [default: 02:00]"
         ),
+        click.option(
+            "--from",
+            "package",
+            metavar="PIP",
+            help="What pip installs on a CI server, for --install  [default: where gpuregress was installed from]",
+        ),
         click.option("--write", is_flag=True, help="With --install: install the lines, and say what is left to do."),
         click.option(
             "--install",
@@ -171,6 +179,10 @@ def install(ctx: click.Context, given: Mapping[str, Any]) -> int:
         raise UsageError("--resume continues one night, and ends with 5 after others: install the command without it")
     project = context.find_project(ctx)
     night = night_command.of_project(project, _arguments(ctx, project.root), given["at"])
+    if scheduler in installation.SERVICES:
+        night = replace(night, package=_package(night, given["package"]))
+    elif given["package"]:
+        raise UsageError(f"--from is for CI servers: {scheduler} runs the gpuregress that is installed here")
     plan = installation.plan(scheduler, night)
     console.say_document(plan.text)
     hints = [*plan.todo]
@@ -182,12 +194,26 @@ def install(ctx: click.Context, given: Mapping[str, Any]) -> int:
             night_command.write_files(plan.files)
             for file in plan.files:
                 console.say(f"gpuregress: wrote {file.path}", err=True)
-    if night.secrets and scheduler not in ("github", "gitlab"):
+    if night.secrets and scheduler not in installation.SERVICES:
         names = " ".join(f"{name}=…" for name in night.secrets)
         hints.append(f"put the secrets into {night.secrets_file} (chmod 600), a line each: {names}")
     for hint in hints:
         console.say(f"gpuregress: {hint}", err=True)
     return 0
+
+
+def _package(night: NightCommand, given: str | None) -> str | Path:
+    """What a CI server installs; asked for on a terminal where nothing here tells it."""
+    if given:
+        return given
+    try:
+        return package_source.requirement(night.repository)
+    except UsageError as error:
+        if not context.is_interactive():
+            raise
+        console.say(f"gpuregress: {error}", err=True)
+        answer: str = click.prompt("pip install", err=True)
+        return answer
 
 
 def crontab_line(ctx: click.Context) -> str:

@@ -31,28 +31,30 @@ class Settings(Record):
     schedule: str = ""
 
 
-def of_program(settings: Settings, libraries: Sequence[Path], compilers: Sequence[Path]) -> dict[str, str]:
+def of_program(settings: Settings, libraries: Path, tools: Path, compilers: Sequence[Path]) -> dict[str, str]:
     """Return the environment of a program that runs on the virtual GPU.
 
     Args:
         settings: for its servers.
-        libraries: the folders of the libraries that stand for NVIDIA's.
+        libraries: the folder of the libraries that stand for NVIDIA's.
+        tools: the folder of the programs that do.
         compilers: the folders of NVIDIA's own compilers.
     """
-    folders = [*map(str, libraries), *filter(None, [os.environ.get(_LIBRARIES)])]
+    folders = [str(libraries), *filter(None, [os.environ.get(_LIBRARIES)])]
     return {
         **os.environ,
         _LIBRARIES: os.pathsep.join(folders),
+        "PATH": os.pathsep.join([str(tools), os.environ.get("PATH", os.defpath)]),
         _FOLDER: settings.folder,
         _LOG: settings.log,
         _CHECKS: ",".join(settings.checks),
         _SCHEDULE: settings.schedule,
         "GPUREGRESS_EXEC_COMPILERS": os.pathsep.join(map(str, compilers)),
-        STAND_INS: str(libraries[0]),
+        STAND_INS: str(libraries),
         "GPUREGRESS_EXEC_PYTHON": sys.executable,
         "GPUREGRESS_EXEC_PATH": os.pathsep.join(str(Path(entry).absolute()) for entry in sys.path),
         # Numba looks for the driver by this name before it asks the loader.
-        "NUMBA_CUDA_DRIVER": str(libraries[0] / "libcuda.so.1"),
+        "NUMBA_CUDA_DRIVER": str(libraries / "libcuda.so.1"),
     }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import shlex
 import shutil
 from pathlib import Path
 
@@ -13,6 +14,26 @@ from gpuregress.virtual_gpu.runtime import machine_layout
 
 _FOLDER = Path(__file__).parent
 COMPILERS = ("libnvJitLink.so.13", "libnvrtc.so.13")
+_NVCC = """#!/bin/sh
+# Caches of compiled code keep what this makes apart: the version tells of it.
+if [ "$*" = --version ]; then REAL --version; echo "gpuregress exec: PTX in place of a cubin"; exit; fi
+cubin= output= source=
+for word; do
+    case $word in
+        -cubin | --cubin) cubin=yes ;;
+        -o | --output-file) output=yes ;;
+        *.cu) source=$word ;;
+    esac
+done
+if [ -z "$cubin" ]; then exec REAL "$@"; fi
+for word; do
+    shift
+    case $word in -cubin | --cubin) word=--ptx ;; esac
+    set -- "$@" "$word"
+done
+if [ -z "$output" ]; then set -- "$@" -o "$(basename "$source" .cu).cubin"; fi
+exec REAL "$@"
+"""
 CUDA_VERSION = 13000
 """Of the driver API; a newer program asks for functions by the version in which they came, and is told of the lack."""
 
@@ -80,3 +101,20 @@ def _compiler(name: str) -> Path:
     """A stand-in for a compiler of NVIDIA's, which gives PTX in place of machine code."""
     options = (f"-Wl,-soname,{name}",)
     return host_compiler.shared_library("compilers' library", _FOLDER / "compilers", options, ("-ldl",))
+
+
+def write_nvcc(folder: Path) -> Path:
+    """Write an `nvcc` that makes PTX where a program asks for a cubin, as pycuda's `SourceModule` does.
+
+    It goes before the real one on the path; without a real one it is not written.
+
+    Args:
+        folder: made if it is not there.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    real = shutil.which("nvcc")
+    if real is not None:
+        script = folder / "nvcc"
+        script.write_text(_NVCC.replace("REAL", shlex.quote(real)), encoding="utf-8")
+        script.chmod(0o755)
+    return folder

@@ -40,7 +40,10 @@ def run(
     path = (log or folder / _LOG).absolute()
     settings = Settings(folder=str(folder), log=str(path), checks=checks, schedule=schedule)
     variables = environment.of_program(
-        settings, [libraries.link_all(folder / "lib")], libraries.compiler_folders(command[0])
+        settings,
+        libraries=libraries.link_all(folder / "lib"),
+        tools=libraries.write_nvcc(folder / "bin"),
+        compilers=libraries.compiler_folders(command[0]),
     )
     writer = LaunchLog(path)
     writer.write_header({"program": " ".join(command)})

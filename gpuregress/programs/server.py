@@ -8,6 +8,7 @@ user), and those. Numbers and layouts are those of `driver/driver.h`.
 from __future__ import annotations
 
 import os
+import re
 import select
 import socket
 import struct
@@ -61,6 +62,8 @@ _REGISTERS = 32
 _WAITS_FOR_HOST = (
     "a kernel that waits for the program to write cannot run here: each launch ends before its call returns"
 )
+
+_ASSERTION = re.compile(r"assertion `(?P<expression>.*)` failed in (?P<function>.*), (?P<file>[^,]*):(?P<line>\d+)")
 
 
 class Refusal(Exception):
@@ -377,7 +380,10 @@ class Server:
         if fault.kind == "deadlock":
             details = (*details, _WAITS_FOR_HOST)
         self._log.fault(launch, f"{fault.kind}: {fault}")
-        self._say(f"{kernel}: {fault.kind}: {fault}")
+        if fault.kind == "assert":
+            self._message += _as_cuda_prints(fault)
+        else:
+            self._say(f"{kernel}: {fault.kind}: {fault}")
         self._message += "".join(f"  {line}\n" for line in details)
         self._log.add(
             Incident(
@@ -436,6 +442,16 @@ class Server:
         if address - region.address + tensor.size > region.size:
             raise Refusal(INVALID_VALUE, f"{region.name} has {region.size} bytes; its tensor map has {tensor.size}")
         return tensor_tiles.pack(tensor, address)
+
+
+def _as_cuda_prints(fault: KernelFault) -> str:
+    """The line that CUDA itself prints for a failed assertion, which programs may read."""
+    found = _ASSERTION.match(str(fault))
+    if found is None or fault.block is None or fault.thread is None:
+        return f"gpuregress: {fault}\n"
+    block, thread = (",".join(map(str, place)) for place in (fault.block, fault.thread))
+    place = f"block: [{block}], thread: [{thread}]"
+    return f"{found['file']}:{found['line']}: {found['function']}: {place} Assertion `{found['expression']}` failed.\n"
 
 
 def _watch(server: Server, connection: socket.socket, client: int) -> None:

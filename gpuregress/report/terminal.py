@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from gpuregress.foundation.escapes import entry, one_line
-from gpuregress.foundation.records import STATUSES, BufferVerdict, Comparison, RunSummary, Verdict, side_text
+from gpuregress.foundation.records import STATUSES, BufferVerdict, Comparison, RunSummary, Status, Verdict, side_text
 from gpuregress.foundation.wording import joined, plural, set_options
 from gpuregress.report import case_lines, coverage_report
 from gpuregress.report.layout import pick, shown, table
@@ -228,11 +228,19 @@ def infeasible(summary: RunSummary) -> Iterator[str]:
     yield one_line(f"infeasible: {skipped} of {len(summary.verdicts)} cases were skipped ({'; '.join(parts)})")
 
 
-def how_to_accept(summary: RunSummary) -> Iterator[str]:
-    """The commands that accept this run's new and differing dumps; none where they could not work."""
+_ACCEPTED_BY_COMMAND: Mapping[Status, str] = {"differ": "to accept what differs", "new": "to accept what is new"}
+
+
+def how_to_accept(summary: RunSummary, statuses: Sequence[Status] = ("differ", "new")) -> Iterator[str]:
+    """The commands that accept this run's dumps of cases that differ or are new; none where they could not work.
+
+    Args:
+        summary: the run.
+        statuses: of the cases.
+    """
     if not summary.is_kept:
         return
-    for status, text in (("differ", "to accept what differs"), ("new", "to accept what is new")):
+    for status in statuses:
         verdicts = [verdict for verdict in summary.verdicts if verdict.status == status]
         cases = [verdict.case for verdict in verdicts if _would_help(verdict)]
         if not cases:
@@ -243,7 +251,7 @@ def how_to_accept(summary: RunSummary) -> Iterator[str]:
             chosen = "--new-only"
         else:
             chosen = shlex.join(dict.fromkeys(verdict.job for verdict in verdicts))
-        yield f"{text}: gpuregress accept --run {summary.run} {chosen}"
+        yield f"{_ACCEPTED_BY_COMMAND[status]}: gpuregress accept --run {summary.run} {chosen}"
 
 
 def how_to_repeat(summary: RunSummary) -> Iterator[str]:

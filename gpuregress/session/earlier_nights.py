@@ -112,7 +112,7 @@ def opened(project: Project, device: str, run: str, cases: Collection[str]) -> I
             last=last,
             trend=trend,
             since=recorded.since,
-            suspects=recorded.suspects,
+            suspects=_suspects(project.runs, history, kind, run),
             owners=recorded.owners,
             slower_since=slower_since,
         )
@@ -159,6 +159,14 @@ class _Recorded(Record):
     suspects: Mapping[str, Suspects] = field(default_factory=dict)
     missing: tuple[str, ...] = ()
     owners: tuple[JobOwner, ...] = ()
+
+
+def _suspects(runs: Path, history: History, kind: str, run: str) -> Mapping[str, Suspects]:
+    """The suspects of each case's failure, from the last few nights: not every night has a turn for each case."""
+    suspects: dict[str, Suspects] = {}
+    for night in itertools.islice(_nights(history, kind, run), FEW_NIGHTS):
+        suspects = {**_recorded(runs, night).suspects, **suspects}
+    return suspects
 
 
 def _recorded(runs: Path, night: PastRun) -> _Recorded:
@@ -270,17 +278,23 @@ def _points(history: History, nights: Sequence[PastRun], found: Repository | Non
         counted |= tonight
         commits = _commits_between(before, night, found)
         before = night
-        yield NightPoint(replace(night, counts=verdicts), flaky, level if tonight else None, commits)
+        yield NightPoint(
+            night=replace(night, counts=verdicts),
+            flaky=flaky,
+            instructions=level if tonight else None,
+            missing=len(_recorded(history.path.parent, night).missing),
+            commits=commits,
+        )
 
 
 def _commits_between(before: PastRun | None, night: PastRun, found: Repository | None) -> tuple[str, ...]:
-    """The commits since the night before, in words; none where git does not know them."""
+    """The commits since the night before, in words."""
     if found is None or before is None or not (before.commit and night.commit) or before.commit == night.commit:
         return ()
     try:
         commits = found.commits_after(before.commit, night.commit)
     except UsageError:
-        return ()
+        return (f"unknown: git lacks {before.commit[:7]} or {night.commit[:7]}",)
     texts = [f"{commit.short} {commit.subject} ({commit.author})" for commit in commits[:_MOST_COMMITS]]
     if len(commits) > _MOST_COMMITS:
         texts.append(f"and {len(commits) - _MOST_COMMITS} more")

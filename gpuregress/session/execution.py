@@ -17,6 +17,7 @@ from msgspec import field
 from gpuregress.execution.workers.pool import CaseNotCompiled, CaseStarted
 from gpuregress.foundation import clock, storage
 from gpuregress.foundation.errors import (
+    ClusterLost,
     CodeLine,
     DeviceError,
     GpuregressError,
@@ -237,6 +238,7 @@ class ExecutedRun(Record):
         held_back: cases that were skipped after timeouts of their kernel.
         notes: what must be reported to the user.
         unknown: why the nights before this one are not known.
+        cut: why the run ended before its cases, without anybody asking for it; "" for another run.
     """
 
     verdicts: Mapping[str, Verdict]
@@ -246,6 +248,7 @@ class ExecutedRun(Record):
     held_back: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     unknown: str = ""
+    cut: str = ""
 
 
 def execute_cases(
@@ -273,6 +276,8 @@ def execute_cases(
     except Interrupted:
         running.release_groups()
         return running.result(interrupted=True)
+    except ClusterLost as error:
+        return replace(running.result(interrupted=False), cut=str(error), no_turn=())
     return running.result(interrupted=False)
 
 

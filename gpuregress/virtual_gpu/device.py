@@ -312,7 +312,8 @@ class CpuDevice(base.Device):
             threads, sequence = math.prod(block), self._schedule.blocks(blocks)
         else:
             sequence = block_order.sequence(blocks, self._order.blocks)
-        self._thread_order = self._schedule.threads(threads)
+        if threads != len(self._thread_order) or is_permuted:
+            self._thread_order = self._schedule.threads(threads)
         is_plain = sequence is None and not module.schedule.instruments.any and not is_permuted
         most = cores.for_one_launch() if is_plain else 1
         parts = self._partitions.partition(f"{id(module)} {kernel}", kernel_launch, most)

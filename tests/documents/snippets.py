@@ -94,6 +94,8 @@ def steps(page: str) -> list[Step]:
                     break
                 body.append(inner)
             kind, argument = mark or (fence[1], "")
+            if kind == "text" and any(inner.startswith("$ ") for inner in body):
+                kind = "console"  # whatever a page calls it, a command that is shown is run
             result.append(Step("skipped" if kind == "not run" else kind, number + 1, argument, "\n".join(body)))
             mark = None
         elif line:

@@ -48,7 +48,7 @@ def test_relative_links_lead_somewhere(document: str) -> None:
 
 
 def test_the_readme_shows_the_first_job_as_it_is() -> None:
-    (block,) = [step.text for step in steps("README.md") if step.kind == "yaml"]
+    block = next(step.text for step in steps("README.md") if step.kind == "yaml")
     shown, job = yaml.safe_load(block), yaml.safe_load((ROOT / "configs" / "vector_add.yaml").read_text())
     assert shown == {key: job[key] for key in shown}
     assert {"source", "parameters", "buffers", "launches"} <= set(shown)
@@ -252,8 +252,8 @@ def test_every_point_is_shown_on_its_page(page: str) -> None:
     assert {*range(first, last + 1)} - shown == set()
 
 
-def test_the_readme_fits_on_120_lines() -> None:
-    assert len((ROOT / "README.md").read_text().splitlines()) <= 120
+def test_the_readme_fits_on_100_lines() -> None:
+    assert len((ROOT / "README.md").read_text().splitlines()) <= 100
 
 
 @pytest.mark.parametrize("document", PAGES)
@@ -285,7 +285,8 @@ def test_few_blocks_are_excepted_from_execution() -> None:
     excepted = {page: len(skipped(page)) for page in PAGES if skipped(page)}
     assert excepted == {
         "docs/how-to/ci.md": 7,
-        "docs/how-to/shell-completion.md": 2,
+        "docs/how-to/install.md": 2,
         "docs/how-to/gpu.md": 1,
         "docs/tutorials/capture.md": 2,
+        "README.md": 1,
     }

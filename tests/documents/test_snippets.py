@@ -34,6 +34,7 @@ SLOW = [
     "docs/how-to/bisect-and-shrink.md",
     "docs/how-to/calibrate.md",
     "docs/how-to/from-kernel-tuner.md",
+    "docs/how-to/find-the-hang.md",
     "docs/how-to/fuzzing.md",
     "docs/how-to/gpu.md",
     "docs/explanation/langdon.md",
@@ -44,6 +45,7 @@ SLOW = [
     "docs/how-to/schedules.md",
     "docs/how-to/tensor-maps.md",
     "docs/how-to/triton-and-numba.md",
+    "docs/tutorials/audit.md",
     "docs/tutorials/first-regression.md",
     "docs/tutorials/cu-file.md",
     "docs/tutorials/pytest.md",
@@ -124,6 +126,12 @@ def test_a_command_prints_in_this_process_what_it_prints_in_a_shell(tmp_path: Pa
         "gpuregress list --json > all; echo $?; cat all",
     ):
         assert shell.run(command) == shell.run(f"true; {command}"), command
+
+
+def test_a_command_in_a_text_block_is_run(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("```text\n$ echo 1\n2\n```\n\n```text\nno command\n```\n")
+    assert [step.kind for step in steps(str(page))] == ["console", "text"]
 
 
 def test_commands_and_their_output_are_told_apart() -> None:

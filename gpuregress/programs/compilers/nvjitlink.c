@@ -3,6 +3,7 @@
  * LTO-IR is linked by NVIDIA's nvJitLink with -lto -ptx. PTX that is given stays as it is, behind it: the virtual GPU
  * puts the modules of one image together.
  */
+#define _GNU_SOURCE
 #include "real_library.h"
 
 #include <stdio.h>
@@ -83,6 +84,8 @@ EXPORTED int nvJitLinkAddData(Linker *linker, int type, const void *data, size_t
         add_text(linker, data, size);
         return SUCCESS;
     }
+    /* Of the device runtime the virtual GPU has the functions itself. */
+    if ((type == ARCHIVE || type == ANY) && memmem(data, size, "cuda_device_runtime", 19)) return SUCCESS;
     if (type == CUBIN || type == OBJECT) {
         snprintf(linker->log, sizeof linker->log,
                  "%.80s holds machine code, which the virtual GPU cannot run: give PTX or LTO-IR", name ? name : "an input");
@@ -97,8 +100,6 @@ EXPORTED int nvJitLinkAddData(Linker *linker, int type, const void *data, size_t
 }
 
 EXPORTED int nvJitLinkAddFile(Linker *linker, int type, const char *path) {
-    /* The virtual GPU has the functions of the device runtime itself. */
-    if (strstr(path, "cudadevrt")) return SUCCESS;
     FILE *file = fopen(path, "rb");
     if (!file) return INVALID_INPUT;
     fseek(file, 0, SEEK_END);

@@ -12,7 +12,17 @@
 
 bool is_device(Device device) { return device == 0; }
 
-EXPORTED Result cuInit(unsigned flags) { return flags ? INVALID_VALUE : start_server(); }
+/* CUDA_VISIBLE_DEVICES names no device, or none that is here. */
+static bool is_hidden(void) {
+    const char *names = getenv("CUDA_VISIBLE_DEVICES");
+    if (!names) return false;
+    return atoi(names) != 0 || !(names[0] == '0' || strncmp(names, "GPU-", 4) == 0);
+}
+
+EXPORTED Result cuInit(unsigned flags) {
+    if (is_hidden()) return NO_DEVICE;
+    return flags ? INVALID_VALUE : start_server();
+}
 
 EXPORTED Result cuDriverGetVersion(int *version) {
     CHECK(version, INVALID_VALUE);

@@ -30,23 +30,24 @@ def nights_page(project: str, nights: Mapping[str, Sequence[NightPoint]]) -> str
 
 
 def _summary(points: Sequence[NightPoint]) -> str:
-    """`12 nights on cpu, 3 with failures; the last one has 2`."""
+    """`12 nights on cpu, 3 of them failed; the last one has 2 failures`."""
     kind = points[-1].night.device.partition(":")[0]
-    bad = sum(_failures(point) > 0 for point in points)
+    bad = sum(point.night.exit_code != 0 for point in points)
     text = f"{plural(len(points), 'night')} on {kind}"
     if bad:
-        text += f", {bad} with failures; the last one has {_failures(points[-1]) or 'none'}"
+        text += f", {bad} of them failed; the last one has {plural(_failures(points[-1]), 'failure')}"
     return text
 
 
 def _failures(point: NightPoint) -> int:
-    return sum(count for status, count in point.night.counts.items() if status in FAILED)
+    """The failing and the missing cases of a night."""
+    return point.missing + sum(count for status, count in point.night.counts.items() if status in FAILED)
 
 
 def _charts(points: Sequence[NightPoint]) -> list[dict[str, Any]]:
     """The charts of a device: each with its bars and points over the same nights."""
     charts = [
-        _chart("failures", points, lambda point: float(_failures(point)), is_bar=True),
+        _chart("failures", points, lambda point: float(_failures(point)), is_bar=True, has_crosses=True),
         _chart("flaky cases", points, lambda point: float(point.flaky), is_bar=True),
         _chart("time of the night, s", points, lambda point: point.night.seconds),
     ]
@@ -57,7 +58,12 @@ def _charts(points: Sequence[NightPoint]) -> list[dict[str, Any]]:
 
 
 def _chart(
-    title: str, points: Sequence[NightPoint], value: Callable[[NightPoint], float | None], *, is_bar: bool = False
+    title: str,
+    points: Sequence[NightPoint],
+    value: Callable[[NightPoint], float | None],
+    *,
+    is_bar: bool = False,
+    has_crosses: bool = False,
 ) -> dict[str, Any]:
     """A quantity over the nights, from 0.
 
@@ -66,6 +72,7 @@ def _chart(
         points: the nights, the oldest first.
         value: of a night; None where it has none.
         is_bar: whether it is drawn as bars, and not as a line.
+        has_crosses: whether nights that failed without a value have a cross.
     """
     values = [value(point) for point in points]
     high = max((number for number in values if number is not None), default=0.0) or 1.0
@@ -80,7 +87,8 @@ def _chart(
                 "left": _BOX["left"] + (number + 0.5) * step,
                 "top": _BOX["top"] + _BOX["height"] - tall,
                 "tall": tall,
-                "label": f"{_day(point)}: {height:.4g}{_after_commit(point)}",
+                "label": f"{_day(point)}: {height:.4g}, exit code {point.night.exit_code}{_after_commit(point)}",
+                "has_failed": has_crosses and not height and point.night.exit_code != 0,
             }
         )
     every = max(1, -(-len(points) // _MOST_LABELS))

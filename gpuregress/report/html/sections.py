@@ -92,6 +92,7 @@ def _cause(members: Sequence[NightFailure]) -> dict[str, Any]:
     suspects = next((member.suspects for member in members if member.suspects is not None), None)
     return {
         "first": first,
+        "before_text": morning.before_text(first.before),
         "cases": [member.case for member in members],
         "since_text": morning.since_text(since, since.started) if since is not None else "",
         "suspects_text": morning.suspects_text(suspects) if suspects is not None else "",

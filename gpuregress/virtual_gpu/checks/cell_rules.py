@@ -118,11 +118,12 @@ class ConflictRules:
 
     def report(self, b: ir.IRBuilder, where: ShadowPlace, kind: ir.Value, other: ir.Value) -> None:
         """Report an access, with an earlier one or 0."""
-        _report(b, where.machine, kind, where.address, where.epoch, other)
+        report(b, where.machine, kind, where.address, where.epoch, other)
 
 
 @subroutine("check.report", attributes=("noinline", "cold"))
-def _report(b: ir.IRBuilder, machine: ir.Value, *words: ir.Value) -> None:
+def report(b: ir.IRBuilder, machine: ir.Value, *words: ir.Value) -> None:
+    """`(machine, kind, address, epoch, earlier epoch or 0)`: report an access."""
     launch = field(b, machine, "checks", POINTER)
     stopped = b.icmp_unsigned("!=", load_word(b, launch, layout.LAUNCH["stop"]), i64(0))
     with b.if_then(stopped):

@@ -95,22 +95,12 @@ def shadow_place(
 ) -> ShadowPlace:
     """The place of an access; see the attributes of `ShadowPlace`."""
     block, launch = field(b, machine, "block_checks", POINTER), field(b, machine, "checks", POINTER)
-    if space == "shared":
-        start, open_ = (load_word(b, block, layout.BLOCK[name]) for name in ("start", "open"))
-        return ShadowPlace(
-            machine=machine,
-            plane=plane,
-            address=address,
-            epoch=epoch,
-            oldest=start,
-            turn=start,
-            open=open_,
-            space=space,
-        )
-    turn, open_ = (load_word(b, block, layout.BLOCK[name]) for name in ("turn", "quick"))
+    names = ("start", "open") if space == "shared" else ("turn", "quick")
+    turn, open_ = (load_word(b, block, layout.BLOCK[name]) for name in names)
+    oldest = turn
     if space == CLUSTER:
         oldest = load_word(b, owner(b, machine, address), layout.BLOCK["start"])
-    else:
+    elif space != "shared":
         oldest = load_word(b, launch, layout.LAUNCH["oldest"])
     return ShadowPlace(
         machine=machine, plane=plane, address=address, epoch=epoch, oldest=oldest, turn=turn, open=open_, space=space

@@ -11,7 +11,6 @@ from msgspec import field
 from gpuregress.gpu.demangle import demangle
 from gpuregress.gpu.programs import Dim3
 from gpuregress.gpu.records import Record
-from gpuregress.virtual_gpu.runtime.bulk_copies import BadAccess
 from gpuregress.virtual_gpu.runtime.machine_layout import Machine
 from gpuregress.virtual_gpu.runtime.memory import AddressSpace, Region
 from gpuregress.virtual_gpu.runtime.program import KernelFacts, ModuleFacts
@@ -36,6 +35,23 @@ class ClusterBlock(Record):
     coordinates: Dim3
     context: BlockContext | None
     done: bool
+
+
+class BadAccess(Exception):
+    """An access of a bulk copy outside of its memory, or misaligned.
+
+    Args:
+        address: generic.
+        size: bytes.
+        action: `read` or `write`.
+        alignment: of the address, bytes.
+        is_far: whether it is in another block's shared memory.
+    """
+
+    def __init__(self, address: int, size: int, action: str, alignment: int, *, is_far: bool = False) -> None:
+        super().__init__()
+        self.address, self.size, self.action, self.alignment = address, size, action, alignment
+        self.is_far = is_far
 
 
 class FaultContext(Record):

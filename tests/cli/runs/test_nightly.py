@@ -413,7 +413,8 @@ def test_the_commits_that_touch_a_file_of_the_case_are_suspects(fake_shop: Works
     fake_shop.job(("{float32: 2.0}", "{float32: 3.0}"))  # it is not committed
     lines = told()
     assert lines[0] == f"1 new failure: scale — 2 commits since {first}, changed work tree"
-    suspects = f"  suspects: {touching} Take three (A. Author); 1 other commit since {first}; the work tree was changed"
+    uncommitted = "uncommitted changes of configs/scale.yaml"
+    suspects = f"  suspects: {uncommitted}; {touching} Take three (A. Author); 1 other commit since {first}"
     assert suspects in lines
     assert suspects in told(), "also on the next morning"
     assert not any(line.startswith("culprit") for line in night(fake_shop, "--bisect", "1").stdout.splitlines())
@@ -453,7 +454,8 @@ def test_suspects_are_as_sure_as_the_files_of_the_case(fake_shop: Workshop) -> N
     fake_shop.job(("{float32: 2.0}", "{float32: 3.0}"))
     subjects = (f"{settings} Set a limit", f"{gone} Remove a header", f"{library} Take a library")
     named = ", ".join(f"{subject} (A. Author)" for subject in subjects)
-    assert f"suspects: {named}; 1 other commit since {good[:7]}; the work tree was changed" in told()
+    uncommitted = "uncommitted changes of configs/scale.yaml"
+    assert f"suspects: {uncommitted}; {named}; 1 other commit since {good[:7]}" in told()
 
 
 def test_suspects_are_no_surer_than_git(fake_shop: Workshop) -> None:
@@ -475,7 +477,7 @@ def test_suspects_are_no_surer_than_git(fake_shop: Workshop) -> None:
     beside = f"{good[:7]} is not in the history of {old[:7]}, which lacks 1 commit of it"
     first, suspects = told()
     assert first == f"1 new failure: scale — {beside}, changed work tree"
-    assert suspects.startswith("no suspects: no commit since")
+    assert suspects.startswith("suspects: uncommitted changes of configs/scale.yaml; no commit since")
     assert beside in suspects
     fake_shop.job()
     git_projects.git(root, "checkout", "-q", "main")

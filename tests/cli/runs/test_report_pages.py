@@ -48,7 +48,7 @@ def test_the_trend_has_a_row_for_each_night_with_its_commits(
         change(fake_shop, f"{day}.0")
         git("commit", "-qam", f"change of the {day}th")
     page = fake_shop.call("report", "--trend").stdout
-    assert "2 nights on cpu, 1 with failures; the last one has 1" in page
+    assert "2 nights on cpu, 1 of them failed; the last one has 1 failure" in page
     assert "change of the 18th (Ada)" in page
     assert "change of the 19th" not in page
     assert page.index("2026-11-19<br>") < page.index("2026-11-18<br>")

@@ -72,7 +72,7 @@ def test_failures_of_one_cause_are_one_entry_with_its_cases_folded() -> None:
     alike = [{"case": f"a/{n}", "status": "differ", "cause": "offset", "diagnosis": f"off {n}"} for n in range(3)]
     root = shown_changes({"new": [*alike, {"case": "b", "status": "fault", "cause": "trap", "diagnosis": "trap"}]})
     fault, differ = (" ".join(one.text.split()) for one in root.all("li"))
-    assert (fault, differ) == ("fault b trap", "differ a/0 and 2 more off 0all 3a/0, a/1, a/2")
+    assert (fault, differ) == ("fault b trap", "differ a/0 and 2 more: off 0all 3a/0, a/1, a/2")
 
 
 def test_a_beginning_has_the_day_of_this_host_and_marks_a_changed_work_tree(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -177,10 +177,12 @@ class NightPoint(Record):
         flaky: cases whose verdict changes from night to night, and whose code does not.
         instructions: of the cases that passed, on the CPU device: the ratio to the first night of the trend; None where
             no case of two nights can be compared.
+        missing: cases that were expected and not there, where the night's folder still tells.
         commits: since the night before, the newest first, as `8eb0c1f Sum in pairs (Ada)`.
     """
 
     night: PastRun
     flaky: int = 0
     instructions: float | None = None
+    missing: int = 0
     commits: tuple[str, ...] = ()
