@@ -30,9 +30,12 @@ EXPORTED Result cuDriverGetVersion(int *version) {
     return SUCCESS;
 }
 
+/* A kernel's fault ends the use of memory and kernels, not questions about the device and the stack of contexts. */
+#define IS_STARTED() CHECK(ready() != NOT_INITIALIZED, NOT_INITIALIZED)
+
 #define DEVICE_CALL(device, condition)                                                                                \
     do {                                                                                                              \
-        CHECK(!ready(), ready());                                                                                     \
+        IS_STARTED();                                                                                                 \
         CHECK(is_device(device), INVALID_DEVICE);                                                                     \
         CHECK(condition, INVALID_VALUE);                                                                              \
     } while (0)
@@ -201,9 +204,6 @@ EXPORTED Result cuCtxDestroy_v2(Context *context) {
     return SUCCESS;
 }
 
-/* A kernel's fault ends the use of memory and kernels, not that of the stack of contexts. */
-#define IS_STARTED() CHECK(ready() != NOT_INITIALIZED, NOT_INITIALIZED)
-
 EXPORTED Result cuCtxPushCurrent_v2(Context *context) {
     IS_STARTED();
     CHECK(IS(context, CONTEXT), INVALID_CONTEXT);
@@ -233,7 +233,8 @@ EXPORTED Result cuCtxGetCurrent(Context **context) {
 }
 
 EXPORTED Result cuCtxGetDevice(Device *device) {
-    MUST_BE_READY();
+    IS_STARTED();
+    CHECK(current_context(), INVALID_CONTEXT);
     CHECK(device, INVALID_VALUE);
     *device = 0;
     return SUCCESS;
