@@ -33,6 +33,9 @@ GROUPS = {
         "run": CommandEntry(
             "run", "run cases, dump their buffers, compare them with the baselines", "tutorials/first-regression"
         ),
+        "watch": CommandEntry(
+            "watch", "run again what a saved file touches, with keys to accept and rerun", "reference/commands"
+        ),
         "diff": CommandEntry(
             "revisions", "compare the results of two revisions or git commits", "how-to/bisect-and-shrink"
         ),
@@ -41,6 +44,9 @@ GROUPS = {
         ),
         "shrink": CommandEntry(
             "revisions", "write the smallest job on which a case still fails", "how-to/bisect-and-shrink"
+        ),
+        "exec": CommandEntry(
+            "programs", "run a whole CUDA program on the virtual GPU, without a GPU", "how-to/programs"
         ),
     },
     "Examine the tests": {

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from gpuregress.cli import console, context, progress
+from gpuregress.cli import console, context, progress, values
 from gpuregress.foundation.document import units
 from gpuregress.foundation.errors import (
     GpuregressError,
@@ -166,13 +166,6 @@ def _try(project: Project, drafts: Sequence[Draft], device: str, drafting_s: flo
         console.say(f"the drafts do not run yet: {error}")
 
 
-def _application(_: click.Context, parameter: click.Parameter, words: tuple[str, ...]) -> tuple[str, ...]:
-    """Refuse an application without a name; its own arguments may be empty."""
-    if not words[0].strip():
-        raise click.BadParameter("it is empty", param=parameter)
-    return words
-
-
 @click.command(
     "capture",
     epilog="Example: gpuregress capture --kernel 'saxpy*' -- ./app --size 1000",
@@ -207,7 +200,7 @@ def _application(_: click.Context, parameter: click.Parameter, words: tuple[str,
 )
 @click.option("--sync", is_flag=True, help="Wait for each launch, and flush its log line to disk: exact blame, slow.")
 @click.argument(
-    "command", nargs=-1, required=True, metavar="-- APP [ARGS]...", type=click.UNPROCESSED, callback=_application
+    "command", nargs=-1, required=True, metavar="-- APP [ARGS]...", type=click.UNPROCESSED, callback=values.program
 )
 @click.pass_context
 def capture_command(

@@ -54,11 +54,12 @@ class CpuDevice(base.Device):
 
     Args:
         cache: where compiled modules are kept; None: each process compiles what it loads.
+        space: its memory; None: memory of this process.
     """
 
-    def __init__(self, cache: Cache | None = None) -> None:
+    def __init__(self, cache: Cache | None = None, space: AddressSpace | None = None) -> None:
         self._cache = cache
-        self._space = AddressSpace()
+        self._space = AddressSpace() if space is None else space
         self._textures = Textures()
         self._modules: list[CpuModule] = []
         self._partitions = partition.PartitionCache()
@@ -119,8 +120,20 @@ class CpuDevice(base.Device):
             return None
         return self._shadow_values.of_region(region, itemsize)
 
-    def load(self, program: Program, threads: int | None = None, kernels: Collection[str] | None = None) -> CpuModule:
+    def load(
+        self,
+        program: Program,
+        threads: int | None = None,
+        kernels: Collection[str] | None = None,
+        usual: CpuModule | None = None,
+    ) -> CpuModule:
         """Translate a program's PTX, or find it in the cache; see `gpu.base.Device.load`.
+
+        Args:
+            program: from the toolchain.
+            threads: as of the protocol.
+            kernels: as of the protocol.
+            usual: the module of another form of the same program, whose variables this one shares.
 
         Raises:
             DeviceError: the program has no PTX.
@@ -140,7 +153,7 @@ class CpuDevice(base.Device):
             permuted=not self._schedule.is_usual,
             in_step=self._schedule.is_in_step,
         )
-        module = CpuModule(program, self._space, schedule, tuple(kernels), cache=self._cache)
+        module = CpuModule(program, self._space, schedule, tuple(kernels), usual, cache=self._cache)
         self._modules.append(module)
         return module
 
@@ -231,6 +244,17 @@ class CpuDevice(base.Device):
         for arena in self._arenas:
             arena.release()
 
+    def unload(self, module: CpuModule) -> None:
+        """Free the code and the variables of one module; what messages say of its memory stays.
+
+        Args:
+            module: of this device.
+        """
+        for variant in (module, *module.variants.values()):
+            variant.close()
+        for region in module.variables.values():
+            self._space.free(region.address)
+
     def stop(self) -> tuple[str, ...] | None:
         """Stop the launch that another thread runs; see `gpu.base.Device.stop`."""
         launch = self._launch
@@ -275,7 +299,8 @@ class CpuDevice(base.Device):
             threads, sequence = math.prod(block), self._schedule.blocks(blocks)
         else:
             sequence = block_order.sequence(blocks, self._order.blocks)
-        self._thread_order = self._schedule.threads(threads)
+        if threads != len(self._thread_order) or is_permuted:
+            self._thread_order = self._schedule.threads(threads)
         is_plain = sequence is None and not module.schedule.instruments.any and not is_permuted
         most = cores.for_one_launch() if is_plain else 1
         parts = self._partitions.partition(f"{id(module)} {kernel}", kernel_launch, most)

@@ -1,7 +1,7 @@
 """Messages between the client and the hosts of a cluster; they travel as JSON.
 
-A case needs one request and one reply. A host that lacks files replies with their digests; the client sends them and
-asks again.
+A case needs one request and one reply; those of short cases travel in batches. A host that lacks files replies with
+their digests; the client sends them and asks again.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ from gpuregress.gpu.records import Record
 
 PIECE = 4 << 20
 """Bytes of a file that travel at a time."""
+LONGEST_BATCH_S = 1.0
+"""After this time a host begins no further case of a batch: one case that takes long delays no other."""
 
 
 class SentFile(Record):

@@ -169,7 +169,7 @@ class DynamicChecks(LaunchInstrument):
         granules = launch.kernel.granules
         if not granules:
             return
-        shadow = self._shadow = self._shadow or ShadowMemory()
+        shadow = self._shadow = self._shadow or ShadowMemory(len(launch.space.table))
         regions = launch.space.all()
         if shadow.begin_launch(regions, granules[1], launch.shape.blocks, self._race_free(launch, regions)):
             for arena in launch.arenas:

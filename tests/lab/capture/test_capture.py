@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from gpuregress.foundation import storage
+from gpuregress.foundation import applications, storage
 from gpuregress.foundation.errors import RunLocked, UsageError
-from gpuregress.lab.capture import application, capture
+from gpuregress.lab.capture import capture
 from gpuregress.lab.capture.application import Choice
 from gpuregress.store import launch_log
 from gpuregress.store.launch_log import LaunchBegin, LaunchEnd, LaunchFault, LaunchRetry
@@ -149,7 +149,7 @@ def test_a_process_that_outlives_the_first_one_is_waited_for(
     done = capture.capture(project, command, Choice(most=0))
     assert done.launches == 2
     assert not done.problems
-    monkeypatch.setattr(application, "OTHERS_S", 0.0)
+    monkeypatch.setattr(applications, "OTHERS_S", 0.0)
     done = capture.capture(project, command, Choice(most=0))
     assert "still runs: what it launches from now on is not captured" in done.problems[0]
 

@@ -78,11 +78,15 @@ class BlockState:
 
 
 class ShadowMemory:
-    """The cells of all regions, and the state of the launch."""
+    """The cells of all regions, and the state of the launch.
 
-    def __init__(self) -> None:
+    Args:
+        rows: of the table of regions.
+    """
+
+    def __init__(self, rows: int = MAX_REGIONS) -> None:
         self.state = np.zeros(layout.LAUNCH_BYTES // 8, np.uint64)
-        self._table = np.zeros((MAX_REGIONS, 2), np.uint64)
+        self._table = np.zeros((rows, 2), np.uint64)
         self._cells: dict[int, tuple[Region, int, _Words]] = {}
         self._heap_table = np.zeros((HEAP_CLASSES, 2), np.uint64)
         self._heap: dict[int, tuple[int, int, _Words]] = {}
@@ -150,6 +154,11 @@ class ShadowMemory:
             self._cells[region.number] = (region, shift, cells)
             self._table[region.number] = cells.ctypes.data, 8 * _CELL_WORDS * count
         cells = self._cells[region.number][2]
+        for offset, size in region.written:
+            first, end = offset >> shift, (offset + size - 1 >> shift) + 1
+            writes = cells[_CELL_WORDS * first : _CELL_WORDS * end : _CELL_WORDS]
+            writes[writes == 0] = 1
+        region.written.clear()
         flags = 0
         if region.is_filled:
             flags |= layout.FILLED

@@ -10,7 +10,7 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpuregress.lab.capture.images import ptx_search
+from gpuregress.toolchain import fatbins
 
 PTX = b".version 9.0\n.target sm_75\n" * 20
 
@@ -58,7 +58,7 @@ def test_images_are_read_with_each_compression() -> None:
         entry(1, 0x8011, packed, len(PTX)),
         entry(1, 0x2011, literals(PTX), len(PTX), 90),
     )
-    found = list(ptx_search.images(data))
+    found = list(fatbins.images(data))
     assert [(one.is_ptx, one.architecture, one.compression) for one in found] == [
         (False, 75, ""),
         (True, 75, "zstd"),
@@ -70,7 +70,7 @@ def test_images_are_read_with_each_compression() -> None:
 
 @given(st.binary(max_size=600))
 def test_an_lz4_block_gives_its_literals_back(data: bytes) -> None:
-    assert ptx_search.decompress_lz4(literals(data), len(data)) == data
+    assert fatbins.decompress_lz4(literals(data), len(data)) == data
 
 
 @given(st.binary(min_size=1, max_size=40), st.integers(4, 300))
@@ -81,32 +81,32 @@ def test_an_lz4_match_repeats_what_it_points_to(pattern: bytes, count: int) -> N
     tail = len(pattern).to_bytes(2, "little")
     tail += b"\xff" * ((more - 15) // 255) + bytes([(more - 15) % 255]) if more >= 15 else b""
     expected = (pattern * (count // len(pattern) + 2))[: len(pattern) + count]
-    assert ptx_search.decompress_lz4(head + pattern + tail, len(expected)) == expected
+    assert fatbins.decompress_lz4(head + pattern + tail, len(expected)) == expected
 
 
 @given(st.binary(max_size=200), st.integers(0, 500))
 def test_a_damaged_block_is_an_error_or_of_the_right_size(data: bytes, size: int) -> None:
     with contextlib.suppress(ValueError):
-        assert len(ptx_search.decompress_lz4(data, size)) == size
+        assert len(fatbins.decompress_lz4(data, size)) == size
 
 
 @given(st.integers(0, 200))
 def test_a_fatbin_that_is_cut_short_is_an_error(length: int) -> None:
     data = container(entry(1, 0x11, PTX), entry(1, 0x11, PTX))[:length]
     with pytest.raises(ValueError, match=r"cut short|no fatbin"):
-        list(ptx_search.images(data))
+        list(fatbins.images(data))
 
 
 def test_damaged_zstd_is_an_error() -> None:
-    (image,) = ptx_search.images(container(entry(1, 0x8011, b"not zstd at all", 99)))
+    (image,) = fatbins.images(container(entry(1, 0x8011, b"not zstd at all", 99)))
     with pytest.raises(ValueError, match="damaged"):
         image.contents()
 
 
 def test_fatbins_are_found_in_a_file_and_sections_only_in_elf() -> None:
     data = b"12345678" + container(entry(1, 0x11, PTX))
-    assert list(ptx_search.find_all(data)) == [8]
+    assert list(fatbins.find_all(data)) == [8]
     with pytest.raises(ValueError, match="not a 64-bit ELF"):
-        ptx_search.sections(data)
+        fatbins.sections(data)
     with pytest.raises(ValueError, match="cut short"):
-        ptx_search.sections(b"\x7fELF\x02\x01" + bytes(40))
+        fatbins.sections(b"\x7fELF\x02\x01" + bytes(40))
