@@ -371,6 +371,29 @@ def expands_to_functions(name: str, macros: Macros, within: tuple[str, ...] = ()
     return bool(known) and all(_has_functions_alone(one, name, macros, within) for one in known)
 
 
+def expands_to_host_functions(name: str, macros: Macros) -> bool:
+    """Tell whether all that a macro's call at namespace scope declares is functions that device code cannot call.
+
+    Args:
+        name: of the macro.
+        macros: all that are known.
+    """
+    known = macros.named.get(name, ())
+    return bool(known) and all(_declares_host_functions(one, macros) for one in known)
+
+
+def _declares_host_functions(macro: Macro, macros: Macros) -> bool:
+    text = without_strings(_CONCATENATION.sub("", macro.body.replace("\\\n", "\n")))
+    words = set(WORD.findall(text))
+    if has_annotation(text, macros.annotations) or not words.isdisjoint(("constexpr", "consteval", *macros.constants)):
+        return False
+    tree = grammar.root(macros.without_specifiers(text))
+    if any(child.type in ("ERROR", "expression_statement") for child in tree.named_children):
+        return False
+    declared = list(_Reader(text, text, frozenset()).below(tree))
+    return bool(declared) and all(one.kind in ("function", "prototype") for one in declared)
+
+
 def _has_functions_alone(macro: Macro, name: str, macros: Macros, within: tuple[str, ...]) -> bool:
     body = _CONCATENATION.sub("", macro.body.replace("\\\n", "\n"))
     text = without_strings(f"struct {_CLASS_NAME} {{ {body} ; }};")
