@@ -148,6 +148,7 @@ def test_no_secret_is_written_anywhere(
         ("ping: ftp://x/word", "gpuregress.yaml:1: ping: expected a URL"),
         ("ping: https://me:word@x/y", "gpuregress.yaml:1: ping: holds a password"),
         ("notify: {mail: [a@b, 3]}", "gpuregress.yaml:1: notify.mail: expected an address"),
+        ("notify: {mail: a@b;c@d}", "gpuregress.yaml:1: notify.mail: expected an address"),
         ("notify: {mial: a@b}", "unknown key; did you mean 'mail'"),
         ("notify: {smtp: mail.example.org}", "gpuregress.yaml:1: notify.smtp: expected a mail server"),
         ("notify: {smtp: 'smtp://me:word@x'}", "gpuregress.yaml:1: notify.smtp: holds a password"),
