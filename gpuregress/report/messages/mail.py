@@ -98,7 +98,7 @@ class MailRoom:
             return ""
         message = _message((*failure.addresses, *failure.refused), notice).as_bytes()
         # The time comes first, for `_kept`; the digest tells the mails of a second apart.
-        started = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
+        started = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
         path = self._unsent / f"{started}-{notice.run or 'no-run'}-{storage.digest_text(message)[:8]}.eml"
         removed: list[Path] = []
         try:

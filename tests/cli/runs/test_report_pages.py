@@ -56,4 +56,5 @@ def test_the_trend_has_a_row_for_each_night_with_its_commits(
     (fake_shop.root / "configs/scale.yaml").unlink()
     monkeypatch.setenv("GPUREGRESS_NOW", "2026-11-20T12:00:00Z")
     fake_shop.call(*NIGHT)  # `other` is new, and the case of `scale` is missing
-    assert "3 nights on cpu, 2 of them failed; the last one has 1 failure" in fake_shop.call("report", "--trend").stdout
+    page = fake_shop.call("report", "--trend").stdout
+    assert "3 nights on cpu, 2 of them failed; the last one has 2 failures, 1 of them without a baseline" in page
