@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 
 import pytest
@@ -24,6 +25,12 @@ def test_two_runs_are_put_side_by_side(fake_shop: Workshop) -> None:
     output = fake_shop.root / "c.html"
     assert fake_shop.call("report", "--compare", *runs[-2:], "-o", str(output)).output == ""
     assert output.read_text() == page
+    moved = fake_shop.root / "elsewhere" / runs[-2]
+    shutil.copytree(fake_shop.root / "runs" / runs[-2], moved)
+    for place in (moved, moved.parent):
+        assert fake_shop.call("report", "--compare", str(place), runs[-1]).stdout == page
+    shutil.copytree(fake_shop.root / "runs" / runs[-1], moved.with_name(runs[-1]))
+    assert "holds 2 runs" in fake_shop.fails(2, "report", "--compare", str(moved.parent), runs[-1])
     assert "no run" in fake_shop.fails(2, "report", "--compare", runs[0], "nothing")
     assert "make a page of their own" in fake_shop.fails(2, "report", "--compare", *runs[-2:], "--trend")
 
