@@ -1,4 +1,4 @@
-"""What a process that compiles one source for many kernels does once: it parses the headers, and finds host code.
+"""Headers of a source, parsed once for the compilations of many kernels.
 
 NVRTC parses the directives at the begin of a source, with what they include, and writes its state to a file. Later
 compilations in the same process read that file. NVRTC checks the options and the files on disk itself, but not the
