@@ -398,7 +398,7 @@ def _report_merged(project: Project, runs: Sequence[str], targets: Sequence[valu
     for name, target in targets:
         if name == "html":
             with history_entry.trends(project.runs, html.LAST) as trends:
-                context.write_report(target, html.render(summary, trends))
+                context.write_report(target, html.render(summary, trends, SourceTexts(project.runs).versions))
         else:
             context.write_report(target, report_files.render(name, summary))
     for line in (*terminal.missing_lines(summary), terminal.counts(summary)):
