@@ -28,6 +28,7 @@ from gpuregress.foundation.errors import (
 )
 from gpuregress.gpu import limits
 from gpuregress.gpu.base import LaunchReport
+from gpuregress.gpu.demangle import demangle
 from gpuregress.gpu.instruments import Instruments
 from gpuregress.gpu.programs import LaunchShape
 from gpuregress.programs import attributes, descriptors, environment, images, stream_races
@@ -383,7 +384,7 @@ class Server:
         if fault.kind == "assert":
             self._message += _as_cuda_prints(fault)
         else:
-            self._say(f"{kernel}: {fault.kind}: {fault}")
+            self._say(f"{_shown(kernel)}: {fault.kind}: {fault}")
         self._message += "".join(f"  {line}\n" for line in details)
         self._log.add(
             Incident(
@@ -411,7 +412,7 @@ class Server:
                 count=finding.count,
             )
             if self._log.add(incident):
-                self._say(f"{kernel}: {finding.kind}: {finding.message}")
+                self._say(f"{_shown(kernel)}: {finding.kind}: {finding.message}")
                 self._message += "".join(f"  {line}\n" for line in finding.details)
 
     def _occupancy(self, data: bytes) -> bytes:
@@ -452,6 +453,11 @@ def _as_cuda_prints(fault: KernelFault) -> str:
     block, thread = (",".join(map(str, place)) for place in (fault.block, fault.thread))
     place = f"block: [{block}], thread: [{thread}]"
     return f"{found['file']}:{found['line']}: {found['function']}: {place} Assertion `{found['expression']}` failed.\n"
+
+
+def _shown(kernel: str) -> str:
+    """A kernel's name as its source has it."""
+    return demangle(kernel) or kernel
 
 
 def _watch(server: Server, connection: socket.socket, client: int) -> None:
