@@ -313,7 +313,7 @@ class Server:
         if clock is not None:
             lines = tuple(str(site.source_line) for site in module.module_facts.sites)
             self._add_work(
-                Work(f"{kernel} (launch {launch})", clock, tuple(self.device.touched()), lines), launch, kernel
+                Work(f"{_shown(kernel)} (launch {launch})", clock, tuple(self.device.touched()), lines), launch, kernel
             )
         return b""
 
