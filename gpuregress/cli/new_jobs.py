@@ -219,7 +219,7 @@ def capture_command(
 ) -> int:
     """Run APP on this machine's GPU, and write a job for each kernel that it launches.
 
-    A job replays one launch without APP: with its arguments, the contents of its memory and its result on the card.
+    A job replays one launch without APP: with its arguments, the contents of its memory and its result on the GPU.
     Every launch is written to captured/launch.log before it happens, so a crash is blamed on its kernel.
     """
     counts = [name for name, value in (("--nth", nth), ("--every", every), ("--max", most)) if value is not None]

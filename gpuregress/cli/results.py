@@ -35,7 +35,7 @@ _CSV_LINES_AT_ONCE = 1000
 
 @click.command("log", epilog="Example: gpuregress log   (the last run)")
 @click.argument("run", required=False)
-@click.option("--blame", is_flag=True, help="Only the launches that never came back, or ended with a fault.")
+@click.option("--blame", is_flag=True, help="Only the launches that never returned, or ended with a fault.")
 @shared_options.json_option
 @click.pass_context
 def log_command(ctx: click.Context, /, run: str | None, blame: bool, as_json: bool) -> int:
@@ -398,7 +398,7 @@ def _report_merged(project: Project, runs: Sequence[str], targets: Sequence[valu
     for name, target in targets:
         if name == "html":
             with history_entry.trends(project.runs, html.LAST) as trends:
-                context.write_report(target, html.render(summary, trends))
+                context.write_report(target, html.render(summary, trends, SourceTexts(project.runs).versions))
         else:
             context.write_report(target, report_files.render(name, summary))
     for line in (*terminal.missing_lines(summary), terminal.counts(summary)):

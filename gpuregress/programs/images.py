@@ -89,13 +89,26 @@ def _modules_of_parts(image: bytes) -> list[str]:
 def _linked(modules: list[str]) -> str:
     """Put modules of PTX together as one: the directives of the first one stay, each has files of its own."""
     texts = [f".version{modules[0]}"]
-    files = max((int(number) for number in _FILE.findall(modules[0])), default=0)
+    files = _most_file(modules[0])
     for module in modules[1:]:
-        first = files
-        files += max((int(number) for number in _FILE.findall(module)), default=0)
-        text = _DIRECTIVE.sub("", module.partition("\n")[2])
-        texts.append(_NUMBER.sub(lambda match, first=first: f"{match[1]}{int(match[2]) + first}", text))
+        body = _DIRECTIVE.sub("", module.partition("\n")[2])
+        texts.append(_numbered_from(body, files))
+        files += _most_file(module)
     return "\n".join(texts)
+
+
+def _most_file(module: str) -> int:
+    """The greatest number of a file of a module."""
+    return max((int(number) for number in _FILE.findall(module)), default=0)
+
+
+def _numbered_from(module: str, first: int) -> str:
+    """Return a module with other numbers of its files."""
+
+    def renumbered(match: re.Match[str]) -> str:
+        return f"{match[1]}{int(match[2]) + first}"
+
+    return _NUMBER.sub(renumbered, module)
 
 
 def program_of(ptx: str, path: Path) -> Program:

@@ -113,8 +113,13 @@ def write_nvcc(folder: Path) -> Path:
     """
     folder.mkdir(parents=True, exist_ok=True)
     real = shutil.which("nvcc")
-    if real is not None:
-        script = folder / "nvcc"
-        script.write_text(_NVCC.replace("REAL", shlex.quote(real)), encoding="utf-8")
-        script.chmod(0o755)
+    if real is None:
+        return folder
+    script = folder / "nvcc"
+    script.write_text(_NVCC.replace("REAL", shlex.quote(real)), encoding="utf-8")
+    script.chmod(0o755)
+    for name in ("include", "lib64", "nvvm", "targets"):  # The toolkit is looked for around its compiler.
+        part = Path(real).resolve().parent.parent / name
+        if part.exists():
+            (folder.parent / name).symlink_to(part)
     return folder

@@ -42,7 +42,7 @@ def run(
     variables = environment.of_program(
         settings,
         libraries=libraries.link_all(folder / "lib"),
-        tools=libraries.write_nvcc(folder / "bin"),
+        tools=libraries.write_nvcc(folder / "toolkit" / "bin"),
         compilers=libraries.compiler_folders(command[0]),
     )
     writer = LaunchLog(path)

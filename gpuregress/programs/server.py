@@ -429,11 +429,9 @@ class Server:
     def _texture(self, data: bytes) -> bytes:
         address, description = descriptors.texture(data)
         region = self._space.find(address)
-        if region is None:
+        if region is None or not 0 <= address - region.address < region.size:
             raise Refusal(INVALID_VALUE)
-        if region.address != address:
-            raise Refusal(NOT_SUPPORTED, "a texture that does not begin where its allocation begins")
-        return struct.pack("<Q", self.device.texture(region, description))
+        return struct.pack("<Q", self.device.texture(region, description, address - region.address))
 
     def _tensor_map(self, data: bytes) -> bytes:
         address, tensor = descriptors.tensor_map(data)

@@ -221,8 +221,13 @@ class CpuDevice(base.Device):
         """Set the size of the kernels' heap, which is empty then; see `gpu.base.Device.limit_heap`."""
         self._space.heap.clear(size)
 
-    def texture(self, memory: base.Memory, description: TextureDescription) -> int:
+    def texture(self, memory: base.Memory, description: TextureDescription, offset: int = 0) -> int:
         """A texture or surface object on a buffer; see `gpu.base.Device.texture`.
+
+        Args:
+            memory: of this device.
+            description: as of the protocol.
+            offset: of the object's first byte in the buffer.
 
         Raises:
             DeviceError: the memory is not this device's, or too small.
@@ -231,6 +236,9 @@ class CpuDevice(base.Device):
         if region is not memory or region is None:
             raise DeviceError(f"{memory.name} is not a buffer of the cpu device")
         needed = description.extents[0] * description.rows * description.element_size
+        if offset:
+            rest, start = region.data[offset:], region.address + offset
+            region = Region(region.number, region.name, rest.size, region.itemsize, data=rest, address=start)
         if needed > region.size:
             raise DeviceError(f"{memory.name} has {region.size} bytes; its texture has {needed}")
         return self._textures.add(region, description)

@@ -104,6 +104,7 @@ def test_a_slower_night_is_reported_once_and_fails_where_the_project_says_so(tmp
 
 
 @pytest.mark.gpu
+@pytest.mark.card("its times")
 def test_on_a_gpu_the_samples_of_its_model_are_compared(tmp_path: Path) -> None:
     """A hundred times the work is found whatever the clocks do; another model's samples would not be compared."""
     shop = Workshop(tmp_path)

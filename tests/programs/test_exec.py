@@ -25,6 +25,11 @@ extern "C" __global__ void scale(float* v, float f, int n) {
 }
 extern "C" __global__ void overrun(int* v) { v[threadIdx.x] = 1; }
 extern "C" __global__ void race(int* v) { v[0] = threadIdx.x; }
+extern "C" __global__ void ranks(unsigned* v) {
+    unsigned rank;
+    asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+    v[blockIdx.x] = rank;
+}
 extern "C" __global__ void copy(int* to, const int* from) { to[threadIdx.x] = from[threadIdx.x]; }
 extern "C" __global__ void forever(volatile int* v) { while (v[0] == 0) v[1]++; }
 __device__ int counter = 5;
@@ -61,7 +66,7 @@ def kernels(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The PTX of the kernels."""
     path = tmp_path_factory.mktemp("kernels") / "kernels.cu"
     path.write_text(KERNELS, encoding="utf-8")
-    names = ("scale", "overrun", "race", "copy", "forever", "count")
+    names = ("scale", "overrun", "race", "ranks", "copy", "forever", "count")
     return Path(programs.compile(Source(str(path), kernels=names, arch="sm_90")).ptx)
 
 
@@ -187,6 +192,74 @@ def test_the_findings_of_children_count(program: Program) -> None:
     done = subprocess.run(command, env=program.environment, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 3, done.stderr
     assert len(program.incidents) == 1
+
+
+def test_memory_of_every_kind(program: Program) -> None:
+    done = program.run("""
+managed = check(driver.cuMemAllocManaged(64, 1))
+pinned = check(driver.cuMemHostAlloc(64, 0))
+here = np.ctypeslib.as_array((ctypes.c_int * 16).from_address(int(managed)))
+there = np.ctypeslib.as_array((ctypes.c_int * 16).from_address(pinned))
+here[:] = np.arange(16)
+check(launch("copy", 16, driver.CUdeviceptr(pinned), managed))
+assert there.tolist() == list(range(16))
+assert int(check(driver.cuMemHostGetDevicePointer(pinned, 0))) == pinned
+mine = np.full(16, 7, np.int32)
+check(driver.cuMemHostRegister(mine.ctypes.data, mine.nbytes, 0))
+check(launch("copy", 16, check(driver.cuMemHostGetDevicePointer(mine.ctypes.data, 0)), managed))
+assert mine.tolist() == list(range(16))
+check(driver.cuMemHostUnregister(mine.ctypes.data))
+memory = check(driver.cuMemAlloc(64))
+data = np.zeros(17, np.int32).ctypes.data
+assert driver.cuMemcpyHtoD(memory, data, 65)[0].value == 1
+assert driver.cuMemcpyHtoD(driver.CUdeviceptr(int(memory) + 4), data, 64)[0].value == 1
+assert driver.cuMemcpyHtoD(driver.CUdeviceptr(int(memory) - 4), data, 4)[0].value == 1
+check(driver.cuMemFree(memory))
+assert driver.cuMemcpyHtoD(memory, data, 4)[0].value == 1
+child = os.fork()
+if child == 0:
+    os._exit(driver.cuMemAlloc(64)[0].value)
+assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 3
+check(launch("copy", 16, managed, driver.CUdeviceptr(pinned)))
+launch("overrun", 17, managed)
+""")
+    assert "out-of-bounds write of 4 bytes at cuMemAllocManaged #1[64]" in done.stderr
+    assert (done.returncode, done.stdout) == (3, "")
+
+
+def test_a_cluster_that_only_the_launch_tells(program: Program) -> None:
+    done = program.run("""
+function = check(driver.cuModuleGetFunction(module, b"ranks"))
+memory = check(driver.cuMemAlloc(32))
+config = driver.CUlaunchConfig()
+config.gridDimX, config.gridDimY, config.gridDimZ = 8, 1, 1
+config.blockDimX = config.blockDimY = config.blockDimZ = 1
+attribute = driver.CUlaunchAttribute()
+attribute.id = driver.CUlaunchAttributeID.CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION
+attribute.value.clusterDim.x, attribute.value.clusterDim.y, attribute.value.clusterDim.z = 4, 1, 1
+config.attrs, config.numAttrs = [attribute], 1
+check(driver.cuLaunchKernelEx(config, function, ((int(memory),), (ctypes.c_void_p,)), 0))
+ranks = np.zeros(8, np.uint32)
+check(driver.cuMemcpyDtoH(ranks.ctypes.data, memory, 32))
+print(ranks.tolist())
+""")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "[0, 1, 2, 3, 0, 1, 2, 3]\n", "")
+
+
+def test_a_static_runtime_is_recognised_before_the_start(tmp_path: Path) -> None:
+    """A file with kernels that names no libcudart, as `nvcc` links it unless it is told otherwise."""
+    source, path = tmp_path / "program.c", tmp_path / "program"
+    source.write_text(
+        '__attribute__((section(".nv_fatbin"))) const char kernels[64] = {1};\n'
+        "int main(void) { return kernels[0] + 4; }\n",
+        encoding="utf-8",
+    )
+    subprocess.run(["cc", str(source), "-o", str(path)], check=True)
+    command = [sys.executable, "-m", "gpuregress", "exec", "--", str(path)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 2
+    assert "-cudart shared" in done.stderr
+    assert "CUDA_RUNTIME_LIBRARY=Shared" in done.stderr
 
 
 def test_a_signal_ends_the_program_as_in_a_shell(program: Program) -> None:

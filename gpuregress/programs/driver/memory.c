@@ -462,8 +462,9 @@ typedef struct { int allocation, handles; Location location; void *security; siz
 
 EXPORTED Result cuMemPoolCreate(Pool **pool, const PoolProperties *properties) {
     MUST_BE_READY();
-    CHECK(pool && properties && properties->allocation == 1, INVALID_VALUE);
+    CHECK(pool && properties, INVALID_VALUE);
     if (properties->handles) return missing("memory pools that other processes share");
+    if (properties->allocation != 1 || properties->location.type != 1) return missing("memory pools of managed or host memory");
     *pool = calloc(1, sizeof **pool);
     CHECK(*pool, OUT_OF_MEMORY);
     **pool = (Pool){POOL, 0, {1, 1, 1, 1}};
