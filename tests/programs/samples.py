@@ -21,6 +21,8 @@ from pathlib import Path
 import msgspec
 
 from gpuregress.gpu.records import Record
+from gpuregress.programs import libraries
+from tests.programs import suites
 
 GROUPS = ("0_Introduction", "1_Utilities", "2_Concepts_and_Techniques", "3_CUDA_Features", "6_Performance")
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "program-samples.md"
@@ -94,10 +96,14 @@ def _read_sample(path: Path) -> Sample:
     executable = re.search(r"add_executable\((\S+)([^)]*)\)", text)
     kernels = re.search(r'CUDA_KERNEL_SOURCE "\$\{CMAKE_CURRENT_SOURCE_DIR\}/([^"]+)"', text)
     flags = []
+    wheels = suites.headers()
+    if wheels is not None:
+        # Of libraries that are not part of the compiler's packages: NVRTC, and curand's kernels.
+        flags += ["-Xcompiler", f"-idirafter,{wheels}"]
     if "CUDA::cuda_driver" in text:
-        flags.append("-lcuda")
-    if "CUDA::nvrtc" in text:
-        flags.append("-lnvrtc")
+        flags.append(str(libraries.driver()))
+    if "CUDA::nvrtc" in text and wheels is not None:
+        flags += ["-Xlinker", str(wheels.parent / "lib" / "libnvrtc.so.13")]
     if "OpenMP_CXX" in text:
         flags += ["-Xcompiler", "-fopenmp"]
     if path.parent.name.startswith("cdp"):
