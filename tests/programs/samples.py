@@ -15,6 +15,7 @@ import re
 import shutil
 import subprocess
 import sys
+import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -193,20 +194,20 @@ def page(samples: list[Sample], results: dict[str, Result]) -> str:
     left_out = [f"`{sample.name}` ({sample.left_out})" for sample in samples if sample.left_out]
     return f"""# CUDA samples as whole programs
 
-What `gpuregress exec` makes of [NVIDIA's CUDA samples](https://github.com/NVIDIA/cuda-samples). This
-page is written by `python -m tests.programs.samples CHECKOUT BUILD`. Each sample is built with
+What `gpuregress exec` makes of [NVIDIA's CUDA samples](https://github.com/NVIDIA/cuda-samples).
+This page is written by `python -m tests.programs.samples CHECKOUT BUILD`. Each sample is built with
 `-cudart shared -gencode arch=compute_90,code=compute_90 -lineinfo`, as in
 [C++ programs without a GPU](../how-to/cpp-programs.md).
 
-Of {built} samples, **{as_expected} exit as on a computer with one GPU**: with 0, or with 2 where a
-sample needs a second GPU and waives itself. What `exec` reports counts against a sample also if the
-program ends with 0; the assertions of `simpleAssert` are meant to fail.
+Of {built} samples, **{as_expected} exit as on a computer with one GPU**: with 0, or with 2 where
+a sample needs a second GPU and waives itself. What `exec` reports counts against a sample also if
+the program ends with 0; the assertions of `simpleAssert` are meant to fail.
 
 | sample | expected | program | `exec` | as expected | what `exec` said first |
 | --- | --- | --- | --- | --- | --- |
 {chr(10).join(f"| {' | '.join(row)} |" for row in rows)}
 
-Not tried: {", ".join(left_out)}.
+{textwrap.fill(f"Not tried: {', '.join(left_out)}.", 98, break_long_words=False, break_on_hyphens=False)}
 """
 
 
