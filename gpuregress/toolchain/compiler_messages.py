@@ -133,7 +133,7 @@ def with_headline(first: str, last: str) -> str:
     """
     errors = _errors(_HARNESS.sub("", _NAME_MAP.sub("", first)))
     others = _errors(_HARNESS.sub("", _NAME_MAP.sub("", last)))
-    for error in errors:
+    for error in (*errors, *others):
         if is_catastrophic(error):
             return f"{error}\n\n"
     if first == last or not set(errors) & set(others):
