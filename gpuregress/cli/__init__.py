@@ -63,24 +63,28 @@ GROUPS = {
     "Baselines": {
         "accept": CommandEntry("baseline_commands", "make the last run's dumps the baselines", "how-to/accept-results"),
         "review": CommandEntry(
-            "baseline_commands", "decide one difference after another, by keys", "how-to/accept-results"
+            "baseline_commands",
+            "accept or reject one difference after another, by single keys",
+            "how-to/accept-results",
         ),
         "reject": CommandEntry(
             "baseline_commands",
-            "find a run's results wrong: keep the baseline, never accept them",
+            "mark a run's results as wrong, so that they are never accepted",
             "how-to/accept-results",
         ),
         "blame": CommandEntry(
-            "baseline_commands", "who accepted a case's baseline, when, why, from which run", "how-to/accept-results"
+            "baseline_commands",
+            "show who accepted a case's baseline, when, why, from which run",
+            "how-to/accept-results",
         ),
         "calibrate": CommandEntry(
             "measure", "propose the tightest rules that hold, with the evidence", "how-to/calibrate"
         ),
     },
     "Jobs": {
-        "list": CommandEntry("jobs", "the cases, with their revision and what is accepted", "reference/commands"),
-        "show": CommandEntry("jobs", "one case's plan with every number worked out", "reference/commands"),
-        "check": CommandEntry("jobs", "every error of every job at once; runs nothing", "reference/job-file"),
+        "list": CommandEntry("jobs", "list the cases, with their revision and what is accepted", "reference/commands"),
+        "show": CommandEntry("jobs", "show one case's plan with every number worked out", "reference/commands"),
+        "check": CommandEntry("jobs", "report every error of every job at once; runs nothing", "reference/job-file"),
         "new": CommandEntry(
             "new_jobs", "write jobs to start from, out of host code and signatures, and run them", "tutorials/cu-file"
         ),
@@ -89,19 +93,21 @@ GROUPS = {
         ),
     },
     "Results": {
-        "log": CommandEntry("results", "a run's launches, and which never came back", "how-to/faults"),
-        "nightly": CommandEntry("nightly", "the unattended run: silent when all is well", "how-to/nightly"),
+        "log": CommandEntry("results", "show a run's launches, and which never returned", "how-to/faults"),
+        "nightly": CommandEntry("nightly", "run unattended: silent when all is well", "how-to/nightly"),
         "flaky": CommandEntry(
-            "results", "the cases whose verdict changes from night to night without their code", "how-to/nightly"
+            "results", "list the cases whose verdict changes and whose code does not", "how-to/nightly"
         ),
-        "history": CommandEntry("results", "the trend: every case's verdicts through the runs", "reference/project"),
-        "report": CommandEntry("results", "a run as an HTML page, or for another program", "how-to/html-report"),
+        "history": CommandEntry("results", "show every case's verdicts through the runs", "reference/project"),
+        "report": CommandEntry("results", "write a run as an HTML page, or for another program", "how-to/html-report"),
     },
     "Installation": {
         "build": CommandEntry(
             "installation", "compile all cases into a cache, for a machine without a compiler", "how-to/gpu"
         ),
-        "doctor": CommandEntry("installation", "what this machine can run, and how to get the rest", "how-to/gpu"),
+        "doctor": CommandEntry(
+            "installation", "report what this machine can run, and how to get the rest", "how-to/gpu"
+        ),
         "schema": CommandEntry("installation", "print the JSON Schema of a job, for editors", "reference/job-keys"),
     },
 }

@@ -24,7 +24,9 @@ from gpuregress.lab.capture.application import Choice
 from gpuregress.lab.capture.capture import Capture
 from gpuregress.lab.drafts import build_search, new, trial
 from gpuregress.lab.drafts.new import Draft
+from gpuregress.lab.drafts.trial import TriedJob
 from gpuregress.session import compilation, session
+from gpuregress.session.events import Event
 from gpuregress.store.project import Project
 from gpuregress.toolchain.build_options.options import NO_OPTIONS, BuildOptions
 from gpuregress.toolchain.include_scanner import SUFFIXES
@@ -142,18 +144,29 @@ def _try(project: Project, drafts: Sequence[Draft], device: str, drafting_s: flo
         )
     if not tried:
         return
-    guessed_sizes = {draft.path: draft.guessed_sizes for draft in tried}
-    for job in trial.find_sizes(project, guessed_sizes, device, drafting_s):
-        if job.sizes:
-            shown = ", ".join(f"{size.buffer} with {size.elements}" for size in job.sizes.values())
-            console.say(f"{job.path.stem}: elements of buffers were found by trial: {shown}")
-        if job.changes:
-            console.say(f"{job.path.stem}: changed by trial, for it faulted: {', '.join(job.changes)}")
     selectors = [str(draft.path) for draft in tried]
+    events: list[Event] = []
     try:
+        request = trial.first_run_request(device, drafting_s)
+        with progress.transient() as bar:
+
+            def keep(event: Event) -> None:
+                """Keep what is shown if no draft is changed."""
+                events.append(event)
+                bar(event)
+
+            summary = session.run(project, selectors, request, listen=keep)
+        guessed_sizes = {draft.path: draft.guessed_sizes for draft in tried}
+        jobs = trial.find_sizes(project, guessed_sizes, device, drafting_s, summary)
+        for job in jobs:
+            _say_changed(job)
         with progress.listener(0) as listen:
-            request = trial.first_run_request(device, drafting_s)
-            summary = session.run(project, selectors, request, listen=listen)
+            if jobs:
+                request = trial.first_run_request(device, drafting_s)
+                summary = session.run(project, selectors, request, listen=listen)
+            else:
+                for event in events:
+                    listen(event)
         progress.show_closing(summary, project.root, 0, to_stderr=False)
         for line in trial.late(summary, request.timeout or trial.LIMIT_S):
             console.say(line)
@@ -164,6 +177,14 @@ def _try(project: Project, drafts: Sequence[Draft], device: str, drafting_s: flo
         raise
     except GpuregressError as error:
         console.say(f"the drafts do not run yet: {error}")
+
+
+def _say_changed(job: TriedJob) -> None:
+    if job.sizes:
+        shown = ", ".join(f"{size.buffer} with {size.elements}" for size in job.sizes.values())
+        console.say(f"{job.path.stem}: elements of buffers were found by trial: {shown}")
+    if job.changes:
+        console.say(f"{job.path.stem}: changed by trial, for it faulted: {', '.join(job.changes)}")
 
 
 @click.command(
@@ -219,7 +240,7 @@ def capture_command(
 ) -> int:
     """Run APP on this machine's GPU, and write a job for each kernel that it launches.
 
-    A job replays one launch without APP: with its arguments, the contents of its memory and its result on the card.
+    A job replays one launch without APP: with its arguments, the contents of its memory and its result on the GPU.
     Every launch is written to captured/launch.log before it happens, so a crash is blamed on its kernel.
     """
     counts = [name for name, value in (("--nth", nth), ("--every", every), ("--max", most)) if value is not None]

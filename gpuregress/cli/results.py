@@ -35,7 +35,7 @@ _CSV_LINES_AT_ONCE = 1000
 
 @click.command("log", epilog="Example: gpuregress log   (the last run)")
 @click.argument("run", required=False)
-@click.option("--blame", is_flag=True, help="Only the launches that never came back, or ended with a fault.")
+@click.option("--blame", is_flag=True, help="Only the launches that never returned, or ended with a fault.")
 @shared_options.json_option
 @click.pass_context
 def log_command(ctx: click.Context, /, run: str | None, blame: bool, as_json: bool) -> int:
@@ -331,7 +331,13 @@ def _print(lines: Iterable[str]) -> None:
     help="One result of several RUNs, as of the shards of other hosts: names, or folders of runs.",
 )
 @click.option("-o", "--output", metavar="F", type=values.REPORT, help="Where to write the page  [default: stdout]")
-@click.option("--compare", nargs=2, metavar="RUN_A RUN_B", help="Write a page with two runs side by side.")
+@click.option(
+    "--compare",
+    nargs=2,
+    type=(values.NonEmpty(), values.NonEmpty()),
+    metavar="RUN_A RUN_B",
+    help="Write a page with two runs side by side.",
+)
 @click.option("--trend", is_flag=True, help="Write a page on the last nights of the project, with their commits.")
 @shared_options.report_files_option
 @shared_options.json_option
@@ -398,7 +404,7 @@ def _report_merged(project: Project, runs: Sequence[str], targets: Sequence[valu
     for name, target in targets:
         if name == "html":
             with history_entry.trends(project.runs, html.LAST) as trends:
-                context.write_report(target, html.render(summary, trends))
+                context.write_report(target, html.render(summary, trends, SourceTexts(project.runs).versions))
         else:
             context.write_report(target, report_files.render(name, summary))
     for line in (*terminal.missing_lines(summary), terminal.counts(summary)):

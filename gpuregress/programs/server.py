@@ -31,11 +31,12 @@ from gpuregress.gpu import limits
 from gpuregress.gpu.base import LaunchReport
 from gpuregress.gpu.instruments import Instruments
 from gpuregress.gpu.programs import LaunchShape
-from gpuregress.programs import attributes, descriptors, environment, images
+from gpuregress.programs import attributes, descriptors, environment, images, stream_races
 from gpuregress.programs.launch_text import call_text
 from gpuregress.programs.process_log import ProcessLog
 from gpuregress.programs.records import Incident
 from gpuregress.programs.shared_space import SHARED_BYTES, SharedSpace
+from gpuregress.programs.stream_races import Clock, StreamRaces, Work
 from gpuregress.toolchain import cache
 from gpuregress.virtual_gpu.device import CpuDevice
 from gpuregress.virtual_gpu.module import CpuModule
@@ -113,6 +114,8 @@ class Server:
         self._modules: dict[int, LoadedModule] = {}
         self._functions: dict[int, tuple[LoadedModule, str]] = {}
         self._files = 0
+        self._races = StreamRaces()
+        self._clock: Clock | None = None
         self._output, self._message = "", ""
         self._answers: dict[int, Callable[[bytes], bytes]] = {
             1: self._greet,
@@ -130,6 +133,7 @@ class Server:
             13: self._limit_heap,
             14: self._occupancy,
             15: self._names,
+            17: self._stream_work,
         }
 
     def answer(self, request: int, data: bytes) -> tuple[int, bytes, str, str]:
@@ -181,6 +185,9 @@ class Server:
 
     def _free(self, data: bytes) -> bytes:
         (address,) = struct.unpack("<Q", data)
+        region = self._space.find(address)
+        if region is not None:
+            self._races.forget(region.address, region.address + region.size)
         if not self._space.free(address):
             raise Refusal(INVALID_VALUE)
         return b""
@@ -281,6 +288,7 @@ class Server:
         call = call_text(self._space, module.program.entries[kernel], shape, args)
         launch = self._log.begin(call, module.module_facts.constant_bytes)
         report: LaunchReport | None = None
+        clock, self._clock = self._clock, None
         try:
             report = self.device.launch(module, kernel, shape, tuple(args))
         except KernelFault as fault:
@@ -302,7 +310,39 @@ class Server:
             if report is not None:
                 self._take_report(launch, kernel, report)
         self._log.end(launch, report.elapsed_ms)
+        if clock is not None:
+            lines = tuple(str(site.source_line) for site in module.module_facts.sites)
+            self._add_work(
+                Work(f"{kernel} (launch {launch})", clock, tuple(self.device.touched()), lines), launch, kernel
+            )
         return b""
+
+    def _stream_work(self, data: bytes) -> bytes:
+        """Take the clock of the launch that comes next, or a copy."""
+        clock, call, touched = stream_races.read_message(data)
+        if call:
+            self._add_work(Work(call, clock, touched))
+            return b""
+        self._clock = clock
+        self.device.keep_accesses()
+        return b""
+
+    def _add_work(self, work: Work, launch: int = 0, kernel: str = "") -> None:
+        """Report the races of work with that of other streams."""
+        for conflict in self._races.add(work):
+            region = self._space.find(conflict.address)
+            place = f"{region.name}[byte {conflict.address - region.address}]" if region else f"{conflict.address:#x}"
+            accesses = " and ".join(conflict.accesses)
+            incident = Incident(
+                kind="finding",
+                what="stream-race",
+                message=f"race between streams on {place}: {accesses}, which no event and no synchronization orders",
+                kernel=kernel,
+                launch=launch,
+                location=" and ".join(conflict.lines),
+            )
+            if self._log.add(incident):
+                self._say(incident.message)
 
     def _module(self, loaded: LoadedModule, kernel: str, cluster: tuple[int, int, int]) -> CpuModule:
         """The module for a launch, in clusters of a size that only the launch tells where it does."""

@@ -385,16 +385,8 @@ def _history(failure: NightFailure, tonight: str) -> str:
     if failure.since is not None:
         text += f" ({since_text(failure.since, tonight)}; {failure.since.nights} nights)"
     if failure.before:
-        text += f" (before: {one_line(before_text(failure.before))})"
+        text += f" (before: {one_line(case_lines.cause_text(failure.before))})"
     return text
-
-
-def before_text(cause: str) -> str:
-    """`it differed: offset` of the cause `differ: offset`; the causes of other failures are words already."""
-    kind, _, pattern = cause.partition(": ")
-    if kind != "differ":
-        return cause
-    return f"it differed: {pattern.removesuffix(' (baseline)')}"
 
 
 def _lasted(failure: NightFailure, tonight: str) -> str:

@@ -17,6 +17,7 @@ from pathlib import Path
 from msgspec import field
 
 from gpuregress.execution.workers.compiler_pool import CompilerPool, Crew, Result, process_count
+from gpuregress.foundation import storage
 from gpuregress.foundation.errors import CompileError, GpuregressError, InfeasibleSource, UnknownNames, UsageError
 from gpuregress.foundation.interrupts import StopSignal
 from gpuregress.foundation.records import Case, Program, Source, to_json
@@ -218,7 +219,7 @@ def compile_cases(cases: Sequence[Case], listen: Listener = ignore) -> dict[str,
     Raises:
         Interrupted: the user asked to stop.
     """
-    with StopSignal() as stop, CompilerPool(process_count(), stop) as crew:
+    with _opened_crew(cubins=False) as crew:
         return ProgramBuilder(crew, ignore, programs.find).compile(cases, listen=listen)
 
 
@@ -239,12 +240,16 @@ _kept_crew: ContextVar[CompilerPool | None] = ContextVar("kept_crew", default=No
 
 @contextlib.contextmanager
 def keeping_compilers() -> Iterator[None]:
-    """Keep the compiler processes of `compile_source` for the next source, until the block is over.
+    """Keep the compiler processes for the next source, until the block is over, with the headers that they parsed.
 
     Raises:
         Interrupted: the user asked to stop.
     """
-    with StopSignal() as stop, CompilerPool(process_count(), stop) as crew:
+    with (
+        storage.scratch() as folder,
+        StopSignal() as stop,
+        CompilerPool(1, stop, precompiled=folder) as crew,
+    ):
         token = _kept_crew.set(crew)
         try:
             yield

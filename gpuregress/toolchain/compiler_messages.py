@@ -9,6 +9,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 
+from gpuregress.foundation import usermodules
 from gpuregress.foundation.errors import CodeLine, CompileError, UnsupportedError
 from gpuregress.foundation.records import HARNESS_FILE, Source
 from gpuregress.foundation.wording import plural
@@ -132,7 +133,7 @@ def with_headline(first: str, last: str) -> str:
     """
     errors = _errors(_HARNESS.sub("", _NAME_MAP.sub("", first)))
     others = _errors(_HARNESS.sub("", _NAME_MAP.sub("", last)))
-    for error in errors:
+    for error in (*errors, *others):
         if is_catastrophic(error):
             return f"{error}\n\n"
     if first == last or not set(errors) & set(others):
@@ -374,6 +375,8 @@ def _remedies(errors: str, source: Source, searched: Iterable[str]) -> Iterator[
 
 def _missing_header_hint(name: str, searched: Iterable[str], source: Source) -> str:
     """Say where a header was searched, and which folders of the source's clone have it."""
+    if name.startswith("curand") and not usermodules.installed_version("nvidia-curand"):
+        return f"{name} is cuRAND's, whose headers are an extra (121 MB): pip install 'gpuregress[curand]'"
     where = f"{name} was searched in {', '.join(searched)} and CUDA's own headers"
     folders = [shown(folder) for folder in header_search.folders_with(name, Path(source.path).parent)]
     if not folders:

@@ -19,6 +19,7 @@ from gpuregress.toolchain import (
     include_scanner,
     kernel_text,
     local_arrays,
+    precompiled_headers,
     ptx_declarations,
 )
 from gpuregress.toolchain.cxx_declarations import Declaration
@@ -169,6 +170,10 @@ def _later_standard(source: Source, text: str, log: str) -> str:
     """Return the later standard of C++ with which a source compiles that was refused; "" where none helps."""
     if any(_STANDARD.match(option) for option in source.options) or not compiler_messages.may_be_newer(log):
         return ""
+    if all(
+        file.name == HARNESS_FILE for file, _ in compiler_messages.error_places(log, source, search_folders(source))
+    ):
+        return ""
     later = replace(source, options=(*source.options, f"-std={LATER_STANDARD}"))
     attempts = _attempts(later, _texts(later, text)[0])
     return LATER_STANDARD if attempts[-1].result is not None else ""
@@ -197,9 +202,12 @@ def _attempts(source: Source, text: str, known: frozenset[tuple[Path, int]] = fr
     nvrtc = _bindings()
     folders = search_folders(source)
     builder = _builder(source, inputs(source), text)
+    skipped = _skip_refused(builder, source)
     attempts = [_attempt(nvrtc, source, builder.unit(), folders)]
-    while attempts[-1].result is None and len(attempts) < _MOST_ATTEMPTS:
+    while attempts[-1].result is None and skipped + len(attempts) < _MOST_ATTEMPTS:
         places = compiler_messages.error_places(attempts[-1].log, source, folders)
+        if not (source.kernels or source.symbols or source.harness.strip()):
+            precompiled_headers.note_refusal(_all_texts(source, attempts[-1].unit), places)
         if not known.isdisjoint(places):
             break
         # A header that was not found stays so; another `#error` may be that of a library that was withheld.
@@ -208,7 +216,23 @@ def _attempts(source: Source, text: str, known: frozenset[tuple[Path, int]] = fr
         if not builder.drop(places):
             break
         attempts.append(_attempt(nvrtc, source, builder.unit(), folders))
+    if attempts[-1].result is None and skipped:
+        with precompiled_headers.precompiling(None):
+            return _attempts(source, text, known)  # the log of the first attempt has the headline
     return attempts
+
+
+def _skip_refused(builder: UnitBuilder, source: Source) -> int:
+    """Let go of what the compiler refused in the same texts when nothing was asked of them; return how often it did."""
+    for number in range(_MOST_ATTEMPTS - 1):
+        places = precompiled_headers.refused_places(_all_texts(source, builder.unit()))
+        if places is None or not builder.drop(places):
+            return number
+    return _MOST_ATTEMPTS - 1
+
+
+def _all_texts(source: Source, unit: TranslationUnit) -> tuple[object, ...]:
+    return (unit, inputs(source).contents, options_for(source), search_folders(source))
 
 
 def _builder(source: Source, files: SourceInputs, text: str) -> UnitBuilder:
@@ -233,20 +257,19 @@ def _attempt(
     headers = _given_headers(source, unit, folders)
     asked = name_expressions(() if source.harness else source.kernels, signatures or {})
     # The path lets `#include "…"` begin beside the source; the line keeps it out of messages, __FILE__ and PTX.
-    text = f'{host_headers.implied(texts)}{_UNIT}#line 1 "{path.name}"\n{unit.text}{source.harness}{asked.text}'
-    program = _checked(
-        nvrtc.nvrtcCreateProgram(
-            text.encode(),
-            str(path).encode(),
-            len(headers),
-            [content.encode() for content in headers.values()],
-            [name.encode() for name in headers],
-        ),
-    )
-    try:
-        attempt = _compile(nvrtc, program, source, unit, folders, asked)
-    finally:
-        nvrtc.nvrtcDestroyProgram(program)
+    text = f'{_UNIT}#line 1 "{path.name}"\n{unit.text}{source.harness}{asked.text}'
+    contents = inputs(source).contents
+    implied = host_headers.implied((*texts, *(content.decode(errors="replace") for content in contents[1:])))
+    precompiled = precompiled_headers.find(unit.text, _options(source, folders), headers, contents[1:])
+    attempt = None
+    if precompiled is not None:
+        program = _program(nvrtc, f"{implied}{precompiled.text}{text}", path, headers)
+        attempt = _compile(nvrtc, program, source, unit, folders, asked, precompiled.options(nvrtc))
+        precompiled.note(attempt.log, path.name, is_compiled=attempt.result is not None)
+        if attempt.result is None or not precompiled.is_usable:
+            attempt = None
+    if attempt is None:
+        attempt = _compile(nvrtc, _program(nvrtc, f"{implied}{text}", path, headers), source, unit, folders, asked)
     if attempt.result is None and signatures is None and compiler_messages.OVERLOADED in attempt.log:
         declared: list[Declaration] = []
         for content in texts:
@@ -255,6 +278,26 @@ def _attempt(
         again = _attempt(nvrtc, source, unit, folders, known) if known else attempt
         return again if again.result is not None else attempt
     return attempt
+
+
+def _program(nvrtc: Any, text: str, path: Path, headers: Mapping[str, str]) -> Any:
+    return _checked(
+        nvrtc.nvrtcCreateProgram(
+            text.encode(),
+            str(path).encode(),
+            len(headers),
+            [content.encode() for content in headers.values()],
+            [name.encode() for name in headers],
+        ),
+    )
+
+
+def _options(source: Source, folders: tuple[Path, ...]) -> list[str]:
+    options = [*options_for(source), f"--pre-include={virtual_headers.PRELUDE}"]
+    headers = split_options(source.options).headers
+    options += [f"--pre-include={include_scanner.find(name, folders)}" for name in headers]
+    options += [f"--include-path={folder}" for folder in (*folders, *virtual_headers.cuda_folders())]
+    return options
 
 
 def _given_headers(source: Source, unit: TranslationUnit, folders: tuple[Path, ...]) -> dict[str, str]:
@@ -276,17 +319,30 @@ def _compile(
     unit: TranslationUnit,
     folders: tuple[Path, ...],
     asked: NameExpressions,
+    more_options: Sequence[str] = (),
+) -> _Attempt:
+    """Compile a program once, which is then gone."""
+    try:
+        return _result(nvrtc, program, source, unit, folders, asked, more_options)
+    finally:
+        nvrtc.nvrtcDestroyProgram(program)
+
+
+def _result(
+    nvrtc: Any,
+    program: Any,
+    source: Source,
+    unit: TranslationUnit,
+    folders: tuple[Path, ...],
+    asked: NameExpressions,
+    more_options: Sequence[str],
 ) -> _Attempt:
     managed = _managed(source.symbols, (unit.text, *unit.headers.values()))
     expressions = dict(asked.expressions)
     expressions.update((name, f"&{name}") for name in source.symbols if name not in managed)
     for expression in expressions.values():
         _checked(nvrtc.nvrtcAddNameExpression(program, expression.encode()))
-    all_folders = (*folders, *virtual_headers.cuda_folders())
-    options = [*options_for(source), f"--pre-include={virtual_headers.PRELUDE}"]
-    headers = split_options(source.options).headers
-    options += [f"--pre-include={include_scanner.find(name, folders)}" for name in headers]
-    options += [f"--include-path={folder}" for folder in all_folders]
+    options = [*_options(source, folders), *more_options]
     if expressions and _asks_names_last.get():
         without = _attempt(nvrtc, replace(source, kernels=(), symbols=()), unit, folders, {})
         if without.result is None:
@@ -307,7 +363,7 @@ def _compile(
     lowered.update(_with_mangled_names(asked.mangled, ptx, source, unit.text))
     release = re.search(r"release [\d.]+, V([\d.]+)", ptx)
     compiled = NvrtcResult(
-        ptx=compiler_messages.portable_paths(ptx, all_folders),
+        ptx=compiler_messages.portable_paths(ptx, (*folders, *virtual_headers.cuda_folders())),
         kernels={name: lowered.get(name, HARNESS_KERNEL) for name in source.kernels},
         symbols={name: lowered[name] for name in source.symbols},
         compiler=f"nvrtc {release[1] if release else 'unknown'}",

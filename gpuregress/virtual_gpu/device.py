@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import platform
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from types import TracebackType
 from typing import Self
 
@@ -33,6 +33,7 @@ from gpuregress.virtual_gpu.parallel import block_order, cores, partition
 from gpuregress.virtual_gpu.parallel.affine import AddressMap, KernelLaunch
 from gpuregress.virtual_gpu.runtime import llvm_backend, machine_layout, tensor_tiles
 from gpuregress.virtual_gpu.runtime.arena import Arena, local_size
+from gpuregress.virtual_gpu.runtime.checks.shadow_memory import TouchedBytes
 from gpuregress.virtual_gpu.runtime.fault_context import FaultContext, thread_of
 from gpuregress.virtual_gpu.runtime.machine_layout import Machine
 from gpuregress.virtual_gpu.runtime.memory import AddressSpace, Region
@@ -67,8 +68,9 @@ class CpuDevice(base.Device):
         self._order = block_order.of_run(0)
         self._wanted = Instruments()
         self._shadow_values = ShadowValues()
+        self._dynamic_checks = DynamicChecks()
         self._instruments: tuple[LaunchInstrument, ...] = (
-            DynamicChecks(),
+            self._dynamic_checks,
             ExactCosts(),
             CoverageCounts(),
             self._shadow_values,
@@ -108,6 +110,17 @@ class CpuDevice(base.Device):
     def instrument(self, wanted: Instruments) -> None:
         """Choose what programs loaded from now on watch and count; see `gpu.base.Device.instrument`."""
         self._wanted = wanted
+
+    def keep_accesses(self) -> None:
+        """Watch all accesses of the launches that follow, so that `touched` has them; needs the check `races`."""
+        self._dynamic_checks.keeps_accesses = True
+
+    def touched(self) -> Iterator[TouchedBytes]:
+        """List what the last launch read and wrote, in one item for each region of global memory that it touched."""
+        for region in self._space.all():
+            touched = self._dynamic_checks.touched(region)
+            if touched is not None:
+                yield touched
 
     def round_at(self, places: Collection[Place]) -> None:
         """Choose the instructions whose rounding errors are part of the shadows; see `gpu.base.Device.round_at`."""

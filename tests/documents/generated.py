@@ -31,10 +31,15 @@ _SCRIPTS = {
 }
 
 
+def program() -> click.Context:
+    """A context of the program itself."""
+    return click.Context(main, info_name="gpuregress")
+
+
 def contexts() -> list[click.Context]:
     """A context of each command, by which click writes its help."""
     result = []
-    parent = click.Context(main, info_name="gpuregress")
+    parent = program()
     for name in COMMANDS:
         command = main.get_command(parent, name)
         assert command is not None
@@ -71,8 +76,7 @@ def _cell(text: str) -> str:
 def manual_pages() -> dict[str, str]:
     """Name of the file → a manual page, in roff."""
     pages = {}
-    parent = click.Context(main, info_name="gpuregress")
-    whole = _manual_page(parent, cleandoc(main.help or ""))
+    whole = _manual_page(program(), cleandoc(main.help or ""))
     whole.commands = [(name, entry.summary) for name, entry in COMMANDS.items()]
     pages["gpuregress.1"] = str(whole)
     for context in contexts():

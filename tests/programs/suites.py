@@ -27,8 +27,8 @@ def headers() -> Path | None:
     return None
 
 
-def build_with_nvcc(folder: Path) -> Path:
-    """Build the suite as a user does; return the program."""
+def build_with_nvcc(folder: Path, *flags: str) -> Path:
+    """Build the suite as a user does, with further flags of nvcc; return the program."""
     program = folder / "suite"
     options = [
         "-std=c++17",
@@ -41,7 +41,7 @@ def build_with_nvcc(folder: Path) -> Path:
         "cu",
     ]
     sources = [SUITE / "suite.cpp", SUITE / "kernels.cu"]
-    subprocess.run(["nvcc", *options, *map(str, sources), "-o", str(program)], check=True, capture_output=True)
+    subprocess.run(["nvcc", *options, *flags, *map(str, sources), "-o", str(program)], check=True, capture_output=True)
     return program
 
 

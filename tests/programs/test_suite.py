@@ -58,9 +58,20 @@ class Run:
 def test_all_pass_under_all_checks(program: Path) -> None:
     run = Run(program, options=("--check", "all"))
     assert "[ FAILED ]" not in run.process.stdout
-    assert run.process.stdout.count("[ OK ]") == 18, run.process.stdout
+    assert run.process.stdout.count("[ OK ]") == 19, run.process.stdout
     assert "hello from the kernel, 42" in run.process.stdout
     assert (run.process.returncode, run.incidents) == (0, []), run.process.stderr
+
+
+@pytest.mark.skipif(shutil.which("nvcc") is None, reason="there is no nvcc")
+def test_separate_compilation_and_default_stream_of_each_thread(tmp_path: Path) -> None:
+    program = suites.build_with_nvcc(tmp_path, "-rdc=true", "--default-stream", "per-thread")
+    run = Run(program, options=("--check", "races"))
+    assert run.process.stdout.count("[ OK ]") == 19, run.process.stdout
+    # What the legacy stream orders in `streams_in_order`, the thread's own stream, number 2, does not.
+    (finding,) = run.incidents
+    assert finding["what"] == "stream-race"
+    assert "read by saxpy (launch 19) in stream 2 at" in finding["message"]
 
 
 def test_planted_race_is_reported_at_one_launch(program: Path) -> None:
@@ -98,3 +109,22 @@ def test_reset_loads_programs_anew(program: Path) -> None:
     run = Run(program, "only_reset")
     assert "[ OK ] only_reset" in run.process.stdout, run.process.stdout
     assert run.process.returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("test", "later"),
+    [
+        ("only_unordered_launches", "read by saxpy (launch 2) in stream 4"),
+        ("only_unordered_legacy", "read by saxpy (launch 2) in stream 1"),
+        ("only_wrong_event", "read by saxpy (launch 2) in stream 4"),
+        ("only_unordered_copy", "read by cuMemcpyDtoHAsync in stream 1"),
+    ],
+)
+def test_race_between_streams_names_both(program: Path, test: str, later: str) -> None:
+    run = Run(program, test, options=("--check", "races"))
+    assert f"[ OK ] {test}" in run.process.stdout
+    (finding,) = run.incidents
+    assert (finding["kind"], finding["what"]) == ("finding", "stream-race")
+    assert "write by saxpy (launch 1) in stream 3 at kernels.cu:" in finding["message"]
+    assert later in finding["message"]
+    assert run.process.returncode == 3

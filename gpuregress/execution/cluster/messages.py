@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from msgspec import field
 
-from gpuregress.foundation.records import Outcome, from_json, to_json
+from gpuregress.foundation.records import Outcome, from_json, to_plain
 from gpuregress.gpu.records import Record
 
 PIECE = 4 << 20
@@ -124,7 +124,7 @@ class HostFacts(Record):
 
 def encode(message: CaseRequest | CaseReply) -> bytes:
     """Encode a message."""
-    return json.dumps(to_json(message), separators=(",", ":")).encode()
+    return json.dumps(to_plain(message), separators=(",", ":")).encode()
 
 
 def request_of(data: bytes) -> CaseRequest:

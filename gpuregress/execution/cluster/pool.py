@@ -31,7 +31,7 @@ from gpuregress.execution.workers.unfinished_cases import refused
 from gpuregress.foundation import storage
 from gpuregress.foundation.errors import ClusterLost, DeviceError, GpuregressError, StorageError
 from gpuregress.foundation.interrupts import StopSignal
-from gpuregress.foundation.records import Case, Outcome, Task, prepare, to_json
+from gpuregress.foundation.records import Case, Outcome, Task, prepare, to_plain
 from gpuregress.foundation.wording import first_names
 from gpuregress.gpu.records import Record, replace
 from gpuregress.store.launch_log import LaunchLog
@@ -40,6 +40,8 @@ MOST_LOSSES = 2
 """Hosts that a case may lose, alone, before it is an error."""
 _BATCH_S = 0.4
 """Expected time of a batch: long beside what a message costs, short beside what waits for it."""
+_LEAST_S = 0.05
+"""A batch at the end is not shorter than this, where there are more cases: each costs a message."""
 _MOST_CASES = 100
 _MOST_NAMED = 10
 _ROUNDS = 3
@@ -288,7 +290,8 @@ class ClusterPool(CasePool):
         """Take cases for a slot: one, or short ones that take as long as a batch should."""
         limit_s = _BATCH_S
         if self._feed is None or self._feed.is_over:
-            limit_s = min(limit_s, len(self._waiting) * self._times.mean_s / (_ROUNDS * len(self._slots)))
+            share_s = len(self._waiting) * self._times.mean_s / (_ROUNDS * len(self._slots))
+            limit_s = min(limit_s, max(share_s, _LEAST_S))
         tasks: list[Task] = []
         expected_s = 0.0
         while len(tasks) < _MOST_CASES:
@@ -367,7 +370,7 @@ class ClusterPool(CasePool):
         return replace(
             request,
             case=task.case.name,
-            task=to_json(replace(task, known={})),
+            task=to_plain(replace(task, known={})),
             folder=str(Path(task.dumps).parent),
             files=self._files.of(task),
             folders=task_files.folders_of(task),

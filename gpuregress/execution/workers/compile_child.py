@@ -2,8 +2,8 @@
 
     python -m gpuregress.execution.workers.compile_child --channel FD
 
-Parent to child: `{"do": "compile", "source": Source, "cubin": bool, "again": bool}`; `again` after a crash. Child to
-parent:
+Parent to child: `{"do": "compile", "source": Source, "cubin": bool, "again": bool, "precompiled": folder}`; `again`
+after a crash, the folder "" where headers are not precompiled. Child to parent:
 
     {"say": "compiled", "program": Program, "last": bool}
     {"say": "failed", …, "last": bool}           as `channel.encode_error` has it
@@ -16,13 +16,14 @@ import socket
 import sys
 import traceback
 from collections.abc import Mapping
+from pathlib import Path
 
 from gpuregress.execution.workers.channel import Channel, encode_error
 from gpuregress.foundation import process_state
 from gpuregress.foundation.errors import GpuregressError, HarnessError
 from gpuregress.foundation.interrupts import die_with_parent
 from gpuregress.foundation.records import Source, from_json
-from gpuregress.toolchain import cubin_linker, nvrtc, programs
+from gpuregress.toolchain import cubin_linker, nvrtc, precompiled_headers, programs
 
 
 def main(descriptor: int) -> None:
@@ -35,8 +36,11 @@ def main(descriptor: int) -> None:
     os.set_inheritable(descriptor, False)
     while (message := channel.receive()) is not None:
         source = from_json(Source, message["source"])
+        precompiled = None
+        if message["precompiled"] and not message["again"]:
+            precompiled = Path(message["precompiled"]) / str(os.getpid())  # another process cannot read the files
         try:
-            with nvrtc.asking_names_last(is_needed=message["again"]):
+            with nvrtc.asking_names_last(is_needed=message["again"]), precompiled_headers.precompiling(precompiled):
                 program = programs.compile(source)
             program = cubin_linker.build_cubin(program) if message["cubin"] else program
             reply: Mapping[str, object] = {"say": "compiled", "program": program}

@@ -111,6 +111,7 @@ class CompilerPool:
         count: how many there may be.
         stop: set when the user asks to stop.
         cubins: link to machine code, too.
+        precompiled: a folder for precompiled headers; None: there are none, as where each source is compiled once.
         command: starts one, the usual one where None; the channel's descriptor is appended.
         limit_s: what one source may take, seconds.
     """
@@ -121,12 +122,14 @@ class CompilerPool:
         stop: StopSignal | None = None,
         *,
         cubins: bool = False,
+        precompiled: Path | None = None,
         command: Sequence[str] | None = None,
         limit_s: float = COMPILING_S,
     ) -> None:
         self.count = count
         self._stop = stop
         self._cubins = cubins
+        self._precompiled = precompiled
         self._command = command or _COMMAND
         self._limit_s = limit_s
         self._waiting: deque[tuple[str, Source]] = deque()
@@ -227,7 +230,13 @@ class CompilerPool:
             # A process that is gone is noticed by its closed channel.
             with contextlib.suppress(OSError):
                 is_again = process.key in self._crashed
-                request = {"do": "compile", "source": process.source, "cubin": self._cubins, "again": is_again}
+                request = {
+                    "do": "compile",
+                    "source": process.source,
+                    "cubin": self._cubins,
+                    "again": is_again,
+                    "precompiled": str(self._precompiled or ""),
+                }
                 process.channel.send(request, timeout_s=self._limit_s)
 
     def _free_process(self, folder: str) -> _Compiler | None:

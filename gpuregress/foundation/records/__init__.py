@@ -9,7 +9,6 @@ from gpuregress.foundation.records.dumps import *
 from gpuregress.foundation.records.figures import *
 from gpuregress.foundation.records.further_runs import *
 from gpuregress.foundation.records.json_form import *
-from gpuregress.foundation.records.launch_digests import *
 from gpuregress.foundation.records.launches import *
 from gpuregress.foundation.records.maps.images import *
 from gpuregress.foundation.records.observations import *
@@ -18,7 +17,6 @@ from gpuregress.foundation.records.parameter_spaces import *
 from gpuregress.foundation.records.programs import *
 from gpuregress.foundation.records.rules import *
 from gpuregress.foundation.records.statuses import *
-from gpuregress.foundation.records.tasks import *
 from gpuregress.foundation.records.trends.history import *
 from gpuregress.foundation.records.trends.nights import *
 from gpuregress.foundation.records.verdicts import *

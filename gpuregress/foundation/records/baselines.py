@@ -6,8 +6,7 @@ from collections.abc import Mapping
 
 from msgspec import field
 
-from gpuregress.foundation.records.dumps import Dump
-from gpuregress.foundation.records.launch_digests import LaunchDigests
+from gpuregress.foundation.records.dumps import Dump, LaunchDigests
 from gpuregress.gpu.instruments import LineCost
 from gpuregress.gpu.records import Record, Sparse
 

@@ -9,10 +9,10 @@ from msgspec import field
 
 from gpuregress.foundation.records.baselines import AcceptedBy
 from gpuregress.foundation.records.cases import KnownFailing
+from gpuregress.foundation.records.dumps import FirstWrong
 from gpuregress.foundation.records.figures import Element, ErrorFigures, Figures, UlpFigures
 from gpuregress.foundation.records.further_runs import Finding, InstructionChange
 from gpuregress.foundation.records.json_form import OneOf
-from gpuregress.foundation.records.launch_digests import FirstWrong
 from gpuregress.foundation.records.outcomes import Fault, Outcome
 from gpuregress.foundation.records.parameter_spaces import ParameterSpace
 from gpuregress.foundation.records.statuses import Status, headline

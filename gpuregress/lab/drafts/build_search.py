@@ -7,10 +7,13 @@ is taken where it helps. What changes nothing is left out again, so that a draft
 
 from __future__ import annotations
 
+import contextlib
+import os
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from gpuregress.foundation import storage
 from gpuregress.foundation.errors import CompileError, GpuregressError, Interrupted, UnknownNames, UsageError
 from gpuregress.foundation.records import Source
 from gpuregress.foundation.wording import first_names
@@ -23,14 +26,15 @@ from gpuregress.toolchain import compiler_messages, programs
 from gpuregress.toolchain.build_options import build_files
 from gpuregress.toolchain.build_options.database import CompileCommands
 from gpuregress.toolchain.build_options.options import NO_OPTIONS, BuildOptions
-from gpuregress.toolchain.headers import header_search
-from gpuregress.toolchain.headers.virtual_headers import breaks_headers
+from gpuregress.toolchain.headers import header_search, host_headers, made_headers, virtual_headers
 
 _MOST_HEADERS = 40
 """Missing headers that are looked for, one after the other."""
 _MOST_NAMED = 6
 _OF_LIBRARIES = re.compile(r"__CUDA|CUB_|THRUST_|CCCL_|_CCCL|_?LIBCUDACXX|NDEBUG")
 """Macros that CUDA's own headers read."""
+STAND_INS = "stand_ins"
+"""The folder beside the jobs with files in place of headers that a build makes or brings."""
 _NO_KERNEL = "\n"
 """A harness that calls nothing: the source is parsed, and none of its templates is instantiated."""
 
@@ -75,18 +79,20 @@ def find(project: Project, source: Path, commands: Path | None = None) -> FoundB
     is_of_database = bool(options.origin)
     if not is_of_database:
         options = build_files.combined(build_files.options_for(source))
-    return _Search(source, options, is_of_database=is_of_database).found()
+    return _Search(project, source, options, is_of_database=is_of_database).found()
 
 
 class _Search:
     """The search for the options of one source."""
 
-    def __init__(self, source: Path, options: BuildOptions, *, is_of_database: bool) -> None:
+    def __init__(self, project: Project, source: Path, options: BuildOptions, *, is_of_database: bool) -> None:
         self._source = source
         self._given = replace(options, defines=_taken_macros(options))
         self._folders: dict[Path, str] = {}
         self._standard: tuple[str, ...] = ()
         self._missing = ""
+        self._absent: dict[str, Path | None] = {}
+        self._stand_ins = project.configs / STAND_INS
         self._guessed: dict[str, str] = {}
         if not is_of_database:
             self._folders = dict.fromkeys(include_folders(self._files(self._given)), "")
@@ -112,16 +118,34 @@ class _Search:
         if self._standard:
             notes.append(f"it compiles as C++20 and not as C++17: {self._standard[0]} is added")
         if self._missing:
-            made_from = header_search.origin_of(self._missing, self._source.parent)
-            if made_from is not None:
+            notes.append(f"NEEDED: {self._missing}, {self._remedy(self._missing)}")
+        if self._absent and not self._missing:
+            shown = compiler_messages.shown(self._stand_ins)
+            for header, made_from in self._absent.items():
+                contents = "is empty" if made_from is None else f"has no option of {made_from.name} on"
+                if made_from is not None and made_from.suffix == ".proto":
+                    contents = f"has the enumerations of {made_from.name}"
                 notes.append(
-                    f"NEEDED: {self._missing}, which the build makes from {compiler_messages.shown(made_from)}: build "
-                    "the project, and name its folder with --compile-commands or in compile.include"
+                    f"NEEDED: {header}, {self._remedy(header)}; {shown}/{header} stands in for it and {contents}"
                 )
+            origins.append(
+                f"NEEDED: {first_names(list(self._absent))}, for which files in {self._stand_ins.name}/ stand in"
+            )
         left_out = [f"{first_names(words)} ({reason})" for reason, words in self._left_out().items()]
         if left_out:
             notes.append(f"left out of {self._given.origin or 'the build files'}: {'; '.join(left_out)}")
         return FoundBuild(replace(needed, origin="; ".join(origins)), tuple(notes), self._missing)
+
+    def _remedy(self, header: str) -> str:
+        """Say where a header comes from, and what brings it."""
+        given = "and name its folder with --compile-commands or in compile.include"
+        made_from = header_search.origin_of(header, self._source.parent)
+        if made_from is not None:
+            return f"which the build makes from {compiler_messages.shown(made_from)}: build the project, {given}"
+        command = header_search.bringing_command(header, self._source.parent)
+        if command:
+            return f"of a submodule that this clone does not hold: `{command}` brings it"
+        return f"which this clone does not hold: build the project, which may bring it, {given}"
 
     @property
     def _options(self) -> BuildOptions:
@@ -142,7 +166,8 @@ class _Search:
         """Compile the source, and add what is missing."""
         names = self._plain_kernels()
         for _ in range(_MOST_HEADERS):
-            source = self._options.applied_to(Source(str(self._source), harness=_NO_KERNEL))
+            # With what the drafts are compiled with: the compiler's process then knows the source.
+            source = self._needed().applied_to(Source(str(self._source), harness=_NO_KERNEL))
             if names:
                 source = replace(source, harness="", kernels=(names[0],))
             try:
@@ -153,11 +178,13 @@ class _Search:
                 names = names[1:]
             except CompileError as error:
                 if not self._add(error):
-                    return
+                    break
             except GpuregressError:
-                return
+                break
             else:
+                self._missing = ""
                 return
+        self._remove_stand_ins()
 
     def _add(self, error: CompileError) -> bool:
         """Add what an error asks for; tell whether there was anything."""
@@ -168,8 +195,8 @@ class _Search:
             return self._add_conditional(str(error))
         folders = header_search.folders_with(error.missing_header, self._source.parent)
         if len(folders) != 1 or folders[0] in self._options.include:
-            self._missing = error.missing_header
-            return False
+            self._missing = self._missing or error.missing_header
+            return not folders and self._stand_in(error.missing_header)
         self._folders[folders[0]] = error.missing_header
         # A library in the clone has build files of its own, whose macros its headers ask for.
         for part in build_files.options_for(folders[0] / error.missing_header):
@@ -179,12 +206,48 @@ class _Search:
             self._given = replace(self._given, left_out=left_out)
         return True
 
+    def _stand_in(self, header: str) -> bool:
+        """Write a file in place of a header that the clone does not hold, and of the others of its library.
+
+        Where the kernels then do not compile, these files are removed, and the header is what is missing.
+        """
+        library, has_folder, _ = header.partition("/")
+        form = re.compile(rf'^[ \t]*#[ \t]*include[ \t]*["<]({re.escape(library)}/[^">]+)', re.MULTILINE)
+        headers = {header}
+        try:
+            for path in self._files(self._options) if has_folder else ():
+                for name in form.findall(path.read_text(encoding="utf-8", errors="replace")):
+                    is_shim = bool(host_headers.shims([name])) or name in virtual_headers.HEADERS
+                    if not is_shim and not header_search.folders_with(name, self._source.parent):
+                        headers.add(name)
+            for name in sorted(headers - self._absent.keys()):
+                made_from = header_search.origin_of(name, self._source.parent)
+                text = "" if made_from is None else made_headers.text_of(made_from)
+                path = self._stand_ins / name
+                if ".." in path.parts or path.exists():
+                    return False
+                storage.write_atomic(path, text.encode())
+                self._absent[name] = made_from
+        except OSError:
+            return False
+        self._folders[self._stand_ins] = ""
+        return True
+
+    def _remove_stand_ins(self) -> None:
+        for name in self._absent:
+            (self._stand_ins / name).unlink(missing_ok=True)
+        for folder, _, _ in os.walk(self._stand_ins, topdown=False):
+            with contextlib.suppress(OSError):  # it has other files
+                Path(folder).rmdir()
+        self._absent.clear()
+        self._folders.pop(self._stand_ins, None)
+
     def _add_conditional(self, message: str) -> bool:
         """Add the first of the definitions below a condition whose macro an error names."""
         words = set(re.findall(r"\w+", message))
         for definition in self._given.left_out.get(build_files.CONDITION, ()):
             name, has_text, text = definition.removeprefix("-D").partition("=")
-            if name not in words or name in self._options.defines or breaks_headers(name, text):
+            if name not in words or name in self._options.defines or virtual_headers.breaks_headers(name, text):
                 continue
             self._guessed[name] = (text or " ") if has_text else ""
             return True
@@ -243,4 +306,4 @@ def _words(defines: Mapping[str, str]) -> list[str]:
 
 def _taken_macros(options: BuildOptions) -> dict[str, str]:
     """The macros that a job may define: others break the compiler's own headers."""
-    return {name: text for name, text in options.defines.items() if not breaks_headers(name, text)}
+    return {name: text for name, text in options.defines.items() if not virtual_headers.breaks_headers(name, text)}

@@ -20,8 +20,10 @@ from gpuregress.store.project import Project
 
 LIMIT_S = 5.0
 """For a case in its first run, in place of the limit in the job."""
-FIRST_RUN_S = 8.0
+FIRST_RUN_S = 16.0
 """For the first run of all drafts; cases without a turn are named."""
+_ROUND_S = 8.0
+"""For a run of the drafts whose guesses were changed."""
 MOST_BYTES = 2**30
 """Of a job's buffers in its first run."""
 _TRIAL_S = 3.0
@@ -96,7 +98,11 @@ class TriedJob:
 
 
 def find_sizes(
-    project: Project, guessed: Mapping[Path, tuple[str, ...]], device: str, drafting_s: float = 0.0
+    project: Project,
+    guessed: Mapping[Path, tuple[str, ...]],
+    device: str,
+    drafting_s: float = 0.0,
+    first: RunSummary | None = None,
 ) -> list[TriedJob]:
     """Change guesses in drafts until the kernel stays inside its buffers.
 
@@ -108,6 +114,7 @@ def find_sizes(
         guessed: job file → its buffers whose size is a guess. The files are changed.
         device: where they run.
         drafting_s: what it took to write the drafts, seconds: the trials may take as long, on a slow machine.
+        first: a run of the drafts as they are, if there was one.
 
     Returns:
         The jobs that were changed.
@@ -124,7 +131,9 @@ def find_sizes(
                 break
             if time.monotonic() > start + max(_ALL_TRIALS_S, drafting_s):
                 break
-            summary = _run(project.with_runs(scratch / str(number)), [job.path for job in pending], device)
+            summary = first if number == 0 else None
+            if summary is None:
+                summary = _run(project.with_runs(scratch / str(number)), [job.path for job in pending], device)
             if summary is None:
                 for job in pending:
                     job.restore()
@@ -231,7 +240,7 @@ _STEPS: tuple[_Step, ...] = (
 
 
 def _run(project: Project, paths: list[Path], device: str) -> RunSummary | None:
-    until = time.monotonic() + FIRST_RUN_S
+    until = time.monotonic() + _ROUND_S
     request = RunRequest(device=device, timeout=_TRIAL_S, until=until)
     try:
         summary = session.run(project, [str(path) for path in paths], request)

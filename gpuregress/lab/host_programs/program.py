@@ -135,10 +135,10 @@ def read(source: Path) -> HostFiles:
         again = _Reader(texts)
         again.read()
         program = again.program
-    program.launching = frozenset(_launching(program))
     program.files = tuple(texts)
     program.texts = tuple(texts.values())
     _find_kernels(program, source, included)
+    program.launching = frozenset(_of_kernels(program, _launching(program)))
     return program
 
 
@@ -262,6 +262,32 @@ def _launching(program: HostFiles) -> set[str]:
         if not callers:
             return launching
         launching |= callers
+
+
+def _of_kernels(program: HostFiles, launching: set[str]) -> set[str]:
+    """Choose the launching functions that lead to a kernel of the source or of its headers; all where none does.
+
+    The files that call it may launch a hundred kernels of others.
+    """
+    kernels = {kernel.name.rpartition("::")[2] for kernel in program.kernels}
+    words: dict[str, set[str]] = {}
+    for name in launching:
+        words[name] = set().union(*[function.words for function in program.functions.get(name, ())])
+    naming = {name for name in launching if words[name] & kernels}
+    if not naming:
+        return launching
+    chosen = set(naming)
+    pending = list(naming)
+    while pending:  # what they call, as a function that launches what it is given
+        called = (words[pending.pop()] & launching) - chosen
+        chosen |= called
+        pending += called
+    while True:
+        callers = {name for name in launching - chosen if words[name] & naming}
+        if not callers:
+            return chosen
+        chosen |= callers
+        naming |= callers
 
 
 class _Reader:

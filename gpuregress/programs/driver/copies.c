@@ -7,13 +7,20 @@ enum { HOST_SIDE = 1, DEVICE_SIDE, ARRAY_SIDE, UNIFIED_SIDE };
 
 /* --- stretches ------------------------------------------------------------------------------------------------------ */
 
+/* Pageable memory is read or written before the call returns, pinned memory when the stream comes to the copy. */
+static void note_host(const void *memory, size_t size, bool is_write) {
+    if (find_region((Address)memory)) note_touched((Address)memory, size, is_write);
+}
+
 static Result to_device(Address target, const void *source, size_t size) {
     MUST_BE_READY();
     if (size == 0) return SUCCESS;
     char *bytes = device_bytes(target, size);
     CHECK(bytes && source, INVALID_VALUE);
     memmove(bytes, source, size);
+    note_host(source, size, false);
     note_written(target, size);
+    note_touched(target, size, true);
     return SUCCESS;
 }
 
@@ -23,6 +30,8 @@ static Result from_device(void *target, Address source, size_t size) {
     char *bytes = device_bytes(source, size);
     CHECK(bytes && target, INVALID_VALUE);
     memmove(target, bytes, size);
+    note_host(target, size, true);
+    note_touched(source, size, false);
     return SUCCESS;
 }
 
@@ -32,16 +41,35 @@ static Result copy(Address target, Address source, size_t size) {
     char *to = any_bytes(target, size), *from = any_bytes(source, size);
     CHECK(to && from, INVALID_VALUE);
     memmove(to, from, size);
+    note_touched(source, size, false);
     note_written(target, size);
+    note_touched(target, size, true);
     return SUCCESS;
 }
 
-#define ON_STREAM(stream, call) (real_stream(stream) ? (call) : INVALID_HANDLE)
+#define ON_STREAM(stream, call)                                                                                       \
+    ({                                                                                                                \
+        Stream *real_ = real_stream(stream);                                                                          \
+        Result result_ = INVALID_HANDLE;                                                                              \
+        if (real_) {                                                                                                  \
+            begin_copy(real_);                                                                                        \
+            result_ = (call);                                                                                         \
+            end_copy(__func__);                                                                                       \
+        }                                                                                                             \
+        result_;                                                                                                      \
+    })
+/* A call that returns when the copy is done, also on a GPU. */
+#define AT_ONCE(call)                                                                                                 \
+    ({                                                                                                                \
+        Result at_once_ = ON_STREAM(NULL, call);                                                                      \
+        order_program_after_stream(real_stream(NULL));                                                                \
+        at_once_;                                                                                                     \
+    })
 
-EXPORTED Result cuMemcpyHtoD_v2(Address target, const void *source, size_t size) { return to_device(target, source, size); }
-EXPORTED Result cuMemcpyDtoH_v2(void *target, Address source, size_t size) { return from_device(target, source, size); }
-EXPORTED Result cuMemcpyDtoD_v2(Address target, Address source, size_t size) { return copy(target, source, size); }
-EXPORTED Result cuMemcpy(Address target, Address source, size_t size) { return copy(target, source, size); }
+EXPORTED Result cuMemcpyHtoD_v2(Address target, const void *source, size_t size) { return AT_ONCE(to_device(target, source, size)); }
+EXPORTED Result cuMemcpyDtoH_v2(void *target, Address source, size_t size) { return AT_ONCE(from_device(target, source, size)); }
+EXPORTED Result cuMemcpyDtoD_v2(Address target, Address source, size_t size) { return ON_STREAM(NULL, copy(target, source, size)); }
+EXPORTED Result cuMemcpy(Address target, Address source, size_t size) { return AT_ONCE(copy(target, source, size)); }
 EXPORTED Result cuMemcpyHtoDAsync_v2(Address target, const void *source, size_t size, void *stream) {
     return ON_STREAM(stream, to_device(target, source, size));
 }
@@ -74,13 +102,14 @@ static Result fill(Address target, size_t pitch, unsigned value, size_t unit, si
         if (unit == 1) memset(bytes, (int)value, width);
         for (size_t index = 0; unit > 1 && index < width; index++) memcpy(bytes + index * unit, &value, unit);
         note_written(target + row * pitch, width * unit);
+        note_touched(target + row * pitch, width * unit, true);
     }
     return SUCCESS;
 }
 
-EXPORTED Result cuMemsetD8_v2(Address target, unsigned char value, size_t count) { return fill(target, 0, value, 1, count, 1); }
-EXPORTED Result cuMemsetD16_v2(Address target, unsigned short value, size_t count) { return fill(target, 0, value, 2, count, 1); }
-EXPORTED Result cuMemsetD32_v2(Address target, unsigned value, size_t count) { return fill(target, 0, value, 4, count, 1); }
+EXPORTED Result cuMemsetD8_v2(Address target, unsigned char value, size_t count) { return ON_STREAM(NULL, fill(target, 0, value, 1, count, 1)); }
+EXPORTED Result cuMemsetD16_v2(Address target, unsigned short value, size_t count) { return ON_STREAM(NULL, fill(target, 0, value, 2, count, 1)); }
+EXPORTED Result cuMemsetD32_v2(Address target, unsigned value, size_t count) { return ON_STREAM(NULL, fill(target, 0, value, 4, count, 1)); }
 EXPORTED Result cuMemsetD8Async(Address target, unsigned char value, size_t count, void *stream) {
     return ON_STREAM(stream, fill(target, 0, value, 1, count, 1));
 }
@@ -91,13 +120,13 @@ EXPORTED Result cuMemsetD32Async(Address target, unsigned value, size_t count, v
     return ON_STREAM(stream, fill(target, 0, value, 4, count, 1));
 }
 EXPORTED Result cuMemsetD2D8_v2(Address target, size_t pitch, unsigned char value, size_t width, size_t height) {
-    return fill(target, pitch, value, 1, width, height);
+    return ON_STREAM(NULL, fill(target, pitch, value, 1, width, height));
 }
 EXPORTED Result cuMemsetD2D16_v2(Address target, size_t pitch, unsigned short value, size_t width, size_t height) {
-    return fill(target, pitch, value, 2, width, height);
+    return ON_STREAM(NULL, fill(target, pitch, value, 2, width, height));
 }
 EXPORTED Result cuMemsetD2D32_v2(Address target, size_t pitch, unsigned value, size_t width, size_t height) {
-    return fill(target, pitch, value, 4, width, height);
+    return ON_STREAM(NULL, fill(target, pitch, value, 4, width, height));
 }
 EXPORTED Result cuMemsetD2D8Async(Address target, size_t pitch, unsigned char value, size_t width, size_t height, void *stream) {
     return ON_STREAM(stream, fill(target, pitch, value, 1, width, height));
@@ -169,7 +198,11 @@ static Result copy_box(const Place *from, const Place *to, size_t width, size_t 
         for (size_t row = 0; row < height; row++) {
             size_t offset = plane * target.plane + row * target.pitch;
             memmove(target.bytes + offset, source.bytes + plane * source.plane + row * source.pitch, width);
-            if (target.address) note_written(target.address + offset, width);
+            if (target.address) {
+                note_written(target.address + offset, width);
+                note_touched(target.address + offset, width, true);
+            }
+            if (source.address) note_touched(source.address + plane * source.plane + row * source.pitch, width, false);
         }
     return SUCCESS;
 }
@@ -202,12 +235,12 @@ static Result copy_3d(const Copy3D *given) {
     return copy_box(&from, &to, given->width, given->height, given->depth);
 }
 
-EXPORTED Result cuMemcpy2D_v2(const Copy2D *given) { return copy_2d(given); }
-EXPORTED Result cuMemcpy2DUnaligned_v2(const Copy2D *given) { return copy_2d(given); }
+EXPORTED Result cuMemcpy2D_v2(const Copy2D *given) { return AT_ONCE(copy_2d(given)); }
+EXPORTED Result cuMemcpy2DUnaligned_v2(const Copy2D *given) { return AT_ONCE(copy_2d(given)); }
 EXPORTED Result cuMemcpy2DAsync_v2(const Copy2D *given, void *stream) { return ON_STREAM(stream, copy_2d(given)); }
-EXPORTED Result cuMemcpy3D_v2(const Copy3D *given) { return copy_3d(given); }
+EXPORTED Result cuMemcpy3D_v2(const Copy3D *given) { return AT_ONCE(copy_3d(given)); }
 EXPORTED Result cuMemcpy3DAsync_v2(const Copy3D *given, void *stream) { return ON_STREAM(stream, copy_3d(given)); }
-EXPORTED Result cuMemcpy3DPeer(const Copy3D *given) { return copy_3d(given); }
+EXPORTED Result cuMemcpy3DPeer(const Copy3D *given) { return AT_ONCE(copy_3d(given)); }
 EXPORTED Result cuMemcpy3DPeerAsync(const Copy3D *given, void *stream) { return ON_STREAM(stream, copy_3d(given)); }
 
 static Result copy_array(Array *array, size_t offset, Address device, const void *host, size_t size, bool to_array) {
@@ -217,10 +250,10 @@ static Result copy_array(Array *array, size_t offset, Address device, const void
     return to_array ? copy_box(&outside, &inside, size, 1, 1) : copy_box(&inside, &outside, size, 1, 1);
 }
 
-EXPORTED Result cuMemcpyHtoA_v2(Array *array, size_t offset, const void *host, size_t size) { return copy_array(array, offset, 0, host, size, true); }
-EXPORTED Result cuMemcpyAtoH_v2(void *host, Array *array, size_t offset, size_t size) { return copy_array(array, offset, 0, host, size, false); }
-EXPORTED Result cuMemcpyDtoA_v2(Array *array, size_t offset, Address device, size_t size) { return copy_array(array, offset, device, NULL, size, true); }
-EXPORTED Result cuMemcpyAtoD_v2(Address device, Array *array, size_t offset, size_t size) { return copy_array(array, offset, device, NULL, size, false); }
+EXPORTED Result cuMemcpyHtoA_v2(Array *array, size_t offset, const void *host, size_t size) { return AT_ONCE(copy_array(array, offset, 0, host, size, true)); }
+EXPORTED Result cuMemcpyAtoH_v2(void *host, Array *array, size_t offset, size_t size) { return AT_ONCE(copy_array(array, offset, 0, host, size, false)); }
+EXPORTED Result cuMemcpyDtoA_v2(Array *array, size_t offset, Address device, size_t size) { return AT_ONCE(copy_array(array, offset, device, NULL, size, true)); }
+EXPORTED Result cuMemcpyAtoD_v2(Address device, Array *array, size_t offset, size_t size) { return AT_ONCE(copy_array(array, offset, device, NULL, size, false)); }
 EXPORTED Result cuMemcpyHtoAAsync_v2(Array *array, size_t offset, const void *host, size_t size, void *stream) {
     return ON_STREAM(stream, copy_array(array, offset, 0, host, size, true));
 }

@@ -278,8 +278,9 @@ EXPORTED Result cuCtxGetApiVersion(Context *context, unsigned *version) {
     return SUCCESS;
 }
 
-EXPORTED Result cuCtxSynchronize(void) { return ready_with_context(); }
+EXPORTED Result cuCtxSynchronize(void) { order_program_after_all(); return ready_with_context(); }
 EXPORTED Result cuCtxSynchronize_v2(Context *context) {
+    order_program_after_all();
     CHECK(!ready(), ready());
     return !context ? ready_with_context() : context->kind == CONTEXT ? SUCCESS : INVALID_CONTEXT;
 }
@@ -381,12 +382,15 @@ EXPORTED Result cuDevicePrimaryCtxGetState(Device device, unsigned *flags, int *
 
 /* --- streams --------------------------------------------------------------------------------------------------------- */
 
-static Stream legacy_stream = {STREAM, 0, 0, 1, NULL}, thread_stream = {STREAM, 0, 0, 2, NULL};
+static Stream legacy_stream = {.kind = STREAM, .id = 1}, thread_stream = {.kind = STREAM, .id = 2};
 static uint64_t last_stream = 2;
 
 Stream *real_stream(void *handle) {
     if (handle == NULL || handle == (void *)1) return &legacy_stream;
-    if (handle == (void *)2) return &thread_stream;
+    if (handle == (void *)2) {
+        begin_ordering(&thread_stream);
+        return &thread_stream;
+    }
     Stream *stream = handle;
     return stream->kind == STREAM ? stream : NULL;
 }
@@ -398,7 +402,8 @@ EXPORTED Result cuStreamCreateWithPriority(Stream **stream, unsigned flags, int 
     CHECK(*stream, OUT_OF_MEMORY);
     if (priority > 0) priority = 0;
     if (priority < -5) priority = -5;
-    **stream = (Stream){STREAM, flags, priority, ++last_stream, current_context()};
+    **stream = (Stream){.kind = STREAM, .flags = flags, .priority = priority, .id = ++last_stream, .context = current_context()};
+    begin_ordering(*stream);
     return SUCCESS;
 }
 
@@ -417,8 +422,8 @@ EXPORTED Result cuStreamDestroy_v2(Stream *given) {
     return SUCCESS;
 }
 
-EXPORTED Result cuStreamSynchronize(void *given) { STREAM_CALL(given, true); return SUCCESS; }
-EXPORTED Result cuStreamQuery(void *given) { STREAM_CALL(given, true); return SUCCESS; }
+EXPORTED Result cuStreamSynchronize(void *given) { STREAM_CALL(given, true); order_program_after_stream(stream); return SUCCESS; }
+EXPORTED Result cuStreamQuery(void *given) { return cuStreamSynchronize(given); }
 EXPORTED Result cuStreamGetPriority(void *given, int *priority) { STREAM_CALL(given, priority); *priority = stream->priority; return SUCCESS; }
 EXPORTED Result cuStreamGetFlags(void *given, unsigned *flags) { STREAM_CALL(given, flags); *flags = stream->flags; return SUCCESS; }
 EXPORTED Result cuStreamGetId(void *given, unsigned long long *id) { STREAM_CALL(given, id); *id = stream->id; return SUCCESS; }
@@ -527,7 +532,7 @@ EXPORTED Result cuEventCreate(Event **event, unsigned flags) {
     if (flags & INTERPROCESS) return missing("events that other processes share");
     *event = calloc(1, sizeof **event);
     CHECK(*event, OUT_OF_MEMORY);
-    **event = (Event){EVENT, flags, -1.0};
+    **event = (Event){.kind = EVENT, .flags = flags, .time_ms = -1.0};
     return SUCCESS;
 }
 
@@ -543,6 +548,7 @@ EXPORTED Result cuEventRecord(Event *event, void *given) {
     STREAM_CALL(given, true);
     CHECK(IS(event, EVENT), INVALID_HANDLE);
     clock_gettime(CLOCK_MONOTONIC, &now);
+    order_event(event, stream);
     event->time_ms = (double)now.tv_sec * 1e3 + (double)now.tv_nsec / 1e6;
     return SUCCESS;
 }
@@ -551,14 +557,18 @@ EXPORTED Result cuEventRecordWithFlags(Event *event, void *given, unsigned flags
 
 static Result check_event(Event *event) {
     CHECK(!ready(), ready());
-    return IS(event, EVENT) ? SUCCESS : INVALID_HANDLE;
+    CHECK(IS(event, EVENT), INVALID_HANDLE);
+    order_program_after_event(event);
+    return SUCCESS;
 }
 
 EXPORTED Result cuEventQuery(Event *event) { return check_event(event); }
 EXPORTED Result cuEventSynchronize(Event *event) { return check_event(event); }
 EXPORTED Result cuStreamWaitEvent(void *given, Event *event, unsigned flags) {
     STREAM_CALL(given, flags <= 1);
-    return check_event(event);
+    CHECK(IS(event, EVENT), INVALID_HANDLE);
+    order_after_event(stream, event);
+    return SUCCESS;
 }
 
 EXPORTED Result cuEventElapsedTime(float *elapsed_ms, Event *start, Event *end) {

@@ -35,18 +35,23 @@ typedef struct Context {
     size_t limits[16];
 } Context;
 
+enum { STREAMS = 128 };
+/* Streams whose order is followed. */
+
 typedef struct Stream {
     uint32_t kind;
     unsigned flags;
     int priority;
     uint64_t id;
     Context *context;
+    uint32_t clock[STREAMS]; /* of its last work */
 } Stream;
 
 typedef struct Event {
     uint32_t kind;
     unsigned flags;
     double time_ms; /* negative: it was never recorded */
+    uint32_t clock[STREAMS];
 } Event;
 
 struct Function;
@@ -126,7 +131,7 @@ size_t allocated_bytes(void);
 
 enum Request {
     GREET = 1, ALLOCATE, PLACE, FREE, LOAD, UNLOAD, FUNCTION_OF, VARIABLE_OF, LAUNCH, FIND, TEXTURE, TENSOR_MAP, LIMIT_HEAP,
-    OCCUPANCY, NAMES, COMPLAIN
+    OCCUPANCY, NAMES, COMPLAIN, STREAM_WORK
 };
 
 typedef struct Answer {
@@ -184,6 +189,20 @@ extern struct Greeting {
 #define IS(handle, kind_) ((handle) != NULL && (handle)->kind == (kind_))
 
 Stream *real_stream(void *handle); /* NULL where the handle is none */
+
+/* --- order of streams ----------------------------------------------------------------------------------------------- */
+
+void begin_ordering(Stream *stream);
+void order_launch(Stream *stream);
+/* Between these, `note_touched` notes what a copy or fill reads and writes on the device. */
+void begin_copy(Stream *stream);
+void note_touched(uint64_t address, size_t size, bool is_write);
+void end_copy(const char *call);
+void order_event(Event *event, Stream *stream);
+void order_after_event(Stream *stream, const Event *event);
+void order_program_after_event(const Event *event);
+void order_program_after_stream(const Stream *stream);
+void order_program_after_all(void);
 
 /* A function by its name and the version of CUDA in which it came. */
 typedef struct Procedure {

@@ -221,11 +221,20 @@ static Result free_memory(Address address) {
     return result;
 }
 
-EXPORTED Result cuMemFree_v2(Address address) { return free_memory(address); }
+EXPORTED Result cuMemFree_v2(Address address) {
+    order_program_after_all(); /* it waits for the device */
+    return free_memory(address);
+}
 
 EXPORTED Result cuMemFreeAsync(Address address, void *stream) {
-    CHECK(real_stream(stream), INVALID_HANDLE);
-    return address ? free_memory(address) : INVALID_VALUE;
+    Stream *real = real_stream(stream);
+    CHECK(real, INVALID_HANDLE);
+    CHECK(address, INVALID_VALUE);
+    Region *region = find_start(address);
+    begin_copy(real);
+    if (region) note_touched(address, region->size, true);
+    end_copy(__func__);
+    return free_memory(address);
 }
 
 static Result allocate_host(void **pointer, size_t size, unsigned flags) {

@@ -362,7 +362,9 @@ static Result launch(Function *function, LaunchRequest *request, void *stream, v
     unsigned char packed[function->parameter_bytes + 1];
     size_t size;
     Result result = gather(function, parameters, extra, packed, &size);
-    return result ? result : run(function, request, packed, size);
+    if (result) return result;
+    order_launch(real);
+    return run(function, request, packed, size);
 }
 
 EXPORTED Result cuLaunchKernel(Function *function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y,

@@ -15,6 +15,7 @@ from gpuregress.foundation.records import STATUSES, Costs, Coverage, FileCoverag
 from gpuregress.foundation.wording import joined, plural, value_text
 from gpuregress.gpu.instruments import merged_coverage
 from gpuregress.report import cost_report, coverage_report, morning
+from gpuregress.report.case_lines import cause_text
 from gpuregress.report.html import cards, trend
 from gpuregress.report.html.cards import RunFacts
 from gpuregress.report.html.groups import Group
@@ -92,7 +93,7 @@ def _cause(members: Sequence[NightFailure]) -> dict[str, Any]:
     suspects = next((member.suspects for member in members if member.suspects is not None), None)
     return {
         "first": first,
-        "before_text": morning.before_text(first.before),
+        "before_text": cause_text(first.before),
         "cases": [member.case for member in members],
         "since_text": morning.since_text(since, since.started) if since is not None else "",
         "suspects_text": morning.suspects_text(suspects) if suspects is not None else "",

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
 
 from gpuregress.foundation.user_home import home
+from gpuregress.toolchain.headers import made_headers
 
 _MOST_FILES = 200_000
 """A clone of more files is not searched to its end."""
+_PARTS = {"cute": "cutlass"}
+"""First folders of headers whose library has another name."""
 _LEFT_OUT = frozenset(("node_modules", "__pycache__", "site-packages", "runs", "baselines"))
 
 
@@ -62,14 +66,38 @@ def origin_of(header: str, folder: Path) -> Path | None:
     root = work_tree(Path(os.path.realpath(folder)))
     if root is None:
         return None
-    name = PurePosixPath(header).name
-    names = [f"{name}{suffix}" for suffix in (".in", ".cmakein", ".cmake.in")]
-    if name.endswith(".pb.h"):
-        names.append(name.replace(".pb.h", ".proto"))
-    origins = [path for origin in names for path in _files(root).get(origin, ())]
+    origins = [path for name in made_headers.origins(header) for path in _files(root).get(name, ())]
     if len(origins) != 1:
         return None
     return origins[0]
+
+
+def bringing_command(header: str, folder: Path) -> str:
+    """Return the command that brings a header of a submodule which a clone does not hold; "" where there is none.
+
+    Args:
+        header: as it is included, `dmlc/omp.h`.
+        folder: of the source.
+    """
+    root = work_tree(Path(os.path.realpath(folder)))
+    if root is None:
+        return ""
+    absent = [path for path in _submodules(root) if not any((root / path).glob("*"))]
+    library = re.sub(r"\W", "", _PARTS.get(PurePosixPath(header).parts[0], PurePosixPath(header).parts[0])).lower()
+    for path in absent:
+        name = re.sub(r"\W", "", PurePosixPath(path).name).lower()
+        if len(name) > 2 and (library.startswith(name) or name.startswith(library)):
+            return f"git submodule update --init {path}"
+    return ""
+
+
+def _submodules(root: Path) -> list[str]:
+    """List the folders of submodules that a clone names."""
+    try:
+        text = (root / ".gitmodules").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return []
+    return re.findall(r"^\s*path\s*=\s*(.+?)\s*$", text, re.MULTILINE)
 
 
 @lru_cache(maxsize=4)

@@ -159,7 +159,8 @@ def _view(code: str, macros: Macros) -> View:
     tree = grammar.root(parsed)
     reader = _Reader(bare, plain, macros.annotations)
     device = device_spans(bare, macros)
-    declared = _with_misread_classes(list(reader.below(tree)), bare, device, macros)
+    declared = _with_whole_enumerations(list(reader.below(tree)), bare, macros)
+    declared = _with_misread_classes(declared, bare, device, macros)
     return View(
         code=code,
         bare=bare,
@@ -169,6 +170,25 @@ def _view(code: str, macros: Macros) -> View:
         namespaces=frozenset(reader.namespaces),
         device=device,
     )
+
+
+def _with_whole_enumerations(declared: list[Declared], bare: str, macros: Macros) -> list[Declared]:
+    """Give each enumeration the end that its braces tell: the grammar stops at macros among the enumerators."""
+    whole: list[Declared] = []
+    end = 0
+    for one in declared:
+        if one.start < end:
+            continue  # what the grammar took for a declaration inside
+        open_braces = bare.count("{", one.start, one.end) - bare.count("}", one.start, one.end)
+        if one.kind == "enum" and open_braces > 0:
+            end = _end(bare, one.start, _brackets(macros), macros.braces, is_call=False)
+            semicolon = re.compile(r"[^;{}]*;").match(bare, end)
+            if semicolon is not None:
+                end = semicolon.end()
+            names = (*one.names, *WORD.findall(bare[bare.find("{", one.start) : end]))
+            one = replace(one, end=end, names=tuple(dict.fromkeys(names)))  # noqa: PLW2901
+        whole.append(one)
+    return whole
 
 
 def _with_misread_classes(
@@ -369,6 +389,29 @@ def expands_to_functions(name: str, macros: Macros, within: tuple[str, ...] = ()
     """
     known = macros.named.get(name, ())
     return bool(known) and all(_has_functions_alone(one, name, macros, within) for one in known)
+
+
+def expands_to_host_functions(name: str, macros: Macros) -> bool:
+    """Tell whether all that a macro's call at namespace scope declares is functions that device code cannot call.
+
+    Args:
+        name: of the macro.
+        macros: all that are known.
+    """
+    known = macros.named.get(name, ())
+    return bool(known) and all(_declares_host_functions(one, macros) for one in known)
+
+
+def _declares_host_functions(macro: Macro, macros: Macros) -> bool:
+    text = without_strings(_CONCATENATION.sub("", macro.body.replace("\\\n", "\n")))
+    words = set(WORD.findall(text))
+    if has_annotation(text, macros.annotations) or not words.isdisjoint(("constexpr", "consteval", *macros.constants)):
+        return False
+    tree = grammar.root(macros.without_specifiers(text))
+    if any(child.type in ("ERROR", "expression_statement") for child in tree.named_children):
+        return False
+    declared = list(_Reader(text, text, frozenset()).below(tree))
+    return bool(declared) and all(one.kind in ("function", "prototype") for one in declared)
 
 
 def _has_functions_alone(macro: Macro, name: str, macros: Macros, within: tuple[str, ...]) -> bool:

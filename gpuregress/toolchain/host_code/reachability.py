@@ -200,6 +200,8 @@ class _Selection:
         name = declared.names[0] if declared.names else ""
         if name in self._macros.annotations:
             return True
+        if declarations.expands_to_host_functions(name, self._macros):
+            return False
         for body in self._macros.bodies(name):
             if _TYPE_WORDS.search(body):
                 return True

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from typing import ParamSpec, TypeVar
+from typing import Any, TypeVar, cast
 
 from llvmlite import ir
 
@@ -14,8 +14,7 @@ from gpuregress.virtual_gpu.builder.structured import I64, POINTER, at, element,
 from gpuregress.virtual_gpu.runtime.checks import layout
 from gpuregress.virtual_gpu.runtime.machine_layout import CLUSTER_SHIFT, GATHER, REGION_SHIFT, SLOT_BITS
 
-_Given = ParamSpec("_Given")
-_Result = TypeVar("_Result")
+_Function = TypeVar("_Function", bound=Callable[..., Any])
 
 CLUSTER = "cluster"
 """The shared memory of a cluster's blocks, which has cells of its own rules: a name beside those of state spaces."""
@@ -167,7 +166,7 @@ class CellAccess(Record):
 
 def subroutine(
     name: str | Callable[..., str], result: ir.Type | None = None, attributes: tuple[str, ...] = ("noinline",)
-) -> Callable[[Callable[_Given, _Result]], Callable[_Given, _Result]]:
+) -> Callable[[_Function], _Function]:
     """Make of a function that builds code one that calls a subroutine with that code, built on first use.
 
     The values behind the builder are the parameters; what stands before it, or has a keyword, is for building alone.
@@ -178,9 +177,9 @@ def subroutine(
         attributes: LLVM's, beside `nounwind`.
     """
 
-    def decorate(build: Callable[_Given, _Result]) -> Callable[_Given, _Result]:
+    def decorate(build: _Function) -> _Function:
         @wraps(build)
-        def call(*given: _Given.args, **known: _Given.kwargs) -> _Result:
+        def call(*given: Any, **known: Any) -> Any:
             place = next(index for index, item in enumerate(given) if isinstance(item, ir.IRBuilder))
             caller, values = given[place], given[place + 1 :]
             own_name = name if isinstance(name, str) else name(*given[:place], **known)
@@ -199,6 +198,6 @@ def subroutine(
                     b.ret_void()
             return caller.call(function, values)
 
-        return call
+        return cast("_Function", call)
 
     return decorate

@@ -421,7 +421,29 @@ def test_the_commits_that_touch_a_file_of_the_case_are_suspects(fake_shop: Works
     fake_shop.job()
     assert told()[0] == "1 fixed: scale"
     fake_shop.job(("{float32: 2.0}", "{float32: 3.0}"))
-    assert any(line.startswith("  no suspects: no commit since ") for line in told())
+    assert any(line.startswith(f"  suspects: {uncommitted}; no commit since ") for line in told())
+
+
+def test_where_the_commit_of_the_last_passing_night_is_gone_an_earlier_one_begins_the_range(
+    fake_shop: Workshop,
+) -> None:
+    root = fake_shop.root
+    fake_shop.write(".gitignore", "runs/\n")
+    accept_all(fake_shop)
+    git_projects.start(root)
+    good = git_projects.commit(root, "Accept")[:7]
+    assert night(fake_shop).output == ""
+    fake_shop.write("README.md", "Kernels\n")
+    gone = git_projects.commit(root, "Add a README")[:7]
+    assert night(fake_shop).output == ""
+    git_projects.git(root, "reset", "-q", "--hard", good)
+    git_projects.git(root, "reflog", "expire", "--expire=now", "--all")
+    git_projects.git(root, "prune", "--expire=now")
+    fake_shop.job(("{float32: 2.0}", "{float32: 3.0}"))
+    bad = git_projects.commit(root, "Take three")[:7]
+    told = night(fake_shop).stdout
+    assert f"1 new failure: scale — 1 commit since {good}\n" in told
+    assert f"  suspects: {bad} Take three (A. Author); {gone}, on which it passed later, is gone from git\n" in told
 
 
 def test_suspects_are_as_sure_as_the_files_of_the_case(fake_shop: Workshop) -> None:
@@ -485,8 +507,8 @@ def test_suspects_are_no_surer_than_git(fake_shop: Workshop) -> None:
     fake_shop.write("README.md", "Kernels\n")
     git_projects.commit(root, "Add a README")
     fake_shop.job(("{float32: 2.0}", "{float32: 3.0}"))
-    perhaps = f"suspects: perhaps one of 1 commit since {good[:7]}: not all its files are known (scale.cu:3"
-    assert any(line.startswith(perhaps) for line in told())
+    perhaps = f"perhaps the one commit since {good[:7]}: not all its files are known (scale.cu:3"
+    assert any(line.startswith(f"suspects: uncommitted changes of configs/scale.yaml; {perhaps}") for line in told())
 
 
 def test_suspects_are_unknown_where_git_lacks_a_tree(fake_shop: Workshop) -> None:

@@ -52,3 +52,8 @@ def test_the_trend_has_a_row_for_each_night_with_its_commits(
     assert "change of the 18th (Ada)" in page
     assert "change of the 19th" not in page
     assert page.index("2026-11-19<br>") < page.index("2026-11-18<br>")
+    fake_shop.job(name="other")
+    (fake_shop.root / "configs/scale.yaml").unlink()
+    monkeypatch.setenv("GPUREGRESS_NOW", "2026-11-20T12:00:00Z")
+    fake_shop.call(*NIGHT)  # `other` is new, and the case of `scale` is missing
+    assert "3 nights on cpu, 2 of them failed; the last one has 1 failure" in fake_shop.call("report", "--trend").stdout

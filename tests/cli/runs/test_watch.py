@@ -110,6 +110,7 @@ def test_a_saved_file_runs_its_job_again_and_keys_decide(fake_shop: Workshop) ->
         assert watched.process.wait(30) == 0
 
 
+@pytest.mark.slow  # a second of silence, and compilations
 def test_without_a_terminal_a_burst_of_saves_is_one_run_and_an_interrupt_ends_it(fake_shop: Workshop) -> None:
     accepted(fake_shop)
     kernel = fake_shop.root / "kernels/scale.cu"

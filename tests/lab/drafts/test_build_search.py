@@ -55,6 +55,63 @@ def test_a_header_that_the_build_makes_is_named_with_its_origin(header: str, ori
     assert note.startswith(f"NEEDED: {header}, which the build makes from {origin}: build the project")
 
 
+MODULES = '[submodule "lib"]\n\tpath = third_party/lib-core\n\turl = https://example.org/lib-core\n'
+PROTOCOL = """\
+syntax = "proto3";
+package a.b;  // enum Gone { }
+message Outer { optional int32 x = 1; enum Inner { ZERO = 0; TWO = 2 [deprecated = true]; } message More { } }
+enum Kind { NONE = 0; SEVEN = 7; }
+"""
+
+
+def test_empty_files_stand_in_for_the_headers_of_a_submodule(tmp_path: Path) -> None:
+    source = "#include <lib/a.h>\n#ifdef ODD\n#include <lib/b.h>\n#endif\nvoid f(Lib x);\n"
+    source += "__global__ void k(int* x) { x[0] = 1; }\n"
+    build = found(tmp_path, source, {".gitmodules": MODULES})
+    folder = tmp_path / "configs/stand_ins"
+    assert build.options.include == (folder,)
+    assert [(folder / f"lib/{name}.h").read_text() for name in "ab"] == ["", ""]
+    assert build.notes[0] == (
+        "NEEDED: lib/a.h, of a submodule that this clone does not hold: `git submodule update --init "
+        "third_party/lib-core` brings it; configs/stand_ins/lib/a.h stands in for it and is empty"
+    )
+    assert build.options.origin == "NEEDED: lib/a.h, lib/b.h, for which files in stand_ins/ stand in"
+
+
+def test_a_header_that_kernels_need_has_no_stand_in(tmp_path: Path) -> None:
+    build = found(tmp_path, f"#include <lib/a.h>\n{KERNEL}", {".gitmodules": MODULES})
+    assert (build.options.include, build.missing_header) == ((), "lib/a.h")
+    assert "`git submodule update --init third_party/lib-core` brings it" in build.notes[0]
+    assert not (tmp_path / "configs/stand_ins").exists()
+
+
+@pytest.mark.parametrize(
+    ("header", "origin", "contents", "condition"),
+    [
+        (
+            "p/a.pb.h",
+            "p/a.proto",
+            PROTOCOL,
+            "a::b::Outer_Inner_TWO == 2 && a::b::SEVEN == 7 && a::b::Kind{} == a::b::NONE",
+        ),
+        (
+            "p/c.h",
+            "p/c.h.in",
+            '#cmakedefine01 FAST\n#cmakedefine ODD @ODD@\n@MORE@\n#define V "v@V@"\n',
+            "!FAST && sizeof(V) == 3",
+        ),
+    ],
+)
+def test_a_header_is_made_from_what_the_build_makes_it_from(
+    header: str, origin: str, contents: str, condition: str, tmp_path: Path
+) -> None:
+    source = f'#include "{header}"\n__global__ void k(int* x) {{ static_assert({condition}); x[0] = 1; }}\n'
+    build = found(tmp_path, source, {origin: contents})
+    assert build.missing_header == ""
+    assert build.notes[0].startswith(f"NEEDED: {header}, which the build makes from {origin}: build the project")
+    assert f"configs/stand_ins/{header} stands in for it and has " in build.notes[0]
+
+
 def test_build_files_give_what_the_source_needs(tmp_path: Path) -> None:
     cmake = "include_directories(inc empty)\nadd_definitions(-DN=M -DUNUSED=1)\n"
     cmake += "if(FAST)\nadd_definitions(-DM=1 -DOTHER)\nelse()\nadd_definitions(-DM=2)\nendif()\n"

@@ -346,6 +346,48 @@ TEST(stream_order)
     EXPECT_OK(cudaStreamDestroy(stream));
 }
 
+/* Work of two streams on one buffer; `order` is called between. */
+template <typename Order> void use_in_two_streams(unsigned flags, bool second_is_legacy, Order order)
+{
+    Buffer<float> x(iota<float>(100)), y(iota<float>(100)), z(iota<float>(100));
+    cudaStream_t first, second;
+    EXPECT_OK(cudaStreamCreateWithFlags(&first, flags));
+    EXPECT_OK(cudaStreamCreateWithFlags(&second, flags));
+    LAUNCH(saxpy, 1, 128, 0, first, 100, 2.0f, x.data, y.data);
+    order(first, second);
+    LAUNCH(saxpy, 1, 128, 0, second_is_legacy ? 0 : second, 100, 2.0f, y.data, z.data);
+    EXPECT_OK(cudaDeviceSynchronize());
+    EXPECT_OK(cudaStreamDestroy(first));
+    EXPECT_OK(cudaStreamDestroy(second));
+}
+
+TEST(streams_in_order)
+{
+    auto nothing = [](cudaStream_t, cudaStream_t) {};
+    use_in_two_streams(cudaStreamDefault, true, nothing);
+    use_in_two_streams(cudaStreamNonBlocking, false, [](cudaStream_t first, cudaStream_t second) {
+        cudaEvent_t event;
+        EXPECT_OK(cudaEventCreate(&event));
+        EXPECT_OK(cudaEventRecord(event, first));
+        EXPECT_OK(cudaStreamWaitEvent(second, event, 0));
+        EXPECT_OK(cudaEventDestroy(event));
+    });
+    use_in_two_streams(cudaStreamNonBlocking, false,
+                       [](cudaStream_t first, cudaStream_t) { EXPECT_OK(cudaStreamSynchronize(first)); });
+    /* Atomic operations of two streams, and halves of one buffer. */
+    Buffer<unsigned char> bytes(std::vector<unsigned char>(64, 3));
+    Buffer<unsigned> counts(std::vector<unsigned>(256, 0));
+    cudaStream_t stream;
+    EXPECT_OK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    LAUNCH(histogram, 1, 64, 0, stream, 64, bytes.data, counts.data);
+    LAUNCH(histogram, 1, 64, 0, 0, 64, bytes.data, counts.data);
+    EXPECT_OK(cudaDeviceSynchronize());
+    LAUNCH(write_outside, 1, 64, 0, stream, (int *)counts.data);
+    LAUNCH(write_outside, 1, 64, 0, 0, (int *)counts.data + 64);
+    EXPECT_OK(cudaDeviceSynchronize());
+    EXPECT_OK(cudaStreamDestroy(stream));
+}
+
 TEST(hello)
 {
     LAUNCH(say_hello, 1, 1, 0, 0, 42);
@@ -360,7 +402,39 @@ TEST(only_fault)
     LAUNCH(write_outside, 1, 5, 0, 0, values.data);
     EXPECT_EQ(cudaDeviceSynchronize(), cudaErrorIllegalAddress);
     EXPECT_EQ(cudaGetLastError(), cudaErrorIllegalAddress);
+    EXPECT_EQ(cudaGetLastError(), cudaErrorIllegalAddress);
     EXPECT_EQ(cudaMemset(values.data, 0, 4), cudaErrorIllegalAddress);
+}
+
+TEST(only_unordered_launches)
+{
+    use_in_two_streams(cudaStreamDefault, false, [](cudaStream_t, cudaStream_t) {});
+}
+
+TEST(only_unordered_legacy)
+{
+    use_in_two_streams(cudaStreamNonBlocking, true, [](cudaStream_t, cudaStream_t) {});
+}
+
+TEST(only_wrong_event)
+{
+    use_in_two_streams(cudaStreamDefault, false, [](cudaStream_t first, cudaStream_t second) {
+        cudaEvent_t event;
+        EXPECT_OK(cudaEventCreate(&event));
+        EXPECT_OK(cudaEventRecord(event, second));
+        EXPECT_OK(cudaStreamWaitEvent(first, event, 0));
+    });
+}
+
+TEST(only_unordered_copy)
+{
+    Buffer<float> x(iota<float>(100)), y(iota<float>(100));
+    cudaStream_t stream;
+    float *host;
+    EXPECT_OK(cudaMallocHost((void **)&host, 400));
+    EXPECT_OK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    LAUNCH(saxpy, 1, 128, 0, stream, 100, 2.0f, x.data, y.data);
+    EXPECT_OK(cudaMemcpy(host, y.data, 400, cudaMemcpyDeviceToHost));
 }
 
 TEST(only_missing)

@@ -86,6 +86,40 @@ def test_macros_that_make_kernels_stay_and_those_unknown_go() -> None:
     assert kept(text) == "MAKE(a);"
 
 
+def test_macros_that_make_templates_of_host_functions_go() -> None:
+    text = """\
+#define COMPARE(name, op) \\
+  template <class T> inline bool name##Impl(const T& a, const T& b) { if (LIKELY(a op b)) return true; return log(a); }
+#define BOTH(name) template <class T> __host__ __device__ bool name(T a) { return a; }
+#define CONSTANT(name) template <class T> constexpr bool name(T a) { return a; }
+#define TYPE(name) template <class T> struct name {};
+COMPARE(less, <);
+BOTH(both);
+CONSTANT(constant);
+TYPE(type);
+"""
+    assert kept(text) == "BOTH(both); CONSTANT(constant); TYPE(type);"
+
+
+def test_an_enumeration_of_macros_goes_or_stays_whole() -> None:
+    text = """\
+#define MAKE(name, number) NAME_ ## name = number
+typedef enum {
+  MAKE(ONE, 1),
+#ifdef MORE
+  MAKE(TWO, 2),
+#endif
+  MAKE(THREE, 3),
+  LAST
+} Option;
+__global__ void k(int* x) { x[0] = 1; }
+"""
+    assert kept(text) == "__global__ void k(int* x) { x[0] = 1; }"
+    for name in ("LAST", "(Option)1"):
+        assert "typedef enum { MAKE(ONE, 1)," in kept(text.replace("x[0] = 1", f"x[0] = {name}"))
+        assert "LAST } Option;" in kept(text.replace("x[0] = 1", f"x[0] = {name}"))
+
+
 def test_macros_of_a_type_need_no_semicolon_to_be_the_hosts() -> None:
     text = """\
 #define RUN(T, ...) template void run<T>(T*);

@@ -1,0 +1,96 @@
+"""Headers that a build makes or downloads, as far as the clone tells their contents.
+
+CMake fills in a template, `config.h.in`; protoc writes the enumerations of `data.proto`. Here no option of the template
+is on, and of a message there is the name alone. Of a header that the clone does not tell at all nothing is left.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+_TEMPLATE_SUFFIXES = (".in", ".cmakein", ".cmake.in")
+_VARIABLE = re.compile(r"@\w+@|\$\{\w+\}")
+_ONLY_VARIABLE = re.compile(r"^[ \t]*(?:@\w+@|\$\{\w+\})[ \t]*$", re.MULTILINE)
+_SWITCH = re.compile(r"^([ \t]*#[ \t]*)cmakedefine01[ \t]+(\w+).*$", re.MULTILINE)
+_OPTION = re.compile(r"^[ \t]*#[ \t]*cmakedefine[ \t]+(\w+).*$", re.MULTILINE)
+
+_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+_PROTO = re.compile(
+    r"""
+    \b(?:package\s+(?P<package>[\w.]+)\s*;
+    | import\s+(?:public\s+|weak\s+)?"(?P<import>[^"]+)"\s*;
+    | enum\s+(?P<enum>\w+)\s*\{(?P<values>[^{}]*)\}
+    | message\s+(?P<message>\w+)\s*\{)
+    | (?P<open>\{) | (?P<close>\})
+    """,
+    re.VERBOSE,
+)
+_VALUE = re.compile(r"\b(\w+)\s*=\s*(-?\w+)\s*(?:\[[^\]]*\])?\s*;")
+
+
+def origins(header: str) -> Iterator[str]:
+    """List the names of files from which a build makes a header.
+
+    Args:
+        header: as it is included, `pcl/config.h`.
+    """
+    name = Path(header).name
+    for suffix in _TEMPLATE_SUFFIXES:
+        yield f"{name}{suffix}"
+    if name.endswith(".pb.h"):
+        yield name.replace(".pb.h", ".proto")
+
+
+def text_of(origin: Path) -> str:
+    """Write the header that a build makes from a file.
+
+    Args:
+        origin: one of `origins`.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    content = origin.read_text(encoding="utf-8", errors="replace")
+    if origin.suffix == ".proto":
+        return _of_protocol(content)
+    return _of_template(content)
+
+
+def _of_template(content: str) -> str:
+    """Fill in a template of CMake as if no option were on; what is a number or a part of a text is 0."""
+    content = _SWITCH.sub(r"\1define \2 0", content)
+    content = _OPTION.sub(r"/* #undef \1 */", content)
+    return _VARIABLE.sub("0", _ONLY_VARIABLE.sub("", content))
+
+
+def _of_protocol(content: str) -> str:
+    """Write the enumerations of a protocol as protoc does, and declare its messages.
+
+    The names of what is nested are those that protoc gives, at namespace scope: `Outer_Inner` with `Outer_Inner_VALUE`.
+    """
+    lines = ["#pragma once"]
+    declared: list[str] = []
+    package = ""
+    within: list[str] = []
+    for part in _PROTO.finditer(_COMMENT.sub(" ", content)):
+        if part["package"]:
+            package = part["package"]
+        elif part["import"]:
+            lines.append(f'#include "{part["import"].replace(".proto", ".pb.h")}"')
+        elif part["enum"]:
+            enumeration = "_".join(filter(None, (*within, part["enum"])))
+            scope = f"{enumeration}_" if any(within) else ""
+            values = ", ".join(f"{scope}{name} = {number}" for name, number in _VALUE.findall(part["values"]))
+            declared.append(f"enum {enumeration} : int {{ {values} }};")
+        elif part["message"]:
+            within.append(part["message"])
+            declared.append(f"class {'_'.join(filter(None, within))};")
+        elif part["open"]:
+            within.append("")
+        elif within:
+            within.pop()
+    if package:
+        declared = [f"namespace {package.replace('.', '::')} {{", *declared, "}"]
+    return "\n".join((*lines, *declared, ""))

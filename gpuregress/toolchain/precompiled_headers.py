@@ -1,0 +1,163 @@
+"""What a process that compiles one source for many kernels does once: it parses the headers, and finds host code.
+
+NVRTC parses the directives at the begin of a source, with what they include, and writes its state to a file. Later
+compilations in the same process read that file. NVRTC checks the options and the files on disk itself, but not the
+headers that it is given as text, so each set of those has a folder of its own.
+
+The directives are put before the source once more, because NVRTC precompiles nothing behind a `#line`. What differs by
+that, an error or a warning of a header, is left to a compilation without precompiled headers.
+
+Host code that the grammar does not know is found by the compiler's errors. Where texts were refused as they are, the
+errors are the same whatever is asked of them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextvars import ContextVar
+from pathlib import Path
+from typing import Any
+
+from gpuregress.gpu.records import Record
+from gpuregress.toolchain.host_code.preprocessing import CxxText
+
+ErrorPlace = tuple[Path, int]
+"""File and line."""
+
+_HEAP_BYTES = 1 << 30
+"""Address space; CUB's headers need a third of it."""
+
+_QUIET = "639,20283"
+"""The numbers of the warnings that the heap is too small, and that there is a `#line`: nothing is lost."""
+
+_LAST = "#pragma nv_hdrstop\n"
+_OPENING = ("if", "ifdef", "ifndef")
+_WARNING = re.compile(r"^(?P<file>[^\s(][^(\n]*)\(\d+\): warning", re.MULTILINE)
+
+_folder: ContextVar[Path | None] = ContextVar("precompiled_headers", default=None)
+_refused: set[Path] = set()
+_places: dict[str, tuple[ErrorPlace, ...]] = {}
+
+
+class PrecompiledHeaders(Record):
+    """The directives that are precompiled, and the folder of the result."""
+
+    text: str
+    folder: Path
+
+    def options(self, nvrtc: Any) -> list[str]:
+        """Return the options with which NVRTC writes the file, or reads it where it is there.
+
+        Args:
+            nvrtc: the bindings.
+        """
+        nvrtc.nvrtcSetPCHHeapSize(_HEAP_BYTES)
+        return ["--pch", f"--pch-dir={self.folder}", "--pch-messages=false", f"--diag-suppress={_QUIET}"]
+
+    def note(self, log: str, source_name: str, *, is_compiled: bool) -> None:
+        """Give up headers of which the compiler warns: where they are precompiled, it would not.
+
+        Args:
+            log: of a compilation with them.
+            source_name: the name of the source in the log.
+            is_compiled: whether that went well; where the headers themselves are refused, no file was written.
+        """
+        is_silent = all(match["file"] == source_name for match in _WARNING.finditer(log))
+        if not is_silent or not (is_compiled or any(self.folder.iterdir())):
+            _refused.add(self.folder)
+
+    @property
+    def is_usable(self) -> bool:
+        """Whether nothing is lost with them."""
+        return self.folder not in _refused
+
+
+@contextlib.contextmanager
+def precompiling(folder: Path | None) -> Iterator[None]:
+    """Precompile the headers of the sources that are compiled in this block.
+
+    Args:
+        folder: that gets the files, up to some 300 MB for each set of headers; None: nothing is precompiled.
+    """
+    token = _folder.set(folder)
+    try:
+        yield
+    finally:
+        _folder.reset(token)
+
+
+def find(
+    text: str, options: Sequence[str], headers: Mapping[str, str], contents: Sequence[bytes]
+) -> PrecompiledHeaders | None:
+    """Return what of a source can be precompiled; None where that is nothing, or not wanted.
+
+    Args:
+        text: of the source.
+        options: of the compiler, with the folders of the search.
+        headers: those that the compiler is given as text.
+        contents: of the project's files.
+    """
+    above = _folder.get()
+    if above is None:
+        return None
+    directives = leading_directives(text)
+    if not directives:
+        return None
+    digest = hashlib.sha256(json.dumps([directives, list(options), sorted(headers.items())]).encode())
+    for content in contents:
+        digest.update(hashlib.sha256(content).digest())
+    folder = above / digest.hexdigest()
+    headers_of_source = PrecompiledHeaders(f"{directives}{_LAST}", folder)
+    if not headers_of_source.is_usable:
+        return None
+    folder.mkdir(parents=True, exist_ok=True)
+    return headers_of_source
+
+
+def leading_directives(text: str) -> str:
+    """Return the directives before the first line of code, up to the last `#include` outside of any condition."""
+    source = CxxText(text)
+    code = re.search(r"\S", source.code)
+    last = len(text) if code is None else code.start()
+    depth = 0
+    end = 0
+    for directive in source.directives:
+        if directive.end > last or directive.word == "line":
+            break
+        if directive.word in _OPENING:
+            depth += 1
+        elif directive.word == "endif":
+            depth -= 1
+        if depth == 0 and directive.word in ("include", "endif"):
+            end = directive.end
+    return f"{source.text[:end]}\n" if end else ""
+
+
+def note_refusal(texts: Sequence[object], places: tuple[ErrorPlace, ...]) -> None:
+    """Note the errors of texts of which nothing was asked.
+
+    Args:
+        texts: all that decides what the compiler says.
+        places: where the errors are.
+    """
+    if _folder.get() is not None:
+        _places[_digest(texts)] = places
+
+
+def refused_places(texts: Sequence[object]) -> tuple[ErrorPlace, ...] | None:
+    """Return where texts have errors; None where that is not known.
+
+    Args:
+        texts: as for `note_refusal`.
+    """
+    if _folder.get() is None:
+        return None
+    return _places.get(_digest(texts))
+
+
+def _digest(texts: Sequence[object]) -> str:
+    return hashlib.sha256(repr(texts).encode()).hexdigest()

@@ -1,0 +1,91 @@
+"""Precompiled headers: the same programs, with the same warnings."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gpuregress.foundation.errors import CompileError
+from gpuregress.foundation.records import Source
+from gpuregress.toolchain import nvrtc, precompiled_headers
+from gpuregress.toolchain.nvrtc_options import NvrtcResult
+
+pytest.importorskip("cuda.bindings.nvrtc")
+
+SOURCE = """\
+// A comment.
+#include <cuda_fp16.h>
+#include "scale.h"
+#if SCALE > 2
+#define MORE 1
+#endif
+
+void on_the_host();
+
+template <typename T> __global__ void scale(T *x, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) x[i] = scaled(x[i]) + T(MORE);
+}
+"""
+HEADER = "#pragma once\n#define SCALE 3\ntemplate <typename T> __device__ T scaled(T x) { return x * T(SCALE); }\n"
+
+
+def _compiled(folder: Path, kernel: str) -> NvrtcResult:
+    path = folder / "scale.cu"
+    return nvrtc.compile_source(Source(str(path), kernels=(kernel,)), path.read_text())
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "scale.cu").write_text(SOURCE)
+    (tmp_path / "scale.h").write_text(HEADER)
+    return tmp_path
+
+
+def test_a_source_gives_the_same_with_precompiled_headers(folder: Path) -> None:
+    expected = [_compiled(folder, kernel) for kernel in ("scale<float>", "scale<double>")]
+    above = folder / "precompiled"
+    with precompiled_headers.precompiling(above):
+        for _ in range(2):
+            assert [_compiled(folder, kernel) for kernel in ("scale<float>", "scale<double>")] == expected
+    assert len(list(above.rglob("*.pch"))) == 1  # it was written once, and read three times
+    (folder / "scale.h").write_text(HEADER.replace("SCALE 3", "SCALE 4"))
+    with precompiled_headers.precompiling(above):
+        changed = _compiled(folder, "scale<float>")
+    assert changed.ptx == _compiled(folder, "scale<float>").ptx != expected[0].ptx
+
+
+def test_warnings_of_a_header_are_not_lost(folder: Path) -> None:
+    (folder / "scale.h").write_text(f"{HEADER}__device__ inline int odd() {{ int unused = 1; return 2; }}\n")
+    expected = _compiled(folder, "scale<float>")
+    assert "scale.h:4" in expected.warnings
+    with precompiled_headers.precompiling(folder / "precompiled"):
+        for _ in range(2):
+            assert _compiled(folder, "scale<float>") == expected
+
+
+def test_errors_are_those_of_a_compilation_without(folder: Path) -> None:
+    (folder / "scale.h").write_text(HEADER.replace("return x", "return gone"))
+    with pytest.raises(CompileError) as expected:
+        _compiled(folder, "scale<float>")
+    with precompiled_headers.precompiling(folder / "precompiled"), pytest.raises(CompileError) as caught:
+        _compiled(folder, "scale<float>")
+    assert str(caught.value) == str(expected.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "directives"),
+    [
+        ("#include <a>\nint x;\n#include <b>\n", "#include <a>\n"),
+        (
+            "/* c */\n#define A\n#ifdef A\n#include <a>\n#endif\nint x;\n",
+            "/* c */\n#define A\n#ifdef A\n#include <a>\n#endif\n",
+        ),
+        ("#ifdef A\n#include <a>\nint x;\n#endif\n", ""),
+        ("int x;\n#include <a>\n", ""),
+    ],
+)
+def test_what_is_precompiled_ends_before_the_first_code(text: str, directives: str) -> None:
+    found = precompiled_headers.leading_directives(text)
+    assert "".join(line for line in found.splitlines(keepends=True)) == directives
