@@ -24,6 +24,7 @@ from gpuregress.foundation.errors import (
     GpuregressError,
     KernelFault,
     LaunchStopped,
+    StorageError,
     UnsupportedError,
 )
 from gpuregress.gpu import limits
@@ -146,7 +147,7 @@ class Server:
             result, answer = refusal.result, refusal.data
             if refusal.text:
                 self._say(refusal.text)
-        except DeviceError as error:
+        except (DeviceError, StorageError, OSError) as error:
             result = OUT_OF_MEMORY
             self._say(str(error))
         return result, answer, self._output, self._message
@@ -484,7 +485,7 @@ def main(client: int) -> None:
     connection = socket.socket(fileno=_SOCKET)
     try:
         server = Server(environment.read(), client)
-    except GpuregressError as error:
+    except (GpuregressError, OSError) as error:
         text = f"gpuregress: {error}\n".encode()
         connection.sendall(_ANSWER.pack(NOT_SUPPORTED, 0, 0, len(text)) + text)
         sys.exit(1)
