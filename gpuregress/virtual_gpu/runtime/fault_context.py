@@ -18,6 +18,7 @@ from gpuregress.virtual_gpu.runtime.program import KernelFacts, ModuleFacts
 from gpuregress.virtual_gpu.runtime.textures import Textures
 
 _LOCAL_NAME = re.compile(r"_ZZ.*E(?P<size>\d+)(?P<rest>[\w$]+)")
+_DEPOT = re.compile(r"__local_depot\d+(?:@|$)")
 _PART_OF_DEPOT = re.compile(r".*__local_depot\d+\$\d+\$(?P<name>\w+)")
 BlockContext = npt.NDArray[np.uint8]
 """The context of a block's threads, bytes: rows of states, keys and registers; see `machine_layout.ROWS`."""
@@ -114,6 +115,8 @@ def plain(name: str) -> str:
         return part["name"]
     if "~" in name:
         name = name[name.rfind("~") + 1 :].partition(".")[2]
+    if _DEPOT.match(name):
+        return "a local variable"  # the compiler's stack of a function, in which this one has no name
     match = _LOCAL_NAME.fullmatch(name)
     if match is not None:
         return match["rest"][: int(match["size"])]
