@@ -92,7 +92,7 @@ template <typename = void> static __inline__ __device__ void cudaTriggerProgramm
 #endif
 """
 
-# What GNU's <assert.h> and CUDA's own headers declare for both sides; a template, so that a project may declare it, too.
+# What GNU's <assert.h> and CUDA's own headers declare; a template, so that a project may declare it, too.
 _FAILED_ASSERTION = """\
 template <typename = void> static __inline__ __device__ void __assert_fail(
     const char *assertion, const char *file, unsigned int line, const char *function) {
