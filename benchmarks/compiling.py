@@ -34,7 +34,7 @@ _SMALL = """.version 8.0
 """
 COMPILED_MS = 500
 """Processor time, three quarters of it LLVM's. `mixed` took 443 ms; a fifth of that builds its rows once more, without
-checks. Large launches gain that back: `docs/cpu-device-internals.md`, "What these two gain"."""
+checks. Large launches gain that back: `docs/contributing/cpu-device-internals.md`, "What these two gain"."""
 LOADED_MS = 30
 _TRIES = 5
 """The machine's other users are not ours: the best of them counts."""

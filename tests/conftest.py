@@ -23,6 +23,7 @@ from gpuregress.execution.workers import worker_spawn
 from gpuregress.session.run_request import Machinery
 from gpuregress.store.project import Project
 from gpuregress.store.settings import Settings
+from gpuregress.toolchain.cache import STAND_INS
 from tests import preloaded, workshop
 from tests.session.bench import Bench
 
@@ -152,7 +153,9 @@ def forked_workers(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(autouse=True)
 def _workers_are_forked(request: pytest.FixtureRequest) -> None:
     """Fork all workers, but in the room where their start itself is tested. Modules there ask for it by name."""
-    if "workers" not in request.path.parts:
+    is_on_driver = request.node.get_closest_marker("gpu") and os.environ.get(STAND_INS)
+    # Where NVML is not there, this process has asked the driver itself, and none that it forks can use the device.
+    if "workers" not in request.path.parts and not is_on_driver:
         request.getfixturevalue("forked_workers")
 
 
@@ -166,6 +169,18 @@ def _skip_without_gpu(request: pytest.FixtureRequest) -> None:
     """Skip what is marked `gpu` where there is none, in this one place, so that no test can forget it."""
     if request.node.get_closest_marker("gpu") and not _has_gpu():
         pytest.skip("no NVIDIA GPU, or no pycuda, on this machine")
+    of_card = request.node.get_closest_marker("card")
+    if of_card and os.environ.get(STAND_INS):
+        pytest.skip(f"needs a card, not the virtual GPU behind its driver: {of_card.args[0]}")
+
+
+@pytest.fixture
+def gpu() -> str:
+    """A GPU's name; skips where there is none."""
+    names = [name for name in registry.available() if name.startswith("cuda")]
+    if not names:
+        pytest.skip("no NVIDIA GPU, or no pycuda, on this machine")
+    return names[0]
 
 
 @pytest.fixture

@@ -462,7 +462,7 @@ def _layout(shape: tuple[int, ...], steps: tuple[int, ...]) -> str:
         return "C"
     if given == dense_strides(extents[::-1])[::-1]:
         return "F"
-    raise ValueError("its elements are not one behind the other: pass a contiguous copy")
+    raise ValueError("its elements are not contiguous: pass a contiguous copy")
 
 
 def _known(name: str) -> str:

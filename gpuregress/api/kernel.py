@@ -244,7 +244,7 @@ class Kernel:
 
     @property
     def device(self) -> str:
-        """Where it runs: `cpu` or `cuda:0`."""
+        """The device that it runs on, as `--device` names it."""
         return self._device.slots[0].label
 
     def __repr__(self) -> str:

@@ -21,56 +21,101 @@ for _name, _value in worker_spawn.LIBRARIES.items():
 
 
 class CommandEntry(NamedTuple):
-    """A command that is not imported yet: its module, and its line in the help."""
+    """A command that is not imported yet: its module, its line in the help, and the page that explains it."""
 
     module: str
     summary: str
+    page: str
 
 
 GROUPS = {
     "Run and compare": {
-        "run": CommandEntry("run", "run cases, dump their buffers, compare them with the baselines"),
-        "diff": CommandEntry("revisions", "compare the results of two revisions or git commits"),
-        "bisect": CommandEntry("revisions", "find the commit whose result differs from that of a good one"),
-        "shrink": CommandEntry("revisions", "write the smallest job on which a case still fails"),
+        "run": CommandEntry(
+            "run", "run cases, dump their buffers, compare them with the baselines", "tutorials/first-regression"
+        ),
+        "watch": CommandEntry(
+            "watch", "run again what a saved file touches, with keys to accept and rerun", "reference/commands"
+        ),
+        "diff": CommandEntry(
+            "revisions", "compare the results of two revisions or git commits", "how-to/bisect-and-shrink"
+        ),
+        "bisect": CommandEntry(
+            "revisions", "find the commit whose result differs from that of a good one", "how-to/bisect-and-shrink"
+        ),
+        "shrink": CommandEntry(
+            "revisions", "write the smallest job on which a case still fails", "how-to/bisect-and-shrink"
+        ),
+        "exec": CommandEntry(
+            "programs", "run a whole CUDA program on the virtual GPU, without a GPU", "how-to/programs"
+        ),
     },
     "Examine the tests": {
-        "mutate": CommandEntry("examine", "count the small mistakes in a kernel that its job notices"),
-        "profile": CommandEntry("measure", "show the source with the exact costs of each line"),
-        "fuzz": CommandEntry("examine", "try inputs at the edges, and write a small job for each failure"),
-        "accuracy": CommandEntry("measure", "compare a case with itself in higher precision"),
-        "audit": CommandEntry("examine", "say what the tests of jobs prove, with a grade"),
+        "mutate": CommandEntry(
+            "examine", "count the small mistakes in a kernel that its job notices", "how-to/mutation"
+        ),
+        "profile": CommandEntry("measure", "show the source with the exact costs of each line", "how-to/costs"),
+        "fuzz": CommandEntry(
+            "examine", "try inputs at the edges, and write a small job for each failure", "how-to/fuzzing"
+        ),
+        "accuracy": CommandEntry("measure", "compare a case with itself in higher precision", "how-to/accuracy"),
+        "audit": CommandEntry("examine", "say what the tests of jobs prove, with a grade", "how-to/audit"),
     },
     "Baselines": {
-        "accept": CommandEntry("baseline_commands", "make the last run's dumps the baselines"),
-        "review": CommandEntry("baseline_commands", "decide one difference after another, by keys"),
-        "reject": CommandEntry("baseline_commands", "find a run's results wrong: keep the baseline, never accept them"),
-        "blame": CommandEntry("baseline_commands", "who accepted a case's baseline, when, why, from which run"),
-        "calibrate": CommandEntry("measure", "propose the tightest rules that hold, with the evidence"),
+        "accept": CommandEntry("baseline_commands", "make the last run's dumps the baselines", "how-to/accept-results"),
+        "review": CommandEntry(
+            "baseline_commands",
+            "accept or reject one difference after another, by single keys",
+            "how-to/accept-results",
+        ),
+        "reject": CommandEntry(
+            "baseline_commands",
+            "mark a run's results as wrong, so that they are never accepted",
+            "how-to/accept-results",
+        ),
+        "blame": CommandEntry(
+            "baseline_commands",
+            "show who accepted a case's baseline, when, why, from which run",
+            "how-to/accept-results",
+        ),
+        "calibrate": CommandEntry(
+            "measure", "propose the tightest rules that hold, with the evidence", "how-to/calibrate"
+        ),
     },
     "Jobs": {
-        "list": CommandEntry("jobs", "the cases, with their revision and what is accepted"),
-        "show": CommandEntry("jobs", "one case's plan with every number worked out"),
-        "check": CommandEntry("jobs", "every error of every job at once; runs nothing"),
-        "new": CommandEntry("new_jobs", "write jobs to start from, out of host code and signatures, and run them"),
-        "capture": CommandEntry("new_jobs", "run an application, and write its kernels' launches as jobs"),
+        "list": CommandEntry("jobs", "list the cases, with their revision and what is accepted", "reference/commands"),
+        "show": CommandEntry("jobs", "show one case's plan with every number worked out", "reference/commands"),
+        "check": CommandEntry("jobs", "report every error of every job at once; runs nothing", "reference/job-file"),
+        "new": CommandEntry(
+            "new_jobs", "write jobs to start from, out of host code and signatures, and run them", "tutorials/cu-file"
+        ),
+        "capture": CommandEntry(
+            "new_jobs", "run an application, and write its kernels' launches as jobs", "tutorials/capture"
+        ),
     },
     "Results": {
-        "log": CommandEntry("results", "a run's launches, and which never came back"),
-        "nightly": CommandEntry("nightly", "the unattended run: silent when all is well"),
-        "flaky": CommandEntry("results", "the cases whose verdict changes from night to night without their code"),
-        "history": CommandEntry("results", "the trend: every case's verdicts through the runs"),
-        "report": CommandEntry("results", "a run as an HTML page, or for another program"),
+        "log": CommandEntry("results", "show a run's launches, and which never returned", "how-to/faults"),
+        "nightly": CommandEntry("nightly", "run unattended: silent when all is well", "how-to/nightly"),
+        "flaky": CommandEntry(
+            "results", "list the cases whose verdict changes and whose code does not", "how-to/nightly"
+        ),
+        "history": CommandEntry("results", "show every case's verdicts through the runs", "reference/project"),
+        "report": CommandEntry("results", "write a run as an HTML page, or for another program", "how-to/html-report"),
     },
     "Installation": {
-        "build": CommandEntry("installation", "compile all cases into a cache, for a machine without a compiler"),
-        "doctor": CommandEntry("installation", "what this machine can run, and how to get the rest"),
-        "schema": CommandEntry("installation", "print the JSON Schema of a job, for editors"),
+        "build": CommandEntry(
+            "installation", "compile all cases into a cache, for a machine without a compiler", "how-to/gpu"
+        ),
+        "doctor": CommandEntry(
+            "installation", "report what this machine can run, and how to get the rest", "how-to/gpu"
+        ),
+        "schema": CommandEntry("installation", "print the JSON Schema of a job, for editors", "reference/job-keys"),
     },
 }
 """Heading of the help → its commands, in the order in which a user needs them."""
 
 COMMANDS = {name: entry for group in GROUPS.values() for name, entry in group.items()}
+
+DOCUMENTATION = "https://github.com/gpuregress/gpuregress/blob/main/docs"
 
 COMPLETION = "_GPUREGRESS_COMPLETE"
 """The variable by which a shell asks for completions."""
@@ -102,8 +147,12 @@ class Commands(click.Group):
         """Import a command."""
         if cmd_name not in COMMANDS:
             return None
-        module = importlib.import_module(f"gpuregress.cli.{COMMANDS[cmd_name].module}")
+        entry = COMMANDS[cmd_name]
+        module = importlib.import_module(f"gpuregress.cli.{entry.module}")
         command: click.Command = getattr(module, f"{cmd_name}_command")
+        more = f"\b\nMore: {DOCUMENTATION}/{entry.page}.md"
+        if not (command.epilog or "").endswith(more):  # a process may ask for a command twice
+            command.epilog = f"{command.epilog}\n\n{more}"
         values.forbid_empty(command)
         if COMPLETION in os.environ:
             from gpuregress.cli import completion  # noqa: PLC0415 - it plans the project's jobs, for a shell alone
@@ -152,7 +201,7 @@ class Commands(click.Group):
 @click.group(
     cls=Commands,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    epilog="Example: gpuregress run configs/reduce.yaml",
+    epilog=f"Example: gpuregress run configs/reduce.yaml\n\n\b\nMore: {DOCUMENTATION}/index.md",
 )
 @click.version_option(__version__, prog_name="gpuregress")
 @click.option(

@@ -8,6 +8,7 @@ judged each for itself.
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 from collections.abc import Sequence
 from typing import TextIO
@@ -18,6 +19,13 @@ from gpuregress.foundation.escapes import entry, inert, visible
 
 Colour = str | int | None
 """A name of click's, or one of xterm's 256."""
+
+
+def width(stream: TextIO) -> int | None:
+    """The width of the terminal; None in a pipe, where lines have any length."""
+    if not stream.isatty():
+        return None
+    return shutil.get_terminal_size().columns
 
 
 def say(text: str = "", *, err: bool = False, nl: bool = True, colour: Colour = None) -> None:

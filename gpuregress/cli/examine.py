@@ -33,7 +33,7 @@ _MOST_SHOWN = 5
     metavar="N",
     help="Try at most N mutants, a sample of all.  [default: all]",
 )
-@click.option("--seed", type=values.SEED, default=0, show_default=True, metavar="N", help="Of the sample.")
+@click.option("--seed", type=values.SEED, default=0, show_default=True, metavar="N", help="The seed of the sample.")
 @click.option("--min-score", type=values.SHARE, metavar="P", help="Exit with 1 below this score: 80%, or 0.8.")
 @shared_options.file_option("json", "target", "Write the results as JSON")
 @click.option("--fresh", is_flag=True, help="Try every mutant again, also those whose result is known.")
@@ -51,11 +51,11 @@ def mutate_command(
     """Change the kernels of each JOB in one place at a time, and count the mutants that its cases notice.
 
     A mutant is killed where a case does not pass: by its baseline, a reference, a check, a fault. One over its time
-    limit has timed out, and counts as noticed. A survivor is shown with its diff and the reason why it lives. Runs on
-    the CPU device; no file of the project is changed.
+    limit has timed out, and counts as noticed. A survivor is shown with its diff and the reason why it survives. It
+    runs on the CPU device, and no file of the project is changed.
 
-    Exits with 0, with 1 where a job is below --min-score, with 2 where the unchanged kernels do not pass, or kernels
-    that do nothing do.
+    Exits with 0, with 1 if a job is below --min-score, with 2 if the unchanged kernels do not pass, or if kernels that
+    do nothing pass, too.
     """
     request = MutateRequest(limit, seed, fresh)
     reports: list[MutationReport] = []
@@ -145,7 +145,7 @@ def _survivor_lines(mutant: TriedMutant) -> Iterator[str]:
 
 @click.command("fuzz", epilog="Example: gpuregress fuzz reduce --time 60s")
 @click.argument("job")
-@click.option("--seed", type=values.SEED, default=0, show_default=True, metavar="N", help="Of the search.")
+@click.option("--seed", type=values.SEED, default=0, show_default=True, metavar="N", help="The seed of the search.")
 @click.option(
     "--limit",
     type=values.COUNT,
@@ -160,7 +160,7 @@ def _survivor_lines(mutant: TriedMutant) -> Iterator[str]:
     type=values.NonEmpty(),
     multiple=True,
     metavar="NAME",
-    help="Leave a parameter or the data of a buffer as they are; repeatable.",
+    help="Leave a parameter or the data of a buffer as they are; can be repeated.",
 )
 @click.option(
     "--schedules",
@@ -301,7 +301,9 @@ def _finding_lines(finding: FuzzFinding, remark: str) -> Iterator[str]:
     metavar="N",
     help="Try at most N mutants of each job.  [default: as many as the time allows]",
 )
-@click.option("--seed", type=values.SEED, default=0, show_default=True, metavar="N", help="Of the sample of mutants.")
+@click.option(
+    "--seed", type=values.SEED, default=0, show_default=True, metavar="N", help="The seed of the sample of mutants."
+)
 @click.option("--fresh", is_flag=True, help="Take no results of earlier audits.")
 @click.option(
     "--min-grade",

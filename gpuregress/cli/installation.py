@@ -102,7 +102,7 @@ def doctor_command(ctx: click.Context, /, as_json: bool) -> int:
     epilog="Example: gpuregress schema > job.schema.json   (then, in a job's first line: "
     "# yaml-language-server: $schema=../job.schema.json)",
 )
-@click.option("--markdown", is_flag=True, help="Print the reference of every key instead (docs/job-reference.md).")
+@click.option("--markdown", is_flag=True, help="Print the reference of every key instead (docs/reference/job-keys.md).")
 def schema_command(markdown: bool) -> None:
     """Print the JSON Schema of a job file, so that an editor can complete keys and mark mistakes."""
     if markdown:

@@ -74,7 +74,7 @@ def accuracy_command(
     """Run a CASE beside itself in higher precision: the error of its results, and the lines where it arises.
 
     float16, bfloat16 and float32 are computed as double, double as double-double, instruction by instruction. Runs on
-    the CPU device; no file of the project is changed. docs/accuracy.md tells what is exact and what is not.
+    the CPU device; no file of the project is changed. docs/how-to/accuracy.md tells what is exact and what is not.
 
     Exits with 0, with 2 where a case does not run or has no floating-point result.
     """

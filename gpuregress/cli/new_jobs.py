@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from gpuregress.cli import console, context, progress
+from gpuregress.cli import console, context, progress, values
 from gpuregress.foundation.document import units
 from gpuregress.foundation.errors import (
     GpuregressError,
@@ -187,13 +187,6 @@ def _say_changed(job: TriedJob) -> None:
         console.say(f"{job.path.stem}: changed by trial, for it faulted: {', '.join(job.changes)}")
 
 
-def _application(_: click.Context, parameter: click.Parameter, words: tuple[str, ...]) -> tuple[str, ...]:
-    """Refuse an application without a name; its own arguments may be empty."""
-    if not words[0].strip():
-        raise click.BadParameter("it is empty", param=parameter)
-    return words
-
-
 @click.command(
     "capture",
     epilog="Example: gpuregress capture --kernel 'saxpy*' -- ./app --size 1000",
@@ -228,7 +221,7 @@ def _application(_: click.Context, parameter: click.Parameter, words: tuple[str,
 )
 @click.option("--sync", is_flag=True, help="Wait for each launch, and flush its log line to disk: exact blame, slow.")
 @click.argument(
-    "command", nargs=-1, required=True, metavar="-- APP [ARGS]...", type=click.UNPROCESSED, callback=_application
+    "command", nargs=-1, required=True, metavar="-- APP [ARGS]...", type=click.UNPROCESSED, callback=values.program
 )
 @click.pass_context
 def capture_command(
@@ -247,7 +240,7 @@ def capture_command(
 ) -> int:
     """Run APP on this machine's GPU, and write a job for each kernel that it launches.
 
-    A job replays one launch without APP: with its arguments, the contents of its memory and its result on the card.
+    A job replays one launch without APP: with its arguments, the contents of its memory and its result on the GPU.
     Every launch is written to captured/launch.log before it happens, so a crash is blamed on its kernel.
     """
     counts = [name for name, value in (("--nth", nth), ("--every", every), ("--max", most)) if value is not None]

@@ -15,16 +15,21 @@ from gpuregress.cli import console, context, errors, report_files, shared_option
 from gpuregress.foundation.errors import GpuregressError, Interrupted, UsageError
 from gpuregress.foundation.escapes import entry
 from gpuregress.foundation.records import RunSummary
+from gpuregress.gpu.records import replace
 from gpuregress.lab.revisions import culprits
 from gpuregress.report import morning
 from gpuregress.report.messages import installation, notices, web_request
-from gpuregress.report.messages.installation import hosts, night_command
+from gpuregress.report.messages.installation import hosts, night_command, package_source
+from gpuregress.report.messages.installation.night_command import NightCommand
+from gpuregress.report.messages.mail import MailRoom
 from gpuregress.report.messages.notices import Notice
 from gpuregress.session import nightly
 from gpuregress.store.project import Project
 
 SCHEDULERS = ("cron", "systemd", "github", "gitlab", "slurm")
-_OF_INSTALLATION = ("install", "write", "at")
+UNSENT_MAILS = "unsent-mails"
+"""In the folder of runs."""
+_OF_INSTALLATION = ("install", "write", "at", "package")
 """Options that are no part of the installed command."""
 
 
@@ -57,34 +62,41 @@ class Night:
         except BrokenPipeError:
             errors.silence_stdout()
 
-    def end(self, exit_code: int, message: str = "") -> None:
+    def end(self, exit_code: int, message: str = "") -> bool:
         """Ping that the night has ended, and notify where it has something to say.
 
         Args:
             exit_code: of the process.
             message: of the error that ended it, which is printed elsewhere; "" without one.
+
+        Returns:
+            Whether somebody was told by mail or webhook, and nothing of it failed.
         """
         project = self._project
         if project is None:
-            return
+            return False
         settings = project.settings
         lines = (*entry(message).splitlines(), *self._lines)
         patience = web_request.HASTE if exit_code == Interrupted.exit_code else web_request.DEFAULT_PATIENCE
         if settings.ping:
             self._failures.append(notices.ping_end(settings.ping, exit_code, lines, patience))
+        mails = MailRoom(settings.smtp, project.runs / UNSENT_MAILS)
+        self._failures.append(mails.send_kept())
         if lines:
             run = self.summary.run if self.summary is not None else ""
             notice = Notice(project.root, exit_code, run, lines)
             if settings.mail:
-                self._failures.append(notices.send_mail(settings.mail, notice))
+                self._failures.append(mails.send(settings.mail, notice))
             if self.summary is not None:
-                self._failures += self._mail_owners(project, self.summary, exit_code)
+                self._failures += self._mail_owners(project, self.summary, mails)
             if settings.webhook:
                 self._failures.append(notices.post_webhook(settings.webhook, notice, patience))
-        for failure in dict.fromkeys(filter(None, self._failures)):  # it changes no exit code
-            console.say(f"note: {failure}", err=self._to_stderr)
+        failures = list(dict.fromkeys(filter(None, self._failures)))
+        for failure in failures:  # it changes no exit code, and cron mails what is on stderr
+            console.say(f"note: {failure}", err=True)
+        return bool(lines and not failures and (settings.mail or settings.webhook))
 
-    def _mail_owners(self, project: Project, summary: RunSummary, exit_code: int) -> Iterator[str]:
+    def _mail_owners(self, project: Project, summary: RunSummary, mails: MailRoom) -> Iterator[str]:
         """Send each owner of jobs what is new of them; yield why a mail failed."""
         changes = summary.changes
         if changes is None:
@@ -95,17 +107,26 @@ class Night:
             owned = morning.of_owner(summary, address)
             if morning.is_worth_telling(owned):
                 lines = tuple(morning.lines(owned, root=project.root))
-                yield notices.send_mail((address,), Notice(project.root, exit_code, summary.run, lines))
+                yield mails.send((address,), Notice(project.root, owned.exit_code, summary.run, lines))
 
 
 @contextlib.contextmanager
 def told() -> Iterator[Night]:
-    """Send the messages of the block's end, with the exit code that the process will have."""
+    """Send the messages of the block's end, with the exit code that the process will have.
+
+    Raises:
+        SystemExit: an error that the messages have told; it is printed with what the night says, and not on stderr,
+            from which cron would send a second mail.
+    """
     night = Night()
     try:
         yield night
     except BaseException as error:
-        night.end(report_files.exit_code_of(error), report_files.message_of(error))
+        code, message = report_files.exit_code_of(error), report_files.message_of(error)
+        is_told = night.end(code, message)
+        if is_told and isinstance(error, GpuregressError):
+            night.say(f"gpuregress: {message}")
+            raise SystemExit(code) from error
         raise
     night.end(night.summary.exit_code if night.summary is not None else 0)
 
@@ -126,6 +147,12 @@ def options(function: Callable[..., Any]) -> Callable[..., Any]:
     for option in (
         click.option(
             "--at", type=_Time(), default="02:00", metavar="HH:MM", help="When, for --install  [default: 02:00]"
+        ),
+        click.option(
+            "--from",
+            "package",
+            metavar="PIP",
+            help="What pip installs on a CI server, for --install  [default: where gpuregress was installed from]",
         ),
         click.option("--write", is_flag=True, help="With --install: install the lines, and say what is left to do."),
         click.option(
@@ -152,6 +179,10 @@ def install(ctx: click.Context, given: Mapping[str, Any]) -> int:
         raise UsageError("--resume continues one night, and ends with 5 after others: install the command without it")
     project = context.find_project(ctx)
     night = night_command.of_project(project, _arguments(ctx, project.root), given["at"])
+    if scheduler in installation.SERVICES:
+        night = replace(night, package=_package(night, given["package"]))
+    elif given["package"]:
+        raise UsageError(f"--from is for CI servers: {scheduler} runs the gpuregress that is installed here")
     plan = installation.plan(scheduler, night)
     console.say_document(plan.text)
     hints = [*plan.todo]
@@ -163,12 +194,26 @@ def install(ctx: click.Context, given: Mapping[str, Any]) -> int:
             night_command.write_files(plan.files)
             for file in plan.files:
                 console.say(f"gpuregress: wrote {file.path}", err=True)
-    if night.secrets and scheduler not in ("github", "gitlab"):
+    if night.secrets and scheduler not in installation.SERVICES:
         names = " ".join(f"{name}=…" for name in night.secrets)
         hints.append(f"put the secrets into {night.secrets_file} (chmod 600), a line each: {names}")
     for hint in hints:
         console.say(f"gpuregress: {hint}", err=True)
     return 0
+
+
+def _package(night: NightCommand, given: str | None) -> str | Path:
+    """What a CI server installs; asked for on a terminal where nothing here tells it."""
+    if given:
+        return given
+    try:
+        return package_source.requirement(night.repository)
+    except UsageError as error:
+        if not context.is_interactive():
+            raise
+        console.say(f"gpuregress: {error}", err=True)
+        answer: str = click.prompt("pip install", err=True)
+        return answer
 
 
 def crontab_line(ctx: click.Context) -> str:
@@ -219,14 +264,15 @@ def _file(target: str, root: Path) -> str:
 
 
 class Nightly(click.Command):
-    """The command, whose help ends with the line that `--install cron` prints."""
+    """The command, whose help has the line that `--install cron` prints."""
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the crontab line in one line, however long."""
-        formatter.write(f"\nExample (crontab; --install prints it):\n\n{crontab_line(ctx)}\n")
+        formatter.write(f"\nFor a crontab (--install cron prints it):\n\n{crontab_line(ctx)}\n")
+        super().format_epilog(ctx, formatter)
 
 
-@click.command("nightly", cls=Nightly)
+@click.command("nightly", cls=Nightly, epilog="Example: gpuregress nightly --install cron --write")
 @shared_options.device_options
 @click.option(
     "--deadline",

@@ -135,7 +135,8 @@ def show_closing(summary: RunSummary, root: Path, verbosity: int, *, to_stderr: 
         for verdict in summary.verdicts:
             if verdict.status not in ("pass", "skip"):
                 console.say(terminal.case_line(verdict), err=to_stderr, colour=terminal.colour(verdict.status))
-    for line in terminal.closing(summary, root=root, verbose=verbosity > 0):
+    width = console.width(sys.stderr if to_stderr else sys.stdout)
+    for line in terminal.closing(summary, root=root, verbose=verbosity > 0, width=width):
         first_word = line.partition(" ")[0]
         console.say(line, err=to_stderr, colour=terminal.colour(first_word) if first_word in statuses else None)
 

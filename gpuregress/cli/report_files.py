@@ -24,6 +24,7 @@ from gpuregress.gpu.records import MutableRecord
 from gpuregress.report import formats, json_report
 from gpuregress.report.formats import github
 from gpuregress.session.runs import history_entry
+from gpuregress.session.runs.source_texts import SourceTexts
 
 _COMMANDS = ("run", "nightly")
 _REPORT = "--report"
@@ -215,8 +216,9 @@ def render(name: str, summary: RunSummary) -> str:
     if name == "html":
         from gpuregress.report import html  # noqa: PLC0415 - it loads jinja2 in 40 ms, which most runs do without
 
-        with history_entry.trends(Path(summary.folder).parent, html.LAST) as trends:
-            return html.render(summary, trends)
+        runs = Path(summary.folder).parent
+        with history_entry.trends(runs, html.LAST) as trends:
+            return html.render(summary, trends, SourceTexts(runs).versions)
     return formats.render(name, summary, repository_root())
 
 

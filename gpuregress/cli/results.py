@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import itertools
-import shutil
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -14,14 +13,15 @@ import click
 
 from gpuregress.cli import console, context, report_files, shared_options, values
 from gpuregress.foundation import git
-from gpuregress.foundation.errors import StorageError
+from gpuregress.foundation.errors import NothingToDo, StorageError
 from gpuregress.foundation.escapes import json_text, one_line
 from gpuregress.foundation.records import PastResult, PastRun, State, to_json
 from gpuregress.foundation.wording import plural
-from gpuregress.report import history_text, html
-from gpuregress.session import earlier_nights
+from gpuregress.report import history_text, html, terminal
+from gpuregress.session import earlier_nights, merging, shards
 from gpuregress.session.runs import cut_short, history_entry, journal, past_runs, results, run_folders
 from gpuregress.session.runs.past_runs import FailingCase, WantedCases
+from gpuregress.session.runs.source_texts import SourceTexts
 from gpuregress.store import launch_log
 from gpuregress.store.history import History
 from gpuregress.store.launch_log import Event, LaunchBegin, LaunchEnd, LaunchFault, LaunchRetry, Log
@@ -29,12 +29,13 @@ from gpuregress.store.project import Project
 
 _IMPORT = "import"
 _DEFAULT_LAST = 30
+_MOST_NIGHTS = 60
 _CSV_LINES_AT_ONCE = 1000
 
 
 @click.command("log", epilog="Example: gpuregress log   (the last run)")
 @click.argument("run", required=False)
-@click.option("--blame", is_flag=True, help="Only the launches that never came back, or ended with a fault.")
+@click.option("--blame", is_flag=True, help="Only the launches that never returned, or ended with a fault.")
 @shared_options.json_option
 @click.pass_context
 def log_command(ctx: click.Context, /, run: str | None, blame: bool, as_json: bool) -> int:
@@ -163,6 +164,12 @@ def flaky_command(ctx: click.Context, /, as_json: bool) -> int:
 )
 @click.option("--failing", is_flag=True, help="Only cases that fail now, and since when they do.")
 @click.option("--removed", is_flag=True, help="Also cases that no job has any more.")
+@click.option(
+    "--times",
+    "writes_times",
+    is_flag=True,
+    help=f"Write the time of each case to {shards.FILE} beside the baselines, which balances run --shard.",
+)
 @click.option("--csv", "as_csv", is_flag=True, help="Print a line of CSV for each case of each run.")
 @shared_options.json_option
 @click.pass_context
@@ -175,6 +182,8 @@ def history_command(ctx: click.Context, /, cases: tuple[str, ...], **options: An
     project = context.find_project(ctx)
     if cases[:1] == (_IMPORT,):
         return _import(ctx, project, cases[1:])
+    if options["writes_times"]:
+        return _write_times(ctx, project)
     as_csv, as_json, only_failing = options["as_csv"], options["as_json"], options["failing"]
     if as_csv and as_json:
         raise click.UsageError("--csv and --json exclude each other")
@@ -203,10 +212,22 @@ def history_command(ctx: click.Context, /, cases: tuple[str, ...], **options: An
         return _show_overview(history, runs, wanted, as_json=as_json)
 
 
+def _write_times(ctx: click.Context, project: Project) -> int:
+    if _given(ctx) != ["writes_times"]:
+        raise click.UsageError("history --times takes no cases and no other options: it is of the whole project")
+    with history_entry.opened(project) as history:
+        path, count = shards.write_times(project, history)
+    console.say(f"{context.relative(path)}: the times of {plural(count, 'case')}; commit it with the baselines")
+    return 0
+
+
+def _given(ctx: click.Context) -> list[str]:
+    return [name for name in ctx.params if ctx.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE]
+
+
 def _import(ctx: click.Context, project: Project, folders: Sequence[str]) -> int:
     """Import runs; one that cannot be read does not keep the others out."""
-    given = [name for name in ctx.params if ctx.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE]
-    if not folders or given != ["cases"]:
+    if not folders or _given(ctx) != ["cases"]:
         raise click.UsageError("history import takes the folders of runs, at least one, and no options")
     code = 0
     for imported in past_runs.import_runs(project, [Path(folder) for folder in folders]):
@@ -229,11 +250,11 @@ def _show_overview(history: History, runs: Sequence[PastRun], wanted: WantedCase
     if as_json:
         context.print_json([history_text.run_row(run) for run in newest_last])
         return 0
-    _print(history_text.run_table(newest_last, _width()))
+    _print(history_text.run_table(newest_last, console.width(sys.stdout)))
     if overview.trends:
         console.say("")
         trends = [(trend.case, trend.device, trend.source, trend.results) for trend in overview.trends]
-        _print(history_text.trend_table(trends, len(runs), _width()))
+        _print(history_text.trend_table(trends, len(runs), console.width(sys.stdout)))
     console.say(history_text.LEGEND)
     _say_hidden(wanted)
     return 0
@@ -249,7 +270,7 @@ def _show_results(project: Project, case_results: Sequence[PastResult], *, as_js
             console.say()
         console.say(case)
         past = tuple(group)
-        _print(history_text.result_table(past, _width()))
+        _print(history_text.result_table(past, console.width(sys.stdout)))
         _print(past_runs.timing_steps(reversed(past), lacks_commit))
     if not case_results:
         console.say("none of these cases ran in that time")
@@ -262,7 +283,7 @@ def _show_failing(failing: Sequence[FailingCase], wanted: WantedCases, *, as_jso
         return 0
     if failing:
         rows = [(failure.newest, failure.since, failure.failures) for failure in failing]
-        _print(history_text.failing_table(rows, _width()))
+        _print(history_text.failing_table(rows, console.width(sys.stdout)))
     else:
         console.say("no case fails")
     _say_hidden(wanted)
@@ -299,35 +320,63 @@ def _print(lines: Iterable[str]) -> None:
         console.say(line)
 
 
-def _width() -> int | None:
-    """The width of the terminal; None in a pipe, where lines have any length."""
-    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
-
-
 @click.command(
     "report", epilog="Example: gpuregress report -o report.html   (or: gpuregress report --report sarif=results.sarif)"
 )
-@click.argument("run", required=False)
+@click.argument("runs", nargs=-1, metavar="[RUN]...")
+@click.option(
+    "--merge",
+    "is_merged",
+    is_flag=True,
+    help="One result of several RUNs, as of the shards of other hosts: names, or folders of runs.",
+)
 @click.option("-o", "--output", metavar="F", type=values.REPORT, help="Where to write the page  [default: stdout]")
+@click.option("--compare", nargs=2, metavar="RUN_A RUN_B", help="Write a page with two runs side by side.")
+@click.option("--trend", is_flag=True, help="Write a page on the last nights of the project, with their commits.")
 @shared_options.report_files_option
 @shared_options.json_option
 @click.pass_context
 def report_command(
-    ctx: click.Context, /, run: str | None, output: str | None, reports: tuple[values.Target, ...], as_json: bool
+    ctx: click.Context,
+    /,
+    runs: tuple[str, ...],
+    output: str | None,
+    compare: tuple[str, str] | None,
+    reports: tuple[values.Target, ...],
+    *,
+    as_json: bool,
+    is_merged: bool,
+    trend: bool,
 ) -> int:
     """Write a page on RUN (a name or its beginning; the last run if none): one file that needs nothing else.
 
-    With --report, the page is written only where -o names its file.
+    With --report, the page is written only where -o names its file. With --merge, the exit code is the worst of the
+    runs, and 4 where a shard is missing; runs that overlap are refused.
     """
+    if compare or trend:
+        if runs or reports or as_json or is_merged or (compare and trend):
+            raise click.UsageError(
+                "--compare and --trend make a page of their own: no other RUN, --merge, --report or --json"
+            )
+        project = context.find_project(ctx)
+        text = _comparison(project, *compare) if compare else _nights(project)
+        context.write_report(output or "-", text)
+        return 0
     targets = list(reports)
     if output is not None:
         targets.insert(0, ("html", output))
     elif not reports and not as_json:
         targets.append(("html", "-"))
     # `--json` is written behind the others, by a function of its own.
-    context.writes_to_stdout({"reports": [*targets, ("json", "-")] if as_json else targets})
+    is_stdout_taken = context.writes_to_stdout({"reports": [*targets, ("json", "-")] if as_json else targets})
     project = context.find_project(ctx)
-    folder = run_folders.find(project.runs, run)
+    if is_merged:
+        if as_json:
+            targets.append(("json", "-"))
+        return _report_merged(project, runs, targets, to_stderr=is_stdout_taken)
+    if len(runs) > 1:
+        raise click.UsageError("report writes a page on one RUN; --merge joins several")
+    folder = run_folders.find(project.runs, runs[0] if runs else None)
     document = results.document(folder)
     description = cut_short.describe(folder)
     if description:
@@ -339,11 +388,48 @@ def report_command(
     return 0
 
 
+def _report_merged(project: Project, runs: Sequence[str], targets: Sequence[values.Target], *, to_stderr: bool) -> int:
+    if not runs:
+        raise click.UsageError("report --merge needs the names or folders of runs")
+    folders: list[Path] = []
+    for run in runs:
+        folders += past_runs.runs_of(Path(run)) if Path(run).is_dir() else [run_folders.find(project.runs, run)]
+    summary = merging.merge(folders)
+    for name, target in targets:
+        if name == "html":
+            with history_entry.trends(project.runs, html.LAST) as trends:
+                context.write_report(target, html.render(summary, trends, SourceTexts(project.runs).versions))
+        else:
+            context.write_report(target, report_files.render(name, summary))
+    for line in (*terminal.missing_lines(summary), terminal.counts(summary)):
+        console.say(line, err=to_stderr)
+    return summary.exit_code
+
+
+def _comparison(project: Project, first: str, second: str) -> str:
+    """The page of two runs."""
+    documents = [results.document(run_folders.find(project.runs, name)) for name in (first, second)]
+    return html.comparison_page(*documents)
+
+
+def _nights(project: Project) -> str:
+    """The page of the last nights.
+
+    Raises:
+        NothingToDo: there is none.
+    """
+    with history_entry.opened(project) as history:
+        nights = earlier_nights.trend(project, history, _MOST_NIGHTS)
+    if not nights:
+        raise NothingToDo(f"no night in {project.runs} has ended yet")
+    return html.nights_page(project.root.name, nights)
+
+
 def _report_text(name: str, folder: Path, document: dict[str, Any]) -> str:
     """The report of a run in one format; the page and the JSON are those of the stored document."""
     if name == "html":
         with history_entry.trends(folder.parent, html.LAST, document["started"]) as trends:
-            return html.page(document, trends)
+            return html.page(document, trends, SourceTexts(folder.parent).versions)
     if name == "json":
         return json_text(document, indent=1) + "\n"
     return report_files.render(name, results.summary_of(journal.read(folder)))

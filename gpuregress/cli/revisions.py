@@ -93,7 +93,7 @@ def _print_differences(differences: Differences, root: Path | None) -> None:
             console.say_spans((("  ", None), *spans))
     notes = differences.notes
     if len(notes) > _MOST_NOTES + 1:
-        notes = (*notes[:_MOST_NOTES], f"and {len(notes) - _MOST_NOTES} more of this kind, which --json tells")
+        notes = (*notes[:_MOST_NOTES], f"and {len(notes) - _MOST_NOTES} more of this kind, which --json lists")
     for note in notes:
         console.say(f"note: {note}", err=True)
 
@@ -189,7 +189,7 @@ def _bisect_lines(done: Bisection) -> Iterator[str]:
             for line in terminal.details(verdict):
                 yield f"  {line}"
     if len(done.verdicts) > _MOST_CASES:
-        yield f"… and {len(done.verdicts) - _MOST_CASES} more cases, which --json tells"
+        yield f"… and {len(done.verdicts) - _MOST_CASES} more cases, which --json lists"
     for note in done.notes:
         yield f"note: {note}"
 

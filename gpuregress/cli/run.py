@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from gpuregress.cli import shared_options
+from gpuregress.cli import shared_options, values
 from gpuregress.execution.workers import worker_spawn
 
 
@@ -21,6 +21,12 @@ from gpuregress.execution.workers import worker_spawn
     flag_value="merge base",
     metavar="[REF]",
     help="Only jobs made of a file that differs from this commit  [default: the merge base with the main branch]",
+)
+@click.option(
+    "--shard",
+    type=values.SHARD,
+    metavar="K/N",
+    help="Only the K-th of N parts of the cases, one for each of N hosts; report --merge joins their results.",
 )
 @click.option("--fail-fast", is_flag=True, help="Stop after the first case that does not pass.")
 @click.option("--rerun-failed", is_flag=True, help="Only the cases that did not pass in the last run.")

@@ -154,7 +154,7 @@ device_options = _combined(
     click.option(
         "--poison",
         type=click.Choice(["twice"]),
-        help="twice: run each case under two poisons, which proves the elements that nobody wrote.",
+        help="twice: run each case under two poisons, which shows the elements that were never written.",
     ),
     click.option(
         "--check",

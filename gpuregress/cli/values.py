@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -168,8 +169,25 @@ class ClusterAddress(_Type):
         return str(value)
 
 
+class ShardNumber(_Type):
+    """The number of a shard and the number of all, `2/5`."""
+
+    name = "shard"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, int]:
+        """Refuse a shard that there is not."""
+        match = re.fullmatch(r"([0-9]{1,4})/([0-9]{1,4})", str(value).strip())
+        if match is None:
+            self.fail(f"{value!r} is no shard: write 2/5 for the second of five", param, ctx)
+        number, count = int(match[1]), int(match[2])
+        if not 1 <= number <= count:
+            self.fail(f"{value!r} is no shard: the first of {count} is 1/{count}", param, ctx)
+        return number, count
+
+
 SCHEDULE = ScheduleName()
 SECONDS = Seconds()
+SHARD = ShardNumber()
 SHARE = Share()
 CLUSTER = ClusterAddress()
 REPORT = ReportTarget()
@@ -190,3 +208,10 @@ def forbid_empty(command: click.Command) -> None:
     for param in command.params:
         if isinstance(param.type, click.types.StringParamType | click.Path):
             param.type = NonEmpty(param.type)
+
+
+def program(_: click.Context, parameter: click.Parameter, words: tuple[str, ...]) -> tuple[str, ...]:
+    """Refuse a program without a name; its own arguments may be empty."""
+    if not words[0].strip():
+        raise click.BadParameter("it is empty", param=parameter)
+    return words

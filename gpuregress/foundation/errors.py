@@ -12,7 +12,8 @@
     ├── KernelTimeout             3   the kernel was killed at its time limit (becomes `timeout`)
     ├── HarnessError              4   the harness, a device or a disk failed
     │   ├── DeviceError           4   no such device, a lost GPU, a request over its limits
-    │   │   └── LaunchRefused     4   a launch is over the device's limits
+    │   │   ├── LaunchRefused     4   a launch is over the device's limits
+    │   │   └── ClusterLost       4   the scheduler of a cluster, or all of its workers, are gone while cases run
     │   ├── UnsupportedError      3   the device cannot run this instruction or feature
     │   ├── StorageError          4   no space, no permission, a path that is not what it should be
     │   ├── UserCodeError         3   a fill's own function failed: the user's code, as a kernel is
@@ -50,6 +51,10 @@ from gpuregress.gpu.errors import LaunchStopped as LaunchStopped
 from gpuregress.gpu.errors import UnsupportedError as UnsupportedError
 from gpuregress.gpu.errors import UsageError as UsageError
 from gpuregress.gpu.records import Record
+
+
+class ClusterLost(DeviceError):
+    """The scheduler of a cluster, or all of its workers, are gone: the cases that are left have no result."""
 
 
 class JobError(Record):

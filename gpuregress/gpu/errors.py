@@ -9,7 +9,7 @@ from gpuregress.gpu.records import Record
 
 
 class ExitCode:
-    """Every exit code of a command; `docs/exit-codes.md` has their meaning.
+    """Every exit code of a command; `docs/reference/exit-codes.md` has their meaning.
 
     Plain numbers: records hold them, and the digests of the history are those of their text.
     """

@@ -391,7 +391,7 @@ class _BufferResults:
             verb = "has" if theirs == 1 else "have"
             message = (
                 f"{compared.difference} from {label}; of {total} cases {theirs} {verb} "
-                f"that result and {self._votes_of(own)} this one, so it cannot be told which is wrong"
+                f"that result and {self._votes_of(own)} this one, so it is not known which is wrong"
             )
             if self._is_doubtful:
                 poisoned = self._members[clusters[0].leader].label

@@ -20,7 +20,7 @@ from gpuregress.foundation.records import (
     Program,
     Rule,
 )
-from gpuregress.foundation.records.launch_digests import DIGITS
+from gpuregress.foundation.records.dumps import DIGITS
 from gpuregress.gpu.records import Record, replace
 from gpuregress.judge import launch_slice
 from gpuregress.judge.launch_slice import LaunchEvidence, Origin, Timeline, UnknownState

@@ -153,12 +153,17 @@ def compare_nights(summary: RunSummary, earlier: EarlierNights, left_out: LeftOu
 
 
 def diagnosis(verdict: Verdict) -> str:
-    """`b: 689 of 1000 differ; all are 1/10 of what they should be`: the reason with the strongest pattern."""
+    """`b: 689 of 1000 differ; all are 1/10 of what they should be`: the reason, and a pattern or the worst element."""
     failing = verdict.failing
-    if verdict.status != "differ" or not failing or not failing[0].findings:
+    if verdict.status != "differ" or not failing:
         return verdict.reason
-    strongest = failing[0].findings[0]
-    return f"{verdict.reason}; {strongest.summary or strongest.message}"
+    if failing[0].findings:
+        strongest = failing[0].findings[0]
+        return f"{verdict.reason}; {strongest.summary or strongest.message}"
+    worst = failing[0].worst
+    if worst is None or not worst.expected:
+        return verdict.reason
+    return f"{verdict.reason}; {worst.place}: {worst.actual or 'missing'}, was {worst.expected}"
 
 
 def _failures(summary: RunSummary) -> Iterator[NightFailure]:

@@ -266,7 +266,7 @@ def _explained(
     if before.driver and facts.driver and before.driver != facts.driver:
         parts.append(f"; {before.driver} → {facts.driver.removeprefix('driver ')}")
     if before.card and facts.card and before.card != facts.card:
-        parts.append("; on another card of this model")
+        parts.append("; on another GPU of this model")
     return parts
 
 

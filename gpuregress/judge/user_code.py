@@ -179,16 +179,14 @@ class UserCodeProcess:
 
 def _folders(case: Case, function: str) -> frozenset[str]:
     """The folders of the code that a call may run: of the function, and of fills that it may be compared with."""
-    fills = (buffer.fill.options for buffer in case.buffers.values() if buffer.fill is not None)
-    functions = [function, *(options.function for options in fills if isinstance(options, PythonFunction))]
+    functions = [function, *(fill.options.function for fill in case.fills if isinstance(fill.options, PythonFunction))]
     paths = (path.rpartition(":")[0] for path in functions)
     return frozenset(str(Path(path).parent) for path in paths if path.startswith("/"))
 
 
 def needs(case: Case, check: Check) -> bool:
     """Whether a check runs code of the user: its own function, or that of a fill it compares with."""
-    fills = (buffer.fill for buffer in case.buffers.values())
-    return check.name == "python" or any(fill is not None and fill.runs_user_code for fill in fills)
+    return check.name == "python" or any(fill.runs_user_code for fill in case.fills)
 
 
 def _comparison_in(answer: dict[str, Any]) -> Comparison:

@@ -108,8 +108,8 @@ class CaseItem(pytest.Item):
             self.add_report_section("call", "stdout", reached.verdict.outcome.output)
         if reached.verdict.status == "skip":
             pytest.skip(reached.verdict.reason)
-        notes = [line for line in reached.lines(self.project.root) if line.startswith("note: ")]
-        if notes:
+        if reached.verdict.notes and reached.verdict.status != "error":  # the notes of an error are its further lines
+            notes = [f"note: {note}" for note in reached.verdict.notes]
             self.add_report_section("call", "gpuregress", "\n".join(notes))
         if not reached.is_passed:
             raise CaseFailure(failure_text(reached, self.project.root))

@@ -34,6 +34,18 @@ def parts(name: str) -> tuple[str, str]:
     return name[: match.start()], match[1]
 
 
+def cause_text(cause: str) -> str:
+    """The key of a cause for people: `differ: out`, or `compile error at k.cu:3` of `error: CompileError at k.cu:3`."""
+    kind, _, rest = cause.partition(": ")
+    if kind == "differ":
+        return cause.removesuffix(" (baseline)")
+    if kind == "error":
+        name, at, place = rest.partition(" at ")
+        words = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower()
+        return f"{words or kind}{at}{place}"
+    return cause
+
+
 def job_of(case: str) -> str:
     """The job of a case, from its name."""
     return case.partition("/")[0]

@@ -82,7 +82,7 @@ def entries(summary: RunSummary, root: Path) -> tuple[ReportEntry, ...]:
     """
     found = [_of_case(verdict, root) for verdict in summary.verdicts]
     found += map(_of_missing, summary.missing)
-    if summary.interrupted or (summary.exit_code and not any(one.is_failure for one in found)):
+    if summary.state != "finished" or (summary.exit_code and not any(one.is_failure for one in found)):
         found += _of_run(summary, root)
     return tuple(found)
 

@@ -50,6 +50,8 @@ CSV_COLUMNS = (
 )
 """Columns of a CSV file: new ones come at the end."""
 _FEWEST_LETTERS = 10
+_DROPPED = ("revision", "tolerance", "device", "seconds", "host", "exit")
+"""Columns that a narrow terminal does without, the first one first."""
 
 
 # --- JSON and CSV -----------------------------------------------------------------------------------------------------
@@ -124,7 +126,7 @@ def run_table(runs: Sequence[PastRun], width: int | None) -> Iterator[str]:
 
     Args:
         runs: the oldest first.
-        width: of the terminal; None: lines of any length.
+        width: of the terminal, to which the table is fitted; None: lines of any length.
     """
     columns = _columns(runs, "run", "kind", "device")
     columns["seconds"] = [str(round(run.seconds, 2)) for run in runs]
@@ -134,7 +136,7 @@ def run_table(runs: Sequence[PastRun], width: int | None) -> Iterator[str]:
     if any(run.commit for run in runs):
         columns["commit"] = [run.short_commit for run in runs]
     columns["cases"] = list(map(counts, runs))
-    return _cut(columns, width)
+    return _fitted(columns, width)
 
 
 def trend_table(
@@ -168,7 +170,7 @@ def trend_table(
     if first > 0:
         mark = "…"
     columns["verdicts"] = [f"[{mark}{letters[first:]}]" for letters in columns["verdicts"]]
-    return _cut(columns, None)
+    return _fitted(columns, None)
 
 
 def _letter(result: ShortResult | None) -> str:
@@ -182,7 +184,7 @@ def result_table(results: Sequence[PastResult], width: int | None) -> Iterator[s
 
     Args:
         results: the oldest first.
-        width: of the terminal; reasons are cut there.
+        width: of the terminal, to which the table is fitted.
     """
     columns = _columns(results, "run", "device", "host", "verdict")
     _remove_uniform(columns, "device", "host")
@@ -194,7 +196,7 @@ def result_table(results: Sequence[PastResult], width: int | None) -> Iterator[s
         columns["commit"] = [result.short_commit for result in results]
     if not all(result.commit for result in results):
         columns |= _columns(results, "revision")
-    return _cut(columns | _columns(results, "reason"), width)
+    return _fitted(columns | _columns(results, "reason"), width)
 
 
 def failing_table(failing: Sequence[tuple[PastResult, PastRun, int]], width: int | None) -> Iterator[str]:
@@ -202,7 +204,7 @@ def failing_table(failing: Sequence[tuple[PastResult, PastRun, int]], width: int
 
     Args:
         failing: the newest result, the run in which the failures began, their number.
-        width: of the terminal; reasons are cut there.
+        width: of the terminal, to which the table is fitted.
     """
     results, first_runs, numbers = zip(*failing, strict=True)
     columns = _columns(results, "case", "device", "host", "verdict")
@@ -211,7 +213,7 @@ def failing_table(failing: Sequence[tuple[PastResult, PastRun, int]], width: int
     if any(run.commit for run in first_runs):
         columns["commit"] = [run.short_commit for run in first_runs]
     columns["runs"] = list(map(str, numbers))
-    return _cut(columns | _columns(results, "reason"), width)
+    return _fitted(columns | _columns(results, "reason"), width)
 
 
 def _columns(records: Sequence[object], *names: str) -> dict[str, list[str]]:
@@ -233,11 +235,6 @@ def _width(columns: Mapping[str, Sequence[str]]) -> int:
     return width
 
 
-def _cut(columns: Mapping[str, Sequence[str]], width: int | None) -> Iterator[str]:
-    """The lines of a table; those longer than the terminal are cut at their end."""
-    rows = zip(*columns.values(), strict=True)
-    for line in table(tuple(columns), rows):
-        if width is None or len(line) <= width:
-            yield line
-        else:
-            yield f"{line[: width - 1].rstrip()}…"
+def _fitted(columns: Mapping[str, Sequence[str]], width: int | None) -> Iterator[str]:
+    """The lines of a table, fitted to the terminal."""
+    return table(tuple(columns), zip(*columns.values(), strict=True), width, _DROPPED)

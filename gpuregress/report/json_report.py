@@ -50,7 +50,7 @@ def _head(summary: RunSummary) -> dict[str, Any]:
         "parameter_spaces": to_json(summary.spaces),
         **summary.options,
     }
-    optional = {"changes": summary.changes, "false_alarms": summary.false_alarms}
+    optional = {"changes": summary.changes, "false_alarms": summary.false_alarms, "shard": summary.shard}
     return head | _present(optional)
 
 
@@ -101,6 +101,8 @@ def case_document(verdict: Verdict) -> dict[str, Any]:
         "infeasible": verdict.infeasible or None,
         "overridden": verdict.overridden or None,
         "location": verdict.location,
+        "source": verdict.source or None,
+        "accepted": verdict.accepted,
         "known_failing": verdict.known,
         "retried": verdict.retried or None,
         "cost_comparison": verdict.costs or None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -12,13 +13,76 @@ from gpuregress.foundation.escapes import one_line
 Entry = TypeVar("Entry")
 
 
-def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
-    """Left-aligned columns, two spaces apart, cut nowhere."""
-    lines = [head]
+_FEWEST = 24
+"""Characters that the last column of a table must have to be folded; below, other columns are left out for it."""
+_INDENT = 4
+
+
+def table(
+    head: Sequence[str], rows: Iterable[Sequence[str]], width: int | None = None, drop: Sequence[str] = ()
+) -> Iterator[str]:
+    """Left-aligned columns, two spaces apart; no word is cut.
+
+    Args:
+        head: the names of the columns.
+        rows: the cells of each row.
+        width: of the terminal, to which the table is fitted: columns are left out, then the last one is folded; None:
+            lines of any length.
+        drop: the columns that may be left out, the first one first.
+    """
+    lines = [list(head)]
     lines += [list(map(one_line, row)) for row in rows]
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    if width is not None:
+        lines = _without_columns(lines, width, drop)
+    widths = _widths(lines)
     for line in lines:
-        yield "  ".join(map(str.ljust, line, widths)).rstrip()
+        text = "  ".join(map(str.ljust, line, widths)).rstrip()
+        if width is None or len(text) <= width:
+            yield text
+        else:
+            yield from _folded(line, widths, width)
+
+
+def _widths(lines: Sequence[Sequence[str]]) -> list[int]:
+    return [max(map(len, column)) for column in zip(*lines, strict=True)]
+
+
+def _without_columns(lines: list[list[str]], width: int, drop: Sequence[str]) -> list[list[str]]:
+    """Leave columns out until the last one fits, or has room to be folded."""
+    for name in drop:
+        widths = _widths(lines)
+        room = width - sum(widths[:-1]) - 2 * (len(widths) - 1)
+        if room >= min(_FEWEST, widths[-1]):
+            break
+        if name in lines[0]:
+            position = lines[0].index(name)
+            lines = [line[:position] + line[position + 1 :] for line in lines]
+    return lines
+
+
+def _folded(line: Sequence[str], widths: Sequence[int], width: int) -> Iterator[str]:
+    """A row whose last cell takes several lines: beside the other cells, or below them where there is no room."""
+    *cells, last = line
+    beside = "  ".join(map(str.ljust, cells, widths))
+    room = width - len(beside) - 2
+    parts = _words(last, room) if room > 0 else []
+    if room >= min(_FEWEST, widths[-1]) and max(map(len, parts), default=0) <= room:
+        yield f"{beside}  {parts[0]}".rstrip()
+        for part in parts[1:]:
+            yield f"{'':{len(beside) + 2}}{part}"
+        return
+    indent = " " * _INDENT
+    if len(beside.rstrip()) <= width:
+        yield beside.rstrip()
+    else:
+        yield cells[0]
+        yield from (indent + part for part in _words("  ".join(filter(None, cells[1:])), width - _INDENT))
+    yield from (indent + part for part in _words(last, width - _INDENT))
+
+
+def _words(text: str, width: int) -> list[str]:
+    """Fold a text between words; a longer word stays whole."""
+    return textwrap.wrap(text, max(1, width), break_long_words=False, break_on_hyphens=False)
 
 
 def shown(path: str, root: Path | None) -> str:

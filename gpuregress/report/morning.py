@@ -36,36 +36,44 @@ def is_worth_telling(summary: RunSummary) -> bool:
 def headline(summary: RunSummary) -> str:
     """`1 new failure: blur — 4 commits since 4f1c2d9, 2 authors; 2 still failing (since 20 Nov, …), 1 fixed`.
 
-    All parts that are not zero, in a fixed order.
+    All parts that are not zero, in a fixed order; the jobs of the first one, which is the subject of a mail.
     """
     changes = summary.changes or NightChanges()
-    new = _new_failures(changes)
     devices = ", ".join(lacking.device for lacking in changes.lacking)
-    still = "still failing"
     first = _first(changes.still)
+    since = ""
     if first is not None:
-        still += f" ({since_text(first, summary.started)})"
+        since = f" ({since_text(first, summary.started)})"
     near = "near its tolerance" if len(changes.near) == 1 else "near their tolerance"
     counts = {
-        "failing differently": len(changes.changed),
-        still: len(changes.still),
-        "without a baseline": len(changes.unaccepted),
         "passing by a reference alone": sum(map(_passes_by_reference_alone, summary.verdicts)),
         "rejected before": sum(bool(verdict.rejected) for verdict in summary.verdicts),
         "no longer known failing": sum(verdict.expired is not None for verdict in summary.verdicts),
-        "fixed": len(changes.fixed),
-        "slower": len(changes.slower),
-        near: len(changes.near),
         "known failing": len(changes.known),
-        "flaky": len(changes.flaky),
         "without a turn": len(changes.no_turn),
         "skipped after timeouts": len(changes.held_back),
         f"skipped (no {devices} on this host)": sum(lacking.cases for lacking in changes.lacking),
     }
-    others = ", ".join(f"{count} {what}" for what, count in counts.items() if count)
-    line = joined("; ", new, others) or "nothing new"
-    if summary.interrupted:
-        return f"interrupted: {line}"
+    leading = _new_failures(changes)
+    others = []
+    parts: tuple[tuple[str, Sequence[NightFailure | NightRemark], str], ...] = (
+        ("failing differently", changes.changed, ""),
+        ("still failing", changes.still, since),
+        ("without a baseline", changes.unaccepted, ""),
+        ("fixed", changes.fixed, ""),
+        ("slower", changes.slower, ""),
+        (near, changes.near, ""),
+        ("flaky", changes.flaky, ""),
+    )
+    for what, entries, note in parts:
+        if entries and not leading:
+            leading = f"{len(entries)} {what}: {_jobs(entries)}{note}"
+        elif entries:
+            others.append(f"{len(entries)} {what}{note}")
+    others += [f"{count} {what}" for what, count in counts.items() if count]
+    line = joined("; ", leading, ", ".join(others)) or "nothing new"
+    if summary.state != "finished":
+        return f"{summary.state}: {line}"
     has_failures = changes.new or changes.changed or changes.still or changes.unaccepted or changes.no_turn
     is_newly_flaky = any(remark.is_new for remark in changes.flaky)
     if summary.exit_code and not has_failures and not is_newly_flaky:
@@ -77,8 +85,8 @@ def _new_failures(changes: NightChanges) -> str:
     """`3 new failures: blur, reduce — 4 commits since 4f1c2d9, 2 authors`; "" without any."""
     if not changes.new:
         return ""
-    jobs = list(dict.fromkeys(job_of(failure.case) for failure in changes.new))
-    text = f"{plural(len(changes.new), 'new failure')}: {first_names(jobs, _MOST_JOBS_NAMED, 'jobs')}"
+    in_order = [failure for members in by_cause(changes.new) for failure in members]
+    text = f"{plural(len(in_order), 'new failure')}: {_jobs(in_order)}"
     ranges = [failure.suspects for failure in changes.new if failure.suspects is not None]
     ranges = [suspects for suspects in ranges if not suspects.gone and not suspects.unknown]
     if not ranges:
@@ -96,6 +104,11 @@ def _new_failures(changes: NightChanges) -> str:
     if longest.dirty:
         text += ", changed work tree"
     return text
+
+
+def _jobs(entries: Sequence[NightFailure | NightRemark]) -> str:
+    """`blur, scan and 2 more jobs`."""
+    return first_names(list(dict.fromkeys(job_of(entry.case) for entry in entries)), _MOST_JOBS_NAMED, "jobs")
 
 
 def _passes_by_reference_alone(verdict: Verdict) -> bool:
@@ -143,6 +156,7 @@ def lines(summary: RunSummary, *, root: Path) -> Iterator[str]:
     """
     where = f"{shown(summary.folder, root)}/{terminal.FULL_TEXT}"
     yield from _lines(summary, where, is_full=False)
+    yield from terminal.how_to_accept(summary, ("new",))
     yield from terminal.note_lines(summary.notes, _MOST_NOTES, where)
     yield terminal.counts(summary)
     yield f"more: {where}, or gpuregress report {summary.run} -o report.html"
@@ -209,19 +223,43 @@ def _texts(summary: RunSummary) -> dict[str, tuple[str, ...]]:
         if failure.status == "missing" or verdict is None:
             texts[case] = missing.get(case, (f"{status} {case}  {failure.diagnosis}",))
         else:
-            texts[case] = (one_line(f"{status} {case}  {verdict.seconds:.3f} s  {failure.diagnosis}"),)
+            time = ""
+            if verdict.seconds:  # the case ran
+                time = f"  {verdict.seconds:.3f} s"
+            texts[case] = (one_line(f"{status} {case}{time}  {failure.diagnosis}"),)
     return texts
 
 
 def by_cause(failures: Iterable[NightFailure]) -> list[tuple[NightFailure, ...]]:
     """The failures of one cause together, the most severe causes first."""
-    groups: dict[tuple[str, ...], list[NightFailure]] = {}
+    groups: dict[tuple[str, ...], list[list[NightFailure]]] = {}
     for failure in sorted(failures, key=lambda failure: _SEVERITY.index(failure.status)):
         key: tuple[str, ...] = (failure.status, failure.cause)
         if failure.status == "error":  # each message may ask for another remedy
             key = (*key, failure.diagnosis)
-        groups.setdefault(key, []).append(failure)
-    return [tuple(members) for members in groups.values()]
+        alike = groups.setdefault(key, [])
+        for members in alike:
+            if _may_share_a_cause(failure, members[0]):
+                members.append(failure)
+                break
+        else:
+            alike.append([failure])
+    return [tuple(members) for alike in groups.values() for members in alike]
+
+
+def _may_share_a_cause(one: NightFailure, other: NightFailure) -> bool:
+    """Whether two failures that look alike may be of one mistake: they are of one job, or have a suspect in common."""
+    if job_of(one.case) == job_of(other.case):
+        return True
+    first, second = _suspected(one), _suspected(other)
+    return first == second or not first.isdisjoint(second)
+
+
+def _suspected(failure: NightFailure) -> frozenset[str]:
+    """The commits and the changed files that may be to blame."""
+    if failure.suspects is None:
+        return frozenset()
+    return frozenset((*(suspect.commit for suspect in failure.suspects.touching), *failure.suspects.uncommitted))
 
 
 def _cause_lines(
@@ -241,9 +279,13 @@ def _cause_lines(
         if worst.status == "differ":
             example = "the worst is"
         head = f"{worst.status:<8} {len(members)} cases of {jobs}; {example} {worst.case}: {worst.diagnosis}"
+        if worst.status == "missing":
+            head = f"{worst.status:<8} {len(members)} cases of {jobs}; {example} {worst.diagnosis}"
         yield f"{one_line(head)}{history}"
         if not is_full:
             yield one_line(f"  {first_names(names, _MOST_NAMED)}")
+        if worst.status == "missing":
+            yield "  (`gpuregress accept --prune` forgets them)"
         yield from _shared_values(names, summary)
     yield from _suspect_lines(members)
     if is_full and len(members) > 1:
@@ -301,9 +343,14 @@ def suspects_text(suspects: Suspects) -> str:
     if suspects.unknown:
         return f"suspects: unknown, for {suspects.unknown}"
     text = _known_suspects(suspects)
+    if suspects.uncommitted:
+        changed = f"uncommitted changes of {', '.join(suspects.uncommitted)}"
+        text = f"suspects: {changed}; {text.removeprefix('no ').removeprefix('suspects: ')}"
+    if suspects.lost:
+        text += f"; {suspects.lost[:7]}, on which it passed later, is gone from git"
     if suspects.lacking:
         text += f"; {_is_beside(suspects)}"
-    if suspects.dirty:
+    if suspects.dirty and not suspects.uncommitted:
         text += "; the work tree was changed"
     return text
 
@@ -324,7 +371,9 @@ def _known_suspects(suspects: Suspects) -> str:
     if not suspects.commits:
         return f"no suspects: no commit {since}, where it was not so"
     if suspects.perhaps:
-        text = f"suspects: perhaps one of {plural(others, 'commit')} {since}"
+        text = f"suspects: perhaps one of {others} commits {since}"
+        if others == 1:
+            text = f"suspects: perhaps the one commit {since}"
         return f"{text}: not all its files are known ({suspects.perhaps})"
     return f"no suspects: none of the {plural(others, 'commit')} {since} touches a file of it"
 
@@ -336,7 +385,7 @@ def _history(failure: NightFailure, tonight: str) -> str:
     if failure.since is not None:
         text += f" ({since_text(failure.since, tonight)}; {failure.since.nights} nights)"
     if failure.before:
-        text += f" (before: {one_line(failure.before)})"
+        text += f" (before: {one_line(case_lines.cause_text(failure.before))})"
     return text
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from gpuregress.foundation.escapes import entry, one_line
-from gpuregress.foundation.records import STATUSES, BufferVerdict, Comparison, RunSummary, Verdict, side_text
+from gpuregress.foundation.records import STATUSES, BufferVerdict, Comparison, RunSummary, Status, Verdict, side_text
 from gpuregress.foundation.wording import joined, plural, set_options
 from gpuregress.report import case_lines, coverage_report
 from gpuregress.report.layout import pick, shown, table
@@ -62,15 +62,16 @@ def _agreement(verdict: Verdict) -> str:
     return text
 
 
-def closing(summary: RunSummary, *, root: Path, verbose: bool = False) -> Iterator[str]:
+def closing(summary: RunSummary, *, root: Path, verbose: bool = False, width: int | None = None) -> Iterator[str]:
     """The lines after the last case: the table, each failure in full, the notes, the counts, how to accept.
 
     Args:
         summary: the run.
         root: the project's; paths below it are shown relative to it.
         verbose: with the details of cases that passed.
+        width: of the terminal, to which the table is fitted; None: lines of any length.
     """
-    yield from _table(summary, verbose=verbose)
+    yield from _table(summary, width, verbose=verbose)
     yield from shared_values(summary)
     yield from _blocks(summary, root, verbose=verbose)
     yield from coverage_report.lines(summary, root, verbose=verbose)
@@ -91,7 +92,7 @@ def full(summary: RunSummary, *, root: Path) -> str:
     return "".join(f"{entry(line)}\n" for line in lines)
 
 
-def _table(summary: RunSummary, *, verbose: bool) -> Iterator[str]:
+def _table(summary: RunSummary, width: int | None, *, verbose: bool) -> Iterator[str]:
     """The buffers that differ, a row each."""
     rows = []
     for verdict in summary.verdicts:
@@ -102,7 +103,8 @@ def _table(summary: RunSummary, *, verbose: bool) -> Iterator[str]:
         return
     picked, left_out = pick(rows, len(rows) if verbose else _MOST_ROWS)
     yield ""
-    yield from table(("case", "buffer", "differing", "worst", "looks like"), picked)
+    # The details of a case, which follow, have its worst element again.
+    yield from table(("case", "buffer", "differing", "worst", "looks like"), picked, width, ("worst", "differing"))
     for job, count in left_out.items():
         yield f"… and {count} more of {job}"
 
@@ -201,6 +203,8 @@ def counts(summary: RunSummary) -> str:
     if summary.missing:
         parts.append(f"{len(summary.missing)} missing")
     cases = f"{plural(len(summary.verdicts), 'case')} in {summary.seconds:.2f} s on {summary.device}"
+    if summary.shard is not None:
+        cases = f"{summary.shard.name}: {cases}"
     if summary.state != "finished":
         cases = f"{summary.state}: {cases}"
     return f"{cases}: {', '.join(parts) or 'none finished'} (run {summary.run})"
@@ -224,11 +228,19 @@ def infeasible(summary: RunSummary) -> Iterator[str]:
     yield one_line(f"infeasible: {skipped} of {len(summary.verdicts)} cases were skipped ({'; '.join(parts)})")
 
 
-def how_to_accept(summary: RunSummary) -> Iterator[str]:
-    """The commands that accept this run's new and differing dumps; none where they could not work."""
+_ACCEPTED_BY_COMMAND: Mapping[Status, str] = {"differ": "to accept what differs", "new": "to accept what is new"}
+
+
+def how_to_accept(summary: RunSummary, statuses: Sequence[Status] = ("differ", "new")) -> Iterator[str]:
+    """The commands that accept this run's dumps of cases that differ or are new; none where they could not work.
+
+    Args:
+        summary: the run.
+        statuses: of the cases.
+    """
     if not summary.is_kept:
         return
-    for status, text in (("differ", "to accept what differs"), ("new", "to accept what is new")):
+    for status in statuses:
         verdicts = [verdict for verdict in summary.verdicts if verdict.status == status]
         cases = [verdict.case for verdict in verdicts if _would_help(verdict)]
         if not cases:
@@ -239,7 +251,7 @@ def how_to_accept(summary: RunSummary) -> Iterator[str]:
             chosen = "--new-only"
         else:
             chosen = shlex.join(dict.fromkeys(verdict.job for verdict in verdicts))
-        yield f"{text}: gpuregress accept --run {summary.run} {chosen}"
+        yield f"{_ACCEPTED_BY_COMMAND[status]}: gpuregress accept --run {summary.run} {chosen}"
 
 
 def how_to_repeat(summary: RunSummary) -> Iterator[str]:

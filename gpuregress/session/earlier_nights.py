@@ -8,6 +8,8 @@ from __future__ import annotations
 import contextlib
 import functools
 import itertools
+import math
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,12 +17,13 @@ from typing import Any
 from msgspec import field
 
 from gpuregress.foundation import git
-from gpuregress.foundation.errors import ExitCode, StorageError
+from gpuregress.foundation.errors import ExitCode, StorageError, UsageError
 from gpuregress.foundation.records import (
     Case,
     EarlierVerdict,
     JobOwner,
     NightChanges,
+    NightPoint,
     PastResult,
     PastRun,
     RunSummary,
@@ -31,7 +34,9 @@ from gpuregress.foundation.records import (
 from gpuregress.gpu.records import Record, replace
 from gpuregress.judge.nights import EarlierNights, LeftOut, compare_nights, flaky_verdicts, ordered
 from gpuregress.judge.verdict import exit_code
+from gpuregress.session import repository
 from gpuregress.session import suspects as suspect_commits
+from gpuregress.session.repository import Repository
 from gpuregress.session.run_context import RunContext
 from gpuregress.session.runs import history_entry, journal
 from gpuregress.store.history import History, series
@@ -107,7 +112,7 @@ def opened(project: Project, device: str, run: str, cases: Collection[str]) -> I
             last=last,
             trend=trend,
             since=recorded.since,
-            suspects=recorded.suspects,
+            suspects=_suspects(project.runs, history, kind, run),
             owners=recorded.owners,
             slower_since=slower_since,
         )
@@ -154,6 +159,14 @@ class _Recorded(Record):
     suspects: Mapping[str, Suspects] = field(default_factory=dict)
     missing: tuple[str, ...] = ()
     owners: tuple[JobOwner, ...] = ()
+
+
+def _suspects(runs: Path, history: History, kind: str, run: str) -> Mapping[str, Suspects]:
+    """The suspects of each case's failure, from the last few nights: not every night has a turn for each case."""
+    suspects: dict[str, Suspects] = {}
+    for night in itertools.islice(_nights(history, kind, run), FEW_NIGHTS):
+        suspects = {**_recorded(runs, night).suspects, **suspects}
+    return suspects
 
 
 def _recorded(runs: Path, night: PastRun) -> _Recorded:
@@ -213,6 +226,79 @@ def flaky_cases(history: History) -> Iterator[FlakyCase]:
             words = flaky_verdicts(nights)
             if words:
                 yield FlakyCase(result.case, kind, result.revision, tuple(words.split()), night.run)
+
+
+_MOST_COMMITS = 12
+_WINDOW = 40
+"""Results of a case that the rule on flaky cases may look at, and some that say nothing."""
+
+
+def trend(project: Project, history: History, last: int) -> dict[str, tuple[NightPoint, ...]]:
+    """Read the trend of a project's nights.
+
+    Args:
+        project: whose repository has the commits.
+        history: of all runs.
+        last: the number of nights of each kind of device.
+
+    Returns:
+        Kind of device → its nights, the oldest first.
+    """
+    nights: dict[str, list[PastRun]] = {}
+    for run in history.all_runs():
+        if run.kind == "nightly" and not run.imported:
+            nights.setdefault(device_kind(run.device), []).append(run)
+    found = repository.find(project.root)
+    return {kind: tuple(_points(history, runs[:last][::-1], found)) for kind, runs in nights.items()}
+
+
+def _points(history: History, nights: Sequence[PastRun], found: Repository | None) -> Iterator[NightPoint]:
+    """The points of some nights of one kind of device, the oldest first."""
+    pasts: dict[str, list[EarlierVerdict]] = {}
+    counted: dict[str, int] = {}
+    level: float | None = None
+    before: PastRun | None = None
+    for night in nights:
+        verdicts: Counter[str] = Counter()
+        tonight: dict[str, int] = {}
+        flaky = 0
+        for result in history.results_of(night):
+            verdicts[result.verdict] += 1
+            past = pasts.setdefault(result.case, [])
+            past.insert(0, _earlier(result))
+            del past[_WINDOW:]
+            flaky += bool(flaky_verdicts(past))
+            if result.verdict == "pass" and result.instructions:
+                tonight[result.case] = result.instructions
+        ratios = [math.log(count / counted[case]) for case, count in tonight.items() if case in counted]
+        if ratios:
+            level = (level or 1.0) * math.exp(sum(ratios) / len(ratios))
+        elif tonight and level is None:
+            level = 1.0
+        counted |= tonight
+        commits = _commits_between(before, night, found)
+        before = night
+        yield NightPoint(
+            night=replace(night, counts=verdicts),
+            flaky=flaky,
+            instructions=level if tonight else None,
+            missing=len(_recorded(history.path.parent, night).missing),
+            commits=commits,
+        )
+
+
+def _commits_between(before: PastRun | None, night: PastRun, found: Repository | None) -> tuple[str, ...]:
+    """The commits since the night before, in words."""
+    if found is None or before is None or not (before.commit and night.commit) or before.commit == night.commit:
+        return ()
+    try:
+        commits = found.commits_after(before.commit, night.commit)
+    except UsageError:
+        return (f"unknown: git lacks {before.commit[:7]} or {night.commit[:7]}",)
+    texts = [f"{commit.short} {commit.subject} ({commit.author})" for commit in commits[:_MOST_COMMITS]]
+    if len(commits) > _MOST_COMMITS:
+        texts.append(f"and {len(commits) - _MOST_COMMITS} more")
+    return tuple(texts)
 
 
 def _earlier(result: PastResult, number: int = 0) -> EarlierVerdict:

@@ -17,6 +17,7 @@ from msgspec import field
 from gpuregress.execution.workers.pool import CaseNotCompiled, CaseStarted
 from gpuregress.foundation import clock, storage
 from gpuregress.foundation.errors import (
+    ClusterLost,
     CodeLine,
     DeviceError,
     GpuregressError,
@@ -28,7 +29,7 @@ from gpuregress.foundation.errors import (
     StorageError,
 )
 from gpuregress.foundation.escapes import one_line
-from gpuregress.foundation.records import Case, Outcome, RunKind, Task, Verdict, to_json
+from gpuregress.foundation.records import SOURCE_DIGITS, AcceptedBy, Case, Outcome, RunKind, Task, Verdict, to_json
 from gpuregress.foundation.wording import first_names
 from gpuregress.gpu.records import MutableRecord, Record, replace
 from gpuregress.judge import agreement, atomic_updates, verdict
@@ -47,6 +48,7 @@ from gpuregress.session.planning import error_lines, error_location, wrong_job_c
 from gpuregress.session.run_context import RunContext
 from gpuregress.session.runs import history_entry, run_folders
 from gpuregress.session.runs.recording import NOTHING_BEFORE, EarlierPart, Recording, log_header
+from gpuregress.session.runs.source_texts import SourceTexts
 from gpuregress.session.tasks import TaskFactory, TaskStream
 from gpuregress.store.baselines import BaselineStore
 from gpuregress.store.launch_log import LaunchLog
@@ -236,6 +238,7 @@ class ExecutedRun(Record):
         held_back: cases that were skipped after timeouts of their kernel.
         notes: what must be reported to the user.
         unknown: why the nights before this one are not known.
+        cut: why the run ended before its cases, without anybody asking for it; "" for another run.
     """
 
     verdicts: Mapping[str, Verdict]
@@ -245,6 +248,7 @@ class ExecutedRun(Record):
     held_back: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     unknown: str = ""
+    cut: str = ""
 
 
 def execute_cases(
@@ -272,6 +276,8 @@ def execute_cases(
     except Interrupted:
         running.release_groups()
         return running.result(interrupted=True)
+    except ClusterLost as error:
+        return replace(running.result(interrupted=False), cut=str(error), no_turn=())
     return running.result(interrupted=False)
 
 
@@ -283,6 +289,7 @@ class _Execution:
         self._checked = checked
         self._recording = recording
         self._accepted = AcceptedDumps(BaselineStore.of(context.project), context.devices.kind)
+        self._texts = SourceTexts(context.project.runs)
         self._part = part
         self._timeouts = RepeatedTimeouts(context.request.kind)
         self._verdicts: dict[str, Verdict] = dict(part.kept)
@@ -432,8 +439,11 @@ class _Execution:
     def _judged(self, judge: Judge, task: Task, outcome: Outcome) -> Verdict:
         """Judge an outcome; a fault on a GPU gets the command of a debugger."""
         judged = judge.verdict(task.case, task.programs, outcome)
+        timing = judged.timing
+        if timing is not None and timing.status == "faster" and judged.status != "pass":
+            timing = None  # how fast a wrong result was says nothing
         remarks = [
-            *case_remarks.of_measurements(task.case, outcome, judged.timing, judged.costs),
+            *case_remarks.of_measurements(task.case, outcome, timing, judged.costs),
             *case_lines.remarks(task.case, judged),
             *case_lines.lines(judged),
         ]
@@ -497,6 +507,10 @@ class _Execution:
             reached = verdict.with_known_failure(reached, case.settings.known_failing, clock.today(), case)
         retried = self._retried.get(reached.case, ())
         reached = replace(reached, cause=cause_of(reached, case), extent=extent_of(reached), retried=retried)
+        if case is not None:
+            if self._context.request.kind != "experiment":
+                self._texts.keep(case)
+            reached = replace(reached, source=case.source_digest[:SOURCE_DIGITS], accepted=self._acceptance(case))
         self._verdicts[reached.case] = reached
         # The baselines of 10,000 cases would fill the memory.
         self._accepted.forget(reached.case)
@@ -504,6 +518,14 @@ class _Execution:
         self._tell_compilation(task)
         self._context.listen(Judged(reached, len(self._verdicts)))
         self._recording.add(reached, task)
+
+    def _acceptance(self, case: Case) -> AcceptedBy | None:
+        """Who accepted a case's baseline; None without one, or where it is damaged, which its verdict says."""
+        with contextlib.suppress(GpuregressError):
+            baseline = self._accepted.baseline(case)
+            if baseline is not None:
+                return baseline.accepted
+        return None
 
     def _tell_compilation(self, task: Task | None) -> None:
         """Report the times of the programs that were compiled for a case, each once."""

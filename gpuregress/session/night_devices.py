@@ -10,7 +10,6 @@ from msgspec.structs import asdict
 
 from gpuregress.execution import device_registry as registry
 from gpuregress.execution.cuda import prerequisites
-from gpuregress.foundation.errors import Interrupted, NothingToDo
 from gpuregress.foundation.records import (
     Case,
     JobOwner,
@@ -19,11 +18,10 @@ from gpuregress.foundation.records import (
     NightFailure,
     NightRemark,
     RunSummary,
-    Verdict,
 )
 from gpuregress.gpu.records import Record, replace
-from gpuregress.judge import parameter_spaces, verdict
 from gpuregress.report import case_lines
+from gpuregress.session import merging
 
 KINDS = ("cuda", "cpu")
 
@@ -102,36 +100,10 @@ def combined(summaries: Sequence[RunSummary]) -> RunSummary:
     first, *others = summaries
     if not others:
         return first
-    marked = [_marked(summary) for summary in summaries]
-    verdicts: tuple[Verdict, ...] = _joined(marked, "verdicts")
+    joined = merging.join([_marked(summary) for summary in summaries])
     elsewhere = [f"the results on {summary.device} are those of run {summary.run}" for summary in others]
-    codes = {summary.exit_code for summary in marked}
-    if len(codes) > 1:
-        codes.discard(NothingToDo.exit_code)  # another device had something to do
-    states = [summary.state for summary in marked if summary.state != "finished"]
-    return replace(
-        marked[0],
-        device=", ".join(summary.device for summary in marked),
-        seconds=sum(summary.seconds for summary in marked),
-        verdicts=verdicts,
-        notes=tuple(dict.fromkeys((*_joined(marked, "notes"), *elsewhere))),
-        remarks=tuple(dict.fromkeys(_joined(marked, "remarks"))),
-        missing=_joined(marked, "missing"),
-        unfinished=_joined(marked, "unfinished"),
-        spaces=parameter_spaces.summarize(verdicts),
-        state=states[0] if states else "finished",
-        exit_code=min(codes, key=(Interrupted.exit_code, *verdict.EXIT_PRECEDENCE).index),
-        is_kept=all(summary.is_kept for summary in marked),
-        changes=_changes([summary.changes for summary in marked if summary.changes is not None]),
-    )
-
-
-def _joined(records: Sequence[RunSummary] | Sequence[NightChanges], field: str) -> tuple[Any, ...]:
-    """Concatenate a field that is a tuple."""
-    entries: list[Any] = []
-    for record in records:
-        entries += getattr(record, field)
-    return tuple(entries)
+    changes = [summary.changes for summary in map(_marked, summaries) if summary.changes is not None]
+    return replace(joined, notes=tuple(dict.fromkeys((*joined.notes, *elsewhere))), changes=_changes(changes))
 
 
 def _marked(summary: RunSummary) -> RunSummary:
@@ -168,6 +140,6 @@ def _changes(all_changes: Sequence[NightChanges]) -> NightChanges | None:
     joined: dict[str, Any] = {}
     for field, value in asdict(all_changes[0]).items():
         if isinstance(value, tuple):
-            joined[field] = _joined(all_changes, field)
+            joined[field] = merging.concatenated(all_changes, field)
     unknown = dict.fromkeys(changes.unknown for changes in all_changes if changes.unknown)
     return replace(all_changes[0], unknown="; ".join(unknown), **joined)

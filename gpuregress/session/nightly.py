@@ -121,7 +121,7 @@ def run(project: Project, request: RunRequest, terms: NightTerms = ANY_TERMS) ->
         before = _unfinished_night(project) if terms.resume else {}
         night = _Night(project, request, terms, before)
         summary = night.run()
-        if summary.interrupted or not request.takes_all:
+        if summary.state != "finished" or not request.takes_all:
             return summary
         return _recorded(project, summary, night, expected)
 
@@ -157,7 +157,7 @@ class _Night:
         devices = self._devices()
         for share in devices.shares:
             self.summaries.append(self._run(share, devices))
-            if self.summaries[-1].interrupted:
+            if self.summaries[-1].state != "finished":
                 break
         return night_devices.combined(self.summaries)
 

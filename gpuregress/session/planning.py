@@ -15,14 +15,14 @@ from gpuregress.foundation.errors import (
     StorageError,
     UsageError,
 )
-from gpuregress.foundation.records import Case, Source, SourceLocation, Verdict, checks_named
+from gpuregress.foundation.records import Case, ShardPart, Source, SourceLocation, Verdict, checks_named
 from gpuregress.foundation.wording import first_names
 from gpuregress.gpu.records import Record, replace
 from gpuregress.gpu.schedules import FORWARD
 from gpuregress.jobs import plan
 from gpuregress.jobs.spec.overrides import ParameterOverride, of_texts, texts_of
 from gpuregress.judge import verdict
-from gpuregress.session import changed_jobs, missing_cases
+from gpuregress.session import changed_jobs, missing_cases, shards
 from gpuregress.session.device_slots import DeviceSelection
 from gpuregress.session.run_context import RunContext
 from gpuregress.session.run_request import RunRequest
@@ -40,8 +40,9 @@ class PlannedRun(Record):
         owed: cases that did not pass in the run which `--rerun-failed` goes on with, planned here or not.
         notes: what must be reported to the user.
         remarks: what is worth knowing.
-        others: planned cases that belong to another device's run of the night, or that the night did not plan.
+        others: planned cases that belong to another device's run of the night, or to another shard.
         overrides: the values of `--set`, as `n=4096`: of the request, or of the run whose failures are run again.
+        shard: the part of the cases that it has; None: all.
     """
 
     cases: tuple[Case, ...]
@@ -52,6 +53,7 @@ class PlannedRun(Record):
     remarks: tuple[str, ...] = ()
     others: tuple[Case, ...] = ()
     overrides: tuple[str, ...] = ()
+    shard: ShardPart | None = None
 
     @property
     def total(self) -> int:
@@ -70,6 +72,8 @@ def plan_cases(context: RunContext) -> PlannedRun:
         RunLocked: the run whose failures are to be run again is still going on.
         DumpError: a dump of an earlier run that every case takes was changed since, and somebody watches the run.
     """
+    if context.request.shard is not None and context.request.rerun_failed:
+        raise UsageError("--shard and --rerun-failed exclude each other: each host has a last run of its own")
     warnings = check_overrides(context.request, context.devices)
     overrides = _parameters(context)
     planned = _plan(context, overrides)
@@ -96,13 +100,20 @@ def plan_cases(context: RunContext) -> PlannedRun:
     if only is not None:
         chosen = tuple(case for case in planned.cases if case.name in only)
         others = tuple(case for case in planned.cases if case.name not in only)
+    shard, notes = None, []
+    if context.request.shard is not None:
+        part = shards.select(context.project, chosen, *context.request.shard)
+        shard, chosen, others = part.part, part.cases, part.others
+        notes.append(part.note)
     run = PlannedRun(
         cases=chosen,
         runnable=(),
         broken=tuple(broken),
+        notes=tuple(notes),
         remarks=(*remarks, *planned.notes),
         others=others,
         overrides=tuple(texts_of(overrides)),
+        shard=shard,
     )
     if context.request.rerun_failed:
         run = _rerun(context, run)

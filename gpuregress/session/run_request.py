@@ -46,6 +46,7 @@ class RunRequest(Record):
         name_glob: only cases whose name matches.
         tags: only jobs with one of these.
         changed: only jobs made of a file that differs from this commit; see `changed_jobs.select`. None: every job.
+        shard: the number of a shard and the count of all: only its part of the cases; None: every case.
         device: `auto`, `cpu`, `cuda` or `cuda:N`.
         jobs: workers; None: one a core or a GPU.
         repeat: how often to run each case, in place of the jobs' own number.
@@ -82,6 +83,7 @@ class RunRequest(Record):
     name_glob: str | None = None
     tags: Sequence[str] = ()
     changed: str | None = None
+    shard: tuple[int, int] | None = None
     device: str = "auto"
     jobs: int | None = None
     repeat: int | None = None
@@ -124,7 +126,7 @@ class RunRequest(Record):
     def takes_all(self) -> bool:
         """Whether every case of the project is selected."""
         is_part = self.selectors or self.name_glob or self.tags or self.rerun_failed or self.parameters
-        return not is_part and self.changed is None
+        return not is_part and self.changed is None and self.shard is None
 
 
 class Machinery(Record):

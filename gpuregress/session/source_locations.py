@@ -140,3 +140,9 @@ def _line_of(path: str, name: str) -> int:
     if first_use is None:
         return 0
     return text.count("\n", 0, first_use) + 1
+
+
+def forget() -> None:
+    """Forget the lines of all files, for they may have been edited since: in a process that runs cases again."""
+    _included.cache_clear()
+    _line_of.cache_clear()

@@ -7,8 +7,9 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from gpuregress.foundation.errors import Interrupted
-from gpuregress.foundation.records import Case, RunSummary, Verdict
+from gpuregress.foundation.errors import Interrupted, NothingToDo
+from gpuregress.foundation.records import Case, RunSummary, State, Verdict
+from gpuregress.foundation.wording import first_names
 from gpuregress.jobs import plan
 from gpuregress.judge import parameter_spaces, timing_comparison, verdict
 from gpuregress.session import missing_cases
@@ -17,6 +18,8 @@ from gpuregress.session.execution import ExecutedRun
 from gpuregress.session.planning import PlannedRun
 from gpuregress.session.run_context import RunContext
 from gpuregress.store.baselines import BaselineStore
+
+_MOST_NAMED = 10
 
 
 def summarize(context: RunContext, checked: CheckedRun, executed: ExecutedRun, folder: Path) -> RunSummary:
@@ -30,7 +33,14 @@ def summarize(context: RunContext, checked: CheckedRun, executed: ExecutedRun, f
     unfinished = [case for case in planned.cases if case.name not in executed.verdicts]
     verdicts = dict(executed.verdicts)
     notes = [*planned.notes, *context.pool.notes]
-    if executed.interrupted and unfinished:
+    is_cut = bool(executed.cut and unfinished)
+    if is_cut:
+        again = "nightly --resume" if context.request.kind == "nightly" else "run --rerun-failed"
+        notes.append(
+            f"{executed.cut}: {len(unfinished)} of {len(planned.cases)} cases are unfinished: "
+            f"{first_names([case.name for case in unfinished], _MOST_NAMED)}; `gpuregress {again}` runs them"
+        )
+    elif executed.interrupted and unfinished:
         notes.append(f"interrupted: {len(unfinished)} of {len(planned.cases)} cases did not run to their end")
     elif executed.no_turn:
         late = f"the deadline of {context.request.deadline or 'this run'} came first"
@@ -50,8 +60,14 @@ def summarize(context: RunContext, checked: CheckedRun, executed: ExecutedRun, f
     absent = missing_cases.find(context.request, (*planned.cases, *planned.others), broken, orphans, infeasible)
     vanished = bool(absent.missing or executed.no_turn or executed.held_back)
     exit_code = verdict.exit_code(ordered, vanished=vanished, has_lost_device=context.request.lost)
+    # A shard is one of several: where it has nothing to run and another one has, nothing is wrong.
+    if planned.shard is not None and exit_code == NothingToDo.exit_code:
+        can_others_run = any(not context.devices.lack(case) for case in planned.others)
+        exit_code = 0 if can_others_run else exit_code
     if executed.interrupted:
         exit_code = Interrupted.exit_code
+    if is_cut:
+        exit_code = verdict.EXIT_CODES["error"]
     remarks = dict.fromkeys((*planned.remarks, *executed.remarks))
     options = context.request.reported
     if planned.overrides:
@@ -59,6 +75,11 @@ def summarize(context: RunContext, checked: CheckedRun, executed: ExecutedRun, f
     measured = timing_comparison.false_alarms_of(ordered)
     if measured is not None and measured.cases:
         remarks[timing_comparison.text(measured)] = None
+    state: State = "finished"
+    if executed.interrupted:
+        state = "interrupted"
+    elif is_cut:
+        state = "cut short"
     return RunSummary(
         run=folder.name,
         folder=str(folder),
@@ -67,14 +88,16 @@ def summarize(context: RunContext, checked: CheckedRun, executed: ExecutedRun, f
         seconds=time.perf_counter() - context.start_s,
         verdicts=ordered,
         notes=(*notes, *executed.notes, *_infeasible_jobs(planned.cases, verdicts), *absent.notes),
-        state="interrupted" if executed.interrupted else "finished",
+        state=state,
         exit_code=exit_code,
+        cut=f"when {executed.cut}" if is_cut else "",
         remarks=tuple(remarks),
         missing=absent.missing,
         unfinished=tuple(case.name for case in unfinished),
         spaces=parameter_spaces.summarize(ordered),
         false_alarms=measured,
         options=options,
+        shard=planned.shard,
     )
 
 

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
+from gpuregress.foundation import git
 from gpuregress.foundation.errors import UsageError
-from gpuregress.foundation.records import Case, NightChanges, NightFailure, RunSummary, Suspect, Suspects
+from gpuregress.foundation.records import (
+    Case,
+    EarlierVerdict,
+    NightChanges,
+    NightFailure,
+    RunSummary,
+    Suspect,
+    Suspects,
+)
 from gpuregress.gpu.records import Record, replace
 from gpuregress.jobs.plan.case_files import CaseFiles, DecidingFiles
 from gpuregress.judge.nights import EarlierNights, last_night_before
@@ -47,19 +56,28 @@ class SuspectSearch:
         self._touching: dict[tuple[str, tuple[str, ...]], tuple[Commit, ...]] = {}
         self._locations = {verdict.case: verdict.location for verdict in summary.verdicts}
         self._submodules: frozenset[str] | None = None
+        self._changes: frozenset[str] | None = None
+        self._known: dict[str, bool] = {}
 
     def of(self, failure: NightFailure, earlier: EarlierNights) -> Suspects | None:
         """Return the suspects of a failure; None where no earlier commit is known."""
         before = last_night_before(failure, earlier)
         if before is None or not before.commit:
             return None
-        suspects = Suspects(before.commit, self._summary.commit, dirty=before.dirty or self._summary.dirty)
+        lost = ""
+        if not self._is_known(before.commit):
+            known_night = self._last_known(failure.case, earlier)
+            if known_night is not None:
+                lost, before = before.commit, known_night
+        suspects = Suspects(before.commit, self._summary.commit, dirty=before.dirty or self._summary.dirty, lost=lost)
         try:
             between = self._range(before.commit)
             if between is None:
                 return replace(suspects, gone=True)
             deciding = self._deciding_files(failure.case, between.files)
-            touching = self._commits(before.commit, self._paths(deciding))
+            paths = self._paths(deciding)
+            touching = self._commits(before.commit, paths)
+            uncommitted = self._uncommitted(paths)
         except UsageError as error:
             return replace(suspects, unknown=str(error))
         return replace(
@@ -70,7 +88,29 @@ class SuspectSearch:
             others=len(touching[_MOST_NAMED:]),
             lacking=between.lacking,
             perhaps=deciding.unknown,
+            uncommitted=uncommitted,
         )
+
+    def _is_known(self, commit: str) -> bool:
+        """Whether the repository has a commit, given its full hash."""
+        if commit not in self._known:
+            self._known[commit] = self._repository.resolve(commit) is not None
+        return self._known[commit]
+
+    def _last_known(self, case: str, earlier: EarlierNights) -> EarlierVerdict | None:
+        """The last passing night of a case whose commit the repository still has; None where there is none."""
+        for night in earlier.trend(case):
+            if night.verdict == "pass" and night.commit and self._is_known(night.commit):
+                return night
+        return None
+
+    def _uncommitted(self, paths: Sequence[str]) -> tuple[str, ...]:
+        """The paths that are other than in tonight's commit, at most some."""
+        if not self._summary.dirty:
+            return ()
+        if self._changes is None:
+            self._changes = frozenset(git.work_tree_files(self._repository.root).changes)
+        return tuple(path for path in paths if path in self._changes)[:_MOST_NAMED]
 
     def touches(self, name: str, earlier: EarlierNights) -> bool:
         """Tell whether a file of a case may have changed since the last night; where git cannot tell, it may have."""
@@ -92,7 +132,7 @@ class SuspectSearch:
         if good not in self._ranges:
             bad = self._summary.commit
             found = None
-            if self._repository.resolve(good) is not None and self._repository.resolve(bad) is not None:
+            if self._is_known(good) and self._is_known(bad):
                 changes = self._repository.changes_between(good, bad)
                 found = _Range(
                     commits=self._repository.commits_after(good, bad),

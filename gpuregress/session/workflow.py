@@ -87,4 +87,5 @@ def _journal_start(context: RunContext, planned: PlannedRun, checkout: git.WorkT
         dirty=checkout.is_dirty,
         night=context.request.night,
         overrides=planned.overrides,
+        shard=planned.shard,
     )

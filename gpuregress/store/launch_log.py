@@ -137,13 +137,14 @@ class LaunchLog:
 
     Args:
         path: the log, made if it is not there, with the folders above it.
+        durable: whether lines outlive a crash of the machine; else they outlive the end of any process.
 
     Raises:
         StorageError: (also from every method) no space, no permission.
     """
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
+    def __init__(self, path: Path, *, durable: bool = True) -> None:
+        self._path, self._durable = path, durable
         with disk_errors(path):
             path.parent.mkdir(parents=True, exist_ok=True)
             is_new = not path.exists()
@@ -242,7 +243,7 @@ class LaunchLog:
         with disk_errors(self._path):
             written = os.write(self._descriptor, data)
             self._torn = written < len(data)
-            if durable:
+            if durable and self._durable:
                 os.fdatasync(self._descriptor)
         if self._torn:
             raise StorageError(f"cannot write {self._path}: no space is left on the disk; free some and run again")
@@ -352,6 +353,8 @@ def _parse(line: str) -> Event | None:
 def _escape(text: str, also: str = "") -> str:
     if not text and also == " ":  # a word that would not be there
         return "\\e"
+    if text.isprintable() and not any(letter in text for letter in "\\" + also):
+        return text
     return "".join(_escaped(letter, also) for letter in text)
 
 

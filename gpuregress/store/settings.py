@@ -29,6 +29,8 @@ _SECRET_IN_ADDRESS = re.compile(
 )
 _URL = re.compile(r"(https?://|\$\{[A-Za-z_])[^\s\x00-\x1f\x7f]+")
 _PASSWORD = re.compile(r"https?://[^/?#]*:[^/?#$]*@")
+_SMTP = re.compile(r"(smtps?://|\$\{[A-Za-z_])[^\s\x00-\x1f\x7f]+")
+_SMTP_PASSWORD = re.compile(r"smtps?://[^/?#]*:(?!\$\{)[^/?#@]*@")
 _ADDRESS = re.compile(r"[^-\s,<>][^\s,<>]*")
 _FLEETING = ("memory", "data")
 """Protocols of fsspec whose files live in the process."""
@@ -63,6 +65,7 @@ class Settings(Record):
         compress_above: bytes of text above which a dump is compressed.
         ping: the URL of a dead man's switch, "" for none; as `webhook` with `${VARIABLE}` for what is secret.
         mail: addresses for what a night has to say.
+        smtp: the server that takes the mails, "" for the local sendmail.
         webhook: a URL for it, "" for none.
         timeouts: of one kernel in a run, after which its other cases are skipped; None: not said.
         instructions: the ratio to the accepted count above which a case fails on the CPU device; None: none.
@@ -79,6 +82,7 @@ class Settings(Record):
     compress_above: int = COMPRESS_ABOVE
     ping: str = ""
     mail: tuple[str, ...] = ()
+    smtp: str = ""
     webhook: str = ""
     timeouts: int | None = None
     instructions: float | None = None
@@ -163,6 +167,15 @@ def _url(value: Any) -> str:
         raise ValueError("expected a URL such as https://hc.example.org/${PING_KEY}, in one word")
     if _PASSWORD.match(value):
         raise ValueError("holds a password: put the URL into the environment, and name it here as ${VARIABLE}")
+    return value
+
+
+def _smtp(value: Any) -> str:
+    """Take a mail server; the message quotes none, for it may hold a password."""
+    if not isinstance(value, str) or not _SMTP.fullmatch(value):
+        raise ValueError("expected a mail server such as smtp://mail.example.org:587, in one word")
+    if _SMTP_PASSWORD.match(value):
+        raise ValueError("holds a password: put it into the environment, and name it here as user:${VARIABLE}@host")
     return value
 
 
@@ -280,20 +293,28 @@ class LimitsSpec(Spec, frozen=True):
     ] = None
     time: Annotated[
         _Ratio | None,
-        _means("on a GPU: more times the accepted time fail a [timed](timing.md) case", "none: it is only reported"),
+        _means(
+            "on a GPU: more times the accepted time fail a [timed](../how-to/timing.md) case",
+            "none: it is only reported",
+        ),
     ] = None
 
 
 class NotifySpec(Spec, frozen=True):
     """What is told after a night."""
 
-    may_be_empty: ClassVar[frozenset[str]] = frozenset({"mail", "webhook"})
+    may_be_empty: ClassVar[frozenset[str]] = frozenset({"mail", "smtp", "webhook"})
 
     mail: Annotated[
         tuple[str, ...],
         _takes(addresses, "an address, or a list"),
         _means("who gets a mail of a night that has something to say", "none"),
     ] = ()
+    smtp: Annotated[
+        str,
+        _takes(_smtp, "a server such as smtp://mail.example.org:587"),
+        _means("the server that takes the mails; also smtps://, and user:${PASSWORD}@ before the host", "sendmail"),
+    ] = ""
     webhook: Annotated[_Url, _means("where a night that has something to say is posted as JSON", "none")] = ""
 
     @classmethod
@@ -310,7 +331,10 @@ class ClusterSpec(Spec, frozen=True):
     scheduler: Annotated[
         str,
         _takes(_scheduler, "an address such as tcp://node0:8786"),
-        _means("the [Dask cluster](cluster.md) of `run` and `nightly`; `cluster: ADDRESS` is short for it", "none"),
+        _means(
+            "the [Dask cluster](../how-to/cluster.md) of `run` and `nightly`; `cluster: ADDRESS` is short for it",
+            "none",
+        ),
     ] = ""
     wait: Annotated[
         _Seconds,
@@ -402,6 +426,7 @@ def settings_of(given: Mapping[str, Any]) -> Settings:
         compress_above=given.get("dumps", DumpsSpec()).compress_above,
         ping=given.get("ping", ""),
         mail=notify.mail,
+        smtp=notify.smtp,
         webhook=notify.webhook,
         timeouts=limits.timeouts,
         instructions=limits.instructions,

@@ -9,6 +9,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 
+from gpuregress.foundation import usermodules
 from gpuregress.foundation.errors import CodeLine, CompileError, UnsupportedError
 from gpuregress.foundation.records import HARNESS_FILE, Source
 from gpuregress.foundation.wording import plural
@@ -374,6 +375,8 @@ def _remedies(errors: str, source: Source, searched: Iterable[str]) -> Iterator[
 
 def _missing_header_hint(name: str, searched: Iterable[str], source: Source) -> str:
     """Say where a header was searched, and which folders of the source's clone have it."""
+    if name.startswith("curand") and not usermodules.installed_version("nvidia-curand"):
+        return f"{name} is cuRAND's, whose headers are an extra (121 MB): pip install 'gpuregress[curand]'"
     where = f"{name} was searched in {', '.join(searched)} and CUDA's own headers"
     folders = [shown(folder) for folder in header_search.folders_with(name, Path(source.path).parent)]
     if not folders:

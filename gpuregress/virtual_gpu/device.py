@@ -1,11 +1,11 @@
-"""Virtual GPU that runs PTX on the processor. docs/cpu-device-internals.md describes how."""
+"""Virtual GPU that runs PTX on the processor. docs/contributing/cpu-device-internals.md describes how."""
 
 from __future__ import annotations
 
 import math
 import os
 import platform
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from types import TracebackType
 from typing import Self
 
@@ -33,6 +33,7 @@ from gpuregress.virtual_gpu.parallel import block_order, cores, partition
 from gpuregress.virtual_gpu.parallel.affine import AddressMap, KernelLaunch
 from gpuregress.virtual_gpu.runtime import llvm_backend, machine_layout, tensor_tiles
 from gpuregress.virtual_gpu.runtime.arena import Arena, local_size
+from gpuregress.virtual_gpu.runtime.checks.shadow_memory import TouchedBytes
 from gpuregress.virtual_gpu.runtime.fault_context import FaultContext, thread_of
 from gpuregress.virtual_gpu.runtime.machine_layout import Machine
 from gpuregress.virtual_gpu.runtime.memory import AddressSpace, Region
@@ -54,11 +55,12 @@ class CpuDevice(base.Device):
 
     Args:
         cache: where compiled modules are kept; None: each process compiles what it loads.
+        space: its memory; None: memory of this process.
     """
 
-    def __init__(self, cache: Cache | None = None) -> None:
+    def __init__(self, cache: Cache | None = None, space: AddressSpace | None = None) -> None:
         self._cache = cache
-        self._space = AddressSpace()
+        self._space = AddressSpace() if space is None else space
         self._textures = Textures()
         self._modules: list[CpuModule] = []
         self._partitions = partition.PartitionCache()
@@ -66,8 +68,9 @@ class CpuDevice(base.Device):
         self._order = block_order.of_run(0)
         self._wanted = Instruments()
         self._shadow_values = ShadowValues()
+        self._dynamic_checks = DynamicChecks()
         self._instruments: tuple[LaunchInstrument, ...] = (
-            DynamicChecks(),
+            self._dynamic_checks,
             ExactCosts(),
             CoverageCounts(),
             self._shadow_values,
@@ -108,6 +111,17 @@ class CpuDevice(base.Device):
         """Choose what programs loaded from now on watch and count; see `gpu.base.Device.instrument`."""
         self._wanted = wanted
 
+    def keep_accesses(self) -> None:
+        """Watch all accesses of the launches that follow, so that `touched` has them; needs the check `races`."""
+        self._dynamic_checks.keeps_accesses = True
+
+    def touched(self) -> Iterator[TouchedBytes]:
+        """List what the last launch read and wrote, in one item for each region of global memory that it touched."""
+        for region in self._space.all():
+            touched = self._dynamic_checks.touched(region)
+            if touched is not None:
+                yield touched
+
     def round_at(self, places: Collection[Place]) -> None:
         """Choose the instructions whose rounding errors are part of the shadows; see `gpu.base.Device.round_at`."""
         self._shadow_values.round_at(places)
@@ -119,8 +133,20 @@ class CpuDevice(base.Device):
             return None
         return self._shadow_values.of_region(region, itemsize)
 
-    def load(self, program: Program, threads: int | None = None, kernels: Collection[str] | None = None) -> CpuModule:
+    def load(
+        self,
+        program: Program,
+        threads: int | None = None,
+        kernels: Collection[str] | None = None,
+        usual: CpuModule | None = None,
+    ) -> CpuModule:
         """Translate a program's PTX, or find it in the cache; see `gpu.base.Device.load`.
+
+        Args:
+            program: from the toolchain.
+            threads: as of the protocol.
+            kernels: as of the protocol.
+            usual: the module of another form of the same program, whose variables this one shares.
 
         Raises:
             DeviceError: the program has no PTX.
@@ -140,7 +166,7 @@ class CpuDevice(base.Device):
             permuted=not self._schedule.is_usual,
             in_step=self._schedule.is_in_step,
         )
-        module = CpuModule(program, self._space, schedule, tuple(kernels), cache=self._cache)
+        module = CpuModule(program, self._space, schedule, tuple(kernels), usual, cache=self._cache)
         self._modules.append(module)
         return module
 
@@ -195,8 +221,13 @@ class CpuDevice(base.Device):
         """Set the size of the kernels' heap, which is empty then; see `gpu.base.Device.limit_heap`."""
         self._space.heap.clear(size)
 
-    def texture(self, memory: base.Memory, description: TextureDescription) -> int:
+    def texture(self, memory: base.Memory, description: TextureDescription, offset: int = 0) -> int:
         """A texture or surface object on a buffer; see `gpu.base.Device.texture`.
+
+        Args:
+            memory: of this device.
+            description: as of the protocol.
+            offset: of the object's first byte in the buffer.
 
         Raises:
             DeviceError: the memory is not this device's, or too small.
@@ -205,6 +236,9 @@ class CpuDevice(base.Device):
         if region is not memory or region is None:
             raise DeviceError(f"{memory.name} is not a buffer of the cpu device")
         needed = description.extents[0] * description.rows * description.element_size
+        if offset:
+            rest, start = region.data[offset:], region.address + offset
+            region = Region(region.number, region.name, rest.size, region.itemsize, data=rest, address=start)
         if needed > region.size:
             raise DeviceError(f"{memory.name} has {region.size} bytes; its texture has {needed}")
         return self._textures.add(region, description)
@@ -230,6 +264,17 @@ class CpuDevice(base.Device):
             instrument.clear()
         for arena in self._arenas:
             arena.release()
+
+    def unload(self, module: CpuModule) -> None:
+        """Free the code and the variables of one module; what messages say of its memory stays.
+
+        Args:
+            module: of this device.
+        """
+        for variant in (module, *module.variants.values()):
+            variant.close()
+        for region in module.variables.values():
+            self._space.free(region.address)
 
     def stop(self) -> tuple[str, ...] | None:
         """Stop the launch that another thread runs; see `gpu.base.Device.stop`."""
@@ -275,7 +320,8 @@ class CpuDevice(base.Device):
             threads, sequence = math.prod(block), self._schedule.blocks(blocks)
         else:
             sequence = block_order.sequence(blocks, self._order.blocks)
-        self._thread_order = self._schedule.threads(threads)
+        if threads != len(self._thread_order) or is_permuted:
+            self._thread_order = self._schedule.threads(threads)
         is_plain = sequence is None and not module.schedule.instruments.any and not is_permuted
         most = cores.for_one_launch() if is_plain else 1
         parts = self._partitions.partition(f"{id(module)} {kernel}", kernel_launch, most)

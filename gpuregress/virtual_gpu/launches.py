@@ -28,6 +28,10 @@ SLOW_S = 0.25
 """Processor time of a launch's compiled code, in seconds, from which on the next run optimises its program."""
 
 
+_MOST_PLACES = 12
+"""Where threads of a stopped launch stand, in the details of its report."""
+
+
 @dataclass(slots=True)
 class Launch:
     """A launch whose memory is prepared.
@@ -173,4 +177,5 @@ class Launch:
         if machine.fault_kind not in (machine_layout.FAULT_STOPPED, machine_layout.FAULT_LOOP):
             return fault
         findings = [f"until then: {finding.kind}: {finding.message}" for finding in report.findings]
-        return LaunchStopped((str(fault), *findings), fault.source_line)
+        others = fault.details[1:_MOST_PLACES]  # the first one is the message
+        return LaunchStopped((str(fault), *others, *findings), fault.source_line)

@@ -78,16 +78,16 @@ def test_an_array_on_a_gpu_is_copied_by_the_driver(monkeypatch: pytest.MonkeyPat
 @pytest.mark.parametrize(
     ("array", "words"),
     [
-        (np.arange(6)[::2], "not one behind the other"),
-        (np.zeros((4, 4))[:, :2], "not one behind the other"),
+        (np.arange(6)[::2], "not contiguous"),
+        (np.zeros((4, 4))[:, :2], "not contiguous"),
         (np.array([None]), "Python objects"),
         (np.zeros(3, ">f4"), "other order"),
         (np.zeros(3, "M8[s]"), r"its dtype is datetime64\[s\]: a kernel has no such type"),
         (np.array(["a"]), "its dtype is <U1: a kernel has no such type"),
         (np.zeros(3, np.longdouble), "a kernel has no such type"),
         (np.ma.masked_array([1, 2], mask=[True, False]), "a kernel has no masks"),
-        (Exported(np.arange(6)[::2]), "not one behind the other"),
-        (OnGpu(strides=(32, 4)), "not one behind the other"),
+        (Exported(np.arange(6)[::2]), "not contiguous"),
+        (OnGpu(strides=(32, 4)), "not contiguous"),
         (Negated(), r"pass resolve_neg\(\)"),
     ],
 )

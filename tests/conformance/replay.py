@@ -33,7 +33,7 @@ Array = npt.NDArray[Any]
 DIGESTS = Path(__file__).with_name("digests.json")
 BLOCK = 128
 
-# What hardware leaves open: form → why the card's bits are not promised. docs/cpu-device.md repeats it.
+# What hardware leaves open: form → why the card's bits are not promised. docs/explanation/cpu-device.md repeats it.
 OPEN: dict[str, str] = {}
 
 # Forms that the card was not asked for yet: to be recorded.

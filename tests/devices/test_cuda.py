@@ -74,6 +74,7 @@ def test_after_a_fault_a_new_process_works(gpu: str, tmp_path: Path) -> None:
         assert read(y, np.float32).tolist() == [1, 1, 1, 1]
 
 
+@pytest.mark.card("the virtual GPU ends such a kernel itself")
 def test_a_kernel_that_never_ends_is_killed_and_the_card_is_free_again(gpu: str) -> None:
     command = [sys.executable, "-m", "tests.devices.faulting", gpu, "forever"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as child:
@@ -92,6 +93,7 @@ def test_the_canary_sings(device: CudaDevice) -> None:
     device.canary()
 
 
+@pytest.mark.card("its name, clocks and temperature")
 def test_facts_for_the_log(device: CudaDevice) -> None:
     info = device.info
     assert "NVIDIA" in info.model
@@ -116,6 +118,7 @@ def test_a_program_for_another_architecture_is_refused(device: CudaDevice, tmp_p
         device.load(other)
 
 
+@pytest.mark.card("machine code")
 def test_a_cubin_as_source(device: CudaDevice, tmp_path: Path) -> None:
     built = cubin_linker.build_cubin(programs.compile(source("templates", tmp_path)))
     path = tmp_path / "given.cubin"

@@ -36,7 +36,7 @@ from tests import preloaded
 from tests.pytest_plugin.outside import entry_point
 
 ROOT = Path(__file__).parents[2]
-PAGES = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "README.md", *(ROOT / "docs").glob("*.md")))
+PAGES = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "README.md", *(ROOT / "docs").rglob("*.md")))
 COMMAND_TIMEOUT_S = 300.0
 _OWN = re.compile(
     r"(?P<program>gpuregress|python) (?P<words>[^|&;<>$`\\#]*?)(?: 2> (?P<errors>[\w.]+))?(?: > (?P<file>[\w.]+))?"
@@ -94,6 +94,8 @@ def steps(page: str) -> list[Step]:
                     break
                 body.append(inner)
             kind, argument = mark or (fence[1], "")
+            if kind == "text" and any(inner.startswith("$ ") for inner in body):
+                kind = "console"  # whatever a page calls it, a command that is shown is run
             result.append(Step("skipped" if kind == "not run" else kind, number + 1, argument, "\n".join(body)))
             mark = None
         elif line:

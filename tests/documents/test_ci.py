@@ -1,4 +1,4 @@
-"""The files to copy of docs/ci.md: what `--install` prints, and what the tools read."""
+"""The files to copy of docs/how-to/ci.md: what `--install` prints, and what the tools read."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gpuregress.report.messages import installation
 from tests.documents.snippets import ROOT, steps
 from tests.report.messages.installation.nights import NIGHT
 
-PAGE = "docs/ci.md"
+PAGE = "docs/how-to/ci.md"
 BLOCKS = {step.argument.rpartition(" ")[2]: step.text for step in steps(PAGE) if "--install" in step.argument}
 
 

@@ -22,32 +22,34 @@ JOB = {
 
 
 SLOW = [
-    "docs/costs.md",
-    "docs/coverage.md",
-    "docs/launches.md",
-    "docs/pytest.md",
-    "docs/references.md",
-    "docs/timing.md",
-    "docs/variants.md",
-    "docs/audit.md",
-    "docs/best-practices.md",
-    "docs/commits.md",
-    "docs/determinism.md",
-    "docs/from-kernel-tuner.md",
-    "docs/fuzzing.md",
-    "docs/gpu.md",
-    "docs/langdon.md",
-    "docs/mutation.md",
-    "docs/parameters.md",
-    "docs/python-api.md",
-    "docs/runs.md",
-    "docs/schedules.md",
-    "docs/tensor-maps.md",
-    "docs/triton.md",
-    "docs/tutorial.md",
-    "docs/tutorial-cu-file.md",
-    "docs/tutorial-pytest.md",
-    "docs/tutorial-triton.md",
+    "docs/how-to/costs.md",
+    "docs/how-to/coverage.md",
+    "docs/how-to/chains-of-launches.md",
+    "docs/how-to/pytest.md",
+    "docs/how-to/gold-standards.md",
+    "docs/how-to/timing.md",
+    "docs/how-to/compiler-variants.md",
+    "docs/how-to/audit.md",
+    "docs/explanation/best-practices.md",
+    "docs/how-to/bisect-and-shrink.md",
+    "docs/how-to/calibrate.md",
+    "docs/how-to/from-kernel-tuner.md",
+    "docs/how-to/find-the-hang.md",
+    "docs/how-to/fuzzing.md",
+    "docs/how-to/gpu.md",
+    "docs/explanation/langdon.md",
+    "docs/how-to/mutation.md",
+    "docs/how-to/parameter-spaces.md",
+    "docs/reference/python.md",
+    "docs/reference/runs.md",
+    "docs/how-to/schedules.md",
+    "docs/how-to/tensor-maps.md",
+    "docs/how-to/triton-and-numba.md",
+    "docs/tutorials/audit.md",
+    "docs/tutorials/first-regression.md",
+    "docs/tutorials/cu-file.md",
+    "docs/tutorials/pytest.md",
+    "docs/tutorials/triton.md",
 ]
 
 
@@ -124,6 +126,12 @@ def test_a_command_prints_in_this_process_what_it_prints_in_a_shell(tmp_path: Pa
         "gpuregress list --json > all; echo $?; cat all",
     ):
         assert shell.run(command) == shell.run(f"true; {command}"), command
+
+
+def test_a_command_in_a_text_block_is_run(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("```text\n$ echo 1\n2\n```\n\n```text\nno command\n```\n")
+    assert [step.kind for step in steps(str(page))] == ["console", "text"]
 
 
 def test_commands_and_their_output_are_told_apart() -> None:

@@ -1,7 +1,7 @@
 """Faults planted in gpuregress's own files: each is detected, or what was damaged is made again.
 
-docs/harness-faults.md has the table. The oracle is one for all: a command either answers as it does without the damage,
-or it fails with exit code 4 and names the file.
+docs/explanation/damaged-files.md has the table. The oracle is one for all: a command either answers as it does
+without the damage, or it fails with exit code 4 and names the file.
 """
 
 from __future__ import annotations

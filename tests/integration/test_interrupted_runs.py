@@ -89,7 +89,9 @@ def cut(shop: Workshop) -> str:
 
 def test_a_run_that_was_cut_short_is_told_once_by_the_next_and_always_on_demand(fake_shop: Workshop) -> None:
     name = cut(fake_shop)
-    printed = f"run {name} was cut short (killed, or its disk or machine failed) in launch 2 on cpu, slow/n=100"
+    printed = (
+        f"run {name} was cut short (killed, or its disk, machine or cluster failed) in launch 2 on cpu, slow/n=100"
+    )
     assert printed in fake_shop.call("run", "--device", "cpu", "scale").stdout
     assert printed not in fake_shop.call("run", "--device", "cpu", "scale").stdout
     assert printed in fake_shop.call("log", name).stdout

@@ -153,7 +153,9 @@ def test_parameters_of_every_kind(shop: Workshop) -> None:
     assert "1 case" in one.stdout
 
 
-@pytest.fixture(params=["cpu", pytest.param("cuda:0", marks=pytest.mark.gpu)])
+@pytest.fixture(
+    params=["cpu", pytest.param("cuda:0", marks=[pytest.mark.gpu, pytest.mark.card("what its assembler refuses")])]
+)
 def device(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 

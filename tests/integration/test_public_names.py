@@ -12,7 +12,7 @@ import pytest
 
 import gpuregress
 
-PAGE = Path(__file__).parents[2] / "docs/python-api.md"
+PAGE = Path(__file__).parents[2] / "docs/reference/python.md"
 
 
 @pytest.mark.parametrize("name", gpuregress.__all__)

@@ -214,26 +214,26 @@ def a_bug_comes_goes_and_comes_back(nights: Nights) -> None:
     assert "scale/n=32" in told
     assert "all are 1/10 of what they should be" in told
     assert f"  suspects: {bug} Change scale (" in told
-    told = nights.morning(f"2 still failing (since 3 Nov, {good}..{bug})", 1)
+    told = nights.morning(f"2 still failing: scale (since 3 Nov, {good}..{bug})", 1)
     assert f"(since 3 Nov, {good}..{bug}; 2 nights)" in told
     nights.edit()
-    assert f"(failed 2 nights, since 3 Nov, {good}..{bug})" in nights.morning("2 fixed", 0)
+    assert f"(failed 2 nights, since 3 Nov, {good}..{bug})" in nights.morning("2 fixed: scale", 0)
     nights.morning("", 0)
     good = nights.head
     bug = nights.edit((RIGHT, TENTH))
     nights.morning(f"2 new failures: scale — 1 commit since {good}", 1)
     nights.edit((RIGHT, TOO_FAR))
-    told = nights.morning("2 failing differently", 3)
+    told = nights.morning("2 failing differently: scale", 3)
     assert "out-of-bounds" in told
     nights.edit()
-    assert f"(failed 2 nights, since 7 Nov, {good}..{bug})" in nights.morning("2 fixed", 0)
+    assert f"(failed 2 nights, since 7 Nov, {good}..{bug})" in nights.morning("2 fixed: scale", 0)
 
 
 def a_slow_down_and_a_tolerance(nights: Nights) -> None:
     slow = nights.edit(("if (i < n) out[i] = 2.0f * x[i];", LOOP), name="work")
-    nights.morning("1 slower", 0)
+    nights.morning("1 slower: work", 0)
     near = nights.edit((RIGHT, "2.0018f * x[i]"), name="near")
-    told = nights.morning("1 slower, 1 near its tolerance", 0)
+    told = nights.morning("1 slower: work; 1 near its tolerance", 0)
     assert re.search(rf"slower   work/n=32 .* times as many, since 10 Nov, at {slow}", told)
     assert "near     near/n=32  90% of its tolerance is used, 0% on the last night" in told
     assert near not in told
@@ -248,7 +248,7 @@ def a_case_vanishes(nights: Nights) -> None:
     nights.job("scale")
     gone = nights.commit("Forget a case")
     nights.morning(f"1 new failure: scale — 1 commit since {good}", 1)
-    told = nights.morning(f"1 still failing (since 14 Nov, {good}..{gone})", 1)
+    told = nights.morning(f"1 still failing: scale (since 14 Nov, {good}..{gone})", 1)
     assert "scale/n=31 vanished" in told
     assert nights.shop.call("accept", "--prune").exit_code == 0
     nights.commit("Prune")
@@ -264,7 +264,7 @@ def a_known_failure_passes(nights: Nights) -> None:
     assert "known_failing" in told
     nights.job("later")
     nights.commit("It is well")
-    nights.morning("1 fixed", 0)
+    nights.morning("1 fixed: later", 0)
 
 
 def a_night_is_killed(nights: Nights) -> None:
@@ -296,9 +296,9 @@ def the_disk_fills_and_the_device_dies(nights: Nights, monkeypatch: pytest.Monke
         told = nights.morning("5 new failures: …", 4)
         assert "no space is left on the disk; free some" in told
     with workers(monkeypatch, NO_DEVICE):
-        told = nights.morning("5 failing differently", 4)
+        told = nights.morning("5 failing differently: …", 4)
         assert "the device fell off the bus" in told
-    nights.morning("5 fixed", 0)
+    nights.morning("5 fixed: …", 0)
 
 
 @contextlib.contextmanager
@@ -323,10 +323,10 @@ def a_case_is_flaky_and_a_job_is_broken(nights: Nights) -> None:
     nights.weather.write_text("rain")
     nights.morning("1 new failure: random — no commit since …", 1)
     nights.weather.write_text("")
-    nights.morning("1 fixed", 0)
+    nights.morning("1 fixed: random", 0)
     assert "no case is flaky" in nights.shop.call("flaky").stdout
     nights.weather.write_text("rain")
-    told = nights.morning("1 flaky", 1)
+    told = nights.morning("1 flaky: random", 1)
     assert "its verdict changes, and its code does not" in told
     listed = nights.shop.call("flaky")
     assert listed.exit_code == 1

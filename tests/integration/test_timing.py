@@ -86,7 +86,7 @@ def test_a_slower_night_is_reported_once_and_fails_where_the_project_says_so(tmp
     slow = git_projects.commit(shop.root, "Sum in a loop")
     told = shop.call(*night)
     assert told.exit_code == 0
-    assert told.stdout.splitlines()[0] == "3 slower"
+    assert told.stdout.splitlines()[0] == "3 slower: scale"
     assert told.stdout.splitlines()[1].startswith("slower   3 cases of scale; the worst is scale/n=300:  scale: ")
     assert shop.call(*night).output == "", "the level is that of the last night"
     shop.write("gpuregress.yaml", "limits: {instructions: 1.05}\n")
@@ -104,6 +104,7 @@ def test_a_slower_night_is_reported_once_and_fails_where_the_project_says_so(tmp
 
 
 @pytest.mark.gpu
+@pytest.mark.card("its times")
 def test_on_a_gpu_the_samples_of_its_model_are_compared(tmp_path: Path) -> None:
     """A hundred times the work is found whatever the clocks do; another model's samples would not be compared."""
     shop = Workshop(tmp_path)

@@ -86,7 +86,7 @@ def test_a_case_of_the_command_line_alone_that_wrote_all_has_nothing_to_agree_wi
 
 def test_without_a_majority_nobody_is_right(tmp_path: Path) -> None:
     members = [member(tmp_path, 32, [1, 2]), member(tmp_path, 64, [1, 3])]
-    text = "of 2 cases 1 has that result and 1 this one, so it cannot be told which is wrong"
+    text = "of 2 cases 1 has that result and 1 this one, so it is not known which is wrong"
     assert words(members) == [
         ("differ", f"out: agree: 1 of 2 differ from block=64; {text}"),
         ("differ", f"out: agree: 1 of 2 differ from block=32; {text}"),
@@ -173,7 +173,7 @@ SHORT = "out: agree: 2 of 4 elements were never written; other cases write them,
         ([HALF, HALF], [("pass", "out: 2 of 4 elements were never written ([2] to [3]); 0 NaN")] * 2),
         ([[9.0, 2.0, 3.0, 4.0], HALF, HALF], ["2 of 3 cases", "2 of 4 elements were never", "2 of 4 elements were"]),
         # those that left out the element in question are no votes for either value
-        ([WHOLE, [1.0, 2.0, 3.0, 9.0], HALF, HALF], ["cannot be told", "cannot be told", "2 of 4", "2 of 4"]),
+        ([WHOLE, [1.0, 2.0, 3.0, 9.0], HALF, HALF], ["it is not known", "it is not known", "2 of 4", "2 of 4"]),
         ([[LEFT] * 4, [LEFT] * 4], ["nothing was written", "nothing was written"]),
         ([WHOLE, [LEFT] * 4], ["nothing to agree with", "nothing was written"]),
         ([WHOLE, WHOLE, [LEFT] * 4], [("pass", ""), ("pass", ""), "nothing was written"]),
@@ -222,7 +222,7 @@ def test_a_majority_that_may_hold_the_poison_by_chance_is_none(tmp_path: Path, d
     members = [wrote(tmp_path, block, some, dtype=dtype) for block, some in enumerate([short, short, values])]
     judged = words(members)
     assert [status for status, _ in judged] == ["differ"] * 3
-    assert all("cannot be told which is wrong; the elements of block=0 may never have" in text for _, text in judged)
+    assert all("it is not known which is wrong; the elements of block=0 may never have" in text for _, text in judged)
     proven = PoisonComparison(UnwrittenElements(1, 64, ((60, 61),)), None)
     for number, twice in enumerate((proven, proven, PoisonComparison(None, None))):
         run = FurtherRun("poison", "complement", facts=RunFacts(poisons={"out": twice}))

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpuregress.foundation.records import PastResult, PastRun, ShortResult
+from gpuregress.foundation.records import STATUSES, PastResult, PastRun, ShortResult
 from gpuregress.gpu.records import replace
 from gpuregress.report import history_text
 
@@ -63,7 +63,16 @@ def test_results_of_a_case() -> None:
         "R1   differ   0.500                        3f2a      y: 1 of 2 differ",
         "R2   pass     0.500    93 %       8eb0c1f  3f2a",
     ]
-    assert list(history_text.result_table([RESULT], 40))[1] == "R1   differ   0.500    3f2a      y: 1 o…"
+    assert list(history_text.result_table([RESULT], 40))[1:] == ["R1   differ   0.500    y: 1 of 2 differ"]
+
+
+def test_a_narrow_terminal_breaks_no_name_of_a_run() -> None:
+    run = replace(RUN, run="20261120T020000Z-3f2a", commit="8eb0c1f99", counts=dict.fromkeys(STATUSES, 1000))
+    lines = list(history_text.run_table([run, replace(run, host="build7")], 80))
+    assert max(map(len, lines)) <= 80
+    assert "\n".join(lines).count(run.run) == 2
+    for status in STATUSES:
+        assert " ".join(" ".join(lines).split()).count(f"1000 {status}") == 2
 
 
 def test_failing_cases() -> None:

@@ -4,7 +4,16 @@ from pathlib import Path
 
 import pytest
 
-from gpuregress.foundation.records import LackingDevice, NightChanges, NightRemark, RunSummary, Since
+from gpuregress.foundation.records import (
+    LackingDevice,
+    NightChanges,
+    NightFailure,
+    NightRemark,
+    RunSummary,
+    Since,
+    Suspect,
+    Suspects,
+)
 from gpuregress.gpu.records import replace
 from gpuregress.judge import parameter_spaces
 from gpuregress.judge.nights import NOTHING_LEFT_OUT, EarlierNights, LeftOut, compare_nights
@@ -44,8 +53,8 @@ def test_two_nights_of_one_bug_print_different_texts() -> None:
     tonight = night(case("a", "differ"))
     second = told(tonight, earlier({"a": (past("differ", 21), past("pass", 20))}))
     third = told(tonight, earlier({"a": FAILED}))
-    assert second[0] == "1 still failing (since 21 Nov, at 8eb0c1f)"
-    assert third[:2] == ["1 still failing (since 20 Nov, at 8eb0c1f)", "still failing:"]
+    assert second[0] == "1 still failing: a (since 21 Nov, at 8eb0c1f)"
+    assert third[:2] == ["1 still failing: a (since 20 Nov, at 8eb0c1f)", "still failing:"]
     assert third[2].endswith("should be (since 20 Nov, at 8eb0c1f; 3 nights)")
 
 
@@ -73,7 +82,7 @@ def test_failures_of_one_cause_are_together_and_bounded() -> None:
 
 def test_a_case_that_fails_differently_is_shown_with_its_cause_before() -> None:
     lines = told(night(case("a", "differ")), earlier({"a": (past("fault", 21, "trap in scale"),)}))
-    assert lines[0] == "1 failing differently"
+    assert lines[0] == "1 failing differently: a"
     assert "(before: trap in scale)" in lines[2]
 
 
@@ -84,7 +93,7 @@ def test_a_fix_is_told_once_and_a_night_without_news_is_silent() -> None:
     fixed = changed(night(case("a")), earlier({"a": FAILED}))
     assert morning.is_worth_telling(fixed)
     assert list(morning.lines(fixed, root=ROOT))[:2] == [
-        "1 fixed",
+        "1 fixed: a",
         "fixed    a  (failed 2 nights, since 20 Nov, at 8eb0c1f)",
     ]
     assert not morning.is_worth_telling(changed(night(case("a")), earlier({"a": (past("pass", 21),)})))
@@ -137,10 +146,44 @@ def test_a_slower_case_is_told_with_the_commit_of_the_step() -> None:
         slower=(NightRemark("a", "9 times as many", since=since), NightRemark("b", "twice", is_new=True))
     )
     lines = list(morning.lines(replace(night(case("a"), case("b")), changes=changes), root=ROOT))
-    assert lines[:3] == ["2 slower", "slower   a  9 times as many, since 20 Nov, at 8eb0c1f", "slower   b  twice"]
+    assert lines[:3] == ["2 slower: a, b", "slower   a  9 times as many, since 20 Nov, at 8eb0c1f", "slower   b  twice"]
 
 
 def test_the_full_report_names_all_that_got_no_turn_though_nothing_ran() -> None:
     names = tuple(f"job/n={number}" for number in range(30))
     text = morning.full(replace(night(), changes=NightChanges(no_turn=names)))
     assert all(name in text for name in names)
+
+
+def suspected(name: str, *commits: str, uncommitted: tuple[str, ...] = ()) -> NightFailure:
+    touching = tuple(Suspect(commit, "Ada", f"Change {commit}") for commit in commits)
+    suspects = Suspects("8eb0c1f" * 5, "4f1c2d9" * 5, commits=3, touching=touching, uncommitted=uncommitted)
+    return NightFailure(name, "differ", "out: 3 of 8 differ", "differ: out (baseline)", suspects=suspects)
+
+
+def test_failures_that_look_alike_have_one_cause_only_with_a_suspect_in_common() -> None:
+    """A commit that touches one job is not blamed for the failure of another one."""
+    header = ("common.cuh",)
+    failures = (
+        suspected("blur/n=1", "aaaaaaa"),
+        suspected("random/n=1"),
+        suspected("blur/n=2"),
+        suspected("scan/n=1", "aaaaaaa", "bbbbbbb"),
+        suspected("one/n=1", uncommitted=header),
+        suspected("two/n=1", uncommitted=header),
+    )
+    groups = [[failure.case for failure in members] for members in morning.by_cause(failures)]
+    assert groups == [["blur/n=1", "blur/n=2", "scan/n=1"], ["random/n=1"], ["one/n=1", "two/n=1"]]
+
+
+def test_uncommitted_changes_and_a_commit_that_is_gone_are_said_with_the_suspects() -> None:
+    suspects = suspected("a", "aaaaaaa", uncommitted=("src/a.cu",)).suspects
+    assert suspects is not None
+    assert morning.suspects_text(replace(suspects, dirty=True, lost="76ae1e8" * 5)) == (
+        "suspects: uncommitted changes of src/a.cu; aaaaaaa Change aaaaaaa (Ada); 2 other commits since 8eb0c1f; "
+        "76ae1e8, on which it passed later, is gone from git"
+    )
+    alone = Suspects("8eb0c1f" * 5, "8eb0c1f" * 5, dirty=True, uncommitted=("src/a.cu",))
+    assert morning.suspects_text(alone) == (
+        "suspects: uncommitted changes of src/a.cu; no commit since 8eb0c1f, where it was not so"
+    )

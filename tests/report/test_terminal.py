@@ -126,6 +126,32 @@ def test_a_tables_columns_are_aligned(rows: list[tuple[str, str]]) -> None:
         assert line == f"{left:<{width}}  {right:<{max(6, *(len(row[1]) for row in rows))}}".rstrip()
 
 
+@given(
+    st.lists(st.lists(st.text("ab -", min_size=1, max_size=60), min_size=3, max_size=3), min_size=1, max_size=4),
+    st.integers(1, 120),
+)
+def test_a_table_is_fitted_to_the_terminal_and_breaks_no_word(rows: list[list[str]], width: int) -> None:
+    """Every word of the columns that are left is there as a whole; a line is too long for one long word alone."""
+    lines = list(layout.table(("one", "two", "three"), rows, width, ("two",)))
+    words = " ".join(lines).split()
+    for row in rows:
+        for cell in (row[0], row[2]):
+            assert set(cell.split()) <= set(words)
+    for line in lines:
+        assert len(line) <= width or len(line.split()) == 1 or line.strip() in [row[0].strip() for row in rows]
+    if "two" in words:
+        assert set(" ".join(row[1] for row in rows).split()) <= set(words)
+
+
+def test_the_table_of_a_run_fits_80_columns() -> None:
+    differ = replace(summary().verdicts[1], case="reduce/n=65536,tile=128,type=double")
+    run = replace(summary(), verdicts=(differ,))
+    head, *rows = [line for line in terminal.closing(run, root=ROOT, width=80) if line][:2]
+    assert head.split() == ["case", "buffer", "differing", "looks", "like"]
+    assert max(map(len, (head, *rows))) <= 80
+    assert differ.case in rows[0]
+
+
 def space(failing: dict[str, Any], *, count: int = 4) -> RunSummary:
     """A run of a job `conv` whose cases with the largest tile fail, and of one case of `reduce` that differs."""
 

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from gpuregress.foundation import usermodules
 from gpuregress.foundation.records import Source
 from gpuregress.toolchain import compiler_messages
 
@@ -29,6 +30,13 @@ def test_the_header_of_a_name(name: str, header: str, tmp_path: Path) -> None:
 def test_each_missing_header_is_named(tmp_path: Path) -> None:
     lines = remedy(f"{undefined('curandState')}\n{undefined('int8_t')}", "", tmp_path).splitlines()
     assert [line.rpartition(" ")[2] for line in lines] == ["<curand_kernel.h>", "<cstdint>"]
+
+
+def test_a_missing_header_of_curand_names_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    errors = 'k.cu(1): catastrophic error: cannot open source file "curand_kernel.h"'
+    assert "was searched in" in remedy(errors, "", tmp_path)
+    monkeypatch.setattr(usermodules, "installed_version", lambda _package: "")
+    assert remedy(errors, "", tmp_path).endswith("pip install 'gpuregress[curand]'")
 
 
 def test_the_header_of_a_namespace(tmp_path: Path) -> None:

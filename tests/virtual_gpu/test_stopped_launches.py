@@ -35,16 +35,20 @@ extern "C" __global__ void races(int* y) {
   y[3] = threadIdx.x;
   while (atomicAdd(y, 1) != -1) {}
 }
+extern "C" __global__ void both(int* y) {
+  y[1 + blockIdx.x] = 1;
+  while (atomicAdd(y, 1) != -1) {}
+}
 """
 
 
-def _stopped(running: Running, kernel: str, *, counts: bool = False) -> LaunchStopped:
-    """Launch a kernel, and stop it from another thread as soon as it runs, or has counted something."""
+def _stopped(running: Running, kernel: str, *, counts: tuple[int, ...] = ()) -> LaunchStopped:
+    """Launch a kernel, and stop it from another thread as soon as it runs, or has written some elements."""
 
     y = running.put("y", np.zeros(64, np.int32))
 
     def stop() -> None:
-        while counts and not y.data.view(np.int32)[0]:
+        while not all(y.data.view(np.int32)[index] for index in counts):
             time.sleep(0)
         while running.device.stop() is None:
             time.sleep(0)
@@ -81,13 +85,19 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Running:
 def test_where_the_threads_stand(program: Running, kernel: str, place: str) -> None:
     lines = _stopped(program, kernel).lines
     # It may be stopped before its first block begins.
-    assert re.fullmatch(rf"(?:{place})(, block .*)?|block \(0,0,0\): begins", lines[0])
+    assert re.fullmatch(rf"(?:{place})(, … and \d+ more places?)?|block \(0,0,0\): begins", lines[0])
 
 
 def test_what_the_checks_have_found_until_then(tmp_path: Path) -> None:
     running = Running(tmp_path, SOURCE, is_small=True, only="races", checks=("races",))
-    stopped = _stopped(running, "races", counts=True)
+    stopped = _stopped(running, "races", counts=(0,))
     lines = stopped.lines
     assert stopped.source_line == CodeLine("k.cu", 21)
     assert lines[0].startswith("block (0,0,0): threads 0-31 spin on y, k.cu:21")
     assert any(line.startswith("until then: race: data race on `y[3]`: write by thread (0,0,0)") for line in lines)
+
+
+def test_the_first_line_has_one_place_and_the_details_the_others(program: Running) -> None:
+    first, other = _stopped(program, "both", counts=(1, 2)).lines
+    assert re.fullmatch(r"block \([01],0,0\): threads 0-31 spin on y, k\.cu:25, … and 1 more place", first)
+    assert re.fullmatch(r"block \([01],0,0\): threads 0-31 spin on y, k\.cu:25", other)

@@ -1,6 +1,6 @@
 """Functions that Dask calls on a host of the cluster.
 
-`run_case` is the only task. The others are short and are called outside of Dask's queue of tasks. Their argument
+`run_cases` is the only task. The others are short and are called outside of Dask's queue of tasks. Their argument
 `dask_worker` is filled in by Dask.
 """
 
@@ -13,7 +13,7 @@ import socket
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -120,6 +120,32 @@ class HostAgent:
         # class at the same time.
         for kind in (CaseRequest, Task, Outcome):
             prepare(kind)
+
+    def run_cases(self, requests: Sequence[bytes], is_wanted: Callable[[], bool]) -> Iterator[Reply]:
+        """Run cases one after the other, until the batch takes too long, or a reply says that others cannot run.
+
+        Args:
+            requests: encoded, of one slot.
+            is_wanted: returns whether the client still waits for the replies.
+
+        Raises:
+            Interrupted: it does not.
+        """
+        decoded = [messages.request_of(request) for request in requests]
+        files = {file.digest: file for request in decoded for file in request.files}
+        missing = self.store.missing(files.values())
+        if missing and decoded[0].worker == self.identity:
+            yield CaseReply("missing", missing=missing), {}
+            return
+        until = time.monotonic() + messages.LONGEST_BATCH_S
+        sent = 0
+        for request in decoded:
+            reply, contents = self.run_case(request, is_wanted)
+            yield reply, contents
+            sent += sum(map(len, contents.values()))
+            is_usable = reply.kind in ("done", "failed")
+            if not is_usable or time.monotonic() >= until or sent >= replies.INLINE_BYTES:
+                return
 
     def run_case(self, request: CaseRequest, is_wanted: Callable[[], bool]) -> Reply:
         """Run a case in a watched worker process.
@@ -380,14 +406,15 @@ def hello(dask_worker: Any) -> dict[str, Any]:
     return plain
 
 
-def run_case(request: bytes) -> tuple[bytes, dict[str, bytes]]:
-    """Run a case; the task of Dask.
+def run_cases(requests: list[bytes]) -> list[tuple[bytes, dict[str, bytes]]]:
+    """Run cases one after the other; the task of Dask.
 
     Args:
-        request: an encoded `CaseRequest`.
+        requests: encoded `CaseRequest`s, of one slot.
 
     Returns:
-        The encoded `CaseReply`, and compressed files by digest.
+        For each case that was begun the encoded `CaseReply`, and compressed files by digest. The cases behind these
+        have not begun: the batch took too long or brings too much, or the worker cannot run them.
     """
     from distributed import get_worker  # noqa: PLC0415 - an extra; only Dask calls this
 
@@ -398,8 +425,8 @@ def run_case(request: bytes) -> tuple[bytes, dict[str, bytes]]:
         task = worker.state.tasks.get(key)
         return task is not None and task.state in _RUNS
 
-    reply, contents = _agent(worker).run_case(messages.request_of(request), is_wanted)
-    return messages.encode(reply), contents
+    agent = _agent(worker)
+    return [(messages.encode(reply), contents) for reply, contents in agent.run_cases(requests, is_wanted)]
 
 
 def warm(request: bytes, dask_worker: Any) -> None:

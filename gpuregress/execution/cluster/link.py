@@ -1,7 +1,7 @@
 """Client's connection to a cluster: a thread with the event loop of a Dask client.
 
-The thread watches the members of the cluster, and takes each case through its conversation with a host. What happens
-goes to an inbox; a descriptor becomes readable with it.
+The thread watches the members of the cluster, and takes each batch of cases through its conversation with a host. What
+happens goes to an inbox; a descriptor becomes readable with it.
 """
 
 from __future__ import annotations
@@ -13,9 +13,10 @@ import os
 import queue
 import threading
 import time
-from collections.abc import Coroutine, Mapping
+from collections.abc import Coroutine, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from msgspec import field
 
@@ -33,6 +34,9 @@ WATCH_S = 0.5
 ANSWER_S = 30.0
 """Patience with an answer of the scheduler, or of a short call on a host."""
 CLOSE_S = 5.0
+SCHEDULER_S = 8.0
+"""Patience with a scheduler whose connection is closed, or whose host does not answer at all."""
+_PROBE_S = 2.0
 _ROUNDS = 5
 """Replies that a file is missing, to one case; more mean that the host's store cannot hold its files."""
 
@@ -49,16 +53,29 @@ class MembersChanged(Record):
     refused: Mapping[str, str] = field(default_factory=dict)
 
 
-class CaseReplied(Record):
-    """Event: a host replied to a request, and the files have arrived."""
+class CaseResult(Record):
+    """What a host replied on a case, and the files that have arrived with it."""
 
-    ticket: int
     reply: CaseReply
     files: ReplyFiles
 
 
-class CaseLost(Record):
-    """Event: the Dask worker of a case is gone."""
+class BatchReplied(Record):
+    """Event: a host replied to requests.
+
+    Attributes:
+        ticket: of the batch.
+        results: of its first cases, in the order of the requests; the others have not begun.
+        failed: whether the others are not to travel together again: one of them cannot be sent, or breaks the batch.
+    """
+
+    ticket: int
+    results: tuple[CaseResult, ...]
+    failed: bool = False
+
+
+class BatchLost(Record):
+    """Event: the Dask worker of a batch is gone."""
 
     ticket: int
 
@@ -69,7 +86,7 @@ class ClusterLost(Record):
     why: str
 
 
-LinkEvent = MembersChanged | CaseReplied | CaseLost | ClusterLost
+LinkEvent = MembersChanged | BatchReplied | BatchLost | ClusterLost
 
 
 class ClusterLink:
@@ -116,15 +133,15 @@ class ClusterLink:
                 happened.append(self._inbox.get_nowait())
         return happened
 
-    def submit(self, ticket: int, request: CaseRequest, member: ClusterMember) -> None:
-        """Give a case to a host; one event reports its end.
+    def submit(self, ticket: int, requests: Sequence[CaseRequest], member: ClusterMember) -> None:
+        """Give a batch of cases to a host; one event reports its end.
 
         Args:
             ticket: a number that the event has.
-            request: for this member.
-            member: whose Dask worker runs it.
+            requests: for one slot of this member.
+            member: whose Dask worker runs them.
         """
-        self._call(self._begin(ticket, request, member))
+        self._call(self._begin(ticket, requests, member))
 
     def warm(self, request: CaseRequest, member: ClusterMember) -> None:
         """Start a worker process on a host, which is not waited for."""
@@ -217,18 +234,33 @@ class ClusterLink:
         silent_since = time.monotonic()
         while not self._closing.is_set():
             try:
-                found = await asyncio.wait_for(self._client.scheduler.identity(n_workers=-1), ANSWER_S)
+                identity = self._client.scheduler.identity(n_workers=-1)
+                found = await asyncio.wait_for(identity, SCHEDULER_S - _PROBE_S)
                 await self._compare(found["workers"])
                 silent_since = time.monotonic()
                 # The scheduler is back, and does not know the cases that ran when it was lost.
                 while self._cut_off:
-                    self._post(CaseLost(self._cut_off.pop()))
+                    self._post(BatchLost(self._cut_off.pop()))
             except (OSError, TimeoutError, KeyError):
-                if self._client.status in ("closing", "closed") or time.monotonic() - silent_since > self._wait_s:
+                patience_s = self._wait_s
+                if self._client.status != "running" or not await self._is_reachable():
+                    patience_s = min(self._wait_s, SCHEDULER_S - _PROBE_S)
+                if self._client.status in ("closing", "closed") or time.monotonic() - silent_since > patience_s:
                     self._post(ClusterLost(f"the connection to the Dask scheduler at {self.address} was lost"))
                     return
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._closing.wait(), WATCH_S)
+
+    async def _is_reachable(self) -> bool:
+        """Tell whether the scheduler's host takes connections: one that is busy does, one without power does not."""
+        where = urlsplit(self.address)
+        if where.port is None:
+            return True
+        with contextlib.suppress(OSError, TimeoutError):
+            _, writer = await asyncio.wait_for(asyncio.open_connection(where.hostname, where.port), _PROBE_S)
+            writer.close()
+            return True
+        return False
 
     async def _compare(self, workers: Mapping[str, Mapping[str, Any]]) -> None:
         """Tell of the Dask workers that came, went or changed, and of the cases that were lost with them."""
@@ -295,51 +327,57 @@ class ClusterLink:
             await asyncio.wait_for(asyncio.gather(*cases, *ends, return_exceptions=True), CLOSE_S)
         await _closed(self._client)
 
-    # --- a case -------------------------------------------------------------------------------------------------------
+    # --- a batch of cases ---------------------------------------------------------------------------------------------
 
-    async def _begin(self, ticket: int, request: CaseRequest, member: ClusterMember) -> None:
+    async def _begin(self, ticket: int, requests: Sequence[CaseRequest], member: ClusterMember) -> None:
         if self._members.get(member.address) is None or self._closing.is_set():
-            self._post(CaseLost(ticket))
+            self._post(BatchLost(ticket))
             return
-        conversation = asyncio.ensure_future(self._conduct(ticket, request, member))
+        conversation = asyncio.ensure_future(self._conduct(ticket, requests, member))
         self._cases[ticket] = member.address, conversation
         conversation.add_done_callback(lambda _: self._cases.pop(ticket, None))
 
-    async def _conduct(self, ticket: int, request: CaseRequest, member: ClusterMember) -> None:
-        """Ask a host to run a case, send what it lacks, and fetch what it left."""
+    async def _conduct(self, ticket: int, requests: Sequence[CaseRequest], member: ClusterMember) -> None:
+        """Ask a host to run cases, send what it lacks, and fetch what they left."""
+        results: list[CaseResult] = []
+        problem = ""
         try:
-            reply, contents = await self._reply(ticket, request, member)
-            kept = await self._fetched(ticket, request, member, reply)
+            replies_of_host = await self._replies(ticket, requests, member)
+            for (reply, contents), request in zip(replies_of_host, requests, strict=False):
+                kept = await self._fetched(ticket, request, member, reply)
+                results.append(CaseResult(reply, ReplyFiles(contents, kept)))
         except asyncio.CancelledError:
             self._lose(ticket, member)
             return
         except (StorageError, DeviceError) as error:
-            reply, contents, kept = CaseReply("failed", message=str(error)), {}, {}
+            problem = str(error)
         except Exception as error:  # noqa: BLE001 - whatever Dask raises
             if type(error).__name__ == "KilledWorker" or await self._is_gone(member.address):
                 self._lose(ticket, member)
                 return
-            reply, contents, kept = CaseReply("failed", message=f"{member.name} failed: {_text(error)}"), {}, {}
-        if reply.kind == "stale":
+            problem = f"{member.name} failed: {_text(error)}"
+        if results and results[0].reply.kind == "stale":
             self._forget(member.address)
-            self._post(CaseLost(ticket))
-        else:
-            self._post(CaseReplied(ticket, reply, ReplyFiles(contents, kept)))
+            self._post(BatchLost(ticket))
+            return
+        if problem and len(requests) == 1:
+            results = [CaseResult(CaseReply("failed", message=problem), ReplyFiles())]
+        self._post(BatchReplied(ticket, tuple(results), failed=bool(problem)))
 
     def _lose(self, ticket: int, member: ClusterMember) -> None:
-        """Tell that a case is lost with its host; while the scheduler is gone, no host is blamed for it."""
+        """Tell that a batch is lost with its host; while the scheduler is gone, no host is blamed for it."""
         if self._client.status != "running" and member.address in self._members:
             self._cut_off.append(ticket)
         else:
-            self._post(CaseLost(ticket))
+            self._post(BatchLost(ticket))
 
-    async def _reply(
-        self, ticket: int, request: CaseRequest, member: ClusterMember
-    ) -> tuple[CaseReply, dict[str, bytes]]:
-        data = messages.encode(request)
+    async def _replies(
+        self, ticket: int, requests: Sequence[CaseRequest], member: ClusterMember
+    ) -> list[tuple[CaseReply, dict[str, bytes]]]:
+        data = [messages.encode(request) for request in requests]
         for turn in range(_ROUNDS):
             future = self._client.submit(
-                host.run_case,
+                host.run_cases,
                 data,
                 key=f"gpuregress-{self._run}-{ticket}-{turn}",
                 workers=[member.address],
@@ -348,16 +386,20 @@ class ClusterLink:
                 pure=False,
             )
             try:
-                answer, contents = await future
+                answers = await future
             except asyncio.CancelledError:
                 with contextlib.suppress(Exception):
                     await asyncio.wait_for(asyncio.shield(self._client.cancel([future], force=True)), CLOSE_S)
                 raise
-            reply = messages.reply_of(answer)
-            if reply.kind != "missing":
-                return reply, contents
-            await self._send([file for file in request.files if file.digest in reply.missing], member)
-        raise DeviceError(f"{member.name} does not keep the files of {request.case}: is its disk full?")
+            decoded = [(messages.reply_of(answer), contents) for answer, contents in answers]
+            last = decoded[-1][0]
+            if last.kind != "missing":
+                return decoded
+            if len(decoded) > 1:  # a file was removed while the batch ran: its case is sent with the others behind it
+                return decoded[:-1]
+            lacking = {file.digest: file for request in requests for file in request.files}
+            await self._send([lacking[digest] for digest in last.missing if digest in lacking], member)
+        raise DeviceError(f"{member.name} does not keep the files of {requests[0].case}: is its disk full?")
 
     async def _send(self, files: list[SentFile], member: ClusterMember) -> None:
         """Send files to a host, each once for all of its Dask workers."""

@@ -1,7 +1,7 @@
 """Messages between the client and the hosts of a cluster; they travel as JSON.
 
-A case needs one request and one reply. A host that lacks files replies with their digests; the client sends them and
-asks again.
+A case needs one request and one reply; those of short cases travel in batches. A host that lacks files replies with
+their digests; the client sends them and asks again.
 """
 
 from __future__ import annotations
@@ -12,11 +12,13 @@ from typing import Any, Literal
 
 from msgspec import field
 
-from gpuregress.foundation.records import Outcome, from_json, to_json
+from gpuregress.foundation.records import Outcome, from_json, to_plain
 from gpuregress.gpu.records import Record
 
 PIECE = 4 << 20
 """Bytes of a file that travel at a time."""
+LONGEST_BATCH_S = 1.0
+"""After this time a host begins no further case of a batch: one case that takes long delays no other."""
 
 
 class SentFile(Record):
@@ -122,7 +124,7 @@ class HostFacts(Record):
 
 def encode(message: CaseRequest | CaseReply) -> bytes:
     """Encode a message."""
-    return json.dumps(to_json(message), separators=(",", ":")).encode()
+    return json.dumps(to_plain(message), separators=(",", ":")).encode()
 
 
 def request_of(data: bytes) -> CaseRequest:

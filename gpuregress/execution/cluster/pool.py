@@ -1,7 +1,9 @@
 """Pool of the hosts of a cluster, which runs cases as `workers.pool` does on one machine.
 
-Each slot is a thread of a Dask worker, or a GPU that it declares. A case whose host is lost runs again elsewhere, once,
-and says so. A case that loses two hosts is an error.
+Each slot is a thread of a Dask worker, or a GPU that it declares. Cases that are short travel in batches, which take
+about `_BATCH_S` by the times of the job's cases before them. A case whose host is lost runs again elsewhere, once, and
+says so. A case that loses two hosts is an error. Of a batch that is lost with its host nobody knows which case ran: so
+none is blamed, and each runs again alone.
 """
 
 from __future__ import annotations
@@ -10,15 +12,16 @@ import contextlib
 import os
 import selectors
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from dataclasses import field as dataclass_field
 from pathlib import Path
 
 from msgspec import field
 
-from gpuregress.execution.cluster import task_files
-from gpuregress.execution.cluster.link import CaseLost, CaseReplied, ClusterLink, ClusterLost, MembersChanged
+from gpuregress.execution.cluster import link, task_files
+from gpuregress.execution.cluster.link import BatchLost, BatchReplied, CaseResult, ClusterLink, MembersChanged
 from gpuregress.execution.cluster.members import ClusterMember, Devices, select
 from gpuregress.execution.cluster.messages import CaseReply, CaseRequest
 from gpuregress.execution.cluster.replies import Unpacker
@@ -26,23 +29,75 @@ from gpuregress.execution.cluster.task_files import TaskFiles
 from gpuregress.execution.workers.pool import CasePool, CaseStarted
 from gpuregress.execution.workers.unfinished_cases import refused
 from gpuregress.foundation import storage
-from gpuregress.foundation.errors import DeviceError, GpuregressError, StorageError
+from gpuregress.foundation.errors import ClusterLost, DeviceError, GpuregressError, StorageError
 from gpuregress.foundation.interrupts import StopSignal
-from gpuregress.foundation.records import Case, Outcome, Task, prepare, to_json
+from gpuregress.foundation.records import Case, Outcome, Task, prepare, to_plain
+from gpuregress.foundation.wording import first_names
 from gpuregress.gpu.records import Record, replace
 from gpuregress.store.launch_log import LaunchLog
 
 MOST_LOSSES = 2
-"""Hosts that a case may lose before it is an error."""
+"""Hosts that a case may lose, alone, before it is an error."""
+_BATCH_S = 0.4
+"""Expected time of a batch: long beside what a message costs, short beside what waits for it."""
+_LEAST_S = 0.05
+"""A batch at the end is not shorter than this, where there are more cases: each costs a message."""
+_MOST_CASES = 100
+_MOST_NAMED = 10
+_ROUNDS = 3
+"""Batches for each slot into which what is left is divided at least, so that all slots end together."""
 
 
 @dataclass(slots=True)
 class _Slot:
-    """A place for one case at a time on a member."""
+    """A place for one case at a time on a member.
+
+    Attributes:
+        tickets: of the batches that were given to it: one that runs, and one of short cases behind it, so that it does
+            not wait while the client judges.
+        is_gone: whether a batch of it was lost; what was behind that had not begun.
+    """
 
     member: ClusterMember
     label: str
-    ticket: int | None = None
+    tickets: list[int] = dataclass_field(default_factory=list)
+    is_gone: bool = False
+
+
+@dataclass(slots=True)
+class _Batch:
+    """Cases that travel together.
+
+    Attributes:
+        is_short: whether they are expected to take no longer than a batch should.
+    """
+
+    tasks: list[Task]
+    slot: _Slot
+    is_short: bool
+
+
+@dataclass(slots=True)
+class _JobTimes:
+    """The mean time of the cases of each job that ended in this run."""
+
+    _sums: dict[str, tuple[float, int]] = dataclass_field(default_factory=dict)
+
+    def add(self, case: Case, seconds: float) -> None:
+        """Count a case."""
+        total, count = self._sums.get(case.job, (0.0, 0))
+        self._sums[case.job] = total + seconds, count + 1
+
+    def expected_s(self, case: Case) -> float:
+        """The seconds that a case is expected to take; that of a batch where nothing is known of its job."""
+        total, count = self._sums.get(case.job, (_BATCH_S, 1))
+        return max(total / count, _BATCH_S / _MOST_CASES)
+
+    @property
+    def mean_s(self) -> float:
+        """The mean of all cases."""
+        total, count = (sum(parts) for parts in zip(*self._sums.values(), strict=True)) if self._sums else (_BATCH_S, 1)
+        return max(total / count, _BATCH_S / _MOST_CASES)
 
 
 class PoolOptions(Record):
@@ -87,13 +142,15 @@ class ClusterPool(CasePool):
         self._slots: list[_Slot] = []
         self._members: tuple[ClusterMember, ...] = ()
         self._refused: dict[str, str] = {}
-        self._running: dict[int, tuple[Task, _Slot]] = {}
+        self._running: dict[int, _Batch] = {}
+        self._times = _JobTimes()
         self._lost: dict[str, tuple[ClusterMember, ...]] = {}
+        self._losses: Counter[str] = Counter()
+        self._alone: set[str] = set()
         self._sends_all: set[str] = set()
         self._tickets = 0
         self._notes: dict[str, list[str]] = {}
         self._unusable: dict[str, str] = {}
-        self._dead = ""
         self._lonely_since: float | None = None
         self._files = TaskFiles()
         self._unpacker = Unpacker()
@@ -126,7 +183,8 @@ class ClusterPool(CasePool):
         """Workers that were refused, and hosts that were lost with their cases."""
         notes = [f"{address} of the cluster is not used: {why}" for address, why in self._refused.items()]
         for name, cases in self._notes.items():
-            notes.append(f"{name} was lost during the run; its launch logs are lost with it: {', '.join(cases)}")
+            named = first_names(cases, _MOST_NAMED)
+            notes.append(f"{name} was lost during the run; its launch logs are lost with it: {named}")
         return tuple(notes)
 
     def warm(self, count: int) -> None:
@@ -142,6 +200,7 @@ class ClusterPool(CasePool):
     def again(self, task: Task, why: str) -> None:
         """Run a task once more, as if it had lost no host."""
         self._lost.pop(task.case.name, None)
+        self._losses.pop(task.case.name, None)
         self._sends_all.discard(task.case.name)
         super().again(task, why)
 
@@ -153,7 +212,7 @@ class ClusterPool(CasePool):
         while True:
             self._wait(deadline)
             for event in self._link.events():
-                if isinstance(event, ClusterLost):
+                if isinstance(event, link.ClusterLost):
                     raise DeviceError(event.why)
                 if isinstance(event, MembersChanged):
                     self._members, self._refused = event.members, dict(event.refused)
@@ -198,27 +257,57 @@ class ClusterPool(CasePool):
 
     @property
     def _room(self) -> int:
-        if self._dead:  # the tasks that are left are refused
-            return max(1, len(self._slots))
-        return max(0, len(self._slots) - len(self._waiting))
+        short = int(_BATCH_S / self._times.mean_s)
+        each = 2 * short if short > 1 else 1  # a batch that runs, and the one behind it
+        return max(0, each * len(self._slots) - len(self._waiting))
 
     @property
     def _is_busy(self) -> bool:
         return bool(self._running or self._waiting)
 
     def _hand_out(self) -> Iterator[CaseStarted | Outcome]:
-        if self._dead:
-            while self._waiting:
-                yield refused(self._waiting.popleft(), self._dead)
-            return
-        for slot in self._slots:
-            while slot.ticket is None and slot.member.is_ready:
-                if len(self._running) >= (self._options.jobs or len(self._slots)):
-                    return
-                task = self._next_for(slot)
-                if task is None:
-                    break
-                yield from self._start(task, slot)
+        for is_second in (False, True):
+            for slot in self._slots:
+                while slot.member.is_ready and self._takes(slot, is_second=is_second):
+                    if not slot.tickets and self._busy_slots >= (self._options.jobs or len(self._slots)):
+                        break
+                    tasks = self._next_batch(slot, is_second=is_second)
+                    if not tasks:
+                        break
+                    yield from self._start(tasks, slot)
+
+    def _takes(self, slot: _Slot, *, is_second: bool) -> bool:
+        """Whether a slot takes a batch now: its first one, or a second one behind short cases."""
+        if is_second:
+            return len(slot.tickets) == 1 and self._running[slot.tickets[0]].is_short
+        return not slot.tickets
+
+    @property
+    def _busy_slots(self) -> int:
+        return sum(bool(slot.tickets) for slot in self._slots)
+
+    def _next_batch(self, slot: _Slot, *, is_second: bool) -> list[Task]:
+        """Take cases for a slot: one, or short ones that take as long as a batch should."""
+        limit_s = _BATCH_S
+        if self._feed is None or self._feed.is_over:
+            share_s = len(self._waiting) * self._times.mean_s / (_ROUNDS * len(self._slots))
+            limit_s = min(limit_s, max(share_s, _LEAST_S))
+        tasks: list[Task] = []
+        expected_s = 0.0
+        while len(tasks) < _MOST_CASES:
+            task = self._next_for(slot)
+            if task is None:
+                break
+            expected_s += self._times.expected_s(task.case)
+            is_single = task.case.name in self._alone
+            is_long = expected_s > limit_s if tasks else expected_s >= _BATCH_S
+            if (is_single or is_long) and (tasks or is_second):
+                self._waiting.appendleft(task)
+                break
+            tasks.append(task)
+            if is_single:
+                break
+        return tasks
 
     def _next_for(self, slot: _Slot) -> Task | None:
         """Take the first task that this slot may run: not one that lost this host, while there are other hosts."""
@@ -234,18 +323,27 @@ class ClusterPool(CasePool):
     def _has_other_host(self, case: Case, lost: Collection[str]) -> bool:
         return any(slot.member.host not in lost and self.devices.accept(slot.member, case) for slot in self._slots)
 
-    def _start(self, task: Task, slot: _Slot) -> Iterator[CaseStarted | Outcome]:
-        task = replace(task, device_label=slot.label)
-        try:
-            request = self._request(task, slot)
-        except StorageError as error:
-            yield refused(task, str(error), error="StorageError")
+    def _start(self, tasks: Sequence[Task], slot: _Slot) -> Iterator[CaseStarted | Outcome]:
+        requests = []
+        batch = _Batch([], slot, is_short=True)
+        for waiting in tasks:
+            task = replace(waiting, device_label=slot.label)
+            try:
+                requests.append(self._request(task, slot))
+            except StorageError as error:
+                yield refused(task, str(error), error="StorageError")
+                continue
+            batch.tasks.append(task)
+        if not requests:
             return
+        expected_s = sum(self._times.expected_s(task.case) for task in batch.tasks)
+        batch.is_short = expected_s < _BATCH_S or len(batch.tasks) > 1
         self._tickets += 1
-        slot.ticket = self._tickets
-        self._running[self._tickets] = task, slot
-        self._link.submit(self._tickets, request, slot.member)
-        yield CaseStarted(task.case.name, slot.label)
+        slot.tickets.append(self._tickets)
+        self._running[self._tickets] = batch
+        self._link.submit(self._tickets, requests, slot.member)
+        for task in batch.tasks:
+            yield CaseStarted(task.case.name, slot.label)
 
     def _request(self, task: Task | None, slot: _Slot) -> CaseRequest:
         """Make the request of a task; without one, that of a worker process which waits for a case.
@@ -272,7 +370,7 @@ class ClusterPool(CasePool):
         return replace(
             request,
             case=task.case.name,
-            task=to_json(replace(task, known={})),
+            task=to_plain(replace(task, known={})),
             folder=str(Path(task.dumps).parent),
             files=self._files.of(task),
             folders=task_files.folders_of(task),
@@ -282,17 +380,22 @@ class ClusterPool(CasePool):
     # --- listening ----------------------------------------------------------------------------------------------------
 
     def _listen(self) -> Iterator[CaseStarted | Outcome]:
-        """Wait for events; a slot that became free has its next case before an outcome is judged."""
+        """Wait for events; a slot that became free has its next cases before an outcome is judged.
+
+        Raises:
+            ClusterLost: the scheduler is gone, or all workers are.
+        """
         lonely_until = None
-        if self._lonely_since is not None and not self._dead:
+        if self._lonely_since is not None:
             lonely_until = self._lonely_since + self._options.wait_s
         self._wait(lonely_until)
         outcomes: list[Outcome] = []
+        end = ""
         # All events are taken before an outcome is judged, which may take long.
         for event in self._link.events():
-            if isinstance(event, CaseReplied):
+            if isinstance(event, BatchReplied):
                 outcomes += self._on_reply(event)
-            elif isinstance(event, CaseLost):
+            elif isinstance(event, BatchLost):
                 outcomes += self._on_loss(event.ticket)
             elif isinstance(event, MembersChanged):
                 self._members = event.members
@@ -302,80 +405,96 @@ class ClusterPool(CasePool):
                     if why:
                         self._refused[member.address] = why
                 self._update_slots()
-            elif not self._dead:
-                outcomes += self._on_end(event.why)
+            else:
+                end = event.why
         if self._lonely_since is not None and time.monotonic() - self._lonely_since >= self._options.wait_s:
-            outcomes += self._on_end(f"all workers of the cluster are gone: {self._no_workers()}")
+            end = end or f"all workers of the cluster are gone: {self._no_workers()}"
+        if end:
+            yield from outcomes
+            raise ClusterLost(end)
         yield from self._hand_out()
         yield from outcomes
 
-    def _on_reply(self, event: CaseReplied) -> list[Outcome]:
-        if event.ticket not in self._running:  # the case has its outcome already
+    def _on_reply(self, event: BatchReplied) -> list[Outcome]:
+        batch = self._running.pop(event.ticket, None)
+        if batch is None:
             return []
-        task, slot = self._running.pop(event.ticket)
-        slot.ticket = None
-        reply = event.reply
+        batch.slot.tickets.remove(event.ticket)
+        outcomes: list[Outcome] = []
+        again: list[Task] = []
+        for task, result in zip(batch.tasks, event.results, strict=False):
+            outcome = self._outcome(task, result, batch.slot)
+            if outcome is None:
+                again.append(task)
+            else:
+                outcomes.append(outcome)
+        unbegun = batch.tasks[len(event.results) :]
+        if event.failed:
+            self._alone.update(task.case.name for task in unbegun)
+        self._waiting.extendleft(reversed([*again, *unbegun]))
+        return outcomes
+
+    def _outcome(self, task: Task, result: CaseResult, slot: _Slot) -> Outcome | None:
+        """The outcome of a case that a host has begun; None where it must run again."""
+        reply = result.reply
         if reply.kind == "unusable":
             return self._on_unusable(task, slot, reply.message)
         if reply.kind != "done":
-            return [self._marked(refused(task, reply.message, error="HarnessError"), slot.member)]
+            return self._marked(refused(task, reply.message, error="HarnessError"), slot.member)
         try:
             self._unpacker.log(task, reply)
-            outcome = self._unpacker.outcome(task, reply, event.files)
+            outcome = self._unpacker.outcome(task, reply, result.files)
         except GpuregressError as error:
             outcome = refused(task, str(error), error=type(error).__name__)
         finally:
-            for path in event.files.kept.values():
+            for path in result.files.kept.values():
                 path.unlink(missing_ok=True)
         # None: an accepted dump that was to be copied is gone, so the host must send it.
         if outcome is None:
             self._sends_all.add(task.case.name)
-            self._waiting.appendleft(task)
-            return []
-        return [self._marked(outcome, slot.member)]
+            return None
+        self._times.add(task.case, outcome.seconds)
+        return self._marked(outcome, slot.member)
 
-    def _on_unusable(self, task: Task, slot: _Slot, why: str) -> list[Outcome]:
+    def _on_unusable(self, task: Task, slot: _Slot, why: str) -> Outcome | None:
         """Use a member with a broken device no more; its case runs elsewhere, unless it has broken another one."""
         self._unusable[slot.member.facts.worker] = why
         self._refused[slot.member.address] = why
         self._update_slots()
-        lost = self._lose(task, slot.member)
-        if self._slots and len(lost) < MOST_LOSSES:
-            self._waiting.appendleft(task)
-            return []
-        return [self._marked(refused(task, why), slot.member)]
+        self._lose(task, slot.member, is_blamed=True)
+        if self._slots and self._losses[task.case.name] < MOST_LOSSES:
+            return None
+        return self._marked(refused(task, why), slot.member)
 
-    def _lose(self, task: Task, member: ClusterMember) -> tuple[ClusterMember, ...]:
-        """Note a host that a case lost, and return all of them."""
-        lost = self._lost[task.case.name] = (*self._lost.get(task.case.name, ()), member)
-        return lost
+    def _lose(self, task: Task, member: ClusterMember, *, is_blamed: bool) -> None:
+        """Note a host that a case lost."""
+        self._lost[task.case.name] = (*self._lost.get(task.case.name, ()), member)
+        self._losses[task.case.name] += is_blamed
+        self._alone.add(task.case.name)
 
     def _on_loss(self, ticket: int) -> list[Outcome]:
-        """Run the case of a lost host again, before all others; it is an error the second time."""
-        if ticket not in self._running:
+        """Run the cases of a lost host again, before all others; one that was alone is an error the second time."""
+        batch = self._running.pop(ticket, None)
+        if batch is None:
             return []
-        task, slot = self._running.pop(ticket)
-        slot.ticket = None
+        slot, outcomes, again = batch.slot, [], []
+        is_blamed = len(batch.tasks) == 1 and slot.tickets[0] == ticket and not slot.is_gone
+        slot.tickets.remove(ticket)
+        slot.is_gone = True
         if slot in self._slots:
             self._slots.remove(slot)
-        lost = self._lose(task, slot.member)
-        self._notes.setdefault(slot.member.name, []).append(task.case.name)
-        with contextlib.suppress(StorageError), contextlib.closing(LaunchLog(Path(task.log))) as log:
-            log.lose(task.case.name, slot.member.name)
-        if len(lost) < MOST_LOSSES and not self._dead:
-            self._waiting.appendleft(task)
-            return []
-        names = " and then ".join(member.name for member in lost)
-        why = self._dead or f"its host was lost each time it ran: {names}; does the case take its host down?"
-        return [self._marked(refused(task, why), None)]
-
-    def _on_end(self, why: str) -> list[Outcome]:
-        """End all cases: nothing can run any more."""
-        self._dead = why
-        outcomes = [self._marked(refused(task, why), None) for task, _ in self._running.values()]
-        self._running = {}
-        self._slots = []
-        self._lonely_since = None
+        for task in batch.tasks:
+            self._lose(task, slot.member, is_blamed=is_blamed)
+            self._notes.setdefault(slot.member.name, []).append(task.case.name)
+            with contextlib.suppress(StorageError), contextlib.closing(LaunchLog(Path(task.log))) as log:
+                log.lose(task.case.name, slot.member.name)
+            if self._losses[task.case.name] < MOST_LOSSES:
+                again.append(task)
+                continue
+            names = " and then ".join(member.name for member in self._lost[task.case.name])
+            why = f"its host was lost each time it ran: {names}; does the case take its host down?"
+            outcomes.append(self._marked(refused(task, why), None))
+        self._waiting.extendleft(reversed(again))
         return outcomes
 
     def _marked(self, outcome: Outcome, member: ClusterMember | None) -> Outcome:

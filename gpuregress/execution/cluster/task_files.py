@@ -14,7 +14,7 @@ from pathlib import Path
 from gpuregress.execution.cluster.messages import SentFile
 from gpuregress.foundation import storage
 from gpuregress.foundation.errors import GpuregressError, StorageError
-from gpuregress.foundation.records import Fill, InputFile, PythonFunction, Task
+from gpuregress.foundation.records import Task
 from gpuregress.jobs.inputs.file_names import split_member
 from gpuregress.toolchain import programs
 
@@ -35,8 +35,9 @@ class TaskFiles:
         Raises:
             StorageError: one cannot be read.
         """
-        paths = dict.fromkeys((*_programs(task), *_inputs(task), *_sources(task)))
-        for function in _functions(task):
+        inputs = (str(split_member(text)[0]) for text in task.case.data_files)
+        paths = dict.fromkeys((*_programs(task), *inputs, *_sources(task)))
+        for function in task.case.user_functions:
             paths |= dict.fromkeys(self._modules_beside(function.rpartition(":")[0]))
         return tuple(self._file(path) for path in paths)
 
@@ -81,29 +82,6 @@ def _programs(task: Task) -> Iterator[str]:
         for path in (program.ptx, program.cubin):
             if path and Path(path).exists():
                 yield path
-
-
-def _fills(task: Task) -> Iterator[Fill]:
-    for buffer in task.case.buffers.values():
-        if buffer.fill is not None:
-            yield buffer.fill
-    for seeded in task.case.seeds:
-        yield from seeded.fills.values()
-
-
-def _inputs(task: Task) -> Iterator[str]:
-    for fill in _fills(task):
-        if isinstance(fill.options, InputFile):
-            yield str(split_member(fill.options.path)[0])
-    for path in task.case.reference_files.values():
-        yield str(split_member(path)[0])
-
-
-def _functions(task: Task) -> Iterator[str]:
-    for fill in _fills(task):
-        if isinstance(fill.options, PythonFunction):
-            yield fill.options.function
-    yield from task.case.reference.values()
 
 
 def _sources(task: Task) -> Iterator[str]:

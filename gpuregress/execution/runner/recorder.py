@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from gpuregress.execution.runner.dumps import BufferReader, DumpFolder, digest_of
 from gpuregress.foundation.records import Case, Launch, LaunchDigests, Program
-from gpuregress.foundation.records.launch_digests import DIGITS
+from gpuregress.foundation.records.dumps import DIGITS
 from gpuregress.gpu.base import Memory
 
 MOST_BYTES = 1 << 30

@@ -3,138 +3,30 @@
 `to_json` and `from_json` turn any record into plain JSON and back, so a case can go to a worker or another host.
 """
 
-from gpuregress.foundation.records.baselines import Acceptance as Acceptance
-from gpuregress.foundation.records.baselines import AcceptedTiming as AcceptedTiming
-from gpuregress.foundation.records.baselines import Baseline as Baseline
-from gpuregress.foundation.records.baselines import MadeOf as MadeOf
-from gpuregress.foundation.records.cases import Case as Case
-from gpuregress.foundation.records.cases import CaseSettings as CaseSettings
-from gpuregress.foundation.records.cases import KnownFailing as KnownFailing
-from gpuregress.foundation.records.cases import Limits as Limits
-from gpuregress.foundation.records.cases import ReferenceKernel as ReferenceKernel
-from gpuregress.foundation.records.cases import ResourceLimits as ResourceLimits
-from gpuregress.foundation.records.cases import Seeded as Seeded
-from gpuregress.foundation.records.cases import TimingLoop as TimingLoop
-from gpuregress.foundation.records.cases import Variants as Variants
-from gpuregress.foundation.records.dumps import Dump as Dump
-from gpuregress.foundation.records.figures import AnyOrderFigures as AnyOrderFigures
-from gpuregress.foundation.records.figures import Element as Element
-from gpuregress.foundation.records.figures import ErrorFigures as ErrorFigures
-from gpuregress.foundation.records.figures import ErrorMaps as ErrorMaps
-from gpuregress.foundation.records.figures import ErrorProfile as ErrorProfile
-from gpuregress.foundation.records.figures import EstimateDistance as EstimateDistance
-from gpuregress.foundation.records.figures import Figures as Figures
-from gpuregress.foundation.records.figures import InOrderFigures as InOrderFigures
-from gpuregress.foundation.records.figures import KolmogorovSmirnov as KolmogorovSmirnov
-from gpuregress.foundation.records.figures import OutlierCounts as OutlierCounts
-from gpuregress.foundation.records.figures import SampleFigures as SampleFigures
-from gpuregress.foundation.records.figures import SideCounts as SideCounts
-from gpuregress.foundation.records.figures import UlpFigures as UlpFigures
-from gpuregress.foundation.records.further_runs import Determinism as Determinism
-from gpuregress.foundation.records.further_runs import Finding as Finding
-from gpuregress.foundation.records.further_runs import FurtherRun as FurtherRun
-from gpuregress.foundation.records.further_runs import InstructionChange as InstructionChange
-from gpuregress.foundation.records.further_runs import PoisonComparison as PoisonComparison
-from gpuregress.foundation.records.further_runs import PoisonDependence as PoisonDependence
-from gpuregress.foundation.records.further_runs import RunFacts as RunFacts
-from gpuregress.foundation.records.further_runs import UnwrittenElements as UnwrittenElements
-from gpuregress.foundation.records.json_form import from_json as from_json
-from gpuregress.foundation.records.json_form import prepare as prepare
-from gpuregress.foundation.records.json_form import to_json as to_json
-from gpuregress.foundation.records.launch_digests import FirstWrong as FirstWrong
-from gpuregress.foundation.records.launch_digests import LaunchDigests as LaunchDigests
-from gpuregress.foundation.records.launches import Argument as Argument
-from gpuregress.foundation.records.launches import Buffer as Buffer
-from gpuregress.foundation.records.launches import Fill as Fill
-from gpuregress.foundation.records.launches import FillOptions as FillOptions
-from gpuregress.foundation.records.launches import GeneratorSeed as GeneratorSeed
-from gpuregress.foundation.records.launches import InputFile as InputFile
-from gpuregress.foundation.records.launches import Interval as Interval
-from gpuregress.foundation.records.launches import Launch as Launch
-from gpuregress.foundation.records.launches import NoOptions as NoOptions
-from gpuregress.foundation.records.launches import NormalDistribution as NormalDistribution
-from gpuregress.foundation.records.launches import Progression as Progression
-from gpuregress.foundation.records.launches import PythonFunction as PythonFunction
-from gpuregress.foundation.records.launches import Values as Values
-from gpuregress.foundation.records.maps.images import BufferImage as BufferImage
-from gpuregress.foundation.records.maps.images import ImageLayer as ImageLayer
-from gpuregress.foundation.records.observations import InstrumentReports as InstrumentReports
-from gpuregress.foundation.records.observations import Observations as Observations
-from gpuregress.foundation.records.observations import OverwrittenInput as OverwrittenInput
-from gpuregress.foundation.records.observations import SanitizerFinding as SanitizerFinding
-from gpuregress.foundation.records.observations import SanitizerResult as SanitizerResult
-from gpuregress.foundation.records.observations import Timing as Timing
-from gpuregress.foundation.records.observations import WriteSurvey as WriteSurvey
-from gpuregress.foundation.records.outcomes import FAULT_KINDS as FAULT_KINDS
-from gpuregress.foundation.records.outcomes import Fault as Fault
-from gpuregress.foundation.records.outcomes import LaunchTime as LaunchTime
-from gpuregress.foundation.records.outcomes import Outcome as Outcome
-from gpuregress.foundation.records.parameter_spaces import FailureGroup as FailureGroup
-from gpuregress.foundation.records.parameter_spaces import ParameterCondition as ParameterCondition
-from gpuregress.foundation.records.parameter_spaces import ParameterGrid as ParameterGrid
-from gpuregress.foundation.records.parameter_spaces import ParameterSpace as ParameterSpace
-from gpuregress.foundation.records.programs import HARNESS_KERNEL as HARNESS_KERNEL
-from gpuregress.foundation.records.programs import FunctionArgument as FunctionArgument
-from gpuregress.foundation.records.programs import FunctionCall as FunctionCall
-from gpuregress.foundation.records.programs import PythonKernel as PythonKernel
-from gpuregress.foundation.records.programs import Source as Source
-from gpuregress.foundation.records.rules import METRICS as METRICS
-from gpuregress.foundation.records.rules import Check as Check
-from gpuregress.foundation.records.rules import CheckSetting as CheckSetting
-from gpuregress.foundation.records.rules import ElementCount as ElementCount
-from gpuregress.foundation.records.rules import ExpectedSum as ExpectedSum
-from gpuregress.foundation.records.rules import KnownRows as KnownRows
-from gpuregress.foundation.records.rules import Outliers as Outliers
-from gpuregress.foundation.records.rules import Rule as Rule
-from gpuregress.foundation.records.rules import Sigmas as Sigmas
-from gpuregress.foundation.records.rules import StatisticLimits as StatisticLimits
-from gpuregress.foundation.records.rules import VerifyTolerance as VerifyTolerance
-from gpuregress.foundation.records.statuses import STATUSES as STATUSES
-from gpuregress.foundation.records.statuses import Status as Status
-from gpuregress.foundation.records.tasks import COMPRESS_ABOVE as COMPRESS_ABOVE
-from gpuregress.foundation.records.tasks import DumpStorage as DumpStorage
-from gpuregress.foundation.records.tasks import Task as Task
-from gpuregress.foundation.records.trends.history import PastResult as PastResult
-from gpuregress.foundation.records.trends.history import PastRun as PastRun
-from gpuregress.foundation.records.trends.history import RunKind as RunKind
-from gpuregress.foundation.records.trends.history import ShortResult as ShortResult
-from gpuregress.foundation.records.trends.history import TimingStep as TimingStep
-from gpuregress.foundation.records.trends.nights import NIGHT_STATUSES as NIGHT_STATUSES
-from gpuregress.foundation.records.trends.nights import EarlierVerdict as EarlierVerdict
-from gpuregress.foundation.records.trends.nights import Extent as Extent
-from gpuregress.foundation.records.trends.nights import JobOwner as JobOwner
-from gpuregress.foundation.records.trends.nights import LackingDevice as LackingDevice
-from gpuregress.foundation.records.trends.nights import NightChanges as NightChanges
-from gpuregress.foundation.records.trends.nights import NightFailure as NightFailure
-from gpuregress.foundation.records.trends.nights import NightRemark as NightRemark
-from gpuregress.foundation.records.trends.nights import Since as Since
-from gpuregress.foundation.records.trends.nights import Suspect as Suspect
-from gpuregress.foundation.records.trends.nights import Suspects as Suspects
-from gpuregress.foundation.records.verdicts import Accuracy as Accuracy
-from gpuregress.foundation.records.verdicts import AccuracyReport as AccuracyReport
-from gpuregress.foundation.records.verdicts import BufferVerdict as BufferVerdict
-from gpuregress.foundation.records.verdicts import Comparison as Comparison
-from gpuregress.foundation.records.verdicts import FalseAlarms as FalseAlarms
-from gpuregress.foundation.records.verdicts import Missing as Missing
-from gpuregress.foundation.records.verdicts import Problem as Problem
-from gpuregress.foundation.records.verdicts import RunSummary as RunSummary
-from gpuregress.foundation.records.verdicts import SourceLocation as SourceLocation
-from gpuregress.foundation.records.verdicts import State as State
-from gpuregress.foundation.records.verdicts import TimingComparison as TimingComparison
-from gpuregress.foundation.records.verdicts import VariantVerdict as VariantVerdict
-from gpuregress.foundation.records.verdicts import Verdict as Verdict
-from gpuregress.foundation.records.verdicts import side_text as side_text
+from gpuregress.foundation.records.baselines import *
+from gpuregress.foundation.records.cases import *
+from gpuregress.foundation.records.dumps import *
+from gpuregress.foundation.records.figures import *
+from gpuregress.foundation.records.further_runs import *
+from gpuregress.foundation.records.json_form import *
+from gpuregress.foundation.records.launches import *
+from gpuregress.foundation.records.maps.images import *
+from gpuregress.foundation.records.observations import *
+from gpuregress.foundation.records.outcomes import *
+from gpuregress.foundation.records.parameter_spaces import *
+from gpuregress.foundation.records.programs import *
+from gpuregress.foundation.records.rules import *
+from gpuregress.foundation.records.statuses import *
+from gpuregress.foundation.records.trends.history import *
+from gpuregress.foundation.records.trends.nights import *
+from gpuregress.foundation.records.verdicts import *
 from gpuregress.gpu.architectures import ARCHITECTURES as ARCHITECTURES
 from gpuregress.gpu.architectures import DEFAULT_HEAP as DEFAULT_HEAP
 from gpuregress.gpu.architectures import SM_90 as SM_90
 from gpuregress.gpu.architectures import Architecture as Architecture
 from gpuregress.gpu.architectures import ArchitectureLimits as ArchitectureLimits
 from gpuregress.gpu.architectures import TensorCore as TensorCore
-from gpuregress.gpu.descriptors import TENSOR_MAP_ALIGNMENT as TENSOR_MAP_ALIGNMENT
-from gpuregress.gpu.descriptors import TENSOR_MAP_BYTES as TENSOR_MAP_BYTES
-from gpuregress.gpu.descriptors import Im2col as Im2col
-from gpuregress.gpu.descriptors import TensorMap as TensorMap
-from gpuregress.gpu.descriptors import Texture as Texture
+from gpuregress.gpu.descriptors import *
 from gpuregress.gpu.instruments import CHECKS as CHECKS
 from gpuregress.gpu.instruments import BoundCount as BoundCount
 from gpuregress.gpu.instruments import BranchCount as BranchCount

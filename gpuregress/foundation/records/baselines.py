@@ -6,8 +6,7 @@ from collections.abc import Mapping
 
 from msgspec import field
 
-from gpuregress.foundation.records.dumps import Dump
-from gpuregress.foundation.records.launch_digests import LaunchDigests
+from gpuregress.foundation.records.dumps import Dump, LaunchDigests
 from gpuregress.gpu.instruments import LineCost
 from gpuregress.gpu.records import Record, Sparse
 
@@ -95,6 +94,44 @@ class Acceptance(Record):
     case: str = ""
 
 
+SOURCE_DIGITS = 16
+"""Of a source's digest, which are enough to tell the sources of a project apart."""
+
+
+class AcceptedBy(Sparse):
+    """The last acceptance of a case's baseline, for the reports of a run.
+
+    Attributes:
+        revision: what was accepted.
+        source: the first `SOURCE_DIGITS` digits of its source's digest.
+        when: ISO 8601, UTC.
+        who: accepted it.
+        why: in their words, "" where none were given.
+        run: that was accepted.
+    """
+
+    revision: str
+    source: str
+    when: str
+    who: str = ""
+    why: str = ""
+    run: str = ""
+
+
+class SourceVersions(Record):
+    """The sources of a case as they ran, and as they were when its baseline was accepted.
+
+    Attributes:
+        now: path → text; empty where it is not known.
+        accepted: likewise.
+        commit: that has the accepted text, "" where a run of this project kept it.
+    """
+
+    now: Mapping[str, str] = field(default_factory=dict)
+    accepted: Mapping[str, str] = field(default_factory=dict)
+    commit: str = ""
+
+
 class Baseline(Record):
     """The accepted dumps of a case.
 
@@ -121,3 +158,16 @@ class Baseline(Record):
     arch: str = ""
     launch_digests: LaunchDigests | None = None
     timings: Mapping[str, AcceptedTiming] = field(default_factory=dict)
+
+    @property
+    def accepted(self) -> AcceptedBy:
+        """The last acceptance."""
+        last = self.history[-1]
+        return AcceptedBy(
+            revision=last.revision,
+            source=last.source[:SOURCE_DIGITS],
+            when=last.when,
+            who=last.who,
+            why=last.why,
+            run=last.run,
+        )

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from msgspec import field
 
-from gpuregress.foundation.records.launches import Buffer, Fill, Launch, PythonFunction
+from gpuregress.foundation.records.launches import Buffer, Fill, InputFile, Launch, PythonFunction
 from gpuregress.foundation.records.programs import FunctionCall, Source
 from gpuregress.foundation.records.rules import Check, Rule
 from gpuregress.foundation.wording import joined
@@ -299,11 +299,24 @@ class Case(Record):
         return tuple(dict.fromkeys((*self.reference, *self.reference_files, *self.reference_kernels)))
 
     @property
+    def fills(self) -> list[Fill]:
+        """List the fills of its buffers, also those of its further seeds."""
+        fills = [buffer.fill for buffer in self.buffers.values() if buffer.fill is not None]
+        for seeded in self.seeds:
+            fills += seeded.fills.values()
+        return fills
+
+    @property
     def user_functions(self) -> tuple[str, ...]:
         """List the functions of the user that make its inputs and references, `/abs/module.py:function`, each once."""
-        options = [buffer.fill.options for buffer in self.buffers.values() if buffer.fill is not None]
-        functions = [one.function for one in options if isinstance(one, PythonFunction)]
+        functions = [fill.options.function for fill in self.fills if isinstance(fill.options, PythonFunction)]
         return tuple(dict.fromkeys((*functions, *self.reference.values())))
+
+    @property
+    def data_files(self) -> tuple[str, ...]:
+        """List the files that make its inputs and references, `/abs/x.bin` or `/abs/x.npz:name`."""
+        files = [fill.options.path for fill in self.fills if isinstance(fill.options, InputFile)]
+        return (*files, *self.reference_files.values())
 
     @property
     def own_buffers(self) -> frozenset[str]:

@@ -37,7 +37,12 @@ class _Union(type):
 
 def to_json(record: Any) -> Any:
     """Convert a record, or a mapping or sequence of records, to plain JSON values: tuples become lists."""
-    return json.loads(json.dumps(msgspec.to_builtins(record, str_keys=True, enc_hook=_plain)))
+    return json.loads(json.dumps(to_plain(record)))
+
+
+def to_plain(record: Any) -> Any:
+    """Convert a record to values that `json.dumps` takes, as `to_json` does; tuples stay tuples, which is faster."""
+    return msgspec.to_builtins(record, str_keys=True, enc_hook=_plain)
 
 
 def from_json(kind: type[T], data: Any) -> T:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 
 from msgspec import field
 
+from gpuregress.foundation.records.dumps import LaunchDigests
 from gpuregress.foundation.records.further_runs import (
     CLASSES,
     Axis,
@@ -18,7 +19,6 @@ from gpuregress.foundation.records.further_runs import (
     PoisonComparison,
     UnwrittenElements,
 )
-from gpuregress.foundation.records.launch_digests import LaunchDigests
 from gpuregress.gpu.instruments import CheckFinding, Costs, Coverage, ResultAccuracy
 from gpuregress.gpu.records import Record, Sparse
 from gpuregress.gpu.schedules import ConflictSurvey

@@ -7,11 +7,12 @@ from typing import Any, Literal
 
 from msgspec import field
 
+from gpuregress.foundation.records.baselines import AcceptedBy
 from gpuregress.foundation.records.cases import KnownFailing
+from gpuregress.foundation.records.dumps import FirstWrong
 from gpuregress.foundation.records.figures import Element, ErrorFigures, Figures, UlpFigures
 from gpuregress.foundation.records.further_runs import Finding, InstructionChange
 from gpuregress.foundation.records.json_form import OneOf
-from gpuregress.foundation.records.launch_digests import FirstWrong
 from gpuregress.foundation.records.outcomes import Fault, Outcome
 from gpuregress.foundation.records.parameter_spaces import ParameterSpace
 from gpuregress.foundation.records.statuses import Status, headline
@@ -268,6 +269,8 @@ class Verdict(Record):
         costs: how its costs do, for each measure of `cost:`.
         error: the class of the error for which the case could not be planned, built or compared; "" without one.
         overridden: parameters with a value of `--set` that the job does not have: the case has no baseline.
+        source: the first digits of the digest of the kernel's source, by which its text is kept; "" where unknown.
+        accepted: who accepted its baseline; None where there is none.
     """
 
     job: str
@@ -298,6 +301,8 @@ class Verdict(Record):
     costs: tuple[CostComparison, ...] = ()
     error: str = ""
     overridden: tuple[str, ...] = ()
+    source: str = ""
+    accepted: AcceptedBy | None = None
 
     @property
     def headline(self) -> str:
@@ -332,6 +337,27 @@ class Missing(Record):
     lines: tuple[str, ...]
 
 
+class ShardPart(Record):
+    """The part of the planned cases that a run with `--shard` has.
+
+    Attributes:
+        number: of the shard, from 1.
+        count: of all shards.
+        split: digest of the whole split: runs with one digest share every case exactly once.
+        left_out: planned cases that belong to other shards, in the order of the plan.
+    """
+
+    number: int
+    count: int
+    split: str
+    left_out: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """`shard 2 of 5`."""
+        return f"shard {self.number} of {self.count}"
+
+
 class RunSummary(Record):
     """The results of a whole run.
 
@@ -360,6 +386,7 @@ class RunSummary(Record):
         changes: of a nightly run, compared with the nights before it; None of another run.
         false_alarms: of the timed cases; None without any.
         options: what the request says that `results.json` also holds.
+        shard: the part of the cases that the run had; None where it had all that were asked for.
     """
 
     run: str
@@ -386,6 +413,7 @@ class RunSummary(Record):
     changes: NightChanges | None = None
     false_alarms: FalseAlarms | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
+    shard: ShardPart | None = None
 
     @property
     def interrupted(self) -> bool:

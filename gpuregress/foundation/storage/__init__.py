@@ -1,43 +1,9 @@
 """Files that are whole or absent: atomic writes, locks, and disk errors as one line."""
 
-from gpuregress.foundation.storage.atomic_writes import Bytes as Bytes
-from gpuregress.foundation.storage.atomic_writes import atomic as atomic
-from gpuregress.foundation.storage.atomic_writes import copy_file as copy_file
-from gpuregress.foundation.storage.atomic_writes import write_atomic as write_atomic
-from gpuregress.foundation.storage.atomic_writes import write_beside as write_beside
-from gpuregress.foundation.storage.compressed import SUFFIX as SUFFIX
-from gpuregress.foundation.storage.compressed import Frames as Frames
-from gpuregress.foundation.storage.compressed import FrameWriter as FrameWriter
-from gpuregress.foundation.storage.compressed import compress_file as compress_file
-from gpuregress.foundation.storage.compressed import is_compressed as is_compressed
-from gpuregress.foundation.storage.compressed import open_frames as open_frames
-from gpuregress.foundation.storage.compressed import text_pieces as text_pieces
-from gpuregress.foundation.storage.compressed import text_size as text_size
-from gpuregress.foundation.storage.fsync import sync_all as sync_all
-from gpuregress.foundation.storage.fsync import sync_folder as sync_folder
-from gpuregress.foundation.storage.fsync import sync_tree as sync_tree
-from gpuregress.foundation.storage.generated_files import is_foreign as is_foreign
-from gpuregress.foundation.storage.hard_links import link_file as link_file
-from gpuregress.foundation.storage.hard_links import prune_store as prune_store
-from gpuregress.foundation.storage.locks import lock as lock
-from gpuregress.foundation.storage.os_errors import disk_errors as disk_errors
-from gpuregress.foundation.storage.os_errors import explain as explain
-from gpuregress.foundation.storage.os_errors import open_file as open_file
-from gpuregress.foundation.storage.paths import compressed_path as compressed_path
-from gpuregress.foundation.storage.paths import dump_name as dump_name
-from gpuregress.foundation.storage.paths import find_dump as find_dump
-from gpuregress.foundation.storage.paths import refuse_links as refuse_links
-from gpuregress.foundation.storage.paths import safe_join as safe_join
-from gpuregress.foundation.storage.paths import split_name as split_name
-from gpuregress.foundation.storage.reading import RunningDigest as RunningDigest
-from gpuregress.foundation.storage.reading import damaged as damaged
-from gpuregress.foundation.storage.reading import digest_file as digest_file
-from gpuregress.foundation.storage.reading import digest_text as digest_text
-from gpuregress.foundation.storage.reading import read_bytes as read_bytes
-from gpuregress.foundation.storage.reading import read_json as read_json
-from gpuregress.foundation.storage.reading import read_record as read_record
-from gpuregress.foundation.storage.reading import seal as seal
-from gpuregress.foundation.storage.temporaries import TEMPORARY_PREFIX as TEMPORARY_PREFIX
-from gpuregress.foundation.storage.temporaries import remove_tree as remove_tree
-from gpuregress.foundation.storage.temporaries import scratch as scratch
-from gpuregress.foundation.storage.temporaries import sweep_tree as sweep_tree
+from gpuregress.foundation.storage.atomic_writes import *
+from gpuregress.foundation.storage.compressed import *
+from gpuregress.foundation.storage.fsync import *
+from gpuregress.foundation.storage.locks import *
+from gpuregress.foundation.storage.os_errors import *
+from gpuregress.foundation.storage.paths import *
+from gpuregress.foundation.storage.reading import *

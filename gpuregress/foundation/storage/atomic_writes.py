@@ -1,6 +1,10 @@
-"""Atomic writes: a file is written under a temporary name, flushed to disk, then renamed.
+"""Atomic writes and hard links, and the temporary files and folders behind them.
 
-Files that come by the hundred are renamed without the flush (`durable=False`) and flushed together later (`sync_tree`).
+A file is written under a temporary name, flushed to disk, then renamed. Files that come by the hundred are renamed
+without the flush (`durable=False`) and flushed together later (`sync_tree`).
+
+Each temporary file or folder is held by a lock (flock) while its process lives. The system frees the lock when the
+process ends. A later write into the same folder removes those that nobody holds.
 """
 
 from __future__ import annotations
@@ -9,13 +13,155 @@ import contextlib
 import fcntl
 import os
 import shutil
+import stat
+import tempfile
+import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import BinaryIO
 
 from gpuregress.foundation.storage.fsync import sync_folder
 from gpuregress.foundation.storage.os_errors import disk_errors, open_file
-from gpuregress.foundation.storage.temporaries import TEMPORARY_PREFIX, new_file, sweep
+
+TEMPORARY_PREFIX = ".gpuregress-tmp-"
+STALE_AFTER_S = 3600.0
+_SCRATCH_PREFIX = "gpuregress-scratch-"
+_SWEPT: set[Path] = set()
+
+
+def new_file(folder: Path) -> tuple[BinaryIO, Path]:
+    """Make a temporary file, open and held by this process."""
+    while True:
+        path = _temporary(folder)
+        file = path.open("xb")
+        try:
+            if _hold(file.fileno(), path):
+                return file, path
+        except BaseException:
+            path.unlink(missing_ok=True)
+            raise
+        file.close()
+
+
+def _temporary(folder: Path, prefix: str = TEMPORARY_PREFIX) -> Path:
+    return folder / f"{prefix}{os.urandom(6).hex()}"
+
+
+def _hold(descriptor: int, path: Path) -> bool:
+    """Lock a temporary file or folder; False where another process removed it as a leftover before."""
+    with contextlib.suppress(OSError):  # a file system without locks
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+    return path.exists()
+
+
+def _held(folder: Path) -> int | None:
+    """Open and lock a folder; None where another process removed it before it was open, or before it was locked."""
+    try:
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    except FileNotFoundError:
+        return None
+    if _hold(descriptor, folder):
+        return descriptor
+    os.close(descriptor)
+    return None
+
+
+@contextlib.contextmanager
+def scratch(parent: Path | None = None) -> Iterator[Path]:
+    """Make a folder that is removed at the end; those of processes that were killed are removed first.
+
+    Args:
+        parent: the folder above; None: the system's folder for temporary files.
+
+    Raises:
+        StorageError: it cannot be made.
+    """
+    with disk_errors(parent or Path(os.environ.get("TMPDIR", "/tmp"))):  # noqa: S108 - only to be named
+        above = parent or Path(tempfile.gettempdir())
+        above.mkdir(parents=True, exist_ok=True)
+        sweep(above)
+        descriptor = None
+        while descriptor is None:
+            folder = _temporary(above, TEMPORARY_PREFIX if parent is not None else _SCRATCH_PREFIX)
+            folder.mkdir(mode=0o777 if parent is not None else 0o700)
+            descriptor = _held(folder)
+    try:
+        yield folder
+    finally:
+        os.close(descriptor)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def remove_tree(folder: Path) -> None:
+    """Remove a folder and all in it; it is renamed first, so that no half of it is ever taken for the whole.
+
+    One that another process removes at the same time is no error.
+
+    Raises:
+        StorageError: something in it cannot be removed.
+    """
+    with disk_errors(folder, "remove"):
+        descriptor = _held(folder)
+        if descriptor is None:
+            return
+        doomed = _temporary(folder.parent)
+        try:
+            folder.rename(doomed)
+            shutil.rmtree(doomed)
+        finally:
+            os.close(descriptor)
+
+
+def sweep_tree(folder: Path) -> None:
+    """Remove the temporary files that killed processes left anywhere in a folder."""
+    for parent, folders, _ in os.walk(folder):
+        _remove_leftovers(Path(parent))
+        folders[:] = [name for name in folders if not name.startswith(TEMPORARY_PREFIX)]
+
+
+def sweep(folder: Path) -> None:
+    """Remove the temporary files that killed processes left in a folder, once for each process and folder."""
+    if folder not in _SWEPT:
+        _SWEPT.add(folder)
+        _remove_leftovers(folder)
+
+
+def _remove_leftovers(folder: Path) -> None:
+    with contextlib.suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.name.startswith((TEMPORARY_PREFIX, _SCRATCH_PREFIX)):
+                _remove_if_left(Path(entry.path), is_link=entry.is_symlink())
+
+
+def _remove_if_left(path: Path, *, is_link: bool) -> None:
+    """Remove a temporary file or folder that no process holds; where the file system has no locks, one that is old."""
+    with contextlib.suppress(OSError):  # another process was faster, or may do it
+        status = path.lstat()
+        is_old = time.time() - status.st_mtime > STALE_AFTER_S
+        if status.st_uid != os.geteuid():
+            return
+        if is_link:
+            if is_old:
+                path.unlink()
+            return
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return
+        except OSError:  # a file system without locks
+            if not is_old:
+                return
+        else:
+            if path.is_dir():
+                shutil.rmtree(path, ignore_errors=True)
+            else:
+                path.unlink()
+        finally:
+            os.close(descriptor)
+
+
+# --- atomic writes ----------------------------------------------------------------------------------------------------
 
 Bytes = bytes | bytearray | memoryview
 _FICLONE = 0x40049409  # linux/fs.h: _IOW(0x94, 9, int)
@@ -107,3 +253,67 @@ def copy_file(source: Path, target: Path, *, durable: bool = True) -> None:
             fcntl.ioctl(copy.fileno(), _FICLONE, file.fileno())
         except OSError:  # another file system, or one without references
             shutil.copyfileobj(file, copy, 1 << 20)
+
+
+# --- hard links -------------------------------------------------------------------------------------------------------
+# A further name for a file that is already on disk.
+
+_WRITE = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
+
+
+def link_file(source: Path, target: Path, *, read_only: bool = True) -> bool:
+    """Give a file a second name, at once or not at all.
+
+    Args:
+        source: the file, which must not be a symbolic link.
+        target: its new name; folders above it are made. A file of that name is replaced.
+        read_only: make both names read-only. An editor then refuses to change one, since it would change the other.
+
+    Returns:
+        False where the file cannot have one more name: another file system, one without links, too many names, no
+        regular file.
+
+    Raises:
+        StorageError: the folders above the target cannot be made.
+    """
+    with disk_errors(target):
+        target.parent.mkdir(parents=True, exist_ok=True)
+    temporary = target.parent / f"{TEMPORARY_PREFIX}{os.urandom(6).hex()}"
+    try:
+        if not stat.S_ISREG(source.lstat().st_mode):
+            return False
+        os.link(source, temporary, follow_symlinks=False)
+        temporary.replace(target)
+        mode = source.stat().st_mode
+        if read_only and mode & _WRITE:
+            source.chmod(stat.S_IMODE(mode) & ~_WRITE)
+    except OSError:
+        return False
+    finally:
+        with contextlib.suppress(OSError):  # a rename of two names of one file leaves both
+            temporary.unlink(missing_ok=True)
+    return True
+
+
+def prune_store(folder: Path) -> None:
+    """Remove the files of a folder that have no other name, and its symbolic links to files that are gone.
+
+    Args:
+        folder: one that is not there has nothing to remove.
+    """
+    sweep(folder)
+    with contextlib.suppress(FileNotFoundError, NotADirectoryError), os.scandir(folder) as entries:
+        links = []
+        for entry in entries:
+            if entry.is_symlink():
+                links.append(Path(entry.path))
+            elif entry.stat(follow_symlinks=False).st_nlink == 1:
+                _remove(Path(entry.path))
+        for link in links:
+            if not link.exists():
+                _remove(link)
+
+
+def _remove(path: Path) -> None:
+    with contextlib.suppress(OSError):  # another process was faster
+        path.unlink()

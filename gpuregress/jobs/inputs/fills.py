@@ -73,7 +73,18 @@ FILLS: dict[str, Make | None] = {
 
 @float_environment.default()
 def fill(buffer: Buffer, *, read_dump: Callable[[Path], Any] | None = None) -> Array:
-    """See `inputs.fill`."""
+    """A buffer's contents before the first launch.
+
+    Args:
+        buffer: with a fill.
+        read_dump: `dump.reader.read`, for fills from a dump: a path → an object with an `array`.
+
+    Returns:
+        An array of the buffer's shape and its element type's storage dtype, padding zeroed.
+
+    Raises:
+        HarnessError: a file or function that does not give what the buffer needs.
+    """
     made = buffer.fill
     if made is None:
         raise ValueError(f"{buffer.name} has no fill")

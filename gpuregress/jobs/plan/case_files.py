@@ -10,8 +10,9 @@ from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 
 from gpuregress.foundation.errors import GpuregressError
-from gpuregress.foundation.records import Case, Fill, InputFile, PythonFunction, Source
+from gpuregress.foundation.records import Case, Source
 from gpuregress.gpu.records import Record, replace
+from gpuregress.jobs.inputs import split_member
 from gpuregress.toolchain import programs
 from gpuregress.toolchain.include_scanner import SourceInputs
 from gpuregress.toolchain.python_kernels import source_inputs
@@ -60,7 +61,7 @@ class CaseFiles:
         """Collect the files of a case."""
         parts = [self._source(source) for source in _sources(case)]
         parts += [self._module(function.rpartition(":")[0]) for function in _functions(case)]
-        files = {Path(case.path), *_data_files(case)}
+        files = {Path(case.path), *(split_member(text)[0] for text in case.data_files)}
         unknown = ""
         gone: set[Path] = set()
         for part in parts:
@@ -126,41 +127,12 @@ def _sources(case: Case) -> Iterable[Source]:
         yield kernel.source
 
 
-def _fills(case: Case) -> Iterator[Fill]:
-    """The fills of its buffers, also those of its further seeds."""
-    for buffer in case.buffers.values():
-        if buffer.fill is not None:
-            yield buffer.fill
-    for seeded in case.seeds:
-        yield from seeded.fills.values()
-
-
 def _functions(case: Case) -> Iterator[str]:
     """The functions of the user that fill its buffers, and that compute and judge its results."""
-    yield from case.reference.values()
-    for fill in _fills(case):
-        if isinstance(fill.options, PythonFunction):
-            yield fill.options.function
+    yield from case.user_functions
     for rule in (*case.compare.values(), *case.reference_rules.values()):
         if rule.verify:
             yield rule.verify
-
-
-def _data_files(case: Case) -> Iterator[Path]:
-    """The files that fill buffers or hold references."""
-    for fill in _fills(case):
-        if isinstance(fill.options, InputFile):
-            yield _without_array(fill.options.path)
-    for path in case.reference_files.values():
-        yield _without_array(path)
-
-
-def _without_array(path: str) -> Path:
-    """The file of `x.npz:name`."""
-    archive, separator, _ = path.rpartition(".npz:")
-    if separator:
-        return Path(f"{archive}.npz")
-    return Path(path)
 
 
 def _name_in_text(path: Path) -> str:

@@ -130,17 +130,17 @@ def make(
     partners = tuple(case for case in known if case.settings.is_partner and case.agreement_group in groups)
     cases += partners
     compared = [f"{case.job}: the cases of --set are compared with {case.name} (agree)" for case in partners]
-    notes = (*planned.notes, *left_out_notes, *compared)
     jobs_with_cases = {case.job for case in known}
     broken = problems.jobs(project, jobs_with_cases)
     if not cases and not broken:
-        raise NothingToDo("\n".join([_nothing(project, jobs, filters), *notes]))
+        lines = [_nothing(project, jobs, filters), *planned.notes_without_those_of(()), *left_out_notes]
+        raise NothingToDo("\n".join(lines))
     for glob in filters.globs:
         if cases and not broken and not any(_matches(case, glob) for case in selected):
             raise NothingToDo(f"no case is left by -k {glob}, beside the other globs: `gpuregress list` shows all")
     left_out = jobs_with_cases - {case.job for case in cases}  # a job without cases keeps its note
-    remaining_notes = tuple(note for note in notes if note.partition(":")[0] not in left_out)
-    return Plan(cases, remaining_notes, broken)
+    notes = (*planned.notes_without_those_of(left_out), *left_out_notes, *compared)
+    return Plan(cases, notes, broken)
 
 
 class _PlannedJobs:
@@ -148,25 +148,32 @@ class _PlannedJobs:
 
     Attributes:
         cases: of all files.
-        notes: lines of the jobs.
         without_cases: jobs that are left out, for they lack a parameter of the command line, or have none of its cases.
     """
 
     def __init__(self) -> None:
         self.cases: list[Case] = []
-        self.notes: list[str] = []
         self.without_cases: set[str] = set()
+        self._notes: dict[str, list[str]] = {}
         self._lacking: dict[str, JobPlan] = {}
         self._parameters: dict[str, None] = {}
 
     def add(self, job: JobPlan, cases: Sequence[Case], notes: Sequence[str]) -> None:
         self.cases += cases
-        self.notes += notes
+        self._notes.setdefault(job.name, []).extend(notes)
         self._parameters |= dict.fromkeys(job.parameters)
         if job.lacks:
             self._lacking[job.name] = job
         if not cases:
             self.without_cases.add(job.name)
+
+    def notes_without_those_of(self, jobs: Collection[str]) -> list[str]:
+        """The notes of all jobs but these."""
+        remaining: list[str] = []
+        for job, notes in self._notes.items():
+            if job not in jobs:
+                remaining += notes
+        return remaining
 
     def notes_on_overrides(self, overrides: CaseOverrides, *, is_alone: bool) -> list[str]:
         """Say which jobs are left out, for they lack a parameter of the command line.

@@ -27,11 +27,11 @@ _QUOTED = re.compile(r"'(on|off|-?\d+|0x[0-9a-f]+)'")
 _HEAD = """\
 # Reference: every key of a job
 
-This page is generated. Do not edit it; run `gpuregress schema --markdown > docs/job-reference.md`.
-[job-file.md](job-file.md) shows a whole job. [comparing.md](comparing.md) explains rules and checks,
-[references.md](references.md) gold standards, [textures.md](textures.md) textures,
-[tensor-maps.md](tensor-maps.md) tensor maps, and [timing.md](timing.md) timing. An unknown key, and
-a key without a value, are errors.
+This page is generated. Do not edit it; run `gpuregress schema --markdown > docs/reference/job-keys.md`.
+[The job file](job-file.md) shows a whole job. [Compare results](../how-to/compare-results.md) explains
+rules and checks. There are pages on [gold standards](../how-to/gold-standards.md),
+[textures](../how-to/textures.md), [tensor maps](../how-to/tensor-maps.md) and [times](../how-to/timing.md).
+An unknown key, and a key without a value, are errors.
 
 An *expression* is a number, or text of
 {allowed}.

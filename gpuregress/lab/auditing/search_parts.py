@@ -107,7 +107,7 @@ MUTANTS = AuditPart(
     points=25,
     time_share=0.7,
     proves=(
-        "The job notices these mistakes of one place each, as the operators of docs/mutation.md make them. "
+        "The job notices these mistakes of one place each, as the operators of docs/how-to/mutation.md make them. "
         "Other mistakes may go unnoticed. Of a sample the first mutants are those that tell most."
     ),
     examine=examine_mutants,

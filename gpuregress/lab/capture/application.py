@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import signal
 import subprocess
 import sys
-import threading
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
+from gpuregress.foundation import applications
 from gpuregress.foundation.errors import UsageError
 from gpuregress.gpu.records import Record
 
 _INJECTION = "CUDA_INJECTION64_PATH"
 PROBE_S = 60.0
-OTHERS_S = 10.0
-"""Seconds that processes which outlive the first one are waited for."""
 
 
 class Choice(Record):
@@ -74,9 +70,6 @@ class ApplicationEnd(Record):
 def run(command: Sequence[str], library: Path, cupti: Path, folder: Path, choice: Choice) -> ApplicationEnd:
     """Run a command with the injection library in every process of it that uses the GPU.
 
-    ^C reaches the application, SIGTERM and SIGHUP are sent on to it, and it is waited for. Processes of it that
-    outlive the first one are waited for some seconds.
-
     Args:
         command: the program and its arguments.
         library: the injection library.
@@ -103,16 +96,8 @@ def run(command: Sequence[str], library: Path, cupti: Path, folder: Path, choice
         "GPUREGRESS_CAPTURE_SYNC": str(int(choice.sync)),
         "GPUREGRESS_CAPTURE_WAIT": str(choice.wait),
     }
-    with _signals_sent_on() as started:
-        try:
-            process = subprocess.Popen(command, env=environment)
-        except OSError as error:
-            raise UsageError(f"{command[0]} cannot be started: {error.strerror or error}") from error
-        started(process)
-        code = _wait(process)
-        with contextlib.suppress(KeyboardInterrupt):
-            _wait_for_others(folder)
-    return ApplicationEnd(code, process.pid, _running(folder))
+    process = applications.run(command, environment, lambda: _running(folder))
+    return ApplicationEnd(process.returncode, process.pid, _running(folder))
 
 
 def driver_problem() -> str:
@@ -128,58 +113,7 @@ def driver_problem() -> str:
     return ""
 
 
-def _wait(process: subprocess.Popen[bytes]) -> int:
-    while True:
-        try:
-            return process.wait()
-        except KeyboardInterrupt:
-            continue  # the terminal sent it to the application, too
-
-
-def _wait_for_others(folder: Path) -> None:
-    limit = time.monotonic() + OTHERS_S
-    while _running(folder) and time.monotonic() < limit:
-        time.sleep(0.05)
-
-
 def _running(folder: Path) -> tuple[int, ...]:
     """Ids of the processes that still run: each holds a lock on its log."""
-    return tuple(sorted(int(path.stem) for path in folder.glob("*.log") if path.stem.isdecimal() and _is_held(path)))
-
-
-def _is_held(path: Path) -> bool:
-    try:
-        with path.open("r+b") as file:
-            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return True
-    return False
-
-
-@contextlib.contextmanager
-def _signals_sent_on() -> Iterator[Callable[[subprocess.Popen[bytes]], None]]:
-    """Send SIGTERM and SIGHUP on to a process, from its start on; what was captured until its end is kept."""
-    processes: list[subprocess.Popen[bytes]] = []
-    early: list[int] = []
-
-    def send(number: int, _frame: object) -> None:
-        if processes:
-            processes[0].send_signal(number)
-        else:
-            early.append(number)
-
-    def started(process: subprocess.Popen[bytes]) -> None:
-        processes.append(process)
-        for number in early:
-            process.send_signal(number)
-
-    before = {}
-    if threading.current_thread() is threading.main_thread():
-        for number in (signal.SIGTERM, signal.SIGHUP):
-            if signal.getsignal(number) is not signal.SIG_IGN:  # nohup stays nohup
-                before[number] = signal.signal(number, send)
-    try:
-        yield started
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler or signal.SIG_DFL)
+    logs = [path for path in folder.glob("*.log") if path.stem.isdecimal()]
+    return tuple(sorted(int(path.stem) for path in logs if applications.is_locked(path)))

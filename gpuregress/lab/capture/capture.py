@@ -6,9 +6,7 @@ import importlib.util
 import os
 import platform
 import re
-import shlex
 import shutil
-import subprocess
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -23,12 +21,9 @@ from gpuregress.lab.capture.records import CapturedLaunch, CapturedProcess
 from gpuregress.store import launch_log
 from gpuregress.store.launch_log import LaunchBegin, LaunchFault
 from gpuregress.store.project import Project
-from gpuregress.toolchain import cache
+from gpuregress.toolchain import host_compiler
 
 _SOURCES = Path(__file__).parent / "injection"
-_OPTIONS = ("-O2", "-std=gnu11", "-shared", "-fPIC", "-fvisibility=hidden", "-ftls-model=initial-exec", "-w")
-_COMPILERS = ("cc", "gcc", "clang")
-_SECONDS = 120
 CUPTI_FOLDERS = ("extras/CUPTI/lib64", "lib64", "lib", "targets/x86_64-linux/lib", "targets/sbsa-linux/lib")
 
 
@@ -39,50 +34,9 @@ def build() -> Path:
         HarnessError: there is no compiler, or it fails.
         StorageError: the cache cannot be written.
     """
-    compiler = _find_compiler()
-    sources = sorted(_SOURCES.glob("*.c"))
-    texts = [storage.read_bytes(path) for path in (*sources, *sorted(_SOURCES.glob("*.h")))]
-    key = cache.digest(("injection library", *_OPTIONS, *compiler, _version(compiler), *texts))
-    with cache.making(key):
-        if cache.load(key) is None:
-            cache.store(key, {"compiler": _version(compiler)}, {".so": _compile(compiler, sources)})
-    return cache.file_path(key, ".so")
-
-
-def _find_compiler() -> list[str]:
-    named = shlex.split(os.environ.get("CC", ""))
-    if named and shutil.which(named[0]):
-        return named
-    found = next((name for name in _COMPILERS if shutil.which(name)), None)
-    if found is None:
-        raise HarnessError(
-            f"there is no C compiler ({', '.join(_COMPILERS)}) to build the injection library with: "
-            "install gcc, or name a compiler in the variable CC"
-        )
-    return [found]
-
-
-def _version(compiler: list[str]) -> str:
-    try:
-        done = subprocess.run([*compiler, "--version"], capture_output=True, text=True, timeout=_SECONDS, check=False)
-    except (OSError, subprocess.SubprocessError) as error:
-        raise HarnessError(f"the C compiler {compiler[0]} cannot be started: {error}") from error
-    return done.stdout.partition("\n")[0]
-
-
-def _compile(compiler: list[str], sources: list[Path]) -> bytes:
-    with storage.scratch() as folder:
-        target = folder / "capture.so"
-        command = [*compiler, *_OPTIONS, *map(str, sources), "-o", str(target), "-ldl", "-lpthread"]
-        try:
-            done = subprocess.run(command, capture_output=True, text=True, timeout=_SECONDS, check=False)
-        except (OSError, subprocess.SubprocessError) as error:
-            raise HarnessError(f"the C compiler {compiler[0]} cannot be started: {error}") from error
-        if done.returncode or not target.exists():
-            lines = (done.stderr or done.stdout).strip().splitlines() or ["it says nothing"]
-            reason = next((line for line in lines if "error" in line), lines[0])
-            raise HarnessError(f"{compiler[0]} cannot build the injection library: {reason}")
-        return target.read_bytes()
+    return host_compiler.shared_library(
+        "injection library", _SOURCES, ("-ftls-model=initial-exec",), ("-ldl", "-lpthread")
+    )
 
 
 def find_cupti() -> Path:

@@ -62,7 +62,7 @@ def lines(parts: JobParts) -> Iterator[str]:
     if outputs:
         yield f"dump: [{', '.join(one.name for one in outputs)}]"
     if outputs and launch.finished and not launch.error:
-        yield "reference:                          # the result on the card; without a rule every bit must be equal"
+        yield "reference:                          # the result on the GPU; without a rule every bit must be equal"
         for one in outputs:
             yield f"  {one.name}: {{file: {scalar(f'{parts.folder}/{one.name}.after.bin')}}}"
     if any(one.is_filled and one not in outputs for one in layout.buffers):

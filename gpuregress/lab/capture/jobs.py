@@ -341,15 +341,15 @@ def _verdict(result: Replay, layout: Layout, on_gpu: str, launch: CapturedLaunch
     if launch.error or not launch.finished:
         return "runs on the CPU device without a fault"
     if result.is_equal:
-        return "the CPU device gives the card's bits"
+        return "the CPU device gives the GPU's bits"
     for number, count in enumerate(result.differing):
         if count > 0:
             memory = "the memory"
             if number < len(layout.buffers) and layout.is_split:
                 memory = layout.buffers[number].name
             first = result.first[number]
-            return f"the CPU device differs from the card: {count} bytes of {memory}, the first at {first}"
-    return "runs on the CPU device; its result on the card is not known"
+            return f"the CPU device differs from the GPU: {count} bytes of {memory}, the first at {first}"
+    return "runs on the CPU device; its result on the GPU is not known"
 
 
 def _own_source(target: Target, launch: CapturedLaunch, found: FoundPtx | None, source: Path | None) -> Path:

@@ -99,7 +99,7 @@ def _condition(launch: SeenLaunch) -> str:
     if launch.conditions:
         text += f", on a condition that is not known, at {', '.join(launch.conditions)}"
     if launch.loops:
-        text += f", the first turn alone of the loop at {' and '.join(dict.fromkeys(launch.loops))}"
+        text += f", only the first iteration of the loop at {' and '.join(dict.fromkeys(launch.loops))}"
     return text
 
 

@@ -136,7 +136,7 @@ class LaunchDraft(KernelDraft):
         if self._random:
             remarks.append(f"random numbers, not the program's, are in: {', '.join(dict.fromkeys(self._random))}")
         if self._launch.loops:
-            remarks.append(f"the first turn alone of the loop at {self._loops()}")
+            remarks.append(f"only the first iteration of the loop at {self._loops()}")
         return tuple(remarks)
 
     def lines(self, others: Sequence[str]) -> Iterator[str]:
@@ -152,7 +152,7 @@ class LaunchDraft(KernelDraft):
         if self._launch.conditions:
             yield f"# The program makes it on a condition that is not known, at {', '.join(self._launch.conditions)}."
         if self._launch.loops:
-            yield f"# The program makes it in the loop at {self._loops()}: this is the first turn alone."
+            yield f"# The program makes it in the loop at {self._loops()}: this is its first iteration."
         for same in self._shared_arrays():
             self._notes.append(f"{same}: one array of the program, which they are not here")
             yield f"# NEEDED: {same} are one array of the program; a job has one for each texture, surface and pointer."

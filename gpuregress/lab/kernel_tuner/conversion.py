@@ -159,7 +159,7 @@ def _refuse(others: Mapping[str, Any]) -> None:
         if name not in known:
             raise UsageError(f"unknown argument {name!r}{suggestion(name, known)}")
     if others.get("texmem_args"):
-        raise UsageError("texmem_args: write a `texture:` for the buffer into the job (docs/textures.md)")
+        raise UsageError("texmem_args: write a `texture:` for the buffer into the job (docs/how-to/textures.md)")
     language = others.get("lang")
     if language is not None and str(language).upper() not in ("CUDA", "CUPY", "NVCUDA"):
         raise UsageError(f"lang is {language}: a job is for CUDA")
@@ -274,7 +274,7 @@ def _verify(given: str | Callable[..., Any] | None, answer: Sequence[Any] | None
     name = getattr(given, "__name__", "function")
     raise UsageError(
         f"verify: {name} is a function of Kernel Tuner's form: write one of a job's form (expected, actual → bool) "
-        f'into a file, and pass verify="file.py:{name}" (docs/from-kernel-tuner.md)'
+        f'into a file, and pass verify="file.py:{name}" (docs/how-to/from-kernel-tuner.md)'
     )
 
 

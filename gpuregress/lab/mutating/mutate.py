@@ -362,7 +362,7 @@ class Campaign:
             self.interrupted = True
             return ()
         except GpuregressError as error:
-            return (f"Most survivors live within the tolerance; the tightest one cannot be told: {error}",)
+            return (f"Most survivors live within the tolerance; the tightest one is not known: {error}",)
 
     # --- the report ---------------------------------------------------------------------------------------------------
 

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from markupsafe import Markup
 
-from gpuregress.foundation.records import BufferImage, PastResult, from_json
+from gpuregress.foundation.records import BufferImage, PastResult, SourceVersions, from_json
 from gpuregress.gpu.records import Record
 from gpuregress.report import case_lines
 from gpuregress.report.html import pictures, trend
 from gpuregress.report.html.scales import index_text
-from gpuregress.report.html.templates import fragment
+from gpuregress.report.html.sources import SourceViews
+from gpuregress.report.html.templates import FAILED, fragment
 
 Trends = Callable[[str, str], Sequence[PastResult]]
 """The past results of a case on devices of a kind, the newest first; "" for all devices."""
@@ -30,10 +33,12 @@ class RunFacts(Record):
     Attributes:
         document: results.json.
         trends: the history.
+        sources: the views of the sources.
     """
 
     document: Mapping[str, Any]
     trends: Trends
+    sources: SourceViews = SourceViews(lambda _entry: SourceVersions())
 
     def of(self, entry: Mapping[str, Any], key: str) -> str:
         """A fact of a case, or else of the run: `host`, `commit`, `device`; "" where it is not known."""
@@ -72,13 +77,31 @@ def card(entry: Mapping[str, Any], anchor: str, facts: RunFacts, *, is_open: boo
         "card",
         entry=entry,
         anchor=anchor,
-        facts=_facts(entry, facts),
+        facts=of_case(entry, facts),
         command=command(entry, facts),
+        source_lines=facts.sources.lines(entry),
+        source_changes=facts.sources.changes(entry, anchor),
+        timing=_timing(entry),
         trend=trend.strip(past, str(facts.document["run"])),
-        chart=trend.chart(past, entry["case"]),
+        chart=trend.charts(past, entry["case"]),
         buffers=[buffer(one, entry["case"]) for one in entry["buffers"] if one["verdict"] == "differ"],
         is_open=is_open,
     )
+
+
+def _timing(entry: Mapping[str, Any]) -> str:
+    """The comparison of times in a line; of a wrong result only where it is slower, for how fast it is says nothing."""
+    timing = entry.get("timing_comparison")
+    if not timing or (timing["status"] != "slower" and entry["verdict"] in FAILED):
+        return ""
+    return f"{timing['status']}: {timing['message']}"
+
+
+def address(path: str) -> str:
+    """The URL of a file of this host; "" of one that is elsewhere."""
+    if not os.path.isabs(path):  # noqa: PTH117 - text
+        return ""
+    return Path(path).as_uri()
 
 
 def command(entry: Mapping[str, Any], facts: RunFacts) -> str:
@@ -91,7 +114,7 @@ def command(entry: Mapping[str, Any], facts: RunFacts) -> str:
     return shlex.join(words)
 
 
-def _facts(entry: Mapping[str, Any], facts: RunFacts) -> list[tuple[str, str]]:
+def of_case(entry: Mapping[str, Any], facts: RunFacts) -> list[tuple[str, str]]:
     """Revision, baseline, commit, host, device and time; "" for those that are not known."""
     model = (entry.get("device_facts") or {}).get("model", "")
     device = facts.of(entry, "device")
@@ -137,7 +160,7 @@ def buffer(entry: Mapping[str, Any], case: str) -> Markup:
         picture = json.dumps(comparison["numbers"].get("picture", {}).get("image"))
         comparisons.append(_comparison(entry["name"], comparison, case, above=drawn.get(picture, "")))
         drawn.setdefault(picture, against)
-    files = [f"{kind:<8}  {entry[kind]}" for kind in ("dump", "baseline") if entry[kind]]
+    files = [(kind, entry[kind], address(entry[kind])) for kind in ("dump", "baseline") if entry[kind]]
     return fragment("card.html", "buffer", entry["name"], comparisons, files)
 
 

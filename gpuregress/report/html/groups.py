@@ -8,6 +8,7 @@ from typing import Any
 
 from gpuregress.foundation.wording import joined
 from gpuregress.gpu.records import Record
+from gpuregress.report.case_lines import cause_text
 
 
 class Group(Record):
@@ -31,7 +32,7 @@ class Group(Record):
     def title(self) -> str:
         """`fault: out-of-bounds`, or the verdict alone."""
         if self.cause.startswith(self.status):
-            return self.cause
+            return cause_text(self.cause)
         return joined(": ", self.status, self.cause)
 
 

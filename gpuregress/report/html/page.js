@@ -51,7 +51,8 @@
     for (const one of rows) one.body.append(one.row);
   };
 
-  document.getElementById("keys").hidden = false;
+  const keys = document.getElementById("keys"); // other pages have none
+  if (keys) keys.hidden = false;
   if (form && table) {
     form.hidden = false;
     let wait = 0;
@@ -70,6 +71,24 @@
       button.textContent = head.textContent;
       head.replaceChildren(button);
       button.addEventListener("click", () => sort(head, column));
+    });
+  }
+
+  // Copy a command; a page that was opened from a disk may have no clipboard, but can still copy what is selected.
+  for (const button of all("button[data-copy]")) {
+    button.hidden = false;
+    button.addEventListener("click", async () => {
+      const command = button.previousElementSibling;
+      try {
+        await navigator.clipboard.writeText(command.textContent);
+      } catch {
+        getSelection().selectAllChildren(command);
+        document.execCommand("copy");
+      }
+      button.textContent = "copied";
+      setTimeout(() => {
+        button.textContent = "copy";
+      }, 2000);
     });
   }
 

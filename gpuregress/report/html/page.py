@@ -11,12 +11,13 @@ from collections.abc import Mapping, Sequence
 from operator import itemgetter
 from typing import Any
 
-from gpuregress.foundation.records import STATUSES, NightChanges, PastResult, RunSummary, from_json
+from gpuregress.foundation.records import STATUSES, NightChanges, PastResult, RunSummary, SourceVersions, from_json
 from gpuregress.foundation.wording import plural
 from gpuregress.report import json_report, morning
 from gpuregress.report.html import cards, pictures, sections, templates
 from gpuregress.report.html.cards import RunFacts, Trends
 from gpuregress.report.html.groups import Group, grouped
+from gpuregress.report.html.sources import SourceViews, VersionsOf
 from gpuregress.report.html.templates import FAILED
 
 _MOST_OPEN = 3
@@ -31,24 +32,26 @@ _MOST_CELLS = 100
 """Cells of a grid of parameters that is unfolded."""
 
 
-def render(summary: RunSummary, trends: Trends | None = None) -> str:
+def render(summary: RunSummary, trends: Trends | None = None, versions: VersionsOf | None = None) -> str:
     """The page of a run that has just ended.
 
     Args:
         summary: the run.
         trends: the past results of a case on a device; None without a history.
+        versions: the sources of a case; None where they are not known.
     """
-    return page(json_report.finite(json_report.document(summary)), trends)
+    return page(json_report.finite(json_report.document(summary)), trends, versions)
 
 
-def page(document: Mapping[str, Any], trends: Trends | None = None) -> str:
+def page(document: Mapping[str, Any], trends: Trends | None = None, versions: VersionsOf | None = None) -> str:
     """The page of a results.json.
 
     Args:
         document: the content of the file.
         trends: the past results of a case on a device; None without a history.
+        versions: the sources of a case; None where they are not known.
     """
-    facts = RunFacts(document, trends or _no_trend)
+    facts = RunFacts(document, trends or _no_trend, SourceViews(versions or _no_versions))
     cases, spaces = document["cases"], document.get("parameter_spaces", ())
     missing = list(itertools.chain.from_iterable(absent["lines"] for absent in document.get("missing", ())))
     groups = grouped([entry for entry in cases if entry["verdict"] in FAILED], spaces)
@@ -60,7 +63,7 @@ def page(document: Mapping[str, Any], trends: Trends | None = None) -> str:
         sections.variants(cases),
         sections.coverage(cases),
         sections.costs(cases),
-        sections.case_table(cases, groups, anchors),
+        sections.case_table(cases, groups, anchors, facts),
     )
     return templates.render(
         "page.html",
@@ -81,6 +84,10 @@ def page(document: Mapping[str, Any], trends: Trends | None = None) -> str:
         notes=[note for note in document["notes"] if note not in missing],
         sections=below,
     )
+
+
+def _no_versions(_entry: Mapping[str, Any]) -> SourceVersions:
+    return SourceVersions()
 
 
 def _no_trend(_case: str, _device: str) -> Sequence[PastResult]:
@@ -140,27 +147,43 @@ def _headline(document: Mapping[str, Any]) -> str:
 
 
 def _counted(document: Mapping[str, Any]) -> str:
-    text = _outcome(_counts(document), len(document.get("missing", ())), document["exit_code"])
+    text = _outcome(document)
+    shard = document.get("shard")
+    if shard is not None:
+        left_out = plural(len(shard["left_out"]), "case")
+        text = f"shard {shard['number']} of {shard['count']}, which leaves out {left_out}: {text}"
+        text = text[:1].upper() + text[1:]
     if document["state"] != "finished":
         return f"{str(document['state']).capitalize()}, {text}"
     return text
 
 
-def _outcome(counts: Counter[str], missing: int, exit_code: int) -> str:
-    cases = plural(counts.total(), "case")
+def _outcome(document: Mapping[str, Any]) -> str:
+    """How many cases failed; "All is well" only where each case ran, but those that a rule of its job leaves out."""
+    counts = _counts(document)
+    cases, missing = plural(counts.total(), "case"), len(document.get("missing", ()))
     failed = sum(counts[status] for status in FAILED)
+    skipped = [entry for entry in document["cases"] if entry["verdict"] == "skip"]
+    by_rule = sum(bool(entry.get("infeasible") or entry.get("known_failing")) for entry in skipped)
+    others = ""
+    if len(skipped) > by_rule:
+        others = f", {len(skipped) - by_rule} skipped"
     if failed and missing:
-        return f"{failed} of {cases} failed, {missing} missing"
+        return f"{failed} of {cases} failed, {missing} missing{others}"
     if failed:
-        return f"{failed} of {cases} failed"
+        return f"{failed} of {cases} failed{others}"
     if missing:
-        return f"{missing} missing; {cases} ran"
+        return f"{missing} missing; {cases} ran{others}"
     if counts["new"]:
-        return f"{counts['new']} of {cases} new, the others are well"
-    if exit_code:
-        return f"The run failed: exit code {exit_code}"
+        return f"{counts['new']} of {cases} new{others or ', the others are well'}"
+    if document["exit_code"]:
+        return f"The run failed: exit code {document['exit_code']}"
     if not counts:
         return "No case was run"
+    if others:
+        return f"{counts['pass']} of {cases} passed{others}"
+    if by_rule:
+        return f"All is well: {plural(counts['pass'], 'case')}, and {by_rule} that a rule leaves out"
     return f"All is well: {cases}"
 
 

@@ -11,13 +11,15 @@ from typing import Any
 
 from markupsafe import Markup
 
-from gpuregress.foundation.records import STATUSES, Costs, Coverage, FileCoverage, Since, Suspects, from_json
+from gpuregress.foundation.records import STATUSES, Costs, Coverage, FileCoverage, NightFailure, from_json
 from gpuregress.foundation.wording import joined, plural, value_text
 from gpuregress.gpu.instruments import merged_coverage
 from gpuregress.report import cost_report, coverage_report, morning
-from gpuregress.report.html import trend
+from gpuregress.report.case_lines import cause_text
+from gpuregress.report.html import cards, trend
 from gpuregress.report.html.cards import RunFacts
 from gpuregress.report.html.groups import Group
+from gpuregress.report.html.sources import accepted_text
 from gpuregress.report.html.templates import FAILED, fragment
 
 _MOST_SHOWN = 30
@@ -48,26 +50,15 @@ def changes(night: Mapping[str, Any] | None, anchors: Mapping[str, str]) -> Mark
         return Markup()
     failures = []
     for key, title in _FAILURES.items():
-        entries = []
-        for failure in night.get(key) or ():
-            entry = {
-                "diagnosis": "",
-                "counts_before": "",
-                "before": "",
-                "since_text": "",
-                "suspects_text": "",
-                **failure,
-            }
-            if failure.get("since"):
-                since = from_json(Since, failure["since"])
-                entry["since_text"] = morning.since_text(since, since.started)
-            if failure.get("suspects"):
-                entry["suspects_text"] = morning.suspects_text(from_json(Suspects, failure["suspects"]))
-            entries.append(entry)
-        numbered = f"{len(entries)} {title}"
-        if key == "new" and len(entries) > 1:
+        found = [from_json(NightFailure, failure) for failure in night.get(key) or ()]
+        numbered = f"{len(found)} {title}"
+        if key == "new" and len(found) > 1:
             numbered += "s"
-        failures.append({"kind": key, "title": numbered, "entries": entries, "is_open": key in _OPEN})
+        together: list[tuple[NightFailure, ...]] = morning.by_cause(found)
+        if key == "fixed":
+            together = [(failure,) for failure in found]
+        causes = list(map(_cause, together))
+        failures.append({"kind": key, "title": numbered, "entries": causes, "is_open": key in _OPEN})
     remarks = []
     for key, title in _REMARKS.items():
         entries = night.get(key) or []
@@ -95,6 +86,20 @@ def changes(night: Mapping[str, Any] | None, anchors: Mapping[str, str]) -> Mark
     return fragment("sections.html", "changes", view, anchors)
 
 
+def _cause(members: Sequence[NightFailure]) -> dict[str, Any]:
+    """The failures of one cause, with the range of nights and the suspects of the first one that has any."""
+    first = members[0]
+    since = next((member.since for member in members if member.since is not None), None)
+    suspects = next((member.suspects for member in members if member.suspects is not None), None)
+    return {
+        "first": first,
+        "before_text": cause_text(first.before),
+        "cases": [member.case for member in members],
+        "since_text": morning.since_text(since, since.started) if since is not None else "",
+        "suspects_text": morning.suspects_text(suspects) if suspects is not None else "",
+    }
+
+
 # --- instruments ------------------------------------------------------------------------------------------------------
 
 
@@ -105,7 +110,7 @@ def times(cases: Sequence[Mapping[str, Any]], facts: RunFacts) -> Markup:
         cases: entries of results.json.
         facts: of the run.
     """
-    compared = [entry for entry in cases if entry.get("timing_comparison")]
+    compared = [entry for entry in cases if entry.get("timing_comparison") and _says_something(entry)]
     measured = facts.document.get("false_alarms")
     if not compared and measured is None:
         return Markup()
@@ -116,7 +121,7 @@ def times(cases: Sequence[Mapping[str, Any]], facts: RunFacts) -> Markup:
     changed.sort(key=lambda entry: -float(entry["timing_comparison"].get("ratio") or 0))
     shown = []
     for number, entry in enumerate(changed[:_MOST_SHOWN]):
-        chart = trend.chart(facts.past(entry), entry["case"], is_open=True)
+        chart = trend.charts(facts.past(entry), entry["case"], is_open=True)
         shown.append({"entry": entry, "chart": chart, "is_open": number < _MOST_NAMED})
     return fragment(
         "sections.html",
@@ -126,6 +131,11 @@ def times(cases: Sequence[Mapping[str, Any]], facts: RunFacts) -> Markup:
         cases=shown,
         more=len(changed) - _MOST_SHOWN,
     )
+
+
+def _says_something(entry: Mapping[str, Any]) -> bool:
+    """Whether the time of a case tells of its speed: that of a wrong result does not, unless it is too slow."""
+    return entry["verdict"] not in FAILED or bool(entry["timing_comparison"].get("fails"))
 
 
 def _false_alarms(measured: Mapping[str, Any]) -> str:
@@ -214,6 +224,9 @@ SEVERITY = ("error", "timeout", "fault", "differ", "new", "pass", "skip")
 _MOST_OPEN_ROWS = 1000
 """Rows of the table that are unfolded at first: a browser lays ten thousand out for seconds."""
 _ROW_BYTES = 80
+_TABLE_BYTES = 1_700_000
+"""Bytes of the table with the rows of passing cases that can be opened, about."""
+_OPENED_ROW_BYTES, _FEWEST_OPENED_BYTES = 600_000, 30_000
 _REASON_BYTES, _SHORTEST_REASON = 1_000_000, 60
 
 
@@ -232,13 +245,16 @@ def _cell(counts: Mapping[str, int]) -> dict[str, str]:
     return {"words": words, "worst": worst}
 
 
-def case_table(cases: Sequence[Mapping[str, Any]], groups: Sequence[Group], anchors: Mapping[str, str]) -> Markup:
+def case_table(
+    cases: Sequence[Mapping[str, Any]], groups: Sequence[Group], anchors: Mapping[str, str], facts: RunFacts
+) -> Markup:
     """The section with the controls and the table of every case; the failures first, group by group.
 
     Args:
         cases: entries of results.json.
         groups: of the failures.
         anchors: case → the id of its card.
+        facts: of the run.
     """
     bodies: list[dict[str, Any]] = []
     failed: set[str] = set()
@@ -262,7 +278,41 @@ def case_table(cases: Sequence[Mapping[str, Any]], groups: Sequence[Group], anch
         is_open=len(cases) <= _MOST_OPEN_ROWS,
         longest_reason=_longest_reason(cases),
         anchors=anchors,
+        opened=_opened_rows(cases, facts),
     )
+
+
+def _opened_rows(cases: Sequence[Mapping[str, Any]], facts: RunFacts) -> dict[str, Markup]:
+    """Case → what its row unfolds, for the first of the cases that pass: their history, and who accepted them."""
+    rows: dict[str, Markup] = {}
+    left = min(_OPENED_ROW_BYTES, max(_FEWEST_OPENED_BYTES, _TABLE_BYTES - table_bytes(cases)))
+    for entry in cases:
+        if entry["verdict"] != "pass" or left <= 0:
+            continue
+        past = facts.past(entry)
+        accepted = entry.get("accepted")
+        told = cards.of_case(entry, facts)
+        if accepted:
+            told.insert(0, ("accepted", accepted_text(accepted)))
+        rows[entry["case"]] = fragment(
+            "sections.html",
+            "opened_row",
+            facts=told,
+            words=trend.in_words(past) if len(past) > 1 else "",
+            costs=_cost_lines(entry),
+            chart=trend.charts(past, entry["case"]),
+        )
+        left -= len(rows[entry["case"]])
+    return rows
+
+
+def _cost_lines(entry: Mapping[str, Any]) -> list[str]:
+    """What a case cost beside what was accepted, a line each."""
+    lines = [str(cost["message"]) for cost in entry.get("cost_comparison") or () if cost.get("message")]
+    timing = entry.get("timing_comparison")
+    if timing:
+        lines.insert(0, f"{timing['status']}: {timing['message']}")
+    return lines
 
 
 def table_bytes(cases: Sequence[Mapping[str, Any]]) -> int:

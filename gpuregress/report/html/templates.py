@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import re
 from functools import cache
 from importlib import resources
 from typing import Any
@@ -20,6 +21,9 @@ from gpuregress.report.case_lines import short
 
 FAILED = frozenset(("differ", "fault", "timeout", "error"))
 """The verdicts that fail a run."""
+
+_LONGEST_UNBROKEN = 18
+"""Characters of a name that also a narrow screen has room for."""
 
 
 def render(template: str, **values: Any) -> str:
@@ -56,7 +60,7 @@ def _environment() -> jinja2.Environment:
         "style_digest": _digest(style),
         "script_digest": _digest(script),
     }
-    environment.filters |= {"plural": plural, "short": short}
+    environment.filters |= {"plural": plural, "short": short, "breakable": breakable}
     return environment
 
 
@@ -65,6 +69,14 @@ def _escaped(value: Any) -> Markup:
     if isinstance(value, Markup):
         return value
     return Markup(visible_html(str(value)))  # noqa: S704 - it escapes
+
+
+def breakable(text: str) -> Markup:
+    """A name or path that a narrow screen breaks after its signs, and not inside a word."""
+    if len(text) <= _LONGEST_UNBROKEN:
+        return _escaped(text)
+    parts = re.split(r"(?<=[/,=_:.-])(?=\w)", text)
+    return Markup("<wbr>").join(map(_escaped, parts))
 
 
 @cache

@@ -10,6 +10,7 @@ from markupsafe import Markup
 
 from gpuregress.foundation.records import PastResult
 from gpuregress.foundation.wording import joined, plural
+from gpuregress.gpu.records import Record
 from gpuregress.report.html.templates import FAILED, fragment
 
 LAST = 20
@@ -58,33 +59,61 @@ def in_words(past: Sequence[PastResult]) -> str:
     return f"last {plural(len(results), 'run')}: {text}"
 
 
-def chart(past: Sequence[PastResult], what: str, *, is_open: bool = False) -> Markup:
-    """The times over the last runs, with the revision where it changes; nothing of fewer than three runs.
+def charts(past: Sequence[PastResult], what: str, *, is_open: bool = False) -> Markup:
+    """The times and the counted instructions over the last runs, with the revision where it changes.
 
-    The times are those of the launches where every run has them, else of the whole cases.
+    Nothing of fewer than three runs. The times are those of the launches where every run has them, else of the whole
+    cases.
 
     Args:
         past: the newest first.
         what: the case.
-        is_open: whether it is unfolded at first.
+        is_open: whether the times are unfolded at first.
     """
     results = [result for result in reversed(past[:LAST]) if result.seconds > 0]
     if len(results) < 3:
         return Markup()
-    kind = "launches"
+    what_is_timed = "launches"
     seconds = [result.launch_seconds for result in results if result.launch_seconds]
     if len(seconds) < len(results):
-        kind = "case"
+        what_is_timed = "case"
         seconds = [result.seconds for result in results]
     unit, scale = _unit(max(seconds))
-    times = [time * scale for time in seconds]
+    quantity = Quantity("Times over runs", f"time of the {what_is_timed}", unit, [time * scale for time in seconds])
+    text = _chart(results, quantity, what, is_open=is_open)
+    counted = [result for result in results if result.instructions]
+    if len(counted) < 3:
+        return text
+    unit, scale = _count_unit(max(result.instructions or 0 for result in counted))
+    counts = [(result.instructions or 0) * scale for result in counted]
+    return text + _chart(counted, Quantity("Instructions over runs", "instructions", unit, counts), what, is_open=False)
+
+
+class Quantity(Record):
+    """A quantity of a case over its runs.
+
+    Attributes:
+        title: of the chart.
+        name: of the quantity.
+        unit: of the values, "" for plain numbers.
+        values: one for each run.
+    """
+
+    title: str
+    name: str
+    unit: str
+    values: Sequence[float]
+
+
+def _chart(results: Sequence[PastResult], quantity: Quantity, what: str, *, is_open: bool) -> Markup:
     points = []
-    for number, (result, time) in enumerate(zip(results, times, strict=True)):
+    for number, (result, value) in enumerate(zip(results, quantity.values, strict=True)):
+        label = f"{value:.4g} {quantity.unit}".rstrip()
         points.append(
             {
                 "left": _BOX["left"] + (number + 0.5) * _BOX["width"] / len(results),
-                "top": 6 + (1 - time / max(times)) * _BOX["height"],
-                "label": f"{_day(result)}: {time:.4g} {unit}, {result.verdict}, {_revision(result)}",
+                "top": 6 + (1 - value / max(quantity.values)) * _BOX["height"],
+                "label": f"{_day(result)}: {label}, {result.verdict}, {_revision(result)}",
                 "has_failed": result.verdict in FAILED,
             }
         )
@@ -92,10 +121,8 @@ def chart(past: Sequence[PastResult], what: str, *, is_open: bool = False) -> Ma
         "trend.html",
         "chart",
         what=what,
-        kind=kind,
+        quantity=quantity,
         box=_BOX,
-        unit=unit,
-        times=times,
         points=points,
         revisions=_revisions(results),
         days=(_day(results[0]), _day(results[-1])),
@@ -129,6 +156,14 @@ def _unit(longest: float) -> tuple[str, float]:
     if longest >= 1e-3:
         return "ms", 1e3
     return "µs", 1e6
+
+
+def _count_unit(largest: float) -> tuple[str, float]:
+    """The unit in which a number of instructions is written, and its number in one."""
+    for unit, scale in (("G", 1e-9), ("M", 1e-6), ("k", 1e-3)):
+        if largest * scale >= 1:
+            return unit, scale
+    return "", 1.0
 
 
 def _day(result: PastResult) -> str:

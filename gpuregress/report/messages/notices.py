@@ -1,14 +1,10 @@
-"""Notices of a night that has something to say: by mail, to a webhook, as pings of a watchdog."""
+"""Notices of a night that has something to say: to a webhook, and as pings of a watchdog; mails are in `mail`."""
 
 from __future__ import annotations
 
 import json
-import os
-import shutil
 import socket
-import subprocess
 from collections.abc import Sequence
-from email.message import EmailMessage
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -35,78 +31,15 @@ class Notice(Record):
 
     @property
     def subject(self) -> str:
-        """`kernels on build7: 1 new failure, 2 still failing`."""
-        return one_line(f"{self.project.name} on {socket.gethostname()}: {self.lines[0]}")
+        """`[kernels on build7] 3 new failures: blur, reduce — 4 commits since 4f1c2d9, 2 authors`."""
+        host = socket.gethostname().partition(".")[0]
+        return one_line(f"[{self.project.name} on {host}] {self.lines[0]}")
 
     @property
     def text(self) -> str:
         """What the night printed, and where."""
         where = f"exit code {self.exit_code}; {self.project} on {socket.gethostname()}"
         return "".join(f"{entry(line)}\n" for line in (*self.lines, "", where))
-
-
-MAIL_KEY = "notify.mail"
-FOLDERS = ("/usr/sbin", "/usr/lib", "/usr/local/sbin")
-"""Where sendmail is, beside PATH: cron's has none of them."""
-_SECONDS = 60
-_MOST_OF_SUBJECT = 200
-_MOST_BYTES = 900
-"""Of a line of a mail; RFC 5322 allows 998."""
-
-
-def send_mail(addresses: Sequence[str], notice: Notice) -> str:
-    """Mail a notice.
-
-    Args:
-        addresses: as the settings have them.
-        notice: the text.
-
-    Returns:
-        Why it failed, "" where it did not.
-    """
-    try:
-        to = [web_request.expand(address, MAIL_KEY) for address in addresses]
-    except web_request.UnsetVariable as error:
-        return str(error)
-    if wrong := next((text for text in map(mail_problem, to) if text), ""):
-        return f"{MAIL_KEY}: {wrong}"
-    folders = (*os.environ.get("PATH", os.defpath).split(os.pathsep), *FOLDERS)
-    program = shutil.which("sendmail", path=os.pathsep.join(folders))
-    if program is None:
-        return f"{MAIL_KEY}: there is no sendmail in PATH or {FOLDERS[0]}; install a mail transfer agent, as msmtp-mta"
-    return _handed_over(program, _message(to, notice))
-
-
-def mail_problem(address: str) -> str:
-    """Why a text is no address for a mail, "" if it is one; the text does not quote it."""
-    if not address or address.startswith("-") or any(sign.isspace() or not sign.isprintable() for sign in address):
-        return "expected an address such as team@example.org"
-    if "://" in address:
-        return "expected an address, not a URL: that is notify.webhook"
-    return "expected one address; several are a list" if "," in address or "<" in address else ""
-
-
-def _message(to: Sequence[str], notice: Notice) -> bytes:
-    message = EmailMessage()
-    message["Subject"] = f"gpuregress: {notice.subject}"[:_MOST_OF_SUBJECT]
-    message["To"] = ", ".join(to)
-    message["Auto-Submitted"] = "auto-generated"  # RFC 3834: no answers of absent people
-    fits = all(len(line.encode()) < _MOST_BYTES for line in notice.text.splitlines())
-    message.set_content(notice.text, cte="8bit" if fits else "quoted-printable")
-    return message.as_bytes()
-
-
-def _handed_over(program: str, message: bytes) -> str:
-    try:
-        done = subprocess.run([program, "-i", "-t"], input=message, capture_output=True, check=False, timeout=_SECONDS)
-    except subprocess.TimeoutExpired:
-        return f"{MAIL_KEY}: {program} did not end within {_SECONDS} s"
-    except OSError as error:
-        return f"{MAIL_KEY}: {program} cannot be started: {error.strerror or error}"
-    if done.returncode == 0:
-        return ""
-    why = one_line(done.stderr.decode("utf-8", "replace").strip().partition("\n")[0])
-    return f"{MAIL_KEY}: {program} ended with {done.returncode}{f': {why}' if why else ''}"
 
 
 WEBHOOK_KEY = "notify.webhook"

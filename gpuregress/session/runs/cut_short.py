@@ -34,7 +34,7 @@ def _line(summary: RunSummary, process: str) -> str:
     of = f"{len(summary.verdicts)} of {len(summary.verdicts) + len(summary.unfinished)} cases had their verdicts"
     if summary.state == "running":
         return f"run {summary.run} is not over ({process}); {of}"
-    return f"run {summary.run} was cut short (killed, or its disk or machine failed) {summary.cut}; {of}"
+    return f"run {summary.run} was cut short (killed, or its disk, machine or cluster failed) {summary.cut}; {of}"
 
 
 def describe_all(runs: Path) -> Iterator[str]:

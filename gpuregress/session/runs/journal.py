@@ -34,6 +34,7 @@ from gpuregress.foundation.records import (
     Missing,
     NightChanges,
     RunKind,
+    ShardPart,
     State,
     Verdict,
     from_json,
@@ -74,6 +75,7 @@ class JournalStart(Record):
         dirty: whether the work tree had changes.
         night: the first run of the night that it belongs to, on another device; "" for a run that is the first.
         overrides: the values of `--set`, as `n=4096`; `--rerun-failed` takes them, too.
+        shard: the part of the planned cases that it has; None for all.
     """
 
     version: int
@@ -90,6 +92,7 @@ class JournalStart(Record):
     dirty: bool = False
     night: str = ""
     overrides: tuple[str, ...] = ()
+    shard: ShardPart | None = None
 
 
 class JournalEntry(Record):

@@ -50,7 +50,7 @@ def import_runs(project: Project, folders: Sequence[Path]) -> Iterator[ImportedR
     """
     runs: dict[Path, None] = {}
     for folder in folders:
-        runs |= dict.fromkeys(_runs_of(folder))
+        runs |= dict.fromkeys(runs_of(folder))
     with History(project.runs / history_entry.FILE) as history:
         if history.note:
             raise StorageError(history.note)
@@ -59,7 +59,12 @@ def import_runs(project: Project, folders: Sequence[Path]) -> Iterator[ImportedR
         history.forget(history_entry.KEPT)
 
 
-def _runs_of(folder: Path) -> list[Path]:
+def runs_of(folder: Path) -> list[Path]:
+    """Return the folder of a run, or the folders of the runs that it holds.
+
+    Raises:
+        UsageError: it is no run and holds none.
+    """
     if (folder / journal.FILE).exists():
         return [folder.absolute()]
     if (folder / run_folders.RESULTS).exists():

@@ -198,6 +198,7 @@ def summary_of(read: Journal) -> RunSummary:
         branch=start.branch,
         dirty=start.dirty,
         compiler=compilers(read.entries),
+        shard=start.shard,
     )
     if end is not None:
         return replace(

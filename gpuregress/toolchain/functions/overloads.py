@@ -116,7 +116,7 @@ def parse(text: str) -> FunctionName:
     arguments, rest = _bracketed(text, rest, "<", ">")
     types, rest = _bracketed(text, rest, "(", ")")
     if rest:
-        raise NoFunction(f"invalid name {text!r}: {rest!r} is left over behind it")
+        raise NoFunction(f"invalid name {text!r}: {rest!r} is left over after it")
     name = re.sub(r"\s", "", match[1])
     return FunctionName(name, arguments or (), None if types is None else tuple(one for one in types if one != "void"))
 

@@ -22,7 +22,6 @@ from gpuregress.virtual_gpu.checks.shadow_cells import (
     WRITE,
     CellAccess,
     ShadowPlace,
-    Subroutine,
     has_flags,
     load_word,
     owner,
@@ -63,16 +62,16 @@ class RaceRules:
         self.cells = CellRules(unit, races=races, uninitialized=uninitialized, conflicts=conflicts)
         self.shifts = {**shifts, CLUSTER: shifts["shared"]}
 
-    def function(self, name: str, result: ir.Type, types: tuple[ir.Type, ...]) -> Subroutine:
-        """A private function of the module that may be inlined, and the builder of its body; see `subroutine`."""
-        return subroutine(self.unit.module, name, result, types, may_be_inlined=True)
-
-    def access(self, access: CellAccess, space: str, *, is_ordered: bool = False) -> ir.Function:
+    def access(
+        self, access: CellAccess, space: str, b: ir.IRBuilder, *values: ir.Value, is_ordered: bool = False
+    ) -> None:
         """The check `(machine, address, epoch)` of an access; a shared address is one in its window.
 
         Args:
             access: what is known of it.
             space: "" for a generic address.
+            b: the builder.
+            values: the parameters.
             is_ordered: whether barriers order a read of shared memory behind all earlier and before all later writes.
         """
         if not self.races:
@@ -80,15 +79,15 @@ class RaceRules:
         name = access.name(space)
         if is_ordered:
             name += ".ordered"
-        function, b = self.function(name, ir.VoidType(), (POINTER, I64, I64))
-        if b is not None and is_ordered:
-            if self.uninitialized:
-                machine, address, epoch = function.args
-                self._note_initialized(b, access, self.shared_place(b, machine, address, epoch))
-            b.ret_void()
-        elif b is not None:
-            {"shared": self._shared, "global": self._global, "": self._generic}[space](b, access, *function.args)
-        return function
+
+        @subroutine(name, attributes=())
+        def check(b: ir.IRBuilder, *values: ir.Value) -> None:
+            if not is_ordered:
+                {"shared": self._shared, "global": self._global, "": self._generic}[space](b, access, *values)
+            elif self.uninitialized:
+                self._note_initialized(b, access, self.shared_place(b, *values))
+
+        check(b, *values)
 
     def _generic(
         self, b: ir.IRBuilder, access: CellAccess, machine: ir.Value, address: ir.Value, epoch: ir.Value
@@ -96,12 +95,12 @@ class RaceRules:
         slot = b.lshr(address, i64(REGION_SHIFT))
         is_shared = b.icmp_unsigned("==", slot, i64(SHARED_WINDOW >> REGION_SHIFT))
         with b.if_then(is_shared):
-            b.call(self.access(access, "shared"), (machine, b.sub(address, i64(SHARED_WINDOW)), epoch))
+            self.access(access, "shared", b, machine, b.sub(address, i64(SHARED_WINDOW)), epoch)
             b.ret_void()
         for window in (LOCAL_WINDOW, PARAM_WINDOW):
             with b.if_then(b.icmp_unsigned("==", slot, i64(window >> REGION_SHIFT))):
                 b.ret_void()
-        b.call(self.access(access, "global"), (machine, address, epoch))
+        self.access(access, "global", b, machine, address, epoch)
         b.ret_void()
 
     def _shared(
@@ -112,7 +111,6 @@ class RaceRules:
             self._cells(b, access, where, ir.Constant(I1, 0))
         else:
             self._note_initialized(b, access, where)
-        b.ret_void()
 
     def _global(
         self, b: ir.IRBuilder, access: CellAccess, machine: ir.Value, address: ir.Value, epoch: ir.Value
@@ -120,7 +118,7 @@ class RaceRules:
         tagged, where = self.global_place(b, machine, address, epoch)
         with b.if_then(b.icmp_unsigned("==", tagged, i64(0)), likely=False):
             if self.unit.allocates:
-                b.call(self._heap(access), (machine, address, epoch))
+                self._heap(access, b, machine, address, epoch)
             else:
                 b.store(i64(1), at(b, field(b, machine, "checks", POINTER), layout.LAUNCH["heap_accesses"]))
             b.ret_void()
@@ -128,64 +126,53 @@ class RaceRules:
             b.ret_void()
         self._region(b, access, where, tagged)
 
-    def known_region(self, access: CellAccess) -> ir.Function:
+    @subroutine(lambda _, access: access.name("region"), attributes=())
+    def known_region(self, access: CellAccess, b: ir.IRBuilder, *values: ir.Value) -> None:
         """The check `(machine, address, epoch, words of the region's row)` of an access to a region that is watched."""
-        function, b = self.function(access.name("region"), ir.VoidType(), (POINTER, I64, I64, I64, I64))
-        if b is not None:
-            machine, address, epoch, tagged, plane = function.args
-            where = shadow_place(b, machine, plane, address, epoch, "global")
-            self._region(b, access, replace(where, cells=b.and_(tagged, i64(~layout.REGION_FLAGS))), tagged)
-        return function
+        machine, address, epoch, tagged, plane = values
+        where = shadow_place(b, machine, plane, address, epoch, "global")
+        self._region(b, access, replace(where, cells=b.and_(tagged, i64(~layout.REGION_FLAGS))), tagged)
 
-    def first_access(self, access: CellAccess) -> ir.Function:
+    @subroutine(lambda _, access: access.name("first"), I1, attributes=("alwaysinline",))
+    def first_access(self, access: CellAccess, b: ir.IRBuilder, *values: ir.Value) -> ir.Value:
         """Note a plain access if it is the first of the launch to all of its cells, and nothing is to be reported.
 
         The function `(address, epoch, the region's first cell, limit, is filled)` returns whether it was; see
         `RegionFlags`.
         """
-        types = (I64, I64, I64, I64, I1)
-        function, b = self.function(access.name("first"), I1, types)
-        if b is not None:
-            function.attributes.add("alwaysinline")
-            address, epoch, cells, limit, filled = function.args
-            none = ir.Constant(POINTER, None)
-            where = ShadowPlace(
-                machine=none,
-                plane=i64(0),
-                address=address,
-                epoch=epoch,
-                oldest=limit,
-                turn=limit,
-                open=limit,
-                space="global",
-                cells=cells,
-            )
-            touched = list(self.each_cell(b, access, where))
-            fine: ir.Value = ir.Constant(I1, 1)
+        address, epoch, cells, limit, filled = values
+        none = ir.Constant(POINTER, None)
+        where = ShadowPlace(
+            machine=none,
+            plane=i64(0),
+            address=address,
+            epoch=epoch,
+            oldest=limit,
+            turn=limit,
+            open=limit,
+            space="global",
+            cells=cells,
+        )
+        touched = list(self.each_cell(b, access, where))
+        fine: ir.Value = ir.Constant(I1, 1)
+        for cell, _ in touched:
+            fine = b.and_(fine, self.cells.is_untouched(b, access, cell, where, filled))
+            fine = b.and_(fine, b.not_(self.cells.has_list(b, cell)))
+        with b.if_then(fine, likely=True):
             for cell, _ in touched:
-                fine = b.and_(fine, self.cells.is_untouched(b, access, cell, where, filled))
-                fine = b.and_(fine, b.not_(self.cells.has_list(b, cell)))
-            with b.if_then(fine, likely=True):
-                for cell, _ in touched:
-                    self.cells.note_alone(b, access, where, cell)
-            b.ret(fine)
-        return function
+                self.cells.note_alone(b, access, where, cell)
+        return fine
 
     def _region(self, b: ir.IRBuilder, access: CellAccess, where: ShadowPlace, tagged: ir.Value) -> None:
         with b.if_then(has_flags(b, tagged, layout.RACE_FREE)):
             self._note_initialized(b, access, where)
             b.ret_void()
         self._cells(b, access, where, b.trunc(tagged, I1))
-        b.ret_void()
 
-    def _heap(self, access: CellAccess) -> ir.Function:
+    @subroutine(lambda _, access: access.name("heap"))
+    def _heap(self, access: CellAccess, b: ir.IRBuilder, machine: ir.Value, address: ir.Value, epoch: ir.Value) -> None:
         """The check `(machine, address, epoch)` of an access to the kernels' heap, or to memory without cells."""
-        function, b = self.function(access.name("heap"), ir.VoidType(), (POINTER, I64, I64))
-        if b is None:
-            return function
-        function.attributes.add("noinline")
-        machine, address, epoch = function.args
-        cell = b.call(heap_cells.heap_cell(self.unit), (machine, address))
+        cell = heap_cells.heap_cell(self.unit, b, machine, address)
         with b.if_then(b.icmp_unsigned("==", cell, i64(0))):
             b.ret_void()
         launch = field(b, machine, "checks", POINTER)
@@ -194,8 +181,6 @@ class RaceRules:
         # Where the cells of a region would begin in which the access had this one.
         distance = b.ptrtoint(self.first_cell(b, replace(where, cells=i64(0))), I64)
         self._cells(b, access, replace(where, cells=b.sub(cell, distance)), ir.Constant(I1, 0))
-        b.ret_void()
-        return function
 
     def shared_place(self, b: ir.IRBuilder, machine: ir.Value, address: ir.Value, epoch: ir.Value) -> ShadowPlace:
         """The place of an access to shared memory."""
@@ -229,9 +214,8 @@ class RaceRules:
         for cell, address in self.each_cell(b, access, where):
             if (access.action == READ or access.reads) and self.uninitialized:
                 with b.if_then(self.cells.is_void(b, b.load(cell, typ=I64), where), likely=False):
-                    no = ir.Constant(I1, 0)
-                    slow = self.cells.slow(access, where.space)
-                    b.call(slow, (where.machine, cell, where.plane, address, where.epoch, no))
+                    arguments = (where.machine, cell, where.plane, address, where.epoch, ir.Constant(I1, 0))
+                    self.cells.slow(access, where.space, b, *arguments)
             if access.action == WRITE:
                 b.store(where.epoch, cell)
 
@@ -297,30 +281,24 @@ class RowRules:
     def __init__(self, rules: RaceRules) -> None:
         self._rules = rules
 
-    def is_initialized(self) -> ir.Function:
+    @subroutine("check.is_initialized", I1)
+    def is_initialized(
+        self, b: ir.IRBuilder, machine: ir.Value, address: ir.Value, distance: ir.Value, count: ir.Value
+    ) -> ir.Value:
         """`(machine, first address, distance, cells)` → whether the block has written shared memory there."""
-        function, b = self._rules.function("check.is_initialized", I1, (POINTER, I64, I64, I64))
-        if b is not None:
-            function.attributes.add("noinline")
-            machine, address, distance, count = function.args
-            where = self._rules.shared_place(b, machine, address, i64(0))
-            first = self._rules.first_cell(b, where)
-            bad = Cell(b, i64(0))
-            with counted(b, count) as number:
-                write = b.load(at(b, first, b.mul(number, distance)), typ=I64)
-                void = self._rules.cells.is_void(b, write, where)
-                bad.set(b.or_(bad.get(b), b.zext(void, I64)), b)
-            b.ret(b.icmp_unsigned("==", bad.get(b), i64(0)))
-        return function
+        where = self._rules.shared_place(b, machine, address, i64(0))
+        first = self._rules.first_cell(b, where)
+        bad = Cell(b, i64(0))
+        with counted(b, count) as number:
+            write = b.load(at(b, first, b.mul(number, distance)), typ=I64)
+            void = self._rules.cells.is_void(b, write, where)
+            bad.set(b.or_(bad.get(b), b.zext(void, I64)), b)
+        return b.icmp_unsigned("==", bad.get(b), i64(0))
 
-    def test(self, access: RowAccess) -> ir.Function:
+    @subroutine(lambda _, access: f"check.row.{access.name}.test", I1, attributes=("noinline", "optsize"))
+    def test(self, access: RowAccess, b: ir.IRBuilder, *values: ir.Value) -> ir.Value:
         """`(machine, first thread's address, its epoch, threads)` → whether the quick way suffices for all."""
-        function, b = self._rules.function(f"check.row.{access.name}.test", I1, (POINTER, I64, I64, I64))
-        if b is None:
-            return function
-        function.attributes.add("noinline")
-        function.attributes.add("optsize")
-        machine, address, epoch, count = function.args
+        machine, address, epoch, count = values
         no, yes = ir.Constant(I1, 0), ir.Constant(I1, 1)
         filled: ir.Value = no
         if access.space == "shared":
@@ -362,18 +340,12 @@ class RowRules:
             with b.if_then(self._all(b, access, first, where, count, is_untouched), likely=True):
                 self._forget_lists(b, access, first, where, count)
                 b.ret(yes)
-        b.ret(self._all(b, access, first, where, count, is_quick))
-        return function
+        return self._all(b, access, first, where, count, is_quick)
 
-    def note(self, access: RowAccess) -> ir.Function:
+    @subroutine(lambda _, access: f"check.row.{access.name}.note", attributes=("noinline", "optsize"))
+    def note(self, access: RowAccess, b: ir.IRBuilder, *values: ir.Value) -> None:
         """`(machine, first thread's address, epoch of its write, of its read, threads)`: note the accesses of all."""
-        types = (POINTER, I64, I64, I64, I64)
-        function, b = self._rules.function(f"check.row.{access.name}.note", ir.VoidType(), types)
-        if b is None:
-            return function
-        function.attributes.add("noinline")
-        function.attributes.add("optsize")
-        machine, address, written, read, count = function.args
+        machine, address, written, read, count = values
         if access.space == "shared":
             where = self._rules.shared_place(b, machine, address, read)
             first = self._rules.first_cell(b, where)
@@ -399,8 +371,6 @@ class RowRules:
                 single = CellAccess(READ, is_strong=False, reads=False, count=access.count)
                 _, noted, reader = self._rules.cells.quick(b, single, cell, where.of_thread(own), ir.Constant(I1, 1))
                 b.store(b.select(noted, reader, own), at(b, cell, 8))
-        b.ret_void()
-        return function
 
     def _all(
         self, b: ir.IRBuilder, access: RowAccess, first: ir.Value, where: ShadowPlace, count: ir.Value, holds: CellTest

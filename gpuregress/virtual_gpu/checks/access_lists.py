@@ -29,7 +29,6 @@ from gpuregress.virtual_gpu.builder.structured import (
     i64,
     while_nonzero,
 )
-from gpuregress.virtual_gpu.builder.translation_unit import Unit
 from gpuregress.virtual_gpu.checks.happens_before import HappensBefore
 from gpuregress.virtual_gpu.checks.shadow_cells import ShadowPlace, load_word, shadow_place, subroutine
 from gpuregress.virtual_gpu.runtime.checks import layout
@@ -94,13 +93,12 @@ class AccessLists:
     """The subroutines of one module.
 
     Args:
-        unit: the module.
         order: tells whether accesses are ordered.
         keeps_each: whether no access may stand for those of other warps or blocks, because each pair is asked for.
     """
 
-    def __init__(self, unit: Unit, order: HappensBefore, *, keeps_each: bool = False) -> None:
-        self._module, self._order, self._keeps_each = unit.module, order, keeps_each
+    def __init__(self, order: HappensBefore, *, keeps_each: bool = False) -> None:
+        self._order, self._keeps_each = order, keeps_each
 
     @contextmanager
     def each(self, b: ir.IRBuilder, machine: ir.Value, newest: Newest) -> Iterator[tuple[ir.Value, ir.Value]]:
@@ -123,15 +121,12 @@ class AccessLists:
                 index.set(b.load(at(b, node, 12), typ=I32), b)
                 going.set(i32(1), b)
 
-    def push(self) -> ir.Function:
+    @subroutine("check.list.push", I32)
+    def push(self, b: ir.IRBuilder, machine: ir.Value, head: ir.Value, epoch: ir.Value, mask: ir.Value) -> ir.Value:
         """`(machine, head, epoch, mask)` → the new head: an access joins a list.
 
         It takes the place of an earlier one of its warp, if that is of the same kind and of no further lanes.
         """
-        function, b = subroutine(self._module, "check.list.push", I32, (POINTER, I32, I64, I32))
-        if b is None:
-            return function
-        machine, head, epoch, mask = function.args
         launch = field(b, machine, "checks", POINTER)
         turn = load_word(b, field(b, machine, "block_checks", POINTER), layout.BLOCK["turn"])
         has_turns = b.icmp_unsigned("!=", load_word(b, launch, layout.LAUNCH["has_turns"]), i64(0))
@@ -150,30 +145,25 @@ class AccessLists:
                 with b.if_then(b.and_(is_same, b.icmp_unsigned("==", further, i32(0)))):
                     own = Cell(b, ir.Constant(I1, 1))
                     with b.if_then(b.not_(is_near)):
-                        block_of = self._order.block_of()
-                        earlier = b.call(block_of, (launch, b.lshr(known, i64(layout.STAMP_SHIFT))))
-                        later = b.call(block_of, (launch, b.lshr(epoch, i64(layout.STAMP_SHIFT))))
+                        earlier = self._order.block_of(b, launch, b.lshr(known, i64(layout.STAMP_SHIFT)))
+                        later = self._order.block_of(b, launch, b.lshr(epoch, i64(layout.STAMP_SHIFT)))
                         own.set(b.icmp_unsigned("==", earlier, later), b)
                     with b.if_then(own.get(b)):
                         b.store(epoch, node)
                         b.store(mask, at(b, node, 8))
                         b.ret(head)
-        fresh = b.call(self._allocate(), (machine,))
+        fresh = self._allocate(b, machine)
         with b.if_then(b.icmp_unsigned("==", fresh, i32(0)), likely=False):
             b.ret(head)
         node = _node(b, machine, fresh)
         b.store(epoch, node)
         b.store(mask, at(b, node, 8))
         b.store(head, at(b, node, 12))
-        b.ret(fresh)
-        return function
+        return fresh
 
-    def _allocate(self) -> ir.Function:
+    @subroutine("check.list.allocate", I32)
+    def _allocate(self, b: ir.IRBuilder, machine: ir.Value) -> ir.Value:
         """`(machine)` → the index of a free node; 0 where there is none, which is noted."""
-        function, b = subroutine(self._module, "check.list.allocate", I32, (POINTER,))
-        if b is None:
-            return function
-        (machine,) = function.args
         launch = field(b, machine, "checks", POINTER)
         free = load_word(b, launch, layout.LAUNCH["free_node"])
         with b.if_then(b.icmp_unsigned("!=", free, i64(0))):
@@ -187,15 +177,11 @@ class AccessLists:
             b.store(i64(1), at(b, launch, layout.LAUNCH["lost_accesses"]))
             b.ret(i32(0))
         b.store(b.add(count, i64(1)), at(b, launch, layout.LAUNCH["node_count"]))
-        b.ret(b.trunc(count, I32))
-        return function
+        return b.trunc(count, I32)
 
-    def free(self) -> ir.Function:
+    @subroutine("check.list.free")
+    def free(self, b: ir.IRBuilder, machine: ir.Value, head: ir.Value) -> None:
         """`(machine, head)`: the nodes of a list are free."""
-        function, b = subroutine(self._module, "check.list.free", ir.VoidType(), (POINTER, I32))
-        if b is None:
-            return function
-        machine, head = function.args
         with b.if_then(b.icmp_unsigned("==", head, i32(0))):
             b.ret_void()
         launch = field(b, machine, "checks", POINTER)
@@ -206,15 +192,10 @@ class AccessLists:
         first = b.trunc(load_word(b, launch, layout.LAUNCH["free_node"]), I32)
         b.store(first, at(b, _node(b, machine, last.get(b)), 12))
         b.store(b.zext(head, I64), at(b, launch, layout.LAUNCH["free_node"]))
-        b.ret_void()
-        return function
 
-    def forget(self) -> ir.Function:
+    @subroutine("check.list.forget")
+    def forget(self, b: ir.IRBuilder, machine: ir.Value, cell: ir.Value, plane: ir.Value) -> None:
         """`(machine, cell, plane)`: of a cell whose accesses are all ordered, only the newest ones stay."""
-        function, b = subroutine(self._module, "check.list.forget", ir.VoidType(), (POINTER, POINTER, I64))
-        if b is None:
-            return function
-        machine, cell, plane = function.args
         second = at(b, cell, plane)
         for slot in (
             _Slot(cell, second, layout.WRITE_LIST),
@@ -223,8 +204,6 @@ class AccessLists:
             known = load_word(b, slot.epoch, 0)
             self._free_list(b, machine, slot)
             b.store(b.and_(known, i64(~slot.mark)), slot.epoch)
-        b.ret_void()
-        return function
 
     def is_repeated(self, b: ir.IRBuilder, epoch: ir.Value, newest: ir.Value, word: ir.Value, mark: int) -> ir.Value:
         """Whether the newest access is the same one, made by the thread already with no wait of its own since.
@@ -293,35 +272,28 @@ class AccessLists:
             b.store(known, at(b, cell, place.plane))
         return joins
 
-    def note_read(self, space: str) -> ir.Function:
+    @subroutine(lambda _, space: f"check.list.read.{space}")
+    def note_read(self, space: str, b: ir.IRBuilder, *values: ir.Value) -> None:
         """`(machine, cell, plane, address, epoch)`: a cell of a space is read."""
-        types = (POINTER, POINTER, I64, I64, I64)
-        function, b = subroutine(self._module, f"check.list.read.{space}", ir.VoidType(), types)
-        if b is None:
-            return function
-        machine, cell, plane, address, epoch = function.args
+        machine, cell, plane, address, epoch = values
         place = shadow_place(b, machine, plane, address, epoch, space)
         self._note(b, place, _Slot(at(b, cell, 8), at(b, at(b, cell, plane), 8), layout.READER_LIST))
-        b.ret_void()
-        return function
 
-    def note_write(self, space: str, *, is_strong: bool, is_exempt: Callable[..., ir.Value]) -> ir.Function:
+    @subroutine(lambda _, space, is_strong, **__: f"check.list.write.{space}{'.strong' * is_strong}", attributes=())
+    def note_write(
+        self, space: str, b: ir.IRBuilder, *values: ir.Value, is_strong: bool, is_exempt: Callable[..., ir.Value]
+    ) -> None:
         """`(machine, cell, plane, address, epoch)`: a cell is written.
 
         Args:
             space: of the cell.
+            b: the builder.
+            values: the parameters.
             is_strong: whether the write is.
             is_exempt: builds whether a plain write does not race with an earlier one though nothing orders them:
                 (builder, the earlier epoch, its own) → i1.
         """
-        types = (POINTER, POINTER, I64, I64, I64)
-        name = f"check.list.write.{space}"
-        if is_strong:
-            name += ".strong"
-        function, b = subroutine(self._module, name, ir.VoidType(), types, may_be_inlined=True)
-        if b is None:
-            return function
-        machine, cell, plane, address, epoch = function.args
+        machine, cell, plane, address, epoch = values
         place = shadow_place(b, machine, plane, address, epoch, space)
         second = at(b, cell, plane)
         slot = _Slot(cell, second, layout.WRITE_LIST)
@@ -333,8 +305,7 @@ class AccessLists:
             with b.if_then(b.and_(touched, place.is_all_old(b, reader)), likely=False):
                 self._clear(b, place, readers)
             self._note(b, place, slot)
-            b.ret_void()
-            return function
+            return
         self._clear(b, place, readers)
         known = load_word(b, cell, 0)
         written = b.and_(known, i64(~layout.WRITE_LIST))
@@ -347,8 +318,6 @@ class AccessLists:
             with alone:
                 self._clear(b, place, slot)
                 b.store(epoch, cell)
-        b.ret_void()
-        return function
 
     def _note(self, b: ir.IRBuilder, place: ShadowPlace, slot: _Slot) -> None:
         """Make an access the newest of a list."""
@@ -389,9 +358,9 @@ class AccessLists:
         head = Cell(b, newest.head)
         with b.if_then(b.icmp_unsigned("!=", newest.partner, i64(0))):
             lane = lane_bit(b, newest.partner)
-            head.set(b.call(self.push(), (machine, i32(0), newest.partner, lane)), b)
+            head.set(self.push(b, machine, i32(0), newest.partner, lane), b)
         with b.if_then(joins):
-            head.set(b.call(self.push(), (machine, head.get(b), newest.epoch, newest.mask)), b)
+            head.set(self.push(b, machine, head.get(b), newest.epoch, newest.mask), b)
         if is_write and self._keeps_each:
             self._drop_exchanged(b, machine, head, (newest, own, exposed), apart.get(b))
         if is_write:
@@ -423,7 +392,7 @@ class AccessLists:
         commutes = b.icmp_unsigned("!=", b.and_(both, i64(layout.SAME_VALUE)), i64(0))
         drops = b.and_(b.and_(apart, wide), b.not_(commutes))
         with b.if_then(b.and_(drops, b.icmp_unsigned("==", exposed, i64(0)))):
-            b.call(self.free(), (machine, head.get(b)))
+            self.free(b, machine, head.get(b))
             head.set(i32(0), b)
 
     def _pair(
@@ -455,7 +424,7 @@ class AccessLists:
         with b.if_then(b.and_(is_usual, b.icmp_unsigned("!=", newest.partner, i64(0)))):
             b.ret_void()
         with b.if_then(b.and_(is_usual, is_other)):
-            b.call(self.free(), (place.machine, newest.head))
+            self.free(b, place.machine, newest.head)
             b.store(b.or_(own, i64(layout.PAIRS[slot.mark])), slot.epoch)
             b.store(newest.epoch, slot.word)
             b.ret_void()
@@ -467,7 +436,7 @@ class AccessLists:
         found = Cell(b, is_earlier)
         has_turns = b.icmp_unsigned("!=", load_word(b, launch, layout.LAUNCH["has_turns"]), i64(0))
         with b.if_then(b.and_(is_earlier, has_turns), likely=False):
-            whose = b.call(self._order.block_of(), (launch, b.lshr(other, i64(layout.STAMP_SHIFT))))
+            whose = self._order.block_of(b, launch, b.lshr(other, i64(layout.STAMP_SHIFT)))
             own = load_word(b, place.block(b), layout.BLOCK["number"])
             found.set(b.icmp_unsigned("!=", whose, own), b)
         return found.get(b)
@@ -487,7 +456,7 @@ class AccessLists:
         current = b.icmp_unsigned(">=", known, load_word(b, launch, layout.LAUNCH["oldest"]))
         with b.if_then(b.and_(marked, current)):
             head = b.trunc(b.lshr(load_word(b, slot.word, 0), i64(32)), I32)
-            b.call(self.free(), (machine, head))
+            self.free(b, machine, head)
 
 
 class _Slot(Record):

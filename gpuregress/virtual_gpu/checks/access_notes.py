@@ -254,7 +254,6 @@ def _check(
     reads = note.action == "atomic access" and "exch" not in note.instruction.modifiers
     access = CellAccess(action, note.is_strong, reads, note.count, is_incoherent=note.is_incoherent)
     is_ordered = note.space == "shared" and note.action == "read" and emitter.proven.reads_shared
-    function = rules(emitter).access(access, note.space, is_ordered=is_ordered)
     epoch = epoch_of(emitter, note)
 
     def check() -> None:
@@ -262,7 +261,8 @@ def _check(
         flag = i64(0)
         if same is not None and not note.is_strong:
             flag = b.select(same(), i64(layout.SAME_VALUE), i64(0))
-        b.call(function, (emitter.view.machine, address, b.or_(epoch, flag)))
+        values = (emitter.view.machine, address, b.or_(epoch, flag))
+        rules(emitter).access(access, note.space, b, *values, is_ordered=is_ordered)
 
     if flags is None:
         check()
@@ -271,13 +271,13 @@ def _check(
     if note.is_strong:
         with b.if_else(is_known, likely=True) as (known, other):
             with known:
-                b.call(rules(emitter).known_region(access), (emitter.view.machine, address, epoch, *flags.row))
+                rules(emitter).known_region(access, b, emitter.view.machine, address, epoch, *flags.row)
             with other:
                 check()
         return
     start = b.block
     with b.if_then(is_known, likely=True):
-        noted = b.call(rules(emitter).first_access(access), (address, epoch, flags.cells, flags.limit, flags.is_filled))
+        noted = rules(emitter).first_access(access, b, address, epoch, flags.cells, flags.limit, flags.is_filled)
         end = b.block
     is_noted = b.phi(I1)
     is_noted.add_incoming(ir.Constant(I1, 0), start)
@@ -307,7 +307,7 @@ def note_order(
     if parity is not None:
         phase = b.select(b.icmp_unsigned("==", parity, i64(0)), i64(0), i64(layout.ODD_PHASE))
         kind = b.or_(i64(bits | layout.PHASED), phase)
-    b.call(synchronization.order(emitter.unit.module), (machine, kind, address, epoch, i64(scope)))
+    synchronization.order(b, machine, kind, address, epoch, i64(scope))
     begin_epoch(b, emitter)
 
 
@@ -384,7 +384,7 @@ def note_cluster_arrival(emitter: Services, steps: ir.Value, *, releases: bool) 
     if emitter.epoch is not None:
         b, number = emitter.builder, linear_thread(emitter.builder, emitter.view, emitter.thread)
         flag = ir.Constant(I1, releases)
-        b.call(happens_before.arrival(emitter.unit.module), (emitter.view.machine, number, steps, flag))
+        happens_before.arrival(b, emitter.view.machine, number, steps, flag)
         begin_epoch(b, emitter)
 
 
@@ -397,4 +397,4 @@ def note_cluster_passage(emitter: Services, steps: ir.Value) -> None:
     """
     if emitter.epoch is not None:
         b, number = emitter.builder, linear_thread(emitter.builder, emitter.view, emitter.thread)
-        b.call(happens_before.passage(emitter.unit.module), (emitter.view.machine, number, steps))
+        happens_before.passage(b, emitter.view.machine, number, steps)

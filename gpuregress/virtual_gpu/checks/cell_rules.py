@@ -14,7 +14,7 @@ from llvmlite import ir
 from gpuregress.gpu.records import replace
 from gpuregress.virtual_gpu.builder.address_resolution import field
 from gpuregress.virtual_gpu.builder.services import raw_call
-from gpuregress.virtual_gpu.builder.structured import I1, I64, POINTER, Cell, at, i32, i64
+from gpuregress.virtual_gpu.builder.structured import I1, POINTER, Cell, at, i32, i64
 from gpuregress.virtual_gpu.builder.translation_unit import Unit
 from gpuregress.virtual_gpu.checks.access_lists import AccessLists, each_lane, opened
 from gpuregress.virtual_gpu.checks.happens_before import HappensBefore
@@ -23,7 +23,6 @@ from gpuregress.virtual_gpu.checks.shadow_cells import (
     WRITE,
     CellAccess,
     ShadowPlace,
-    Subroutine,
     load_word,
     shadow_place,
     subroutine,
@@ -42,13 +41,12 @@ class ConflictRules:
     """The rules of one module.
 
     Args:
-        unit: the module.
         order: tells whether accesses are ordered.
         conflicts: whether two strong accesses are reported, too, where nothing orders them.
     """
 
-    def __init__(self, unit: Unit, order: HappensBefore, *, conflicts: bool) -> None:
-        self._module, self._order, self._conflicts = unit.module, order, conflicts
+    def __init__(self, order: HappensBefore, *, conflicts: bool) -> None:
+        self._order, self._conflicts = order, conflicts
 
     def report_race(
         self, b: ir.IRBuilder, access: CellAccess, where: ShadowPlace, other: ir.Value, *, is_other_write: bool
@@ -120,31 +118,29 @@ class ConflictRules:
 
     def report(self, b: ir.IRBuilder, where: ShadowPlace, kind: ir.Value, other: ir.Value) -> None:
         """Report an access, with an earlier one or 0."""
-        types = (POINTER, I64, I64, I64, I64)
-        function, inner = subroutine(self._module, "check.report", ir.VoidType(), types)
-        if inner is not None:
-            function.attributes.add("cold")
-            machine, *words = function.args
-            launch = field(inner, machine, "checks", POINTER)
-            stopped = inner.icmp_unsigned("!=", load_word(inner, launch, layout.LAUNCH["stop"]), i64(0))
-            with inner.if_then(stopped):
-                inner.ret_void()
-            for index, word in enumerate(words):
-                inner.store(word, at(inner, launch, layout.REPORT + 8 * index))
-            raw_call(inner, machine, CHECK_REPORT, at(inner, launch, layout.REPORT), machine)
-            inner.ret_void()
-        b.call(function, (where.machine, kind, where.address, where.epoch, other))
+        report(b, where.machine, kind, where.address, where.epoch, other)
+
+
+@subroutine("check.report", attributes=("noinline", "cold"))
+def report(b: ir.IRBuilder, machine: ir.Value, *words: ir.Value) -> None:
+    """`(machine, kind, address, epoch, earlier epoch or 0)`: report an access."""
+    launch = field(b, machine, "checks", POINTER)
+    stopped = b.icmp_unsigned("!=", load_word(b, launch, layout.LAUNCH["stop"]), i64(0))
+    with b.if_then(stopped):
+        b.ret_void()
+    for index, word in enumerate(words):
+        b.store(word, at(b, launch, layout.REPORT + 8 * index))
+    raw_call(b, machine, CHECK_REPORT, at(b, launch, layout.REPORT), machine)
 
 
 # --- cell rules -------------------------------------------------------------------------------------------------------
 
-_CELL = (POINTER, POINTER, I64, I64, I64, I1)
-"""Parameters of the check of one cell: the machine, the cell, the distance of the second plane, the address, the epoch,
-and whether the contents are initialised."""
-
 
 class CellRules:
     """The subroutines of one module.
+
+    Those of one cell take the machine, the cell, the distance of the second plane, the address, the epoch, and whether
+    the contents are initialised.
 
     Args:
         unit: the module.
@@ -162,12 +158,9 @@ class CellRules:
         self.keeps_all = races and (conflicts or unit.orders_in_part or unit.has_strong_accesses)
         self.flies = unit.has_copies or unit.has_bulk_copies
         self._order = HappensBefore(unit)
-        self._lists = AccessLists(unit, self._order, keeps_each=conflicts)
-        self._rules = ConflictRules(unit, self._order, conflicts=conflicts)
+        self._lists = AccessLists(self._order, keeps_each=conflicts)
+        self._rules = ConflictRules(self._order, conflicts=conflicts)
         self.report = self._rules.report
-
-    def _subroutine(self, name: str, result: ir.Type, types: tuple[ir.Type, ...]) -> Subroutine:
-        return subroutine(self._unit.module, name, result, types)
 
     def check(self, b: ir.IRBuilder, access: CellAccess, cell: ir.Value, where: ShadowPlace, filled: ir.Value) -> None:
         """Check one cell, the quick way where that suffices."""
@@ -180,12 +173,11 @@ class CellRules:
                 self.note_alone(b, access, where, cell)
             with other:
                 arguments = (where.machine, cell, where.plane, where.address, where.epoch, filled)
-                touched = self._touched(access, where.space)
                 if self.keeps_all and access.is_strong and access.action == WRITE:
                     with b.if_then(b.not_(self._has_pair(b, where, cell))):
-                        b.call(touched, arguments)
+                        self._touched(b, access, where.space, arguments)
                 else:
-                    b.call(touched, arguments)
+                    self._touched(b, access, where.space, arguments)
 
     def note_alone(self, b: ir.IRBuilder, access: CellAccess, where: ShadowPlace, cell: ir.Value) -> None:
         """Note an access to a cell that holds nothing else that matters."""
@@ -238,46 +230,41 @@ class CellRules:
         """Forget the lists of a cell that is untouched, if it has any."""
         if self.keeps_all:
             with b.if_then(self.has_list(b, cell), likely=False):
-                b.call(self._lists.forget(), (where.machine, cell, where.plane))
+                self._lists.forget(b, where.machine, cell, where.plane)
 
-    def _touched(self, access: CellAccess, space: str) -> ir.Function:
+    def _touched(self, b: ir.IRBuilder, access: CellAccess, space: str, arguments: tuple[ir.Value, ...]) -> None:
         """The check of a cell that was touched since the last barrier; the arguments are those of the slow way."""
         single = replace(access, count=1)
         if self.keeps_all and single.is_strong and single.action == WRITE and not self._conflicts:
-            return self._strong_write(single, space)
-        return self._touched_before(single, space)
+            self._strong_write(single, space, b, *arguments)
+        else:
+            self._touched_before(single, space, b, *arguments)
 
-    def _strong_write(self, access: CellAccess, space: str) -> ir.Function:
+    @subroutine(lambda _, access, space: f"{access.name(space)}.joins")
+    def _strong_write(self, access: CellAccess, space: str, b: ir.IRBuilder, *values: ir.Value) -> None:
         """As `_touched`, for a strong write; most join a write that is there already."""
-        function, b = self._subroutine(f"{access.name(space)}.joins", ir.VoidType(), _CELL)
-        if b is not None:
-            # A function of its own: in one with more calls, LLVM would save the registers that those change.
-            machine, cell, plane, address, epoch, _ = function.args
-            where = shadow_place(b, machine, plane, address, epoch, space)
-            for joins in (self._lists.joins_pair, self._lists.joins_newest):
-                with b.if_then(joins(b, where, cell)):
-                    b.ret_void()
-            b.call(self._touched_before(access, space), function.args)
-            b.ret_void()
-        return function
+        # A function of its own: in one with more calls, LLVM would save the registers that those change.
+        machine, cell, plane, address, epoch, _ = values
+        where = shadow_place(b, machine, plane, address, epoch, space)
+        for joins in (self._lists.joins_pair, self._lists.joins_newest):
+            with b.if_then(joins(b, where, cell)):
+                b.ret_void()
+        self._touched_before(access, space, b, *values)
 
-    def _touched_before(self, access: CellAccess, space: str) -> ir.Function:
+    @subroutine(lambda _, access, space: f"{access.name(space)}.touched")
+    def _touched_before(self, access: CellAccess, space: str, b: ir.IRBuilder, *values: ir.Value) -> None:
         """As `_touched`, for any access; a strong write that joins no other one."""
-        function, b = self._subroutine(f"{access.name(space)}.touched", ir.VoidType(), _CELL)
-        if b is not None:
-            # Out of line: what comes before it is so short that LLVM puts it where the access is.
-            machine, cell, plane, address, epoch, filled = function.args
-            where = shadow_place(b, machine, plane, address, epoch, space)
-            if self.keeps_all and access.is_strong and access.action == WRITE and not self._conflicts:
-                write, reader = load_word(b, cell, 0), load_word(b, cell, 8)
-                # Nothing that a strong write races with: it only has to be noted.
-                free = b.and_(self._rules.races_with_no_write(b, space, write, epoch), where.is_all_old(b, reader))
-                with b.if_then(b.and_(free, b.not_(where.is_all_old(b, write)))):
-                    b.call(self._note_of(access, space), (machine, cell, plane, address, epoch))
-                    b.ret_void()
-            self._touched_cell(b, access, cell, where, filled)
-            b.ret_void()
-        return function
+        # Out of line: what comes before it is so short that LLVM puts it where the access is.
+        machine, cell, plane, address, epoch, filled = values
+        where = shadow_place(b, machine, plane, address, epoch, space)
+        if self.keeps_all and access.is_strong and access.action == WRITE and not self._conflicts:
+            write, reader = load_word(b, cell, 0), load_word(b, cell, 8)
+            # Nothing that a strong write races with: it only has to be noted.
+            free = b.and_(self._rules.races_with_no_write(b, space, write, epoch), where.is_all_old(b, reader))
+            with b.if_then(b.and_(free, b.not_(where.is_all_old(b, write)))):
+                self._note_in_lists(b, access, where, cell)
+                b.ret_void()
+        self._touched_cell(b, access, cell, where, filled)
 
     def _touched_cell(
         self, b: ir.IRBuilder, access: CellAccess, cell: ir.Value, where: ShadowPlace, filled: ir.Value
@@ -292,7 +279,7 @@ class CellRules:
                     self.note_alone(b, access, where, cell)
             with slow:
                 arguments = (where.machine, cell, where.plane, where.address, where.epoch, filled)
-                b.call(self.slow(access, where.space), arguments)
+                self.slow(access, where.space, b, *arguments)
 
     def quick(
         self, b: ir.IRBuilder, access: CellAccess, cell: ir.Value, where: ShadowPlace, filled: ir.Value
@@ -356,14 +343,10 @@ class CellRules:
 
     # --- the slow way -------------------------------------------------------------------------------------------------
 
-    def slow(self, access: CellAccess, space: str) -> ir.Function:
+    @subroutine(lambda _, access, space: f"{replace(access, count=1).name(space)}.slow")
+    def slow(self, access: CellAccess, space: str, b: ir.IRBuilder, *values: ir.Value) -> None:
         """The check of one cell in full: `(machine, cell, plane, address, epoch, is filled)`."""
-        single = replace(access, count=1)
-        name = f"{single.name(space)}.slow"
-        function, b = self._subroutine(name, ir.VoidType(), _CELL)
-        if b is None:
-            return function
-        machine, cell, plane, address, epoch, filled = function.args
+        machine, cell, plane, address, epoch, filled = values
         where = shadow_place(b, machine, plane, address, epoch, space)
         second = at(b, cell, plane)
         write, reader = load_word(b, cell, 0), load_word(b, cell, 8)
@@ -380,8 +363,7 @@ class CellRules:
                     b.ret_void()
             self._examine_lists(b, access, where, cell)
             self._note_in_lists(b, access, where, cell)
-            b.ret_void()
-            return function
+            return
         if self._races:
             if self.flies and space != "global":
                 with b.if_else(_is_in_flight(b, write, where.oldest), likely=False) as (flying, still):
@@ -400,36 +382,28 @@ class CellRules:
             b.store(i64(0), at(b, cell, 8))
         else:
             self._note_read(b, where, cell, second, reader)
-        b.ret_void()
-        return function
 
     def _examine_lists(self, b: ir.IRBuilder, access: CellAccess, where: ShadowPlace, cell: ir.Value) -> None:
         """Report the races of an access with those that the cell's lists have."""
         second = at(b, cell, where.plane)
         write, reader = load_word(b, cell, 0), load_word(b, cell, 8)
         arguments = (where.machine, where.plane, where.address, where.epoch)
-        check = self._examine(access, where.space, is_other_write=True)
         if self.flies and where.space != "global":
             with b.if_else(_is_in_flight(b, write, where.oldest), likely=False) as (flying, still):
                 with flying:
                     self.report(b, where, i64(layout.UNARRIVED), b.and_(write, i64(~layout.WRITE_LIST)))
                 with still:
-                    b.call(check, (*arguments, write, load_word(b, second, 0)))
+                    self._examine(access, where.space, "writes", b, *arguments, write, load_word(b, second, 0))
         else:
-            b.call(check, (*arguments, write, load_word(b, second, 0)))
+            self._examine(access, where.space, "writes", b, *arguments, write, load_word(b, second, 0))
         if access.action == WRITE:
-            check = self._examine(access, where.space, is_other_write=False)
-            b.call(check, (*arguments, reader, load_word(b, second, 8)))
+            self._examine(access, where.space, "readers", b, *arguments, reader, load_word(b, second, 8))
 
-    def _examine(self, access: CellAccess, space: str, *, is_other_write: bool) -> ir.Function:
+    @subroutine(lambda _, access, space, others: f"{replace(access, count=1).name(space)}.{others}")
+    def _examine(self, access: CellAccess, space: str, others: str, b: ir.IRBuilder, *values: ir.Value) -> None:
         """`(machine, plane, address, epoch, newest, its word)`: report the races with the accesses of a list."""
-        single = replace(access, count=1)
-        others = "writes" if is_other_write else "readers"
-        types = (POINTER, I64, I64, I64, I64, I64)
-        function, b = self._subroutine(f"{single.name(space)}.{others}", ir.VoidType(), types)
-        if b is None:
-            return function
-        machine, plane, address, epoch, newest, word = function.args
+        is_other_write = others == "writes"
+        machine, plane, address, epoch, newest, word = values
         where = shadow_place(b, machine, plane, address, epoch, space)
         with b.if_then(where.is_all_old(b, newest)):
             b.ret_void()
@@ -448,17 +422,14 @@ class CellRules:
             with each_lane(b, entry, left) as other, b.if_then(b.not_(b.and_(may_skip, is_told.get(b)))):
                 reported = self._rules.report_race(b, access, where, other, is_other_write=is_other_write)
                 is_told.set(b.or_(is_told.get(b), reported), b)
-        b.ret_void()
-        return function
 
     def _note_in_lists(self, b: ir.IRBuilder, access: CellAccess, where: ShadowPlace, cell: ir.Value) -> None:
-        note = self._note_of(access, where.space)
-        b.call(note, (where.machine, cell, where.plane, where.address, where.epoch))
-
-    def _note_of(self, access: CellAccess, space: str) -> ir.Function:
+        values = (where.machine, cell, where.plane, where.address, where.epoch)
         if access.action == READ:
-            return self._lists.note_read(space)
-        return self._lists.note_write(space, is_strong=access.is_strong, is_exempt=self._rules.is_of_one_value)
+            self._lists.note_read(where.space, b, *values)
+        else:
+            is_exempt = self._rules.is_of_one_value
+            self._lists.note_write(where.space, b, *values, is_strong=access.is_strong, is_exempt=is_exempt)
 
     def _note_read(
         self, b: ir.IRBuilder, where: ShadowPlace, cell: ir.Value, second: ir.Value, reader: ir.Value

@@ -55,15 +55,12 @@ def note_fence(b: ir.IRBuilder, machine: ir.Value, thread: ir.Value) -> None:
     b.store(word, element(b, at(b, block, layout.CLUSTER_FENCED), thread, I64))
 
 
-def arrival(module: ir.Module) -> ir.Function:
+@subroutine("check.cluster_arrival")
+def arrival(b: ir.IRBuilder, machine: ir.Value, thread: ir.Value, steps: ir.Value, releases: ir.Value) -> None:
     """`(machine, thread, steps, whether it releases)`: a thread arrives at the cluster's barrier.
 
     `steps` counts the thread's arrivals and waits before this one. What was released for an earlier phase stays so.
     """
-    function, b = subroutine(module, "check.cluster_arrival", ir.VoidType(), (POINTER, I32, I32, I1))
-    if b is None:
-        return function
-    machine, thread, steps, releases = function.args
     launch, block = field(b, machine, "checks", POINTER), field(b, machine, "block_checks", POINTER)
     fenced = b.load(element(b, at(b, block, layout.CLUSTER_FENCED), thread, I64), typ=I64)
     upto = b.select(releases, b.zext(_stamp(b, machine), I64), _low(b, fenced))
@@ -87,28 +84,19 @@ def arrival(module: ir.Module) -> ir.Function:
         for other in others:  # of this phase, by another thread, or of the phase before
             latest = b.select(b.icmp_unsigned(">", other, latest), other, latest)
         b.store(latest, here)
-    b.ret_void()
-    return function
 
 
-def passage(module: ir.Module) -> ir.Function:
+@subroutine("check.cluster_passage")
+def passage(b: ir.IRBuilder, machine: ir.Value, thread: ir.Value, steps: ir.Value) -> None:
     """`(machine, thread, steps)`: a thread has waited at the cluster's barrier."""
-    function, b = subroutine(module, "check.cluster_passage", ir.VoidType(), (POINTER, I32, I32))
-    if b is not None:
-        machine, thread, steps = function.args
-        block = field(b, machine, "block_checks", POINTER)
-        passed = b.add(b.lshr(steps, i32(1)), i32(1))
-        b.store(passed, element(b, at(b, block, layout.CLUSTER_PASSED), thread, I32))
-        b.ret_void()
-    return function
+    block = field(b, machine, "block_checks", POINTER)
+    passed = b.add(b.lshr(steps, i32(1)), i32(1))
+    b.store(passed, element(b, at(b, block, layout.CLUSTER_PASSED), thread, I32))
 
 
-def peer_machine(module: ir.Module) -> ir.Function:
+@subroutine("check.peer", POINTER)
+def peer_machine(b: ir.IRBuilder, machine: ir.Value, number: ir.Value) -> ir.Value:
     """`(machine, block's number)` → the state of a block of the running one's cluster; null where it is another's."""
-    function, b = subroutine(module, "check.peer", POINTER, (POINTER, I64))
-    if b is None:
-        return function
-    machine, number = function.args
     null = ir.Constant(POINTER, None)
     states = field(b, machine, "cluster_checks", POINTER)
     with counted(b, field(b, machine, "cluster_count")) as rank:
@@ -117,32 +105,26 @@ def peer_machine(module: ir.Module) -> ir.Function:
             own = b.load(at(b, state, layout.BLOCK["number"]), typ=I64)
             with b.if_then(b.icmp_unsigned("==", own, number)):
                 b.ret(state)
-    b.ret(null)
-    return function
+    return null
 
 
-def is_one_cluster(module: ir.Module) -> ir.Function:
+@subroutine("check.is_one_cluster", I1)
+def is_one_cluster(b: ir.IRBuilder, machine: ir.Value, first: ir.Value, second: ir.Value) -> ir.Value:
     """`(machine, block's number, another's)` → whether both blocks are of one cluster; they may have exited."""
-    function, b = subroutine(module, "check.is_one_cluster", I1, (POINTER, I64, I64))
-    if b is None:
-        return function
-    machine, first, second = function.args
     is_one: ir.Value = ir.Constant(I1, 1)
     for axis in "xyz":
         blocks, side = field(b, machine, f"grid_{axis}"), field(b, machine, f"cluster_{axis}")
         first_cluster, second_cluster = b.udiv(b.urem(first, blocks), side), b.udiv(b.urem(second, blocks), side)
         is_one = b.and_(is_one, b.icmp_unsigned("==", first_cluster, second_cluster))
         first, second = b.udiv(first, blocks), b.udiv(second, blocks)
-    b.ret(is_one)
-    return function
+    return is_one
 
 
-def is_known(module: ir.Module) -> ir.Function:
+@subroutine("check.cluster_known", I1)
+def is_known(
+    b: ir.IRBuilder, machine: ir.Value, state: ir.Value, their: ir.Value, stamp: ir.Value, own: ir.Value
+) -> ir.Value:
     """`(machine, state of a block, its thread, stamp, thread)` → whether the running block's thread knows an access."""
-    function, b = subroutine(module, "check.cluster_known", I1, (POINTER, POINTER, I32, I64, I32))
-    if b is None:
-        return function
-    machine, state, their, stamp, own = function.args
     block = field(b, machine, "block_checks", POINTER)
     passed = b.zext(b.load(element(b, at(b, block, layout.CLUSTER_PASSED), own, I32), typ=I32), I64)
     for row in range(layout.CLUSTER_PHASES):
@@ -152,8 +134,7 @@ def is_known(module: ir.Module) -> ir.Function:
         by_block = b.and_(_is_open(b, before, passed), b.icmp_unsigned("<", stamp, _low(b, before)))
         with b.if_then(b.or_(by_thread, by_block)):
             b.ret(ir.Constant(I1, 1))
-    b.ret(ir.Constant(I1, 0))
-    return function
+    return ir.Constant(I1, 0)
 
 
 def _is_open(b: ir.IRBuilder, word: ir.Value, passed: ir.Value) -> ir.Value:
@@ -182,18 +163,15 @@ class HappensBefore:
 
     def is_unordered(self, b: ir.IRBuilder, where: ShadowPlace, other: ir.Value) -> ir.Value:
         """Whether no barrier orders an earlier access before one, i1."""
-        apart = b.call(self.unordered(where.space), (where.machine, other, where.epoch))
+        apart = self.unordered(where.space, b, where.machine, other, where.epoch)
         # What is older is not of this block's shared memory.
         if where.space == CLUSTER:
             apart = b.and_(apart, b.icmp_unsigned(">=", other, where.oldest))
         return apart
 
-    def unordered(self, space: str) -> ir.Function:
+    @subroutine(lambda _, space: f"check.unordered.{space}", I1)
+    def unordered(self, space: str, b: ir.IRBuilder, machine: ir.Value, other: ir.Value, epoch: ir.Value) -> ir.Value:
         """`(machine, earlier epoch, epoch)` → whether no barrier of the block orders the two."""
-        function, b = subroutine(self._unit.module, f"check.unordered.{space}", I1, (POINTER, I64, I64))
-        if b is None:
-            return function
-        machine, other, epoch = function.args
         no, yes = ir.Constant(I1, 0), ir.Constant(I1, 1)
         block = field(b, machine, "block_checks", POINTER)
         launch = field(b, machine, "checks", POINTER)
@@ -209,10 +187,10 @@ class HappensBefore:
             with b.if_then(b.icmp_unsigned("<", other, load_word(b, block, layout.BLOCK["turn"]))):
                 with b.if_then(b.icmp_unsigned("==", load_word(b, launch, layout.LAUNCH["has_turns"]), i64(0))):
                     b.ret(yes)
-                whose = b.call(self.block_of(), (launch, stamp))
+                whose = self.block_of(b, launch, stamp)
                 with b.if_then(b.icmp_unsigned("!=", whose, load_word(b, block, layout.BLOCK["number"]))):
                     if self._unit.clustered:
-                        peer = b.call(peer_machine(self._unit.module), (machine, whose))
+                        peer = peer_machine(b, machine, whose)
                         with b.if_then(b.icmp_unsigned("!=", peer, ir.Constant(POINTER, None))):
                             b.ret(self._is_cluster_unordered(b, machine, peer, (their, stamp, own)))
                     b.ret(yes)
@@ -235,10 +213,8 @@ class HappensBefore:
             with b.if_then(self._has_waited(b, block, other, own, space)):
                 b.ret(no)
         if self._unit.clustered:
-            b.ret(self._is_cluster_unordered(b, machine, block, (their, stamp, own)))
-            return function
-        b.ret(yes)
-        return function
+            return self._is_cluster_unordered(b, machine, block, (their, stamp, own))
+        return yes
 
     @staticmethod
     def _has_waited(b: ir.IRBuilder, block: ir.Value, other: ir.Value, own: ir.Value, space: str) -> ir.Value:
@@ -257,8 +233,7 @@ class HappensBefore:
     ) -> ir.Value:
         """Whether no barrier of the cluster orders an access (its thread, its stamp, the own thread) before this."""
         their, stamp, own = access
-        arguments = (machine, state, b.trunc(their, I32), stamp, b.trunc(own, I32))
-        return b.not_(b.call(is_known(self._unit.module), arguments))
+        return b.not_(is_known(b, machine, state, b.trunc(their, I32), stamp, b.trunc(own, I32)))
 
     def least_scope(self, b: ir.IRBuilder, where: ShadowPlace, other: ir.Value) -> ir.Value:
         """The number of the narrowest scope that includes the threads of an epoch and of an access, i64."""
@@ -270,35 +245,28 @@ class HappensBefore:
             has_turns = b.icmp_unsigned("!=", load_word(b, launch, layout.LAUNCH["has_turns"]), i64(0))
             asks = b.and_(asks, has_turns)
         with b.if_then(asks):
-            least.set(b.call(self._least_scope(), (where.machine, other)), b)
+            least.set(self._least_scope(b, where.machine, other), b)
         return least.get(b)
 
-    def _least_scope(self) -> ir.Function:
+    @subroutine("check.least_scope", I64)
+    def _least_scope(self, b: ir.IRBuilder, machine: ir.Value, other: ir.Value) -> ir.Value:
         """`(machine, epoch before the block's turn)` → the number of the narrowest scope that includes its thread."""
-        function, b = subroutine(self._unit.module, "check.least_scope", I64, (POINTER, I64))
-        if b is None:
-            return function
-        machine, other = function.args
         launch, block = field(b, machine, "checks", POINTER), field(b, machine, "block_checks", POINTER)
         with b.if_then(b.icmp_unsigned("<", other, load_word(b, launch, layout.LAUNCH["oldest"]))):
             b.ret(i64(layout.SCOPES["gpu"]))
-        whose = b.call(self.block_of(), (launch, b.lshr(other, i64(layout.STAMP_SHIFT))))
+        whose = self.block_of(b, launch, b.lshr(other, i64(layout.STAMP_SHIFT)))
         number = load_word(b, block, layout.BLOCK["number"])
         with b.if_then(b.icmp_unsigned("==", whose, number)):
             b.ret(i64(layout.SCOPES["cta"]))
         if self._unit.clustered:
-            is_one = b.call(is_one_cluster(self._unit.module), (machine, whose, number))
+            is_one = is_one_cluster(b, machine, whose, number)
             with b.if_then(is_one):
                 b.ret(i64(layout.SCOPES["cluster"]))
-        b.ret(i64(layout.SCOPES["gpu"]))
-        return function
+        return i64(layout.SCOPES["gpu"])
 
-    def block_of(self) -> ir.Function:
+    @subroutine("check.block_of", I64)
+    def block_of(self, b: ir.IRBuilder, launch: ir.Value, stamp: ir.Value) -> ir.Value:
         """`(launch, stamp)` → the number of the block in whose turn the stamp is; by binary search."""
-        function, b = subroutine(self._unit.module, "check.block_of", I64, (POINTER, I64))
-        if b is None:
-            return function
-        launch, stamp = function.args
         turns = b.inttoptr(load_word(b, launch, layout.LAUNCH["turns"]), POINTER)
         low, left = Cell(b, i64(0)), Cell(b, load_word(b, launch, layout.LAUNCH["turn_count"]))
         limit = b.shl(b.add(stamp, i64(1)), i64(layout.STAMP_SHIFT))
@@ -311,5 +279,4 @@ class HappensBefore:
             low.set(b.select(is_before, b.add(middle, i64(1)), low.get(b)), b)
             left.set(b.select(is_before, b.sub(b.sub(count, half), i64(1)), half), b)
         found = b.load(b.gep(turns, [b.sub(low.get(b), i64(1))], source_etype=I64), typ=I64)
-        b.ret(b.and_(found, i64(0xFFFF_FFFF)))
-        return function
+        return b.and_(found, i64(0xFFFF_FFFF))

@@ -46,13 +46,10 @@ def class_number(b: ir.IRBuilder, address: ir.Value) -> ir.Value:
     return b.sub(b.and_(slot, i64((1 << SLOT_BITS) - 1)), i64(HEAP_FIRST))
 
 
-def heap_cell(unit: Unit) -> ir.Function:
+@subroutine("check.heap_cell", I64)
+def heap_cell(unit: Unit, b: ir.IRBuilder, machine: ir.Value, address: ir.Value) -> ir.Value:
     """`(machine, address)` → the host address of the cell; 0 where the memory has none."""
-    function, b = subroutine(unit.module, "check.heap_cell", I64, (POINTER, I64))
-    if b is None:
-        return function
     assert unit.granules is not None
-    machine, address = function.args
     number = class_number(b, address)
     with b.if_then(b.icmp_unsigned(">=", number, i64(HEAP_CLASSES))):
         b.ret(i64(0))
@@ -66,20 +63,16 @@ def heap_cell(unit: Unit) -> ir.Function:
     index, inner = place(b, record, address)
     offset = b.add(b.shl(index, record.load("host_shift")), inner)
     granule = b.lshr(offset, i64(unit.granules["global"]))
-    b.ret(b.add(cells, b.shl(granule, i64(layout.CELL_SHIFT))))
-    return function
+    return b.add(cells, b.shl(granule, i64(layout.CELL_SHIFT)))
 
 
-def begin_allocation(unit: Unit) -> ir.Function:
+@subroutine("check.begin_allocation")
+def begin_allocation(unit: Unit, b: ir.IRBuilder, machine: ir.Value, address: ir.Value, size: ir.Value) -> None:
     """`(machine, address, bytes)`: malloc has returned an address, or 0."""
-    function, b = subroutine(unit.module, "check.begin_allocation", ir.VoidType(), (POINTER, I64, I64))
-    if b is None:
-        return function
     assert unit.granules is not None
-    machine, address, size = function.args
     with b.if_then(b.icmp_unsigned("==", address, i64(0))):
         b.ret_void()
-    cell = b.call(heap_cell(unit), (machine, address))
+    cell = heap_cell(unit, b, machine, address)
     with b.if_then(b.icmp_unsigned("==", cell, i64(0))):
         b.ret_void()
     row = heap_row(b, field(b, machine, "checks", POINTER), class_number(b, address))
@@ -88,5 +81,3 @@ def begin_allocation(unit: Unit) -> ir.Function:
     count = b.lshr(b.add(size, i64((1 << shift) - 1)), i64(shift))
     for start in (cell, b.add(cell, plane)):
         unit.fill(b, b.inttoptr(start, POINTER), 0, b.shl(count, i64(layout.CELL_SHIFT)))
-    b.ret_void()
-    return function

@@ -12,9 +12,10 @@ from collections.abc import Iterable
 from llvmlite import ir
 
 from gpuregress.virtual_gpu.builder.services import Services
-from gpuregress.virtual_gpu.builder.structured import I1, I64, POINTER, at, i64
-from gpuregress.virtual_gpu.checks.access_notes import AccessNote, epoch_of, rules
-from gpuregress.virtual_gpu.checks.shadow_cells import ShadowPlace
+from gpuregress.virtual_gpu.builder.structured import I1, I64, at, i64
+from gpuregress.virtual_gpu.checks.access_notes import AccessNote, epoch_of
+from gpuregress.virtual_gpu.checks.cell_rules import report
+from gpuregress.virtual_gpu.checks.shadow_cells import subroutine
 from gpuregress.virtual_gpu.ptx.tree import Function
 from gpuregress.virtual_gpu.runtime.checks import layout
 from gpuregress.virtual_gpu.runtime.machine_layout import LOCAL_WINDOW, REGION_SHIFT
@@ -65,26 +66,10 @@ def note(emitter: Services, access: AccessNote, pointer: ir.Value) -> None:
         is_unwritten = b.or_(is_unwritten, b.icmp_unsigned("==", written, ir.Constant(word, 0)))
     with b.if_then(is_unwritten, likely=False):
         offset = b.sub(b.ptrtoint(pointer, I64), b.ptrtoint(emitter.thread.local, I64))
-        b.call(_report(emitter), (emitter.view.machine, offset, epoch_of(emitter, access)))
+        _report(b, emitter.view.machine, offset, epoch_of(emitter, access))
 
 
-def _report(emitter: Services) -> ir.Function:
+@subroutine("check.local_read", attributes=())
+def _report(b: ir.IRBuilder, machine: ir.Value, offset: ir.Value, epoch: ir.Value) -> None:
     """`(machine, offset in local memory, epoch)`: report a read."""
-    made = rules(emitter)
-    function, b = made.function("check.local_read", ir.VoidType(), (POINTER, I64, I64))
-    if b is not None:
-        machine, offset, epoch = function.args
-        none = i64(0)
-        where = ShadowPlace(
-            machine=machine,
-            plane=none,
-            address=b.add(offset, i64(LOCAL_WINDOW)),
-            epoch=epoch,
-            oldest=none,
-            turn=none,
-            open=none,
-            space="local",
-        )
-        made.cells.report(b, where, i64(layout.UNINITIALIZED), none)
-        b.ret_void()
-    return function
+    report(b, machine, i64(layout.UNINITIALIZED), b.add(offset, i64(LOCAL_WINDOW)), epoch, i64(0))

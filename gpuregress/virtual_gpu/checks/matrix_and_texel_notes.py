@@ -6,6 +6,9 @@ groups and the waits: it finds what is written before the wait.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TypeAlias
+
 from llvmlite import ir
 
 from gpuregress.virtual_gpu.builder.address_resolution import field
@@ -23,16 +26,18 @@ from gpuregress.virtual_gpu.builder.structured import (
 from gpuregress.virtual_gpu.builder.threads import linear_thread
 from gpuregress.virtual_gpu.checks.access_check import RaceRules
 from gpuregress.virtual_gpu.checks.access_notes import AccessNote, begin_epoch, epoch_of, rules
-from gpuregress.virtual_gpu.checks.shadow_cells import READ, CellAccess, load_word
+from gpuregress.virtual_gpu.checks.shadow_cells import READ, CellAccess, load_word, subroutine
 from gpuregress.virtual_gpu.ptx.tree import Instruction
 from gpuregress.virtual_gpu.runtime.checks import layout, matrix_and_texel_reads
 from gpuregress.virtual_gpu.runtime.machine_layout import CHECK_MATRIX, SHARED_WINDOW
 
+RowCheck: TypeAlias = Callable[[ir.IRBuilder, ir.Value, ir.Value, ir.Value], None]
+"""(builder, machine, generic address, epoch): calls the check of a row."""
 _ROW = CellAccess(READ, is_strong=False, reads=False, count=16)
 
 
-def row_check(emitter: Services, instruction: Instruction, site: int) -> tuple[ir.Function, ir.Value] | None:
-    """The check `(machine, generic address, epoch)` of 16 bytes that are read, and the epoch; None without checks.
+def row_check(emitter: Services, instruction: Instruction, site: int) -> tuple[RowCheck, ir.Value] | None:
+    """The check of 16 bytes that are read, and the epoch; None without checks.
 
     Args:
         emitter: the function's.
@@ -42,17 +47,16 @@ def row_check(emitter: Services, instruction: Instruction, site: int) -> tuple[i
     if emitter.unit.granules is None or emitter.epoch is None:
         return None
     made, epoch = rules(emitter), epoch_of(emitter, _note(instruction, site))
-    function, b = made.function("check.matrix_row", ir.VoidType(), (POINTER, I64, I64))
-    if b is not None:
-        function.attributes.add("noinline")
-        machine, address, own = function.args
+
+    @subroutine("check.matrix_row")
+    def check(b: ir.IRBuilder, machine: ir.Value, address: ir.Value, own: ir.Value) -> None:
         inside = b.sub(address, i64(SHARED_WINDOW))
-        b.call(made.access(_ROW, "shared"), (machine, inside, own))
+        made.access(_ROW, "shared", b, machine, inside, own)
         if made.races:
             _check_proxies(b, made, machine, inside, own)
             _keep_row(b, machine, address)
-        b.ret_void()
-    return function, epoch
+
+    return check, epoch
 
 
 def _note(instruction: Instruction, site: int) -> AccessNote:
@@ -170,15 +174,14 @@ def note_texel(emitter: Services, b: ir.IRBuilder, address: ir.Value, count: ir.
     if emitter.unit.granules is None:
         return
     made, shift = rules(emitter), emitter.unit.granules["global"]
-    function, inner = made.function("check.texel", ir.VoidType(), (POINTER, I64, I64))
-    if inner is not None:
-        function.attributes.add("noinline")
-        who, start, size = function.args
-        machine, epoch = inner.load(who, typ=POINTER), inner.load(at(inner, who, _EPOCH), typ=I64)
+
+    @subroutine("check.texel")
+    def check(b: ir.IRBuilder, who: ir.Value, start: ir.Value, size: ir.Value) -> None:
+        machine, epoch = b.load(who, typ=POINTER), b.load(at(b, who, _EPOCH), typ=I64)
         cell = CellAccess(READ, is_strong=False, reads=False, count=1 << shift, is_incoherent=True)
-        cells = inner.lshr(inner.add(size, i64((1 << shift) - 1)), i64(shift))
-        with counted(inner, cells) as index:
-            place = inner.add(start, inner.shl(index, i64(shift)))
-            inner.call(made.access(cell, "global"), (machine, place, epoch))
-        inner.ret_void()
-    b.call(function, (reader, address, count))
+        cells = b.lshr(b.add(size, i64((1 << shift) - 1)), i64(shift))
+        with counted(b, cells) as index:
+            place = b.add(start, b.shl(index, i64(shift)))
+            made.access(cell, "global", b, machine, place, epoch)
+
+    check(b, reader, address, count)

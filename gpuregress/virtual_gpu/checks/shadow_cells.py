@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, TypeVar, cast
+
 from llvmlite import ir
 
 from gpuregress.gpu.records import Record, replace
@@ -10,8 +14,8 @@ from gpuregress.virtual_gpu.builder.structured import I64, POINTER, at, element,
 from gpuregress.virtual_gpu.runtime.checks import layout
 from gpuregress.virtual_gpu.runtime.machine_layout import CLUSTER_SHIFT, GATHER, REGION_SHIFT, SLOT_BITS
 
-Subroutine = tuple[ir.Function, ir.IRBuilder | None]
-"""A function and the builder of its body; None where it is built already."""
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
 CLUSTER = "cluster"
 """The shared memory of a cluster's blocks, which has cells of its own rules: a name beside those of state spaces."""
 
@@ -90,22 +94,12 @@ def shadow_place(
 ) -> ShadowPlace:
     """The place of an access; see the attributes of `ShadowPlace`."""
     block, launch = field(b, machine, "block_checks", POINTER), field(b, machine, "checks", POINTER)
-    if space == "shared":
-        start, open_ = (load_word(b, block, layout.BLOCK[name]) for name in ("start", "open"))
-        return ShadowPlace(
-            machine=machine,
-            plane=plane,
-            address=address,
-            epoch=epoch,
-            oldest=start,
-            turn=start,
-            open=open_,
-            space=space,
-        )
-    turn, open_ = (load_word(b, block, layout.BLOCK[name]) for name in ("turn", "quick"))
+    names = ("start", "open") if space == "shared" else ("turn", "quick")
+    turn, open_ = (load_word(b, block, layout.BLOCK[name]) for name in names)
+    oldest = turn
     if space == CLUSTER:
         oldest = load_word(b, owner(b, machine, address), layout.BLOCK["start"])
-    else:
+    elif space != "shared":
         oldest = load_word(b, launch, layout.LAUNCH["oldest"])
     return ShadowPlace(
         machine=machine, plane=plane, address=address, epoch=epoch, oldest=oldest, turn=turn, open=open_, space=space
@@ -171,26 +165,39 @@ class CellAccess(Record):
 
 
 def subroutine(
-    module: ir.Module, name: str, result: ir.Type, types: tuple[ir.Type, ...], *, may_be_inlined: bool = False
-) -> Subroutine:
-    """A private function of a module, built on first use.
+    name: str | Callable[..., str], result: ir.Type | None = None, attributes: tuple[str, ...] = ("noinline",)
+) -> Callable[[_Function], _Function]:
+    """Make of a function that builds code one that calls a subroutine with that code, built on first use.
+
+    The values behind the builder are the parameters; what stands before it, or has a keyword, is for building alone.
 
     Args:
-        module: the module.
-        name: of the function.
-        result: the type of its result.
-        types: those of its parameters.
-        may_be_inlined: whether LLVM may put its code where it is called.
-
-    Returns:
-        it, and the builder of its body; None where it is built already.
+        name: of the subroutine, or what makes it of the arguments that are for building alone.
+        result: the type of its result, which the function returns; None where it has none.
+        attributes: LLVM's, beside `nounwind`.
     """
-    declared = module.globals.get(name)
-    if declared is not None:
-        return declared, None
-    function = ir.Function(module, ir.FunctionType(result, types), name)
-    function.linkage = "internal"
-    function.attributes.add("nounwind")
-    if not may_be_inlined:
-        function.attributes.add("noinline")
-    return function, open_function(function)
+
+    def decorate(build: _Function) -> _Function:
+        @wraps(build)
+        def call(*given: Any, **known: Any) -> Any:
+            place = next(index for index, item in enumerate(given) if isinstance(item, ir.IRBuilder))
+            caller, values = given[place], given[place + 1 :]
+            own_name = name if isinstance(name, str) else name(*given[:place], **known)
+            function = caller.module.globals.get(own_name)
+            if function is None:
+                kind = ir.FunctionType(result or ir.VoidType(), [value.type for value in values])
+                function = ir.Function(caller.module, kind, own_name)
+                function.linkage = "internal"
+                for attribute in ("nounwind", *attributes):
+                    function.attributes.add(attribute)
+                b = open_function(function)
+                answer = build(*given[:place], b, *function.args, **known)
+                if answer is not None:
+                    b.ret(answer)
+                elif not b.block.is_terminated:
+                    b.ret_void()
+            return caller.call(function, values)
+
+        return cast("_Function", call)
+
+    return decorate

@@ -25,20 +25,16 @@ from gpuregress.virtual_gpu.builder.structured import (
 )
 from gpuregress.virtual_gpu.builder.threads import row
 from gpuregress.virtual_gpu.builder.translation_unit import Unit
-from gpuregress.virtual_gpu.checks.shadow_cells import subroutine
+from gpuregress.virtual_gpu.checks.shadow_cells import load_word, subroutine
 from gpuregress.virtual_gpu.runtime.checks import layout
 from gpuregress.virtual_gpu.runtime.machine_layout import BARRIERS, CHECK_MASK, CHECK_ORDER, DEPARTED, DONE
 
 _NOT_LOGGED = layout.PROXY_FENCE | layout.INITIALIZES
 
 
-def _load(b: ir.IRBuilder, base: ir.Value, offset: int) -> ir.Value:
-    return b.load(at(b, base, offset), typ=I64)
-
-
 def _pass_time(b: ir.IRBuilder, launch: ir.Value) -> ir.Value:
     """Begin a new stamp; return the one that ends, i64."""
-    now = _load(b, launch, layout.LAUNCH["now"])
+    now = load_word(b, launch, layout.LAUNCH["now"])
     b.store(b.add(now, i64(1)), at(b, launch, layout.LAUNCH["now"]))
     return now
 
@@ -50,19 +46,16 @@ def _first_epoch(b: ir.IRBuilder, stamp: ir.Value) -> ir.Value:
 def now(b: ir.IRBuilder, machine: ir.Value, thread: ir.Value) -> ir.Value:
     """The epoch of a thread (its number, i32) at this moment, without site and flags."""
     launch = field(b, machine, "checks", POINTER)
-    stamp = _first_epoch(b, _load(b, launch, layout.LAUNCH["now"]))
+    stamp = _first_epoch(b, load_word(b, launch, layout.LAUNCH["now"]))
     return b.or_(stamp, b.shl(b.zext(thread, I64), i64(layout.THREAD_SHIFT)))
 
 
-def begin_turn(unit: Unit) -> ir.Function:
+@subroutine("check.begin_turn")
+def begin_turn(unit: Unit, b: ir.IRBuilder, machine: ir.Value, number: ir.Value, goes_on: ir.Value) -> None:
     """`(machine, block's number, whether it goes on)`: a block begins, or goes on after others have run."""
-    function, b = subroutine(unit.module, "check.begin_turn", ir.VoidType(), (POINTER, I64, I1))
-    if b is None:
-        return function
-    machine, number, goes_on = function.args
     launch, block = field(b, machine, "checks", POINTER), field(b, machine, "block_checks", POINTER)
     _pass_time(b, launch)
-    first = _first_epoch(b, _load(b, launch, layout.LAUNCH["now"]))
+    first = _first_epoch(b, load_word(b, launch, layout.LAUNCH["now"]))
     b.store(first, at(b, block, layout.BLOCK["turn"]))
     b.store(first, at(b, block, layout.BLOCK["quick"]))
     b.store(number, at(b, block, layout.BLOCK["number"]))
@@ -83,81 +76,73 @@ def begin_turn(unit: Unit) -> ir.Function:
                 b.store(i64(0), at(b, block, layout.BLOCK[name]))
             end = layout.PROXY_FENCED if unit.clustered else layout.CLUSTER_ARRIVALS
             unit.fill(b, at(b, block, layout.ARRIVALS), 0, i64(end - layout.ARRIVALS))
-    count = _load(b, launch, layout.LAUNCH["turn_count"])
-    fits = b.icmp_unsigned("<", count, _load(b, launch, layout.LAUNCH["turn_capacity"]))
+    count = load_word(b, launch, layout.LAUNCH["turn_count"])
+    fits = b.icmp_unsigned("<", count, load_word(b, launch, layout.LAUNCH["turn_capacity"]))
     with b.if_else(fits, likely=True) as (kept, lost):
         with kept:
-            turns = b.inttoptr(_load(b, launch, layout.LAUNCH["turns"]), POINTER)
+            turns = b.inttoptr(load_word(b, launch, layout.LAUNCH["turns"]), POINTER)
             b.store(b.or_(first, number), element(b, turns, count, I64))
             b.store(b.add(count, i64(1)), at(b, launch, layout.LAUNCH["turn_count"]))
         with lost:
             b.store(i64(1), at(b, launch, layout.LAUNCH["lost_turns"]))
             b.store(i64(layout.STOPPED), at(b, launch, layout.LAUNCH["stop"]))
-    b.ret_void()
-    return function
 
 
-def block_barrier(module: ir.Module) -> ir.Function:
+@subroutine("check.block_barrier")
+def block_barrier(b: ir.IRBuilder, machine: ir.Value) -> None:
     """`(machine)`: all threads of the block have met at a barrier."""
-    function, b = subroutine(module, "check.block_barrier", ir.VoidType(), (POINTER,))
-    if b is None:
-        return function
-    (machine,) = function.args
     launch, block = field(b, machine, "checks", POINTER), field(b, machine, "block_checks", POINTER)
     stamp = _pass_time(b, launch)
     first = _first_epoch(b, b.add(stamp, i64(1)))
     b.store(first, at(b, block, layout.BLOCK["open"]))
     b.store(first, at(b, block, layout.BLOCK["quick"]))
-    with b.if_then(b.icmp_unsigned(">", _load(b, block, layout.BLOCK["fences"]), i64(1)), likely=False):
+    with b.if_then(b.icmp_unsigned(">", load_word(b, block, layout.BLOCK["fences"]), i64(1)), likely=False):
         b.store(stamp, at(b, block, layout.BLOCK["fenced"]))
-    b.ret_void()
-    return function
 
 
-def copy_arrival(unit: Unit, *, restamps: bool) -> ir.Function:
+@subroutine(lambda _, restamps: "check.copy_arrival.now" if restamps else "check.copy_arrival")
+def copy_arrival(
+    unit: Unit, b: ir.IRBuilder, machine: ir.Value, host: ir.Value, size: ir.Value, *, restamps: bool
+) -> None:
     """`(machine, host address, bytes)`: a copy to shared memory has arrived.
 
     Args:
         unit: the module.
+        b: the builder.
+        machine: the launch's.
+        host: the address of the first byte, i64.
+        size: in bytes, i64.
         restamps: whether its thread waited for it, and so has written it now.
     """
-    name = "check.copy_arrival.now" if restamps else "check.copy_arrival"
-    function, b = subroutine(unit.module, name, ir.VoidType(), (POINTER, I64, I64))
-    if b is None:
-        return function
     assert unit.granules is not None
-    machine, host, size = function.args
     with b.if_then(b.icmp_unsigned("==", size, i64(0))):
         b.ret_void()  # an arrival at an mbarrier
     launch, block = field(b, machine, "checks", POINTER), field(b, machine, "block_checks", POINTER)
     shift = i64(unit.granules["shared"])
     number = b.lshr(b.sub(host, field(b, machine, "shared")), shift)
-    first = b.add(_load(b, block, layout.BLOCK["cells"]), b.shl(number, i64(layout.CELL_SHIFT)))
-    stamp = _first_epoch(b, _load(b, launch, layout.LAUNCH["now"]))
+    first = b.add(load_word(b, block, layout.BLOCK["cells"]), b.shl(number, i64(layout.CELL_SHIFT)))
+    stamp = _first_epoch(b, load_word(b, launch, layout.LAUNCH["now"]))
     with counted(b, b.lshr(size, shift)) as index:
         cell = b.inttoptr(b.add(first, b.shl(index, i64(layout.CELL_SHIFT))), POINTER)
         bare = b.and_(b.load(cell, typ=I64), i64(~layout.IN_FLIGHT))
         if restamps:
             bare = b.or_(stamp, b.and_(bare, i64(0xFFFF_FFFF)))
         b.store(bare, cell)
-    b.ret_void()
-    return function
 
 
-def order(module: ir.Module) -> ir.Function:
+@subroutine("check.order")
+def order(
+    b: ir.IRBuilder, machine: ir.Value, kind: ir.Value, address: ir.Value, epoch: ir.Value, scope: ir.Value
+) -> None:
     """`(machine, bits, address, epoch, scope)`: a strong access or a fence is logged; see `runtime.checks.causality`.
 
     Python is called for what it has to know at once: waits at mbarriers, their initialization, fences between proxies,
     and a full log.
     """
-    function, b = subroutine(module, "check.order", ir.VoidType(), (POINTER, I64, I64, I64, I64))
-    if b is None:
-        return function
-    machine, kind, address, epoch, scope = function.args
     launch, block = field(b, machine, "checks", POINTER), field(b, machine, "block_checks", POINTER)
     explicit = b.and_(kind, i64(layout.ACQUIRES | layout.RELEASES | layout.FENCE | layout.WAITS | _NOT_LOGGED))
-    fences, fenced = (_load(b, block, layout.BLOCK[name]) for name in ("fences", "fenced"))
-    seen = b.or_(_load(b, launch, layout.LAUNCH["released"]), fences)
+    fences, fenced = (load_word(b, block, layout.BLOCK[name]) for name in ("fences", "fenced"))
+    seen = b.or_(load_word(b, launch, layout.LAUNCH["released"]), fences)
     with b.if_then(b.icmp_unsigned("==", b.or_(explicit, seen), i64(0)), likely=True):
         b.ret_void()
     with b.if_then(_has_bits(b, kind, layout.FENCE)):
@@ -176,23 +161,21 @@ def order(module: ir.Module) -> ir.Function:
             b.store(i64(0), at(b, launch, layout.REPORT))
             raw_call(b, machine, CHECK_ORDER, at(b, launch, layout.REPORT), machine)
         row = _log_row(b, launch, block, epoch)
-        count = _load(b, launch, layout.LAUNCH["order_count"])
+        count = load_word(b, launch, layout.LAUNCH["order_count"])
         b.store(b.add(count, i64(1)), at(b, launch, layout.LAUNCH["order_count"]))
-        orders = b.inttoptr(_load(b, launch, layout.LAUNCH["orders"]), POINTER)
+        orders = b.inttoptr(load_word(b, launch, layout.LAUNCH["orders"]), POINTER)
         entry = at(b, orders, b.shl(count, i64(layout.ORDER_SHIFT)))
         words = {
             "kind": b.or_(kind, b.shl(scope, i64(layout.ORDER_SCOPE_SHIFT))),
             "address": address,
             "epoch": epoch,
-            "stamp": _load(b, launch, layout.LAUNCH["now"]),
-            **{name: _load(b, block, layout.BLOCK[name]) for name in ("number", "open", "fenced")},
+            "stamp": load_word(b, launch, layout.LAUNCH["now"]),
+            **{name: load_word(b, block, layout.BLOCK[name]) for name in ("number", "open", "fenced")},
             "row": row,
         }
         for name, word in words.items():
             b.store(word, at(b, entry, layout.ORDER[name]))
     _pass_time(b, launch)
-    b.ret_void()
-    return function
 
 
 def _has_bits(b: ir.IRBuilder, word: ir.Value, bits: int) -> ir.Value:
@@ -202,7 +185,7 @@ def _has_bits(b: ir.IRBuilder, word: ir.Value, bits: int) -> ir.Value:
 def _is_log_full(b: ir.IRBuilder, launch: ir.Value) -> ir.Value:
     """Whether the log of strong accesses and fences, or its rows, can take no more."""
     entries, rows, capacity = (
-        _load(b, launch, layout.LAUNCH[name]) for name in ("order_count", "order_row_count", "order_capacity")
+        load_word(b, launch, layout.LAUNCH[name]) for name in ("order_count", "order_row_count", "order_capacity")
     )
     full = b.icmp_unsigned(">=", entries, capacity)
     return b.or_(full, b.icmp_unsigned(">=", b.shl(rows, i64(layout.ORDERS_PER_ROW_SHIFT)), capacity))
@@ -216,8 +199,8 @@ def _log_row(b: ir.IRBuilder, launch: ir.Value, block: ir.Value, epoch: ir.Value
         b.load(at(b, block, b.add(i64(table), b.shl(number, i64(7)))), typ=row, align=4)
         for table, number in ((layout.WARPS, b.lshr(thread, i64(5))), (layout.LANES, thread))
     ]
-    rows = b.inttoptr(_load(b, launch, layout.LAUNCH["order_rows"]), POINTER)
-    count = _load(b, launch, layout.LAUNCH["order_row_count"])
+    rows = b.inttoptr(load_word(b, launch, layout.LAUNCH["order_rows"]), POINTER)
+    count = load_word(b, launch, layout.LAUNCH["order_row_count"])
     number = Cell(b, b.sub(count, i64(1)))
     last = at(b, rows, b.shl(number.get(b), i64(layout.ORDER_ROW_SHIFT)))
     differs = ir.Constant(I32, 0)
@@ -245,7 +228,7 @@ def note_wait(b: ir.IRBuilder, machine: ir.Value, thread: ir.Value) -> None:
 
 def _keep_stamp(b: ir.IRBuilder, machine: ir.Value, table: int, thread: ir.Value) -> None:
     launch, block = field(b, machine, "checks", POINTER), field(b, machine, "block_checks", POINTER)
-    stamp = b.trunc(_load(b, launch, layout.LAUNCH["now"]), I32)
+    stamp = b.trunc(load_word(b, launch, layout.LAUNCH["now"]), I32)
     b.store(stamp, element(b, at(b, block, table), thread, I32))
 
 
@@ -254,26 +237,18 @@ def _known(b: ir.IRBuilder, block: ir.Value, base: int, row: ir.Value, column: i
     return element(b, at(b, block, base), b.add(b.shl(row, i32(5)), column), I32)
 
 
-def warp_barriers(module: ir.Module) -> ir.Function:
+@subroutine("check.warp_barriers")
+def warp_barriers(b: ir.IRBuilder, machine: ir.Value, threads: ir.Value) -> None:
     """`(machine, threads)`: all lanes of each warp have met at a barrier of their warp."""
-    function, b = subroutine(module, "check.warp_barriers", ir.VoidType(), (POINTER, I32))
-    if b is None:
-        return function
-    machine, threads = function.args
     launch, block = field(b, machine, "checks", POINTER), field(b, machine, "block_checks", POINTER)
     stamp = b.trunc(_pass_time(b, launch), I32)
     with counted(b, b.lshr(b.add(threads, i32(31)), i32(5))) as warp:
         b.store(stamp, _known(b, block, layout.WARPS, warp, warp))
-    b.ret_void()
-    return function
 
 
-def lane_barrier(module: ir.Module) -> ir.Function:
+@subroutine("check.lane_barrier")
+def lane_barrier(b: ir.IRBuilder, machine: ir.Value, base: ir.Value, group: ir.Value, live: ir.Value) -> None:
     """`(machine, first thread of the warp, lanes as bits, all that the warp has left)`: some lanes have met."""
-    function, b = subroutine(module, "check.lane_barrier", ir.VoidType(), (POINTER, I32, I32, I32))
-    if b is None:
-        return function
-    machine, base, group, live = function.args
     launch, block = field(b, machine, "checks", POINTER), field(b, machine, "block_checks", POINTER)
     stamp = b.trunc(_pass_time(b, launch), I32)
     warp = b.lshr(base, i32(5))
@@ -290,55 +265,38 @@ def lane_barrier(module: ir.Module) -> ir.Function:
         joined.set(b.select(_has(b, group, column), stamp, joined.get(b)), b)
         with counted(b, i32(32)) as lane, b.if_then(_has(b, group, lane)):
             b.store(joined.get(b), _known(b, block, layout.LANES, b.add(base, lane), column))
-    b.ret_void()
-    return function
 
 
-def arrival(module: ir.Module) -> ir.Function:
+@subroutine("check.arrival")
+def arrival(b: ir.IRBuilder, machine: ir.Value, number: ir.Value, warp: ir.Value) -> None:
     """`(machine, barrier, warp)`: a warp has arrived at a barrier and goes on."""
-    function, b = subroutine(module, "check.arrival", ir.VoidType(), (POINTER, I32, I32))
-    if b is None:
-        return function
-    machine, number, warp = function.args
     launch, block = field(b, machine, "checks", POINTER), field(b, machine, "block_checks", POINTER)
     stamp = b.trunc(_pass_time(b, launch), I32)
     b.store(stamp, _known(b, block, layout.ARRIVALS, number, warp))
-    b.ret_void()
-    return function
 
 
-def clear_waiting(module: ir.Module) -> ir.Function:
+@subroutine("check.clear_waiting")
+def clear_waiting(b: ir.IRBuilder, machine: ir.Value) -> None:
     """`(machine)`: the scheduler begins to count who waits at which barrier."""
-    function, b = subroutine(module, "check.clear_waiting", ir.VoidType(), (POINTER,))
-    if b is not None:
-        block = field(b, function.args[0], "block_checks", POINTER)
-        with counted(b, i32(BARRIERS)) as number:
-            b.store(i32(0), element(b, at(b, block, layout.WAITING), number, I32))
-        b.ret_void()
-    return function
+    block = field(b, machine, "block_checks", POINTER)
+    with counted(b, i32(BARRIERS)) as number:
+        b.store(i32(0), element(b, at(b, block, layout.WAITING), number, I32))
 
 
-def waiting(module: ir.Module) -> ir.Function:
+@subroutine("check.waiting")
+def waiting(b: ir.IRBuilder, machine: ir.Value, number: ir.Value, warp: ir.Value) -> None:
     """`(machine, barrier, warp)`: threads of a warp wait at a barrier."""
-    function, b = subroutine(module, "check.waiting", ir.VoidType(), (POINTER, I32, I32))
-    if b is not None:
-        machine, number, warp = function.args
-        block = field(b, machine, "block_checks", POINTER)
-        pointer = element(b, at(b, block, layout.WAITING), number, I32)
-        b.store(b.or_(b.load(pointer, typ=I32), b.shl(i32(1), warp)), pointer)
-        b.ret_void()
-    return function
+    block = field(b, machine, "block_checks", POINTER)
+    pointer = element(b, at(b, block, layout.WAITING), number, I32)
+    b.store(b.or_(b.load(pointer, typ=I32), b.shl(i32(1), warp)), pointer)
 
 
-def named_barrier(module: ir.Module) -> ir.Function:
+@subroutine("check.named_barrier")
+def named_barrier(b: ir.IRBuilder, machine: ir.Value, number: ir.Value, everyone: ir.Value) -> None:
     """`(machine, barrier, whether all threads of the block wait there)`: a barrier opens."""
-    function, b = subroutine(module, "check.named_barrier", ir.VoidType(), (POINTER, I32, I1))
-    if b is None:
-        return function
-    machine, number, everyone = function.args
     launch, block = field(b, machine, "checks", POINTER), field(b, machine, "block_checks", POINTER)
     with b.if_then(everyone):
-        b.call(block_barrier(module), (machine,))
+        block_barrier(b, machine)
         b.ret_void()
     stamp = b.trunc(_pass_time(b, launch), I32)
     waits = b.load(element(b, at(b, block, layout.WAITING), number, I32), typ=I32)
@@ -359,8 +317,6 @@ def named_barrier(module: ir.Module) -> ir.Function:
             b.store(joined.get(b), _known(b, block, layout.WARPS, warp, column))
     with counted(b, i32(32)) as warp:
         b.store(i32(0), _known(b, block, layout.ARRIVALS, number, warp))
-    b.ret_void()
-    return function
 
 
 def _has(b: ir.IRBuilder, mask: ir.Value, bit: ir.Value) -> ir.Value:
@@ -381,13 +337,17 @@ def _later(b: ir.IRBuilder, first: ir.Value, second: ir.Value) -> ir.Value:
 # effect.
 
 
-def absent_lanes(module: ir.Module) -> ir.Function:
+@subroutine("check.absent_lanes")
+def absent_lanes(
+    b: ir.IRBuilder,
+    machine: ir.Value,
+    context: ir.Value,
+    threads: ir.Value,
+    base: ir.Value,
+    group: ir.Value,
+    key: ir.Value,
+) -> None:
     """`(machine, context, threads, first of the warp, lanes that meet, key)`: report the first lane that departed."""
-    types = (POINTER, POINTER, I32, I32, I32, I64)
-    function, b = subroutine(module, "check.absent_lanes", ir.VoidType(), types)
-    if b is None:
-        return function
-    machine, context, threads, base, group, key = function.args
     words = b.alloca(ir.ArrayType(I64, 3))
     words.type = POINTER
     mask = b.trunc(key, I32)
@@ -406,5 +366,3 @@ def absent_lanes(module: ir.Module) -> ir.Function:
                 b.store(b.zext(value, I64), element(b, words, i32(index), I64))
             raw_call(b, machine, CHECK_MASK, words, machine)
             b.ret_void()
-    b.ret_void()
-    return function

@@ -281,7 +281,7 @@ class _KernelBuilder:
         if self.unit.granules is not None:
             resuming = self.view.field("resuming") if self.body.may_be_suspended else i64(0)
             goes_on = b.icmp_unsigned("!=", resuming, i64(0))
-            b.call(begin_turn(self.unit), (self.view.machine, self.body.number.get(b), goes_on))
+            begin_turn(self.unit, b, self.view.machine, self.body.number.get(b), goes_on)
 
     def _reset_copies(self, b: ir.IRBuilder) -> None:
         """Drop the copies of the block before that no thread has waited for."""

@@ -16,7 +16,7 @@ from gpuregress.virtual_gpu.runtime.checks import layout
 from gpuregress.virtual_gpu.runtime.checks.bulk_notes import BulkNotes
 from gpuregress.virtual_gpu.runtime.checks.findings import LaunchFindings, finding_at, leaks
 from gpuregress.virtual_gpu.runtime.checks.running_block import RunningBlock
-from gpuregress.virtual_gpu.runtime.checks.shadow_memory import ShadowMemory
+from gpuregress.virtual_gpu.runtime.checks.shadow_memory import ShadowMemory, TouchedBytes
 from gpuregress.virtual_gpu.runtime.fault_context import FaultContext, coordinates, thread_of
 from gpuregress.virtual_gpu.runtime.faults import left_out
 from gpuregress.virtual_gpu.runtime.machine_layout import (
@@ -144,9 +144,14 @@ class EarlyExits:
 
 
 class DynamicChecks(LaunchInstrument):
-    """The dynamic checks, with the shadow memory of the device."""
+    """The dynamic checks, with the shadow memory of the device.
+
+    Attributes:
+        keeps_accesses: whether all accesses of a launch are watched, so that `ShadowMemory.touched` has them.
+    """
 
     def __init__(self) -> None:
+        self.keeps_accesses = False
         self._shadow: ShadowMemory | None = None
         self._found: LaunchFindings | None = None
         self._absent: AbsentLanes | None = None
@@ -169,7 +174,7 @@ class DynamicChecks(LaunchInstrument):
         granules = launch.kernel.granules
         if not granules:
             return
-        shadow = self._shadow = self._shadow or ShadowMemory()
+        shadow = self._shadow = self._shadow or ShadowMemory(len(launch.space.table))
         regions = launch.space.all()
         if shadow.begin_launch(regions, granules[1], launch.shape.blocks, self._race_free(launch, regions)):
             for arena in launch.arenas:
@@ -199,6 +204,8 @@ class DynamicChecks(LaunchInstrument):
         numbers = [region.number for region in regions]
         if "races" not in launch.wanted.checks:
             return frozenset(numbers)
+        if self.keeps_accesses:
+            return frozenset()
         kernel = launch.kernel
         return self._race_freedom.regions(
             f"{id(launch.program)} {kernel.symbol}", launch.shape, kernel.written, numbers
@@ -229,6 +236,10 @@ class DynamicChecks(LaunchInstrument):
             findings += leaks(launch.space.heap, launch.programs)
         report = replace(report, findings=findings, exchange="; ".join(notes), unwatched=self._note(launch))
         return report if found is None else replace(report, conflicts=found.conflicts, conflicts_cut=found.is_cut)
+
+    def touched(self, region: Region) -> TouchedBytes | None:
+        """What the last launch read and wrote of a region; None where it touched nothing, or that is not known."""
+        return None if self._shadow is None else self._shadow.touched(region)
 
     def _note(self, launch: InstrumentedLaunch) -> str:
         """What the checks did not watch in the launch that ends."""

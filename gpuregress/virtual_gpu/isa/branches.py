@@ -220,7 +220,7 @@ def _call_heap(emitter: Services, name: str, site: ir.Value, value: ir.Value) ->
     function = emitter.unit.subroutine(symbol, I64, (POINTER, I64, I64), build)
     answer = b.call(function, (machine, site, value))
     if name != "free" and emitter.unit.granules is not None:
-        b.call(begin_allocation(emitter.unit), (machine, answer, value))
+        begin_allocation(emitter.unit, b, machine, answer, value)
     fine = b.icmp_unsigned("==", field(b, machine, "fault_kind"), i64(0))
     after = b.append_basic_block("answered")
     b.cbranch(fine, after, emitter.fault_block)

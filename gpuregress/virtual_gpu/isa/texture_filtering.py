@@ -76,7 +76,7 @@ def _widened_half(b: ir.IRBuilder, half: ir.Value) -> ir.Value:
 # --- filtering --------------------------------------------------------------------------------------------------------
 # Linear texture filtering, bit for bit as an H100 and an H200 do it.
 #
-# Measured; docs/textures.md has the evidence.
+# Measured; docs/how-to/textures.md has the evidence.
 #
 # 1. A fraction is an integer a of 256. One axis: the weights are 256 - a and a. Two axes: w11 = round(a b / 256), half
 # up, and the others by subtraction: w10 = a - w11, w01 = b - w11, w00 = 256 - a - b + w11. Three axes: 256 is split

@@ -153,6 +153,8 @@ def run_parallel(function: Callable[[int], int], machines: Sequence[Machine]) ->
         the status and the machine of the first part that failed; 0 and the first machine where none did. A part before
         it has run to its end, so that it is the same fault as on one core.
     """
+    if len(machines) == 1:
+        return function(ctypes.addressof(machines[0])), machines[0]
     status = [0] * len(machines)
 
     def work(number: int) -> None:

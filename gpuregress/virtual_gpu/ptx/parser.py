@@ -142,6 +142,7 @@ class _ModuleParser:
         self._locations = Locations(text, library_files)
         self._version, self._target, self._address_size = "", "", 64
         self._variables: list[Variable] = []
+        self._declared_at: dict[str, int] = {}
         self._functions: list[Function] = []
         self._aliases: list[tuple[str, str]] = []
 
@@ -155,7 +156,24 @@ class _ModuleParser:
             self._item()
         functions = tuple(self._functions) + tuple(self._alias(*pair) for pair in self._aliases)
         functions = with_parameters_in_memory(functions)
-        return Module(self._version, self._target, self._address_size, tuple(self._variables), functions)
+        return Module(self._version, self._target, self._address_size, self._resolved_variables(), functions)
+
+    def _resolved_variables(self) -> tuple[Variable, ...]:
+        """List the variables without external declarations, each of which another declaration must define.
+
+        Raises:
+            PtxError: nothing defines one, which the assembler calls an unresolved variable.
+        """
+        defined = {item.name for item in self._variables if item.linkage != "extern"}
+        resolved = []
+        for variable in self._variables:
+            is_of_memory = variable.space in ("global", "const") and variable.count is not None
+            if variable.linkage != "extern" or not is_of_memory:
+                resolved.append(variable)
+            elif variable.name not in defined:
+                message = f"unresolved extern variable {variable.name!r}: no module that is linked defines it"
+                raise PtxError(message, self._declared_at[variable.name])
+        return tuple(resolved)
 
     def _alias(self, name: str, target: str) -> Function:
         for function in self._functions:
@@ -231,7 +249,10 @@ class _ModuleParser:
             return
         if not declarations.is_space(cursor.here.text):
             raise PtxError(f"{cursor.here.text!r} starts no declaration", cursor.here.line)
-        self._variables += declarations.variable(cursor, linkage)
+        line = cursor.here.line
+        variables = declarations.variable(cursor, linkage)
+        self._variables += variables
+        self._declared_at.update({variable.name: line for variable in variables})
         cursor.expect(";")
 
     def _function(self, linkage: str) -> Function:

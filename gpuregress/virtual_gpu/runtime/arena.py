@@ -49,7 +49,8 @@ class Arena:
             facts: the kernel's.
             threads: of a block.
         """
-        self.parameters = _aligned(len(parameters) + 16)
+        if len(self.parameters) != len(parameters) + 16:
+            self.parameters = _aligned(len(parameters) + 16)
         self.parameters[: len(parameters)] = np.frombuffer(parameters, np.uint8)
         self.shared = _grown(self.shared, shared_bytes)
         self.alone = np.array([self.shared.ctypes.data], np.uint64)
@@ -62,7 +63,8 @@ class Arena:
             self.context[start + step * threads : start + step * (threads + WARP)] = 0
         if facts.granules:
             self.checks.prepare(len(self.shared), facts.granules[0])
-        self.exchanges = _aligned(EXCHANGE_ENTRIES << EXCHANGE_SHIFT if facts.watches_exchanges else 0)
+        if facts.watches_exchanges:
+            self.exchanges = _aligned(EXCHANGE_ENTRIES << EXCHANGE_SHIFT)
         spans = [(item.start, item.start + item.size) for item in facts.locals]
         gaps = [(LOCAL_START + end, LOCAL_START + start) for (_, end), (start, _) in pairwise(spans)]
         self.local_gaps = np.array(gaps, np.uint64).reshape(-1, 2)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Iterator, Sequence
-from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +18,8 @@ from gpuregress.gpu.errors import KernelFault
 from gpuregress.virtual_gpu.runtime import bulk_elements, machine_layout, tensor_tiles
 from gpuregress.virtual_gpu.runtime.bulk_elements import PendingLoad, PendingStore, StoreGroups
 from gpuregress.virtual_gpu.runtime.bulk_forms import BulkForm, form_of, with_bytes_done
+from gpuregress.virtual_gpu.runtime.checks.bulk_notes import BulkNotes
+from gpuregress.virtual_gpu.runtime.fault_context import BadAccess
 from gpuregress.virtual_gpu.runtime.machine_layout import CLUSTER_SHIFT, SHARED_WINDOW, Machine
 from gpuregress.virtual_gpu.runtime.memory import AddressSpace, Region, offset_in
 from gpuregress.virtual_gpu.runtime.program import SharedVariable
@@ -93,62 +94,6 @@ _BARRIER_BYTES = 8
 _MOST_RANKS = 16
 
 
-class BadAccess(Exception):
-    """An access of a bulk copy outside of its memory, or misaligned.
-
-    Args:
-        address: generic.
-        size: bytes.
-        action: `read` or `write`.
-        alignment: of the address, bytes.
-        is_far: whether it is in another block's shared memory.
-    """
-
-    def __init__(self, address: int, size: int, action: str, alignment: int, *, is_far: bool = False) -> None:
-        super().__init__()
-        self.address, self.size, self.action, self.alignment = address, size, action, alignment
-        self.is_far = is_far
-
-
-class Noted(Protocol):
-    """What follows the copies."""
-
-    def load_issued(self, issuer: tuple[int, int], home: int, host: int, size: int, *, reduces: bool) -> int:
-        """A copy to the shared memory that begins at a host address was issued; return its epoch."""
-
-    def signals(self, issued: int, home: int, barrier: int) -> None:
-        """The copy of an epoch will signal an mbarrier in the shared memory that begins at a host address."""
-
-    def store_issued(self, site: int, thread: int, host: int, size: int) -> int:
-        """A copy from the running block's shared memory was issued; return what `source_read` is to be told."""
-
-    def source_read(self, host: int, size: int, epoch: int) -> None:
-        """The source of such a copy was read."""
-
-    def source_copied(self, home: int, host: int, size: int, epoch: int) -> None:
-        """The source of a copy between blocks, in the shared memory that begins at a host address, was read."""
-
-    def source_ended(self, home: int, host: int, size: int, epoch: int) -> None:
-        """The block has ended whose shared memory such a copy reads, and nobody has waited for the copy."""
-
-    def in_shared(self, issued: int, waiter: int, host: int, size: int) -> None:
-        """The copy of an epoch has written the running block's shared memory, because a thread waits."""
-
-    def global_read(self, site: int, thread: int, region: Region, places: slice | npt.NDArray[np.int64]) -> object:
-        """A copy from a region was issued; return what `global_read_ended` is to be told."""
-
-    def global_read_ended(self, read: object, waiter: int) -> None:
-        """The copy from a region has arrived, because a thread waits."""
-
-    def global_write(
-        self, epoch: int, region: Region, places: slice | npt.NDArray[np.int64], *, reduces: bool
-    ) -> object:
-        """A copy to a region was issued, at an epoch; return what `global_write_ended` is to be told."""
-
-    def global_write_ended(self, write: object) -> None:
-        """The copy to a region has arrived."""
-
-
 class BulkCopies:
     """The bulk copies of one launch.
 
@@ -184,7 +129,7 @@ class BulkCopies:
         self._sent: tuple[int, int, int, int] | None = None
         self._loads: dict[int, list[PendingLoad]] = {}
         self._groups: dict[tuple[int, int], StoreGroups] = {}
-        self.noted: Noted | None = None
+        self.noted: BulkNotes | None = None
         """What follows the copies for the dynamic checks."""
         self._at_once = machine.arrival == machine_layout.AT_ONCE
         self.lost = 0

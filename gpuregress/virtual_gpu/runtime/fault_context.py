@@ -11,14 +11,13 @@ from msgspec import field
 from gpuregress.gpu.demangle import demangle
 from gpuregress.gpu.programs import Dim3
 from gpuregress.gpu.records import Record
-from gpuregress.virtual_gpu.runtime.bulk_copies import BadAccess
 from gpuregress.virtual_gpu.runtime.machine_layout import Machine
 from gpuregress.virtual_gpu.runtime.memory import AddressSpace, Region
 from gpuregress.virtual_gpu.runtime.program import KernelFacts, ModuleFacts
 from gpuregress.virtual_gpu.runtime.textures import Textures
 
 _LOCAL_NAME = re.compile(r"_ZZ.*E(?P<size>\d+)(?P<rest>[\w$]+)")
-_DEPOT = re.compile(r"__local_depot\d+(?:@|$)")
+_DEPOT = re.compile(r".*__local_depot\d+")
 _PART_OF_DEPOT = re.compile(r".*__local_depot\d+\$\d+\$(?P<name>\w+)")
 BlockContext = npt.NDArray[np.uint8]
 """The context of a block's threads, bytes: rows of states, keys and registers; see `machine_layout.ROWS`."""
@@ -36,6 +35,23 @@ class ClusterBlock(Record):
     coordinates: Dim3
     context: BlockContext | None
     done: bool
+
+
+class BadAccess(Exception):
+    """An access of a bulk copy outside of its memory, or misaligned.
+
+    Args:
+        address: generic.
+        size: bytes.
+        action: `read` or `write`.
+        alignment: of the address, bytes.
+        is_far: whether it is in another block's shared memory.
+    """
+
+    def __init__(self, address: int, size: int, action: str, alignment: int, *, is_far: bool = False) -> None:
+        super().__init__()
+        self.address, self.size, self.action, self.alignment = address, size, action, alignment
+        self.is_far = is_far
 
 
 class FaultContext(Record):
@@ -108,15 +124,16 @@ def plain(name: str) -> str:
     """A variable's name as the source has it: `_ZZ3redE4tile` → `tile`; others stay.
 
     A struct's fields may be variables of their own, `_ZZ3redE4pair_$_1`: they have the struct's name. `put~2.buf` is
-    the variable `buf` of the second call that was inlined, of `put`. `__local_depot0$20$set` is the array `set`.
+    the variable `buf` of the second call that was inlined, of `put`. `__local_depot0$20$set` is the array `set`, and
+    `__local_depot0` is all local memory of a function, whose variables are not known.
     """
     part = _PART_OF_DEPOT.fullmatch(name)
     if part is not None:
         return part["name"]
+    if _DEPOT.fullmatch(name) is not None:
+        return "local memory"
     if "~" in name:
         name = name[name.rfind("~") + 1 :].partition(".")[2]
-    if _DEPOT.match(name):
-        return "a local variable"  # the compiler's stack of a function, in which this one has no name
     match = _LOCAL_NAME.fullmatch(name)
     if match is not None:
         return match["rest"][: int(match["size"])]

@@ -30,21 +30,38 @@ class Region:
         size: bytes.
         itemsize: bytes of an element, for messages.
         zeros: whether it holds zeros, which take no memory before they are touched; otherwise it holds anything.
+        data: its memory, where somebody else has allocated that.
+        address: of its first byte, in the slot of its number; None: the usual one.
 
     Attributes:
         is_filled: whether its contents count as written before a kernel writes them.
+        written: offset and size of the stretches that count as written since the last launch, where the others do not.
     """
 
-    def __init__(self, number: int, name: str, size: int, itemsize: int, *, zeros: bool = False) -> None:
+    def __init__(
+        self,
+        number: int,
+        name: str,
+        size: int,
+        itemsize: int,
+        *,
+        zeros: bool = False,
+        data: Bytes | None = None,
+        address: int | None = None,
+    ) -> None:
         self.number, self.name, self.size, self.itemsize = number, name, size, max(1, itemsize)
-        self.address = region_address(number)
+        self.address = region_address(number) if address is None else address
         self.is_filled = zeros
+        self.written: list[tuple[int, int]] = []
+        if data is not None:
+            self.data, self.host = data, int(data.ctypes.data)
+            return
         try:
             block = np.zeros(size + _ALIGNMENT, np.uint8) if zeros else np.empty(size + _ALIGNMENT, np.uint8)
         except MemoryError as error:
             raise DeviceError(f"{name}: there is no memory for {size} bytes") from error
         start = -block.ctypes.data % _ALIGNMENT
-        self.data: Bytes = block[start : start + size]
+        self.data = block[start : start + size]
         self.host = int(block.ctypes.data) + start
 
     @classmethod
@@ -52,7 +69,7 @@ class Region:
         """An allocation of a kernel's as a region, which has no row in the table."""
         region = cls.__new__(cls)
         region.number, region.name, region.size, region.itemsize = 0, "malloc'ed memory", allocation.size, 1
-        region.is_filled = True
+        region.is_filled, region.written = True, []
         region.address, region.data = allocation.address, allocation.data
         region.host = allocation.data.ctypes.data
         return region
@@ -78,17 +95,20 @@ class Region:
 class AddressSpace:
     """All regions of a device, and the heap of its kernels.
 
+    Args:
+        rows: the numbers that regions may have; those above `MAX_REGIONS` are given by `place`.
+
     Attributes:
         table: a row for each region that there may ever be. Compiled code holds its address, so it never moves; rows
             that were never used take no memory.
         heap: of the kernels.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, rows: int = MAX_REGIONS) -> None:
         self._regions: dict[int, Region] = {}
         self._free: list[int] = []
         self._next = FIRST_REGION
-        self.table = np.zeros((MAX_REGIONS, 4), np.uint64)
+        self.table = np.zeros((rows, 4), np.uint64)
         self.heap = DeviceHeap(self.table)
 
     def allocate(self, name: str, size: int, itemsize: int = 1, *, zeros: bool = False) -> Region:
@@ -102,11 +122,31 @@ class AddressSpace:
         number = self._free.pop() if self._free else self._next
         if number >= HEAP_FIRST:
             raise DeviceError(f"{name}: there are {HEAP_FIRST - FIRST_REGION} regions already")
-        region = Region(number, name, size, itemsize, zeros=zeros)
+        region = Region(number, name, size, itemsize, zeros=zeros, data=self.memory(size))
         self._next = max(self._next, number + 1)
-        self.table[number] = region.host, size, region.address, 0
-        self._regions[number] = region
+        self._add(region)
         return region
+
+    def memory(self, size: int) -> Bytes | None:  # noqa: ARG002 - a default
+        """Memory for a region, zeros; None: it has memory of its own."""
+        return None
+
+    def place(self, name: str, address: int, data: Bytes) -> Region:
+        """A new region in memory that somebody else has allocated, at an address in a slot that no other region has.
+
+        Raises:
+            DeviceError: the slot is taken, or no row of the table stands for it.
+        """
+        number = region_of(address)
+        if not 0 < number < len(self.table) or number in self._regions:
+            raise DeviceError(f"{name}: no region can begin at {address:#x}")
+        region = Region(number, name, data.size, 1, data=data, address=address)
+        self._add(region)
+        return region
+
+    def _add(self, region: Region) -> None:
+        self.table[region.number] = region.host, region.size, region.address, 0
+        self._regions[region.number] = region
 
     @property
     def size(self) -> int:
@@ -120,7 +160,8 @@ class AddressSpace:
             return False
         del self._regions[region.number]
         self.table[region.number] = 0
-        self._free.append(region.number)
+        if region.number < HEAP_FIRST:
+            self._free.append(region.number)
         return True
 
     def find(self, address: int) -> Region | None:
@@ -146,9 +187,9 @@ class AddressSpace:
 
     def clear(self) -> None:
         """Free all."""
+        self.table[list(self._regions)] = 0
         self._regions.clear()
         self._free.clear()
-        self.table[: self._next] = 0
         self._next = FIRST_REGION
         self.heap.clear()
 

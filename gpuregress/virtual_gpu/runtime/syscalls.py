@@ -12,8 +12,8 @@ from types import MappingProxyType
 
 from gpuregress.gpu.errors import NOWHERE, CodeLine, KernelFault
 from gpuregress.virtual_gpu.runtime import faults, machine_layout
-from gpuregress.virtual_gpu.runtime.bulk_copies import BadAccess, BulkCopies
-from gpuregress.virtual_gpu.runtime.fault_context import FaultContext, thread_of
+from gpuregress.virtual_gpu.runtime.bulk_copies import BulkCopies
+from gpuregress.virtual_gpu.runtime.fault_context import BadAccess, FaultContext, thread_of
 from gpuregress.virtual_gpu.runtime.machine_layout import (
     BULK_ARRIVE,
     BULK_END,

@@ -93,7 +93,10 @@ def stopped(machine: Machine, scene: FaultContext) -> KernelFault:
         state, line = in_one_line(threads), _first_line(threads)
     places = [Standing(f"{block_of(machine)}: {state}", line)]
     places += _describe_blocks(replace(scene, cluster=tuple(others)))
-    return _fault("timeout", _first_texts(places), places)
+    message = places[0].text  # one line of a report; the others are its details
+    if len(places) > 1:
+        message += f", … and {counted(len(places) - 1, 'more place')}"
+    return _fault("timeout", message, places)
 
 
 def _fault(kind: str, message: str, places: Sequence[Standing]) -> KernelFault:

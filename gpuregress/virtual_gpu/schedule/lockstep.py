@@ -275,7 +275,7 @@ class Lockstep(BlockSchedule):
             address = item.operands[1]
             if isinstance(address, Address):
                 counts[shared_key(emitter, address)] += 1
-        check = RowRules(rules(emitter)).is_initialized()
+        check = RowRules(rules(emitter))
         for key, complete in self._complete.items():
             if not counts[key]:
                 continue
@@ -286,7 +286,7 @@ class Lockstep(BlockSchedule):
             pays = b.icmp_unsigned("<=", cells, accesses)
             with b.if_then(b.and_(pays, b.not_(complete.get(b)))):
                 start, step = i64(unit.shared_starts[key]), i64(1 << layout.CELL_SHIFT)
-                complete.set(b.call(check, (self.view.machine, start, step, cells)), b)
+                complete.set(check.is_initialized(b, self.view.machine, start, step, cells), b)
         return True
 
     def _settled_variables(self) -> dict[SharedKey, Cell] | None:
@@ -299,9 +299,9 @@ class Lockstep(BlockSchedule):
         if region.index < 0 or not isinstance(statement, Instruction) or statement.opcode not in ("bar", "barrier"):
             return
         if region.kind == BARRIER or region.kind >= PLAIN_BARRIER:
-            b.call(synchronization.block_barrier(self.unit.module), (self.view.machine,))
+            synchronization.block_barrier(b, self.view.machine)
         elif region.kind == WARP:
-            b.call(synchronization.warp_barriers(self.unit.module), (self.view.machine, self._count))
+            synchronization.warp_barriers(b, self.view.machine, self._count)
 
     def _interchanged(self, b: ir.IRBuilder, loops: _RowLoops) -> bool:
         """Build the row with its loops interchanged with the loop over its threads, where that is legal."""

@@ -395,7 +395,7 @@ class Passes(BlockSchedule):
         b.position_at_end(quick)
         self._require_meeting(b)
         if self.unit.granules is not None:
-            b.call(synchronization.block_barrier(self.unit.module), (self.view.machine,))
+            synchronization.block_barrier(b, self.view.machine)
         if self.body.emitter.watched.reads:
             meeting = new_meetings(b, self.context)
             with counted(b, self.count) as thread:

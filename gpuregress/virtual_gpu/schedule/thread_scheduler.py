@@ -254,8 +254,7 @@ class _Scheduler:
                     with b.if_then(b.or_(b.icmp_unsigned("==", operation, i64(WARP_BARRIER)), is_product)):
                         self._tell(synchronization.lane_barrier, base, match.get(), self.live.get())
                 if self.form.masked:
-                    arguments = (self.machine, self.context, self.threads, base, match.get(), key)
-                    b.call(absent_lanes(b.module), arguments)
+                    absent_lanes(b, self.machine, self.context, self.threads, base, match.get(), key)
                 self._complete_operation(base, lanes, match.get(), match.get())
             todo.set(b.and_(todo.get(), b.not_(match.get())))
 
@@ -309,10 +308,10 @@ class _Scheduler:
     def _expected(self, thread: ir.Value) -> ir.Value:
         return self.builder.trunc(self.builder.lshr(self._load("key", thread), i64(32)), I32)
 
-    def _tell(self, build: Callable[[ir.Module], ir.Function], *values: ir.Value) -> None:
+    def _tell(self, note: Callable[..., None], *values: ir.Value) -> None:
         """Tell the dynamic checks what has happened, where there are any."""
         if self.form.watched:
-            self.builder.call(build(self.builder.module), (self.machine, *values))
+            note(self.builder, self.machine, *values)
 
     def _clear_barriers(self) -> None:
         self._tell(synchronization.clear_waiting)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import combinations
 
 from llvmlite import ir
@@ -194,12 +195,12 @@ class WatchedRow:
             if access.step:
                 step = (access.step >> shift << layout.CELL_SHIFT) // cells
                 count = b.mul(self._width, count)
-            return b.call(self._rules.is_initialized(), (machine, first, i64(step), count))
+            return self._rules.is_initialized(b, machine, first, i64(step), count)
         if not touch.is_certain or (touch.writes and not access.step):
             return ir.Constant(I1, 0)
         if not access.step:
             return ir.Constant(I1, 1)  # The check of the first and the last thread examines it.
-        return b.call(self._rules.test(touch.of_row()), (machine, first, epoch, self._width))
+        return self._rules.test(touch.of_row(), b, machine, first, epoch, self._width)
 
     def _note(self, b: ir.IRBuilder, touch: _Touch, epoch: ir.Value) -> None:
         access, first, machine = touch.access, self._first[touch.access.key], self._emitter.view.machine
@@ -207,20 +208,20 @@ class WatchedRow:
         if access.step:
             write_epoch = b.or_(epoch, i64(touch.last_flags(is_read=False)))
             read_epoch = b.or_(epoch, i64(read))
-            b.call(self._rules.note(touch.of_row()), (machine, first, write_epoch, read_epoch, self._width))
+            self._rules.note(touch.of_row(), b, machine, first, write_epoch, read_epoch, self._width)
             return
         row = touch.of_row()
         single = CellAccess(READ, is_strong=False, reads=False, count=access.count, is_incoherent=row.is_incoherent)
-        check = rules(self._emitter).access(single, row.space)
+        check = partial(rules(self._emitter).access, single, row.space, b, machine, first)
         if self._emitter.unit.orders_in_part:
             with counted(b, self._width) as lane:
                 thread = b.add(epoch, b.shl(lane, i64(layout.THREAD_SHIFT)))
-                b.call(check, (machine, first, b.or_(thread, i64(read))))
+                check(b.or_(thread, i64(read)))
             return
         # Of the threads that read one address, two are as far from each other as any.
         last = b.shl(b.sub(self._width, i64(1)), i64(layout.THREAD_SHIFT))
         for thread in (epoch, b.add(epoch, last)):
-            b.call(check, (machine, first, b.or_(thread, i64(read))))
+            check(b.or_(thread, i64(read)))
 
 
 def settled(

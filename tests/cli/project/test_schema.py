@@ -21,5 +21,5 @@ def test_the_schema_is_json_and_takes_this_repositorys_jobs(shop: Workshop) -> N
 
 
 def test_the_reference_is_the_page_of_the_documents(shop: Workshop) -> None:
-    page = Path(__file__).parents[3] / "docs" / "job-reference.md"
+    page = Path(__file__).parents[3] / "docs" / "reference" / "job-keys.md"
     assert shop.call("schema", "--markdown").stdout == page.read_text(encoding="utf-8")

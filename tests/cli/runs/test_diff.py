@@ -79,7 +79,7 @@ def test_of_many_cases_with_one_of_the_two_revisions_a_few_are_named(shop: Works
     shop.write("baselines/scale/n=1/out.2", text)
     lines = shop.call("diff", "1", "2").stderr.splitlines()
     assert len(lines) == 9
-    assert lines[-1] == "note: and 21 more of this kind, which --json tells"
+    assert lines[-1] == "note: and 21 more of this kind, which --json lists"
     assert len(json.loads(shop.call("diff", "1", "2", "--json").stdout)["notes"]) == 29
 
 

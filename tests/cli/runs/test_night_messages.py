@@ -74,22 +74,36 @@ def test_messages_that_fail_are_said_and_change_no_verdict(
     server.answers = [404]
     good = fake_shop.call(*NIGHT)
     assert good.exit_code == 0
-    assert good.stdout.splitlines() == [f"note: ping: {server.url}: the server answered 404 Not Found"]
+    assert good.stdout == ""
+    assert good.stderr.splitlines() == [f"note: ping: {server.url}: the server answered 404 Not Found"]
     monkeypatch.delenv("KEY")
     change(fake_shop)
     bad = fake_shop.call(*NIGHT)
     assert bad.exit_code == 1
-    assert not bad.stdout.startswith("note")
-    assert "note: ping: the environment variable KEY is not set" in bad.stdout
+    assert "note: ping: the environment variable KEY is not set" in bad.stderr
 
 
-def test_a_night_that_cannot_run_is_told(fake_shop: Workshop, server: Server, mailed: Path) -> None:
+def test_a_night_that_cannot_run_is_told_once(fake_shop: Workshop, server: Server, mailed: Path) -> None:
+    """Cron mails what is on stderr: nothing, unless nobody could be told."""
     settings(fake_shop, server)
     (fake_shop.root / "runs").mkdir()
     with storage.lock(fake_shop.root / "runs" / ".nightly.lock"):
-        assert fake_shop.call(*NIGHT).exit_code == 75
+        printed = fake_shop.call(*NIGHT)
+        assert (printed.exit_code, printed.stderr) == (75, "")
+        assert "is locked by" in printed.stdout
     assert server.paths == [f"/ping/{SECRET}/start", f"/ping/{SECRET}/75", f"/hook/{SECRET}"]
     assert "is locked by" in server.requests[1].body
+    assert "is locked by" in mailed.read_text()
+    servers.sendmail(mailed.parent, 75, "the queue is full")
+    with storage.lock(fake_shop.root / "runs" / ".nightly.lock"):
+        printed = fake_shop.call(*NIGHT)
+    assert "is locked by" in printed.stderr
+    assert "the queue is full; the mail is kept as" in printed.stderr
+    servers.sendmail(mailed.parent)
+    mailed.unlink()
+    accepted(fake_shop)
+    printed = fake_shop.call(*NIGHT)
+    assert (printed.exit_code, printed.output) == (0, "")
     assert "is locked by" in mailed.read_text()
 
 
@@ -135,6 +149,8 @@ def test_no_secret_is_written_anywhere(
         ("ping: https://me:word@x/y", "gpuregress.yaml:1: ping: holds a password"),
         ("notify: {mail: [a@b, 3]}", "gpuregress.yaml:1: notify.mail: expected an address"),
         ("notify: {mial: a@b}", "unknown key; did you mean 'mail'"),
+        ("notify: {smtp: mail.example.org}", "gpuregress.yaml:1: notify.smtp: expected a mail server"),
+        ("notify: {smtp: 'smtp://me:word@x'}", "gpuregress.yaml:1: notify.smtp: holds a password"),
         ("notify: {webhook: [x]}", "gpuregress.yaml:1: notify.webhook: expected a URL"),
     ],
 )
@@ -170,7 +186,7 @@ def test_the_owners_of_a_job_get_its_news_alone(fake_shop: Workshop, server: Ser
     assert fake_shop.call(*NIGHT).exit_code == 1
     mails = mailed.read_text().split("arguments: ")[1:]
     parsed = [email.message_from_string(mail.partition("\n")[2], policy=email.policy.default) for mail in mails]
-    assert [(mail["To"], mail["Subject"].partition(": ")[2].partition(": ")[2]) for mail in parsed] == [
+    assert [(mail["To"], mail["Subject"].partition("] ")[2]) for mail in parsed] == [
         ("ada@example.org", "1 new failure: own"),
         ("bob@example.org", "2 new failures: own, shared"),
     ]

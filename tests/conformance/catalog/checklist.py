@@ -1,7 +1,7 @@
-"""The checklist of PTX's instructions in docs/cpu-instructions.md, out of the tables by which they are lowered.
+"""The checklist of PTX's instructions for docs/reference/cpu-instructions.md, made of the tables that lower them.
 
 python -m tests.conformance.catalog.checklist             prints it
-python -m tests.conformance.catalog.checklist --write     puts it into docs/cpu-instructions.md (in a checkout)
+python -m tests.conformance.catalog.checklist --write     puts it into that page (in a checkout)
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from gpuregress.virtual_gpu.ptx.opcode_table import OPCODES
 from tests.conformance.catalog import computing, machine
 
 BEGIN, END = "<!-- checklist: begin -->", "<!-- checklist: end -->"
-DOCUMENT = Path(__file__).parents[3] / "docs" / "cpu-instructions.md"
+DOCUMENT = Path(__file__).parents[3] / "docs" / "reference" / "cpu-instructions.md"
 
 # PTX ISA manual 8.7, chapter 9.7: every instruction by its first word, section by section.
 SECTIONS = {

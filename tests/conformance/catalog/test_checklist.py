@@ -1,4 +1,4 @@
-"""The checklist in docs/cpu-instructions.md is what the tables say."""
+"""The checklist in docs/reference/cpu-instructions.md is what the tables say."""
 
 from __future__ import annotations
 

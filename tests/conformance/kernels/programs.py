@@ -34,7 +34,7 @@ FLAGS: dict[str, tuple[str, ...]] = {
 READ_WORDS = 8192
 WRITTEN_WORDS = 65536
 
-# What hardware leaves open: a pattern of names → why two runs may differ. docs/cpu-device.md repeats it.
+# What hardware leaves open: a pattern of names → why two runs may differ. docs/explanation/cpu-device.md repeats it.
 OPEN: dict[str, str] = {
     "jobs/compact/*": "which thread gets which place in the list is the order of their atomics",
     "jobs/dot/*": "the sum's order is that of the blocks' float atomics",

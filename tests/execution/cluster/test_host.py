@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from gpuregress.execution.cluster import host, replies
+from gpuregress.execution.cluster import host, messages, replies
 from gpuregress.execution.cluster.content_store import ContentStore
 from gpuregress.execution.cluster.host import HostAgent, case_folder
 from gpuregress.execution.cluster.messages import CaseReply, CaseRequest, HostFacts
@@ -110,6 +110,31 @@ def test_one_worker_process_takes_case_after_case_and_a_crash_costs_one(agent: H
     assert crashed.fault is not None
     assert crashed.fault.kind == "crash"
     assert last("fake/3") == first
+
+
+def test_a_batch_keeps_what_ended_before_and_after_a_crash_and_blames_the_case_that_ran(
+    agent: HostAgent, tmp_path: Path
+) -> None:
+    kinds = ("double", "double", "crash", "double")
+    requests = [request(tmp_path, fakes.case(kind, name=f"fake/{at}")) for at, kind in enumerate(kinds)]
+    given = list(agent.run_cases([messages.encode(one) for one in requests], lambda: True))
+    outcomes = [one.outcome for one, _ in given if one.outcome is not None]
+    assert [(one.case, one.state) for one in outcomes] == [
+        ("fake/0", "done"),
+        ("fake/1", "done"),
+        ("fake/2", "fault"),
+        ("fake/3", "done"),
+    ]
+    assert all(one.dumps for one in outcomes if one.state == "done")
+
+
+def test_a_batch_that_takes_long_begins_no_further_case(
+    agent: HostAgent, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(messages, "LONGEST_BATCH_S", 0.0)
+    requests = [request(tmp_path, fakes.case("double", name=f"fake/{at}")) for at in range(3)]
+    given = list(agent.run_cases([messages.encode(one) for one in requests], lambda: True))
+    assert [one.outcome.case for one, _ in given if one.outcome is not None] == ["fake/0"]
 
 
 def test_a_request_for_the_worker_that_had_the_address_before_is_refused(agent: HostAgent, tmp_path: Path) -> None:

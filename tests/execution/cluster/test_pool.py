@@ -4,19 +4,27 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from gpuregress.execution.cluster import pool as pool_module
-from gpuregress.execution.cluster.link import CaseLost, CaseReplied, ClusterLost, LinkEvent, MembersChanged
+from gpuregress.execution.cluster.link import (
+    BatchLost,
+    BatchReplied,
+    CaseResult,
+    ClusterLost,
+    LinkEvent,
+    MembersChanged,
+)
 from gpuregress.execution.cluster.members import ClusterMember
 from gpuregress.execution.cluster.messages import CaseReply, CaseRequest, HostFacts
 from gpuregress.execution.cluster.pool import ClusterPool, PoolOptions
 from gpuregress.execution.cluster.replies import ReplyFiles
 from gpuregress.execution.workers.pool import CaseStarted
+from gpuregress.foundation import errors
 from gpuregress.foundation.errors import DeviceError, Interrupted
 from gpuregress.foundation.interrupts import StopSignal
 from gpuregress.foundation.records import Case, Outcome
@@ -32,6 +40,7 @@ class ScriptedLink:
     def __init__(self, answer: Answer, *members: ClusterMember, **refused: str) -> None:
         self.answer = answer
         self.requests: list[tuple[str, str]] = []
+        self.batches: list[tuple[CaseRequest, ...]] = []
         self.warmed: list[str] = []
         self._inbox: list[LinkEvent] = []
         self._reader, self._writer = os.pipe()
@@ -53,9 +62,13 @@ class ScriptedLink:
             os.read(self._reader, 1 << 12)
         return happened
 
-    def submit(self, ticket: int, request: CaseRequest, member: ClusterMember) -> None:
-        self.requests.append((request.case, member.host))
-        self.answer(self, ticket, request, member)
+    def submit(self, ticket: int, requests: Sequence[CaseRequest], member: ClusterMember) -> None:
+        self.requests += [(request.case, member.host) for request in requests]
+        self.batches.append(tuple(requests))
+        self.answer(self, ticket, requests[0], member)
+
+    def reply(self, ticket: int, *replies: CaseReply, failed: bool = False) -> None:
+        self.post(BatchReplied(ticket, tuple(CaseResult(reply, ReplyFiles()) for reply in replies), failed=failed))
 
     def warm(self, request: CaseRequest, member: ClusterMember) -> None:
         self.warmed.append(request.label)
@@ -69,12 +82,20 @@ def member(host: str, number: int = 0, threads: int = 1) -> ClusterMember:
     return ClusterMember(f"tcp://{host}:{number}", HostFacts(f"{host}-{number}", host, "store", "code"), threads)
 
 
-def done(link: ScriptedLink, ticket: int, request: CaseRequest, _member: ClusterMember) -> None:
-    link.post(CaseReplied(ticket, CaseReply("done", Outcome(request.case, "done")), ReplyFiles()))
+def done(link: ScriptedLink, ticket: int, _request: CaseRequest, _member: ClusterMember) -> None:
+    link.reply(ticket, *(ended(request, seconds=10.0) for request in link.batches[-1]))
+
+
+def quickly_done(link: ScriptedLink, ticket: int, *_: Any) -> None:
+    link.reply(ticket, *(ended(request, seconds=0.001) for request in link.batches[-1]))
+
+
+def ended(request: CaseRequest, seconds: float) -> CaseReply:
+    return CaseReply("done", Outcome(request.case, "done", seconds=seconds))
 
 
 def lost(link: ScriptedLink, ticket: int, _request: CaseRequest, _member: ClusterMember) -> None:
-    link.post(CaseLost(ticket))
+    link.post(BatchLost(ticket))
 
 
 @pytest.fixture
@@ -116,7 +137,7 @@ def test_no_more_cases_at_a_time_than_asked_for(
     under_way: list[int] = []
 
     def answer(link: ScriptedLink, ticket: int, request: CaseRequest, where: ClusterMember) -> None:
-        under_way.append(len(pool._running))
+        under_way.append(pool._busy_slots)
         done(link, ticket, request, where)
 
     with opened(monkeypatch, ScriptedLink(answer, member("a", threads=4)), stop, jobs=2) as pool:
@@ -145,7 +166,7 @@ def test_a_case_whose_only_host_came_back_runs_there(
     def answer(link: ScriptedLink, ticket: int, request: CaseRequest, where: ClusterMember) -> None:
         if where.address == "tcp://a:0":
             link.post(MembersChanged(()))
-            link.post(CaseLost(ticket))
+            link.post(BatchLost(ticket))
             link.post(MembersChanged((member("a", 1),)))
         else:
             done(link, ticket, request, where)
@@ -164,15 +185,15 @@ def test_a_case_lost_twice_is_an_error(tmp_path: Path, monkeypatch: pytest.Monke
     assert "its host was lost each time it ran: a (tcp://a:0) and then b (tcp://b:0)" in outcomes["fake/0"].message
 
 
-def test_a_lost_cluster_is_the_error_of_every_case(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stop: StopSignal
-) -> None:
+def test_a_lost_cluster_ends_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stop: StopSignal) -> None:
     def answer(link: ScriptedLink, *_: Any) -> None:
         link.post(ClusterLost("the scheduler is gone"))
 
-    with opened(monkeypatch, ScriptedLink(answer, member("a")), stop) as pool:
-        _, outcomes = run(pool, tmp_path, *several(3))
-    assert {one.message for one in outcomes.values()} == {"the scheduler is gone"}
+    with (
+        opened(monkeypatch, ScriptedLink(answer, member("a")), stop) as pool,
+        pytest.raises(errors.ClusterLost, match="the scheduler is gone"),
+    ):
+        run(pool, tmp_path, *several(3))
 
 
 def test_a_cluster_without_workers_ends_the_wait(
@@ -180,18 +201,20 @@ def test_a_cluster_without_workers_ends_the_wait(
 ) -> None:
     def answer(link: ScriptedLink, ticket: int, *_: Any) -> None:
         link.post(MembersChanged(()))
-        link.post(CaseLost(ticket))
+        link.post(BatchLost(ticket))
 
-    with opened(monkeypatch, ScriptedLink(answer, member("a")), stop) as pool:
-        _, outcomes = run(pool, tmp_path, *several(2))
-    assert all("all workers of the cluster are gone" in one.message for one in outcomes.values())
+    with (
+        opened(monkeypatch, ScriptedLink(answer, member("a")), stop) as pool,
+        pytest.raises(errors.ClusterLost, match="all workers of the cluster are gone"),
+    ):
+        run(pool, tmp_path, *several(2))
 
 
 def test_a_host_that_cannot_run_a_case_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stop: StopSignal
 ) -> None:
     def answer(link: ScriptedLink, ticket: int, *_: Any) -> None:
-        link.post(CaseReplied(ticket, CaseReply("failed", message="cpu@a: no space"), ReplyFiles()))
+        link.reply(ticket, CaseReply("failed", message="cpu@a: no space"))
 
     with opened(monkeypatch, ScriptedLink(answer, member("a")), stop) as pool:
         _, outcomes = run(pool, tmp_path, *several(1))
@@ -279,7 +302,7 @@ def test_a_host_with_a_broken_device_gets_no_further_case(
         if where.host == "b":
             done(link, ticket, request, where)
         else:
-            link.post(CaseReplied(ticket, CaseReply("unusable", message="cpu@a is lost"), ReplyFiles()))
+            link.reply(ticket, CaseReply("unusable", message="cpu@a is lost"))
             link.post(MembersChanged(members))
 
     link = ScriptedLink(answer, *members)
@@ -289,7 +312,91 @@ def test_a_host_with_a_broken_device_gets_no_further_case(
     assert [one.state for one in outcomes.values()] == ["done"] * 4
     assert [host for _, host in link.requests].count("a") == 1
     members = members[:1]
-    with opened(monkeypatch, ScriptedLink(answer, *members), stop) as pool:
-        _, outcomes = run(pool, tmp_path, *several(2))
-    assert outcomes["fake/0"].message == "cpu@a is lost"
-    assert "can be used: tcp://a:0: cpu@a is lost" in outcomes["fake/1"].message
+    with (
+        opened(monkeypatch, ScriptedLink(answer, *members), stop) as pool,
+        pytest.raises(errors.ClusterLost, match="can be used: tcp://a:0: cpu@a is lost"),
+    ):
+        run(pool, tmp_path, *several(2))
+
+
+def test_short_cases_travel_in_batches_and_long_ones_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stop: StopSignal
+) -> None:
+    link = ScriptedLink(quickly_done, member("a"), member("b"))
+    with opened(monkeypatch, link, stop) as pool:
+        run(pool, tmp_path, *several(400))
+    assert max(map(len, link.batches)) > 20
+    assert len(link.batches) < 40
+    assert max(map(len, link.batches[-2:])) < 20  # what is left is divided, so that both end together
+    link = ScriptedLink(done, member("a"))
+    with opened(monkeypatch, link, stop) as pool:
+        run(pool, tmp_path, *several(10))
+    assert set(map(len, link.batches)) == {1}
+
+
+def test_of_a_lost_batch_only_the_case_that_loses_hosts_alone_is_blamed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stop: StopSignal
+) -> None:
+    hosts = [member(f"node{number}") for number in range(4)]
+
+    def answer(link: ScriptedLink, ticket: int, _request: CaseRequest, where: ClusterMember) -> None:
+        if "fake/17" not in {request.case for request in link.batches[-1]}:
+            quickly_done(link, ticket)
+            return
+        hosts.remove(where)
+        link.post(MembersChanged(tuple(hosts)))
+        lost(link, ticket, _request, where)
+
+    link = ScriptedLink(answer, *hosts)
+    with opened(monkeypatch, link, stop) as pool:
+        _, outcomes = run(pool, tmp_path, *several(60))
+    assert [case for case, one in outcomes.items() if one.state != "done"] == ["fake/17"]
+    assert "its host was lost each time it ran" in outcomes["fake/17"].message
+    with_it = [len(batch) for batch in link.batches if "fake/17" in {request.case for request in batch}]
+    assert with_it[0] > 1
+    assert with_it[1:] == [1, 1]
+    again = [case for case, one in outcomes.items() if one.observations.lost_hosts]
+    assert len(again) == with_it[0]
+
+
+def test_a_batch_behind_one_that_is_lost_is_not_blamed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stop: StopSignal
+) -> None:
+    held: list[int] = []
+
+    def answer(link: ScriptedLink, ticket: int, _request: CaseRequest, where: ClusterMember) -> None:
+        if where.address != "tcp://a:0" or len(link.batches) == 1:
+            link.reply(ticket, *(ended(request, seconds=0.03) for request in link.batches[-1]))
+            return
+        held.append(ticket)
+        if len(held) == 2:
+            link.post(MembersChanged((member("b"),)))
+            for one in held:
+                link.post(BatchLost(one))
+
+    link = ScriptedLink(answer, member("a"))
+    with opened(monkeypatch, link, stop) as pool:
+        _, outcomes = run(pool, tmp_path, *several(3))
+        assert pool._losses == {"fake/1": 1, "fake/2": 0}
+    assert {one.state for one in outcomes.values()} == {"done"}
+
+
+def test_cases_that_a_host_has_not_begun_run_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stop: StopSignal
+) -> None:
+    def answer(link: ScriptedLink, ticket: int, *_: Any) -> None:
+        requests = link.batches[-1]
+        if "fake/9" in {request.case for request in requests} and len(requests) > 1:  # it breaks its batch
+            begun = [request.case for request in requests].index("fake/9")
+            replies = [ended(request, seconds=0.001) for request in requests[:begun]]
+            link.reply(ticket, *replies, failed=True)
+        elif requests[0].case == "fake/9":
+            link.reply(ticket, CaseReply("failed", message="no such file"))
+        else:  # a host that begins no more than three
+            link.reply(ticket, *(ended(request, seconds=0.001) for request in requests[:3]))
+
+    link = ScriptedLink(answer, member("a"))
+    with opened(monkeypatch, link, stop) as pool:
+        _, outcomes = run(pool, tmp_path, *several(30))
+    assert [case for case, one in outcomes.items() if one.state != "done"] == ["fake/9"]
+    assert not any(one.observations.lost_hosts for one in outcomes.values())

@@ -1,4 +1,4 @@
-"""What is known of each kernel of `kernels/`, kept as tables, and the page docs/kernels.md that is made of them.
+"""What is known of each kernel of `kernels/`, kept as tables, and docs/contributing/evidence.md, which is made of them.
 
     gpuregress audit --json audit.json
     python -m tests.kernels.evidence audit.json        takes what an audit found: cases, checks, schedules, …
@@ -8,8 +8,8 @@
 
 The column `why` of `survivors.tsv` is written by hand; it is kept while job, place and change stay the same.
 
-The counters of Nsight Compute on a card are among those of `tests/virtual_gpu/measured/`, as docs/costs.md describes
-them; `planted/` has the bugs.
+The counters of Nsight Compute on a GPU are among those of `tests/virtual_gpu/measured/`, as docs/how-to/costs.md
+describes them; `planted/` has the bugs.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from tests.kernels.planted import ROOT as ROOT
 from tests.kernels.planted import planted_bugs
 
 FOLDER = Path(__file__).parent
-PAGE = ROOT / "docs" / "kernels.md"
+PAGE = ROOT / "docs" / "contributing" / "evidence.md"
 _NONE = "-"
 _MOST_CHANGE = 80
 KINDS = {
@@ -37,7 +37,7 @@ KINDS = {
     "needs another input": "a gap of the job: no case has this input.",
     "needs another order": "right in the usual order of threads alone; `schedules: 8` in the job notices it.",
     "not watched": "the CPU device has no such effect, and no check looks at it.",
-    "never executed, within the tolerance": "as [mutation testing](mutation.md#why-a-mutant-survives) tells them.",
+    "never executed, within the tolerance": "as [mutation](../how-to/mutation.md#why-a-mutant-survives) explains.",
 }
 """Kinds of reasons why mutants survive, as `why` begins in `survivors.tsv`."""
 Row = dict[str, str]
@@ -220,14 +220,14 @@ def page() -> str:
 def _head() -> Iterator[str]:
     yield "# The kernels of this repository"
     yield ""
-    yield "What gpuregress knows of each job of [configs/](../configs). This page is written by `python -m"
+    yield "What gpuregress knows of each job of [configs/](../../configs). This page is written by `python -m"
     yield "tests.kernels.evidence` from the tables in `tests/kernels/evidence/`, which keep what the commands said."
     yield ""
-    yield "- **checks**: findings of `gpuregress run --check all` ([checks](checks.md))."
-    yield "- **schedules**: results under 8 orders of blocks, warps and lanes ([schedules](schedules.md))."
-    yield "- **lines, branches**: what the cases execute ([coverage](coverage.md))."
-    yield "- **other inputs**: inputs at the edges that were tried, and kinds of failure ([fuzzing](fuzzing.md))."
-    yield "- **mutants**: those that were tried, of those that there are ([mutation testing](mutation.md)). The score"
+    yield "- **checks**: findings of `gpuregress run --check all` ([checks](../how-to/races.md))."
+    yield "- **schedules**: results under 8 orders of blocks, warps and lanes ([schedules](../how-to/schedules.md))."
+    yield "- **lines, branches**: what the cases execute ([coverage](../how-to/coverage.md))."
+    yield "- **other inputs**: inputs at the edges that were tried, kinds of failure ([fuzzing](../how-to/fuzzing.md))."
+    yield "- **mutants**: those that were tried, of those that there are ([mutants](../how-to/mutation.md)). The score"
     yield "  counts killed and timed-out ones as noticed, and leaves out equivalent ones and those that are not"
     yield "  valid. [Survivors](#surviving-mutants) that `--check races` notices are counted apart, with the score that"
     yield "  the job has with this check."
@@ -242,7 +242,7 @@ def _jobs(examined: Sequence[Row], mutants: Mapping[str, Row], nsight: Sequence[
     yield from _header((*heads, *more))
     for row in examined:
         one = mutants.get(row["job"])
-        cells = (f"`{row['job']}`", f"[{Path(row['source']).name}](../{row['source']})", row["cases"], row["checks"])
+        cells = (f"`{row['job']}`", f"[{Path(row['source']).name}](../../{row['source']})", row["cases"], row["checks"])
         yield _line(
             (*cells, row["schedules"], row["coverage"], row["inputs"], *_mutants(one), _equal(row["job"], nsight))
         )
@@ -314,9 +314,9 @@ def _planted() -> Iterator[str]:
     yield ""
     yield from _header(("kernel", "bug", "noticed by"))
     for bug in planted_bugs().values():
-        link = f"[{bug.path.name}](../{bug.path.relative_to(ROOT)})"
+        link = f"[{bug.path.name}](../../{bug.path.relative_to(ROOT)})"
         yield _line(
-            (f"[{bug.file.removeprefix('kernels/')}](../{bug.file})", f"{bug.mistake} ({link})", f"`{bug.case}`")
+            (f"[{bug.file.removeprefix('kernels/')}](../../{bug.file})", f"{bug.mistake} ({link})", f"`{bug.case}`")
         )
     yield ""
 
@@ -325,7 +325,7 @@ def _costs(nsight: Sequence[Row]) -> Iterator[str]:
     yield "## Costs beside Nsight Compute's"
     yield ""
     yield "One number: this device and the card counted the same. Two: this device's, and the card's. What is counted,"
-    yield "and why some differ, is in [costs](costs.md#compared-with-nsight-compute)."
+    yield "and why some differ, is in [costs](../how-to/costs.md#compared-with-nsight-compute)."
     yield ""
     yield from _header([*nsight[0]])
     for row in nsight:

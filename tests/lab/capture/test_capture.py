@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from gpuregress.foundation import storage
+from gpuregress.foundation import applications, storage
 from gpuregress.foundation.errors import RunLocked, UsageError
-from gpuregress.lab.capture import application, capture
+from gpuregress.lab.capture import capture
 from gpuregress.lab.capture.application import Choice
 from gpuregress.store import launch_log
 from gpuregress.store.launch_log import LaunchBegin, LaunchEnd, LaunchFault, LaunchRetry
@@ -28,7 +28,7 @@ def _capture(
 def test_jobs_replay_the_launches_with_the_result_of_the_card(gpu: Path, shop: Workshop) -> None:
     done = _capture(shop.root, gpu, "saxpy", "packed", "wild", "saxpy")
     verdicts = {job.path.stem: job.verdict for job in done.jobs}
-    assert verdicts["saxpy"] == verdicts["packed"] == "the CPU device gives the card's bits"
+    assert verdicts["saxpy"] == verdicts["packed"] == "the CPU device gives the GPU's bits"
     assert "out-of-bounds write of 4 bytes" in verdicts["wild"]
     saxpy = (shop.root / "configs/saxpy.yaml").read_text()
     # Both arrays lie in one allocation; each is cut to the 1001 elements that the kernel touched.
@@ -149,7 +149,7 @@ def test_a_process_that_outlives_the_first_one_is_waited_for(
     done = capture.capture(project, command, Choice(most=0))
     assert done.launches == 2
     assert not done.problems
-    monkeypatch.setattr(application, "OTHERS_S", 0.0)
+    monkeypatch.setattr(applications, "OTHERS_S", 0.0)
     done = capture.capture(project, command, Choice(most=0))
     assert "still runs: what it launches from now on is not captured" in done.problems[0]
 
@@ -167,7 +167,7 @@ def test_contents_are_bounded(gpu: Path, tmp_path: Path) -> None:
     text = done.jobs[0].path.read_text()
     assert "bytes of the allocation were kept (--max-bytes)" in text
     assert sum(path.stat().st_size for path in (tmp_path / "captured/saxpy").glob("*.bin")) <= 2 * 16384
-    assert done.jobs[0].verdict == "the CPU device gives the card's bits"
+    assert done.jobs[0].verdict == "the CPU device gives the GPU's bits"
 
 
 def test_another_ones_job_is_left_as_it_is(gpu: Path, tmp_path: Path) -> None:

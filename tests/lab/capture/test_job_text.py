@@ -34,7 +34,7 @@ def test_a_job_is_written(tmp_path: Path) -> None:
         "    shared: 256\n"
         "    args: [x, y]\n"
         "dump: [y]\n"
-        "reference:                          # the result on the card; without a rule every bit must be equal\n"
+        "reference:                          # the result on the GPU; without a rule every bit must be equal\n"
         "  y: {file: ../captured/k/y.after.bin}\n"
         "inputs: unchanged\n"
         "tags: [captured]"

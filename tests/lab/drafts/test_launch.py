@@ -356,7 +356,7 @@ def test_a_launch_in_a_loop_is_its_first_turn_alone(tmp_path: Path) -> None:
     _, written, _ = drafted(
         tmp_path, f"{text}for (int k = 2; k < 99; k *= 2) for (int i = 0; i < k; i++) f<<<1, k>>>(p, i); }}\n"
     )
-    assert "# The program makes it in the loop at app.cu:3: this is the first turn alone." in written
+    assert "# The program makes it in the loop at app.cu:3: this is its first iteration." in written
     _, written, _ = drafted(tmp_path, f"{text}for (int k = 2; k < 9; k++) {{}} f<<<1, 2>>>(p, 2); }}\n")
     assert "loop" not in written
 

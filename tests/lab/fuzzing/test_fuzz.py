@@ -1,4 +1,4 @@
-"""Fuzzing on the fake device; a real kernel with a planted bug is in docs/fuzzing.md."""
+"""Fuzzing on the fake device; a real kernel with a planted bug is in docs/how-to/fuzzing.md."""
 
 from __future__ import annotations
 

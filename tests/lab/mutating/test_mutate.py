@@ -278,7 +278,7 @@ def test_a_tolerance_that_lets_most_mutants_live_is_told(tmp_path: Path, monkeyp
     [
         (
             UsageError("no run came to its end"),
-            ("Most survivors live within the tolerance; the tightest one cannot be told: no run came to its end",),
+            ("Most survivors live within the tolerance; the tightest one is not known: no run came to its end",),
             False,
         ),
         (Interrupted("interrupted"), (), True),

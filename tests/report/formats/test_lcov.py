@@ -34,3 +34,47 @@ def test_without_counts_it_has_the_notes_alone() -> None:
     lines = lcov.render(summary(), Path("/p")).splitlines()
     assert len(lines) == len(summary().notes)
     assert all(line.startswith("# ") for line in lines)
+
+
+SOURCE = """\
+template <typename T> __device__ T twice(T x)
+{
+    return x + x;
+}
+__device__ float twice(float x, int n) { return x * n; }
+__device__ float declared(float x);
+__global__ void both(float *y)
+{
+    y[0] = twice(y[0]);
+}
+__global__ void never(float *y)
+{
+    y[0] = 1;
+}
+"""
+
+
+def test_functions_that_have_code_are_counted_by_their_first_line(tmp_path: Path) -> None:
+    path = tmp_path / "k.cu"
+    path.write_text(SOURCE)
+    lines = ((3, 64), (9, 32), (10, 32), (13, 0))
+    text = lcov.render(covered(FileCoverage(str(path), lines)), tmp_path)
+    assert text.splitlines()[:10] == [
+        "TN:gpuregress",
+        "SF:k.cu",
+        "FN:1,twice<T>(T)",
+        "FN:7,both",
+        "FN:11,never",
+        "FNDA:64,twice<T>(T)",
+        "FNDA:32,both",
+        "FNDA:0,never",
+        "FNF:3",
+        "FNH:2",
+    ]
+
+
+def test_functions_of_python_files_are_counted_too(tmp_path: Path) -> None:
+    path = tmp_path / "k.py"
+    path.write_text("import x\n\n@x.jit\ndef add(a):\n    b = a\n    return b\n\ndef host():\n    pass\n")
+    text = lcov.render(covered(FileCoverage(str(path), ((5, 7), (6, 7)))), tmp_path)
+    assert "FN:4,add\nFNDA:7,add\nFNF:1\nFNH:1\n" in text

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
 
-VOID = frozenset({"meta", "input", "br", "link"})
+VOID = frozenset({"meta", "input", "br", "wbr", "link"})
 _CLOSES = {
     "tr": {"tr", "td", "th"},
     "td": {"td", "th"},

@@ -29,10 +29,10 @@ def test_a_group_has_one_job_one_verdict_one_cause() -> None:
     ]
     found = groups.grouped([samples.entry(case) for case in cases], ())
     assert [(one.job, one.title, [case["case"] for case in one.cases]) for one in found] == [
-        ("b", "error: CompileError", ["b/1", "b/3"]),
-        ("b", "error: StorageError", ["b/2"]),
+        ("b", "compile error", ["b/1", "b/3"]),
+        ("b", "storage error", ["b/2"]),
         ("b", "timeout", ["b/4"]),
-        ("a", "error: DeviceError", ["a/1"]),
+        ("a", "device error", ["a/1"]),
     ]
 
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpuregress.foundation.records import Missing, NightChanges, NightFailure, RunSummary
+from gpuregress.foundation.records import Missing, NightChanges, NightFailure, RunSummary, Verdict
 from gpuregress.gpu.records import replace
 from gpuregress.judge import parameter_spaces
 from gpuregress.report import html, json_report
@@ -62,10 +62,10 @@ def test_any_text_can_be_a_name_and_a_reason(name: str, reason: str) -> None:
 def test_nothing_comes_from_elsewhere_and_the_policy_allows_only_its_own_style_and_script() -> None:
     page = html.render(samples.many(5, 40))
     root = tree(page)
-    assert not re.search(r"(?i)https?:|//[a-z]|@import|url\((?!#)", page)
+    assert not re.search(r"(?i)https?:|(?<!file:/)//[a-z]|@import|url\((?!#)", page)
     references = [str(one) for name in ("src", "href") for one in re.findall(rf'\b{name}="?([^\s">]*)', page)]
     assert references
-    assert all(one.startswith(("#", "data:image/png;base64,")) for one in references)
+    assert all(one.startswith(("#", "data:image/png;base64,", "file:///p/")) for one in references)
     policy = root.first("meta", http_equiv="Content-Security-Policy").attributes["content"]
     for name in ("style", "script"):
         (tag,) = root.all(name)
@@ -77,7 +77,7 @@ def test_nothing_comes_from_elsewhere_and_the_policy_allows_only_its_own_style_a
 
 def test_what_is_wrong_comes_before_the_table_of_every_case() -> None:
     page = html.render(summary())
-    assert "<h1>4 of 7 cases failed</h1>" in page
+    assert "<h1>4 of 7 cases failed, 1 skipped</h1>" in page
     wrong, every = page.index("What is wrong"), page.index("Every case")
     assert wrong < page.index("the tail from element 5 on") < every
     assert all(f"reduce/{status}" in page for status in ("pass", "differ", "new", "fault", "timeout"))
@@ -89,7 +89,8 @@ def test_each_reference_of_the_page_has_its_target_once() -> None:
     ids = [one for one in identifiers(root) if one]
     assert len(ids) == len(set(ids))
     for link in root.all("a"):
-        assert link.attributes["href"].removeprefix("#") in ids
+        target = link.attributes["href"]
+        assert target.removeprefix("#") in ids or target.startswith("file:///p/")  # a dump
     for label in (
         one.attributes["aria-labelledby"]
         for name in ("section", "nav")
@@ -206,4 +207,28 @@ def test_results_of_an_earlier_version_have_a_page() -> None:
 
 def test_a_run_that_has_not_finished_says_so() -> None:
     page = html.render(replace(summary(), state="interrupted", exit_code=130))
-    assert "<h1>Interrupted, 4 of 7 cases failed</h1>" in page
+    assert "<h1>Interrupted, 4 of 7 cases failed, 1 skipped</h1>" in page
+
+
+def test_all_is_well_only_where_nothing_was_skipped_but_by_a_rule() -> None:
+    passing = verdict("pass")
+    infeasible = replace(verdict("skip", case="reduce/tile=4096"), infeasible=True)
+    absent = verdict("skip", case="reduce/cuda", reason="no cuda on this host")
+
+    def first_line(*verdicts: Verdict) -> str:
+        run = replace(summary(), verdicts=verdicts, exit_code=0, missing=())
+        return tree(html.render(run)).first("h1").text
+
+    assert first_line(passing) == "All is well: 1 case"
+    assert first_line(passing, infeasible) == "All is well: 1 case, and 1 that a rule leaves out"
+    assert first_line(passing, infeasible, absent) == "1 of 3 cases passed, 1 skipped"
+
+
+def test_a_command_can_be_copied_and_a_dump_opened() -> None:
+    root = tree(html.render(summary()))
+    buttons = [button for button in root.all("button") if "data-copy" in button.attributes]
+    assert len(buttons) == 4
+    assert all("hidden" in button.attributes for button in buttons)  # without scripts
+    drawn = tree(html.render(replace(summary(), verdicts=(samples.drawn(),))))
+    files = [anchor.attributes["href"] for anchor in drawn.all("a") if anchor.text.startswith("/p/out")]
+    assert files == ["file:///p/out.2", "file:///p/out.1"]

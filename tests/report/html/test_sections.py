@@ -9,13 +9,14 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from gpuregress.foundation.records import Coverage, FileCoverage, Status, to_json
+from gpuregress.foundation.records import AcceptedBy, Coverage, FileCoverage, Status, to_json
+from gpuregress.gpu.records import replace
 from gpuregress.report.html import sections
 from gpuregress.report.html.cards import RunFacts
 from gpuregress.report.html.groups import grouped
 from tests.report.html import samples
 from tests.report.html.parsed import Tag, tree
-from tests.report.html.test_trend import past
+from tests.report.html.test_trend import one, past
 from tests.report.samples import summary, verdict
 from tests.report.test_cost_report import costs
 
@@ -50,7 +51,7 @@ def test_each_kind_of_change_with_its_number_the_news_unfolded() -> None:
 def test_a_failure_has_its_card_its_diagnosis_and_its_first_night() -> None:
     root = shown_changes(NIGHT)
     assert root.first("a").attributes["href"] == "#c1"
-    lines = [one.text for one in root.all("li")]
+    lines = [" ".join(one.text.split()) for one in root.all("li")]
     assert lines[:2] == ["differ a/<1> b: 689 of 1000 differ", "fault b/1 trap since 20 Nov, at 8eb0c1f before: zeros"]
     assert "cuda: 3 cases skipped, no driver" in lines
     assert "c/1 was differ" in lines
@@ -63,8 +64,15 @@ def test_a_run_that_is_no_night_has_no_section_and_a_quiet_night_says_so() -> No
 
 
 def test_of_many_a_few_are_shown_and_counted() -> None:
-    many = {"new": [{"case": f"a/{n}", "status": "differ"} for n in range(100)]}
+    many = {"new": [{"case": f"a/{n}", "status": "differ", "cause": f"cause {n}"} for n in range(100)]}
     assert "and 70 more, in the table" in shown_changes(many).text
+
+
+def test_failures_of_one_cause_are_one_entry_with_its_cases_folded() -> None:
+    alike = [{"case": f"a/{n}", "status": "differ", "cause": "offset", "diagnosis": f"off {n}"} for n in range(3)]
+    root = shown_changes({"new": [*alike, {"case": "b", "status": "fault", "cause": "trap", "diagnosis": "trap"}]})
+    fault, differ = (" ".join(one.text.split()) for one in root.all("li"))
+    assert (fault, differ) == ("fault b trap", "differ a/0 and 2 more: off 0all 3a/0, a/1, a/2")
 
 
 def test_a_beginning_has_the_day_of_this_host_and_marks_a_changed_work_tree(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -93,7 +101,10 @@ def test_the_slowest_case_comes_first_with_its_chart() -> None:
     root = shown_times(
         [timed("a", "faster", 0.5), timed("b", "same", 1.0), timed("c", "slower", 1.2), timed("d", "slower", 3)]
     )
-    assert "differ time: faster, " in shown_times([timed("a", "faster", 0.5, "differ")]).text
+    assert not shown_times([timed("a", "faster", 0.5, "differ")]).children  # a wrong result is not praised
+    too_slow = timed("a", "slower", 2.0, "differ")
+    too_slow["timing_comparison"]["fails"] = True
+    assert "differ time: slower, " in shown_times([too_slow]).text
     assert "4 cases compared with the accepted times or instruction counts: 2 slower, 1 faster, 1 same" in root.text
     lines = [one.first("summary").text for one in root.all("details") if one.first("summary").all("code")]
     assert [line.split()[0] for line in lines] == ["d", "c", "a"]
@@ -209,7 +220,19 @@ FAILED = ("differ", "fault", "timeout", "error")
 def shown_table(anchors: dict[str, str] | None = None) -> Tag:
     cases = [samples.entry(one) for one in (verdict("pass", case="other/1", job="other"), *summary().verdicts)]
     groups = grouped([case for case in cases if case["verdict"] in FAILED], ())
-    return tree(sections.case_table(cases, groups, anchors or {}))
+    facts = RunFacts({"run": "3"}, lambda _case, _device: past("pass", "pass", "pass"))
+    return tree(sections.case_table(cases, groups, anchors or {}, facts))
+
+
+def test_the_row_of_a_case_that_passes_unfolds_its_history_and_who_accepted_it() -> None:
+    by_ada = AcceptedBy("1.2", "3f2a", "2026-11-20T02:00:00Z", "Ada", "the new order of sums")
+    passing = samples.entry(replace(verdict("pass", case="a/1"), accepted=by_ada, revision="1.2"))
+    facts = RunFacts({"run": "3"}, lambda _case, _device: [one(n, "pass", 0.5, "1.2") for n in (3, 2, 1)])
+    (row,) = tree(sections.case_table([passing], [], {}, facts)).all("tr")[1:]
+    text = " ".join(row.text.split())
+    assert "acceptedrevision 1.2, accepted 2026-11-20 by Ada: the new order of sums" in text
+    assert "last 3 runs: 3 pass" in text
+    assert row.all("circle")
 
 
 def test_every_case_has_one_row_the_failures_first() -> None:

@@ -6,6 +6,7 @@ from typing import Any
 from xml.etree import ElementTree as ET
 
 from gpuregress.foundation.records import PastResult
+from gpuregress.gpu.records import replace
 from gpuregress.report.html import trend
 
 
@@ -40,12 +41,12 @@ def test_marks_differ_in_shape_and_this_run_is_marked() -> None:
 
 def test_a_first_run_has_no_trend_and_two_no_chart() -> None:
     assert not trend.strip(past("pass"), "1")
-    assert not trend.chart(past("pass", "pass"), "case")
+    assert not trend.charts(past("pass", "pass"), "case")
 
 
 def test_a_chart_goes_from_zero_and_names_the_revisions() -> None:
     runs = [one(4, "differ", 2.0, "1.2"), *past("pass", "pass", "pass", seconds=0.5)]
-    root = ET.fromstring(trend.chart(runs, "line/n=1"))
+    root = ET.fromstring(trend.charts(runs, "line/n=1"))
     points = [(float(str(mark.get("cx"))), float(str(mark.get("cy")))) for mark in root.iter("circle")]
     assert [x for x, _ in points] == sorted(x for x, _ in points)
     assert [y for _, y in points] == [69.0, 69.0, 69.0, 6.0]  # 0.5 of 2 s is a quarter of the height
@@ -56,6 +57,13 @@ def test_a_chart_goes_from_zero_and_names_the_revisions() -> None:
 
 def test_times_of_launches_are_drawn_where_all_runs_have_them() -> None:
     runs = past("pass", "pass", "pass", seconds=1.0, launch_seconds=2e-6)
-    assert "time of the launches" in "".join(ET.fromstring(trend.chart(runs, "c")).itertext())
+    assert "time of the launches" in "".join(ET.fromstring(trend.charts(runs, "c")).itertext())
     some = [one(9, "pass"), *runs]
-    assert "time of the case" in "".join(ET.fromstring(trend.chart(some, "c")).itertext())
+    assert "time of the case" in "".join(ET.fromstring(trend.charts(some, "c")).itertext())
+
+
+def test_counted_instructions_have_a_chart_of_their_own() -> None:
+    runs = [replace(run, instructions=2000 + number) for number, run in enumerate(past("pass", "pass", "pass"))]
+    root = ET.fromstring(f"<div>{trend.charts(runs, 'line/n=1')}</div>")
+    assert [summary.text for summary in root.iter("summary")] == ["Times over runs", "Instructions over runs"]
+    assert "2 k" in [text.text for text in root.iter("text")]

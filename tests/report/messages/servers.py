@@ -1,8 +1,9 @@
-"""A web server on loopback that keeps what it was sent, and a stand-in for sendmail."""
+"""A web server and a mail server on loopback that keep what they were sent, and a stand-in for sendmail."""
 
 from __future__ import annotations
 
 import contextlib
+import socketserver
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -68,6 +69,55 @@ def serving(*, delay: threading.Event | None = None) -> Iterator[Server]:
             yield server
         finally:
             http.shutdown()
+            thread.join()
+
+
+@dataclass
+class MailServer:
+    """A mail server without TLS, and the recipients and texts of the mails that it took."""
+
+    url: str
+    recipients: list[list[str]] = field(default_factory=list)
+    texts: list[str] = field(default_factory=list)
+
+
+@contextlib.contextmanager
+def smtp(*, refuses: str = "") -> Iterator[MailServer]:
+    """A mail server on a free port, which refuses one recipient."""
+    server = MailServer("")
+
+    class Handler(socketserver.StreamRequestHandler):
+        def handle(self) -> None:
+            self._say("220 test")
+            recipients: list[str] = []
+            for line in iter(lambda: self.rfile.readline().decode(), ""):
+                word = line[:4].upper()
+                if word == "RCPT" and refuses and refuses in line:
+                    self._say("550 nobody of that name")
+                    continue
+                if word == "RCPT":
+                    recipients.append(line.partition("<")[2].partition(">")[0])
+                if word == "DATA":
+                    self._say("354 go on")
+                    text = iter(lambda: self.rfile.readline().decode().replace("\r\n", "\n"), ".\n")
+                    server.texts.append("".join(text))
+                    server.recipients.append(recipients)
+                if word == "QUIT":
+                    return
+                self._say("250 test")
+
+        def _say(self, line: str) -> None:
+            self.wfile.write(f"{line}\r\n".encode())
+
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Handler) as listening:
+        listening.daemon_threads = True
+        server.url = f"smtp://127.0.0.1:{listening.server_address[1]}"
+        thread = threading.Thread(target=listening.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        try:
+            yield server
+        finally:
+            listening.shutdown()
             thread.join()
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from gpuregress.foundation.errors import BaselineError, StorageError
 from gpuregress.foundation.records import Case, MadeOf, Outcome
-from gpuregress.foundation.storage import TEMPORARY_PREFIX, atomic_writes, temporaries
+from gpuregress.foundation.storage import TEMPORARY_PREFIX, atomic_writes
 from gpuregress.store import remote
 from gpuregress.store.baselines import BaselineStore, made_of
 from gpuregress.store.dumps import reader
@@ -171,7 +171,7 @@ def test_a_signal_among_the_renames_leaves_no_file_of_the_others(
 def test_a_signal_between_a_temporary_file_and_its_use_leaves_none(
     store: BaselineStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    new_file = temporaries.new_file
+    new_file = atomic_writes.new_file
 
     def interrupted(folder: Path) -> tuple[BinaryIO, Path]:
         file, path = new_file(folder)

@@ -79,7 +79,7 @@ def test_a_parameter_of_the_job_fits_any_type() -> None:
         ("nth<1, 2>", {"x": "float32"}, "nth<N>(float) takes 1 template arguments, not 2"),
         ("scaled<float>", {"x": "float32"}, "scaled(float, float) is no template"),
         ("scaled(", {}, "invalid name 'scaled(': a ')' is missing"),
-        ("scaled x", {}, "invalid name 'scaled x': 'x' is left over behind it"),
+        ("scaled x", {}, "invalid name 'scaled x': 'x' is left over after it"),
         ("3d", {}, "invalid name '3d'; expected a function such as clampz"),
     ],
 )

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from llvmlite import ir
 
+from gpuregress.virtual_gpu.builder.structured import I1, I64, POINTER, open_function
 from gpuregress.virtual_gpu.builder.translation_unit import Unit
 from gpuregress.virtual_gpu.checks.access_check import RaceRules, RowAccess, RowRules
 from gpuregress.virtual_gpu.checks.shadow_cells import READ, WRITE, CellAccess
@@ -34,6 +37,19 @@ FIRST = {4: 0, 8: 8, -8: 64}
 OLDEST, START, OPEN, NOW = 2, 3, 6, 8
 
 
+def _exported(unit: Unit, name: str, call: Callable[..., ir.Value], count: int, result: ir.Type | None = None) -> str:
+    """The name of a function that calls a subroutine with a machine and some numbers."""
+    kind = ir.FunctionType(result or ir.VoidType(), [POINTER, *[I64] * count])
+    function = ir.Function(unit.module, kind, name)
+    b = open_function(function)
+    answer = call(b, *function.args)
+    if result is None:
+        b.ret_void()
+    else:
+        b.ret(answer)
+    return name
+
+
 class Rules:
     """The compiled subroutines, and the state that they work on."""
 
@@ -42,16 +58,14 @@ class Rules:
         unit.granules = {"shared": 2, "global": 2}
         rules = RaceRules(unit, unit.granules, races=True, uninitialized=True)
         rows = RowRules(rules)
-        functions = [item for row in ROWS for item in (rows.test(row), rows.note(row))]
-        functions += [rules.access(_single(row, action), row.space) for row in ROWS for action in (READ, WRITE)]
-        for function in functions:
-            function.linkage = ""
-        self.names = {row: (rows.test(row).name, rows.note(row).name) for row in ROWS}
-        self.singles = {
-            (row, action): rules.access(_single(row, action), row.space).name
-            for row in ROWS
-            for action in (READ, WRITE)
-        }
+        self.names, self.singles = {}, {}
+        for row in ROWS:
+            test = _exported(unit, f"test.{row.name}", partial(rows.test, row), 3, I1)
+            note = _exported(unit, f"note.{row.name}", partial(rows.note, row), 4)
+            self.names[row] = (test, note)
+            for action in (READ, WRITE):
+                check = partial(rules.access, _single(row, action), row.space)
+                self.singles[row, action] = _exported(unit, f"{action}.{row.name}", check, 2)
         self.code = llvm_backend.LoadedCode(llvm_backend.compile_object(str(unit.module), is_optimised=False))
         self.space, self.shadow, self.block = AddressSpace(), ShadowMemory(), BlockState()
         self.region = self.space.allocate("x", BYTES)

@@ -217,3 +217,14 @@ def test_lines_stay_the_same_and_shared_variables_are_kept() -> None:
 def test_a_text_with_aliases_stays_whole() -> None:
     text = TEXT + ".alias another, deep;\n"
     assert abridge(text, ("second",)).text == text
+
+
+def test_extern_variable_is_the_one_that_is_defined() -> None:
+    text = ".extern .global .align 4 .u32 shared;\n.visible .global .align 4 .u32 shared = 7;\n"
+    (variable,) = parse(HEAD + text).variables
+    assert (variable.linkage, variable.initializer != ()) == ("visible", True)
+
+
+def test_extern_variable_that_nothing_defines() -> None:
+    with pytest.raises(PtxError, match="unresolved extern variable 'shared'"):
+        parse(HEAD + ".extern .global .align 4 .u32 shared;\n")

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from gpuregress.foundation.errors import KernelFault
-from gpuregress.virtual_gpu.runtime.bulk_copies import BadAccess, BulkCopies
+from gpuregress.virtual_gpu.runtime.bulk_copies import BulkCopies
+from gpuregress.virtual_gpu.runtime.fault_context import BadAccess
 from gpuregress.virtual_gpu.runtime.machine_layout import CLUSTER_SHIFT, SHARED_WINDOW, Machine
 from gpuregress.virtual_gpu.runtime.memory import AddressSpace
 from gpuregress.virtual_gpu.runtime.program import SharedVariable

@@ -27,8 +27,7 @@ from gpuregress.foundation.numeric import conversion
 from gpuregress.foundation.records import Buffer, Case, Dump, FurtherRun, ReferenceKernel, RunFacts
 from gpuregress.gpu import schedules
 from gpuregress.gpu.records import replace
-from gpuregress.jobs import inputs
-from gpuregress.jobs.inputs import reference_values
+from gpuregress.jobs.inputs import files, reference_values
 from gpuregress.jobs.inputs.reference_values import ReferenceFailed, ReferenceResult
 from gpuregress.store.dumps import reader
 
@@ -223,7 +222,7 @@ class _References:
     def _read(self, name: str, path: str) -> ReferenceResult:
         buffer = self.launcher.case.buffers[name]
         try:
-            values = inputs.read_file(path, dtypes.parse(buffer.dtype), read_dump=reader.read)
+            values = files.read(path, dtypes.parse(buffer.dtype), reader.read).array
         except GpuregressError as error:
             raise ReferenceFailed(str(error)) from error
         origin = f"{Path(path).name} holds"

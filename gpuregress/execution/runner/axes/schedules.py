@@ -78,7 +78,7 @@ def _watched(runs: CaseRuns) -> tuple[list[LaunchReport], str]:
     try:
         runs.memory(RunPlan(label, schedule=schedules.BY_WARP), reports.append)
     except KernelFault as fault:
-        return reports, f"nothing was watched behind a fault: {fault}"
+        return reports, f"nothing was watched after a fault: {fault}"
     finally:
         device.instrument(Instruments())
     return reports, ""

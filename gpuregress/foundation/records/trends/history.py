@@ -167,3 +167,22 @@ class PastRun(Record):
     def short_commit(self) -> str:
         """As `PastResult.short_commit`."""
         return _short(self.commit, dirty=self.dirty)
+
+
+class NightPoint(Record):
+    """A night in the trend of a project, on one kind of device.
+
+    Attributes:
+        night: the run, with the numbers of its verdicts.
+        flaky: cases whose verdict changes from night to night, and whose code does not.
+        instructions: of the cases that passed, on the CPU device: the ratio to the first night of the trend; None where
+            no case of two nights can be compared.
+        missing: cases that were expected and not there, where the night's folder still tells.
+        commits: since the night before, the newest first, as `8eb0c1f Sum in pairs (Ada)`.
+    """
+
+    night: PastRun
+    flaky: int = 0
+    instructions: float | None = None
+    missing: int = 0
+    commits: tuple[str, ...] = ()

@@ -77,6 +77,8 @@ class Suspects(Sparse):
         unknown: why git cannot list the commits, "" where it can.
         lacking: how many commits lead to `good` and not to `bad`; 0 where `bad` comes after `good`.
         perhaps: why the case may be made of more files, so that other commits may touch one; "" where it is not.
+        lost: the commit of a later passing night, which the repository has no more; "" where `good` is the last one.
+        uncommitted: files of the case that were changed on the bad night and not committed, at most some.
     """
 
     good: str
@@ -90,6 +92,8 @@ class Suspects(Sparse):
     unknown: str = ""
     lacking: int = 0
     perhaps: str = ""
+    lost: str = ""
+    uncommitted: tuple[str, ...] = ()
 
 
 class Extent(Sparse):

@@ -359,7 +359,7 @@ def _type_problem(language: str, text: str) -> str | None:
         if text.strip("* ") in dtypes_of_type:
             hint = f"; Triton's name of it is {name!r}"
             break
-    return f"unknown type {text!r}{hint}; a pointer begins with *, and :16 behind it promises a multiple of 16"
+    return f"unknown type {text!r}{hint}; a pointer begins with *, and :16 after it promises a multiple of 16"
 
 
 def _offset_problem(argument: records.Argument, text: str) -> str | None:

@@ -234,7 +234,7 @@ class _Resolver:
         """Check the bytes of a whole box, whatever its steps and slices."""
         if count > _MOST_BYTES:
             name = "box" if self.given.im2col is None else "im2col"
-            self._error(name, f"a copy has {count} bytes: at most {_MOST_BYTES} (228 KiB, the shared memory of a card)")
+            self._error(name, f"a copy has {count} bytes: at most {_MOST_BYTES} (228 KiB, the shared memory of a GPU)")
 
     def _hint(self, size: int, span: int) -> str:
         """Tell how to write a box whose axes are in the driver's order."""

@@ -13,6 +13,8 @@ _PLANS = {
     "slurm": hosts.slurm_plan,
 }
 SCHEDULERS = tuple(_PLANS)
+SERVICES = ("github", "gitlab")
+"""Those whose servers install gpuregress anew."""
 
 
 def plan(scheduler: str, night: NightCommand) -> Installation:

@@ -16,8 +16,13 @@ _NO_CRONTAB = "no crontab for"
 
 
 def cron_plan(night: NightCommand) -> Installation:
-    """The line, whose output is logged, and mailed by cron where the settings name nobody to tell."""
-    mails = "cron mails what the night prints" if not night.tells else "cron mails nothing: `notify` tells of the night"
+    """The line, whose output is logged, and mailed by cron where the settings name nobody to tell.
+
+    Where they do, cron mails stderr alone: what nobody could be told of.
+    """
+    mails = "cron mails what the night prints; with `notify: {mail: …}` the subject names what failed"
+    if night.tells:
+        mails = "`notify` tells of the night, and cron mails only messages that could not be sent"
     zone = f" ({night.zone})" if night.zone else ""
     about = (
         f"cron starts it at {night.time} of this host's time zone{zone}; {mails}; the log is {night.runs}/nightly.log"
@@ -34,7 +39,10 @@ def crontab_line(night: NightCommand) -> str:
         UsageError: it is longer than cron takes.
     """
     log = shlex.quote(night.log)
-    command = _escaped(night.shell(f">> {log} 2>&1" if night.tells else f"2>&1 | tee -a {log}"))
+    output = f"2>&1 | tee -a {log}"
+    if night.tells:
+        output = f"2>&1 >> {log} | tee -a {log}"  # stdout into the log, stderr also to cron
+    command = _escaped(night.shell(output))
     if len(command.encode()) > MOST_CRONTAB_BYTES:
         raise UsageError(
             f"the command has {len(command.encode())} bytes, and cron takes {MOST_CRONTAB_BYTES}: use systemd, or "

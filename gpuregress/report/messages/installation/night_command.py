@@ -13,6 +13,7 @@ from pathlib import Path
 
 from msgspec import field
 
+from gpuregress import __version__
 from gpuregress.foundation import storage, user_home
 from gpuregress.foundation.errors import StorageError, UsageError
 from gpuregress.gpu.records import Record
@@ -56,6 +57,7 @@ class NightCommand(Record):
         hour: local time.
         minute: local time.
         zone: the time zone, as `Europe/Berlin`; "" where its name is not known.
+        package: what `pip install` takes on a CI server; a path of the repository, absolute, or a requirement.
     """
 
     root: Path
@@ -70,6 +72,14 @@ class NightCommand(Record):
     hour: int = 2
     minute: int = 0
     zone: str = ""
+    package: str | Path = f"gpuregress=={__version__}"
+
+    def pip_install(self, folder: Path) -> str:
+        """The shell command that installs gpuregress on a CI server, in this folder of the repository."""
+        package = self.package
+        if isinstance(package, Path):
+            package = f"./{Path(os.path.relpath(package, folder)).as_posix()}"
+        return shlex.join(("python", "-m", "pip", "install", package))
 
     @property
     def time(self) -> str:
@@ -134,7 +144,7 @@ def of_project(project: Project, arguments: Sequence[str], at: tuple[int, int]) 
         UsageError: a path holds a newline, which no scheduler takes.
     """
     settings = project.settings
-    texts = (settings.ping, settings.webhook, *settings.mail)
+    texts = (settings.ping, settings.webhook, settings.smtp, *settings.mail)
     secrets: dict[str, None] = {}
     for text in texts:
         secrets |= dict.fromkeys(web_request.variables(text))

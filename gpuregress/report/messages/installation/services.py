@@ -6,7 +6,6 @@ import json
 import shlex
 from pathlib import Path
 
-from gpuregress import __version__
 from gpuregress.report.messages.installation.night_command import Installation, InstalledFile, NightCommand
 
 GITHUB_FILE = ".github/workflows/gpuregress-nightly.yml"
@@ -63,7 +62,7 @@ def workflow(night: NightCommand) -> str:
         *cache.split("\n"),
         "          key: gpuregress-${{ github.run_id }}-${{ github.run_attempt }}",
         "          restore-keys: gpuregress-",
-        f"      - run: python -m pip install gpuregress=={__version__}",
+        f"      - run: {_github_text(night.pip_install(night.root))}",
         f"      - run: {_github_text(command)}",
         "      - uses: actions/cache/save@v4",
         "        if: always()",
@@ -140,7 +139,7 @@ def job(night: NightCommand) -> str:
         f"      - {_gitlab_text(f'{runs}/')}",
         f"      - {_SAVED}/",
         "  script:",
-        f"    - python -m pip install gpuregress=={__version__}",
+        f"    - {_gitlab_text(night.pip_install(night.repository))}",
         f"    - {_gitlab_text(f'cd {shlex.quote(night.below_repository)}')}",
         f"    - {_gitlab_text(shlex.join(('gpuregress', 'nightly', *night.arguments, *reports)))}",
         "  artifacts:",

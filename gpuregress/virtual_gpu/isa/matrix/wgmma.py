@@ -12,6 +12,7 @@ from gpuregress.virtual_gpu.builder.services import Services
 from gpuregress.virtual_gpu.builder.structured import I1, I16, I32, I64, POINTER, at, counted, i32, i64
 from gpuregress.virtual_gpu.builder.threads import dimension, linear_thread
 from gpuregress.virtual_gpu.checks.matrix_and_texel_notes import (
+    RowCheck,
     note_commit,
     note_fence,
     note_product,
@@ -73,7 +74,7 @@ class DescribedMatrix(Record):
         place: tuple[ir.Value, ...],
         target: ir.Value,
         first: ir.Value,
-        check: tuple[ir.Function, ir.Value] | None = None,
+        check: tuple[RowCheck, ir.Value] | None = None,
     ) -> ir.Value:
         """Copy the matrix to `target`, one row (of A) or column (of B) after the other.
 
@@ -146,7 +147,7 @@ class _Geometry(Record):
         return b.add(b.add(near, far), b.add(b.mul(inner, self.width), down))
 
 
-def _copying(matrix: DescribedMatrix, resolve: ir.Function, watch: ir.Function | None) -> Build:
+def _copying(matrix: DescribedMatrix, resolve: ir.Function, watch: RowCheck | None) -> Build:
     """Build `copy(machine, local, descriptor, window, site, target, first) → whether all of it is there`.
 
     With the dynamic checks' `watch`, it has the thread's epoch as its last argument.
@@ -165,7 +166,7 @@ def _copying(matrix: DescribedMatrix, resolve: ir.Function, watch: ir.Function |
             with b.if_then(b.icmp_unsigned("==", pointer, ir.Constant(POINTER, None)), likely=False):
                 b.ret(ir.Constant(I1, 0))
             if watch is not None:
-                b.call(watch, (machine, address, *epoch))
+                watch(b, machine, address, *epoch)
             return pointer
 
         if matrix.transposed:

@@ -8,6 +8,9 @@ PTX ISA manual, 9.7.14.4.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 from llvmlite import ir
 
 from gpuregress.gpu.records import Record
@@ -130,7 +133,7 @@ def _load(emitter: Services, instruction: Instruction) -> None:
     watch = None
     if emitter.unit.granules is not None:
         arguments.append(epoch_of(emitter, AccessNote(instruction, "read", "", size, site)))
-        watch = rules(emitter).access(CellAccess(READ, is_strong=False, reads=False, count=size), "")
+        watch = partial(rules(emitter).access, CellAccess(READ, is_strong=False, reads=False, count=size), "")
     types = tuple(value.type for value in arguments)
     resolve = slow_resolve(emitter, instruction, space)
     fetch = emitter.subroutine(f"{layout.name}.{resolve.name}", I1, types, _fetching(layout, resolve, watch))
@@ -183,7 +186,7 @@ def _layout(instruction: Instruction, count: int) -> _Layout:
     return _Layout(shape, "row" in instruction.modifiers, element_of(_types(instruction)[0]).bits, count)
 
 
-def _fetching(layout: _Layout, resolve: ir.Function, watch: ir.Function | None) -> Build:
+def _fetching(layout: _Layout, resolve: ir.Function, watch: Callable[..., None] | None) -> Build:
     """Build `fetch(machine, local, start, stride, lane, site, out) → whether all accesses are valid`.
 
     With the dynamic checks' `watch`, it has the thread's epoch as its last argument.
@@ -203,7 +206,7 @@ def _fetching(layout: _Layout, resolve: ir.Function, watch: ir.Function | None) 
             with b.if_then(b.icmp_unsigned("==", pointer, ir.Constant(POINTER, None)), likely=False):
                 b.ret(ir.Constant(I1, 0))
             if watch is not None:
-                b.call(watch, (machine, address, *epoch))
+                watch(b, machine, address, *epoch)
             offset = b.mul(b.zext(number, I64), i64(size))
             b.store(b.load(pointer, typ=type_, align=size), at(b, out, offset), align=size)
         return ir.Constant(I1, 1)

@@ -280,7 +280,7 @@ def _note_arrival(
     """Tell the dynamic checks that a copy has arrived, where there are any."""
     if unit.granules is not None:
         machine = b.load(at(b, queue, MACHINE), typ=POINTER)
-        b.call(copy_arrival(unit, restamps=restamps), (machine, b.ptrtoint(target, I64), b.zext(size, I64)))
+        copy_arrival(unit, b, machine, b.ptrtoint(target, I64), b.zext(size, I64), restamps=restamps)
 
 
 def _perform(b: ir.IRBuilder, target: ir.Value, size: ir.Value, data: ir.Value) -> None:

@@ -451,7 +451,7 @@ class LaunchFindings:
         if earlier.site.mnemonic.startswith("wgmma") and later.site.action != "read":
             if earlier.number // WARPGROUP == later.number // WARPGROUP:
                 return "before the wgmma was waited for"
-            return "with no barrier behind the wait for the wgmma"
+            return "with no barrier after the wait for the wgmma"
         is_copy = not (earlier.site.action and later.site.action)
         if earlier.number // 32 == later.number // 32 and not is_copy:
             if earlier.site == later.site:

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable
 import numpy as np
 import numpy.typing as npt
 
+from gpuregress.gpu.records import Record
 from gpuregress.virtual_gpu.runtime.checks import layout
 from gpuregress.virtual_gpu.runtime.device_heap import DeviceHeap, reserve
 from gpuregress.virtual_gpu.runtime.machine_layout import HEAP_CLASSES, MAX_REGIONS
@@ -23,6 +24,8 @@ _MANY, _MOST_DENSE = 4 << 20, 1 << 30
 """Bytes of a region's cells from which on they are in memory of their own, and up to which in huge pages."""
 _LATE = 3 << 30
 """A stamp from which on a launch begins again at 1: stamps have 32 bits."""
+PLAIN_READ, PLAIN_WRITE, STRONG_READ, STRONG_WRITE = 1, 2, 4, 8
+"""Kinds of accesses: strong ones, as atomics, do not race with each other."""
 _OF_A_LAUNCH = (
     "turn_count",
     "has_turns",
@@ -36,6 +39,27 @@ _OF_A_LAUNCH = (
     "order_count",
 )
 """Words that are 0 when a launch begins."""
+
+
+class TouchedBytes(Record):
+    """What a launch, or a copy, has touched of memory.
+
+    Attributes:
+        address: of the first byte.
+        step: bytes of a granule.
+        kinds: bits of `PLAIN_READ` … for each granule, uint8 of shape (granules,).
+        sites: number of the site of a granule's newest write, or of its newest read; of a copy empty.
+    """
+
+    address: int
+    step: int
+    kinds: npt.NDArray[np.uint8]
+    sites: npt.NDArray[np.uint16]
+
+    @property
+    def end(self) -> int:
+        """The address behind the last granule."""
+        return self.address + self.step * len(self.kinds)
 
 
 class BlockState:
@@ -78,11 +102,15 @@ class BlockState:
 
 
 class ShadowMemory:
-    """The cells of all regions, and the state of the launch."""
+    """The cells of all regions, and the state of the launch.
 
-    def __init__(self) -> None:
+    Args:
+        rows: of the table of regions.
+    """
+
+    def __init__(self, rows: int = MAX_REGIONS) -> None:
         self.state = np.zeros(layout.LAUNCH_BYTES // 8, np.uint64)
-        self._table = np.zeros((MAX_REGIONS, 2), np.uint64)
+        self._table = np.zeros((rows, 2), np.uint64)
         self._cells: dict[int, tuple[Region, int, _Words]] = {}
         self._heap_table = np.zeros((HEAP_CLASSES, 2), np.uint64)
         self._heap: dict[int, tuple[int, int, _Words]] = {}
@@ -150,6 +178,11 @@ class ShadowMemory:
             self._cells[region.number] = (region, shift, cells)
             self._table[region.number] = cells.ctypes.data, 8 * _CELL_WORDS * count
         cells = self._cells[region.number][2]
+        for offset, size in region.written:
+            first, end = offset >> shift, (offset + size - 1 >> shift) + 1
+            writes = cells[_CELL_WORDS * first : _CELL_WORDS * end : _CELL_WORDS]
+            writes[writes == 0] = 1
+        region.written.clear()
         flags = 0
         if region.is_filled:
             flags |= layout.FILLED
@@ -265,6 +298,26 @@ class ShadowMemory:
             return None
         planes = known[2].reshape(2, -1, _CELL_WORDS)
         return known[1], planes[0], planes[1]
+
+    def touched(self, region: Region) -> TouchedBytes | None:
+        """What the last launch read and wrote of a region; None where it touched nothing, or it was not watched."""
+        known = self.cells_of(region)
+        if known is None:
+            return None
+        shift, cells, _ = known
+        is_new = cells >= np.uint64(self.word("oldest"))
+        places = np.flatnonzero(is_new.any(axis=1))
+        if not len(places):
+            return None
+        first, end = int(places[0]), int(places[-1]) + 1
+        cells, is_new = cells[first:end], is_new[first:end]
+        is_strong = (cells & np.uint64(layout.STRONG)).astype(bool)
+        writes = np.where(is_strong[:, 0], STRONG_WRITE, PLAIN_WRITE)
+        reads = np.where(is_strong[:, 1], STRONG_READ, PLAIN_READ)
+        kinds = (writes * is_new[:, 0] | reads * is_new[:, 1]).astype(np.uint8)
+        epochs = np.where(is_new[:, 0], cells[:, 0], cells[:, 1])
+        sites = ((epochs & np.uint64(layout.SITE_MASK)) >> np.uint64(layout.SITE_SHIFT)).astype(np.uint16)
+        return TouchedBytes(region.address + (first << shift), 1 << shift, kinds, sites)
 
     def is_race_free(self, region: Region) -> bool:
         """Whether no two threads of the launch race in a region."""

@@ -129,7 +129,7 @@ def test_a_map_in_memory_needs_a_map(tmp_path: Path) -> None:
             "{box: [229, 2, 256]}",
             "float16",
             "[256, 2, 256]",
-            "tensormap.box: a copy has 234496 bytes: at most 233472 (228 KiB, the shared memory of a card)",
+            "tensormap.box: a copy has 234496 bytes: at most 233472 (228 KiB, the shared memory of a GPU)",
         ),
         (
             "{im2col: {lower: [0], upper: [0], channels: 256, pixels: 457}}",

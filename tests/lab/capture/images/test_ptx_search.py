@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gpuregress.lab.capture.images import ptx_search
-from tests.lab.capture.images.test_fatbin import container, entry
+from tests.toolchain.test_fatbins import container, entry
 
 
 def ptx(kernel: str, target: int) -> bytes:

@@ -36,7 +36,8 @@ import json, os, sys
 with open("seen.json", "w") as file:
     json.dump({"arguments": sys.argv[1:], "folder": os.getcwd(), "variable": os.environ.get("MINE"),
                "secret": os.environ.get("PING_KEY")}, file)
-print("1 new failure")
+print("1 new failure", flush=True)
+print("note: no mail", file=sys.stderr)
 sys.exit(1)
 """
 

@@ -28,7 +28,7 @@ def test_the_script_works_in_any_folder(tmp_path: Path, name: str) -> None:
     )
     assert (done.returncode, done.stdout, done.stderr) == (1, "", "")
     assert json.loads((night.root / "seen.json").read_text()) == {**SEEN, "folder": str(night.root), "secret": "word"}
-    assert (night.root / "runs/nightly.log").read_text() == "1 new failure\n"
+    assert (night.root / "runs/nightly.log").read_text() == "1 new failure\nnote: no mail\n"
     assert (tmp_path / "submitted").read_text() == f"--quiet\n--begin=02:00\n{file.path}\n"
 
 

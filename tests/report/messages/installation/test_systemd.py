@@ -32,7 +32,7 @@ def test_the_unit_works_in_any_folder(tmp_path: Path, name: str) -> None:
     done = subprocess.run(words(service.text), cwd="/", env={}, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (1, "", "")
     assert json.loads((night.root / "seen.json").read_text()) == {**SEEN, "folder": str(night.root), "secret": None}
-    assert (night.root / "runs/nightly.log").read_text() == "1 new failure\n"
+    assert (night.root / "runs/nightly.log").read_text() == "1 new failure\nnote: no mail\n"
 
 
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="needs systemd-analyze")

@@ -7,14 +7,14 @@ import pytest
 from tests.checks.planted import detection
 
 RACY = {
-    "warpgroups_overwritten": "with no barrier behind the wait for the wgmma",
+    "warpgroups_overwritten": "with no barrier after the wait for the wgmma",
     "warpgroups_wait_behind_write": "before the wgmma was waited for",
     "warpgroups_own_rows": "before the wgmma was waited for",
     "warpgroups_wait_for_one": "before the wgmma was waited for",
     "warpgroups_not_committed": "before the wgmma was waited for",
     "warpgroups_pipeline": "before the wgmma was waited for",
     "warpgroups_fence": "with no wgmma.fence before it",
-    "warpgroups_release": "with no barrier behind the wait for the wgmma",
+    "warpgroups_release": "with no barrier after the wait for the wgmma",
 }
 
 

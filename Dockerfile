@@ -1,0 +1,24 @@
+# gpuregress in a container, where the current folder is the project:
+#
+#     docker build -t gpuregress .
+#     docker run --rm -v "$PWD:/project" gpuregress run
+#
+# A GPU needs NVIDIA's container toolkit on the host. pycuda is compiled, so it needs CUDA's headers:
+#
+#     docker build --build-arg BASE=nvidia/cuda:13.0.1-devel-ubuntu24.04 --build-arg EXTRA='[cuda]' -t gpuregress-gpu .
+#     docker run --rm --gpus all -v "$PWD:/project" gpuregress-gpu run --device cuda
+ARG BASE=ubuntu:24.04
+FROM ${BASE}
+ARG EXTRA=""
+RUN apt-get update \
+    && apt-get install -y --no-install-recommends git python3 python3-venv ${EXTRA:+g++ python3-dev} \
+    && rm -rf /var/lib/apt/lists/*
+COPY . /source
+RUN python3 -m venv /opt/gpuregress \
+    && /opt/gpuregress/bin/pip install --no-cache-dir "/source${EXTRA}" \
+    && rm -rf /source
+ENV PATH=/opt/gpuregress/bin:$PATH GPUREGRESS_CACHE=/var/cache/gpuregress
+VOLUME /var/cache/gpuregress
+WORKDIR /project
+ENTRYPOINT ["gpuregress"]
+CMD ["--help"]

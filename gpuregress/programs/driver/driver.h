@@ -1,0 +1,217 @@
+/* Types of the driver API, and what the parts of this driver share.
+ *
+ * Names and numbers are those of NVIDIA's documentation of the CUDA driver API. cuda.h itself is not needed.
+ */
+#ifndef GPUREGRESS_DRIVER_H
+#define GPUREGRESS_DRIVER_H
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define EXPORTED __attribute__((visibility("default")))
+
+enum {
+    SUCCESS = 0, INVALID_VALUE = 1, OUT_OF_MEMORY = 2, NOT_INITIALIZED = 3, NO_DEVICE = 100, INVALID_DEVICE = 101,
+    INVALID_IMAGE = 200, INVALID_CONTEXT = 201, NO_BINARY_FOR_GPU = 209, UNSUPPORTED_LIMIT = 215, INVALID_PTX = 218,
+    FILE_NOT_FOUND = 301, INVALID_HANDLE = 400, NOT_FOUND = 500, NOT_READY = 600, ILLEGAL_ADDRESS = 700,
+    PRIMARY_CONTEXT_ACTIVE = 708, ALREADY_REGISTERED = 712, NOT_REGISTERED = 713, NOT_SUPPORTED = 801, UNKNOWN = 999
+};
+
+typedef int Result;
+typedef int Device;
+typedef uint64_t Address;
+
+/* --- handles: each begins with a number that tells its kind, so that a wrong one is refused ---------------------- */
+
+enum { CONTEXT = 0x43545831, STREAM, EVENT, MODULE, FUNCTION, ARRAY, POOL, LINK };
+
+typedef struct Context {
+    uint32_t kind;
+    uint32_t flags;
+    uint64_t id;
+    int uses;
+    size_t limits[16];
+} Context;
+
+enum { STREAMS = 128 };
+/* Streams whose order is followed. */
+
+typedef struct Stream {
+    uint32_t kind;
+    unsigned flags;
+    int priority;
+    uint64_t id;
+    Context *context;
+    uint32_t clock[STREAMS]; /* of its last work */
+} Stream;
+
+typedef struct Event {
+    uint32_t kind;
+    unsigned flags;
+    double time_ms; /* negative: it was never recorded */
+    uint32_t clock[STREAMS];
+} Event;
+
+struct Function;
+
+typedef struct Module {
+    uint32_t kind;
+    uint32_t number; /* of the server */
+    Context *context;
+    struct Function *functions;
+    struct Module *next;
+} Module;
+
+/* A function of a module and a kernel of a library are one thing here. */
+typedef struct Function {
+    uint32_t kind;
+    uint32_t number;
+    Module *module;
+    struct Function *next;
+    char *name;
+    uint32_t parameter_count;
+    uint32_t parameter_bytes;
+    uint32_t (*parameters)[2]; /* offset and size of each */
+    int attributes[18];
+    /* of the launch calls before CUDA 4 */
+    unsigned block[3];
+    unsigned shared;
+    unsigned char *arguments;
+    unsigned argument_bytes;
+} Function;
+
+typedef struct Array {
+    uint32_t kind;
+    unsigned format, channels, flags, element_bytes;
+    size_t width, height, depth;
+    Address address;
+} Array;
+
+typedef struct Pool {
+    uint32_t kind;
+    uint64_t threshold;
+    int reuse[4];
+} Pool;
+
+/* --- memory ------------------------------------------------------------------------------------------------------- */
+
+enum { DEVICE_MEMORY = 1, MANAGED_MEMORY, PINNED_MEMORY, REGISTERED_MEMORY, VARIABLE };
+
+typedef struct Region {
+    Address address; /* 0: none */
+    size_t size;
+    char *host;      /* where it lies in this process */
+    void *user;      /* of registered memory: the program's own address; of a managed variable: its second one */
+    size_t offset;   /* in the memory that client and server share */
+    unsigned kind, flags;
+    uint64_t number;
+    Context *context;
+} Region;
+
+Region *find_region(Address address);
+Region *find_start(Address address);
+/* The place of a stretch of memory in this process; NULL where no region has all of it. */
+char *device_bytes(Address address, size_t size);
+/* The same, for host memory, too. */
+char *any_bytes(Address address, size_t size);
+void note_written(Address address, size_t size);
+Result allocate(Address *address, size_t size, unsigned kind, const char *call);
+Result release(Region *region);
+void release_regions_of(Context *context);
+/* Replace a managed variable's address by a second one, at which the program itself can read and write it, too. */
+Result map_variable(Address *address);
+/* Forget the variables that the server has no more; others may have their addresses later. */
+void forget_variables(void);
+void release_modules_of(Context *context);
+size_t allocated_bytes(void);
+
+/* --- the server --------------------------------------------------------------------------------------------------- */
+
+enum Request {
+    GREET = 1, ALLOCATE, PLACE, FREE, LOAD, UNLOAD, FUNCTION_OF, VARIABLE_OF, LAUNCH, FIND, TEXTURE, TENSOR_MAP, LIMIT_HEAP,
+    OCCUPANCY, NAMES, COMPLAIN, STREAM_WORK
+};
+
+typedef struct Answer {
+    Result result;
+    uint32_t size;
+    char data[1 << 16];
+} Answer;
+
+typedef struct Piece {
+    const void *data;
+    size_t size;
+} Piece;
+
+Result start_server(void);
+/* Send a request of some pieces and wait for its answer, whose text for the user is printed. `answer` may be NULL. */
+Result ask(enum Request request, const Piece *pieces, int count, Answer *answer);
+
+#define ASK(request, answer, ...)                                                                                     \
+    ask(request, (Piece[]){__VA_ARGS__}, (int)(sizeof((Piece[]){__VA_ARGS__}) / sizeof(Piece)), answer)
+#define VALUE(value) {&(value), sizeof(value)}
+
+/* --- state -------------------------------------------------------------------------------------------------------- */
+
+/* NOT_INITIALIZED before cuInit and in a child of fork, and the error that has ended all use of the device. */
+Result ready(void);
+Result ready_with_context(void);
+void fail_for_good(Result result);
+Context *current_context(void);
+Context *primary_context(void);
+bool is_device(Device device);
+/* Print that something cannot be done, once for each text, and leave a mark for `gpuregress exec`. */
+Result missing(const char *what);
+void complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void lock(void);
+void unlock(void);
+
+/* Fields that the answer to GREET holds. */
+extern struct Greeting {
+    uint64_t total_memory;
+    uint64_t memory_size;
+    char name[64];
+    uint8_t uuid[16];
+    int32_t attributes[192];
+} greeting;
+
+#define MUST_BE_READY()                                                                                               \
+    do {                                                                                                              \
+        Result ready_ = ready_with_context();                                                                         \
+        if (ready_) return ready_;                                                                                    \
+    } while (0)
+#define CHECK(condition, result)                                                                                      \
+    do {                                                                                                              \
+        if (!(condition)) return result;                                                                              \
+    } while (0)
+#define IS(handle, kind_) ((handle) != NULL && (handle)->kind == (kind_))
+
+Stream *real_stream(void *handle); /* NULL where the handle is none */
+
+/* --- order of streams ----------------------------------------------------------------------------------------------- */
+
+void begin_ordering(Stream *stream);
+void order_launch(Stream *stream);
+/* Between these, `note_touched` notes what a copy or fill reads and writes on the device. */
+void begin_copy(Stream *stream);
+void note_touched(uint64_t address, size_t size, bool is_write);
+void end_copy(const char *call);
+void order_event(Event *event, Stream *stream);
+void order_after_event(Stream *stream, const Event *event);
+void order_program_after_event(const Event *event);
+void order_program_after_stream(const Stream *stream);
+void order_program_after_all(void);
+
+/* A function by its name and the version of CUDA in which it came. */
+typedef struct Procedure {
+    const char *name;
+    int version;
+    void *function;
+} Procedure;
+
+extern const Procedure procedures[];
+extern const size_t procedure_count;
+
+#endif

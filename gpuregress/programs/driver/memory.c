@@ -1,0 +1,537 @@
+/* Device, managed, pinned and registered memory, and memory pools. */
+#define _GNU_SOURCE
+#include "driver.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "shared_memory.h"
+
+#ifndef MAP_FIXED_NOREPLACE
+#define MAP_FIXED_NOREPLACE 0x100000
+#endif
+
+enum { LOW_SLOTS = 128 };
+/* Slots of 1 TiB that lie in the address space of a process: memory whose address is the same on both sides. */
+
+static Region regions[REGIONS];
+static Region low_regions[LOW_SLOTS];
+static uint64_t last_number;
+static size_t in_use;
+
+static Region *slot_of(Address address) {
+    uint64_t slot = address >> REGION_SHIFT;
+    if (slot < LOW_SLOTS) return &low_regions[slot];
+    uint64_t number = slot * (uint64_t)GATHER & ((1ull << SLOT_BITS) - 1);
+    if (slot >> SLOT_BITS || number >= REGIONS) return NULL;
+    return &regions[number];
+}
+
+static Region *keep(Region found) {
+    Region *region = slot_of(found.address);
+    if (region) *region = found;
+    return region;
+}
+
+Region *find_region(Address address) {
+    Region *region = slot_of(address);
+    if (!region) return NULL;
+    if (!region->address && address >> REGION_SHIFT >= LOW_SLOTS) {
+        /* Perhaps a variable of a module, which a kernel told the address of. */
+        struct { uint64_t address, size, offset; } found;
+        Answer answer;
+        if (ASK(FIND, &answer, VALUE(address)) || answer.size != sizeof found) return NULL;
+        memcpy(&found, answer.data, sizeof found);
+        keep((Region){.address = found.address, .size = found.size, .host = shared_memory + found.offset,
+                      .offset = found.offset, .kind = VARIABLE, .number = ++last_number});
+    }
+    if (!region->address || address < region->address || address - region->address > region->size) return NULL;
+    return region;
+}
+
+Region *find_start(Address address) {
+    Region *region = find_region(address);
+    return region && region->address == address ? region : NULL;
+}
+
+char *device_bytes(Address address, size_t size) {
+    Region *region = find_region(address);
+    if (!region || size > region->size - (address - region->address)) return NULL;
+    return region->host + (address - region->address);
+}
+
+static Region *registered(const void *pointer) {
+    for (size_t index = 0; index < REGIONS; index++) {
+        Region *region = &regions[index];
+        if (region->kind == REGISTERED_MEMORY && (char *)pointer >= (char *)region->user &&
+            (char *)pointer < (char *)region->user + region->size)
+            return region;
+    }
+    return NULL;
+}
+
+char *any_bytes(Address address, size_t size) {
+    Region *region = slot_of(address);
+    bool is_host = address >> REGION_SHIFT < LOW_SLOTS && !(region && region->address && find_region(address));
+    return is_host ? (char *)address : device_bytes(address, size);
+}
+
+void note_written(Address address, size_t size) {
+    SharedHead *head = (SharedHead *)shared_memory;
+    uint64_t count = head->count;
+    if (address >> REGION_SHIFT < LOW_SLOTS || size == 0) return;
+    if (count > 0 && count <= NOTES && head->notes[count - 1][0] + head->notes[count - 1][1] == address) {
+        head->notes[count - 1][1] += size;
+        return;
+    }
+    if (count < NOTES) {
+        head->notes[count][0] = address;
+        head->notes[count][1] = size;
+    }
+    if (count <= NOTES) head->count = count + 1;
+}
+
+/* Reserve addresses that are the same in the program and on the device; NULL where there are none left. */
+static void *reserve_low(size_t size) {
+    for (uint64_t slot = 1; slot < LOW_SLOTS; slot++) {
+        void *wanted = (void *)(slot << REGION_SHIFT | (Address)MIDDLE);
+        if (low_regions[slot].address) continue;
+        void *found = mmap(wanted, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+        if (found == wanted) return found;
+        if (found != MAP_FAILED) munmap(found, size);
+    }
+    return NULL;
+}
+
+Result allocate(Address *address, size_t size, unsigned kind, const char *call) {
+    struct { uint64_t address, size; uint32_t kind, number; } request = {0, size, kind, 0};
+    struct { uint64_t address, offset; } given;
+    Answer answer;
+    void *low = NULL;
+    CHECK(address && size > 0, INVALID_VALUE);
+    CHECK(size <= greeting.total_memory - (in_use < greeting.total_memory ? in_use : greeting.total_memory), OUT_OF_MEMORY);
+    lock();
+    if (kind == MANAGED_MEMORY || kind == PINNED_MEMORY) {
+        low = reserve_low(size);
+        if (!low && kind == MANAGED_MEMORY) {
+            unlock();
+            missing("more than about 100 allocations of managed memory at once");
+            return OUT_OF_MEMORY;
+        }
+        request.address = (Address)low;
+    }
+    request.number = (uint32_t)++last_number;
+    Result result = ASK(ALLOCATE, &answer, VALUE(request), {call, strlen(call)});
+    if (!result && answer.size != sizeof given) result = UNKNOWN;
+    if (!result) {
+        memcpy(&given, answer.data, sizeof given);
+        Region region = {.address = given.address, .size = size, .host = shared_memory + given.offset,
+                         .offset = given.offset, .kind = kind, .number = last_number, .context = current_context()};
+        if (low) region.host = mmap(low, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, shared_descriptor, (off_t)given.offset);
+        keep(region);
+        *address = given.address;
+        in_use += size;
+    } else if (low) {
+        munmap(low, size);
+    }
+    unlock();
+    return result;
+}
+
+Result release(Region *region) {
+    Address address = region->address;
+    Region old = *region;
+    Result result = ASK(FREE, NULL, VALUE(address));
+    if (address >> REGION_SHIFT < LOW_SLOTS) munmap((void *)address, region->size);
+    *region = (Region){0};
+    in_use -= old.size < in_use ? old.size : in_use;
+    return result;
+}
+
+void release_regions_of(Context *context) {
+    for (size_t index = 0; index < REGIONS; index++)
+        if (regions[index].context == context && regions[index].kind && regions[index].kind != VARIABLE) release(&regions[index]);
+    for (size_t index = 0; index < LOW_SLOTS; index++)
+        if (low_regions[index].context == context && low_regions[index].kind) release(&low_regions[index]);
+}
+
+/* --- variables of modules ------------------------------------------------------------------------------------------- */
+
+Result map_variable(Address *address) {
+    Region *region = find_region(*address);
+    CHECK(region && region->kind == VARIABLE, UNKNOWN);
+    if (!region->user) {
+        struct { uint64_t low, address; } request = {0, region->address};
+        void *low = reserve_low(region->size);
+        CHECK(low, missing("more than about 100 allocations of managed memory at once"));
+        request.low = (Address)low;
+        Result result = ASK(PLACE, NULL, VALUE(request));
+        CHECK(!result, result);
+        region->user = mmap(low, region->size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, shared_descriptor, (off_t)region->offset);
+        keep((Region){.address = request.low, .size = region->size, .host = low, .offset = region->offset, .kind = MANAGED_MEMORY,
+                      .number = ++last_number, .context = current_context()});
+    }
+    *address = (Address)region->user;
+    return SUCCESS;
+}
+
+void forget_variables(void) {
+    for (size_t index = 0; index < REGIONS; index++) {
+        Region *region = &regions[index];
+        Answer answer;
+        if (region->kind != VARIABLE) continue;
+        Result result = ASK(FIND, &answer, VALUE(region->address));
+        if (!result && memcmp(answer.data + 16, &region->offset, 8) == 0 && memcmp(answer.data, &region->address, 8) == 0) continue;
+        Region *alias = region->user ? find_start((Address)region->user) : NULL;
+        if (alias) release(alias);
+        *region = (Region){0};
+    }
+}
+
+/* --- allocation ---------------------------------------------------------------------------------------------------- */
+
+EXPORTED Result cuMemAlloc_v2(Address *address, size_t size) {
+    MUST_BE_READY();
+    return allocate(address, size, DEVICE_MEMORY, "cuMemAlloc");
+}
+
+EXPORTED Result cuMemAllocPitch_v2(Address *address, size_t *pitch, size_t width, size_t height, unsigned element_bytes) {
+    MUST_BE_READY();
+    CHECK(pitch && width && height && (element_bytes == 4 || element_bytes == 8 || element_bytes == 16), INVALID_VALUE);
+    *pitch = (width + 511) / 512 * 512;
+    return allocate(address, *pitch * height, DEVICE_MEMORY, "cuMemAllocPitch");
+}
+
+EXPORTED Result cuMemAllocManaged(Address *address, size_t size, unsigned flags) {
+    MUST_BE_READY();
+    CHECK(flags == 1 || flags == 2, INVALID_VALUE);
+    return allocate(address, size, MANAGED_MEMORY, "cuMemAllocManaged");
+}
+
+static Result free_memory(Address address) {
+    MUST_BE_READY();
+    if (address == 0) return SUCCESS;
+    lock();
+    Region *region = find_start(address);
+    Result result = INVALID_VALUE;
+    if (region && (region->kind == DEVICE_MEMORY || region->kind == MANAGED_MEMORY)) result = release(region);
+    unlock();
+    return result;
+}
+
+EXPORTED Result cuMemFree_v2(Address address) {
+    order_program_after_all(); /* it waits for the device */
+    return free_memory(address);
+}
+
+EXPORTED Result cuMemFreeAsync(Address address, void *stream) {
+    Stream *real = real_stream(stream);
+    CHECK(real, INVALID_HANDLE);
+    CHECK(address, INVALID_VALUE);
+    Region *region = find_start(address);
+    begin_copy(real);
+    if (region) note_touched(address, region->size, true);
+    end_copy(__func__);
+    return free_memory(address);
+}
+
+static Result allocate_host(void **pointer, size_t size, unsigned flags) {
+    Address address = 0;
+    MUST_BE_READY();
+    CHECK(pointer && size > 0, INVALID_VALUE);
+    Result result = allocate(&address, size, PINNED_MEMORY, "cuMemHostAlloc");
+    if (result) return result;
+    Region *region = find_start(address);
+    region->flags = flags;
+    *pointer = region->host;
+    region->user = region->host;
+    return SUCCESS;
+}
+
+static Region *find_host(const void *pointer) {
+    Region *region = find_region((Address)pointer);
+    if (region && region->kind != DEVICE_MEMORY && region->kind != VARIABLE) return region;
+    region = registered(pointer);
+    if (region) return region;
+    for (size_t index = 0; index < REGIONS; index++)
+        if (regions[index].kind == PINNED_MEMORY && (char *)pointer >= regions[index].host &&
+            (char *)pointer < regions[index].host + regions[index].size)
+            return &regions[index];
+    return NULL;
+}
+
+EXPORTED Result cuMemHostAlloc(void **pointer, size_t size, unsigned flags) { return allocate_host(pointer, size, flags); }
+EXPORTED Result cuMemAllocHost_v2(void **pointer, size_t size) { return allocate_host(pointer, size, 0); }
+
+EXPORTED Result cuMemFreeHost(void *pointer) {
+    MUST_BE_READY();
+    Region *region = find_host(pointer);
+    CHECK(region && region->kind == PINNED_MEMORY && region->host == pointer, INVALID_VALUE);
+    return release(region);
+}
+
+EXPORTED Result cuMemHostGetDevicePointer_v2(Address *address, void *pointer, unsigned flags) {
+    MUST_BE_READY();
+    Region *region = find_host(pointer);
+    CHECK(address && region && flags == 0, INVALID_VALUE);
+    size_t offset = (size_t)((char *)pointer - (region->kind == REGISTERED_MEMORY ? (char *)region->user : region->host));
+    *address = region->address + offset;
+    return SUCCESS;
+}
+
+EXPORTED Result cuMemHostGetFlags(unsigned *flags, void *pointer) {
+    MUST_BE_READY();
+    Region *region = find_host(pointer);
+    CHECK(flags && region, INVALID_VALUE);
+    *flags = region->flags;
+    return SUCCESS;
+}
+
+/* The pages of the program's own memory are replaced by pages that the server sees, at the same place. */
+EXPORTED Result cuMemHostRegister_v2(void *pointer, size_t size, unsigned flags) {
+    Address address;
+    MUST_BE_READY();
+    CHECK(pointer && size > 0 && !(flags & ~0xfu), INVALID_VALUE);
+    if (flags & 4) return missing("cuMemHostRegister of memory of an I/O device");
+    if (find_host(pointer)) return ALREADY_REGISTERED;
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    char *first = (char *)((uintptr_t)pointer / page * page);
+    size_t whole = ((size_t)((char *)pointer + size - first) + page - 1) / page * page;
+    lock();
+    Result result = allocate(&address, whole, PINNED_MEMORY + 1, "cuMemHostRegister");
+    if (!result) {
+        Region *region = find_start(address);
+        memcpy(region->host, first, whole);
+        if (mmap(first, whole, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, shared_descriptor, (off_t)region->offset) == MAP_FAILED) {
+            release(region);
+            result = INVALID_VALUE;
+        } else {
+            region->user = first;
+            region->flags = flags;
+        }
+    }
+    unlock();
+    return result;
+}
+
+EXPORTED Result cuMemHostUnregister(void *pointer) {
+    MUST_BE_READY();
+    Region *region = registered(pointer);
+    CHECK(region, NOT_REGISTERED);
+    lock();
+    char *user = region->user;
+    size_t size = region->size;
+    char *copy = malloc(size);
+    if (copy) {
+        memcpy(copy, user, size);
+        mmap(user, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+        memcpy(user, copy, size);
+        free(copy);
+        release(region);
+    }
+    unlock();
+    return copy ? SUCCESS : OUT_OF_MEMORY;
+}
+
+/* --- questions ----------------------------------------------------------------------------------------------------- */
+
+EXPORTED Result cuMemGetInfo_v2(size_t *available, size_t *total) {
+    MUST_BE_READY();
+    CHECK(available && total, INVALID_VALUE);
+    *total = greeting.total_memory;
+    *available = in_use < greeting.total_memory ? greeting.total_memory - in_use : 0;
+    return SUCCESS;
+}
+
+EXPORTED Result cuMemGetAddressRange_v2(Address *start, size_t *size, Address address) {
+    MUST_BE_READY();
+    Region *region = find_region(address);
+    CHECK(region, NOT_FOUND);
+    if (start) *start = region->address;
+    if (size) *size = region->size;
+    return SUCCESS;
+}
+
+static Result pointer_attribute(void *data, int attribute, Address address) {
+    Region *region = find_region(address);
+    if (!region) region = find_host((void *)address);
+    CHECK(data && region, INVALID_VALUE);
+    bool is_device = region->kind == DEVICE_MEMORY || region->kind == VARIABLE || region->kind == MANAGED_MEMORY;
+    size_t offset = region->kind == REGISTERED_MEMORY ? (size_t)((char *)address - (char *)region->user) : address - region->address;
+    switch (attribute) {
+    case 1: *(Context **)data = region->context ? region->context : primary_context(); break;
+    case 2: *(unsigned *)data = is_device ? 2 : 1; break;
+    case 3: *(Address *)data = region->address + offset; break;
+    case 4:
+        if (region->kind == DEVICE_MEMORY || region->kind == VARIABLE) return INVALID_VALUE;
+        *(void **)data = region->kind == REGISTERED_MEMORY ? (char *)region->user + offset : region->host + offset;
+        break;
+    case 6: *(bool *)data = true; break;
+    case 7: *(uint64_t *)data = region->number; break;
+    case 8: *(bool *)data = region->kind == MANAGED_MEMORY; break;
+    case 9: *(int *)data = 0; break;
+    case 10: *(bool *)data = false; break;
+    case 11: *(Address *)data = region->address; break;
+    case 12: *(size_t *)data = region->size; break;
+    case 13: *(bool *)data = true; break;
+    case 14: *(uint64_t *)data = 0; break;
+    case 15: *(bool *)data = false; break;
+    case 16: *(int *)data = 3; break;
+    case 17: *(void **)data = NULL; break;
+    default: return INVALID_VALUE;
+    }
+    return SUCCESS;
+}
+
+EXPORTED Result cuPointerGetAttribute(void *data, int attribute, Address address) {
+    MUST_BE_READY();
+    return pointer_attribute(data, attribute, address);
+}
+
+EXPORTED Result cuPointerGetAttributes(unsigned count, int *attributes, void **data, Address address) {
+    MUST_BE_READY();
+    CHECK(attributes && data, INVALID_VALUE);
+    bool is_known = find_region(address) || find_host((void *)address);
+    for (unsigned index = 0; index < count; index++) {
+        /* A pointer that is not known has zeros for attributes; the device's number is -2, as the manual says. */
+        static const size_t sizes[] = {0, 8, 4, 8, 8, 16, 1, 8, 1, 4, 1, 8, 8, 1, 8, 1, 4, 8};
+        int attribute = attributes[index];
+        CHECK(attribute > 0 && attribute < (int)(sizeof sizes / sizeof *sizes), INVALID_VALUE);
+        if (is_known && !pointer_attribute(data[index], attribute, address)) continue;
+        memset(data[index], 0, sizes[attribute]);
+        if (attribute == 9) *(int *)data[index] = -2;
+    }
+    return SUCCESS;
+}
+
+EXPORTED Result cuPointerSetAttribute(const void *value, int attribute, Address address) {
+    MUST_BE_READY();
+    CHECK(value && attribute == 6 && find_region(address), INVALID_VALUE);
+    return SUCCESS;
+}
+
+/* Where managed memory lies makes no difference here. */
+static Result advise(Address address, size_t size) {
+    MUST_BE_READY();
+    Region *region = find_region(address);
+    CHECK(region && region->kind == MANAGED_MEMORY && device_bytes(address, size), INVALID_VALUE);
+    return SUCCESS;
+}
+
+typedef struct { int type, id; } Location;
+
+EXPORTED Result cuMemAdvise(Address address, size_t size, int advice, Device device) { (void)advice, (void)device; return advise(address, size); }
+EXPORTED Result cuMemAdvise_v2(Address address, size_t size, int advice, Location location) { (void)advice, (void)location; return advise(address, size); }
+EXPORTED Result cuMemPrefetchAsync(Address address, size_t size, Device device, void *stream) { (void)device, (void)stream; return advise(address, size); }
+EXPORTED Result cuMemPrefetchAsync_v2(Address address, size_t size, Location location, unsigned flags, void *stream) {
+    (void)location, (void)flags, (void)stream;
+    return advise(address, size);
+}
+
+/* --- pools ---------------------------------------------------------------------------------------------------------- */
+
+static Pool default_pool = {POOL, 0, {1, 1, 1, 1}};
+
+EXPORTED Result cuDeviceGetDefaultMemPool(Pool **pool, Device device) {
+    CHECK(!ready(), ready());
+    CHECK(is_device(device), INVALID_DEVICE);
+    CHECK(pool, INVALID_VALUE);
+    *pool = &default_pool;
+    return SUCCESS;
+}
+
+static Pool *device_pool = &default_pool;
+
+EXPORTED Result cuDeviceGetMemPool(Pool **pool, Device device) {
+    Result result = cuDeviceGetDefaultMemPool(pool, device);
+    if (!result) *pool = device_pool;
+    return result;
+}
+
+EXPORTED Result cuDeviceSetMemPool(Device device, Pool *pool) {
+    CHECK(!ready(), ready());
+    CHECK(is_device(device), INVALID_DEVICE);
+    CHECK(IS(pool, POOL), INVALID_VALUE);
+    device_pool = pool;
+    return SUCCESS;
+}
+
+typedef struct { int allocation, handles; Location location; void *security; size_t most; unsigned char rest[56]; } PoolProperties;
+
+EXPORTED Result cuMemPoolCreate(Pool **pool, const PoolProperties *properties) {
+    MUST_BE_READY();
+    CHECK(pool && properties, INVALID_VALUE);
+    if (properties->handles) return missing("memory pools that other processes share");
+    if (properties->allocation != 1 || properties->location.type != 1) return missing("memory pools of managed or host memory");
+    *pool = calloc(1, sizeof **pool);
+    CHECK(*pool, OUT_OF_MEMORY);
+    **pool = (Pool){POOL, 0, {1, 1, 1, 1}};
+    return SUCCESS;
+}
+
+EXPORTED Result cuMemPoolDestroy(Pool *pool) {
+    MUST_BE_READY();
+    CHECK(IS(pool, POOL) && pool != &default_pool, INVALID_VALUE);
+    if (device_pool == pool) device_pool = &default_pool;
+    pool->kind = 0;
+    return SUCCESS;
+}
+
+EXPORTED Result cuMemPoolTrimTo(Pool *pool, size_t least) {
+    (void)least;
+    MUST_BE_READY();
+    return IS(pool, POOL) ? SUCCESS : INVALID_VALUE;
+}
+
+EXPORTED Result cuMemPoolGetAttribute(Pool *pool, int attribute, void *value) {
+    MUST_BE_READY();
+    CHECK(IS(pool, POOL) && value, INVALID_VALUE);
+    if (attribute >= 1 && attribute <= 3) *(int *)value = pool->reuse[attribute];
+    else if (attribute == 4) *(uint64_t *)value = pool->threshold;
+    else if (attribute >= 5 && attribute <= 8) *(uint64_t *)value = in_use;
+    else if (attribute == 9) *(int *)value = 1;
+    else if (attribute == 10) *(int *)value = 0;
+    else if (attribute == 11) *(int *)value = 0;
+    else if (attribute == 12) *(int *)value = 1;
+    else if (attribute == 13) *(uint64_t *)value = 0;
+    else return INVALID_VALUE;
+    return SUCCESS;
+}
+
+EXPORTED Result cuMemPoolSetAttribute(Pool *pool, int attribute, void *value) {
+    MUST_BE_READY();
+    CHECK(IS(pool, POOL) && value, INVALID_VALUE);
+    if (attribute >= 1 && attribute <= 3) pool->reuse[attribute] = *(int *)value;
+    else if (attribute == 4) pool->threshold = *(uint64_t *)value;
+    else CHECK((attribute == 6 || attribute == 8) && *(uint64_t *)value == 0, INVALID_VALUE);
+    return SUCCESS;
+}
+
+typedef struct { Location location; int flags; } Access;
+
+EXPORTED Result cuMemPoolSetAccess(Pool *pool, const Access *access, size_t count) {
+    MUST_BE_READY();
+    CHECK(IS(pool, POOL) && (access || !count), INVALID_VALUE);
+    for (size_t index = 0; index < count; index++) CHECK(access[index].location.id == 0, INVALID_DEVICE);
+    return SUCCESS;
+}
+
+EXPORTED Result cuMemPoolGetAccess(int *flags, Pool *pool, Location *location) {
+    MUST_BE_READY();
+    CHECK(flags && IS(pool, POOL) && location, INVALID_VALUE);
+    *flags = location->id == 0 ? 3 : 0;
+    return SUCCESS;
+}
+
+EXPORTED Result cuMemAllocAsync(Address *address, size_t size, void *stream) {
+    MUST_BE_READY();
+    CHECK(real_stream(stream), INVALID_HANDLE);
+    return allocate(address, size, DEVICE_MEMORY, "cuMemAllocAsync");
+}
+
+EXPORTED Result cuMemAllocFromPoolAsync(Address *address, size_t size, Pool *pool, void *stream) {
+    CHECK(IS(pool, POOL), INVALID_VALUE);
+    return cuMemAllocAsync(address, size, stream);
+}

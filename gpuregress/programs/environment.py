@@ -1,0 +1,75 @@
+"""Environment variables by which `gpuregress exec` speaks to the driver and the server."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from gpuregress.foundation.errors import UsageError
+from gpuregress.gpu.records import Record
+from gpuregress.toolchain.cache import STAND_INS
+
+_FOLDER, _LOG, _CHECKS, _SCHEDULE = (f"GPUREGRESS_EXEC_{name}" for name in ("FOLDER", "LOG", "CHECKS", "SCHEDULE"))
+_LIBRARIES = "LD_LIBRARY_PATH"
+
+
+class Settings(Record):
+    """What a server process is told.
+
+    Attributes:
+        folder: for its report and its modules, removed with the run.
+        log: the launch log.
+        checks: names of dynamic checks.
+        schedule: of threads and blocks; "": the usual one.
+    """
+
+    folder: str
+    log: str
+    checks: tuple[str, ...] = ()
+    schedule: str = ""
+
+
+def of_program(settings: Settings, libraries: Path, tools: Path, compilers: Sequence[Path]) -> dict[str, str]:
+    """Return the environment of a program that runs on the virtual GPU.
+
+    Args:
+        settings: for its servers.
+        libraries: the folder of the libraries that stand for NVIDIA's.
+        tools: the folder of the programs that do.
+        compilers: the folders of NVIDIA's own compilers.
+    """
+    folders = [str(libraries), *filter(None, [os.environ.get(_LIBRARIES)])]
+    return {
+        **os.environ,
+        _LIBRARIES: os.pathsep.join(folders),
+        "PATH": os.pathsep.join([str(tools), os.environ.get("PATH", os.defpath)]),
+        _FOLDER: settings.folder,
+        _LOG: settings.log,
+        _CHECKS: ",".join(settings.checks),
+        _SCHEDULE: settings.schedule,
+        "GPUREGRESS_EXEC_COMPILERS": os.pathsep.join(map(str, compilers)),
+        STAND_INS: str(libraries),
+        "GPUREGRESS_EXEC_PYTHON": sys.executable,
+        "GPUREGRESS_EXEC_PATH": os.pathsep.join(str(Path(entry).absolute()) for entry in sys.path),
+        # Numba looks for the driver by this name before it asks the loader.
+        "NUMBA_CUDA_DRIVER": str(libraries / "libcuda.so.1"),
+    }
+
+
+def read() -> Settings:
+    """Read the settings of a server process.
+
+    Raises:
+        UsageError: they are not there.
+    """
+    if not os.environ.get(_FOLDER):
+        raise UsageError("the server of the virtual GPU is started by `gpuregress exec -- PROGRAM`")
+    checks = os.environ.get(_CHECKS, "")
+    return Settings(
+        folder=os.environ[_FOLDER],
+        log=os.environ[_LOG],
+        checks=tuple(filter(None, checks.split(","))),
+        schedule=os.environ.get(_SCHEDULE, ""),
+    )

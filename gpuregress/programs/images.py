@@ -1,0 +1,136 @@
+"""Images that programs load, PTX or fatbins with PTX, as programs of the virtual GPU."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+
+from gpuregress.foundation.errors import CompileError
+from gpuregress.gpu import architectures
+from gpuregress.gpu.architectures import SM_90
+from gpuregress.gpu.programs import Dim3, Program
+from gpuregress.gpu.records import replace
+from gpuregress.toolchain import fatbins, ptx_declarations
+
+_ELF, _LINKED = b"\x7fELF", b"GLNK"
+_PART, _LINKED_HEAD = struct.Struct("<Q"), 16
+_MODULE = re.compile(r"^\s*\.version\b", re.MULTILINE)
+_DIRECTIVE = re.compile(r"^\s*\.(?:target|address_size)\b.*$", re.MULTILINE)
+_FILE = re.compile(r"^\s*\.file\s+(\d+)", re.MULTILINE)
+_NUMBER = re.compile(r"^(\s*\.(?:file|loc)\s+)(\d+)", re.MULTILINE)
+REMEDY = (
+    "build with PTX: nvcc -gencode arch=compute_90,code=compute_90, NVRTC --gpu-architecture=compute_90 and nvrtcGetPTX"
+)
+
+
+class NoPtx(CompileError):
+    """An image holds machine code alone."""
+
+
+def ptx_of(image: bytes) -> str:
+    """Return the PTX of an image; that for the newest architecture that the virtual GPU runs.
+
+    Raises:
+        NoPtx: there is none.
+        CompileError: the image is damaged, or is no image.
+    """
+    if image[:4] == _ELF:
+        raise NoPtx(f"a cubin holds machine code of a GPU alone, which the virtual GPU cannot run: {REMEDY}")
+    if image[:4] == _LINKED:
+        return _linked(_modules_of_parts(image))
+    if image[:4] != fatbins.MAGIC:
+        text = image.rstrip(b"\0").decode("utf-8", "replace")
+        modules = _MODULE.split(text)
+        if len(modules) < 2:
+            raise CompileError("the image is neither PTX nor a fatbin")
+        return text if len(modules) == 2 else _linked(modules[1:])
+    most = architectures.number(SM_90.name)
+    try:
+        found = [item for item in fatbins.images(image) if item.is_ptx and item.architecture <= most]
+        if not found:
+            raise NoPtx(f"the fatbin has no PTX for {SM_90.name} or an older architecture: {REMEDY}")
+        newest = max(found, key=lambda item: item.architecture)
+        return newest.contents().rstrip(b"\0").decode("utf-8", "replace")
+    except ValueError as error:
+        raise CompileError(f"the fatbin cannot be read: {error}") from error
+
+
+def _parts(image: bytes) -> Iterator[bytes]:
+    """Split what the driver's linker has made."""
+    place = _LINKED_HEAD
+    while place < len(image):
+        (size,) = _PART.unpack_from(image, place)
+        place += _PART.size
+        yield image[place : place + size]
+        place += size
+
+
+def _modules_of_parts(image: bytes) -> list[str]:
+    """The modules of what is linked. What has no PTX is left out: the library of the device runtime is always there.
+
+    Raises:
+        NoPtx: nothing has PTX.
+    """
+    modules: list[str] = []
+    lack: NoPtx | None = None
+    for part in _parts(image):
+        try:
+            modules += _MODULE.split(ptx_of(part))[1:]
+        except NoPtx as error:
+            lack = error
+    if lack is not None and not modules:
+        raise lack
+    return modules
+
+
+def _linked(modules: list[str]) -> str:
+    """Put modules of PTX together as one: the directives of the first one stay, each has files of its own."""
+    texts = [f".version{modules[0]}"]
+    files = _most_file(modules[0])
+    for module in modules[1:]:
+        body = _DIRECTIVE.sub("", module.partition("\n")[2])
+        texts.append(_numbered_from(body, files))
+        files += _most_file(module)
+    return "\n".join(texts)
+
+
+def _most_file(module: str) -> int:
+    """The greatest number of a file of a module."""
+    return max((int(number) for number in _FILE.findall(module)), default=0)
+
+
+def _numbered_from(module: str, first: int) -> str:
+    """Return a module with other numbers of its files."""
+
+    def renumbered(match: re.Match[str]) -> str:
+        return f"{match[1]}{int(match[2]) + first}"
+
+    return _NUMBER.sub(renumbered, module)
+
+
+def program_of(ptx: str, path: Path) -> Program:
+    """Describe a PTX text, which is written to a file, as a compiler would."""
+    path.write_text(ptx, encoding="utf-8")
+    declared = ptx_declarations.parse(ptx)
+    return Program(
+        key=hashlib.sha256(ptx.encode()).hexdigest(),
+        ptx=str(path),
+        cubin="",
+        entries=declared.entries,
+        symbols={name: name for name in declared.variables},
+        compiler="of the program",
+        options=(),
+        arch=SM_90.name,
+    )
+
+
+def in_clusters(program: Program, kernel: str, cluster: Dim3, path: Path) -> Program:
+    """Return a program one kernel of which is launched in clusters of a size that only the launch tells."""
+    text = Path(program.ptx).read_text(encoding="utf-8")
+    entry = re.compile(rf"(\.entry\s+{re.escape(kernel)}\s*(?:\([^)]*\))?)(\s)")
+    size = ", ".join(map(str, cluster))
+    edited = entry.sub(rf"\1\n.explicitcluster\n.reqnctapercluster {size}\2", text, count=1)
+    return replace(program_of(edited, path), symbols=program.symbols)

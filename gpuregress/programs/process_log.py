@@ -1,0 +1,90 @@
+"""Launch log and part of the report that a server process writes while its program runs."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from pathlib import Path
+
+import msgspec
+
+from gpuregress.gpu.programs import DeviceInfo
+from gpuregress.programs.environment import Settings
+from gpuregress.programs.records import Incident, ProcessReport
+from gpuregress.store.launch_log import LaunchLog
+
+_STEP = 1_000_000_000
+"""Launch numbers of one process: the second one's begin here."""
+_MOST_FINDINGS = 1000
+"""Incidents of one process that are kept."""
+
+
+class ProcessLog:
+    """Writer of a process's launches and incidents; each is in its file when the call returns.
+
+    A lock on the report tells that the process still runs.
+
+    Args:
+        settings: of the run.
+        client: id of the program's process.
+        info: of the device.
+    """
+
+    def __init__(self, settings: Settings, client: int, info: DeviceInfo) -> None:
+        self._client, self._device, self._schedule = client, info.name, settings.schedule
+        self._program = _program_name(client)
+        self._case = f"{Path(self._program.split(' ')[0]).name or 'program'}:{client}"
+        number = 1
+        while True:
+            path = Path(settings.folder, f"process-{number}.jsonl")
+            try:
+                self._file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+                break
+            except FileExistsError:
+                number += 1
+        fcntl.lockf(self._file, fcntl.LOCK_EX)
+        self._first = self._number = (number - 1) * _STEP
+        # A kernel cannot take this machine down, as it can one with a GPU: lines need not outlive a power cut.
+        self._log = LaunchLog(Path(settings.log), durable=False)
+        self._counts: dict[tuple[str, str, str], int] = {}
+        self._write(ProcessReport(client, self._program, 0))
+
+    def begin(self, call: str, constant: int) -> int:
+        """Write that a launch comes next; return its number."""
+        self._number += 1
+        self._log.begin(self._number, self._device, self._case, call, 0, constant=constant, schedule=self._schedule)
+        return self._number
+
+    def end(self, number: int, elapsed_ms: float) -> None:
+        """Write that a launch ended."""
+        self._log.end(number, elapsed_ms)
+
+    def fault(self, number: int, text: str) -> None:
+        """Write that a launch failed."""
+        self._log.fault(number, text)
+
+    def add(self, incident: Incident) -> bool:
+        """Write an incident; False for one like an earlier one, which is not written again."""
+        key = incident.kind, incident.location or incident.message, incident.kernel
+        self._counts[key] = self._counts.get(key, 0) + 1
+        if self._counts[key] > 1 or len(self._counts) > _MOST_FINDINGS:
+            return False
+        self._write(msgspec.structs.replace(incident, process=self._client))
+        return True
+
+    def close(self) -> None:
+        """Write how many launches there were. The lock is held until the process ends."""
+        self._write(ProcessReport(self._client, self._program, self._number - self._first))
+        self._log.close()
+
+    def _write(self, record: Incident | ProcessReport) -> None:
+        os.write(self._file, msgspec.json.encode(record) + b"\n")
+
+
+def _program_name(client: int) -> str:
+    """The command of a process, shortened; "" where it is not known."""
+    try:
+        words = Path(f"/proc/{client}/cmdline").read_bytes().split(b"\0")
+    except OSError:
+        return ""
+    return " ".join(word.decode("utf-8", "replace") for word in words if word)[:200]

@@ -1,0 +1,70 @@
+"""Records of a program's run: what its server processes write, and the report of all."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from gpuregress.gpu.records import Record, Sparse
+
+VERSION = 1
+
+
+class Incident(Sparse):
+    """Something that a program's run has shown.
+
+    Attributes:
+        kind: `fault` of a kernel, `finding` of a check, `unsupported` instruction, `refused` launch or image, `missing`
+            function, `lost` server.
+        what: of a fault or a finding its kind, `out-of-bounds`; of a missing function its name.
+        message: a line for people.
+        details: further lines.
+        kernel: the launched one.
+        launch: its number in the log.
+        location: `saxpy.cu:4`.
+        count: equal findings.
+        process: id of the program's process.
+    """
+
+    kind: Literal["fault", "finding", "unsupported", "refused", "missing", "lost"]
+    what: str
+    message: str
+    details: tuple[str, ...] = ()
+    kernel: str = ""
+    launch: int = 0
+    location: str = ""
+    count: int = 1
+    process: int = 0
+
+
+class ProcessReport(Record):
+    """What one process of the program did on the virtual GPU.
+
+    Attributes:
+        process: its id.
+        program: its command, shortened.
+        launches: how many there were.
+    """
+
+    process: int
+    program: str
+    launches: int
+
+
+class ProgramReport(Record):
+    """The report of `gpuregress exec --report`.
+
+    Attributes:
+        version: of this form.
+        command: the program and its arguments.
+        program_code: its own exit code, as a shell has it.
+        exit_code: of `gpuregress exec`.
+        processes: those that used the virtual GPU.
+        incidents: in the order of processes.
+    """
+
+    version: int
+    command: tuple[str, ...]
+    program_code: int
+    exit_code: int
+    processes: tuple[ProcessReport, ...]
+    incidents: tuple[Incident, ...]

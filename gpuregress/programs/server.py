@@ -1,0 +1,505 @@
+"""The server process of one program: it holds the virtual GPU, and ends with the program.
+
+The driver library starts it with a socket and the file of the device's memory as its descriptors 3 and 4. A request is
+(number, bytes of its data) and the data; an answer is (result, bytes of data, of kernels' output, of text for the
+user), and those. Numbers and layouts are those of `driver/driver.h`.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import select
+import socket
+import struct
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from gpuregress.foundation.errors import (
+    CompileError,
+    DeviceError,
+    GpuregressError,
+    KernelFault,
+    LaunchStopped,
+    UnsupportedError,
+)
+from gpuregress.gpu import limits
+from gpuregress.gpu.base import LaunchReport
+from gpuregress.gpu.instruments import Instruments
+from gpuregress.gpu.programs import LaunchShape
+from gpuregress.programs import attributes, descriptors, environment, images, stream_races
+from gpuregress.programs.launch_text import call_text
+from gpuregress.programs.process_log import ProcessLog
+from gpuregress.programs.records import Incident
+from gpuregress.programs.shared_space import SHARED_BYTES, SharedSpace
+from gpuregress.programs.stream_races import Clock, StreamRaces, Work
+from gpuregress.toolchain import cache
+from gpuregress.virtual_gpu.device import CpuDevice
+from gpuregress.virtual_gpu.module import CpuModule
+from gpuregress.virtual_gpu.runtime import tensor_tiles
+
+_SOCKET, _MEMORY = 3, 4
+_HEAD = struct.Struct("<II")
+_ANSWER = struct.Struct("<iIII")
+_LAUNCH = struct.Struct("<I3I3II3IIQ")
+_FACTS = struct.Struct("<III18i")
+_GRACE_S = 2.0
+"""How long a launch whose program has ended may take to stop, seconds."""
+
+SUCCESS, INVALID_VALUE, OUT_OF_MEMORY, NO_BINARY, INVALID_PTX, NOT_FOUND = 0, 1, 2, 209, 218, 500
+NOT_SUPPORTED, TOO_LARGE, LAUNCH_FAILED = 801, 720, 719
+_RESULTS = {
+    "out-of-bounds": 700, "illegal-access": 700, "misaligned": 716, "assert": 710, "deadlock": 702, "timeout": 702,
+    "stack-overflow": 714, "illegal-instruction": 715,
+}  # fmt: skip
+"""A fault's kind → the driver's error; 719 for all others."""
+_MANAGED, _PINNED, _REGISTERED = 2, 3, 4
+_REGISTERS = 32
+"""What is answered for a kernel's registers: `ptxas` would choose them. The virtual GPU has as many as PTX names."""
+_WAITS_FOR_HOST = (
+    "a kernel that waits for the program to write cannot run here: each launch ends before its call returns"
+)
+
+_ASSERTION = re.compile(r"assertion `(?P<expression>.*)` failed in (?P<function>.*), (?P<file>[^,]*):(?P<line>\d+)")
+
+
+class Refusal(Exception):
+    """A request that is answered by an error of the driver.
+
+    Args:
+        result: its number.
+        text: for the user; "": the program is told enough.
+        data: of the answer.
+    """
+
+    def __init__(self, result: int, text: str = "", data: bytes = b"") -> None:
+        super().__init__(text)
+        self.result, self.text, self.data = result, text, data
+
+
+class LoadedModule:
+    """A module of the program.
+
+    Args:
+        module: on the device.
+        number: of its file.
+    """
+
+    def __init__(self, module: CpuModule, number: int) -> None:
+        self.module = module
+        self.number = number
+        self.clustered: dict[tuple[str, tuple[int, int, int]], CpuModule] = {}
+
+
+class Server:
+    """The virtual GPU of one program, and the answers to its requests.
+
+    Args:
+        settings: of `gpuregress exec`.
+        client: id of the program's process.
+    """
+
+    def __init__(self, settings: environment.Settings, client: int) -> None:
+        self._settings = settings
+        self._space = SharedSpace(_MEMORY)
+        self.device = CpuDevice(cache, self._space)
+        self.device.instrument(Instruments(checks=settings.checks))
+        if settings.schedule:
+            self.device.follow(settings.schedule)
+        self._log = ProcessLog(settings, client, self.device.info)
+        self._modules: dict[int, LoadedModule] = {}
+        self._functions: dict[int, tuple[LoadedModule, str]] = {}
+        self._files = 0
+        self._races = StreamRaces()
+        self._clock: Clock | None = None
+        self._output, self._message = "", ""
+        self._answers: dict[int, Callable[[bytes], bytes]] = {
+            1: self._greet,
+            2: self._allocate,
+            3: self._place,
+            4: self._free,
+            5: self._load,
+            6: self._unload,
+            7: self._function,
+            8: self._variable,
+            9: self._launch,
+            10: self._find,
+            11: self._texture,
+            12: self._tensor_map,
+            13: self._limit_heap,
+            14: self._occupancy,
+            15: self._names,
+            17: self._stream_work,
+        }
+
+    def answer(self, request: int, data: bytes) -> tuple[int, bytes, str, str]:
+        """Carry out a request: result, data, output of kernels, text for the user."""
+        self._output, self._message = "", ""
+        result, answer = SUCCESS, b""
+        try:
+            answer = self._answers[request](data)
+        except Refusal as refusal:
+            result, answer = refusal.result, refusal.data
+            if refusal.text:
+                self._say(refusal.text)
+        except DeviceError as error:
+            result = OUT_OF_MEMORY
+            self._say(str(error))
+        return result, answer, self._output, self._message
+
+    def close(self) -> None:
+        """End the log of this process."""
+        self._log.close()
+
+    def _say(self, text: str) -> None:
+        self._message += f"gpuregress: {text}\n"
+
+    def _greet(self, _data: bytes) -> bytes:
+        return attributes.greeting(self.device.info, SHARED_BYTES)
+
+    # --- memory -------------------------------------------------------------------------------------------------------
+
+    def _allocate(self, data: bytes) -> bytes:
+        address, size, kind, number = struct.unpack_from("<QQII", data)
+        name = f"{data[24:].decode()} #{number}"
+        if address:
+            region = self._space.place(name, address, self._space.memory(size))
+        else:
+            region = self._space.allocate(name, size)
+        # The program writes to these without a call that tells of it.
+        region.is_filled = kind in (_MANAGED, _PINNED, _REGISTERED)
+        return struct.pack("<QQ", region.address, self._space.offset(region))
+
+    def _place(self, data: bytes) -> bytes:
+        """Give a managed variable a second address, which the program has, too."""
+        low, address = struct.unpack("<QQ", data)
+        region = self._space.find(address)
+        if region is None or region.address != address:
+            raise Refusal(INVALID_VALUE)
+        self._space.place_alias(low, region)
+        return b""
+
+    def _free(self, data: bytes) -> bytes:
+        (address,) = struct.unpack("<Q", data)
+        region = self._space.find(address)
+        if region is not None:
+            self._races.forget(region.address, region.address + region.size)
+        if not self._space.free(address):
+            raise Refusal(INVALID_VALUE)
+        return b""
+
+    def _find(self, data: bytes) -> bytes:
+        (address,) = struct.unpack("<Q", data)
+        region = self._space.find(address)
+        if region is None or not region.number:
+            raise Refusal(NOT_FOUND)
+        return struct.pack("<QQQ", region.address, region.size, self._space.offset(region))
+
+    def _limit_heap(self, data: bytes) -> bytes:
+        self.device.limit_heap(*struct.unpack("<Q", data))
+        return b""
+
+    # --- modules ------------------------------------------------------------------------------------------------------
+
+    def _file(self) -> Path:
+        self._files += 1
+        return Path(self._settings.folder, f"module-{os.getpid()}-{self._files}.ptx")
+
+    def _load(self, data: bytes) -> bytes:
+        try:
+            program = images.program_of(images.ptx_of(data), self._file())
+            module = self.device.load(program)
+        except images.NoPtx as error:
+            raise self._refused(NO_BINARY, "image", error) from error
+        except (CompileError, UnsupportedError) as error:
+            raise self._refused(INVALID_PTX, "image", error) from error
+        number = len(self._modules) + 1
+        self._modules[number] = LoadedModule(module, number)
+        return struct.pack("<I", number)
+
+    def _refused(self, result: int, what: str, error: Exception) -> Refusal:
+        self._log.add(Incident(kind="refused", what=what, message=str(error)))
+        return Refusal(result, str(error), str(error).encode()[:4096])
+
+    def _unload(self, data: bytes) -> bytes:
+        loaded = self._modules[struct.unpack("<I", data)[0]]
+        for module in (loaded.module, *loaded.clustered.values()):
+            self.device.unload(module)
+            Path(module.program.ptx).unlink(missing_ok=True)
+        return b""
+
+    def _function(self, data: bytes) -> bytes:
+        loaded, name = self._modules[struct.unpack_from("<I", data)[0]], data[4:].decode("utf-8", "replace")
+        if name not in loaded.module.program.entries:
+            raise Refusal(NOT_FOUND)
+        try:
+            info = loaded.module.kernel(name)
+        except UnsupportedError as error:
+            self._log.add(Incident(kind="unsupported", what="instruction", message=str(error), kernel=name))
+            raise Refusal(NOT_SUPPORTED, str(error)) from error
+        number = len(self._functions) + 1
+        self._functions[number] = loaded, name
+        parameters = loaded.module.program.entries[name].parameters
+        places, end = [], 0
+        for parameter in parameters:
+            start = end + -end % parameter.alignment
+            end = start + parameter.size
+            places.append(struct.pack("<II", start, parameter.size))
+        values = [0] * 18
+        values[0], values[1], values[2], values[3] = info.max_threads, info.shared, info.constant, info.local
+        values[4], values[5], values[6] = info.registers or _REGISTERS, 90, 90
+        values[8] = self.device.info.limits["max_shared"] - info.shared
+        values[9] = -1
+        if info.cluster != (1, 1, 1):
+            values[11:14] = info.cluster
+        return _FACTS.pack(number, len(parameters), end, *values) + b"".join(places)
+
+    def _variable(self, data: bytes) -> bytes:
+        loaded, name = self._modules[struct.unpack_from("<I", data)[0]], data[4:].decode("utf-8", "replace")
+        region = loaded.module.variables.get(name)
+        if region is None:
+            raise Refusal(NOT_FOUND)
+        return struct.pack("<QQ", region.address, region.size)
+
+    def _names(self, data: bytes) -> bytes:
+        loaded = self._modules[struct.unpack("<I", data)[0]]
+        return b"".join(name.encode() + b"\0" for name in loaded.module.program.entries)
+
+    # --- launches -----------------------------------------------------------------------------------------------------
+
+    def _launch(self, data: bytes) -> bytes:
+        number, *dims, shared, cluster_x, cluster_y, cluster_z, is_cooperative, _ = _LAUNCH.unpack_from(data)
+        loaded, kernel = self._functions[number]
+        shape = LaunchShape((dims[0], dims[1], dims[2]), (dims[3], dims[4], dims[5]), shared)
+        module = self._module(loaded, kernel, (cluster_x, cluster_y, cluster_z))
+        parameters = data[_LAUNCH.size :]
+        args, end = [], 0
+        for parameter in module.program.entries[kernel].parameters:
+            start = end + -end % parameter.alignment
+            end = start + parameter.size
+            args.append(parameters[start:end])
+        self._check_cooperation(module, kernel, shape, is_cooperative=bool(is_cooperative))
+        if "uninitialized" in self._settings.checks:
+            self._space.take_notes()
+        call = call_text(self._space, module.program.entries[kernel], shape, args)
+        launch = self._log.begin(call, module.module_facts.constant_bytes)
+        report: LaunchReport | None = None
+        clock, self._clock = self._clock, None
+        try:
+            report = self.device.launch(module, kernel, shape, tuple(args))
+        except KernelFault as fault:
+            report = self.device.interrupted()
+            self._take_fault(launch, kernel, fault)
+            raise Refusal(_RESULTS.get(fault.kind, LAUNCH_FAILED)) from fault
+        except LaunchStopped as stopped:
+            self._log.fault(launch, f"stopped: the program ended: {stopped.lines[0]}")
+            raise Refusal(LAUNCH_FAILED) from stopped
+        except UnsupportedError as error:
+            self._log.fault(launch, str(error))
+            self._log.add(Incident(kind="unsupported", what="launch", message=str(error), kernel=kernel, launch=launch))
+            raise Refusal(NOT_SUPPORTED, str(error)) from error
+        except DeviceError as error:
+            self._log.fault(launch, str(error))
+            self._log.add(Incident(kind="refused", what="launch", message=str(error), kernel=kernel, launch=launch))
+            raise Refusal(INVALID_VALUE, str(error)) from error
+        finally:
+            if report is not None:
+                self._take_report(launch, kernel, report)
+        self._log.end(launch, report.elapsed_ms)
+        if clock is not None:
+            lines = tuple(str(site.source_line) for site in module.module_facts.sites)
+            self._add_work(
+                Work(f"{kernel} (launch {launch})", clock, tuple(self.device.touched()), lines), launch, kernel
+            )
+        return b""
+
+    def _stream_work(self, data: bytes) -> bytes:
+        """Take the clock of the launch that comes next, or a copy."""
+        clock, call, touched = stream_races.read_message(data)
+        if call:
+            self._add_work(Work(call, clock, touched))
+            return b""
+        self._clock = clock
+        self.device.keep_accesses()
+        return b""
+
+    def _add_work(self, work: Work, launch: int = 0, kernel: str = "") -> None:
+        """Report the races of work with that of other streams."""
+        for conflict in self._races.add(work):
+            region = self._space.find(conflict.address)
+            place = f"{region.name}[byte {conflict.address - region.address}]" if region else f"{conflict.address:#x}"
+            accesses = " and ".join(conflict.accesses)
+            incident = Incident(
+                kind="finding",
+                what="stream-race",
+                message=f"race between streams on {place}: {accesses}, which no event and no synchronization orders",
+                kernel=kernel,
+                launch=launch,
+                location=" and ".join(conflict.lines),
+            )
+            if self._log.add(incident):
+                self._say(incident.message)
+
+    def _module(self, loaded: LoadedModule, kernel: str, cluster: tuple[int, int, int]) -> CpuModule:
+        """The module for a launch, in clusters of a size that only the launch tells where it does."""
+        module = loaded.module
+        if cluster in ((0, 0, 0), module.facts(kernel).cluster) or cluster == (1, 1, 1):
+            return module
+        if (kernel, cluster) not in loaded.clustered:
+            if module.facts(kernel).cluster != (1, 1, 1):
+                raise Refusal(INVALID_VALUE, f"{kernel} has clusters of its own size, and the launch asks for another")
+            program = images.in_clusters(module.program, kernel, cluster, self._file())
+            try:
+                made = self.device.load(program, usual=module)
+            except (CompileError, UnsupportedError) as error:
+                raise self._refused(INVALID_VALUE, "launch", error) from error
+            loaded.clustered[kernel, cluster] = made
+        return loaded.clustered[kernel, cluster]
+
+    def _check_cooperation(self, module: CpuModule, kernel: str, shape: LaunchShape, *, is_cooperative: bool) -> None:
+        """Refuse a cooperative grid that has no room, and one that waits for itself in another launch.
+
+        Raises:
+            Refusal: the error of the driver.
+        """
+        if is_cooperative:
+            resident = limits.of_launch(self.device.info.limits, module.kernel(kernel), shape.block, shape.shared)
+            if resident is not None and not limits.fits_at_once(self.device.info, shape.grid, resident.blocks):
+                raise Refusal(TOO_LARGE)
+        elif module.facts(kernel).cooperative:
+            message = "the grid waits for itself (grid.sync) in a launch that is not cooperative"
+            launch = self._log.begin(f"{kernel}<<<{shape.grid},{shape.block},{shape.shared}>>>()", 0)
+            self._take_fault(launch, kernel, KernelFault("trap", message))
+            raise Refusal(LAUNCH_FAILED)
+
+    def _take_fault(self, launch: int, kernel: str, fault: KernelFault) -> None:
+        details = fault.details
+        if fault.kind == "deadlock":
+            details = (*details, _WAITS_FOR_HOST)
+        self._log.fault(launch, f"{fault.kind}: {fault}")
+        if fault.kind == "assert":
+            self._message += _as_cuda_prints(fault)
+        else:
+            self._say(f"{kernel}: {fault.kind}: {fault}")
+        self._message += "".join(f"  {line}\n" for line in details)
+        self._log.add(
+            Incident(
+                kind="fault",
+                what=fault.kind,
+                message=str(fault),
+                details=details,
+                kernel=kernel,
+                launch=launch,
+                location=str(fault.source_line or ""),
+            )
+        )
+
+    def _take_report(self, launch: int, kernel: str, report: LaunchReport) -> None:
+        self._output += report.output
+        for finding in report.findings:
+            incident = Incident(
+                kind="finding",
+                what=finding.kind,
+                message=finding.message,
+                details=finding.details,
+                kernel=kernel,
+                launch=launch,
+                location=finding.location,
+                count=finding.count,
+            )
+            if self._log.add(incident):
+                self._say(f"{kernel}: {finding.kind}: {finding.message}")
+                self._message += "".join(f"  {line}\n" for line in finding.details)
+
+    def _occupancy(self, data: bytes) -> bytes:
+        number, threads, shared = struct.unpack("<IIQ", data)
+        loaded, kernel = self._functions[number]
+        info, facts = loaded.module.kernel(kernel), self.device.info
+        if threads > min(info.max_threads, facts.limits["max_threads"]):
+            return struct.pack("<i", 0)
+        resident = limits.of_launch(facts.limits, info, (threads, 1, 1), shared)
+        return struct.pack("<i", resident.blocks if resident is not None else 0)
+
+    # --- descriptors --------------------------------------------------------------------------------------------------
+
+    def _texture(self, data: bytes) -> bytes:
+        address, description = descriptors.texture(data)
+        region = self._space.find(address)
+        if region is None or not 0 <= address - region.address < region.size:
+            raise Refusal(INVALID_VALUE)
+        return struct.pack("<Q", self.device.texture(region, description, address - region.address))
+
+    def _tensor_map(self, data: bytes) -> bytes:
+        address, tensor = descriptors.tensor_map(data)
+        region = self._space.find(address)
+        if tensor is None or region is None:
+            raise Refusal(INVALID_VALUE)
+        if address - region.address + tensor.size > region.size:
+            raise Refusal(INVALID_VALUE, f"{region.name} has {region.size} bytes; its tensor map has {tensor.size}")
+        return tensor_tiles.pack(tensor, address)
+
+
+def _as_cuda_prints(fault: KernelFault) -> str:
+    """The line that CUDA itself prints for a failed assertion, which programs may read."""
+    found = _ASSERTION.match(str(fault))
+    if found is None or fault.block is None or fault.thread is None:
+        return f"gpuregress: {fault}\n"
+    block, thread = (",".join(map(str, place)) for place in (fault.block, fault.thread))
+    place = f"block: [{block}], thread: [{thread}]"
+    return f"{found['file']}:{found['line']}: {found['function']}: {place} Assertion `{found['expression']}` failed.\n"
+
+
+def _watch(server: Server, connection: socket.socket, client: int) -> None:
+    """End this process when the program has ended, also while a kernel runs."""
+    poll = select.poll()
+    poll.register(connection, select.POLLHUP)
+    try:
+        process = os.pidfd_open(client)
+        poll.register(process, select.POLLIN)
+    except OSError:
+        pass  # an old kernel, or a program that has ended already: then the socket tells
+    poll.poll()
+    late = time.monotonic() + _GRACE_S
+    while time.monotonic() < late:
+        server.device.stop()
+        time.sleep(0.05)
+    os._exit(1)
+
+
+def main(client: int) -> None:
+    """Serve one program until it ends.
+
+    Args:
+        client: id of its process.
+    """
+    connection = socket.socket(fileno=_SOCKET)
+    try:
+        server = Server(environment.read(), client)
+    except GpuregressError as error:
+        text = f"gpuregress: {error}\n".encode()
+        connection.sendall(_ANSWER.pack(NOT_SUPPORTED, 0, 0, len(text)) + text)
+        sys.exit(1)
+    threading.Thread(target=_watch, args=(server, connection, client), daemon=True).start()
+    try:
+        while head := connection.recv(_HEAD.size, socket.MSG_WAITALL):
+            request, size = _HEAD.unpack(head)
+            result, data, output, message = server.answer(request, _receive(connection, size))
+            out, text = output.encode(), message.encode()
+            connection.sendall(_ANSWER.pack(result, len(data), len(out), len(text)) + data + out + text)
+    except (ConnectionError, struct.error):
+        pass  # the program has ended
+    server.close()
+    os._exit(0)  # Nothing is left to be done, and what Python and LLVM would tidy takes a tenth of a second.
+
+
+def _receive(connection: socket.socket, size: int) -> bytes:
+    data = connection.recv(size, socket.MSG_WAITALL) if size else b""
+    while len(data) < size:
+        more = connection.recv(size - len(data), socket.MSG_WAITALL)
+        if not more:
+            raise ConnectionError
+        data += more
+    return data

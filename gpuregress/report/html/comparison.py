@@ -1,0 +1,211 @@
+"""Page that puts two runs side by side: which verdicts, times and costs changed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from gpuregress.foundation.records import STATUSES
+from gpuregress.foundation.wording import plural
+from gpuregress.gpu.records import Record
+from gpuregress.report.html import templates
+from gpuregress.report.html.sections import SEVERITY
+from gpuregress.report.html.templates import FAILED
+
+_MOST_ROWS = 2000
+
+
+class ComparedCase(Record):
+    """A case of two runs; a run that lacks it has no entry.
+
+    Attributes:
+        name: of the case.
+        first: its entry of the first run's results.json.
+        second: of the second one's.
+    """
+
+    name: str
+    first: Mapping[str, Any] | None
+    second: Mapping[str, Any] | None
+
+    @property
+    def verdicts(self) -> tuple[str, str]:
+        """The verdicts, "" of a run that lacks it."""
+        return _verdict(self.first), _verdict(self.second)
+
+    @property
+    def reason(self) -> str:
+        """Why it fails now, or failed before."""
+        for entry in (self.second, self.first):
+            if entry and entry["verdict"] in FAILED:
+                return str(entry["reason"])
+        return ""
+
+    @property
+    def change(self) -> str:
+        """`worse` or `better`, `only in A`, `only in B`; "" where the verdict is the same."""
+        first, second = self.verdicts
+        if not first:
+            return "only in B"
+        if not second:
+            return "only in A"
+        if first == second:
+            return ""
+        if (first in FAILED) != (second in FAILED):
+            if second in FAILED:
+                return "worse"
+            return "better"
+        return "other"
+
+    def measured(self, measure: Measure) -> Measured | None:
+        """A measure of both runs; None where one has none, or a result is wrong: how fast it was says nothing."""
+        if self.first is None or self.second is None or self.verdicts != ("pass", "pass"):
+            return None
+        before, after = measure.of(self.first), measure.of(self.second)
+        if not before or not after:
+            return None
+        return Measured(self.name, measure.form.format(before), measure.form.format(after), after / before)
+
+
+def _verdict(entry: Mapping[str, Any] | None) -> str:
+    return "" if entry is None else str(entry["verdict"])
+
+
+class Measure(Record):
+    """A quantity by which the passing cases of two runs are compared.
+
+    Attributes:
+        title: of its section.
+        note: on how it is measured.
+        of: its value in an entry of results.json, 0 where there is none.
+        form: of a value, for `str.format`.
+        least: the ratio, either way, from which on a case is named.
+    """
+
+    title: str
+    note: str
+    of: Callable[[Mapping[str, Any]], float]
+    form: str
+    least: float
+
+
+class Measured(Record):
+    """A measure of a case in two runs, in words, and its ratio."""
+
+    name: str
+    before: str
+    after: str
+    ratio: float
+
+
+def comparison_page(first: Mapping[str, Any], second: Mapping[str, Any]) -> str:
+    """The page of two results.json.
+
+    Args:
+        first: run A, as a rule the earlier one.
+        second: run B.
+    """
+    cases = list(_paired(first["cases"], second["cases"]))
+    changed = sorted((case for case in cases if case.change), key=_rank)
+    numbers = {kind: sum(case.change == kind for case in changed) for kind in ("worse", "better", "other")}
+    texts = {"worse": "fail now and did not before", "better": "no longer fail", "other": "fail in another way"}
+    parts = [f"{number} {texts[kind]}" for kind, number in numbers.items() if number]
+    for kind in ("only in A", "only in B"):
+        only = sum(case.change == kind for case in changed)
+        if only:
+            parts.append(f"{only} {kind}")
+    headline = f"{plural(len(cases), 'case')}: {', '.join(parts) or 'no verdict changed'}"
+    measures = []
+    for measure in _MEASURES:
+        measured = [pair for pair in (case.measured(measure) for case in cases) if pair is not None]
+        moved = [pair for pair in measured if max(pair.ratio, 1 / pair.ratio) >= measure.least]
+        moved.sort(key=lambda pair: -pair.ratio)
+        measures.append(
+            {
+                "title": measure.title,
+                "note": measure.note,
+                "compared": len(measured),
+                "rows": moved[:_MOST_ROWS],
+                "more": len(moved) - _MOST_ROWS,
+            }
+        )
+    return templates.render(
+        "comparison.html",
+        title=f"gpuregress {first['run']} and {second['run']}: {headline}",
+        headline=headline,
+        facts=list(_facts(first, second)),
+        changed=changed[:_MOST_ROWS],
+        more=len(changed) - _MOST_ROWS,
+        measures=measures,
+    )
+
+
+def _paired(first: Sequence[Mapping[str, Any]], second: Sequence[Mapping[str, Any]]) -> Iterator[ComparedCase]:
+    """The cases of both runs, those of the second one first, in its order."""
+    before = {entry["case"]: entry for entry in first}
+    after = {entry["case"]: entry for entry in second}
+    for name in dict.fromkeys((*after, *before)):
+        yield ComparedCase(name, before.get(name), after.get(name))
+
+
+def _rank(case: ComparedCase) -> tuple[int, int]:
+    kinds = ("worse", "only in A", "other", "better", "only in B")
+    verdict = case.verdicts[1] or case.verdicts[0]
+    return kinds.index(case.change), SEVERITY.index(verdict)
+
+
+def _facts(first: Mapping[str, Any], second: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
+    """The facts of both runs: name, that of A, that of B."""
+    for name, key in (
+        ("run", "run"),
+        ("started", "started"),
+        ("device", "device"),
+        ("host", "host"),
+        ("compiler", "compiler"),
+    ):
+        yield name, str(first.get(key) or "—"), str(second.get(key) or "—")
+    yield "commit", _commit(first), _commit(second)
+    yield "verdicts", _counts(first), _counts(second)
+    yield "time", f"{first['seconds']:.2f} s", f"{second['seconds']:.2f} s"
+
+
+def _commit(document: Mapping[str, Any]) -> str:
+    text = str(document.get("commit") or "—")[:12]
+    if document.get("dirty"):
+        text += ", with changes"
+    return text
+
+
+def _counts(document: Mapping[str, Any]) -> str:
+    verdicts = [entry["verdict"] for entry in document["cases"]]
+    return ", ".join(f"{verdicts.count(status)} {status}" for status in STATUSES if status in verdicts) or "none"
+
+
+def _instructions(entry: Mapping[str, Any]) -> float:
+    return float(sum((entry.get("instructions") or {}).values()))
+
+
+def _milliseconds(entry: Mapping[str, Any]) -> float:
+    """The time of the launches on the device: the median sample of `timing:`, else their sum."""
+    samples = sorted((entry.get("timing") or {}).get("samples_ms") or ())
+    if samples:
+        return float(samples[len(samples) // 2])
+    return float(sum(launch["elapsed_ms"] for launch in entry.get("launches") or ()))
+
+
+_MEASURES = (
+    Measure(
+        title="Instructions",
+        note="of the CPU device, which counts them exactly",
+        of=_instructions,
+        form="{:,.0f}",
+        least=1.0 + 1e-9,
+    ),
+    Measure(
+        title="Times",
+        note="of the launches, from 1.1 times on; without `timing:` each is one measurement, which noise changes",
+        of=_milliseconds,
+        form="{:.4g} ms",
+        least=1.1,
+    ),
+)

@@ -1,0 +1,151 @@
+"""`gpuregress run --shard` and `gpuregress report --merge`: no case is lost between hosts, and no part is the whole."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.workshop import RUN, Workshop, accepted, change, results
+
+SIZES = ("n: [100]", "n: [100, 200, 300, 400, 500]")
+
+
+@pytest.fixture
+def project(fake_shop: Workshop) -> Workshop:
+    """Five cases with baselines."""
+    fake_shop.job(SIZES)
+    return accepted(fake_shop)
+
+
+def shard(shop: Workshop, number: int, count: int, code: int = 0) -> dict[str, Any]:
+    done = shop.call(*RUN, "--shard", f"{number}/{count}")
+    assert done.exit_code == code, done.output
+    return results(shop)
+
+
+def cases(document: dict[str, Any]) -> set[str]:
+    return {case["case"] for case in document["cases"]}
+
+
+def merged(shop: Workshop, *documents: dict[str, Any], code: int = 0) -> dict[str, Any]:
+    target = shop.root / "merged.json"
+    done = shop.call("report", "--merge", *(one["run"] for one in documents), "--report", f"json={target}")
+    assert done.exit_code == code, done.output
+    document: dict[str, Any] = json.loads(target.read_text())
+    return document
+
+
+def test_shards_have_each_case_once_whatever_their_histories_hold(project: Workshop) -> None:
+    documents = [shard(project, number, 3) for number in (1, 2, 3)]  # the history grows from one to the next
+    (project.root / "runs/history.sqlite").unlink()
+    documents[1] = shard(project, 2, 3)
+    parts = [cases(document) for document in documents]
+    assert sorted(name for part in parts for name in part) == [f"scale/n={n}" for n in (100, 200, 300, 400, 500)]
+    assert {len(part) for part in parts} == {1, 2}
+    assert all(cases(document) | set(document["shard"]["left_out"]) == set.union(*parts) for document in documents)
+    whole = merged(project, *documents)
+    assert (cases(whole), whole["exit_code"], whole["missing"]) == (set.union(*parts), 0, [])
+    assert [run["shard"] for run in whole["merged"]] == [[1, 3], [2, 3], [3, 3]]
+
+
+def test_committed_times_balance_the_shards(project: Workshop) -> None:
+    assert project.call("history", "--times").exit_code == 0
+    path = project.root / "baselines/times.json"
+    times = json.loads(path.read_text())
+    assert set(times) == {f"scale/n={n}" for n in (100, 200, 300, 400, 500)}
+    assert all(seconds > 0 for seconds in times.values())
+    path.write_text(json.dumps({"scale/n=300": 9.0, "scale/n=100": 1.0, "scale/n=200": 1.0, "scale/n=400": 1.0}))
+    assert cases(shard(project, 1, 2)) == {"scale/n=300"}
+    path.write_text('{"scale/n=300": 9.0')
+    assert "baselines/times.json: edited or cut short" in project.fails(4, *RUN, "--shard", "1/2")
+
+
+def test_cases_that_must_agree_stay_together(fake_shop: Workshop) -> None:
+    fake_shop.job(
+        ("n: [100]\n", "n: [100, 200]\n  block: [32, 64, 128]\nagree: [block]\n"),
+        ("block: [32]", "block: [block]"),
+        ("ceil(n / 32)", "ceil(n / block)"),
+    )
+    part = cases(shard(fake_shop, 1, 4))
+    assert len(part) == 3
+    assert len({name.partition(",")[0] for name in part}) == 1
+
+
+def test_a_part_is_not_taken_for_the_whole(project: Workshop) -> None:
+    page = project.root / "page.html"
+    done = project.call(*RUN, "--shard", "1/2", "--html", str(page), "--report", "junit=" + str(project.root / "j.xml"))
+    assert re.search(r"^shard 1 of 2: 3 cases in", done.output, re.MULTILINE)
+    assert "the other 2 were left out" in done.output
+    assert "no case any more" not in done.output  # of the baselines of the other shard
+    assert "Shard 1 of 2, which leaves out 2 cases: " in page.read_text()
+    quiet = project.call(*RUN, "-q", "--shard", "1/2")
+    assert "the other 2 were left out" in quiet.output
+
+
+def test_a_missing_shard_is_reported_and_fails(project: Workshop) -> None:
+    first, third = shard(project, 1, 3), shard(project, 3, 3)
+    document = merged(project, first, third, code=4)
+    left = set(first["shard"]["left_out"]) - cases(third)
+    assert set(document["unfinished"]) == left
+    (missing,) = document["missing"]
+    assert missing["lines"][0].startswith(f"shard 2 of 3 missing: no result of {len(left)} case")
+    junit = project.root / "junit.xml"
+    assert project.call("report", "--merge", first["run"], third["run"], "--report", f"junit={junit}").exit_code == 4
+    assert "shard 2 of 3 missing" in junit.read_text()
+
+
+def test_overlapping_runs_are_refused(project: Workshop) -> None:
+    first, again = shard(project, 1, 2), shard(project, 1, 2)
+    assert "overlap: both have scale/n=" in project.fails(2, "report", "--merge", first["run"], again["run"])
+    assert "overlap" in project.fails(2, "report", "--merge", first["run"], first["run"])
+
+
+def test_shards_of_different_splits_are_refused(project: Workshop) -> None:
+    first = shard(project, 1, 2)
+    project.job(("n: [100]", "n: [600]"), name="other")
+    project.job(("n: [100]", "n: [700, 800]"), name="scale")
+    second = shard(project, 2, 2, code=1)
+    assert cases(first).isdisjoint(cases(second))
+    assert "different splits" in project.fails(2, "report", "--merge", first["run"], second["run"])
+
+
+def test_the_worst_exit_code_is_kept_and_runs_of_other_hosts_are_read_from_their_folders(
+    project: Workshop, tmp_path: Path
+) -> None:
+    change(project)
+    project.job(SIZES, ("{float32: 2.0}", "{float32: 3.0}"))
+    first = shard(project, 1, 2, code=1)
+    project.job(SIZES)
+    second = shard(project, 2, 2)
+    away = tmp_path / "artifacts"
+    away.mkdir()
+    for document in (first, second):
+        shutil.move(project.root / "runs" / document["run"], away / document["run"])
+    done = project.call("report", "--merge", str(away), "--json")
+    assert done.exit_code == 1
+    document = json.loads(done.stdout)
+    assert (len(document["cases"]), document["exit_code"]) == (5, 1)
+    assert re.search(r"5 cases in .* 2 pass, 3 differ", done.stderr)
+
+
+def test_a_shard_without_a_case_passes_and_all_of_nothing_does_not(project: Workshop) -> None:
+    documents = [shard(project, number, 6) for number in range(1, 7)]
+    assert [len(document["cases"]) for document in documents] == [1, 1, 1, 1, 1, 0]
+    assert len(merged(project, *documents)["cases"]) == 5
+    project.job(SIZES, ("source:", "devices: [cuda]\nsource:"))
+    nothing = [shard(project, number, 2, code=5) for number in (1, 2)]
+    assert merged(project, *nothing, code=5)["exit_code"] == 5
+
+
+@pytest.mark.parametrize("text", ["0/2", "3/2", "2", "a/b", "1/0", "-1/2", ""])
+def test_a_shard_that_there_is_not_is_refused(project: Workshop, text: str) -> None:
+    project.fails(2, *RUN, "--shard", text)
+
+
+def test_the_failures_of_the_last_run_are_no_part(project: Workshop) -> None:
+    assert "exclude each other" in project.fails(2, *RUN, "--shard", "1/2", "--rerun-failed")

@@ -1,0 +1,70 @@
+"""Two runs side by side: what changed verdict, time and cost."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gpuregress.foundation.records import LaunchTime, Observations, Outcome, Status, Verdict
+from gpuregress.gpu.records import replace
+from gpuregress.report import html, json_report
+from tests.report.html.parsed import Tag, tree
+from tests.report.samples import summary, verdict
+
+
+def case(name: str, status: Status, elapsed_ms: float = 1.0, instructions: int = 100, **changes: Any) -> Verdict:
+    counted = replace(Observations().instruments, instructions={"k": instructions})
+    outcome = Outcome(
+        case=name,
+        state="done",
+        launches=(LaunchTime(1, "k", elapsed_ms),),
+        observations=replace(Observations(), instruments=counted),
+    )
+    return replace(verdict(status, case=name), outcome=outcome, **changes)
+
+
+def compared(first: tuple[Verdict, ...], second: tuple[Verdict, ...]) -> Tag:
+    documents = [json_report.finite(json_report.document(replace(summary(), verdicts=run))) for run in (first, second)]
+    return tree(html.comparison_page(*documents))
+
+
+def rows(root: Tag, label: str) -> list[list[str]]:
+    (table,) = [part for part in root.all("div") if part.attributes.get("aria-label") == label]
+    return [[cell.text for cell in row.children if isinstance(cell, Tag)] for row in table.all("tr")[1:]]
+
+
+def test_what_is_worse_comes_first_and_cases_of_one_run_are_named() -> None:
+    root = compared(
+        (case("a", "pass"), case("b", "differ"), case("c", "pass"), case("old", "pass"), case("e", "fault")),
+        (case("a", "differ", reason="out: 3 of 8"), case("b", "pass"), case("c", "pass"), case("new", "pass"),
+         case("e", "timeout", reason="killed")),
+    )  # fmt: skip
+    assert root.first("h1").text == (
+        "6 cases: 1 fail now and did not before, 1 no longer fail, 1 fail in another way, 1 only in A, 1 only in B"
+    )
+    assert rows(root, "verdicts that changed") == [
+        ["a", "pass", "differ", "worse", "out: 3 of 8"],
+        ["old", "pass", "—", "only in A", ""],
+        ["e", "fault", "timeout", "other", "killed"],
+        ["b", "differ", "pass", "better", ""],
+        ["new", "—", "pass", "only in B", ""],
+    ]
+
+
+def test_costs_and_times_are_those_of_right_results() -> None:
+    root = compared(
+        (case("a", "pass"), case("b", "pass"), case("wrong", "pass"), case("same", "pass")),
+        (
+            case("a", "pass", 2.0, 101),
+            case("b", "pass", 0.5, 90),
+            case("wrong", "differ", 0.1, 5),
+            case("same", "pass"),
+        ),
+    )
+    assert rows(root, "Instructions") == [["a", "100", "101", "1.01"], ["b", "100", "90", "0.9"]]
+    assert rows(root, "Times") == [["a", "1 ms", "2 ms", "2"], ["b", "1 ms", "0.5 ms", "0.5"]]
+
+
+def test_equal_runs_have_no_rows() -> None:
+    root = compared((case("a", "pass"),), (case("a", "pass"),))
+    assert root.first("h1").text == "1 case: no verdict changed"
+    assert root.text.count("No change.") == 2
