@@ -331,7 +331,13 @@ def _print(lines: Iterable[str]) -> None:
     help="One result of several RUNs, as of the shards of other hosts: names, or folders of runs.",
 )
 @click.option("-o", "--output", metavar="F", type=values.REPORT, help="Where to write the page  [default: stdout]")
-@click.option("--compare", nargs=2, metavar="RUN_A RUN_B", help="Write a page with two runs side by side.")
+@click.option(
+    "--compare",
+    nargs=2,
+    type=(values.NonEmpty(), values.NonEmpty()),
+    metavar="RUN_A RUN_B",
+    help="Write a page with two runs side by side.",
+)
 @click.option("--trend", is_flag=True, help="Write a page on the last nights of the project, with their commits.")
 @shared_options.report_files_option
 @shared_options.json_option

@@ -36,7 +36,7 @@ def takes_text(parameter: click.Parameter) -> bool:
 def test_no_value_may_be_empty(name: str, parameter: click.Parameter, empty: str, shop: Workshop) -> None:
     required = ["x" for other in main.get_command(click.Context(main), name).params if is_required(other)]  # type: ignore[union-attr]
     if isinstance(parameter, click.Option):
-        output = shop.fails(2, name, parameter.opts[0], empty, *required)
+        output = shop.fails(2, name, parameter.opts[0], *[empty] * parameter.nargs, *required)
     else:
         output = shop.fails(2, name, *[empty for _ in required or [empty]])
     assert "Invalid value" in output

@@ -32,7 +32,7 @@ def test_the_commit_of_a_changed_work_tree_is_marked_where_a_series_began() -> N
     trend = (FAILS, past("differ", 20, dirty=True), past("pass", 19))
     changes = compare_nights(night(case("a", "differ")), earlier({"a": trend}))
     assert (changes.still[0].since.dirty, changes.still[0].since.nights) == (True, 3)  # type: ignore[union-attr]
-    assert morning.headline(night(changes=changes)) == f"1 still failing (since 20 Nov, at {COMMIT[:7]}+)"
+    assert morning.headline(night(changes=changes)) == f"1 still failing: a (since 20 Nov, at {COMMIT[:7]}+)"
 
 
 def test_a_case_that_fails_for_another_cause_is_changed() -> None:
