@@ -137,7 +137,8 @@ class _Watch:
         return True
 
     def _planned(self) -> WatchedJobs:
-        return watched_jobs.watched(context.find_project(self._ctx, self._selectors), self._selectors, self._filter)
+        project = context.find_project(self._ctx, self._selectors)
+        return watched_jobs.watched(project, self._selectors, self._filter, known=self.jobs.stamps)
 
     def _run(self, planned: Plan) -> None:
         """Run cases; what keeps them from running is printed, and may be mended by the next save.

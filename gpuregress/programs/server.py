@@ -24,10 +24,12 @@ from gpuregress.foundation.errors import (
     GpuregressError,
     KernelFault,
     LaunchStopped,
+    StorageError,
     UnsupportedError,
 )
 from gpuregress.gpu import limits
 from gpuregress.gpu.base import LaunchReport
+from gpuregress.gpu.demangle import demangle
 from gpuregress.gpu.instruments import Instruments
 from gpuregress.gpu.programs import LaunchShape
 from gpuregress.programs import attributes, descriptors, environment, images, stream_races
@@ -145,7 +147,7 @@ class Server:
             result, answer = refusal.result, refusal.data
             if refusal.text:
                 self._say(refusal.text)
-        except DeviceError as error:
+        except (DeviceError, StorageError, OSError) as error:
             result = OUT_OF_MEMORY
             self._say(str(error))
         return result, answer, self._output, self._message
@@ -312,7 +314,7 @@ class Server:
         if clock is not None:
             lines = tuple(str(site.source_line) for site in module.module_facts.sites)
             self._add_work(
-                Work(f"{kernel} (launch {launch})", clock, tuple(self.device.touched()), lines), launch, kernel
+                Work(f"{_shown(kernel)} (launch {launch})", clock, tuple(self.device.touched()), lines), launch, kernel
             )
         return b""
 
@@ -383,7 +385,7 @@ class Server:
         if fault.kind == "assert":
             self._message += _as_cuda_prints(fault)
         else:
-            self._say(f"{kernel}: {fault.kind}: {fault}")
+            self._say(f"{_shown(kernel)}: {fault.kind}: {fault}")
         self._message += "".join(f"  {line}\n" for line in details)
         self._log.add(
             Incident(
@@ -411,7 +413,7 @@ class Server:
                 count=finding.count,
             )
             if self._log.add(incident):
-                self._say(f"{kernel}: {finding.kind}: {finding.message}")
+                self._say(f"{_shown(kernel)}: {finding.kind}: {finding.message}")
                 self._message += "".join(f"  {line}\n" for line in finding.details)
 
     def _occupancy(self, data: bytes) -> bytes:
@@ -452,6 +454,11 @@ def _as_cuda_prints(fault: KernelFault) -> str:
     return f"{found['file']}:{found['line']}: {found['function']}: {place} Assertion `{found['expression']}` failed.\n"
 
 
+def _shown(kernel: str) -> str:
+    """A kernel's name as its source has it."""
+    return demangle(kernel) or kernel
+
+
 def _watch(server: Server, connection: socket.socket, client: int) -> None:
     """End this process when the program has ended, also while a kernel runs."""
     poll = select.poll()
@@ -478,7 +485,7 @@ def main(client: int) -> None:
     connection = socket.socket(fileno=_SOCKET)
     try:
         server = Server(environment.read(), client)
-    except GpuregressError as error:
+    except (GpuregressError, OSError) as error:
         text = f"gpuregress: {error}\n".encode()
         connection.sendall(_ANSWER.pack(NOT_SUPPORTED, 0, 0, len(text)) + text)
         sys.exit(1)

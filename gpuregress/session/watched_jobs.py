@@ -7,7 +7,7 @@ one and rename it, several times in a row.
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from pathlib import Path
 
@@ -75,18 +75,26 @@ class WatchedJobs(Record):
         return Plan(cases, self.plan.notes, tuple(wrong for wrong in self.plan.broken if wrong.name in jobs))
 
 
-def watched(project: Project, selectors: Sequence[str], case_filter: plan.CaseFilter) -> WatchedJobs:
+def watched(
+    project: Project, selectors: Sequence[str], case_filter: plan.CaseFilter, known: Iterable[Path] = ()
+) -> WatchedJobs:
     """Plan jobs, and note the files that they are made of.
+
+    Args:
+        project: of the jobs.
+        selectors: of the jobs or cases.
+        case_filter: of the cases.
+        known: files that an earlier plan had; a save of one of them while this one is made is seen.
 
     Raises:
         NothingToDo: no case is selected.
         UsageError: a selector means nothing, as after its file was removed.
     """
+    stamps: dict[Path, Stamp] = {path: _stamp(path) for path in known}
     planned = plan.make(project, selectors, case_filter, plan.CaseOverrides(), keep_going=True)
     collector = CaseFiles()
     files: dict[str, set[Path]] = {}
     open_jobs = set()
-    stamps: dict[Path, Stamp] = {}
     for wrong in planned.broken:
         files[wrong.name] = {Path(error.path) for error in wrong.errors}
     for case in planned.cases:
@@ -94,9 +102,8 @@ def watched(project: Project, selectors: Sequence[str], case_filter: plan.CaseFi
         files.setdefault(case.job, set()).update(deciding.files)
         if deciding.unknown:
             open_jobs.add(case.job)
-    for path in (*project.settings_files, *(path for of_job in files.values() for path in of_job)):
-        if path not in stamps:
-            stamps[path] = _stamp(path)
+    present = {*project.settings_files, *(path for of_job in files.values() for path in of_job)}
+    stamps = {path: stamps[path] if path in stamps else _stamp(path) for path in present}
     frozen = {job: frozenset(paths) for job, paths in files.items()}
     return WatchedJobs(project=project, plan=planned, files=frozen, open=frozenset(open_jobs), stamps=stamps)
 

@@ -18,6 +18,7 @@ from gpuregress.foundation.records import Buffer, Case, Fill, InputFile, PythonF
 from gpuregress.gpu.records import replace
 from gpuregress.session import nightly
 from gpuregress.session.events import Event, Started
+from gpuregress.session.nightly import NightTerms
 from gpuregress.session.run_request import RunRequest
 from gpuregress.store import launch_log
 from gpuregress.store.project import Project
@@ -183,7 +184,7 @@ def test_nothing_waits_for_workers_that_are_all_gone(bench: Bench, hosts: Hosts,
     assert summary.exit_code == 4
 
 
-def test_a_scheduler_that_dies_ends_the_run(bench: Bench, hosts: Hosts, own: DaskProcess) -> None:
+def test_a_night_whose_scheduler_dies_is_resumed(bench: Bench, hosts: Hosts, own: DaskProcess) -> None:
     worker = hosts.worker(own, host="node")
     bench.project = patient(bench.project, 1.0)
 
@@ -192,15 +193,18 @@ def test_a_scheduler_that_dies_ends_the_run(bench: Bench, hosts: Hosts, own: Das
             own.kill()
 
     cases = [fakes.case("double", name="fake/first"), fakes.case("nap"), fakes.case("double")]
-    summary = run(bench, own.address, *cases, listen=listen)
+    summary = run(bench, own.address, *cases, listen=listen, kind="nightly")
     assert words(summary) == {"fake/first": "new"}
     assert summary.unfinished == ("fake/nap", "fake/double")
     assert (summary.state, summary.exit_code) == ("cut short", 4)
     lost = f"the connection to the Dask scheduler at {own.address} was lost: 2 of 3 cases are unfinished: fake/nap, "
-    assert any(note.startswith(lost) and "`gpuregress run --rerun-failed` runs them" in note for note in summary.notes)
+    assert any(note.startswith(lost) and "`gpuregress nightly --resume` runs them" in note for note in summary.notes)
     assert not any("was lost during the run" in note for note in summary.notes)
     wait_until(lambda: not children(worker.pid))
-    again = bench.run(*cases, rerun_failed=True)
+    bench.cases = tuple(cases)
+    with bench.machinery():
+        again = nightly.run(bench.project, RunRequest(device="cpu", jobs=1), NightTerms(resume=True))
+    assert (again.run, again.state) == (summary.run, "finished")
     assert words(again) == {"fake/first": "new", "fake/nap": "new", "fake/double": "new"}
 
 

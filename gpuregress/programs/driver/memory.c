@@ -323,16 +323,16 @@ EXPORTED Result cuMemHostUnregister(void *pointer) {
     lock();
     char *user = region->user;
     size_t size = region->size;
-    char *copy = malloc(size);
-    if (copy) {
+    /* Not of malloc: its memory may be within the pages that are replaced. */
+    char *copy = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    bool is_replaced = false;
+    if (copy != MAP_FAILED) {
         memcpy(copy, user, size);
-        mmap(user, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
-        memcpy(user, copy, size);
-        free(copy);
-        release(region);
+        is_replaced = mremap(copy, size, size, MREMAP_MAYMOVE | MREMAP_FIXED, user) != MAP_FAILED;
     }
+    if (is_replaced) release(region);
     unlock();
-    return copy ? SUCCESS : OUT_OF_MEMORY;
+    return is_replaced ? SUCCESS : OUT_OF_MEMORY;
 }
 
 /* --- questions ----------------------------------------------------------------------------------------------------- */

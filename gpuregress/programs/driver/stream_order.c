@@ -22,7 +22,7 @@ static uint32_t host_clock[STREAMS];
 static uint32_t used; /* slots of streams that had work */
 static bool is_on, is_lost;
 static Stream *streams[STREAMS];
-static Stream *running; /* the stream of the copy that is being done */
+static _Thread_local Stream *running; /* the stream of the copy that is being done */
 static Touched *touched;
 static size_t touched_count, touched_room;
 

@@ -1,4 +1,4 @@
-"""Page on the nights of a project: failures, flaky cases, time and instructions, with the commits of each night."""
+"""Page on the nights of a project: failures, time and instructions of each, with commits."""
 
 from __future__ import annotations
 

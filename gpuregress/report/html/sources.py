@@ -1,4 +1,4 @@
-"""Sources of a case that failed: the lines of the failure, and what changed since its baseline was accepted."""
+"""Source lines of a failure, and what changed since its baseline was accepted."""
 
 from __future__ import annotations
 

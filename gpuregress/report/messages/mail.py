@@ -1,4 +1,4 @@
-"""Mails of a night: by the local sendmail, or by an SMTP server; one that cannot be sent is kept for the next night."""
+"""Mails of a night: by sendmail or an SMTP server, kept for the next night if unsent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Notices of a night that has something to say: to a webhook, and as pings of a watchdog; mails are in `mail`."""
+"""Notices of a night that has something to say: to a webhook, and as pings of a watchdog."""
 
 from __future__ import annotations
 

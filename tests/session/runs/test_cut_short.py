@@ -53,10 +53,8 @@ def test_a_run_that_was_cut_short_is_closed_once_and_never_the_default(project: 
     folder, writer = begun(project)
     writer.close()
     (folder / run_folders.SHARED / "contents").mkdir(parents=True)
-    line = (
-        f"run {folder.name} was cut short (killed, or its disk, machine or cluster failed) "
-        "in launch 7 on cpu, j/b: k<<<>>>()"
-    )
+    why = "killed, or its disk, machine or cluster failed"
+    line = f"run {folder.name} was cut short ({why}) in launch 7 on cpu, j/b: k<<<>>>()"
     assert cut_short.describe(folder) == f"{line}; 1 of 2 cases had their verdicts"
     with pytest.raises(BaselineError, match=f"--run {folder.name} takes those"):
         cut_short.decidable_run(project.runs)
