@@ -100,10 +100,16 @@ def test_a_night_that_cannot_run_is_told_once(fake_shop: Workshop, server: Serve
     assert "is locked by" in printed.stderr
     assert "the queue is full; the mail is kept as" in printed.stderr
     servers.sendmail(mailed.parent)
+    unsent = fake_shop.root / "runs" / "unsent-mails"
+    with storage.lock(fake_shop.root / "runs" / ".nightly.lock"):
+        fake_shop.call(*NIGHT)
+    assert len(list(unsent.iterdir())) == 1  # the night that holds the lock sends it
     mailed.unlink()
     accepted(fake_shop)
+    (unsent / "0.eml").touch()
     printed = fake_shop.call(*NIGHT)
-    assert (printed.exit_code, printed.output) == (0, "")
+    assert (printed.exit_code, printed.stdout) == (0, "")
+    assert printed.stderr == f"note: {unsent}/0.eml is no mail; it is set aside as 0.damaged\n"
     assert "is locked by" in mailed.read_text()
 
 
