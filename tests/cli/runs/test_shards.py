@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.workshop import RUN, Workshop, accepted, change, results
+from tests.workshop import RUN, Workshop, accepted, results
 
 SIZES = ("n: [100]", "n: [100, 200, 300, 400, 500]")
 
@@ -114,13 +114,51 @@ def test_shards_of_different_splits_are_refused(project: Workshop) -> None:
     assert "different splits" in project.fails(2, "report", "--merge", first["run"], second["run"])
 
 
+@pytest.mark.parametrize("file", ["kernels/scale.h", "configs/scale.yaml", "gpuregress.yaml", "baselines"])
+def test_shards_of_different_files_are_refused(project: Workshop, file: str) -> None:
+    """Two hosts have one commit and another work tree: the whole passes on neither."""
+    project.write("kernels/scale.cu", '#include "scale.h"\n' + (project.root / "kernels/scale.cu").read_text())
+    project.write("kernels/scale.h", "")
+    first = shard(project, 1, 2)
+    for path in [project.root / file, *(project.root / file).rglob("baseline.yaml")]:
+        if not path.is_dir():
+            path.write_text((path.read_text() if path.exists() else "") + "\n")
+    second = project.call(*RUN, "--shard", "2/2")
+    assert second.exit_code in (0, 4)
+    message = project.fails(2, "report", "--merge", first["run"], str(results(project)["run"]))
+    assert "shards of different code: the files of " + ("the project" if "gpu" in file else "scale") in message
+
+
+def test_runs_of_one_job_of_different_sources_are_refused(project: Workshop) -> None:
+    documents = []
+    for name in ("scale/n=100", "scale/n=200"):
+        assert project.call(*RUN, name).exit_code == 0
+        documents.append(results(project))
+        (project.root / "kernels/scale.cu").write_text((project.root / "kernels/scale.cu").read_text() + "\n")
+    first, second = (str(document["run"]) for document in documents)
+    assert "the kernel of scale, or a file that it includes" in project.fails(2, "report", "--merge", first, second)
+
+
+def test_shards_with_different_options_are_refused_and_other_runs_noted(project: Workshop) -> None:
+    first = shard(project, 1, 2)
+    assert project.call(*RUN, "--shard", "2/2", "--poison", "twice").exit_code == 0
+    message = project.fails(2, "report", "--merge", first["run"], str(results(project)["run"]))
+    assert "runs of different options make no common result" in message
+    assert "--poison twice" in message
+    documents = []
+    for options in (("scale/n=100",), ("scale/n=200", "--poison", "twice")):
+        assert project.call(*RUN, *options).exit_code == 0
+        documents.append(results(project))
+    whole = merged(project, *documents)
+    assert any("judged with different options" in note for note in whole["notes"])
+    assert any("is no commit's" in note for note in whole["notes"])
+
+
 def test_the_worst_exit_code_is_kept_and_runs_of_other_hosts_are_read_from_their_folders(
     project: Workshop, tmp_path: Path
 ) -> None:
-    change(project)
-    project.job(SIZES, ("{float32: 2.0}", "{float32: 3.0}"))
+    project.job(SIZES, ("{float32: 2.0}", "{float32: 2.0 + n % 200 // 100}"))  # wrong for 100, 300 and 500
     first = shard(project, 1, 2, code=1)
-    project.job(SIZES)
     second = shard(project, 2, 2)
     away = tmp_path / "artifacts"
     away.mkdir()
