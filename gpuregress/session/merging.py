@@ -6,7 +6,7 @@ and each planned case without a result is counted: the result of a part never pa
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -84,7 +84,7 @@ def merge(folders: Sequence[Path]) -> RunSummary:
         seconds=_elapsed_s(summaries),
         verdicts=ordered,
         notes=_notes(parts),
-        missing=(*absent.missing, *joined.missing),
+        missing=(*absent.missing, *_unfinished(parts), *joined.missing),
         exit_code=_exit_code(joined, absent),
         is_kept=False,
         unfinished=(*joined.unfinished, *absent.cases),
@@ -242,6 +242,19 @@ def _missing_shards(parts: Sequence[_Part]) -> _Absent:
     return _Absent((Missing(f"{noun} {which} of {first.count}", (text,)),), cases)
 
 
+def _unfinished(parts: Sequence[_Part]) -> Iterator[Missing]:
+    """A failure for each run that did not come to its end; it counts as those of a missing shard do."""
+    for part in parts:
+        state, names = part.summary.state, part.summary.unfinished
+        if state == "finished":
+            continue
+        verb = "is" if state == "running" else "was"
+        text = f"{part.name} {verb} {state}"
+        if names:
+            text += f": no result of {plural(len(names), 'case')}, {first_names(names, _MOST_NAMED)}"
+        yield Missing(part.name, (text,))
+
+
 def _refuse_other_files(name: str, files: Mapping[str, str], other_name: str, other_files: Mapping[str, str]) -> None:
     """Refuse two shards whose jobs are made of different files: one commit may have been changed in one place only."""
     different = [job for job in {**files, **other_files} if files.get(job) != other_files.get(job)]
@@ -295,8 +308,6 @@ def _notes(parts: Sequence[_Part]) -> tuple[str, ...]:
         named = "; ".join(f"{name}: {value}" for name, value in options.items())
         notes[f"the runs were judged with different options: {named}"] = None
     for part in parts:
-        if part.summary.state != "finished":
-            notes[f"{part.name}: {part.summary.state}"] = None
         for note in part.summary.notes:
             if part.summary.shard is None or not note.startswith(f"{part.summary.shard.name} has "):
                 notes[note] = None

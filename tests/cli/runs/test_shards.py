@@ -114,6 +114,32 @@ def test_shards_of_different_splits_are_refused(project: Workshop) -> None:
     assert "different splits" in project.fails(2, "report", "--merge", first["run"], second["run"])
 
 
+def cut_short(shop: Workshop, document: dict[str, Any]) -> str:
+    """Takes the last verdict and the end from a run, as a kill does; its only unfinished case."""
+    folder = shop.root / "runs" / document["run"]
+    (folder / "results.json").unlink()
+    *lines, last, _ = (folder / "verdicts.jsonl").read_bytes().splitlines(keepends=True)
+    (folder / "verdicts.jsonl").write_bytes(b"".join(lines))
+    name: str = json.loads(last)["verdict"]["verdict"]["case"]
+    return name
+
+
+def test_the_cases_of_a_shard_that_was_cut_short_are_named(fake_shop: Workshop) -> None:
+    fake_shop.job(SIZES)
+    first, second = shard(fake_shop, 1, 2, code=1), shard(fake_shop, 2, 2, code=1)
+    name = cut_short(fake_shop, first)
+    page, junit = fake_shop.root / "p.html", fake_shop.root / "j.xml"
+    files = ("--report", f"html={page}", "--report", f"junit={junit}")
+    done = fake_shop.call("report", "--merge", first["run"], second["run"], *files)
+    assert done.exit_code == 4
+    assert f"(shard 1 of 2) was cut short: no result of 1 case, {name}" in done.output
+    assert f'name="{name}"' in junit.read_text()
+    assert "Cut short, 4 of 4 cases new, 1 without a result" in page.read_text()
+    assert fake_shop.call("report", first["run"], "-o", str(page)).exit_code == 0
+    title = "Shard 1 of 2, which leaves out 2 cases, was cut short: 2 of 2 cases new, 1 without a result"
+    assert title in page.read_text()
+
+
 @pytest.mark.parametrize("file", ["kernels/scale.h", "configs/scale.yaml", "gpuregress.yaml", "baselines"])
 def test_shards_of_different_files_are_refused(project: Workshop, file: str) -> None:
     """Two hosts have one commit and another work tree: the whole passes on neither."""
