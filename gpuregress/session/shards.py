@@ -9,6 +9,7 @@ also records a digest of the files of each job, for two hosts may have one commi
 
 from __future__ import annotations
 
+import contextlib
 import heapq
 import json
 from collections.abc import Mapping, Sequence
@@ -21,6 +22,7 @@ from gpuregress.foundation.records import Case, ShardPart
 from gpuregress.foundation.wording import plural
 from gpuregress.gpu.records import Record
 from gpuregress.jobs.plan.case_files import CaseFiles
+from gpuregress.session.runs import past_runs
 from gpuregress.store.baselines import manifest
 from gpuregress.store.history import History
 from gpuregress.store.history.series import device_kind
@@ -31,6 +33,8 @@ FILE = "times.json"
 _ADVICE = "take it from git again, or write it anew with `gpuregress history --times`"
 _SETTINGS = "the project's settings"
 """In place of a job: the files of settings."""
+_LONGEST_S = 1e9
+"""A longer time is none, and sums of such times may be infinite."""
 _LAST = 5
 """Results of a case whose median is its time."""
 
@@ -160,17 +164,29 @@ def _committed_times(project: Project) -> dict[str, float]:
 
 
 def _is_time(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < float("inf")
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= _LONGEST_S
 
 
-def write_times(project: Project, history: History) -> tuple[Path, int]:
+class WrittenTimes(Record):
+    """The written file of times.
+
+    Attributes:
+        cases: the number of its cases.
+        kept: of these, the ones whose times it had before and this host does not know.
+    """
+
+    path: Path
+    cases: int
+    kept: int
+
+
+def write_times(project: Project, history: History) -> WrittenTimes:
     """Write the times of the cases in the history to the file that shards are balanced by.
+
+    A host of shards has only some of the cases, so the file keeps the times of all others that a job still has.
 
     Args:
         history: the project's. The kind of device of the newest run counts: times of several kinds are not comparable.
-
-    Returns:
-        The file, and the number of its cases.
 
     Raises:
         NothingToDo: no run has ended yet.
@@ -185,7 +201,13 @@ def write_times(project: Project, history: History) -> tuple[Path, int]:
         results = [past for past in history.trend(name, _LAST, kind) if past.verdict != "skip"]
         if results:
             times[name] = float(f"{median(past.seconds for past in results):.3g}")
+    known = {}
+    with contextlib.suppress(StorageError):  # a damaged file is written anew
+        known = _committed_times(project)
+    names = sorted(past_runs.present_cases(project, {**known, **times}))
+    kept = sum(name not in times for name in names)
+    times = {name: times.get(name, known.get(name, 0.0)) for name in names}
     path = project.baselines / FILE
     storage.refuse_links(project.baselines, path)
     storage.write_atomic(path, (json.dumps(times, indent=1, ensure_ascii=False) + "\n").encode())
-    return path, len(times)
+    return WrittenTimes(path, len(times), kept)

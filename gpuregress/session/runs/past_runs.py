@@ -174,7 +174,7 @@ class WantedCases:
             selected = {name for name in names if any(_matches(name, selector) for selector in query.selectors)}
         self.names = frozenset(selected)
         if not query.removed:
-            self.names = _present(project, selected) | selected.intersection(query.selectors)
+            self.names = present_cases(project, selected) | selected.intersection(query.selectors)
         self.hidden = len(selected) - len(self.names)
         if selected and not self.names:
             raise NothingToDo("no job has these cases any more; --removed shows them")
@@ -287,7 +287,7 @@ def case_results(
         yield from reversed(results[:last])
 
 
-def _present(project: Project, names: Collection[str]) -> frozenset[str]:
+def present_cases(project: Project, names: Collection[str]) -> frozenset[str]:
     """Keep the names of cases that a job has; the cases of a wrong job are not known, and stay."""
     try:
         planned = plan.make(project, (), keep_going=True)

@@ -65,6 +65,24 @@ def test_committed_times_balance_the_shards(project: Workshop) -> None:
     assert "baselines/times.json: edited or cut short" in project.fails(4, *RUN, "--shard", "1/2")
 
 
+@pytest.mark.parametrize("seconds", ["9" * 401, "1e308", "-1", "true", "NaN"])
+def test_times_that_are_none_are_refused(project: Workshop, seconds: str) -> None:
+    times = ", ".join(f'"scale/n={n}": {seconds}' for n in (100, 200, 300))
+    project.write("baselines/times.json", f"{{{times}}}")
+    assert "baselines/times.json: edited or cut short" in project.fails(4, *RUN, "--shard", "1/2")
+
+
+def test_times_of_other_hosts_are_kept(fake_shop: Workshop) -> None:
+    fake_shop.job(SIZES)
+    path = fake_shop.write("baselines/times.json", '{"scale/n=300": 9.0, "scale/n=900": 9.0}')
+    assert fake_shop.call(*RUN, "scale/n=100").exit_code == 1
+    assert "of 2 cases, 1 of them as before" in fake_shop.call("history", "--times").output
+    times = json.loads(path.read_text())
+    assert (sorted(times), times["scale/n=300"]) == (["scale/n=100", "scale/n=300"], 9.0)
+    path.write_text("{")
+    assert "the times of 1 case;" in fake_shop.call("history", "--times").output
+
+
 def test_cases_that_must_agree_stay_together(fake_shop: Workshop) -> None:
     fake_shop.job(
         ("n: [100]\n", "n: [100, 200]\n  block: [32, 64, 128]\nagree: [block]\n"),
