@@ -205,9 +205,9 @@ def test_the_worst_exit_code_is_kept_and_runs_of_other_hosts_are_read_from_their
     first = shard(project, 1, 2, code=1)
     second = shard(project, 2, 2)
     away = tmp_path / "artifacts"
-    away.mkdir()
-    for document in (first, second):
-        shutil.move(project.root / "runs" / document["run"], away / document["run"])
+    shutil.move(project.root / "runs" / first["run"], away / "shard1")  # a run itself is the artifact
+    shutil.move(project.root / "runs" / second["run"], away / "shard2/runs" / second["run"])
+    shutil.copytree(away / "shard2/runs" / second["run"], away / "shard2/runs/latest")
     done = project.call("report", "--merge", str(away), "--json")
     assert done.exit_code == 1
     document = json.loads(done.stdout)
@@ -226,7 +226,9 @@ def test_a_shard_without_a_case_passes_and_all_of_nothing_does_not(project: Work
 
 @pytest.mark.parametrize("text", ["0/2", "3/2", "2", "a/b", "1/0", "-1/2", ""])
 def test_a_shard_that_there_is_not_is_refused(project: Workshop, text: str) -> None:
-    project.fails(2, *RUN, "--shard", text)
+    message = project.fails(2, *RUN, "--shard", text)
+    assert "is no shard" in message
+    assert "the first of 0" not in message
 
 
 def test_the_failures_of_the_last_run_are_no_part(project: Workshop) -> None:
