@@ -216,8 +216,11 @@ def _write_times(ctx: click.Context, project: Project) -> int:
     if _given(ctx) != ["writes_times"]:
         raise click.UsageError("history --times takes no cases and no other options: it is of the whole project")
     with history_entry.opened(project) as history:
-        path, count = shards.write_times(project, history)
-    console.say(f"{context.relative(path)}: the times of {plural(count, 'case')}; commit it with the baselines")
+        written = shards.write_times(project, history)
+    text = f"{context.relative(written.path)}: the times of {plural(written.cases, 'case')}"
+    if written.kept:
+        text += f", {written.kept} of them as before, for this history lacks them"
+    console.say(f"{text}; commit it with the baselines")
     return 0
 
 
