@@ -95,28 +95,37 @@ def test_a_copy_to_freed_memory_does_not_count_for_the_next(tmp_path: Path) -> N
     assert "uninitialized" in done.stderr
 
 
-def test_copies_of_many_threads_are_all_noted(tmp_path: Path) -> None:
+def test_copies_of_two_threads_are_all_noted(tmp_path: Path) -> None:
     body = """
-    enum { THREADS = 8, COPIES = 480 };
-    static Address part[THREADS];
-    static pthread_barrier_t barrier;
+    enum { ROUNDS = 30, COPIES = 1000 };
+    static Address part[2][ROUNDS];
+    static volatile int arrived;
+    static void meet(int meeting) {
+        __sync_fetch_and_add(&arrived, 1);
+        while (arrived < 2 * meeting) continue;
+    }
+    static void copy(size_t thread, int round) {
+        meet(2 * round + 1);
+        for (int index = COPIES - 1; index >= 0; index--)
+            CHECK(cuMemcpyHtoD_v2(part[thread][round] + 4 * index, &index, 4));
+        meet(2 * round + 2);
+    }
     static void *in_thread(void *argument) {
-        Address address = part[(size_t)argument];
         CHECK(cuCtxSetCurrent(context));
-        pthread_barrier_wait(&barrier);
-        for (int index = COPIES - 1; index >= 0; index--) CHECK(cuMemcpyHtoD_v2(address + 4 * index, &index, 4));
+        for (int round = 0; round < ROUNDS; round++) copy(1, round);
         return NULL;
     }
     int main(void) {
-        pthread_t threads[THREADS];
+        pthread_t thread;
         start();
         Address to = memory(4 * COPIES);
-        pthread_barrier_init(&barrier, NULL, THREADS);
-        for (size_t index = 0; index < THREADS; index++) part[index] = memory(4 * COPIES);
-        for (size_t index = 0; index < THREADS; index++)
-            pthread_create(&threads[index], NULL, in_thread, (void *)index);
-        for (size_t index = 0; index < THREADS; index++) pthread_join(threads[index], NULL);
-        for (size_t index = 0; index < THREADS; index++) launch("copy", COPIES, to, part[index]);
+        for (int index = 0; index < 2 * ROUNDS; index++) part[index % 2][index / 2] = memory(4 * COPIES);
+        pthread_create(&thread, NULL, in_thread, NULL);
+        for (int round = 0; round < ROUNDS; round++) {
+            copy(0, round);
+            launch("copy", COPIES, to, part[0][round]);
+            launch("copy", COPIES, to, part[1][round]);
+        }
         return 0;
     }"""
     done = _exec(tmp_path, body, "--check", "uninitialized")
