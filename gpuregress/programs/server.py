@@ -7,6 +7,7 @@ user), and those. Numbers and layouts are those of `driver/driver.h`.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import select
@@ -459,15 +460,13 @@ def _shown(kernel: str) -> str:
     return demangle(kernel) or kernel
 
 
-def _watch(server: Server, connection: socket.socket, client: int) -> None:
-    """End this process when the program has ended, also while a kernel runs."""
+def _watch(server: Server, connection: socket.socket, others: tuple[int, ...]) -> None:
+    """End this process when the program or `gpuregress exec` has ended, also while a kernel runs."""
     poll = select.poll()
     poll.register(connection, select.POLLHUP)
-    try:
-        process = os.pidfd_open(client)
-        poll.register(process, select.POLLIN)
-    except OSError:
-        pass  # an old kernel, or a program that has ended already: then the socket tells
+    for other in others:
+        with contextlib.suppress(OSError):  # an old kernel, or a program that has ended already: the socket tells
+            poll.register(os.pidfd_open(other), select.POLLIN)
     poll.poll()
     late = time.monotonic() + _GRACE_S
     while time.monotonic() < late:
@@ -484,12 +483,13 @@ def main(client: int) -> None:
     """
     connection = socket.socket(fileno=_SOCKET)
     try:
-        server = Server(environment.read(), client)
+        settings = environment.read()
+        server = Server(settings, client)
     except (GpuregressError, OSError) as error:
         text = f"gpuregress: {error}\n".encode()
         connection.sendall(_ANSWER.pack(NOT_SUPPORTED, 0, 0, len(text)) + text)
         sys.exit(1)
-    threading.Thread(target=_watch, args=(server, connection, client), daemon=True).start()
+    threading.Thread(target=_watch, args=(server, connection, (client, settings.owner)), daemon=True).start()
     try:
         while head := connection.recv(_HEAD.size, socket.MSG_WAITALL):
             request, size = _HEAD.unpack(head)

@@ -266,7 +266,8 @@ def test_a_signal_ends_the_program_as_in_a_shell(program: Program) -> None:
     assert program.run("import signal; os.kill(os.getpid(), signal.SIGTERM)").returncode == 128 + signal.SIGTERM
 
 
-def _servers(client: int) -> list[int]:
+def servers_of(client: int) -> list[int]:
+    """Ids of the server processes of a process."""
     found = []
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         try:
@@ -296,18 +297,18 @@ def test_a_killed_program_leaves_no_server(program: Program) -> None:
     process, client = _start(program, "memory = check(driver.cuMemAlloc(16)); launch('forever', 1, memory)")
     while not program.log_path.exists() or "begin" not in program.log_path.read_text(encoding="utf-8"):
         time.sleep(0.02)
-    assert len(_servers(client)) == 1
+    assert len(servers_of(client)) == 1
     os.kill(client, signal.SIGKILL)
     process.communicate(timeout=30)
     assert process.returncode == 128 + signal.SIGKILL
-    while _servers(client):  # The test's deadline fails it.
+    while servers_of(client):  # The test's deadline fails it.
         time.sleep(0.02)
     assert launch_log.read(program.log_path).events[-1].number == 1
 
 
 def test_a_killed_server_ends_the_use_of_the_device(program: Program) -> None:
     process, client = _start(program, "sys.stdin.readline()\nprint(driver.cuMemAlloc(16)[0].value)")
-    (server,) = _servers(client)
+    (server,) = servers_of(client)
     os.kill(server, signal.SIGKILL)
     out, err = process.communicate("\n", timeout=30)
     assert (process.returncode, out) == (4, "999\n")
