@@ -227,23 +227,58 @@ launch("overrun", 17, managed)
     assert (done.returncode, done.stdout) == (3, "")
 
 
-def test_a_cluster_that_only_the_launch_tells(program: Program) -> None:
-    done = program.run("""
+CLUSTERS = """
 function = check(driver.cuModuleGetFunction(module, b"ranks"))
-memory = check(driver.cuMemAlloc(32))
+memory = check(driver.cuMemAlloc(64))
 config = driver.CUlaunchConfig()
-config.gridDimX, config.gridDimY, config.gridDimZ = 8, 1, 1
+config.gridDimX, config.gridDimY, config.gridDimZ = 16, 1, 1
 config.blockDimX = config.blockDimY = config.blockDimZ = 1
 attribute = driver.CUlaunchAttribute()
 attribute.id = driver.CUlaunchAttributeID.CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION
-attribute.value.clusterDim.x, attribute.value.clusterDim.y, attribute.value.clusterDim.z = 4, 1, 1
-config.attrs, config.numAttrs = [attribute], 1
-check(driver.cuLaunchKernelEx(config, function, ((int(memory),), (ctypes.c_void_p,)), 0))
-ranks = np.zeros(8, np.uint32)
-check(driver.cuMemcpyDtoH(ranks.ctypes.data, memory, 32))
-print(ranks.tolist())
+
+def launch_ranks(*size):
+    attribute.value.clusterDim.x, attribute.value.clusterDim.y, attribute.value.clusterDim.z = size
+    config.attrs, config.numAttrs = [attribute], 1
+    return driver.cuLaunchKernelEx(config, function, ((int(memory),), (ctypes.c_void_p,)), 0)[0].value
+
+def ranks():
+    values = np.zeros(16, np.uint32)
+    check(driver.cuMemcpyDtoH(values.ctypes.data, memory, 64))
+    return values.tolist()
+
+"""
+
+
+def test_a_cluster_that_only_the_launch_tells(program: Program) -> None:
+    done = program.run(CLUSTERS + "print(launch_ranks(4, 0, 1), launch_ranks(4, 1, 1), ranks())")
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"1 0 {4 * [0, 1, 2, 3]}\n", "")
+
+
+def test_clusters_of_more_than_eight_blocks_need_the_attribute(program: Program) -> None:
+    done = program.run(f"""{CLUSTERS}
+print(launch_ranks(16, 1, 1))
+attribute_id = driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED
+check(driver.cuFuncSetAttribute(function, attribute_id, 1))
+print(launch_ranks(16, 1, 1), ranks())
 """)
-    assert (done.returncode, done.stdout, done.stderr) == (0, "[0, 1, 2, 3, 0, 1, 2, 3]\n", "")
+    assert (done.returncode, done.stdout) == (0, f"1\n0 {list(range(16))}\n")
+    assert [incident["kind"] for incident in program.incidents] == ["refused"]  # A GPU refuses the first one, too.
+
+
+@pytest.mark.parametrize(
+    ("image", "kind", "code"),
+    [
+        (r'b"\x7fELF" + bytes(60)', "missing", 4),
+        ('b".version 9.0\\n.target sm_90\\n.address_size 64\\n.future;"', "missing", 4),
+        ('b"no image"', "refused", 0),
+    ],
+)
+def test_an_image_that_only_the_virtual_gpu_refuses_is_no_success(
+    program: Program, image: str, kind: str, code: int
+) -> None:
+    done = program.run(f"assert driver.cuModuleLoadData({image} + bytes(1))[0].value")
+    assert done.returncode == code, done.stderr
+    assert [(incident["kind"], incident["what"]) for incident in program.incidents] == [(kind, "image")]
 
 
 def test_a_static_runtime_is_recognised_before_the_start(tmp_path: Path) -> None:
