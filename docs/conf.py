@@ -31,7 +31,7 @@ version = release = METADATA["version"]
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_copybutton"]
 myst_heading_anchors = 4
 html_theme = "furo"
-html_theme_options = {"source_repository": SOURCE, "source_branch": "main", "source_directory": "docs/"}
+html_theme_options = {"top_of_page_buttons": []}  # the theme's have no landmark, which axe reports
 html_copy_source = False
 default_role = "code"  # docstrings have Markdown's single backticks
 highlight_language = "text"
@@ -74,7 +74,14 @@ def add_contents(_app: Sphinx, page: str, source: list[str]) -> None:
     source[0] += "\n".join(["", "```{toctree}", ":hidden:", "", *pages, "```", ""])
 
 
+def make_code_focusable(_app: Sphinx, _page: str, _template: str, context: dict[str, Any], _tree: Any) -> None:
+    """Let the keyboard reach each block of code, which may be wider than the screen."""
+    if "body" in context:
+        context["body"] = context["body"].replace("<pre>", '<pre tabindex="0">')
+
+
 def setup(app: Sphinx) -> None:
     """Register what is defined here."""
+    app.connect("html-page-context", make_code_focusable)
     app.add_transform(RepositoryLinks)
     app.connect("source-read", add_contents)

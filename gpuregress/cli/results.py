@@ -339,7 +339,7 @@ def _print(lines: Iterable[str]) -> None:
     nargs=2,
     type=(values.NonEmpty(), values.NonEmpty()),
     metavar="RUN_A RUN_B",
-    help="Write a page with two runs side by side.",
+    help="Write a page with two runs side by side: names, or folders of runs.",
 )
 @click.option("--trend", is_flag=True, help="Write a page on the last nights of the project, with their commits.")
 @shared_options.report_files_option
@@ -416,8 +416,13 @@ def _report_merged(project: Project, runs: Sequence[str], targets: Sequence[valu
 
 
 def _comparison(project: Project, first: str, second: str) -> str:
-    """The page of two runs."""
-    documents = [results.document(run_folders.find(project.runs, name)) for name in (first, second)]
+    """The page of two runs, each by its name or folder."""
+    documents = []
+    for name in (first, second):
+        folders = past_runs.runs_of(Path(name)) if Path(name).is_dir() else [run_folders.find(project.runs, name)]
+        if len(folders) > 1:
+            raise click.UsageError(f"--compare: {name} holds {len(folders)} runs; name the folder of one")
+        documents.append(results.document(folders[0]))
     return html.comparison_page(*documents)
 
 

@@ -39,6 +39,8 @@ _OPENING = ("if", "ifdef", "ifndef")
 _WARNING = re.compile(r"^(?P<file>[^\s(][^(\n]*)\(\d+\): warning", re.MULTILINE)
 
 _folder: ContextVar[Path | None] = ContextVar("precompiled_headers", default=None)
+_seen: set[Path] = set()
+"""Folders of headers that were parsed once: to write the file costs a quarter of a compilation, for some not needed."""
 _refused: set[Path] = set()
 _places: dict[str, tuple[ErrorPlace, ...]] = {}
 
@@ -93,7 +95,7 @@ def precompiling(folder: Path | None) -> Iterator[None]:
 def find(
     text: str, options: Sequence[str], headers: Mapping[str, str], contents: Sequence[bytes]
 ) -> PrecompiledHeaders | None:
-    """Return what of a source can be precompiled; None where that is nothing, or not wanted.
+    """Return what of a source can be precompiled; None where that is nothing, or the first time that it is seen.
 
     Args:
         text: of the source.
@@ -113,6 +115,9 @@ def find(
     folder = above / digest.hexdigest()
     headers_of_source = PrecompiledHeaders(f"{directives}{_LAST}", folder)
     if not headers_of_source.is_usable:
+        return None
+    if folder not in _seen:
+        _seen.add(folder)
         return None
     folder.mkdir(parents=True, exist_ok=True)
     return headers_of_source

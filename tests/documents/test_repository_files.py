@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import fnmatch
 import re
+import subprocess
 import tomllib
 from typing import Any
 
@@ -38,6 +40,25 @@ def test_the_hooks_before_a_commit_are_the_linters_of_ci() -> None:
     linters = {"ruff check", "ruff format", "mypy", "lint-imports"}
     assert hooks == linters
     assert [linter for linter in linters if not any(command.startswith(linter) for command in commands)] == []
+
+
+def test_the_source_distribution_takes_every_file_at_the_root() -> None:
+    if not (ROOT / ".git").exists():
+        pytest.skip("this is no clone")
+    tracked = subprocess.run(["git", "ls-files"], cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    manifest = [line.split() for line in (ROOT / "MANIFEST.in").read_text().splitlines() if not line.startswith("#")]
+    folders = {words[1] for words in manifest if words[0] == "graft"} | {"gpuregress"}
+    files = [word for words in manifest if words[0] == "include" for word in words[1:]]
+    # setuptools takes these by itself.
+    files += ["LICENSE", "pyproject.toml", "setup.py", "MANIFEST.in"]
+    missing = []
+    for name in tracked.splitlines():
+        folder, inside, _ = name.partition("/")
+        if inside and folder not in folders:
+            missing.append(name)
+        if not inside and not any(fnmatch.fnmatch(name, pattern) for pattern in files):
+            missing.append(name)
+    assert missing == []
 
 
 def test_the_citation_has_the_version_and_the_licence_of_the_package() -> None:

@@ -15,12 +15,15 @@ import re
 import shutil
 import subprocess
 import sys
+import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
 
 from gpuregress.gpu.records import Record
+from gpuregress.programs import libraries
+from tests.programs import suites
 
 GROUPS = ("0_Introduction", "1_Utilities", "2_Concepts_and_Techniques", "3_CUDA_Features", "6_Performance")
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "program-samples.md"
@@ -94,10 +97,14 @@ def _read_sample(path: Path) -> Sample:
     executable = re.search(r"add_executable\((\S+)([^)]*)\)", text)
     kernels = re.search(r'CUDA_KERNEL_SOURCE "\$\{CMAKE_CURRENT_SOURCE_DIR\}/([^"]+)"', text)
     flags = []
+    wheels = suites.headers()
+    if wheels is not None:
+        # Of libraries that are not part of the compiler's packages: NVRTC, and curand's kernels.
+        flags += ["-Xcompiler", f"-idirafter,{wheels}"]
     if "CUDA::cuda_driver" in text:
-        flags.append("-lcuda")
-    if "CUDA::nvrtc" in text:
-        flags.append("-lnvrtc")
+        flags.append(str(libraries.driver()))
+    if "CUDA::nvrtc" in text and wheels is not None:
+        flags += ["-Xlinker", str(wheels.parent / "lib" / "libnvrtc.so.13")]
     if "OpenMP_CXX" in text:
         flags += ["-Xcompiler", "-fopenmp"]
     if path.parent.name.startswith("cdp"):
@@ -187,20 +194,20 @@ def page(samples: list[Sample], results: dict[str, Result]) -> str:
     left_out = [f"`{sample.name}` ({sample.left_out})" for sample in samples if sample.left_out]
     return f"""# CUDA samples as whole programs
 
-What `gpuregress exec` makes of [NVIDIA's CUDA samples](https://github.com/NVIDIA/cuda-samples). This
-page is written by `python -m tests.programs.samples CHECKOUT BUILD`. Each sample is built with
+What `gpuregress exec` makes of [NVIDIA's CUDA samples](https://github.com/NVIDIA/cuda-samples).
+This page is written by `python -m tests.programs.samples CHECKOUT BUILD`. Each sample is built with
 `-cudart shared -gencode arch=compute_90,code=compute_90 -lineinfo`, as in
 [C++ programs without a GPU](../how-to/cpp-programs.md).
 
-Of {built} samples, **{as_expected} exit as on a computer with one GPU**: with 0, or with 2 where a
-sample needs a second GPU and waives itself. What `exec` reports counts against a sample also if the
-program ends with 0; the assertions of `simpleAssert` are meant to fail.
+Of {built} samples, **{as_expected} exit as on a computer with one GPU**: with 0, or with 2 where
+a sample needs a second GPU and waives itself. What `exec` reports counts against a sample also if
+the program ends with 0; the assertions of `simpleAssert` are meant to fail.
 
 | sample | expected | program | `exec` | as expected | what `exec` said first |
 | --- | --- | --- | --- | --- | --- |
 {chr(10).join(f"| {' | '.join(row)} |" for row in rows)}
 
-Not tried: {", ".join(left_out)}.
+{textwrap.fill(f"Not tried: {', '.join(left_out)}.", 98, break_long_words=False, break_on_hyphens=False)}
 """
 
 

@@ -72,7 +72,7 @@ def _ptx(include: Path) -> bytes:
     return ptx
 
 
-def _fat_binary(ptx: bytes) -> bytes:
+def fat_binary(ptx: bytes) -> bytes:
     """Pack PTX into a fat binary, not compressed."""
     data = ptx + b"\0" * (-len(ptx) % 8)
     entry = struct.pack("<HHIQ", 1, 0x101, 64, len(data)).ljust(28, b"\0") + struct.pack("<I", 90)
@@ -83,7 +83,7 @@ def _fat_binary(ptx: bytes) -> bytes:
 def _registration(ptx: bytes) -> str:
     """Write what nvcc generates: the image, a stub for each kernel, host variables, and the calls before main."""
     kernels = re.findall(r"^KERNEL (\w+)\(", (SUITE / "kernels.h").read_text(encoding="utf-8"), re.MULTILINE)
-    image = ",".join(map(str, _fat_binary(ptx)))
+    image = ",".join(map(str, fat_binary(ptx)))
     lines = [
         "#include <stddef.h>",
         'extern "C" {',

@@ -49,11 +49,13 @@ def test_a_source_gives_the_same_with_precompiled_headers(folder: Path) -> None:
     with precompiled_headers.precompiling(above):
         for _ in range(2):
             assert [_compiled(folder, kernel) for kernel in ("scale<float>", "scale<double>")] == expected
-    assert len(list(above.rglob("*.pch"))) == 1  # it was written once, and read three times
+    assert len(list(above.rglob("*.pch"))) == 1  # it was written at the second time, and read twice
     (folder / "scale.h").write_text(HEADER.replace("SCALE 3", "SCALE 4"))
+    changed = _compiled(folder, "scale<float>")
+    assert changed.ptx != expected[0].ptx
     with precompiled_headers.precompiling(above):
-        changed = _compiled(folder, "scale<float>")
-    assert changed.ptx == _compiled(folder, "scale<float>").ptx != expected[0].ptx
+        for _ in range(3):
+            assert _compiled(folder, "scale<float>") == changed
 
 
 def test_warnings_of_a_header_are_not_lost(folder: Path) -> None:
@@ -61,7 +63,7 @@ def test_warnings_of_a_header_are_not_lost(folder: Path) -> None:
     expected = _compiled(folder, "scale<float>")
     assert "scale.h:4" in expected.warnings
     with precompiled_headers.precompiling(folder / "precompiled"):
-        for _ in range(2):
+        for _ in range(3):
             assert _compiled(folder, "scale<float>") == expected
 
 
@@ -69,9 +71,11 @@ def test_errors_are_those_of_a_compilation_without(folder: Path) -> None:
     (folder / "scale.h").write_text(HEADER.replace("return x", "return gone"))
     with pytest.raises(CompileError) as expected:
         _compiled(folder, "scale<float>")
-    with precompiled_headers.precompiling(folder / "precompiled"), pytest.raises(CompileError) as caught:
-        _compiled(folder, "scale<float>")
-    assert str(caught.value) == str(expected.value)
+    with precompiled_headers.precompiling(folder / "precompiled"):
+        for _ in range(2):
+            with pytest.raises(CompileError) as caught:
+                _compiled(folder, "scale<float>")
+            assert str(caught.value) == str(expected.value)
 
 
 @pytest.mark.parametrize(

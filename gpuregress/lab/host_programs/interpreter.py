@@ -22,8 +22,8 @@ from gpuregress.lab.host_programs.scalars import HostScalar, constant, named
 from gpuregress.lab.host_programs.scope import FunctionReturn, LoopContinued, LoopLeft, StepsExhausted, is_told
 from gpuregress.toolchain.host_code import grammar
 
-_MOST_STEPS = 100_000
-_MOST_STEPS_OF_LOOP = 10_000
+_MOST_STEPS = 250_000
+_MOST_STEPS_OF_LOOP = 20_000
 _MOST_TURNS = 70
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _BLOCKS = ("compound_statement", "translation_unit", "ERROR", "else_clause", "declaration_list", "init_statement")

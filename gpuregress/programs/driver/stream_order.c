@@ -22,13 +22,13 @@ static uint32_t host_clock[STREAMS];
 static uint32_t used; /* slots of streams that had work */
 static bool is_on, is_lost;
 static Stream *streams[STREAMS];
-static Stream *running; /* the stream of the copy that is being done */
+static _Thread_local Stream *running; /* the stream of the copy that is being done */
 static Touched *touched;
 static size_t touched_count, touched_room;
 
 /* Begin to look for races, if they are asked for: the program has another stream than the legacy one. */
 void begin_ordering(Stream *stream) {
-    const char *checks = getenv("GPUREGRESS_EXEC_CHECKS");
+    const char *checks = setting("GPUREGRESS_EXEC_CHECKS");
     if (!checks || !strstr(checks, "races") || is_lost) return;
     if (stream->id > STREAMS) {
         is_on = false;

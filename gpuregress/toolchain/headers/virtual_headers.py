@@ -92,6 +92,14 @@ template <typename = void> static __inline__ __device__ void cudaTriggerProgramm
 #endif
 """
 
+# What GNU's <assert.h> and CUDA's own headers declare; a template, so that a project may declare it, too.
+_FAILED_ASSERTION = """\
+template <typename = void> static __inline__ __device__ void __assert_fail(
+    const char *assertion, const char *file, unsigned int line, const char *function) {
+  __assertfail(assertion, file, line, function, sizeof(char));
+}
+"""
+
 # `cuda_runtime.h` includes <stdlib.h>, and that one <sys/types.h>.
 _SYSTEM_TYPES = """\
 typedef unsigned char u_char, u_int8_t;
@@ -101,7 +109,7 @@ typedef unsigned long ulong, u_long, u_int64_t;
 typedef long ssize_t, off_t;
 """
 
-_PRELUDE_TEXT = f"{_MATH}{_SYSTEM_TYPES}{_DEPENDENT_LAUNCHES}{_SYSTEM}"
+_PRELUDE_TEXT = f"{_MATH}{_SYSTEM_TYPES}{_DEPENDENT_LAUNCHES}{_FAILED_ASSERTION}{_SYSTEM}"
 
 MATH_FUNCTIONS = """
 abs acos acosh asin asinh atan atan2 atanh cbrt ceil copysign cos cosh erf erfc exp exp2 expm1 fabs fdim floor

@@ -157,8 +157,9 @@ class UnitBuilder:
             return True
         wrong: set[tuple[int, int]] = set()
         for file, line in errors:
-            for number, path in enumerate(self._files):
-                if path != file:
+            resolved = file.resolve()  # a directive may lead to `include/../a.h`, and the compiler is given `a.h`
+            for number, path in enumerate(self._paths):
+                if path != resolved:
                     continue
                 for view in self._views[number]:
                     for declared in view.declarations:

@@ -70,6 +70,15 @@ def test_only_what_is_no_device_code_can_be_dropped(tmp_path: Path) -> None:
     assert not built.drop({(tmp_path / "k.cu", 1)})
 
 
+def test_a_file_that_is_reached_by_way_of_another_folder_is_known_by_its_place(tmp_path: Path) -> None:
+    (tmp_path / "deep").mkdir()
+    header = tmp_path / "a.h"
+    texts = ['#include "../a.h"\n__global__ void k(Host* h) {}\n', "struct Host { Unknown x; };\n"]
+    header.write_text(texts[1])
+    built = UnitBuilder([tmp_path / "deep/k.cu", tmp_path / "deep/../a.h"], texts, (tmp_path / "deep",), ())
+    assert built.drop({(header, 1)})
+
+
 def test_words_of_what_a_job_asks_for() -> None:
     assert words(["k<Traits<4>, float>", "x::y"]) == ["k", "Traits", "float", "x", "y"]
 

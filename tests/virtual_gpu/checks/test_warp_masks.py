@@ -19,6 +19,7 @@ _BODIES = {
     "body": "if (t < 20) { __syncthreads(); y[t] = t; }",
     "half": "if (t < 16) __syncthreads();\ny[t] = t;",
     "two_masks": "__syncwarp(t < 8 ? 0xffffu : ~0u); y[t] = t;",
+    "spins_locally": "volatile int wait = 1; while (wait) {} y[t] = wait;",
     "spins": "if (!t) while (atomicAdd(y, 0) == 0) {} __syncthreads(); y[t] = t;",
 }
 
@@ -90,6 +91,7 @@ def test_a_barrier_that_may_be_inside_of_a_condition_is_noted(program: Running) 
         ("half", "barrier", "threads 16-31 have exited after st.global.u32, k.cu:"),
         ("two_masks", "barrier", "threads 8-31 wait at bar.warp.sync, k.cu:23 with the mask 0xffffffff"),
         ("spins", "deadlock", "thread 0 spins on y"),
+        ("spins_locally", "deadlock", "threads 0-31 spin on local memory, k.cu:"),
     ],
 )
 def test_faults_of_barriers(program: Running, kernel: str, kind: str, text: str) -> None:
