@@ -75,7 +75,9 @@ def _folded(line: Sequence[str], widths: Sequence[int], width: int) -> Iterator[
     if len(beside.rstrip()) <= width:
         yield beside.rstrip()
     else:
-        yield cells[0]
+        first, *more = _words(cells[0], width) or [""]
+        yield first
+        yield from (indent + part for part in _words(" ".join(more), width - _INDENT))
         yield from (indent + part for part in _words("  ".join(filter(None, cells[1:])), width - _INDENT))
     yield from (indent + part for part in _words(last, width - _INDENT))
 

@@ -138,7 +138,7 @@ def test_a_table_is_fitted_to_the_terminal_and_breaks_no_word(rows: list[list[st
         for cell in (row[0], row[2]):
             assert set(cell.split()) <= set(words)
     for line in lines:
-        assert len(line) <= width or len(line.split()) == 1 or line.strip() in [row[0].strip() for row in rows]
+        assert len(line) <= width or len(line.split()) == 1
     if "two" in words:
         assert set(" ".join(row[1] for row in rows).split()) <= set(words)
 
