@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import click
@@ -18,8 +19,8 @@ _WORDS = {
     "fault": "fault",
     "finding": "finding",
     "unsupported": "unsupported instruction",
-    "missing": "missing function",
-    "lost": "lost server",
+    "missing": "missing feature",
+    "lost": "lost process",
 }
 _LOG = "launch.log"
 
@@ -65,19 +66,29 @@ def exec_command(
     """
     wanted = checks_named(checks, "--check")
     with storage.scratch() as folder:
-        done = run.run(command, folder, log, wanted, schedule or "")
+        done = run.run(command, folder, log, wanted, schedule or "", _say_who_is_waited_for)
         if report is not None:
             storage.write_atomic(report, msgspec.json.format(msgspec.json.encode(done)) + b"\n")
-        if done.exit_code != done.program_code:
-            _say(done)
+        _say(done)
     return done.exit_code
 
 
+def _say_who_is_waited_for(processes: Mapping[int, str]) -> None:
+    names = ", ".join(f"{number} ({name})" for number, name in processes.items())
+    console.say(f"gpuregress: the program has ended; waiting for processes of it that still run: {names}", err=True)
+
+
 def _say(done: ProgramReport) -> None:
-    """Say why the exit code is not the program's own."""
+    """Say what was found, if anything was, or that nothing was looked at."""
     counts: dict[str, int] = {}
     for incident in done.incidents:
         if incident.kind in _WORDS:
             counts[incident.kind] = counts.get(incident.kind, 0) + 1
+        if incident.what == "process":
+            console.say(f"gpuregress: {incident.message}", err=True)
+    if not done.processes and not counts:
+        console.say("gpuregress: no process of the program used the virtual GPU", err=True)
+    if not counts:
+        return
     found = ", ".join(plural(count, _WORDS[kind]) for kind, count in counts.items())
     console.say(f"gpuregress: {found}; the program itself exited with {done.program_code}", err=True)

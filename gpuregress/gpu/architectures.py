@@ -27,6 +27,7 @@ class ArchitectureLimits(Record):
         max_block: threads of a block along x, y, z.
         max_grid: blocks of a grid along x, y, z.
         portable_cluster: blocks of a cluster without an attribute on the function.
+        largest_cluster: blocks of a cluster with it.
         static_shared: shared variables of a kernel.
         shared: static and dynamic shared memory of a block, with the opt-in attribute.
         shared_per_multiprocessor: of all its blocks, with what is reserved.
@@ -48,6 +49,7 @@ class ArchitectureLimits(Record):
     max_block: Dim3
     max_grid: Dim3
     portable_cluster: int
+    largest_cluster: int
     static_shared: int
     shared: int
     shared_per_multiprocessor: int
@@ -70,6 +72,7 @@ SM_90 = ArchitectureLimits(
     max_block=(1024, 1024, 64),
     max_grid=(2**31 - 1, 65535, 65535),
     portable_cluster=8,
+    largest_cluster=16,
     static_shared=48 << 10,
     shared=227 << 10,
     shared_per_multiprocessor=228 << 10,

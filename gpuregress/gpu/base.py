@@ -39,6 +39,8 @@ class KernelInfo(Record):
         max_threads: the largest block this kernel can be launched with.
         cluster: blocks of a cluster along x, y, z, where the kernel has one (`__cluster_dims__`).
         block: the block that it must be launched with, where it has one (`__block_size__`).
+        takes_large_clusters: whether a program has set the attribute that allows clusters of a size that not every GPU
+            takes.
     """
 
     name: str
@@ -50,6 +52,7 @@ class KernelInfo(Record):
     max_threads: int = 1024
     cluster: Dim3 = (1, 1, 1)
     block: Dim3 | None = None
+    takes_large_clusters: bool = False
 
 
 class LaunchReport(Record):

@@ -76,7 +76,7 @@ def check_launch(device: DeviceInfo, kernel: KernelInfo, grid: Dim3, block: Dim3
         or _threads(block, kernel, device.limits)
         or _sides("block", "threads", block, device.limits)
         or _required(block, kernel)
-        or _cluster(grid, kernel.cluster)
+        or _cluster(grid, kernel)
         or _local(kernel)
         or _shared(shared, kernel, device.limits)
         or _registers(block, kernel, device.limits)
@@ -154,9 +154,12 @@ def _local(kernel: KernelInfo) -> str:
     return f"it has {kernel.local} bytes of local memory a thread; there are at most {SM_90.local}"
 
 
-def _cluster(grid: Dim3, cluster: Dim3) -> str:
+def _cluster(grid: Dim3, kernel: KernelInfo) -> str:
+    cluster = kernel.cluster
     blocks = cluster[0] * cluster[1] * cluster[2]
-    if blocks > SM_90.portable_cluster:
+    if kernel.takes_large_clusters and blocks > SM_90.largest_cluster:
+        return f"its clusters of {_written(cluster)} have {blocks} blocks; at most {SM_90.largest_cluster}"
+    if not kernel.takes_large_clusters and blocks > SM_90.portable_cluster:
         allowed = f"at most {SM_90.portable_cluster} without an attribute that only a program of one's own can set"
         return f"its clusters of {_written(cluster)} have {blocks} blocks; {allowed}"
     for axis, count, side in zip(_AXES, grid, cluster, strict=True):

@@ -11,7 +11,9 @@ from gpuregress.foundation.errors import UsageError
 from gpuregress.gpu.records import Record
 from gpuregress.toolchain.cache import STAND_INS
 
-_FOLDER, _LOG, _CHECKS, _SCHEDULE = (f"GPUREGRESS_EXEC_{name}" for name in ("FOLDER", "LOG", "CHECKS", "SCHEDULE"))
+_FOLDER, _LOG, _CHECKS, _SCHEDULE, _OWNER = (
+    f"GPUREGRESS_EXEC_{name}" for name in ("FOLDER", "LOG", "CHECKS", "SCHEDULE", "OWNER")
+)
 _LIBRARIES = "LD_LIBRARY_PATH"
 
 
@@ -23,12 +25,14 @@ class Settings(Record):
         log: the launch log.
         checks: names of dynamic checks.
         schedule: of threads and blocks; "": the usual one.
+        owner: id of the process of `gpuregress exec`, without which nothing is left to report to.
     """
 
     folder: str
     log: str
     checks: tuple[str, ...] = ()
     schedule: str = ""
+    owner: int = 0
 
 
 def of_program(settings: Settings, libraries: Path, tools: Path, compilers: Sequence[Path]) -> dict[str, str]:
@@ -39,7 +43,15 @@ def of_program(settings: Settings, libraries: Path, tools: Path, compilers: Sequ
         libraries: the folder of the libraries that stand for NVIDIA's.
         tools: the folder of the programs that do.
         compilers: the folders of NVIDIA's own compilers.
+
+    Raises:
+        UsageError: the loader would not find the libraries.
     """
+    if set(":;$") & set(str(libraries)):  # ld.so(8): LD_LIBRARY_PATH has no way to quote them.
+        raise UsageError(
+            f"the folder for temporary files, {libraries.parent}, has a ':', ';' or '$' in its name, so that the "
+            "program's loader would not find the virtual GPU's libraries: set TMPDIR to another folder"
+        )
     folders = [str(libraries), *filter(None, [os.environ.get(_LIBRARIES)])]
     return {
         **os.environ,
@@ -49,6 +61,7 @@ def of_program(settings: Settings, libraries: Path, tools: Path, compilers: Sequ
         _LOG: settings.log,
         _CHECKS: ",".join(settings.checks),
         _SCHEDULE: settings.schedule,
+        _OWNER: str(settings.owner),
         "GPUREGRESS_EXEC_COMPILERS": os.pathsep.join(map(str, compilers)),
         STAND_INS: str(libraries),
         "GPUREGRESS_EXEC_PYTHON": sys.executable,
@@ -72,4 +85,5 @@ def read() -> Settings:
         log=os.environ[_LOG],
         checks=tuple(filter(None, checks.split(","))),
         schedule=os.environ.get(_SCHEDULE, ""),
+        owner=int(os.environ.get(_OWNER, "0")),
     )

@@ -30,12 +30,17 @@ class NoPtx(CompileError):
     """An image holds machine code alone."""
 
 
+class NoImage(CompileError):
+    """Bytes that no GPU could load."""
+
+
 def ptx_of(image: bytes) -> str:
     """Return the PTX of an image; that for the newest architecture that the virtual GPU runs.
 
     Raises:
         NoPtx: there is none.
-        CompileError: the image is damaged, or is no image.
+        NoImage: it is none.
+        CompileError: the image is damaged.
     """
     if image[:4] == _ELF:
         raise NoPtx(f"a cubin holds machine code of a GPU alone, which the virtual GPU cannot run: {REMEDY}")
@@ -45,7 +50,7 @@ def ptx_of(image: bytes) -> str:
         text = image.rstrip(b"\0").decode("utf-8", "replace")
         modules = _MODULE.split(text)
         if len(modules) < 2:
-            raise CompileError("the image is neither PTX nor a fatbin")
+            raise NoImage("the image is neither PTX nor a fatbin")
         return text if len(modules) == 2 else _linked(modules[1:])
     most = architectures.number(SM_90.name)
     try:

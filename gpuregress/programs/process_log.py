@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 from pathlib import Path
 
@@ -22,8 +21,6 @@ _MOST_FINDINGS = 1000
 class ProcessLog:
     """Writer of a process's launches and incidents; each is in its file when the call returns.
 
-    A lock on the report tells that the process still runs.
-
     Args:
         settings: of the run.
         client: id of the program's process.
@@ -42,7 +39,6 @@ class ProcessLog:
                 break
             except FileExistsError:
                 number += 1
-        fcntl.lockf(self._file, fcntl.LOCK_EX)
         self._first = self._number = (number - 1) * _STEP
         # A kernel cannot take this machine down, as it can one with a GPU: lines need not outlive a power cut.
         self._log = LaunchLog(Path(settings.log), durable=False)
@@ -73,7 +69,7 @@ class ProcessLog:
         return True
 
     def close(self) -> None:
-        """Write how many launches there were. The lock is held until the process ends."""
+        """Write how many launches there were."""
         self._write(ProcessReport(self._client, self._program, self._number - self._first))
         self._log.close()
 

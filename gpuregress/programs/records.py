@@ -13,8 +13,9 @@ class Incident(Sparse):
     """Something that a program's run has shown.
 
     Attributes:
-        kind: `fault` of a kernel, `finding` of a check, `unsupported` instruction, `refused` launch or image, `missing`
-            function, `lost` server.
+        kind: `fault` of a kernel, `finding` of a check, `unsupported` instruction; launch or image that a GPU would
+            have `refused`, too; `missing` function, or image, launch or memory that only the virtual GPU cannot do;
+            `lost` server or process.
         what: of a fault or a finding its kind, `out-of-bounds`; of a missing function its name.
         message: a line for people.
         details: further lines.

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -19,7 +20,12 @@ _LOG = "launch.log"
 
 
 def run(
-    command: Sequence[str], folder: Path, log: Path | None, checks: tuple[str, ...] = (), schedule: str = ""
+    command: Sequence[str],
+    folder: Path,
+    log: Path | None,
+    checks: tuple[str, ...],
+    schedule: str,
+    report_wait: Callable[[Mapping[int, str]], None],
 ) -> ProgramReport:
     """Run a program, and collect what its processes have shown.
 
@@ -29,6 +35,7 @@ def run(
         log: the launch log; None: one in the folder.
         checks: names of dynamic checks.
         schedule: of threads and blocks; "": the usual one.
+        report_wait: called once if processes outlive the first one for long; id → name.
 
     Raises:
         UsageError: the program cannot be started, or cannot run on the virtual GPU.
@@ -38,7 +45,7 @@ def run(
     if problem:
         raise UsageError(problem)
     path = (log or folder / _LOG).absolute()
-    settings = Settings(folder=str(folder), log=str(path), checks=checks, schedule=schedule)
+    settings = Settings(folder=str(folder), log=str(path), checks=checks, schedule=schedule, owner=os.getpid())
     variables = environment.of_program(
         settings,
         libraries=libraries.link_all(folder / "lib"),
@@ -48,37 +55,39 @@ def run(
     writer = LaunchLog(path)
     writer.write_header({"program": " ".join(command)})
     writer.close()
-    process = applications.run(command, variables, lambda: any(map(applications.is_locked, _files(folder))))
-    code = process.returncode if process.returncode >= 0 else 128 - process.returncode
+    code, left = applications.run_with_descendants(command, variables, report_wait)
+    if code < 0:
+        code = 128 - code
     processes, incidents = _collected(folder)
+    for child, name in left.items():
+        message = f"process {child} ({name}) still ran when the wait for it was interrupted"
+        incidents = (*incidents, Incident(kind="lost", what="process", message=message, process=child))
     return ProgramReport(
         version=VERSION,
         command=tuple(command),
         program_code=code,
-        exit_code=_exit_code(code, incidents),
+        exit_code=_exit_code_of_incidents(incidents) or code,
         processes=processes,
         incidents=incidents,
     )
 
 
-def _files(folder: Path) -> list[Path]:
-    return sorted(folder.glob("process-*.jsonl"))
-
-
-def _exit_code(code: int, incidents: Sequence[Incident]) -> int:
+def _exit_code_of_incidents(incidents: Sequence[Incident]) -> int:
+    """The exit code that incidents decide, 0 where none does."""
     kinds = {incident.kind for incident in incidents}
     if kinds & {"missing", "lost"}:
         return ExitCode.HARNESS_FAILED
     if kinds & {"fault", "finding", "unsupported"}:
         return ExitCode.KERNEL_FAILED
-    return code
+    return 0
 
 
 def _collected(folder: Path) -> tuple[tuple[ProcessReport, ...], tuple[Incident, ...]]:
     """What the server processes and the driver have written."""
-    processes: dict[int, ProcessReport] = {}
+    # By file: a process that replaces itself by another CUDA program (execve) has the same id and a second server.
+    processes: dict[Path, ProcessReport] = {}
     incidents: list[Incident] = []
-    for path in _files(folder):
+    for path in sorted(folder.glob("process-*.jsonl")):
         for line in storage.read_bytes(path).splitlines():
             try:
                 record = _parsed(line)
@@ -87,7 +96,7 @@ def _collected(folder: Path) -> tuple[tuple[ProcessReport, ...], tuple[Incident,
             if isinstance(record, Incident):
                 incidents.append(record)
             else:
-                processes[record.process] = record
+                processes[path] = record
     return tuple(processes.values()), (*incidents, *_marks(folder / "marks"))
 
 

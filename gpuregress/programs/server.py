@@ -7,6 +7,7 @@ output, of text for the user), and those. Numbers and layouts are those of `driv
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import select
@@ -17,12 +18,15 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Literal
 
 from gpuregress.foundation.errors import (
     CompileError,
     DeviceError,
     GpuregressError,
+    InfeasibleSource,
     KernelFault,
+    LaunchRefused,
     LaunchStopped,
     StorageError,
     UnsupportedError,
@@ -48,12 +52,12 @@ _HEAD = struct.Struct("<III")
 _MAGIC = 0x53475056
 """What each request begins with: other bytes come from a program that writes to a descriptor that is not its own."""
 _ANSWER = struct.Struct("<iIII")
-_LAUNCH = struct.Struct("<I3I3II3IIQ")
+_LAUNCH = struct.Struct("<I3I3II3IIQI4x")
 _FACTS = struct.Struct("<III18i")
 _GRACE_S = 2.0
 """How long a launch whose program has ended may take to stop, seconds."""
 
-SUCCESS, INVALID_VALUE, OUT_OF_MEMORY, NO_BINARY, INVALID_PTX, NOT_FOUND = 0, 1, 2, 209, 218, 500
+SUCCESS, INVALID_VALUE, OUT_OF_MEMORY, NO_BINARY, INVALID_PTX, NOT_FOUND, INVALID_IMAGE = 0, 1, 2, 209, 218, 500, 200
 NOT_SUPPORTED, TOO_LARGE, LAUNCH_FAILED = 801, 720, 719
 _RESULTS = {
     "out-of-bounds": 700, "illegal-access": 700, "misaligned": 716, "assert": 710, "deadlock": 702, "timeout": 702,
@@ -153,7 +157,8 @@ class Server:
             if refusal.text:
                 self._say(refusal.text)
         except (DeviceError, StorageError, OSError) as error:
-            result = OUT_OF_MEMORY
+            result = OUT_OF_MEMORY  # What a GPU would not have either was refused by the driver library.
+            self._note_limit("memory", error)
             self._say(str(error))
         return result, answer, self._output, self._message
 
@@ -219,17 +224,27 @@ class Server:
         try:
             program = images.program_of(images.ptx_of(data), self._file())
             module = self.device.load(program)
-        except images.NoPtx as error:
-            raise self._refused(NO_BINARY, "image", error) from error
+        except images.NoImage as error:
+            raise self._refused(INVALID_IMAGE, error) from error
+        except InfeasibleSource as error:
+            raise self._refused(INVALID_PTX, error) from error
         except (CompileError, UnsupportedError) as error:
-            raise self._refused(INVALID_PTX, "image", error) from error
+            self._note_limit("image", error)
+            result = NO_BINARY if isinstance(error, images.NoPtx) else INVALID_PTX
+            raise Refusal(result, str(error), str(error).encode()[:4096]) from error
         number = len(self._modules) + 1
         self._modules[number] = LoadedModule(module, number)
         return struct.pack("<I", number)
 
-    def _refused(self, result: int, what: str, error: Exception) -> Refusal:
-        self._log.add(Incident(kind="refused", what=what, message=str(error)))
+    def _refused(self, result: int, error: Exception) -> Refusal:
+        """Note that a GPU would refuse an image, too."""
+        self._log.add(Incident(kind="refused", what="image", message=str(error)))
         return Refusal(result, str(error), str(error).encode()[:4096])
+
+    def _note_limit(self, what: str, error: Exception, kernel: str = "", launch: int = 0) -> None:
+        """Note what a GPU can perhaps do and this one cannot: the program's own exit code says nothing then."""
+        kind: Literal["unsupported", "missing"] = "unsupported" if isinstance(error, UnsupportedError) else "missing"
+        self._log.add(Incident(kind=kind, what=what, message=str(error), kernel=kernel, launch=launch))
 
     def _unload(self, data: bytes) -> bytes:
         loaded = self._modules[struct.unpack("<I", data)[0]]
@@ -278,10 +293,16 @@ class Server:
     # --- launches -----------------------------------------------------------------------------------------------------
 
     def _launch(self, data: bytes) -> bytes:
-        number, *dims, shared, cluster_x, cluster_y, cluster_z, is_cooperative, _ = _LAUNCH.unpack_from(data)
+        number, *dims, shared, cluster_x, cluster_y, cluster_z, is_cooperative, _, takes_large_clusters = (
+            _LAUNCH.unpack_from(data)
+        )
         loaded, kernel = self._functions[number]
         shape = LaunchShape((dims[0], dims[1], dims[2]), (dims[3], dims[4], dims[5]), shared)
         module = self._module(loaded, kernel, (cluster_x, cluster_y, cluster_z))
+        if takes_large_clusters:
+            module.large_clusters.add(kernel)
+        else:
+            module.large_clusters.discard(kernel)
         parameters = data[_LAUNCH.size :]
         args, end = [], 0
         for parameter in module.program.entries[kernel].parameters:
@@ -304,11 +325,14 @@ class Server:
             raise Refusal(LAUNCH_FAILED) from stopped
         except UnsupportedError as error:
             self._log.fault(launch, str(error))
-            self._log.add(Incident(kind="unsupported", what="launch", message=str(error), kernel=kernel, launch=launch))
+            self._note_limit("launch", error, kernel, launch)
             raise Refusal(NOT_SUPPORTED, str(error)) from error
         except DeviceError as error:
             self._log.fault(launch, str(error))
-            self._log.add(Incident(kind="refused", what="launch", message=str(error), kernel=kernel, launch=launch))
+            if isinstance(error, LaunchRefused):
+                self._log.add(Incident(kind="refused", what="launch", message=str(error), kernel=kernel, launch=launch))
+            else:
+                self._note_limit("launch", error, kernel, launch)
             raise Refusal(INVALID_VALUE, str(error)) from error
         finally:
             if report is not None:
@@ -353,6 +377,8 @@ class Server:
         module = loaded.module
         if cluster in ((0, 0, 0), module.facts(kernel).cluster) or cluster == (1, 1, 1):
             return module
+        if 0 in cluster:
+            raise Refusal(INVALID_VALUE)
         if (kernel, cluster) not in loaded.clustered:
             if module.facts(kernel).cluster != (1, 1, 1):
                 raise Refusal(INVALID_VALUE, f"{kernel} has clusters of its own size, and the launch asks for another")
@@ -360,7 +386,8 @@ class Server:
             try:
                 made = self.device.load(program, usual=module)
             except (CompileError, UnsupportedError) as error:
-                raise self._refused(INVALID_VALUE, "launch", error) from error
+                self._note_limit("launch", error, kernel)
+                raise Refusal(INVALID_VALUE, str(error)) from error
             loaded.clustered[kernel, cluster] = made
         return loaded.clustered[kernel, cluster]
 
@@ -462,15 +489,13 @@ def _shown(kernel: str) -> str:
     return demangle(kernel) or kernel
 
 
-def _watch(server: Server, connection: socket.socket, client: int) -> None:
-    """End this process when the program has ended, also while a kernel runs."""
+def _watch(server: Server, connection: socket.socket, others: tuple[int, ...]) -> None:
+    """End this process when the program or `gpuregress exec` has ended, also while a kernel runs."""
     poll = select.poll()
     poll.register(connection, select.POLLHUP)
-    try:
-        process = os.pidfd_open(client)
-        poll.register(process, select.POLLIN)
-    except OSError:
-        pass  # an old kernel, or a program that has ended already: then the socket tells
+    for other in others:
+        with contextlib.suppress(OSError):  # an old kernel, or a program that has ended already: the socket tells
+            poll.register(os.pidfd_open(other), select.POLLIN)
     poll.poll()
     late = time.monotonic() + _GRACE_S
     while time.monotonic() < late:
@@ -487,12 +512,13 @@ def main(client: int) -> None:
     """
     connection = socket.socket(fileno=_SOCKET)
     try:
-        server = Server(environment.read(), client)
+        settings = environment.read()
+        server = Server(settings, client)
     except (GpuregressError, OSError) as error:
         text = f"gpuregress: {error}\n".encode()
         connection.sendall(_ANSWER.pack(NOT_SUPPORTED, 0, 0, len(text)) + text)
         sys.exit(1)
-    threading.Thread(target=_watch, args=(server, connection, client), daemon=True).start()
+    threading.Thread(target=_watch, args=(server, connection, (client, settings.owner)), daemon=True).start()
     try:
         while head := connection.recv(_HEAD.size, socket.MSG_WAITALL):
             magic, request, size = _HEAD.unpack(head)

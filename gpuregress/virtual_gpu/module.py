@@ -35,6 +35,7 @@ class CpuModule(base.DeviceModule):
 
     Attributes:
         variants: schedule -> the module for launches that need it.
+        large_clusters: kernels for which a program has allowed clusters of more blocks than every GPU takes.
     """
 
     def __init__(
@@ -55,6 +56,7 @@ class CpuModule(base.DeviceModule):
         self._functions: dict[str, Callable[[int], int]] = {}
         self._entries = {entry.mangled: entry for entry in program.entries.values()}
         self.variants: dict[Schedule, CpuModule] = {}
+        self.large_clusters: set[str] = set()
         self.variables: dict[str, Region] = usual.variables if usual else allocate_variables(built.facts, space)
         self.addresses = {name: region.address for name, region in self.variables.items()}
         rows = [(region.address, region.host) for region in self.variables.values()]
@@ -80,6 +82,7 @@ class CpuModule(base.DeviceModule):
             max_threads=facts.max_threads,
             cluster=facts.cluster,
             block=facts.required_block,
+            takes_large_clusters=name in self.large_clusters,
         )
 
     def facts(self, name: str) -> KernelFacts:

@@ -227,23 +227,58 @@ launch("overrun", 17, managed)
     assert (done.returncode, done.stdout) == (3, "")
 
 
-def test_a_cluster_that_only_the_launch_tells(program: Program) -> None:
-    done = program.run("""
+CLUSTERS = """
 function = check(driver.cuModuleGetFunction(module, b"ranks"))
-memory = check(driver.cuMemAlloc(32))
+memory = check(driver.cuMemAlloc(64))
 config = driver.CUlaunchConfig()
-config.gridDimX, config.gridDimY, config.gridDimZ = 8, 1, 1
+config.gridDimX, config.gridDimY, config.gridDimZ = 16, 1, 1
 config.blockDimX = config.blockDimY = config.blockDimZ = 1
 attribute = driver.CUlaunchAttribute()
 attribute.id = driver.CUlaunchAttributeID.CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION
-attribute.value.clusterDim.x, attribute.value.clusterDim.y, attribute.value.clusterDim.z = 4, 1, 1
-config.attrs, config.numAttrs = [attribute], 1
-check(driver.cuLaunchKernelEx(config, function, ((int(memory),), (ctypes.c_void_p,)), 0))
-ranks = np.zeros(8, np.uint32)
-check(driver.cuMemcpyDtoH(ranks.ctypes.data, memory, 32))
-print(ranks.tolist())
+
+def launch_ranks(*size):
+    attribute.value.clusterDim.x, attribute.value.clusterDim.y, attribute.value.clusterDim.z = size
+    config.attrs, config.numAttrs = [attribute], 1
+    return driver.cuLaunchKernelEx(config, function, ((int(memory),), (ctypes.c_void_p,)), 0)[0].value
+
+def ranks():
+    values = np.zeros(16, np.uint32)
+    check(driver.cuMemcpyDtoH(values.ctypes.data, memory, 64))
+    return values.tolist()
+
+"""
+
+
+def test_a_cluster_that_only_the_launch_tells(program: Program) -> None:
+    done = program.run(CLUSTERS + "print(launch_ranks(4, 0, 1), launch_ranks(4, 1, 1), ranks())")
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"1 0 {4 * [0, 1, 2, 3]}\n", "")
+
+
+def test_clusters_of_more_than_eight_blocks_need_the_attribute(program: Program) -> None:
+    done = program.run(f"""{CLUSTERS}
+print(launch_ranks(16, 1, 1))
+attribute_id = driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED
+check(driver.cuFuncSetAttribute(function, attribute_id, 1))
+print(launch_ranks(16, 1, 1), ranks())
 """)
-    assert (done.returncode, done.stdout, done.stderr) == (0, "[0, 1, 2, 3, 0, 1, 2, 3]\n", "")
+    assert (done.returncode, done.stdout) == (0, f"1\n0 {list(range(16))}\n")
+    assert [incident["kind"] for incident in program.incidents] == ["refused"]  # A GPU refuses the first one, too.
+
+
+@pytest.mark.parametrize(
+    ("image", "kind", "code"),
+    [
+        (r'b"\x7fELF" + bytes(60)', "missing", 4),
+        ('b".version 9.0\\n.target sm_90\\n.address_size 64\\n.future;"', "missing", 4),
+        ('b"no image"', "refused", 0),
+    ],
+)
+def test_an_image_that_only_the_virtual_gpu_refuses_is_no_success(
+    program: Program, image: str, kind: str, code: int
+) -> None:
+    done = program.run(f"assert driver.cuModuleLoadData({image} + bytes(1))[0].value")
+    assert done.returncode == code, done.stderr
+    assert [(incident["kind"], incident["what"]) for incident in program.incidents] == [(kind, "image")]
 
 
 def test_a_static_runtime_is_recognised_before_the_start(tmp_path: Path) -> None:
@@ -266,7 +301,8 @@ def test_a_signal_ends_the_program_as_in_a_shell(program: Program) -> None:
     assert program.run("import signal; os.kill(os.getpid(), signal.SIGTERM)").returncode == 128 + signal.SIGTERM
 
 
-def _servers(client: int) -> list[int]:
+def servers_of(client: int) -> list[int]:
+    """Ids of the server processes of a process."""
     found = []
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         try:
@@ -296,18 +332,18 @@ def test_a_killed_program_leaves_no_server(program: Program) -> None:
     process, client = _start(program, "memory = check(driver.cuMemAlloc(16)); launch('forever', 1, memory)")
     while not program.log_path.exists() or "begin" not in program.log_path.read_text(encoding="utf-8"):
         time.sleep(0.02)
-    assert len(_servers(client)) == 1
+    assert len(servers_of(client)) == 1
     os.kill(client, signal.SIGKILL)
     process.communicate(timeout=30)
     assert process.returncode == 128 + signal.SIGKILL
-    while _servers(client):  # The test's deadline fails it.
+    while servers_of(client):  # The test's deadline fails it.
         time.sleep(0.02)
     assert launch_log.read(program.log_path).events[-1].number == 1
 
 
 def test_a_killed_server_ends_the_use_of_the_device(program: Program) -> None:
     process, client = _start(program, "sys.stdin.readline()\nprint(driver.cuMemAlloc(16)[0].value)")
-    (server,) = _servers(client)
+    (server,) = servers_of(client)
     os.kill(server, signal.SIGKILL)
     out, err = process.communicate("\n", timeout=30)
     assert (process.returncode, out) == (4, "999\n")

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_THREADS, SHARED_BYTES_USED, CONSTANT_BYTES, LOCAL_BYTES, REGISTERS, MAX_DYNAMIC_SHARED = 8, ATTRIBUTES = 18 };
+enum { MAX_THREADS, SHARED_BYTES_USED, CONSTANT_BYTES, LOCAL_BYTES, REGISTERS, MAX_DYNAMIC_SHARED = 8, NON_PORTABLE_CLUSTER = 14, ATTRIBUTES = 18 };
 enum { ERROR_LOG = 5, ERROR_LOG_BYTES = 6 };
 
 static Module *modules;
@@ -331,6 +331,7 @@ typedef struct {
 typedef struct {
     uint32_t function, grid[3], block[3], shared, cluster[3], is_cooperative;
     uint64_t stream;
+    uint32_t takes_large_clusters, unused;
 } LaunchRequest;
 
 static Result gather(Function *function, void **parameters, void **extra, unsigned char *packed, size_t *size) {
@@ -358,6 +359,7 @@ static Result gather(Function *function, void **parameters, void **extra, unsign
 static Result run(Function *function, LaunchRequest *request, const unsigned char *packed, size_t size) {
     int most = function->attributes[MAX_DYNAMIC_SHARED];
     request->function = function->number;
+    request->takes_large_clusters = function->attributes[NON_PORTABLE_CLUSTER] != 0;
     CHECK((int64_t)request->shared <= most, INVALID_VALUE);
     lock();
     begin_launch_on_registered();
@@ -497,7 +499,7 @@ EXPORTED Result cuOccupancyAvailableDynamicSMemPerBlock(size_t *shared, Function
 
 EXPORTED Result cuOccupancyMaxPotentialClusterSize(int *size, Function *function, const Config *config) {
     FUNCTION_CALL(function, size && config);
-    *size = 8;
+    *size = function->attributes[NON_PORTABLE_CLUSTER] ? 16 : 8;
     return SUCCESS;
 }
 
