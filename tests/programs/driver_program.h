@@ -1,5 +1,6 @@
 /* What the C programs of test_driver_library.py begin with. */
 #define _GNU_SOURCE
+#include <dlfcn.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdint.h>
@@ -19,6 +20,8 @@ int cuMemcpyHtoD_v2(Address, const void *, size_t), cuMemcpyDtoH_v2(void *, Addr
 int cuMemHostRegister_v2(void *, size_t, unsigned), cuMemHostUnregister(void *), cuGraphCreate(void **, unsigned);
 int cuMemHostGetDevicePointer_v2(Address *, void *, unsigned), cuMemsetD8_v2(Address, unsigned char, size_t);
 int cuLaunchKernel(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *, void **, void **);
+int cuLinkCreate_v2(unsigned, int *, void **, void **), cuLinkComplete(void *, void **, size_t *);
+int cuLinkAddFile_v2(void *, int, const char *, unsigned, int *, void **);
 int cuOccupancyMaxActiveBlocksPerMultiprocessor(int *, void *, int, size_t);
 
 static const char ptx[] = ".version 8.0\n.target sm_90\n.address_size 64\n"

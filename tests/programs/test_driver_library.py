@@ -20,7 +20,7 @@ def _exec(folder: Path, body: str, *options: str) -> subprocess.CompletedProcess
         check=True,
     )
     command = [sys.executable, "-m", "gpuregress", "exec", *options, "--", str(path)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, cwd=folder)
 
 
 def test_an_empty_environment_hides_nothing(tmp_path: Path) -> None:
@@ -152,6 +152,11 @@ def test_odd_addresses_sizes_and_stacks(tmp_path: Path) -> None:
         EXPECT(cuMemcpyHtoD_v2(first, (void *)second, 16) == 1);
         EXPECT(cuMemAllocPitch_v2(&large, &pitch, 512, (1ull << 55) + 1, 4) == 2);
         EXPECT(cuMemAllocPitch_v2(&large, &pitch, SIZE_MAX, 1, 4) == 2);
+        void *library = dlopen("libnvJitLink.so.13", RTLD_NOW), *linker;
+        int (*create)(void **, unsigned, const char **) = dlsym(library, "nvJitLinkCreate");
+        int (*get)(void *, void *) = dlsym(library, "nvJitLinkGetLinkedCubin");
+        CHECK(create(&linker, 0, NULL));
+        EXPECT(get(linker, &pitch) != 0);
         pthread_attr_t attributes;
         pthread_t thread;
         pthread_attr_init(&attributes);
@@ -241,6 +246,27 @@ def test_registered_memory_is_exactly_what_was_registered(tmp_path: Path) -> Non
     assert done.returncode == 3, done.stdout + done.stderr
     assert "out-of-bounds read of 4 bytes at cuMemHostRegister" in done.stderr
     assert "the program itself exited with 0" in done.stderr
+
+
+def test_a_file_of_any_size_is_linked(tmp_path: Path) -> None:
+    body = """
+    int main(void) {
+        void *linker, *image, *function;
+        FILE *file = fopen("large.ptx", "w");
+        start();
+        fprintf(file, ".version 8.0\\n.target sm_90\\n.address_size 64\\n//%*s\\n", 1 << 24, "");
+        fprintf(file, ".visible .entry last() { ret; }\\n");
+        fclose(file);
+        CHECK(cuLinkCreate_v2(0, NULL, NULL, &linker));
+        CHECK(cuLinkAddFile_v2(linker, 1, "large.ptx", 0, NULL, NULL));
+        remove("large.ptx");
+        CHECK(cuLinkComplete(linker, &image, NULL));
+        CHECK(cuModuleLoadData(&module, image));
+        CHECK(cuModuleGetFunction(&function, module, "last"));
+        return 0;
+    }"""
+    done = _exec(tmp_path, body)
+    assert (done.returncode, done.stderr) == (0, ""), done.stdout
 
 
 def test_names_of_any_length(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ enum { CUBIN = 1, PTX, LTOIR, FATBIN, OBJECT, ARCHIVE, INDEX, ANY = 10 };
 
 typedef struct {
     void *real;
-    int has_ir, is_ptx_wanted, count;
+    int has_ir, is_ptx_wanted, is_complete, count;
     char **options;
     char *text;
     size_t size;
@@ -117,28 +117,38 @@ EXPORTED int nvJitLinkComplete(Linker *linker) {
     Call1 complete = (Call1)real("nvJitLinkComplete");
     Call2 size_of = (Call2)real("nvJitLinkGetLinkedPtxSize"), get = (Call2)real("nvJitLinkGetLinkedPtx");
     size_t size = 0;
-    if (!linker->has_ir) return linker->size ? SUCCESS : INVALID_INPUT;
+    if (!linker->has_ir) {
+        linker->is_complete = linker->size > 0;
+        return linker->is_complete ? SUCCESS : INVALID_INPUT;
+    }
     if (!complete || !size_of || !get) return INTERNAL;
     int result = complete(linker->real);
     if (!result) result = size_of(linker->real, &size);
     if (result) return result;
     char *text = calloc(1, size + linker->size + 2);
-    result = get(linker->real, text);
+    result = text ? get(linker->real, text) : INTERNAL;
+    if (result) {
+        free(text);
+        return result;
+    }
     size = strlen(text);
     text[size++] = '\n';
     if (linker->text) memcpy(text + size, linker->text, linker->size);
     free(linker->text);
     linker->text = text;
     linker->size += size;
-    return result;
+    linker->is_complete = 1;
+    return SUCCESS;
 }
 
 static int get_size(Linker *linker, size_t *size) {
+    if (!linker->is_complete) return INVALID_INPUT;
     *size = linker->size + 1;
     return SUCCESS;
 }
 
 static int get_text(Linker *linker, char *text) {
+    if (!linker->is_complete) return INVALID_INPUT;
     memcpy(text, linker->text, linker->size + 1);
     return SUCCESS;
 }

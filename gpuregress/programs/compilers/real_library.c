@@ -7,9 +7,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+static char *folders;
+
+/* A program may empty its environment later. */
+__attribute__((constructor)) static void read_folders(void) {
+    const char *given = getenv("GPUREGRESS_EXEC_COMPILERS");
+    folders = given ? strdup(given) : NULL;
+}
+
 void *real_function(const char *library, const char *name) {
     static void *opened;
-    const char *folders = getenv("GPUREGRESS_EXEC_COMPILERS");
     for (const char *start = folders; !opened && start && *start;) {
         char path[4096];
         size_t size = strcspn(start, ":");

@@ -45,6 +45,7 @@ static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static void *symbols_by_address;
 static Program **programs;
 static size_t program_count;
+static bool is_exiting;
 
 static int compare_symbols(const void *left, const void *right)
 {
@@ -99,6 +100,21 @@ static cudaError_t link_and_load(Program *program, void **parts)
     return result;
 }
 
+static void unload_program(Program *program)
+{
+    if (!program->library)
+        return;
+    cuLibraryUnload(program->library);
+    program->library = NULL;
+    for (Symbol *symbol = program->symbols; symbol; symbol = symbol->next)
+        symbol->kernel = NULL;
+}
+
+static void note_exit(void)
+{
+    is_exiting = true;
+}
+
 /* Load a program, and tell the host code where its managed variables are. The mutex is held. */
 static cudaError_t load_program(Program *program)
 {
@@ -119,6 +135,10 @@ static cudaError_t load_program(Program *program)
             code = (cudaError_t)cuLibraryGetManaged((CUdeviceptr *)symbol->managed, &bytes, program->library,
                                                     symbol->name);
     }
+    if (code != cudaSuccess)
+        unload_program(program); /* the next use tries again */
+    else
+        atexit(note_exit); /* called before what unregisters this program, which was there earlier */
     return code;
 }
 
@@ -164,16 +184,6 @@ cudaError_t find_variable(const void *host, CUdeviceptr *address, size_t *bytes)
     return code == cudaErrorSymbolNotFound ? cudaErrorInvalidSymbol : code;
 }
 
-static void unload_program(Program *program)
-{
-    if (!program->library)
-        return;
-    cuLibraryUnload(program->library);
-    program->library = NULL;
-    for (Symbol *symbol = program->symbols; symbol; symbol = symbol->next)
-        symbol->kernel = NULL;
-}
-
 void unload_programs(void)
 {
     pthread_mutex_lock(&mutex);
@@ -198,7 +208,8 @@ void __cudaRegisterFatBinaryEnd(void **program)
     (void)program;
 }
 
-/* Called at the end of the process and by dlclose. The server frees what the driver holds at the end of the process. */
+/* Called by dlclose and at the end of the process. The server frees what the driver holds at the end of the process,
+ * which need not wait for a kernel that another thread runs. */
 void __cudaUnregisterFatBinary(void **handle)
 {
     Program *program = (Program *)handle;
@@ -206,6 +217,8 @@ void __cudaUnregisterFatBinary(void **handle)
     for (size_t index = 0; index < program_count; index++)
         if (programs[index] == program)
             programs[index] = programs[--program_count];
+    if (program->library && !is_exiting && use_device() == cudaSuccess)
+        unload_program(program);
     while (program->symbols) {
         Symbol *symbol = program->symbols;
         program->symbols = symbol->next;
