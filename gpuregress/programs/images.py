@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 import struct
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 from gpuregress.foundation.errors import CompileError
@@ -21,6 +21,8 @@ _MODULE = re.compile(r"^\s*\.version\b", re.MULTILINE)
 _DIRECTIVE = re.compile(r"^\s*\.(?:target|address_size)\b.*$", re.MULTILINE)
 _FILE = re.compile(r"^\s*\.file\s+(\d+)", re.MULTILINE)
 _NUMBER = re.compile(r"^(\s*\.(?:file|loc)\s+)(\d+)", re.MULTILINE)
+_STRING_OR_NAME = re.compile(r'"(?:[^"\\\n]|\\.)*"|(?<![\w$%.])[A-Za-z_$%][\w$]*(?![\w$.])')
+"""A name that is no part of a directive or an opcode (`.global`, `add.s32`); strings are found so that they stay."""
 REMEDY = (
     "build with PTX: nvcc -gencode arch=compute_90,code=compute_90, NVRTC --gpu-architecture=compute_90 and nvrtcGetPTX"
 )
@@ -93,6 +95,7 @@ def _modules_of_parts(image: bytes) -> list[str]:
 
 def _linked(modules: list[str]) -> str:
     """Put modules of PTX together as one: the directives of the first one stay, each has files of its own."""
+    modules = _with_names_apart(modules)
     texts = [f".version{modules[0]}"]
     files = _most_file(modules[0])
     for module in modules[1:]:
@@ -100,6 +103,29 @@ def _linked(modules: list[str]) -> str:
         texts.append(_numbered_from(body, files))
         files += _most_file(module)
     return "\n".join(texts)
+
+
+def _with_names_apart(modules: list[str]) -> list[str]:
+    """Rename what only one module sees where another module has the name, too: `$str`, of the strings of printf."""
+    linkages = [ptx_declarations.linkages(module) for module in modules]
+    taken = {name for linked in linkages for name, is_linked in linked.items() if is_linked}
+    renamed: list[str] = []
+    for number, (module, linked) in enumerate(zip(modules, linkages, strict=True)):
+        clashing = {name for name, is_linked in linked.items() if not is_linked and name in taken}
+        taken |= linked.keys()
+        renamed.append(_renamed(module, clashing, f"$module{number}"))
+    return renamed
+
+
+def _renamed(module: str, names: Collection[str], suffix: str) -> str:
+    """Return a module with a suffix behind some names."""
+    if not names:
+        return module
+
+    def with_suffix(match: re.Match[str]) -> str:
+        return match[0] + suffix if match[0] in names else match[0]
+
+    return _STRING_OR_NAME.sub(with_suffix, module)
 
 
 def _most_file(module: str) -> int:
