@@ -113,21 +113,21 @@ def variable_sizes(ptx: str) -> dict[str, int]:
     return sizes
 
 
-def linkages(ptx: str) -> dict[str, bool]:
-    """Find the functions and variables of a module by name, and whether other modules that are linked see them.
+def linkages(ptx: str) -> dict[str, str]:
+    """Find the functions and variables of a module: name → linkage, `.weak`; "" where only the module sees it.
 
     Args:
         ptx: a whole module.
     """
     text = _IN_PARENTHESES.sub(" ", _outside_braces(_without_comments(ptx)))
-    linked: dict[str, bool] = {}
+    linked: dict[str, str] = {}
     for match in _LINKED_FUNCTION.finditer(text):
-        linked[match[2]] = linked.get(match[2], False) or bool(match[1])
+        linked[match[2]] = linked.get(match[2], "") or match[1].strip()
     for match in _LINKED_VARIABLES.finditer(text):
         for declared in match[2].split(","):
             words = _IDENTIFIER.findall(_INITIALIZER_OR_EXTENT.sub(" ", declared))
             if words:
-                linked[words[-1]] = linked.get(words[-1], False) or bool(match[1])
+                linked[words[-1]] = linked.get(words[-1], "") or match[1].strip()
     return linked
 
 

@@ -67,3 +67,22 @@ def test_names_of_one_module_are_kept_apart() -> None:
         '"twice both.cu"',
     ):
         assert expected in text
+
+
+def test_weak_definitions_are_kept_once() -> None:
+    weak = """
+.weak .func twice(.param .b64 x); // declared; {
+.weak .func twice(.param .b64 x)
+{ { add.s32 %r1, %r1, FIRST; } // }
+ret; }
+.weak .global .align 4 .b8 table[2] = {FIRST, 5};
+.visible .entry NAME() { call twice; ret; }
+"""
+    first = _HEAD + weak.replace("FIRST", "1").replace("NAME", "a") + ".weak .func strong() { trap; }"
+    second = _HEAD + weak.replace("FIRST", "2").replace("NAME", "b") + ".visible .func strong() { ret; }"
+    text = images.ptx_of(_linked(first.encode(), second.encode()))
+    assert "%r1, 1;" in text
+    assert "{1, 5}" in text
+    for absent in ("%r1, 2;", "{2, 5}", "trap"):
+        assert absent not in text
+    assert text.count(".entry") == 2
