@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from gpuregress.cli import console, context, errors, report_files, shared_options, values
-from gpuregress.foundation.errors import GpuregressError, Interrupted, UsageError
+from gpuregress.foundation.errors import GpuregressError, Interrupted, RunLocked, UsageError
 from gpuregress.foundation.escapes import entry
 from gpuregress.foundation.records import RunSummary
 from gpuregress.gpu.records import replace
@@ -81,7 +81,8 @@ class Night:
         if settings.ping:
             self._failures.append(notices.ping_end(settings.ping, exit_code, lines, patience))
         mails = MailRoom(settings.smtp, project.runs / UNSENT_MAILS)
-        self._failures.append(mails.send_kept())
+        if patience is web_request.HASTE:
+            mails = MailRoom(settings.smtp, project.runs / UNSENT_MAILS, patience.total_s)
         if lines:
             run = self.summary.run if self.summary is not None else ""
             notice = Notice(project.root, exit_code, run, lines)
@@ -91,6 +92,8 @@ class Night:
                 self._failures += self._mail_owners(project, self.summary, mails)
             if settings.webhook:
                 self._failures.append(notices.post_webhook(settings.webhook, notice, patience))
+        if exit_code != RunLocked.exit_code:  # the night that runs sends them
+            self._failures += mails.send_kept()
         failures = list(dict.fromkeys(filter(None, self._failures)))
         for failure in failures:  # it changes no exit code, and cron mails what is on stderr
             console.say(f"note: {failure}", err=True)

@@ -216,8 +216,11 @@ def _write_times(ctx: click.Context, project: Project) -> int:
     if _given(ctx) != ["writes_times"]:
         raise click.UsageError("history --times takes no cases and no other options: it is of the whole project")
     with history_entry.opened(project) as history:
-        path, count = shards.write_times(project, history)
-    console.say(f"{context.relative(path)}: the times of {plural(count, 'case')}; commit it with the baselines")
+        written = shards.write_times(project, history)
+    text = f"{context.relative(written.path)}: the times of {plural(written.cases, 'case')}"
+    if written.kept:
+        text += f", {written.kept} of them as before, for this history lacks them"
+    console.say(f"{text}; commit it with the baselines")
     return 0
 
 
@@ -336,7 +339,7 @@ def _print(lines: Iterable[str]) -> None:
     nargs=2,
     type=(values.NonEmpty(), values.NonEmpty()),
     metavar="RUN_A RUN_B",
-    help="Write a page with two runs side by side.",
+    help="Write a page with two runs side by side: names, or folders of runs.",
 )
 @click.option("--trend", is_flag=True, help="Write a page on the last nights of the project, with their commits.")
 @shared_options.report_files_option
@@ -413,8 +416,13 @@ def _report_merged(project: Project, runs: Sequence[str], targets: Sequence[valu
 
 
 def _comparison(project: Project, first: str, second: str) -> str:
-    """The page of two runs."""
-    documents = [results.document(run_folders.find(project.runs, name)) for name in (first, second)]
+    """The page of two runs, each by its name or folder."""
+    documents = []
+    for name in (first, second):
+        folders = past_runs.runs_of(Path(name)) if Path(name).is_dir() else [run_folders.find(project.runs, name)]
+        if len(folders) > 1:
+            raise click.UsageError(f"--compare: {name} holds {len(folders)} runs; name the folder of one")
+        documents.append(results.document(folders[0]))
     return html.comparison_page(*documents)
 
 

@@ -180,6 +180,8 @@ class ShardNumber(_Type):
         if match is None:
             self.fail(f"{value!r} is no shard: write 2/5 for the second of five", param, ctx)
         number, count = int(match[1]), int(match[2])
+        if count == 0:
+            self.fail(f"{value!r} is no shard: there is at least one, write 1/1 for all cases", param, ctx)
         if not 1 <= number <= count:
             self.fail(f"{value!r} is no shard: the first of {count} is 1/{count}", param, ctx)
         return number, count

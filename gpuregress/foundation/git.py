@@ -252,12 +252,14 @@ class ObjectReader:
         """Return the content of an object; None where this clone lacks it.
 
         Args:
-            name: its hash.
+            name: its hash, or `COMMIT:PATH`.
         """
         assert self._process.stdin is not None
         assert self._process.stdout is not None
+        if "\n" in name:
+            return None
         try:
-            self._process.stdin.write(f"{name}\n".encode())
+            self._process.stdin.write(f"{name}\n".encode("utf-8", "surrogateescape"))
             self._process.stdin.flush()
             head = self._process.stdout.readline().split()
             if len(head) != 3:

@@ -39,7 +39,7 @@ from gpuregress.judge.verdict.decision import over_limits
 
 NEAR = 0.8
 """The share of the tolerance from which on a case is near it."""
-_FLAKY_NIGHTS = 10
+FLAKY_NIGHTS = 10
 _FLIPS = 3
 """Changes of the verdict from which on a case is flaky: one bug and its fix are two."""
 _MAY_BE_FLAKY = ("differ", "timeout")
@@ -319,7 +319,7 @@ def flaky_verdicts(nights: Sequence[EarlierVerdict]) -> str:
     Args:
         nights: the newest first. Those of the last ten count that ran the revision of the newest one.
     """
-    ran = [night for night in nights if night.verdict == "pass" or night.has_failed][:_FLAKY_NIGHTS]
+    ran = [night for night in nights if night.verdict == "pass" or night.has_failed][:FLAKY_NIGHTS]
     counted: list[EarlierVerdict] = []
     for night in ran:
         if night.verdict in _NOT_ITS_OWN or night.revision != ran[0].revision:

@@ -1,8 +1,8 @@
 """The server process of one program: it holds the virtual GPU, and ends with the program.
 
 The driver library starts it with a socket and the file of the device's memory as its descriptors 3 and 4. A request is
-(number, bytes of its data) and the data; an answer is (result, bytes of data, of kernels' output, of text for the
-user), and those. Numbers and layouts are those of `driver/driver.h`.
+(a magic number, its own number, bytes of its data) and the data; an answer is (result, bytes of data, of kernels'
+output, of text for the user), and those. Numbers and layouts are those of `driver/driver.h`.
 """
 
 from __future__ import annotations
@@ -48,7 +48,9 @@ from gpuregress.virtual_gpu.module import CpuModule
 from gpuregress.virtual_gpu.runtime import tensor_tiles
 
 _SOCKET, _MEMORY = 3, 4
-_HEAD = struct.Struct("<II")
+_HEAD = struct.Struct("<III")
+_MAGIC = 0x53475056
+"""What each request begins with: other bytes come from a program that writes to a descriptor that is not its own."""
 _ANSWER = struct.Struct("<iIII")
 _LAUNCH = struct.Struct("<I3I3II3IIQI4x")
 _FACTS = struct.Struct("<III18i")
@@ -146,6 +148,9 @@ class Server:
         self._output, self._message = "", ""
         result, answer = SUCCESS, b""
         try:
+            if "uninitialized" in self._settings.checks:
+                # Before regions are freed or made: a note tells an address, which another region may have later.
+                self._space.take_notes()
             answer = self._answers[request](data)
         except Refusal as refusal:
             result, answer = refusal.result, refusal.data
@@ -305,8 +310,6 @@ class Server:
             end = start + parameter.size
             args.append(parameters[start:end])
         self._check_cooperation(module, kernel, shape, is_cooperative=bool(is_cooperative))
-        if "uninitialized" in self._settings.checks:
-            self._space.take_notes()
         call = call_text(self._space, module.program.entries[kernel], shape, args)
         launch = self._log.begin(call, module.module_facts.constant_bytes)
         report: LaunchReport | None = None
@@ -518,7 +521,9 @@ def main(client: int) -> None:
     threading.Thread(target=_watch, args=(server, connection, (client, settings.owner)), daemon=True).start()
     try:
         while head := connection.recv(_HEAD.size, socket.MSG_WAITALL):
-            request, size = _HEAD.unpack(head)
+            magic, request, size = _HEAD.unpack(head)
+            if magic != _MAGIC:
+                break
             result, data, output, message = server.answer(request, _receive(connection, size))
             out, text = output.encode(), message.encode()
             connection.sendall(_ANSWER.pack(result, len(data), len(out), len(text)) + data + out + text)

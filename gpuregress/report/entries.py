@@ -82,6 +82,9 @@ def entries(summary: RunSummary, root: Path) -> tuple[ReportEntry, ...]:
     """
     found = [_of_case(verdict, root) for verdict in summary.verdicts]
     found += map(_of_missing, summary.missing)
+    if summary.state != "running":
+        judged = {verdict.case for verdict in summary.verdicts}
+        found += [_of_unfinished(name) for name in summary.unfinished if name not in judged]
     if summary.state != "finished" or (summary.exit_code and not any(one.is_failure for one in found)):
         found += _of_run(summary, root)
     return tuple(found)
@@ -126,6 +129,12 @@ def _of_missing(missing: Missing) -> ReportEntry:
         message=_first_line("\n".join(lines)),
         details=lines,
     )
+
+
+def _of_unfinished(case: str) -> ReportEntry:
+    message = "no result: its run did not come to its end, or is missing"
+    name = inert(visible(case))
+    return ReportEntry(name=name, group="missing cases", level="error", status="missing", message=message)
 
 
 def _of_run(summary: RunSummary, root: Path) -> tuple[ReportEntry, ...]:

@@ -9,7 +9,7 @@ import contextlib
 import functools
 import itertools
 import math
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -32,7 +32,7 @@ from gpuregress.foundation.records import (
     Verdict,
 )
 from gpuregress.gpu.records import Record, replace
-from gpuregress.judge.nights import EarlierNights, LeftOut, compare_nights, flaky_verdicts, ordered
+from gpuregress.judge.nights import FLAKY_NIGHTS, EarlierNights, LeftOut, compare_nights, flaky_verdicts, ordered
 from gpuregress.judge.verdict import exit_code
 from gpuregress.session import repository
 from gpuregress.session import suspects as suspect_commits
@@ -152,12 +152,14 @@ class _Recorded(Record):
         since: case → when its failure began.
         suspects: case → the commits that may be to blame.
         missing: cases that were missing.
+        quarantined: cases that were known to be flaky: they failed no night.
         owners: of jobs.
     """
 
     since: Mapping[str, Since] = field(default_factory=dict)
     suspects: Mapping[str, Suspects] = field(default_factory=dict)
     missing: tuple[str, ...] = ()
+    quarantined: frozenset[str] = frozenset()
     owners: tuple[JobOwner, ...] = ()
 
 
@@ -187,7 +189,13 @@ def _recorded(runs: Path, night: PastRun) -> _Recorded:
             if failure.since is None:
                 began = replace(began, good=failure.suspects.good)
         since[failure.case] = began
-    return _Recorded(since=since, suspects=suspects, missing=missing, owners=end.changes.owners)
+    return _Recorded(
+        since=since,
+        suspects=suspects,
+        missing=missing,
+        quarantined=end.changes.quarantined,
+        owners=end.changes.owners,
+    )
 
 
 class FlakyCase(Record):
@@ -229,8 +237,6 @@ def flaky_cases(history: History) -> Iterator[FlakyCase]:
 
 
 _MOST_COMMITS = 12
-_WINDOW = 40
-"""Results of a case that the rule on flaky cases may look at, and some that say nothing."""
 
 
 def trend(project: Project, history: History, last: int) -> dict[str, tuple[NightPoint, ...]]:
@@ -254,35 +260,44 @@ def trend(project: Project, history: History, last: int) -> dict[str, tuple[Nigh
 
 def _points(history: History, nights: Sequence[PastRun], found: Repository | None) -> Iterator[NightPoint]:
     """The points of some nights of one kind of device, the oldest first."""
-    pasts: dict[str, list[EarlierVerdict]] = {}
+    pasts: dict[str, deque[PastResult]] = {}  # what the rule on flaky cases looks at, the newest first
+    failing: set[str] = set()
     counted: dict[str, int] = {}
     level: float | None = None
     before: PastRun | None = None
     for night in nights:
+        recorded = _recorded(history.path.parent, night)
         verdicts: Counter[str] = Counter()
         tonight: dict[str, int] = {}
-        flaky = 0
+        flaky = quarantined = 0
         for result in history.results_of(night):
             verdicts[result.verdict] += 1
-            past = pasts.setdefault(result.case, [])
-            past.insert(0, _earlier(result))
-            del past[_WINDOW:]
-            flaky += bool(flaky_verdicts(past))
-            if result.verdict == "pass" and result.instructions:
-                tonight[result.case] = result.instructions
+            past = pasts.setdefault(result.case, deque(maxlen=FLAKY_NIGHTS))
+            if result.verdict not in ("skip", "new"):
+                past.appendleft(result)
+            if result.verdict == "pass":
+                if result.instructions:
+                    tonight[result.case] = result.instructions
+            elif result.verdict != "skip":
+                failing.add(result.case)
+                quarantined += result.case in recorded.quarantined
+            if result.case in failing:  # few, and the rule takes long
+                flaky += bool(flaky_verdicts([_earlier(entry) for entry in past]))
+        # Only cases that both nights counted: what changed while a case failed is of no known night.
         ratios = [math.log(count / counted[case]) for case, count in tonight.items() if case in counted]
         if ratios:
             level = (level or 1.0) * math.exp(sum(ratios) / len(ratios))
         elif tonight and level is None:
             level = 1.0
-        counted |= tonight
+        counted = tonight or counted
         commits = _commits_between(before, night, found)
         before = night
         yield NightPoint(
             night=replace(night, counts=verdicts),
             flaky=flaky,
+            quarantined=quarantined,
             instructions=level if tonight else None,
-            missing=len(_recorded(history.path.parent, night).missing),
+            missing=len(recorded.missing),
             commits=commits,
         )
 

@@ -6,7 +6,7 @@ and each planned case without a result is counted: the result of a part never pa
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -69,6 +69,7 @@ def merge(folders: Sequence[Path]) -> RunSummary:
     _refuse_different(parts)
     _refuse_overlap(parts)
     absent = _missing_shards(parts)
+    _refuse_different_sources(parts)
     summaries = [part.summary for part in parts]
     joined = join(summaries)
     verdicts: dict[tuple[str, str], Verdict] = {}
@@ -83,7 +84,7 @@ def merge(folders: Sequence[Path]) -> RunSummary:
         seconds=_elapsed_s(summaries),
         verdicts=ordered,
         notes=_notes(parts),
-        missing=(*absent.missing, *joined.missing),
+        missing=(*absent.missing, *_unfinished(parts), *joined.missing),
         exit_code=_exit_code(joined, absent),
         is_kept=False,
         unfinished=(*joined.unfinished, *absent.cases),
@@ -131,6 +132,16 @@ def concatenated(records: Sequence[RunSummary] | Sequence[NightChanges], field: 
     return tuple(entries)
 
 
+class _SourceKey(Record):
+    """What decides from which files the kernels of a case are compiled."""
+
+    job: str
+    arch: str
+    compiler: str
+    options: tuple[str, ...]
+    defines: tuple[str, ...]
+
+
 class _Absent(Record):
     """What no run has.
 
@@ -145,10 +156,12 @@ class _Absent(Record):
 
 def _refuse_different(parts: Sequence[_Part]) -> None:
     """Refuse runs whose results are of different code."""
+    shards = [part for part in parts if part.summary.shard is not None]
     for what, values in (
         ("commits", {part.name: part.summary.commit[:12] for part in parts}),
         ("versions of gpuregress", {part.name: part.read.start.gpuregress for part in parts}),
         ("values of --set", {part.name: " ".join(part.read.start.overrides) for part in parts}),
+        ("options", {part.name: " ".join(part.read.start.options) for part in shards}),
     ):
         if len(set(values.values())) > 1:
             named = "; ".join(f"{name}: {value or 'none'}" for name, value in values.items())
@@ -169,6 +182,30 @@ def _refuse_overlap(parts: Sequence[_Part]) -> None:
         owner |= dict.fromkeys(part.cases, part)
 
 
+def _refuse_different_sources(parts: Sequence[_Part]) -> None:
+    """Refuse runs of one job that was compiled from different sources, by the digests that the cases recorded."""
+    known: dict[_SourceKey, tuple[str, _Part]] = {}
+    for part in parts:
+        for entry in part.read.entries:
+            made_of = entry.made_of
+            if entry.case is None or made_of is None:
+                continue
+            # With other macros, options or compilers a source may include other files.
+            key = _SourceKey(
+                job=entry.case.job,
+                arch=made_of.arch,
+                compiler=made_of.compiler,
+                options=made_of.options,
+                defines=tuple(repr(source.defines) for source in entry.case.sources),
+            )
+            digest, first = known.setdefault(key, (made_of.source, part))
+            if digest != made_of.source and first is not part:
+                raise UsageError(
+                    f"{first.name} and {part.name} are of different code: the kernel of {entry.case.job}, or a file "
+                    "that it includes, differs; run both anew, of the same files"
+                )
+
+
 def _missing_shards(parts: Sequence[_Part]) -> _Absent:
     """Find the shards that are not there, and the cases of which no run knows a result.
 
@@ -184,7 +221,9 @@ def _missing_shards(parts: Sequence[_Part]) -> _Absent:
             f"{' and '.join(shards)} are shards of different splits: their cases, the times beside the baselines "
             "or the numbers of shards differ, so cases may be missing; run all shards anew, of one commit"
         )
-    first, *_ = shards.values()
+    (first_name, first), *others = shards.items()
+    for name, shard in others:
+        _refuse_other_files(first_name, first.files, name, shard.files)
     named: dict[int, str] = {}
     for name, shard in shards.items():
         if shard.number in named:  # of which both are empty: else they overlap
@@ -203,12 +242,37 @@ def _missing_shards(parts: Sequence[_Part]) -> _Absent:
     return _Absent((Missing(f"{noun} {which} of {first.count}", (text,)),), cases)
 
 
+def _unfinished(parts: Sequence[_Part]) -> Iterator[Missing]:
+    """A failure for each run that did not come to its end; it counts as those of a missing shard do."""
+    for part in parts:
+        state, names = part.summary.state, part.summary.unfinished
+        if state == "finished":
+            continue
+        verb = "is" if state == "running" else "was"
+        text = f"{part.name} {verb} {state}"
+        if names:
+            text += f": no result of {plural(len(names), 'case')}, {first_names(names, _MOST_NAMED)}"
+        yield Missing(part.name, (text,))
+
+
+def _refuse_other_files(name: str, files: Mapping[str, str], other_name: str, other_files: Mapping[str, str]) -> None:
+    """Refuse two shards whose jobs are made of different files: one commit may have been changed in one place only."""
+    different = [job for job in {**files, **other_files} if files.get(job) != other_files.get(job)]
+    if different:
+        raise UsageError(
+            f"{name} and {other_name} are shards of different code: the files of {first_names(different, _MOST_NAMED)} "
+            "differ (kernels with what they include, jobs, references, fills or baselines); run all shards anew, of "
+            "the same files"
+        )
+
+
 def _exit_code(joined: RunSummary, absent: _Absent) -> int:
     if absent.missing:
         codes = (verdict.EXIT_CODES["error"], joined.exit_code)
         return min(codes, key=(Interrupted.exit_code, *verdict.EXIT_PRECEDENCE).index)
     # A shard without a case that can run here passes; together they may have none.
-    if joined.exit_code == 0 and all(reached.status == "skip" for reached in joined.verdicts):
+    # Where --changed found nothing, none was planned, and all is well.
+    if joined.exit_code == 0 and joined.verdicts and all(reached.status == "skip" for reached in joined.verdicts):
         return NothingToDo.exit_code
     return joined.exit_code
 
@@ -234,11 +298,17 @@ def _elapsed_s(summaries: Iterable[RunSummary]) -> float:
 
 
 def _notes(parts: Sequence[_Part]) -> tuple[str, ...]:
-    """The notes of all runs, without the shards' own on what they leave out."""
+    """The notes of all runs, without the shards' own on what they leave out; and why their code may differ."""
     notes: dict[str, None] = {}
+    unknown = [part.name for part in parts if part.summary.dirty or not part.summary.commit]
+    if unknown and any(part.summary.shard is None for part in parts):
+        names = first_names(unknown, _MOST_NAMED)
+        notes[f"the code of {names} is no commit's: the other runs may be of different code"] = None
+    options = {part.name: " ".join(part.read.start.options) or "none" for part in parts}
+    if len(set(options.values())) > 1:
+        named = "; ".join(f"{name}: {value}" for name, value in options.items())
+        notes[f"the runs were judged with different options: {named}"] = None
     for part in parts:
-        if part.summary.state != "finished":
-            notes[f"{part.name}: {part.summary.state}"] = None
         for note in part.summary.notes:
             if part.summary.shard is None or not note.startswith(f"{part.summary.shard.name} has "):
                 notes[note] = None

@@ -88,10 +88,13 @@ def plan_cases(context: RunContext) -> PlannedRun:
     if context.request.changed is not None:
         try:
             selected = changed_jobs.select(context.project, chosen, context.request.changed)
-        except NothingChanged:
-            if not planned.broken:  # whose files are not known: it counts as changed
+        except NothingChanged as error:
+            # The files of a broken job are not known: it counts as changed. And a shard always leaves a run to merge.
+            if not planned.broken and context.request.shard is None:
                 raise
             chosen = ()
+            if not planned.broken:
+                remarks.append(str(error))
         else:
             chosen = selected.cases
             remarks.append(selected.remark)
@@ -104,7 +107,8 @@ def plan_cases(context: RunContext) -> PlannedRun:
     if context.request.shard is not None:
         part = shards.select(context.project, chosen, *context.request.shard)
         shard, chosen, others = part.part, part.cases, part.others
-        notes.append(part.note)
+        if chosen or others:
+            notes.append(part.note)
     run = PlannedRun(
         cases=chosen,
         runnable=(),

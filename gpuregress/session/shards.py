@@ -3,11 +3,13 @@
 The shards of a run do not talk to each other, so all must make the same split. It is therefore a function of the plan
 and of files that are committed: the names of the cases, the groups that must agree, and `times.json` beside the
 baselines. The history of a host decides nothing, for another host has another one; `history --times` writes the file
-from it. Each run records the digest of its split, and `report --merge` finds a case that is missing or there twice.
+from it. Each run records the digest of its split, and `report --merge` finds a case that is missing or there twice. It
+also records a digest of the files of each job, for two hosts may have one commit and different code.
 """
 
 from __future__ import annotations
 
+import contextlib
 import heapq
 import json
 from collections.abc import Mapping, Sequence
@@ -15,17 +17,24 @@ from pathlib import Path
 from statistics import fmean, median
 
 from gpuregress.foundation import storage
-from gpuregress.foundation.errors import NothingToDo
+from gpuregress.foundation.errors import NothingToDo, StorageError
 from gpuregress.foundation.records import Case, ShardPart
 from gpuregress.foundation.wording import plural
 from gpuregress.gpu.records import Record
+from gpuregress.jobs.plan.case_files import CaseFiles
+from gpuregress.session.runs import past_runs
+from gpuregress.store.baselines import manifest
 from gpuregress.store.history import History
 from gpuregress.store.history.series import device_kind
-from gpuregress.store.project import Project
+from gpuregress.store.project import SETTINGS_FILE, Project
 
 FILE = "times.json"
 """Beside the baselines, and committed with them: the seconds of each case, which balance the shards."""
 _ADVICE = "take it from git again, or write it anew with `gpuregress history --times`"
+_SETTINGS = "the project's settings"
+"""In place of a job: the files of settings."""
+_LONGEST_S = 1e9
+"""A longer time is none, and sums of such times may be infinite."""
 _LAST = 5
 """Results of a case whose median is its time."""
 
@@ -67,8 +76,49 @@ def select(project: Project, cases: Sequence[Case], number: int, count: int) -> 
     own = tuple(case for case in cases if numbers[case.name] == number)
     others = tuple(case for case in cases if numbers[case.name] != number)
     digest = storage.digest_text(json.dumps([count, *sorted(numbers.items())]).encode())
-    left_out = tuple(case.name for case in others)
-    return ShardCases(ShardPart(number=number, count=count, split=digest, left_out=left_out), own, others)
+    part = ShardPart(
+        number=number,
+        count=count,
+        split=digest,
+        left_out=tuple(case.name for case in others),
+        files=_digests_of_jobs(project, cases),
+    )
+    return ShardCases(part, own, others)
+
+
+def _digests_of_jobs(project: Project, cases: Sequence[Case]) -> dict[str, str]:
+    """Digest the files of each job, and the project's settings: its kernels, what fills and judges it, its baselines.
+
+    The names are relative to the project, which may be in another folder on another host. Of a file elsewhere only the
+    last part of its name counts.
+    """
+    collector = CaseFiles()
+    files: dict[str, set[Path]] = {_SETTINGS: {project.root / SETTINGS_FILE, project.root / "pyproject.toml"}}
+    options: dict[str, set[str]] = {}
+    for case in cases:
+        manifest_file = project.baselines / case.name / manifest.FILE
+        files.setdefault(case.job, set()).update(collector.of(case).files, (manifest_file,))
+        for source in case.sources:
+            text = json.dumps([*source.options, *sorted(source.defines.items())], default=str)
+            options.setdefault(case.job, set()).add(text.replace(str(project.root), "."))
+    known: dict[Path, str] = {}  # jobs share their headers
+    digests = {}
+    for job, paths in files.items():
+        lines = sorted(options.get(job, ()))
+        for path in paths:
+            if path not in known:
+                known[path] = _digest_line(project, path)
+        lines += sorted(known[path] for path in paths)
+        digests[job] = storage.digest_text("\n".join(lines).encode())
+    return digests
+
+
+def _digest_line(project: Project, path: Path) -> str:
+    name = path.relative_to(project.root) if path.is_relative_to(project.root) else path.name
+    try:
+        return f"{name} {storage.digest_file(path)}"
+    except StorageError:  # the run reports a file that it lacks
+        return f"{name} is missing"
 
 
 def _split(cases: Sequence[Case], times: Mapping[str, float], count: int) -> dict[str, int]:
@@ -114,17 +164,29 @@ def _committed_times(project: Project) -> dict[str, float]:
 
 
 def _is_time(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < float("inf")
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= _LONGEST_S
 
 
-def write_times(project: Project, history: History) -> tuple[Path, int]:
+class WrittenTimes(Record):
+    """The written file of times.
+
+    Attributes:
+        cases: the number of its cases.
+        kept: of these, the ones whose times it had before and this host does not know.
+    """
+
+    path: Path
+    cases: int
+    kept: int
+
+
+def write_times(project: Project, history: History) -> WrittenTimes:
     """Write the times of the cases in the history to the file that shards are balanced by.
+
+    A host of shards has only some of the cases, so the file keeps the times of all others that a job still has.
 
     Args:
         history: the project's. The kind of device of the newest run counts: times of several kinds are not comparable.
-
-    Returns:
-        The file, and the number of its cases.
 
     Raises:
         NothingToDo: no run has ended yet.
@@ -139,7 +201,13 @@ def write_times(project: Project, history: History) -> tuple[Path, int]:
         results = [past for past in history.trend(name, _LAST, kind) if past.verdict != "skip"]
         if results:
             times[name] = float(f"{median(past.seconds for past in results):.3g}")
+    known = {}
+    with contextlib.suppress(StorageError):  # a damaged file is written anew
+        known = _committed_times(project)
+    names = sorted(past_runs.present_cases(project, {**known, **times}))
+    kept = sum(name not in times for name in names)
+    times = {name: times.get(name, known.get(name, 0.0)) for name in names}
     path = project.baselines / FILE
     storage.refuse_links(project.baselines, path)
     storage.write_atomic(path, (json.dumps(times, indent=1, ensure_ascii=False) + "\n").encode())
-    return path, len(times)
+    return WrittenTimes(path, len(times), kept)

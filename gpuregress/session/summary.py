@@ -62,8 +62,9 @@ def summarize(context: RunContext, checked: CheckedRun, executed: ExecutedRun, f
     exit_code = verdict.exit_code(ordered, vanished=vanished, has_lost_device=context.request.lost)
     # A shard is one of several: where it has nothing to run and another one has, nothing is wrong.
     if planned.shard is not None and exit_code == NothingToDo.exit_code:
-        can_others_run = any(not context.devices.lack(case) for case in planned.others)
-        exit_code = 0 if can_others_run else exit_code
+        is_nothing_changed = not planned.cases and not planned.others
+        if is_nothing_changed or any(not context.devices.lack(case) for case in planned.others):
+            exit_code = 0
     if executed.interrupted:
         exit_code = Interrupted.exit_code
     if is_cut:

@@ -11,7 +11,7 @@ from gpuregress import __version__
 from gpuregress.foundation import git
 from gpuregress.foundation.background import Background
 from gpuregress.foundation.numeric import float_environment
-from gpuregress.foundation.records import RunSummary
+from gpuregress.foundation.records import RunSummary, checks_named
 from gpuregress.gpu.records import replace
 from gpuregress.judge.nights import LeftOut
 from gpuregress.session import earlier_nights
@@ -21,6 +21,7 @@ from gpuregress.session.events import Planned
 from gpuregress.session.execution import execute_cases
 from gpuregress.session.planning import PlannedRun, plan_cases
 from gpuregress.session.run_context import RunContext
+from gpuregress.session.run_request import RunRequest
 from gpuregress.session.runs import disk_space, journal, results
 from gpuregress.session.runs.recording import EarlierPart, Recording, earlier_part
 from gpuregress.session.summary import summarize
@@ -71,6 +72,18 @@ def _recording(context: RunContext, start: journal.JournalStart, part: EarlierPa
     return Recording.resume(context.project, folder, start, compilers)
 
 
+def _judging_options(request: RunRequest) -> tuple[str, ...]:
+    """The options that decide how strictly the cases are judged, as `--check races`."""
+    values = {
+        "--repeat": str(request.repeat or ""),
+        "--poison": request.poison or "",
+        "--sanitize": request.sanitize or "",
+        "--check": ",".join(checks_named(request.checks, "--check")),
+        "--schedules": ",".join(request.schedules),
+    }
+    return tuple(f"{option} {value}" for option, value in values.items() if value)
+
+
 def _journal_start(context: RunContext, planned: PlannedRun, checkout: git.WorkTreeState) -> journal.JournalStart:
     return journal.JournalStart(
         version=journal.VERSION,
@@ -88,4 +101,5 @@ def _journal_start(context: RunContext, planned: PlannedRun, checkout: git.WorkT
         night=context.request.night,
         overrides=planned.overrides,
         shard=planned.shard,
+        options=_judging_options(context.request),
     )

@@ -31,7 +31,11 @@ _URL = re.compile(r"(https?://|\$\{[A-Za-z_])[^\s\x00-\x1f\x7f]+")
 _PASSWORD = re.compile(r"https?://[^/?#]*:[^/?#$]*@")
 _SMTP = re.compile(r"(smtps?://|\$\{[A-Za-z_])[^\s\x00-\x1f\x7f]+")
 _SMTP_PASSWORD = re.compile(r"smtps?://[^/?#]*:(?!\$\{)[^/?#@]*@")
-_ADDRESS = re.compile(r"[^-\s,<>][^\s,<>]*")
+_ATOM = r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+"
+ADDRESS = re.compile(rf"(?!-){_ATOM}(\.{_ATOM})*(@({_ATOM}(\.{_ATOM})*|\[[0-9A-Fa-f.:IPv]+\]))?")
+"""An address for a mail: `dot-atom` of RFC 5322, or a name of this host. A program reads it, so it has no leading `-`;
+not every server takes a sign that is not ASCII. Variables, `${TEAM}`, are atoms, too.
+"""
 _FLEETING = ("memory", "data")
 """Protocols of fsspec whose files live in the process."""
 _LOCAL = ("file", "local")
@@ -187,7 +191,7 @@ def addresses(value: Any) -> tuple[str, ...]:
     """
     values = value if isinstance(value, list) else [value]
     for address in values:
-        if not isinstance(address, str) or not _ADDRESS.fullmatch(address):
+        if not isinstance(address, str) or not ADDRESS.fullmatch(address):
             raise ValueError(f"expected an address such as team@example.org, or a list, got {show(address)}")
     return tuple(values)
 

@@ -11,6 +11,7 @@ from gpuregress.foundation.records import (
     DeviceInfo,
     InstrumentReports,
     NightChanges,
+    NightPoint,
     Observations,
     Outcome,
     Since,
@@ -97,16 +98,29 @@ def test_a_damaged_history_is_an_error(bench: Bench) -> None:
         pass
 
 
-def test_the_night_on_which_a_slow_level_began_is_found(bench: Bench) -> None:
-    def counted(count: int) -> Outcome:
-        device = DeviceInfo("cpu", "virtual", "sm_90", "", 1)
-        return Outcome(
-            "a",
-            "done",
-            device=device,
-            observations=Observations(instruments=InstrumentReports(instructions={"k": count})),
-        )
+def counted(count: int) -> Outcome:
+    """The outcome of a case that executed some instructions."""
+    device = DeviceInfo("cpu", "virtual", "sm_90", "", 1)
+    reports = InstrumentReports(instructions={"k": count})
+    return Outcome("a", "done", device=device, observations=Observations(instruments=reports))
 
+
+def points(bench: Bench) -> tuple[NightPoint, ...]:
+    """The trend of the project on the CPU device."""
+    with History(bench.project.runs / history_entry.FILE) as history:
+        return earlier_nights.trend(bench.project, history, 60)["cpu"]
+
+
+def test_the_trend_of_instructions_blames_no_night_that_only_repaired_a_result(bench: Bench) -> None:
+    """The second night doubled the work of both cases and broke one; the third repaired it."""
+    record(bench, 0, case("a", outcome=counted(100)), case("b", outcome=counted(300)))
+    record(bench, 1, case("a", outcome=counted(200)), case("b", "differ", outcome=counted(600)))
+    record(bench, 2, case("a", outcome=counted(200)), case("b", outcome=counted(600)))
+    record(bench, 3, case("a", "fault", reason="trap"), case("b", outcome=counted(300)))
+    assert [point.instructions for point in points(bench)] == pytest.approx([1, 2, 2, 1])
+
+
+def test_the_night_on_which_a_slow_level_began_is_found(bench: Bench) -> None:
     for at, count in enumerate((100, 900, 905)):
         record(bench, at, case("a", outcome=counted(count)), commit=f"{at}eb0c1f")
     timing = TimingComparison("slower", "instructions", "", expected=100.0, actual=903.0)
@@ -212,6 +226,7 @@ def test_a_night_of_cases_in_quarantine_passes_unless_its_device_is_lost(
     summary = bench.run(flaky, elsewhere, kind="nightly", lost=is_lost)
     assert summary.changes is not None
     assert (sorted(summary.changes.quarantined), summary.exit_code) == (["fake/double"], code)
+    assert [point.flaky for point in points(bench)] == [0, 0, 0, 1, 1]
 
 
 def test_the_owners_of_a_job_that_is_gone_are_those_of_the_night_before(

@@ -345,12 +345,14 @@ class ShardPart(Record):
         count: of all shards.
         split: digest of the whole split: runs with one digest share every case exactly once.
         left_out: planned cases that belong to other shards, in the order of the plan.
+        files: job → digest of its files and baselines, of all shards' jobs: equal digests are equal code.
     """
 
     number: int
     count: int
     split: str
     left_out: tuple[str, ...] = ()
+    files: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def name(self) -> str:

@@ -12,11 +12,16 @@ static void note_host(const void *memory, size_t size, bool is_write) {
     if (find_region((Address)memory)) note_touched((Address)memory, size, is_write);
 }
 
+/* The host's side of a copy: pageable, pinned or managed memory; NULL for device memory. */
+static char *host_bytes(const void *memory, size_t size) {
+    return is_host_address((Address)memory) ? any_bytes((Address)memory, size) : NULL;
+}
+
 static Result to_device(Address target, const void *source, size_t size) {
     MUST_BE_READY();
     if (size == 0) return SUCCESS;
     char *bytes = device_bytes(target, size);
-    CHECK(bytes && source, INVALID_VALUE);
+    CHECK(bytes && source && host_bytes(source, size), INVALID_VALUE);
     memmove(bytes, source, size);
     note_host(source, size, false);
     note_written(target, size);
@@ -28,7 +33,7 @@ static Result from_device(void *target, Address source, size_t size) {
     MUST_BE_READY();
     if (size == 0) return SUCCESS;
     char *bytes = device_bytes(source, size);
-    CHECK(bytes && target, INVALID_VALUE);
+    CHECK(bytes && target && host_bytes(target, size), INVALID_VALUE);
     memmove(target, bytes, size);
     note_host(target, size, true);
     note_touched(source, size, false);
@@ -95,14 +100,15 @@ static Result fill(Address target, size_t pitch, unsigned value, size_t unit, si
     MUST_BE_READY();
     if (width == 0 || height == 0) return SUCCESS;
     CHECK(target % unit == 0 && (height == 1 || pitch >= width * unit) && (height == 1 || pitch % unit == 0), INVALID_VALUE);
-    CHECK(width <= SIZE_MAX / unit, INVALID_VALUE);
-    CHECK(device_bytes(target, (height - 1) * pitch + width * unit), INVALID_VALUE);
+    size_t size;
+    CHECK(!__builtin_mul_overflow(height - 1, pitch, &size) && !__builtin_mul_overflow(width, unit, &width), INVALID_VALUE);
+    CHECK(!__builtin_add_overflow(size, width, &size) && device_bytes(target, size), INVALID_VALUE);
     for (size_t row = 0; row < height; row++) {
-        char *bytes = device_bytes(target + row * pitch, width * unit);
+        char *bytes = device_bytes(target + row * pitch, width);
         if (unit == 1) memset(bytes, (int)value, width);
-        for (size_t index = 0; unit > 1 && index < width; index++) memcpy(bytes + index * unit, &value, unit);
-        note_written(target + row * pitch, width * unit);
-        note_touched(target + row * pitch, width * unit, true);
+        for (size_t index = 0; unit > 1 && index < width / unit; index++) memcpy(bytes + index * unit, &value, unit);
+        note_written(target + row * pitch, width);
+        note_touched(target + row * pitch, width, true);
     }
     return SUCCESS;
 }
@@ -156,6 +162,14 @@ typedef struct {
     size_t pitch, height;
 } Place;
 
+/* (z * height + y) * pitch + x; false where it is more than an address can be. */
+static bool offset_of(size_t x, size_t y, size_t z, size_t height, size_t pitch, size_t *offset) {
+    size_t rows;
+    return !__builtin_mul_overflow(z, height, &rows) && !__builtin_add_overflow(rows, y, &rows) &&
+           !__builtin_mul_overflow(rows, pitch, offset) && !__builtin_add_overflow(*offset, x, offset) &&
+           *offset <= SIZE_MAX / 4;
+}
+
 static Result resolve(const Place *place, const size_t extent[3], Side *side) {
     size_t pitch = place->pitch ? place->pitch : extent[0], height = place->height ? place->height : extent[1];
     if (place->type == ARRAY_SIDE) {
@@ -163,7 +177,9 @@ static Result resolve(const Place *place, const size_t extent[3], Side *side) {
         CHECK(IS(array, ARRAY), INVALID_HANDLE);
         size_t row = array->width * array->element_bytes, rows = array->height ? array->height : 1;
         size_t planes = array->depth ? array->depth : 1;
-        CHECK(place->x + extent[0] <= row && place->y + extent[1] <= rows && place->z + extent[2] <= planes, INVALID_VALUE);
+        CHECK(extent[0] <= row && place->x <= row - extent[0], INVALID_VALUE);
+        CHECK(extent[1] <= rows && place->y <= rows - extent[1], INVALID_VALUE);
+        CHECK(extent[2] <= planes && place->z <= planes - extent[2], INVALID_VALUE);
         pitch = row, height = rows;
         side->address = array->address;
     } else if (place->type == DEVICE_SIDE || place->type == UNIFIED_SIDE) {
@@ -173,15 +189,16 @@ static Result resolve(const Place *place, const size_t extent[3], Side *side) {
         side->address = 0;
     }
     CHECK(place->type == ARRAY_SIDE || extent[1] * extent[2] == 1 || pitch >= extent[0], INVALID_VALUE);
-    size_t start = (place->z * height + place->y) * pitch + place->x;
-    size_t size = (extent[2] - 1) * height * pitch + (extent[1] - 1) * pitch + extent[0];
+    size_t start, size;
+    CHECK(offset_of(place->x, place->y, place->z, height, pitch, &start), INVALID_VALUE);
+    CHECK(offset_of(extent[0], extent[1] - 1, extent[2] - 1, height, pitch, &size), INVALID_VALUE);
     side->pitch = pitch;
     side->plane = height * pitch;
     if (side->address) {
         side->address += start;
         side->bytes = place->type == UNIFIED_SIDE ? any_bytes(side->address, size) : device_bytes(side->address, size);
     } else {
-        side->bytes = (char *)place->host + start;
+        side->bytes = host_bytes((const char *)place->host + start, size);
     }
     return side->bytes ? SUCCESS : INVALID_VALUE;
 }

@@ -132,6 +132,7 @@ static _Thread_local Context **stack;
 static _Thread_local int depth, room;
 static Context primary = {.kind = CONTEXT, .id = 1};
 static uint64_t last_context = 1;
+static int created_contexts; /* those that are not destroyed, without the primary one */
 static const size_t usual_limits[16] = {1024, 1 << 20, 8 << 20, 2, 2048, 128, 0};
 
 Context *primary_context(void) { return &primary; }
@@ -168,6 +169,7 @@ static Result create_context(Context **context, unsigned flags, Device device) {
     made->flags = flags;
     made->id = ++last_context;
     made->uses = 1;
+    created_contexts++;
     set_up(made);
     *context = made;
     return push(made);
@@ -183,16 +185,18 @@ EXPORTED Result cuCtxCreate_v4(Context **context, void *parameters, unsigned fla
     return create_context(context, flags, device);
 }
 
-/* What kernels have allocated lives as long as their context. */
-static void empty_heap(void) {
+/* What kernels have allocated lives as long as their context. The device has one heap for all contexts here, which is
+ * emptied when the last one ends. */
+static void end_use_of_heap(void) {
     uint64_t size = usual_limits[2];
-    ASK(LIMIT_HEAP, NULL, VALUE(size));
+    if (created_contexts == 0 && primary.uses == 0) ASK(LIMIT_HEAP, NULL, VALUE(size));
 }
 
 static void forget(Context *context) {
     release_modules_of(context);
     release_regions_of(context);
-    empty_heap();
+    created_contexts--;
+    end_use_of_heap();
     while (depth && stack[depth - 1] == context) depth--;
 }
 
@@ -345,10 +349,12 @@ EXPORTED Result cuDevicePrimaryCtxRetain(Context **context, Device device) {
 }
 
 static Result reset_primary(void) {
-    int left = depth;
+    int left = depth, uses = primary.uses;
     release_modules_of(&primary);
     release_regions_of(&primary);
-    empty_heap();
+    primary.uses = 0;
+    end_use_of_heap();
+    primary.uses = uses;
     primary.id = ++last_context;
     memset(primary.limits, 0, sizeof primary.limits);
     set_up(&primary);

@@ -104,6 +104,8 @@ typedef struct Region {
     size_t size;
     char *host;      /* where it lies in this process */
     void *user;      /* of registered memory: the program's own address; of a managed variable: its second one */
+    struct Region *next; /* of registered memory */
+    char *before;    /* of registered memory: its contents when the launch that runs began */
     size_t offset;   /* in the memory that client and server share */
     unsigned kind, flags;
     uint64_t number;
@@ -116,7 +118,12 @@ Region *find_start(Address address);
 char *device_bytes(Address address, size_t size);
 /* The same, for host memory, too. */
 char *any_bytes(Address address, size_t size);
+/* Whether an address can be one of this process; addresses of device memory lie above all of them. */
+bool is_host_address(Address address);
 void note_written(Address address, size_t size);
+/* What a launch has to do for memory that the program has registered. */
+void begin_launch_on_registered(void);
+void end_launch_on_registered(void);
 Result allocate(Address *address, size_t size, unsigned kind, const char *call);
 Result release(Region *region);
 void release_regions_of(Context *context);
@@ -135,9 +142,9 @@ enum Request {
 };
 
 typedef struct Answer {
-    Result result;
     uint32_t size;
-    char data[1 << 16];
+    char *data;       /* `small`, or allocated where that has no room */
+    char small[1024];
 } Answer;
 
 typedef struct Piece {
@@ -146,8 +153,10 @@ typedef struct Piece {
 } Piece;
 
 Result start_server(void);
-/* Send a request of some pieces and wait for its answer, whose text for the user is printed. `answer` may be NULL. */
+/* Send a request of some pieces and wait for its answer, whose text for the user is printed. `answer` may be NULL.
+ * One that may be of more than 1024 bytes is given to `free_answer`. */
 Result ask(enum Request request, const Piece *pieces, int count, Answer *answer);
+void free_answer(Answer *answer);
 
 #define ASK(request, answer, ...)                                                                                     \
     ask(request, (Piece[]){__VA_ARGS__}, (int)(sizeof((Piece[]){__VA_ARGS__}) / sizeof(Piece)), answer)
@@ -159,6 +168,8 @@ Result ask(enum Request request, const Piece *pieces, int count, Answer *answer)
 Result ready(void);
 Result ready_with_context(void);
 void fail_for_good(Result result);
+/* A variable of the environment as it was when this library was loaded; NULL: it was not there. */
+const char *setting(const char *name);
 Context *current_context(void);
 Context *primary_context(void);
 bool is_device(Device device);

@@ -2,9 +2,11 @@
 #define _GNU_SOURCE
 #include "driver.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "shared_memory.h"
@@ -18,6 +20,7 @@ enum { LOW_SLOTS = 128 };
 
 static Region regions[REGIONS];
 static Region low_regions[LOW_SLOTS];
+static Region *first_registered;
 static uint64_t last_number;
 static size_t in_use;
 
@@ -59,18 +62,19 @@ Region *find_start(Address address) {
 char *device_bytes(Address address, size_t size) {
     Region *region = find_region(address);
     if (!region || size > region->size - (address - region->address)) return NULL;
-    return region->host + (address - region->address);
+    char *start = region->kind == REGISTERED_MEMORY ? region->user : region->host;
+    return start + (address - region->address);
 }
 
-static Region *registered(const void *pointer) {
-    for (size_t index = 0; index < REGIONS; index++) {
-        Region *region = &regions[index];
-        if (region->kind == REGISTERED_MEMORY && (char *)pointer >= (char *)region->user &&
-            (char *)pointer < (char *)region->user + region->size)
-            return region;
-    }
-    return NULL;
+/* The registered memory that has bytes of a stretch. */
+static Region *registered(const void *pointer, size_t size) {
+    Region *region = first_registered;
+    while (region && ((char *)pointer >= (char *)region->user + region->size || (char *)region->user >= (char *)pointer + size))
+        region = region->next;
+    return region;
 }
+
+bool is_host_address(Address address) { return address >> REGION_SHIFT < LOW_SLOTS; }
 
 char *any_bytes(Address address, size_t size) {
     Region *region = slot_of(address);
@@ -80,17 +84,19 @@ char *any_bytes(Address address, size_t size) {
 
 void note_written(Address address, size_t size) {
     SharedHead *head = (SharedHead *)shared_memory;
+    if (is_host_address(address) || size == 0) return;
+    lock(); /* Other threads write notes, too, and the server takes them while one waits for an answer. */
     uint64_t count = head->count;
-    if (address >> REGION_SHIFT < LOW_SLOTS || size == 0) return;
     if (count > 0 && count <= NOTES && head->notes[count - 1][0] + head->notes[count - 1][1] == address) {
         head->notes[count - 1][1] += size;
-        return;
+    } else {
+        if (count < NOTES) {
+            head->notes[count][0] = address;
+            head->notes[count][1] = size;
+        }
+        if (count <= NOTES) head->count = count + 1;
     }
-    if (count < NOTES) {
-        head->notes[count][0] = address;
-        head->notes[count][1] = size;
-    }
-    if (count <= NOTES) head->count = count + 1;
+    unlock();
 }
 
 /* Reserve addresses that are the same in the program and on the device; NULL where there are none left. */
@@ -115,9 +121,10 @@ Result allocate(Address *address, size_t size, unsigned kind, const char *call) 
     lock();
     if (kind == MANAGED_MEMORY || kind == PINNED_MEMORY) {
         low = reserve_low(size);
-        if (!low && kind == MANAGED_MEMORY) {
+        if (!low) {
+            /* At another address, a kernel that is given the host's one would fail as if the program were wrong. */
             unlock();
-            missing("more than about 100 allocations of managed memory at once");
+            missing("more than about 100 allocations of managed and pinned memory at once");
             return OUT_OF_MEMORY;
         }
         request.address = (Address)low;
@@ -127,10 +134,14 @@ Result allocate(Address *address, size_t size, unsigned kind, const char *call) 
     if (!result && answer.size != sizeof given) result = UNKNOWN;
     if (!result) {
         memcpy(&given, answer.data, sizeof given);
-        Region region = {.address = given.address, .size = size, .host = shared_memory + given.offset,
-                         .offset = given.offset, .kind = kind, .number = last_number, .context = current_context()};
-        if (low) region.host = mmap(low, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, shared_descriptor, (off_t)given.offset);
-        keep(region);
+        if (low && !map_shared(low, size, given.offset)) {
+            ASK(FREE, NULL, VALUE(given.address));
+            result = OUT_OF_MEMORY;
+        }
+    }
+    if (!result) {
+        keep((Region){.address = given.address, .size = size, .host = low ? low : shared_memory + given.offset,
+                      .offset = given.offset, .kind = kind, .number = last_number, .context = current_context()});
         *address = given.address;
         in_use += size;
     } else if (low) {
@@ -145,6 +156,9 @@ Result release(Region *region) {
     Region old = *region;
     Result result = ASK(FREE, NULL, VALUE(address));
     if (address >> REGION_SHIFT < LOW_SLOTS) munmap((void *)address, region->size);
+    Region **link = &first_registered;
+    while (*link && *link != region) link = &(*link)->next;
+    if (*link) *link = region->next;
     *region = (Region){0};
     in_use -= old.size < in_use ? old.size : in_use;
     return result;
@@ -165,11 +179,12 @@ Result map_variable(Address *address) {
     if (!region->user) {
         struct { uint64_t low, address; } request = {0, region->address};
         void *low = reserve_low(region->size);
-        CHECK(low, missing("more than about 100 allocations of managed memory at once"));
+        CHECK(low, missing("more than about 100 allocations of managed and pinned memory at once"));
         request.low = (Address)low;
         Result result = ASK(PLACE, NULL, VALUE(request));
         CHECK(!result, result);
-        region->user = mmap(low, region->size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, shared_descriptor, (off_t)region->offset);
+        CHECK(map_shared(low, region->size, region->offset), OUT_OF_MEMORY);
+        region->user = low;
         keep((Region){.address = request.low, .size = region->size, .host = low, .offset = region->offset, .kind = MANAGED_MEMORY,
                       .number = ++last_number, .context = current_context()});
     }
@@ -200,8 +215,9 @@ EXPORTED Result cuMemAlloc_v2(Address *address, size_t size) {
 EXPORTED Result cuMemAllocPitch_v2(Address *address, size_t *pitch, size_t width, size_t height, unsigned element_bytes) {
     MUST_BE_READY();
     CHECK(pitch && width && height && (element_bytes == 4 || element_bytes == 8 || element_bytes == 16), INVALID_VALUE);
-    *pitch = (width + 511) / 512 * 512;
-    return allocate(address, *pitch * height, DEVICE_MEMORY, "cuMemAllocPitch");
+    size_t rows = width / 512 + (width % 512 != 0), size;
+    CHECK(!__builtin_mul_overflow(rows, 512, pitch) && !__builtin_mul_overflow(*pitch, height, &size), OUT_OF_MEMORY);
+    return allocate(address, size, DEVICE_MEMORY, "cuMemAllocPitch");
 }
 
 EXPORTED Result cuMemAllocManaged(Address *address, size_t size, unsigned flags) {
@@ -253,13 +269,7 @@ static Result allocate_host(void **pointer, size_t size, unsigned flags) {
 static Region *find_host(const void *pointer) {
     Region *region = find_region((Address)pointer);
     if (region && region->kind != DEVICE_MEMORY && region->kind != VARIABLE) return region;
-    region = registered(pointer);
-    if (region) return region;
-    for (size_t index = 0; index < REGIONS; index++)
-        if (regions[index].kind == PINNED_MEMORY && (char *)pointer >= regions[index].host &&
-            (char *)pointer < regions[index].host + regions[index].size)
-            return &regions[index];
-    return NULL;
+    return registered(pointer, 1);
 }
 
 EXPORTED Result cuMemHostAlloc(void **pointer, size_t size, unsigned flags) { return allocate_host(pointer, size, flags); }
@@ -289,27 +299,78 @@ EXPORTED Result cuMemHostGetFlags(unsigned *flags, void *pointer) {
     return SUCCESS;
 }
 
-/* The pages of the program's own memory are replaced by pages that the server sees, at the same place. */
+/* --- registered memory ---------------------------------------------------------------------------------------------
+ *
+ * The server cannot see the program's own pages, and pages that are put in their place would change what the program did
+ * not register: the rest of a page, and what a child of fork sees. So a launch works on a copy in the shared memory.
+ */
+
+/* Copy within this process; false where the memory is not there, for instance freed and not unregistered. */
+static bool copy_safely(void *target, const void *source, size_t size, bool is_write) {
+    for (size_t done = 0; done < size;) {
+        struct iovec mine = {(char *)(is_write ? source : target) + done, size - done};
+        struct iovec users = {(char *)(is_write ? target : source) + done, size - done};
+        ssize_t count = is_write ? process_vm_writev(getpid(), &mine, 1, &users, 1, 0)
+                                 : process_vm_readv(getpid(), &mine, 1, &users, 1, 0);
+        if (count > 0) {
+            done += (size_t)count;
+        } else if (count < 0 && errno != EFAULT) {
+            memcpy(target, source, size); /* not allowed here */
+            return true;
+        } else {
+            return false;
+        }
+    }
+    return true;
+}
+
+void begin_launch_on_registered(void) {
+    for (Region *region = first_registered; region; region = region->next) {
+        region->before = malloc(region->size);
+        if (region->before && copy_safely(region->host, region->user, region->size, false))
+            memcpy(region->before, region->host, region->size);
+    }
+}
+
+/* Only what the kernel has changed: another thread of the program may have written to the rest. */
+void end_launch_on_registered(void) {
+    enum { BLOCK = 4096 };
+    for (Region *region = first_registered; region; region = region->next) {
+        if (!region->before) continue;
+        for (size_t start = 0; start < region->size; start += BLOCK) {
+            size_t end = region->size - start < BLOCK ? region->size : start + BLOCK;
+            if (memcmp(region->host + start, region->before + start, end - start) == 0) continue;
+            for (size_t first = start; first < end;) {
+                size_t last = first;
+                while (last < end && region->host[last] != region->before[last]) last++;
+                if (last > first) copy_safely((char *)region->user + first, region->host + first, last - first, true);
+                first = last + 1;
+            }
+        }
+        free(region->before);
+        region->before = NULL;
+    }
+}
+
 EXPORTED Result cuMemHostRegister_v2(void *pointer, size_t size, unsigned flags) {
     Address address;
     MUST_BE_READY();
-    CHECK(pointer && size > 0 && !(flags & ~0xfu), INVALID_VALUE);
+    CHECK(pointer && size > 0 && !(flags & ~0xfu) && (Address)pointer <= UINT64_MAX - size, INVALID_VALUE);
+    CHECK(is_host_address((Address)pointer + size), INVALID_VALUE);
     if (flags & 4) return missing("cuMemHostRegister of memory of an I/O device");
-    if (find_host(pointer)) return ALREADY_REGISTERED;
-    size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    char *first = (char *)((uintptr_t)pointer / page * page);
-    size_t whole = ((size_t)((char *)pointer + size - first) + page - 1) / page * page;
     lock();
-    Result result = allocate(&address, whole, PINNED_MEMORY + 1, "cuMemHostRegister");
+    Region *low = find_region((Address)pointer);
+    Result result = low || registered(pointer, size) ? ALREADY_REGISTERED : SUCCESS;
+    if (!result) result = allocate(&address, size, REGISTERED_MEMORY, "cuMemHostRegister");
     if (!result) {
         Region *region = find_start(address);
-        memcpy(region->host, first, whole);
-        if (mmap(first, whole, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, shared_descriptor, (off_t)region->offset) == MAP_FAILED) {
+        region->user = pointer;
+        region->flags = flags;
+        region->next = first_registered;
+        first_registered = region;
+        if (!copy_safely(region->host, pointer, size, false)) {
             release(region);
             result = INVALID_VALUE;
-        } else {
-            region->user = first;
-            region->flags = flags;
         }
     }
     unlock();
@@ -318,21 +379,12 @@ EXPORTED Result cuMemHostRegister_v2(void *pointer, size_t size, unsigned flags)
 
 EXPORTED Result cuMemHostUnregister(void *pointer) {
     MUST_BE_READY();
-    Region *region = registered(pointer);
-    CHECK(region, NOT_REGISTERED);
     lock();
-    char *user = region->user;
-    size_t size = region->size;
-    /* Not of malloc: its memory may be within the pages that are replaced. */
-    char *copy = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    bool is_replaced = false;
-    if (copy != MAP_FAILED) {
-        memcpy(copy, user, size);
-        is_replaced = mremap(copy, size, size, MREMAP_MAYMOVE | MREMAP_FIXED, user) != MAP_FAILED;
-    }
-    if (is_replaced) release(region);
+    Region *region = registered(pointer, 1);
+    Result result = NOT_REGISTERED;
+    if (region) result = region->user == pointer ? release(region) : INVALID_VALUE;
     unlock();
-    return is_replaced ? SUCCESS : OUT_OF_MEMORY;
+    return result;
 }
 
 /* --- questions ----------------------------------------------------------------------------------------------------- */

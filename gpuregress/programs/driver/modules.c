@@ -48,7 +48,7 @@ static void write_log(Answer *answer, unsigned count, const int *options, void *
 }
 
 static Result load(Module **module, const void *image, size_t size, unsigned count, const int *options, void **values) {
-    static Answer answer;
+    Answer answer;
     MUST_BE_READY();
     CHECK(module && image, INVALID_VALUE);
     if (!size) size = image_size(&image);
@@ -62,8 +62,27 @@ static Result load(Module **module, const void *image, size_t size, unsigned cou
         memcpy(&made->number, answer.data, sizeof made->number);
         modules = *module = made;
     }
+    free_answer(&answer);
     unlock();
     return result;
+}
+
+/* A file's bytes and a zero, to be freed; NULL where there is no memory. The file is closed. */
+static char *read_all(FILE *file, size_t *size) {
+    size_t room = 1 << 16;
+    char *text = malloc(room + 1);
+    *size = 0;
+    while (text) {
+        *size += fread(text + *size, 1, room - *size, file);
+        if (*size < room) break;
+        room *= 2;
+        char *grown = realloc(text, room + 1);
+        if (!grown) free(text);
+        text = grown;
+    }
+    fclose(file);
+    if (text) text[*size] = 0;
+    return text;
 }
 
 static Result load_file(Module **module, const char *path, unsigned count, const int *options, void **values) {
@@ -71,22 +90,9 @@ static Result load_file(Module **module, const char *path, unsigned count, const
     CHECK(module && path, INVALID_VALUE);
     FILE *file = fopen(path, "rb");
     CHECK(file, FILE_NOT_FOUND);
-    char *image = NULL;
-    size_t size = 0, room = 1 << 16;
-    for (;;) {
-        char *grown = realloc(image, room + 1);
-        if (!grown) break;
-        image = grown;
-        size += fread(image + size, 1, room - size, file);
-        if (size < room) break;
-        room *= 2;
-    }
-    fclose(file);
-    Result result = INVALID_IMAGE;
-    if (size) {
-        image[size] = 0;
-        result = load(module, image, size, count, options, values);
-    }
+    size_t size;
+    char *image = read_all(file, &size);
+    Result result = image && size ? load(module, image, size, count, options, values) : INVALID_IMAGE;
     free(image);
     return result;
 }
@@ -173,7 +179,7 @@ static Function *make_function(Module *module, const char *name, const Answer *a
 }
 
 static Result get_function(Function **function, Module *module, const char *name) {
-    static Answer answer;
+    Answer answer;
     MUST_BE_READY();
     CHECK(IS(module, MODULE), INVALID_HANDLE);
     CHECK(function && name, INVALID_VALUE);
@@ -181,15 +187,20 @@ static Result get_function(Function **function, Module *module, const char *name
     lock();
     Function *found = module->functions;
     while (found && strcmp(found->name, name) != 0) found = found->next;
-    Result result = found ? SUCCESS : ASK(FUNCTION_OF, &answer, VALUE(number), {name, strlen(name)});
-    if (!result) *function = found ? found : make_function(module, name, &answer);
+    Result result = SUCCESS;
+    if (!found) {
+        result = ASK(FUNCTION_OF, &answer, VALUE(number), {name, strlen(name)});
+        if (!result) found = make_function(module, name, &answer);
+        free_answer(&answer);
+    }
+    if (!result) *function = found;
     unlock();
     return result;
 }
 
 static Result get_variable(Address *address, size_t *size, Module *module, const char *name) {
     struct { uint64_t address, size; } found;
-    static Answer answer;
+    Answer answer;
     MUST_BE_READY();
     CHECK(IS(module, MODULE), INVALID_HANDLE);
     CHECK(name && (address || size), INVALID_VALUE);
@@ -219,6 +230,7 @@ static Result count_functions(unsigned *count, Module *module) {
     Result result = get_names(module, &answer);
     *count = 0;
     for (uint32_t index = 0; !result && index < answer.size; index++) *count += answer.data[index] == 0;
+    if (!result) free_answer(&answer);
     return result;
 }
 
@@ -226,11 +238,13 @@ static Result list_functions(Function **functions, unsigned count, Module *modul
     Answer answer;
     CHECK(functions, INVALID_VALUE);
     Result result = get_names(module, &answer);
+    if (result) return result;
     const char *name = answer.data;
     for (unsigned index = 0; !result && index < count && name < answer.data + answer.size; index++) {
         result = get_function(&functions[index], module, name);
         name += strlen(name) + 1;
     }
+    free_answer(&answer);
     return result;
 }
 
@@ -347,7 +361,11 @@ static Result run(Function *function, LaunchRequest *request, const unsigned cha
     request->function = function->number;
     request->takes_large_clusters = function->attributes[NON_PORTABLE_CLUSTER] != 0;
     CHECK((int64_t)request->shared <= most, INVALID_VALUE);
+    lock();
+    begin_launch_on_registered();
     Result result = ASK(LAUNCH, NULL, {request, sizeof *request}, {packed, size});
+    end_launch_on_registered();
+    unlock();
     /* As on a GPU, a kernel that fails does so at a later call, and ends all use of the device. */
     bool is_fault = result == ILLEGAL_ADDRESS || result == 702 || result == 710 || (result >= 714 && result <= 719);
     if (!is_fault) return result;
@@ -543,9 +561,9 @@ EXPORTED Result cuLinkAddFile_v2(Linker *linker, int type, const char *path, uns
     CHECK(path, INVALID_VALUE);
     FILE *file = fopen(path, "rb");
     CHECK(file, FILE_NOT_FOUND);
-    char *text = calloc(1, 1 << 24);
-    size_t size = fread(text, 1, (1 << 24) - 1, file);
-    fclose(file);
+    size_t size;
+    char *text = read_all(file, &size);
+    CHECK(text, OUT_OF_MEMORY);
     Result result = cuLinkAddData_v2(linker, type, text, size, path, count, options, values);
     free(text);
     return result;

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
@@ -22,15 +23,18 @@
 
 struct Greeting greeting;
 char *shared_memory;
-int shared_descriptor = -1;
+
+enum { MESSAGE_MAGIC = 0x53475056 };
 
 static int connection = -1;
+static struct stat connection_file; /* tells whether the descriptor is still the connection's */
+static char **environment;          /* as it was when this library was loaded */
 static bool is_started, is_forked;
 static Result ended_by;
 static pthread_mutex_t mutex = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 
 typedef struct {
-    uint32_t request, size;
+    uint32_t magic, request, size;
 } RequestHead;
 
 typedef struct {
@@ -50,9 +54,42 @@ void fail_for_good(Result result) {
     if (!ended_by) ended_by = result;
 }
 
+static char **copy_environment(void) {
+    size_t count = 0;
+    while (environ && environ[count]) count++;
+    char **copy = calloc(count + 1, sizeof *copy);
+    for (size_t index = 0; copy && index < count; index++) copy[index] = strdup(environ[index]);
+    return copy;
+}
+
+/* The environment with which the process was started; a program may have emptied its own before it loads this library. */
+static char **initial_environment(void) {
+    char *text = NULL;
+    size_t room = 0, count = 0;
+    FILE *file = fopen("/proc/self/environ", "re");
+    char **result = calloc(1, sizeof *result);
+    while (file && result && getdelim(&text, &room, 0, file) > 0) {
+        char **grown = realloc(result, (count + 2) * sizeof *result);
+        if (!grown) break;
+        result = grown;
+        result[count++] = strdup(text);
+        result[count] = NULL;
+    }
+    free(text);
+    if (file) fclose(file);
+    return result;
+}
+
+const char *setting(const char *name) {
+    size_t length = strlen(name);
+    for (char **entry = environment; entry && *entry; entry++)
+        if (strncmp(*entry, name, length) == 0 && (*entry)[length] == '=') return *entry + length + 1;
+    return NULL;
+}
+
 /* Append a line to the file of marks, which `gpuregress exec` reads when the program has ended. */
 static void leave_mark(const char *kind, const char *what) {
-    const char *folder = getenv("GPUREGRESS_EXEC_FOLDER");
+    const char *folder = setting("GPUREGRESS_EXEC_FOLDER");
     char path[4096], line[1024];
     if (!folder || snprintf(path, sizeof path, "%s/marks", folder) >= (int)sizeof path) return;
     int file = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
@@ -89,7 +126,7 @@ Result missing(const char *what) {
     int index = 0;
     while (index < count && strcmp(seen[index], what) != 0) index++;
     if (index == count) {
-        if (count < 512) seen[count++] = strdup(what);
+        if (count < 512 && (seen[count] = strdup(what))) count++;
         complain("gpuregress: not supported: %s", what);
         leave_mark("missing", what);
     }
@@ -100,20 +137,43 @@ Result missing(const char *what) {
 /* For the runtime library, whose functions that are not there count as the driver's do. */
 EXPORTED void gpuregress_report_missing(const char *what) { missing(what); }
 
-static void in_child(void) {
-    if (connection >= 0) close(connection);
+static bool is_connected(void) {
+    struct stat now;
+    return connection >= 0 && fstat(connection, &now) == 0 && now.st_dev == connection_file.st_dev &&
+           now.st_ino == connection_file.st_ino;
+}
+
+/* A program that closes descriptors by number may have another file at this one. */
+static void disconnect(void) {
+    if (is_connected()) close(connection);
     connection = -1;
+}
+
+static void in_child(void) {
+    /* Another thread may have held the mutex, and is not in the child. */
+    pthread_mutex_t fresh = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
+    memcpy(&mutex, &fresh, sizeof mutex);
+    disconnect();
     is_forked = is_started;
 }
 
+/* Above the descriptors that programs use by number: 0 to 2 may be closed, and are then the next to be given. */
+static int move_up(int descriptor) {
+    int moved = fcntl(descriptor, F_DUPFD_CLOEXEC, 100);
+    if (moved < 0) moved = fcntl(descriptor, F_DUPFD_CLOEXEC, 3);
+    if (moved < 0) return descriptor;
+    close(descriptor);
+    return moved;
+}
+
 /* The server's environment: the program's own, without what changes how Python starts. */
-static void run_server(int socket_end, char *const arguments[]) {
+static void run_server(int socket_end, int memory_file, char *const arguments[]) {
     sigset_t none;
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
     for (int number = 1; number < 32; number++) signal(number, SIG_DFL);
     int nowhere = open("/dev/null", O_RDWR);
-    int from = fcntl(socket_end, F_DUPFD, 10), memory = fcntl(shared_descriptor, F_DUPFD, 10);
+    int from = fcntl(socket_end, F_DUPFD, 10), memory = fcntl(memory_file, F_DUPFD, 10);
     if (fcntl(STDERR_FILENO, F_GETFD) < 0) dup2(nowhere, STDERR_FILENO);
     dup2(nowhere, STDIN_FILENO);
     dup2(STDERR_FILENO, STDOUT_FILENO);
@@ -124,26 +184,62 @@ static void run_server(int socket_end, char *const arguments[]) {
 #else
     for (int number = 5; number < 1024; number++) close(number);
 #endif
-    execv(arguments[0], arguments);
+    execve(arguments[0], arguments, environment);
     _exit(127);
 }
 
-static Result map_memory(void) {
-    shared_descriptor = memfd_create("gpuregress", MFD_CLOEXEC);
-    if (shared_descriptor < 0 || ftruncate(shared_descriptor, SHARED_BYTES) < 0) return OUT_OF_MEMORY;
-    shared_memory = mmap(NULL, SHARED_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, shared_descriptor, 0);
-    return shared_memory == MAP_FAILED ? OUT_OF_MEMORY : SUCCESS;
+/* Say why the virtual GPU cannot start, also to `gpuregress exec`: the program may go on without a GPU. */
+static Result fail_to_start(const char *step) {
+    char reason[256];
+    snprintf(reason, sizeof reason, "the virtual GPU cannot start: %s: %s", step, strerror(errno));
+    complain("gpuregress: %s", reason);
+    leave_mark("lost", reason);
+    return OUT_OF_MEMORY;
 }
 
-static Result spawn(void) {
+/* Set the size of a file; a limit on the size of files is an error, and not a signal that ends the program. */
+static int set_size(int file, off_t size) {
+    sigset_t limit, earlier;
+    struct timespec at_once = {0, 0};
+    sigemptyset(&limit);
+    sigaddset(&limit, SIGXFSZ);
+    pthread_sigmask(SIG_BLOCK, &limit, &earlier);
+    int result = ftruncate(file, size), error = errno;
+    if (result < 0 && error == EFBIG && !sigismember(&earlier, SIGXFSZ)) sigtimedwait(&limit, NULL, &at_once);
+    pthread_sigmask(SIG_SETMASK, &earlier, NULL);
+    errno = error;
+    return result;
+}
+
+static Result map_memory(int *file) {
+    *file = memfd_create("gpuregress", MFD_CLOEXEC);
+    if (*file < 0) return fail_to_start("its memory cannot be made (memfd_create)");
+    *file = move_up(*file);
+    if (set_size(*file, SHARED_BYTES) < 0) return fail_to_start("its memory is above the limit on the size of a file (ulimit -f)");
+    char *memory = mmap(NULL, SHARED_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, *file, 0);
+    if (memory == MAP_FAILED)
+        return fail_to_start("the process may not have 1 TiB of addresses, which take no memory (ulimit -v, RLIMIT_AS)");
+    shared_memory = memory;
+    return SUCCESS;
+}
+
+bool map_shared(void *target, size_t size, size_t offset) {
+    /* With a size of 0 a shared mapping is mapped a second time (mremap(2)), which needs no descriptor of its file. */
+    return mremap(shared_memory + offset, 0, size, MREMAP_MAYMOVE | MREMAP_FIXED, target) == target;
+}
+
+static Result spawn(int memory_file) {
     int ends[2];
     char client[32];
-    const char *python = getenv("GPUREGRESS_EXEC_PYTHON");
+    const char *python = setting("GPUREGRESS_EXEC_PYTHON");
     if (!python) {
         complain("gpuregress: this libcuda.so.1 is the virtual GPU's: start the program by `gpuregress exec -- PROGRAM`");
         return NO_DEVICE;
     }
-    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0) return OUT_OF_MEMORY;
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0) return fail_to_start("its connection cannot be made (socketpair)");
+    connection = move_up(ends[0]);
+    int server_end = move_up(ends[1]);
+    fstat(connection, &connection_file);
     snprintf(client, sizeof client, "%d", (int)getpid());
     char *const arguments[] = {(char *)python, "-E", "-P", "-c",
                                "import os, sys; sys.path[:] = os.environ['GPUREGRESS_EXEC_PATH'].split(os.pathsep); "
@@ -154,20 +250,23 @@ static Result spawn(void) {
     if (child == 0) {
         setsid();
         pid_t grandchild = fork();
-        if (grandchild == 0) run_server(ends[1], arguments);
+        if (grandchild == 0) run_server(server_end, memory_file, arguments);
         _exit(grandchild < 0);
     }
-    close(ends[1]);
-    int status = 1;
+    int error = errno, status = 0;
+    close(server_end);
     while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR) continue;
-    connection = ends[0];
-    return child < 0 ? OUT_OF_MEMORY : SUCCESS;
+    if (child > 0 && !(WIFEXITED(status) && WEXITSTATUS(status))) return SUCCESS;
+    errno = child < 0 ? error : EAGAIN;
+    return fail_to_start("its server process cannot be started (fork)");
 }
 
 /* Programs that look whether a compiler's library is loaded before they search for it find the stand-in. */
 __attribute__((constructor)) static void load_compilers(void) {
+    environment = copy_environment();
+    if (!setting("GPUREGRESS_EXEC_FOLDER")) environment = initial_environment();
     static const char *const names[] = {"libnvJitLink.so.13", "libnvrtc.so.13"};
-    const char *folder = getenv("GPUREGRESS_EXEC_LIBRARIES");
+    const char *folder = setting("GPUREGRESS_EXEC_LIBRARIES");
     char path[4096];
     for (size_t index = 0; folder && index < sizeof names / sizeof *names; index++)
         if (snprintf(path, sizeof path, "%s/%s", folder, names[index]) < (int)sizeof path) dlopen(path, RTLD_NOW);
@@ -181,13 +280,20 @@ Result start_server(void) {
     if (!is_started) {
         if (!has_handler) pthread_atfork(NULL, NULL, in_child);
         has_handler = true;
-        static Answer answer;
-        result = map_memory();
-        if (!result) result = spawn();
-        if (!result) result = ask(GREET, NULL, 0, &answer);
-        if (!result) memcpy(&greeting, answer.data, sizeof greeting);
+        Answer answer;
+        int memory_file = -1;
+        result = map_memory(&memory_file);
+        if (!result) result = spawn(memory_file);
+        if (memory_file >= 0) close(memory_file);
+        if (!result) {
+            result = ask(GREET, NULL, 0, &answer);
+            if (!result) memcpy(&greeting, answer.data, sizeof greeting);
+            else if (is_connected()) leave_mark("lost", "the server process could not start");
+            free_answer(&answer);
+        }
         is_started = !result;
-        if (result && connection >= 0) close(connection), connection = -1;
+        if (result) disconnect();
+        if (result && shared_memory) munmap(shared_memory, SHARED_BYTES), shared_memory = NULL;
     }
     unlock();
     return result ? result : ended_by;
@@ -215,34 +321,51 @@ static bool receive_all(void *data, size_t size) {
     return true;
 }
 
-static bool receive_text(uint32_t size, bool is_output) {
+enum TextUse { PRINTED, OUTPUT, DISCARDED };
+
+static bool receive_text(uint32_t size, enum TextUse use) {
     char text[4096];
     while (size > 0) {
         uint32_t part = size < sizeof text ? size : (uint32_t)sizeof text;
         if (!receive_all(text, part)) return false;
-        if (is_output) fwrite(text, 1, part, stdout);
-        else print(text, part);
+        if (use == OUTPUT) fwrite(text, 1, part, stdout);
+        if (use == PRINTED) print(text, part);
         size -= part;
     }
     return true;
+}
+
+static bool receive_data(Answer *answer, uint32_t size) {
+    if (answer && size > sizeof answer->small) answer->data = malloc(size);
+    if (!answer || !answer->data) {
+        if (answer) answer->data = answer->small;
+        return receive_text(size, DISCARDED);
+    }
+    answer->size = size;
+    return receive_all(answer->data, size);
+}
+
+void free_answer(Answer *answer) {
+    if (answer->data != answer->small) free(answer->data);
+    answer->data = answer->small;
 }
 
 static bool receive(Answer *answer, Result *result) {
     AnswerHead head;
     if (!receive_all(&head, sizeof head)) return false;
     *result = head.result;
-    if (head.data_bytes > sizeof answer->data || (head.data_bytes && !answer)) return false;
-    if (answer) answer->result = head.result, answer->size = head.data_bytes;
-    if (head.data_bytes && !receive_all(answer->data, head.data_bytes)) return false;
-    if (!receive_text(head.output_bytes, true)) return false;
+    if (!receive_data(answer, head.data_bytes)) return false;
+    if (answer && answer->size < head.data_bytes && !*result) *result = OUT_OF_MEMORY;
+    if (!receive_text(head.output_bytes, OUTPUT)) return false;
     if (head.output_bytes) fflush(stdout);
-    return receive_text(head.message_bytes, false);
+    return receive_text(head.message_bytes, PRINTED);
 }
 
 Result ask(enum Request request, const Piece *pieces, int count, Answer *answer) {
     struct iovec parts[8];
-    RequestHead head = {request, 0};
+    RequestHead head = {MESSAGE_MAGIC, request, 0};
     Result result;
+    if (answer) answer->size = 0, answer->data = answer->small;
     for (int index = 0; index < count; index++) {
         parts[index + 1] = (struct iovec){(void *)pieces[index].data, pieces[index].size};
         head.size += (uint32_t)pieces[index].size;
@@ -251,13 +374,12 @@ Result ask(enum Request request, const Piece *pieces, int count, Answer *answer)
     lock();
     if (connection < 0) {
         result = ended_by ? ended_by : NOT_INITIALIZED;
-    } else if (!send_all(parts, count + 1) || !receive(answer, &result)) {
+    } else if (!is_connected() || !send_all(parts, count + 1) || !receive(answer, &result)) {
         result = UNKNOWN;
         complain("gpuregress: the virtual GPU's server process has ended; nothing more can be run");
         leave_mark("lost", "the server process ended");
         fail_for_good(UNKNOWN);
-        close(connection);
-        connection = -1;
+        disconnect();
     }
     unlock();
     return result;

@@ -2,6 +2,8 @@
 #ifndef GPUREGRESS_SHARED_MEMORY_H
 #define GPUREGRESS_SHARED_MEMORY_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* Given by the build: SHARED_BYTES, NOTES (rows of `notes`), REGION_SHIFT, SLOT_BITS, GATHER, MIDDLE, REGIONS. */
@@ -12,6 +14,7 @@ typedef struct {
 } SharedHead;
 
 extern char *shared_memory;
-extern int shared_descriptor;
+/* Map a stretch of it at a second address, in place of what is there. */
+bool map_shared(void *target, size_t size, size_t offset);
 
 #endif

@@ -28,7 +28,7 @@ static size_t touched_count, touched_room;
 
 /* Begin to look for races, if they are asked for: the program has another stream than the legacy one. */
 void begin_ordering(Stream *stream) {
-    const char *checks = getenv("GPUREGRESS_EXEC_CHECKS");
+    const char *checks = setting("GPUREGRESS_EXEC_CHECKS");
     if (!checks || !strstr(checks, "races") || is_lost) return;
     if (stream->id > STREAMS) {
         is_on = false;

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from gpuregress.foundation.records import STATUSES
@@ -13,6 +13,19 @@ from gpuregress.report.html.sections import SEVERITY
 from gpuregress.report.html.templates import FAILED
 
 _MOST_ROWS = 2000
+_FAILURES = FAILED | {"missing"}
+_CHANGES = {
+    "worse": "fail now and did not before",
+    "only in A": "only in A",
+    "new": "have no baseline now",
+    "skip": "are skipped now",
+    "other": "fail in another way",
+    "extent": "fail in other elements",
+    "better": "no longer fail",
+    "passes": "pass now and were not judged before",
+    "only in B": "only in B",
+}
+"""What can become of a case from run A to run B → in words; the rows stand in this order."""
 
 
 class ComparedCase(Record):
@@ -35,27 +48,34 @@ class ComparedCase(Record):
 
     @property
     def reason(self) -> str:
-        """Why it fails now, or failed before."""
-        for entry in (self.second, self.first):
-            if entry and entry["verdict"] in FAILED:
-                return str(entry["reason"])
-        return ""
+        """Why it fails now, or failed before; both where it fails in both runs."""
+        failing = [entry for entry in (self.first, self.second) if entry and entry["verdict"] in _FAILURES]
+        return " → ".join(dict.fromkeys(str(entry["reason"]) for entry in failing))
 
     @property
     def change(self) -> str:
-        """`worse` or `better`, `only in A`, `only in B`; "" where the verdict is the same."""
+        """One of `_CHANGES`; "" where the case passes in both runs, or fails alike."""
         first, second = self.verdicts
         if not first:
             return "only in B"
         if not second:
             return "only in A"
+        if first in _FAILURES and second in _FAILURES:
+            return self._change_of_failure()
         if first == second:
             return ""
-        if (first in FAILED) != (second in FAILED):
-            if second in FAILED:
-                return "worse"
-            return "better"
-        return "other"
+        if second in _FAILURES:
+            return "worse"
+        if second != "pass":
+            return second
+        return "better" if first in _FAILURES else "passes"
+
+    def _change_of_failure(self) -> str:
+        assert self.first is not None
+        assert self.second is not None
+        if self.verdicts[0] != self.verdicts[1] or self.first.get("cause") != self.second.get("cause"):
+            return "other"
+        return "" if _extent(self.first) == _extent(self.second) else "extent"
 
     def measured(self, measure: Measure) -> Measured | None:
         """A measure of both runs; None where one has none, or a result is wrong: how fast it was says nothing."""
@@ -65,6 +85,11 @@ class ComparedCase(Record):
         if not before or not after:
             return None
         return Measured(self.name, measure.form.format(before), measure.form.format(after), after / before)
+
+
+def _extent(entry: Mapping[str, Any]) -> list[tuple[Any, ...]]:
+    """Which buffers are wrong, and in how many elements."""
+    return [(buffer["name"], buffer["verdict"], buffer["differing"], buffer["of"]) for buffer in entry["buffers"]]
 
 
 def _verdict(entry: Mapping[str, Any] | None) -> str:
@@ -105,15 +130,13 @@ def comparison_page(first: Mapping[str, Any], second: Mapping[str, Any]) -> str:
         first: run A, as a rule the earlier one.
         second: run B.
     """
-    cases = list(_paired(first["cases"], second["cases"]))
+    cases = list(_paired(first, second))
     changed = sorted((case for case in cases if case.change), key=_rank)
-    numbers = {kind: sum(case.change == kind for case in changed) for kind in ("worse", "better", "other")}
-    texts = {"worse": "fail now and did not before", "better": "no longer fail", "other": "fail in another way"}
-    parts = [f"{number} {texts[kind]}" for kind, number in numbers.items() if number]
-    for kind in ("only in A", "only in B"):
-        only = sum(case.change == kind for case in changed)
-        if only:
-            parts.append(f"{only} {kind}")
+    parts = []
+    for kind, text in _CHANGES.items():
+        number = sum(case.change == kind for case in changed)
+        if number:
+            parts.append(f"{number} {text}")
     headline = f"{plural(len(cases), 'case')}: {', '.join(parts) or 'no verdict changed'}"
     measures = []
     for measure in _MEASURES:
@@ -140,18 +163,26 @@ def comparison_page(first: Mapping[str, Any], second: Mapping[str, Any]) -> str:
     )
 
 
-def _paired(first: Sequence[Mapping[str, Any]], second: Sequence[Mapping[str, Any]]) -> Iterator[ComparedCase]:
+def _paired(first: Mapping[str, Any], second: Mapping[str, Any]) -> Iterator[ComparedCase]:
     """The cases of both runs, those of the second one first, in its order."""
-    before = {entry["case"]: entry for entry in first}
-    after = {entry["case"]: entry for entry in second}
+    before, after = _entries(first), _entries(second)
     for name in dict.fromkeys((*after, *before)):
         yield ComparedCase(name, before.get(name), after.get(name))
 
 
+def _entries(document: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+    """The cases of a run, by name; one that is missing has an entry, too: it fails the run."""
+    entries: dict[str, Mapping[str, Any]] = {}
+    for missing in document["missing"]:
+        entries[missing["case"]] = {"verdict": "missing", "reason": " ".join(missing["lines"]), "buffers": ()}
+    for entry in document["cases"]:
+        entries[entry["case"]] = entry
+    return entries
+
+
 def _rank(case: ComparedCase) -> tuple[int, int]:
-    kinds = ("worse", "only in A", "other", "better", "only in B")
-    verdict = case.verdicts[1] or case.verdicts[0]
-    return kinds.index(case.change), SEVERITY.index(verdict)
+    order = ("missing", *SEVERITY)
+    return list(_CHANGES).index(case.change), order.index(case.verdicts[1] or case.verdicts[0])
 
 
 def _facts(first: Mapping[str, Any], second: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:

@@ -30,18 +30,31 @@ def nights_page(project: str, nights: Mapping[str, Sequence[NightPoint]]) -> str
 
 
 def _summary(points: Sequence[NightPoint]) -> str:
-    """`12 nights on cpu, 3 of them failed; the last one has 2 failures`."""
+    """`12 nights on cpu, 3 of them failed; the last one has 2 failures, 1 of them without a baseline`."""
     kind = points[-1].night.device.partition(":")[0]
     bad = sum(point.night.exit_code != 0 for point in points)
     text = f"{plural(len(points), 'night')} on {kind}"
-    if bad:
-        text += f", {bad} of them failed; the last one has {plural(_failures(points[-1]), 'failure')}"
+    if not bad:
+        return text
+    last = points[-1].night
+    text += f", {bad} of them failed; the last one "
+    failures, new = _failures(points[-1]), last.counts.get("new", 0)
+    if failures:
+        text += f"has {plural(failures, 'failure')}"
+        if new:
+            text += f", {new} of them without a baseline"
+    elif last.exit_code:
+        text += f"has no failing case and ended with exit code {last.exit_code}"
+    else:
+        text += "has none"
     return text
 
 
 def _failures(point: NightPoint) -> int:
-    """The failing and the missing cases of a night."""
-    return point.missing + sum(count for status, count in point.night.counts.items() if status in FAILED)
+    """What made the night fail: failing and missing cases, and those without a baseline, but no known flaky ones."""
+    counts = point.night.counts
+    failing = sum(count for status, count in counts.items() if status in FAILED or status == "new")
+    return point.missing + failing - point.quarantined
 
 
 def _charts(points: Sequence[NightPoint]) -> list[dict[str, Any]]:

@@ -146,16 +146,21 @@ def _headline(document: Mapping[str, Any]) -> str:
     return morning.headline(night)
 
 
+_ENDS = {"finished": "", "running": ", is running", "interrupted": ", was interrupted", "cut short": ", was cut short"}
+"""The states of a shard, as its name goes on."""
+
+
 def _counted(document: Mapping[str, Any]) -> str:
-    text = _outcome(document)
+    outcome, state = _outcome(document), str(document["state"])
+    within = outcome[:1].lower() + outcome[1:]
     shard = document.get("shard")
     if shard is not None:
         left_out = plural(len(shard["left_out"]), "case")
-        text = f"shard {shard['number']} of {shard['count']}, which leaves out {left_out}: {text}"
-        text = text[:1].upper() + text[1:]
-    if document["state"] != "finished":
-        return f"{str(document['state']).capitalize()}, {text}"
-    return text
+        name = f"Shard {shard['number']} of {shard['count']}, which leaves out {left_out}"
+        return f"{name}{_ENDS[state]}: {within}"
+    if state != "finished":
+        return f"{state.capitalize()}, {within}"
+    return outcome
 
 
 def _outcome(document: Mapping[str, Any]) -> str:
@@ -165,17 +170,25 @@ def _outcome(document: Mapping[str, Any]) -> str:
     failed = sum(counts[status] for status in FAILED)
     skipped = [entry for entry in document["cases"] if entry["verdict"] == "skip"]
     by_rule = sum(bool(entry.get("infeasible") or entry.get("known_failing")) for entry in skipped)
+    judged = {entry["case"] for entry in document["cases"]}
+    unfinished = [name for name in document.get("unfinished", ()) if name not in judged]
     others = ""
+    if unfinished:
+        others += f", {len(unfinished)} without a result"
     if len(skipped) > by_rule:
-        others = f", {len(skipped) - by_rule} skipped"
+        others += f", {len(skipped) - by_rule} skipped"
     if failed and missing:
         return f"{failed} of {cases} failed, {missing} missing{others}"
     if failed:
         return f"{failed} of {cases} failed{others}"
-    if missing:
+    if missing and not unfinished:
         return f"{missing} missing; {cases} ran{others}"
     if counts["new"]:
-        return f"{counts['new']} of {cases} new{others or ', the others are well'}"
+        if document["state"] == "finished" and not others:
+            others = ", the others are well"
+        return f"{counts['new']} of {cases} new{others}"
+    if unfinished and counts:
+        return f"{counts['pass']} of {cases} passed{others}"
     if document["exit_code"]:
         return f"The run failed: exit code {document['exit_code']}"
     if not counts:

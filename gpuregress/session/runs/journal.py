@@ -76,6 +76,7 @@ class JournalStart(Record):
         night: the first run of the night that it belongs to, on another device; "" for a run that is the first.
         overrides: the values of `--set`, as `n=4096`; `--rerun-failed` takes them, too.
         shard: the part of the planned cases that it has; None for all.
+        options: those that decide how strictly its cases are judged, as `--check races`.
     """
 
     version: int
@@ -93,6 +94,7 @@ class JournalStart(Record):
     night: str = ""
     overrides: tuple[str, ...] = ()
     shard: ShardPart | None = None
+    options: tuple[str, ...] = ()
 
 
 class JournalEntry(Record):

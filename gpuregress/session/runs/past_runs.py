@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 from pathlib import Path
 
+from gpuregress.foundation import storage
 from gpuregress.foundation.errors import GpuregressError, NothingToDo, StorageError, UsageError
 from gpuregress.foundation.records import PastResult, PastRun, RunKind, RunSummary, ShortResult, TimingStep
 from gpuregress.gpu.records import Record, replace
@@ -18,6 +19,9 @@ from gpuregress.session.runs import history_entry, journal, results, run_folders
 from gpuregress.store.history import FAILING, History, periods, series
 from gpuregress.store.history.series import device_kind
 from gpuregress.store.project import Project
+
+_DEEPEST = 3
+"""Folders between one that is named and a run: the artifact, the project, `runs`."""
 
 
 class ImportedRun(Record):
@@ -60,21 +64,36 @@ def import_runs(project: Project, folders: Sequence[Path]) -> Iterator[ImportedR
 
 
 def runs_of(folder: Path) -> list[Path]:
-    """Return the folder of a run, or the folders of the runs that it holds.
+    """Return the folder of a run, or the folders of the runs in it, also in folders of artifacts.
 
     Raises:
         UsageError: it is no run and holds none.
     """
-    if (folder / journal.FILE).exists():
-        return [folder.absolute()]
-    if (folder / run_folders.RESULTS).exists():
+    if not (folder / journal.FILE).exists() and (folder / run_folders.RESULTS).exists():
         raise UsageError(
             f"{folder} has no {journal.FILE}, whose digests show that nothing was changed: "
             "copy the whole folder of the run"
         )
-    runs = [run.absolute() for run in run_folders.every(folder) if (run / journal.FILE).exists()]
+    runs = _runs_below(folder.absolute(), _DEEPEST)
     if not runs:
         raise UsageError(f"{folder} is no folder of a run ({journal.FILE} is missing), and holds none")
+    return runs
+
+
+def _runs_below(folder: Path, levels: int) -> list[Path]:
+    """The runs in a folder, and in the folders below it that are no runs."""
+    if (folder / journal.FILE).exists():
+        return [folder]
+    named = run_folders.every(folder)
+    runs = [run for run in named if (run / journal.FILE).exists()]
+    if levels and folder.is_dir():
+        with storage.disk_errors(folder, "read"):
+            entries = sorted(folder.iterdir())
+        for entry in entries:
+            # Where artifacts are packed, the link to the latest run becomes a copy of it.
+            is_other = entry not in named and entry.name != run_folders.LATEST and not entry.name.startswith(".")
+            if is_other and entry.is_dir() and not entry.is_symlink():
+                runs += _runs_below(entry, levels - 1)
     return runs
 
 
@@ -174,7 +193,7 @@ class WantedCases:
             selected = {name for name in names if any(_matches(name, selector) for selector in query.selectors)}
         self.names = frozenset(selected)
         if not query.removed:
-            self.names = _present(project, selected) | selected.intersection(query.selectors)
+            self.names = present_cases(project, selected) | selected.intersection(query.selectors)
         self.hidden = len(selected) - len(self.names)
         if selected and not self.names:
             raise NothingToDo("no job has these cases any more; --removed shows them")
@@ -287,7 +306,7 @@ def case_results(
         yield from reversed(results[:last])
 
 
-def _present(project: Project, names: Collection[str]) -> frozenset[str]:
+def present_cases(project: Project, names: Collection[str]) -> frozenset[str]:
     """Keep the names of cases that a job has; the cases of a wrong job are not known, and stay."""
     try:
         planned = plan.make(project, (), keep_going=True)

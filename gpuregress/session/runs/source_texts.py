@@ -1,7 +1,9 @@
 """Texts of kernel sources, for the reports that show what changed since a baseline was accepted.
 
 A run keeps each source text that it meets, by digest, in `runs/.sources`; it is some kilobytes. Where the accepted text
-was never met here, as in a fresh clone, git has it: a commit counts if its files have the accepted digest.
+was never met here, as in a fresh clone, git has it: a commit counts if its files have the accepted digest. A text that
+has another digest than its name says is never shown: a file may be saved while the run compiles it. So nothing is shown
+of a source whose files do not tell all that it reads, for its digest is that of the compiled program, too.
 """
 
 from __future__ import annotations
@@ -25,6 +27,8 @@ _MOST_BYTES = 1 << 20
 """Of a case's sources; larger ones are no text that somebody reads."""
 _MOST_KEPT = 2000
 _MOST_COMMITS = 60
+_MOST_READ = 5000
+"""Files of commits that one page reads."""
 
 
 class KeptSource(Record):
@@ -50,6 +54,8 @@ class SourceTexts:
         self._folder = runs / FOLDER
         self._seen: set[str] = set()
         self._versions: dict[tuple[str, str], SourceVersions] = {}
+        self._committed: dict[str, bytes | None] = {}  # COMMIT:PATH → content
+        self._contents: dict[bytes, bytes] = {}  # each content once: most commits leave most files as they are
 
     def keep(self, case: Case) -> None:
         """Keep the sources of a case that ran; a disk that refuses is no reason to fail."""
@@ -59,10 +65,13 @@ class SourceTexts:
         self._seen.add(name)
         path = self._folder / f"{name}.json"
         try:
-            if path.exists():
+            if self._read(name):
                 os.utime(path)  # the texts that are used stay
                 return
-            kept = [_kept(programs.inputs(source)) for source in case.sources]
+            inputs = [programs.inputs(source) for source in case.sources]
+            if not revision.digest_of_all(inputs).startswith(name):
+                return
+            kept = [_kept(one) for one in inputs]
             text = json_text(to_json(kept), indent=1)
             if len(text) <= _MOST_BYTES:
                 self._folder.mkdir(parents=True, exist_ok=True)
@@ -91,7 +100,7 @@ class SourceTexts:
         before = self._read(accepted)
         commit = ""
         if sources and accepted and not before:
-            commit, before = _from_git(sources, accepted)
+            commit, before = self._from_git(sources, accepted)
         return SourceVersions(_texts(sources), _texts(before), commit)
 
     def _read(self, name: str) -> tuple[KeptSource, ...]:
@@ -99,9 +108,57 @@ class SourceTexts:
             return ()
         try:
             kept = storage.read_json(self._folder / f"{name}.json", "remove it")
-            return from_json(tuple[KeptSource, ...], kept)
+            sources = from_json(tuple[KeptSource, ...], kept)
         except (OSError, StorageError, ValueError):
             return ()
+        return sources if _have_digest(sources, name) else ()
+
+    def _from_git(self, sources: tuple[KeptSource, ...], accepted: str) -> tuple[str, tuple[KeptSource, ...]]:
+        """Find the commit whose files have the accepted digest, if they include each other as they do now."""
+        texts = _texts(sources)
+        top = git.answer(Path(next(iter(texts))).parent, "rev-parse", "--show-toplevel")
+        if top is None:
+            return "", ()
+        root = Path(os.path.realpath(top.removesuffix("\n")))
+        names = {}
+        for file in texts:
+            name = os.path.relpath(os.path.realpath(file), root)
+            if not name.startswith(".."):  # a file outside is the same for every commit
+                names[file] = name
+        try:
+            with git.ObjectReader(root) as reader:
+                for commit in _commits(root, list(names.values())):
+                    there = self._at_commit(reader, commit, sources, names)
+                    if there is not None and _have_digest(there, accepted):
+                        return commit, there
+        except OSError:
+            pass  # there is no git
+        return "", ()
+
+    def _at_commit(
+        self, reader: git.ObjectReader, commit: str, sources: tuple[KeptSource, ...], names: Mapping[str, str]
+    ) -> tuple[KeptSource, ...] | None:
+        """Return the sources as a commit has them; None where it lacks a file, or too many were read."""
+        found = []
+        for source in sources:
+            files = dict(source.files)
+            for file in source.files:
+                if file not in names:
+                    continue
+                content = self._committed_file(reader, f"{commit}:{names[file]}")
+                if content is None:
+                    return None
+                files[file] = content.decode("utf-8", "surrogateescape")
+            found.append(KeptSource(source.structure, files))
+        return tuple(found)
+
+    def _committed_file(self, reader: git.ObjectReader, name: str) -> bytes | None:
+        if name not in self._committed:
+            if len(self._committed) >= _MOST_READ:
+                return None
+            content = reader.read(name)
+            self._committed[name] = None if content is None else self._contents.setdefault(content, content)
+        return self._committed[name]
 
 
 def _kept(inputs: SourceInputs) -> KeptSource:
@@ -116,25 +173,13 @@ def _texts(sources: tuple[KeptSource, ...]) -> dict[str, str]:
     return texts
 
 
-def _from_git(sources: tuple[KeptSource, ...], accepted: str) -> tuple[str, tuple[KeptSource, ...]]:
-    """Find the commit whose files have the accepted digest, if they include each other as they do now."""
-    files = list(_texts(sources))
-    top = git.answer(Path(files[0]).parent, "rev-parse", "--show-toplevel")
-    if top is None:
-        return "", ()
-    root = Path(os.path.realpath(top.removesuffix("\n")))
-    names = {file: os.path.relpath(os.path.realpath(file), root) for file in files}
-    for commit in _commits(root, list(names.values())):
-        there = _at_commit(root, commit, sources, names)
-        if there is None:
-            continue
-        inputs = [
-            SourceInputs(tuple(map(Path, one.files)), tuple(map(_encoded, one.files.values())), one.structure, "")
-            for one in there
-        ]
-        if revision.digest_of_all(inputs).startswith(accepted):
-            return commit, there
-    return "", ()
+def _have_digest(sources: tuple[KeptSource, ...], digest: str) -> bool:
+    """Whether texts are those of a digest, or of the beginning of one."""
+    inputs = []
+    for source in sources:
+        contents = tuple(map(_encoded, source.files.values()))
+        inputs.append(SourceInputs(tuple(map(Path, source.files)), contents, source.structure, ""))
+    return revision.digest_of_all(inputs).startswith(digest)
 
 
 def _encoded(text: str) -> bytes:
@@ -145,19 +190,3 @@ def _commits(root: Path, names: list[str]) -> Iterator[str]:
     """Yield the last commits that touch some files, the newest first."""
     listed = git.answer(root, "rev-list", f"--max-count={_MOST_COMMITS}", "HEAD", "--", *names)
     yield from (listed or "").split()
-
-
-def _at_commit(
-    root: Path, commit: str, sources: tuple[KeptSource, ...], names: Mapping[str, str]
-) -> tuple[KeptSource, ...] | None:
-    """Return the sources as a commit has them; None where it lacks a file, or one is no text."""
-    found = []
-    for source in sources:
-        files = {}
-        for file in source.files:
-            text = git.answer(root, "cat-file", "blob", f"{commit}:{names[file]}")
-            if text is None:
-                return None
-            files[file] = text
-        found.append(KeptSource(source.structure, files))
-    return tuple(found)

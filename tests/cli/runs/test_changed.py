@@ -288,3 +288,15 @@ def test_a_wrong_job_counts_as_changed(project: Workshop) -> None:
     assert "configs/scale.yaml:" in project.fails(2, *RUN, "--changed")
     project.write("kernels/one.cuh", "// changed\n")
     assert chosen(project) == ["other", "scale"]
+
+
+def test_shards_without_a_change_leave_runs_that_merge_to_a_pass(project: Workshop) -> None:
+    for number in (1, 2):
+        done = project.call(*RUN, "--changed=HEAD", "--shard", f"{number}/2")
+        assert done.exit_code == 0, done.output
+        assert "differs from HEAD" in done.output
+    done = project.call("report", "--merge", str(project.root / "runs"), "--report", f"junit={project.root / 'j.xml'}")
+    assert (done.exit_code, "0 cases in" in done.output) == (0, True), done.output
+    first, _ = sorted(path.parent.name for path in (project.root / "runs").glob("2*/results.json"))
+    done = project.call("report", "--merge", first, "-o", str(project.root / "p.html"))
+    assert (done.exit_code, "of 2 missing" in done.output) == (4, True), done.output

@@ -100,10 +100,16 @@ def test_a_night_that_cannot_run_is_told_once(fake_shop: Workshop, server: Serve
     assert "is locked by" in printed.stderr
     assert "the queue is full; the mail is kept as" in printed.stderr
     servers.sendmail(mailed.parent)
+    unsent = fake_shop.root / "runs" / "unsent-mails"
+    with storage.lock(fake_shop.root / "runs" / ".nightly.lock"):
+        fake_shop.call(*NIGHT)
+    assert len(list(unsent.iterdir())) == 1  # the night that holds the lock sends it
     mailed.unlink()
     accepted(fake_shop)
+    (unsent / "0.eml").touch()
     printed = fake_shop.call(*NIGHT)
-    assert (printed.exit_code, printed.output) == (0, "")
+    assert (printed.exit_code, printed.stdout) == (0, "")
+    assert printed.stderr == f"note: {unsent}/0.eml is no mail; it is set aside as 0.damaged\n"
     assert "is locked by" in mailed.read_text()
 
 
@@ -148,6 +154,7 @@ def test_no_secret_is_written_anywhere(
         ("ping: ftp://x/word", "gpuregress.yaml:1: ping: expected a URL"),
         ("ping: https://me:word@x/y", "gpuregress.yaml:1: ping: holds a password"),
         ("notify: {mail: [a@b, 3]}", "gpuregress.yaml:1: notify.mail: expected an address"),
+        ("notify: {mail: a@b;c@d}", "gpuregress.yaml:1: notify.mail: expected an address"),
         ("notify: {mial: a@b}", "unknown key; did you mean 'mail'"),
         ("notify: {smtp: mail.example.org}", "gpuregress.yaml:1: notify.smtp: expected a mail server"),
         ("notify: {smtp: 'smtp://me:word@x'}", "gpuregress.yaml:1: notify.smtp: holds a password"),

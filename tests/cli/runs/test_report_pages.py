@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 
 import pytest
@@ -24,6 +25,12 @@ def test_two_runs_are_put_side_by_side(fake_shop: Workshop) -> None:
     output = fake_shop.root / "c.html"
     assert fake_shop.call("report", "--compare", *runs[-2:], "-o", str(output)).output == ""
     assert output.read_text() == page
+    moved = fake_shop.root / "elsewhere" / runs[-2]
+    shutil.copytree(fake_shop.root / "runs" / runs[-2], moved)
+    for place in (moved, moved.parent):
+        assert fake_shop.call("report", "--compare", str(place), runs[-1]).stdout == page
+    shutil.copytree(fake_shop.root / "runs" / runs[-1], moved.with_name(runs[-1]))
+    assert "holds 2 runs" in fake_shop.fails(2, "report", "--compare", str(moved.parent), runs[-1])
     assert "no run" in fake_shop.fails(2, "report", "--compare", runs[0], "nothing")
     assert "make a page of their own" in fake_shop.fails(2, "report", "--compare", *runs[-2:], "--trend")
 
@@ -56,4 +63,5 @@ def test_the_trend_has_a_row_for_each_night_with_its_commits(
     (fake_shop.root / "configs/scale.yaml").unlink()
     monkeypatch.setenv("GPUREGRESS_NOW", "2026-11-20T12:00:00Z")
     fake_shop.call(*NIGHT)  # `other` is new, and the case of `scale` is missing
-    assert "3 nights on cpu, 2 of them failed; the last one has 1 failure" in fake_shop.call("report", "--trend").stdout
+    page = fake_shop.call("report", "--trend").stdout
+    assert "3 nights on cpu, 2 of them failed; the last one has 2 failures, 1 of them without a baseline" in page

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.workshop import RUN, Workshop, accepted, change, results
+from tests.workshop import RUN, Workshop, accepted, results
 
 SIZES = ("n: [100]", "n: [100, 200, 300, 400, 500]")
 
@@ -65,6 +65,24 @@ def test_committed_times_balance_the_shards(project: Workshop) -> None:
     assert "baselines/times.json: edited or cut short" in project.fails(4, *RUN, "--shard", "1/2")
 
 
+@pytest.mark.parametrize("seconds", ["9" * 401, "1e308", "-1", "true", "NaN"])
+def test_times_that_are_none_are_refused(project: Workshop, seconds: str) -> None:
+    times = ", ".join(f'"scale/n={n}": {seconds}' for n in (100, 200, 300))
+    project.write("baselines/times.json", f"{{{times}}}")
+    assert "baselines/times.json: edited or cut short" in project.fails(4, *RUN, "--shard", "1/2")
+
+
+def test_times_of_other_hosts_are_kept(fake_shop: Workshop) -> None:
+    fake_shop.job(SIZES)
+    path = fake_shop.write("baselines/times.json", '{"scale/n=300": 9.0, "scale/n=900": 9.0}')
+    assert fake_shop.call(*RUN, "scale/n=100").exit_code == 1
+    assert "of 2 cases, 1 of them as before" in fake_shop.call("history", "--times").output
+    times = json.loads(path.read_text())
+    assert (sorted(times), times["scale/n=300"]) == (["scale/n=100", "scale/n=300"], 9.0)
+    path.write_text("{")
+    assert "the times of 1 case;" in fake_shop.call("history", "--times").output
+
+
 def test_cases_that_must_agree_stay_together(fake_shop: Workshop) -> None:
     fake_shop.job(
         ("n: [100]\n", "n: [100, 200]\n  block: [32, 64, 128]\nagree: [block]\n"),
@@ -114,18 +132,82 @@ def test_shards_of_different_splits_are_refused(project: Workshop) -> None:
     assert "different splits" in project.fails(2, "report", "--merge", first["run"], second["run"])
 
 
+def cut_short(shop: Workshop, document: dict[str, Any]) -> str:
+    """Takes the last verdict and the end from a run, as a kill does; its only unfinished case."""
+    folder = shop.root / "runs" / document["run"]
+    (folder / "results.json").unlink()
+    *lines, last, _ = (folder / "verdicts.jsonl").read_bytes().splitlines(keepends=True)
+    (folder / "verdicts.jsonl").write_bytes(b"".join(lines))
+    name: str = json.loads(last)["verdict"]["verdict"]["case"]
+    return name
+
+
+def test_the_cases_of_a_shard_that_was_cut_short_are_named(fake_shop: Workshop) -> None:
+    fake_shop.job(SIZES)
+    first, second = shard(fake_shop, 1, 2, code=1), shard(fake_shop, 2, 2, code=1)
+    name = cut_short(fake_shop, first)
+    page, junit = fake_shop.root / "p.html", fake_shop.root / "j.xml"
+    files = ("--report", f"html={page}", "--report", f"junit={junit}")
+    done = fake_shop.call("report", "--merge", first["run"], second["run"], *files)
+    assert done.exit_code == 4
+    assert f"(shard 1 of 2) was cut short: no result of 1 case, {name}" in done.output
+    assert f'name="{name}"' in junit.read_text()
+    assert "Cut short, 4 of 4 cases new, 1 without a result" in page.read_text()
+    assert fake_shop.call("report", first["run"], "-o", str(page)).exit_code == 0
+    title = "Shard 1 of 2, which leaves out 2 cases, was cut short: 2 of 2 cases new, 1 without a result"
+    assert title in page.read_text()
+
+
+@pytest.mark.parametrize("file", ["kernels/scale.h", "configs/scale.yaml", "gpuregress.yaml", "baselines"])
+def test_shards_of_different_files_are_refused(project: Workshop, file: str) -> None:
+    """Two hosts have one commit and another work tree: the whole passes on neither."""
+    project.write("kernels/scale.cu", '#include "scale.h"\n' + (project.root / "kernels/scale.cu").read_text())
+    project.write("kernels/scale.h", "")
+    first = shard(project, 1, 2)
+    for path in [project.root / file, *(project.root / file).rglob("baseline.yaml")]:
+        if not path.is_dir():
+            path.write_text((path.read_text() if path.exists() else "") + "\n")
+    second = project.call(*RUN, "--shard", "2/2")
+    assert second.exit_code in (0, 4)
+    message = project.fails(2, "report", "--merge", first["run"], str(results(project)["run"]))
+    assert "shards of different code: the files of " + ("the project" if "gpu" in file else "scale") in message
+
+
+def test_runs_of_one_job_of_different_sources_are_refused(project: Workshop) -> None:
+    documents = []
+    for name in ("scale/n=100", "scale/n=200"):
+        assert project.call(*RUN, name).exit_code == 0
+        documents.append(results(project))
+        (project.root / "kernels/scale.cu").write_text((project.root / "kernels/scale.cu").read_text() + "\n")
+    first, second = (str(document["run"]) for document in documents)
+    assert "the kernel of scale, or a file that it includes" in project.fails(2, "report", "--merge", first, second)
+
+
+def test_shards_with_different_options_are_refused_and_other_runs_noted(project: Workshop) -> None:
+    first = shard(project, 1, 2)
+    assert project.call(*RUN, "--shard", "2/2", "--poison", "twice").exit_code == 0
+    message = project.fails(2, "report", "--merge", first["run"], str(results(project)["run"]))
+    assert "runs of different options make no common result" in message
+    assert "--poison twice" in message
+    documents = []
+    for options in (("scale/n=100",), ("scale/n=200", "--poison", "twice")):
+        assert project.call(*RUN, *options).exit_code == 0
+        documents.append(results(project))
+    whole = merged(project, *documents)
+    assert any("judged with different options" in note for note in whole["notes"])
+    assert any("is no commit's" in note for note in whole["notes"])
+
+
 def test_the_worst_exit_code_is_kept_and_runs_of_other_hosts_are_read_from_their_folders(
     project: Workshop, tmp_path: Path
 ) -> None:
-    change(project)
-    project.job(SIZES, ("{float32: 2.0}", "{float32: 3.0}"))
+    project.job(SIZES, ("{float32: 2.0}", "{float32: 2.0 + n % 200 // 100}"))  # wrong for 100, 300 and 500
     first = shard(project, 1, 2, code=1)
-    project.job(SIZES)
     second = shard(project, 2, 2)
     away = tmp_path / "artifacts"
-    away.mkdir()
-    for document in (first, second):
-        shutil.move(project.root / "runs" / document["run"], away / document["run"])
+    shutil.move(project.root / "runs" / first["run"], away / "shard1")  # a run itself is the artifact
+    shutil.move(project.root / "runs" / second["run"], away / "shard2/runs" / second["run"])
+    shutil.copytree(away / "shard2/runs" / second["run"], away / "shard2/runs/latest")
     done = project.call("report", "--merge", str(away), "--json")
     assert done.exit_code == 1
     document = json.loads(done.stdout)
@@ -144,7 +226,9 @@ def test_a_shard_without_a_case_passes_and_all_of_nothing_does_not(project: Work
 
 @pytest.mark.parametrize("text", ["0/2", "3/2", "2", "a/b", "1/0", "-1/2", ""])
 def test_a_shard_that_there_is_not_is_refused(project: Workshop, text: str) -> None:
-    project.fails(2, *RUN, "--shard", text)
+    message = project.fails(2, *RUN, "--shard", text)
+    assert "is no shard" in message
+    assert "the first of 0" not in message
 
 
 def test_the_failures_of_the_last_run_are_no_part(project: Workshop) -> None:

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from gpuregress.foundation.records import LaunchTime, Observations, Outcome, Status, Verdict
+from gpuregress.foundation.records import (
+    BufferVerdict,
+    Comparison,
+    LaunchTime,
+    Missing,
+    Observations,
+    Outcome,
+    Status,
+    Verdict,
+)
 from gpuregress.gpu.records import replace
 from gpuregress.report import html, json_report
 from tests.report.html.parsed import Tag, tree
@@ -22,9 +31,13 @@ def case(name: str, status: Status, elapsed_ms: float = 1.0, instructions: int =
     return replace(verdict(status, case=name), outcome=outcome, **changes)
 
 
-def compared(first: tuple[Verdict, ...], second: tuple[Verdict, ...]) -> Tag:
-    documents = [json_report.finite(json_report.document(replace(summary(), verdicts=run))) for run in (first, second)]
-    return tree(html.comparison_page(*documents))
+def wrong(number: int) -> Comparison:
+    return Comparison("o", "baseline", "", same=False, identical=False, of=8, differing=number)
+
+
+def compared(first: tuple[Verdict, ...], second: tuple[Verdict, ...], missing: tuple[Missing, ...] = ()) -> Tag:
+    runs = [replace(summary(), verdicts=first), replace(summary(), verdicts=second, missing=missing)]
+    return tree(html.comparison_page(*(json_report.finite(json_report.document(run)) for run in runs)))
 
 
 def rows(root: Tag, label: str) -> list[list[str]]:
@@ -34,17 +47,18 @@ def rows(root: Tag, label: str) -> list[list[str]]:
 
 def test_what_is_worse_comes_first_and_cases_of_one_run_are_named() -> None:
     root = compared(
-        (case("a", "pass"), case("b", "differ"), case("c", "pass"), case("old", "pass"), case("e", "fault")),
+        (case("a", "pass"), case("b", "differ"), case("c", "pass"), case("old", "pass"),
+         case("e", "fault", reason="trap")),
         (case("a", "differ", reason="out: 3 of 8"), case("b", "pass"), case("c", "pass"), case("new", "pass"),
          case("e", "timeout", reason="killed")),
     )  # fmt: skip
     assert root.first("h1").text == (
-        "6 cases: 1 fail now and did not before, 1 no longer fail, 1 fail in another way, 1 only in A, 1 only in B"
+        "6 cases: 1 fail now and did not before, 1 only in A, 1 fail in another way, 1 no longer fail, 1 only in B"
     )
     assert rows(root, "verdicts that changed") == [
         ["a", "pass", "differ", "worse", "out: 3 of 8"],
         ["old", "pass", "—", "only in A", ""],
-        ["e", "fault", "timeout", "other", "killed"],
+        ["e", "fault", "timeout", "other", "trap → killed"],
         ["b", "differ", "pass", "better", ""],
         ["new", "—", "pass", "only in B", ""],
     ]
@@ -62,6 +76,45 @@ def test_costs_and_times_are_those_of_right_results() -> None:
     )
     assert rows(root, "Instructions") == [["a", "100", "101", "1.01"], ["b", "100", "90", "0.9"]]
     assert rows(root, "Times") == [["a", "1 ms", "2 ms", "2"], ["b", "1 ms", "0.5 ms", "0.5"]]
+
+
+def test_each_change_is_called_what_it_is() -> None:
+    one, all_wrong = (BufferVerdict("o", "differ", comparisons=(wrong(number),)) for number in (1, 8))
+    root = compared(
+        (
+            case("a", "pass"),
+            case("b", "pass"),
+            case("c", "differ", reason="o: 1 of 8", buffers=(one,)),
+            case("d", "differ", cause="differ: factor", reason="1"),
+            case("e", "new"),
+            case("f", "fault", reason="trap"),
+            case("same", "differ", reason="o: 1 of 8", buffers=(one,)),
+            case("gone", "pass"),
+        ),
+        (
+            case("a", "new"),
+            case("b", "skip"),
+            case("c", "differ", reason="o: 8 of 8", buffers=(all_wrong,)),
+            case("d", "differ", cause="differ: tail", reason="2"),
+            case("e", "pass"),
+            case("f", "skip"),
+            case("same", "differ", reason="o: 1 of 8", buffers=(one,)),
+        ),
+        missing=(Missing("gone", ("gone vanished",)),),
+    )
+    assert root.first("h1").text == (
+        "8 cases: 1 fail now and did not before, 1 have no baseline now, 2 are skipped now, 1 fail in another way, "
+        "1 fail in other elements, 1 pass now and were not judged before"
+    )
+    assert rows(root, "verdicts that changed") == [
+        ["gone", "pass", "missing", "worse", "gone vanished"],
+        ["a", "pass", "new", "new", ""],
+        ["b", "pass", "skip", "skip", ""],
+        ["f", "fault", "skip", "skip", "trap"],
+        ["d", "differ", "differ", "other", "1 → 2"],
+        ["c", "differ", "differ", "extent", "o: 1 of 8 → o: 8 of 8"],
+        ["e", "new", "pass", "passes", ""],
+    ]
 
 
 def test_equal_runs_have_no_rows() -> None:

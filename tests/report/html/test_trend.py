@@ -5,9 +5,12 @@ from __future__ import annotations
 from typing import Any
 from xml.etree import ElementTree as ET
 
-from gpuregress.foundation.records import PastResult
+import pytest
+
+from gpuregress.foundation.records import NightPoint, PastResult, PastRun
 from gpuregress.gpu.records import replace
-from gpuregress.report.html import trend
+from gpuregress.report.html import nights_page, trend
+from tests.report.html.parsed import tree
 
 
 def one(day: int, verdict: str, seconds: float = 0.5, revision: str = "1.1", **others: Any) -> PastResult:
@@ -67,3 +70,24 @@ def test_counted_instructions_have_a_chart_of_their_own() -> None:
     root = ET.fromstring(f"<div>{trend.charts(runs, 'line/n=1')}</div>")
     assert [summary.text for summary in root.iter("summary")] == ["Times over runs", "Instructions over runs"]
     assert "2 k" in [text.text for text in root.iter("text")]
+
+
+@pytest.mark.parametrize(
+    ("counts", "exit_code", "others", "headline"),
+    [
+        ({"pass": 3}, 0, {}, "1 night on cpu"),
+        ({"differ": 1, "new": 2}, 1, {}, "has 3 failures, 2 of them without a baseline"),
+        ({"pass": 1}, 1, {"missing": 2}, "has 2 failures"),
+        ({"differ": 2}, 1, {"quarantined": 1}, "has 1 failure"),
+        ({"pass": 3}, 1, {}, "has no failing case and ended with exit code 1"),
+    ],
+)
+def test_the_headline_and_the_bars_count_what_fails_a_night(
+    counts: dict[str, int], exit_code: int, others: dict[str, Any], headline: str
+) -> None:
+    night = PastRun("1", "nightly", "2026-11-01T02:00:00Z", "cpu", 1.0, exit_code, interrupted=False, counts=counts)
+    root = tree(nights_page("p", {"cpu": (NightPoint(night, **others),)}))
+    assert root.first("h1").text.endswith(headline)
+    (bars,) = [figure for figure in root.all("figure") if figure.first("figcaption").text == "failures"]
+    number = headline.partition("has ")[2][:1]
+    assert bars.first("g").first("title").text.startswith(f"2026-11-01: {number if number.isdigit() else 0},")

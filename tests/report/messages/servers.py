@@ -74,11 +74,12 @@ def serving(*, delay: threading.Event | None = None) -> Iterator[Server]:
 
 @dataclass
 class MailServer:
-    """A mail server without TLS, and the recipients and texts of the mails that it took."""
+    """A mail server without TLS, the recipients and texts of the mails that it took, and whom it will take later."""
 
     url: str
     recipients: list[list[str]] = field(default_factory=list)
     texts: list[str] = field(default_factory=list)
+    later: str = ""
 
 
 @contextlib.contextmanager
@@ -94,6 +95,9 @@ def smtp(*, refuses: str = "") -> Iterator[MailServer]:
                 word = line[:4].upper()
                 if word == "RCPT" and refuses and refuses in line:
                     self._say("550 nobody of that name")
+                    continue
+                if word == "RCPT" and server.later and server.later in line:
+                    self._say("450 not now")
                     continue
                 if word == "RCPT":
                     recipients.append(line.partition("<")[2].partition(">")[0])

@@ -175,14 +175,16 @@ class NightPoint(Record):
     Attributes:
         night: the run, with the numbers of its verdicts.
         flaky: cases whose verdict changes from night to night, and whose code does not.
-        instructions: of the cases that passed, on the CPU device: the ratio to the first night of the trend; None where
-            no case of two nights can be compared.
+        quarantined: cases that failed and were known to be flaky: they fail no night.
+        instructions: of the cases that passed, on the CPU device: the ratio to the first night of the trend, by those
+            that the night before counted, too; None where none passed.
         missing: cases that were expected and not there, where the night's folder still tells.
         commits: since the night before, the newest first, as `8eb0c1f Sum in pairs (Ada)`.
     """
 
     night: PastRun
     flaky: int = 0
+    quarantined: int = 0
     instructions: float | None = None
     missing: int = 0
     commits: tuple[str, ...] = ()
