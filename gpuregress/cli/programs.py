@@ -60,9 +60,10 @@ def exec_command(
 ) -> int:
     """Run a whole CUDA program on the virtual GPU, through a driver library that stands for NVIDIA's.
 
-    Works for programs that use the driver API: pycuda, numba-cuda, cuda-python, C. Ends with the program's own exit
-    code; with 3 if a kernel failed or a check found something; with 4 if the program called a function that is not
-    supported, also where it ignored the error.
+    Works for programs that use the driver API (pycuda, numba-cuda, cuda-python, C), and for those that use the CUDA
+    runtime (C++ built by nvcc with -cudart shared and PTX). Waits for all processes that the program starts. Ends with
+    the program's own exit code; with 3 if a kernel failed or a check found something; with 4 if the program needed a
+    function, an image or a launch that is not supported, also where it ignored the error.
     """
     wanted = checks_named(checks, "--check")
     with storage.scratch() as folder:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 import struct
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 from gpuregress.foundation.errors import CompileError
@@ -21,6 +21,11 @@ _MODULE = re.compile(r"^\s*\.version\b", re.MULTILINE)
 _DIRECTIVE = re.compile(r"^\s*\.(?:target|address_size)\b.*$", re.MULTILINE)
 _FILE = re.compile(r"^\s*\.file\s+(\d+)", re.MULTILINE)
 _NUMBER = re.compile(r"^(\s*\.(?:file|loc)\s+)(\d+)", re.MULTILINE)
+_STRING_OR_NAME = re.compile(r'"(?:[^"\\\n]|\\.)*"|(?<![\w$%.])[A-Za-z_$%][\w$]*(?![\w$.])')
+"""A name that is no part of a directive or an opcode (`.global`, `add.s32`); strings are found so that they stay."""
+_WEAK = re.compile(r"^[ \t]*\.(?:weak|common)\b", re.MULTILINE)
+_FUNCTION = re.compile(r"\s*\.(?:weak|common)\s+\.(?:func|entry)\b")
+_MARK = re.compile(r'"(?:[^"\\\n]|\\.)*"|//[^\n]*|/\*.*?\*/|[{};]', re.DOTALL)
 REMEDY = (
     "build with PTX: nvcc -gencode arch=compute_90,code=compute_90, NVRTC --gpu-architecture=compute_90 and nvrtcGetPTX"
 )
@@ -93,6 +98,7 @@ def _modules_of_parts(image: bytes) -> list[str]:
 
 def _linked(modules: list[str]) -> str:
     """Put modules of PTX together as one: the directives of the first one stay, each has files of its own."""
+    modules = _with_weak_definitions_once(_with_names_apart(modules))
     texts = [f".version{modules[0]}"]
     files = _most_file(modules[0])
     for module in modules[1:]:
@@ -100,6 +106,70 @@ def _linked(modules: list[str]) -> str:
         texts.append(_numbered_from(body, files))
         files += _most_file(module)
     return "\n".join(texts)
+
+
+def _with_names_apart(modules: list[str]) -> list[str]:
+    """Rename what only one module sees where another module has the name, too: `$str`, of the strings of printf."""
+    linkages = [ptx_declarations.linkages(module) for module in modules]
+    taken = {name for linked in linkages for name, linkage in linked.items() if linkage}
+    renamed: list[str] = []
+    for number, (module, linked) in enumerate(zip(modules, linkages, strict=True)):
+        clashing = {name for name, linkage in linked.items() if not linkage and name in taken}
+        taken |= linked.keys()
+        renamed.append(_renamed(module, clashing, f"$module{number}"))
+    return renamed
+
+
+def _with_weak_definitions_once(modules: list[str]) -> list[str]:
+    """Leave out all weak definitions of a name but the first, and the first one beside a visible one."""
+    defined = {
+        name
+        for module in modules
+        for name, linkage in ptx_declarations.linkages(module).items()
+        if linkage == ".visible"
+    }
+    texts: list[str] = []
+    for module in modules:
+        kept: list[str] = []
+        end = 0
+        for match in _WEAK.finditer(module):
+            start, kept_end = match.start(), end
+            end = _end_of_item(module, start)
+            item = module[start:end]
+            names = ptx_declarations.linkages(item).keys()
+            kept.append(module[kept_end:start])
+            if _is_declaration(item) or not names <= defined:
+                kept.append(item)
+            if not _is_declaration(item):
+                defined |= names
+        texts.append("".join([*kept, module[end:]]))
+    return texts
+
+
+def _end_of_item(module: str, start: int) -> int:
+    """Where the function or the variables that are declared from a place on end."""
+    depth, is_variable = 0, _FUNCTION.match(module, start) is None
+    for match in _MARK.finditer(module, start):
+        depth += {"{": 1, "}": -1}.get(match[0], 0)
+        if depth == 0 and (match[0] == ";" or (match[0] == "}" and not is_variable)):
+            return match.end()
+    return len(module)
+
+
+def _is_declaration(item: str) -> bool:
+    """Whether a function is declared only, without a body."""
+    return _FUNCTION.match(item) is not None and "{" not in item
+
+
+def _renamed(module: str, names: Collection[str], suffix: str) -> str:
+    """Return a module with a suffix behind some names."""
+    if not names:
+        return module
+
+    def with_suffix(match: re.Match[str]) -> str:
+        return match[0] + suffix if match[0] in names else match[0]
+
+    return _STRING_OR_NAME.sub(with_suffix, module)
 
 
 def _most_file(module: str) -> int:

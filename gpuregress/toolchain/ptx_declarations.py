@@ -39,6 +39,13 @@ _FUNCTION = re.compile(r"\.func\b[^{;]*\{")
 _WIDTH = re.compile(r"\.[busf]f?(\d+)(x2)?\b")
 _LANES = re.compile(r"\.v(\d)\b")
 _EXTENT = re.compile(r"\[\s*(\d*)\s*\]")
+_IN_PARENTHESES = re.compile(r"\([^()]*\)")
+_LINKED_FUNCTION = re.compile(r"((?:\.(?:visible|weak|common|extern)\s+)*)\.(?:func|entry)\b(?:\s*\.\w+)*\s*([\w$%]+)")
+_LINKED_VARIABLES = re.compile(
+    r"((?:\.(?:visible|weak|common|extern)\s+)*)\.(?:global|const|shared|texref|samplerref|surfref)\b([^;]*);"
+)
+_INITIALIZER_OR_EXTENT = re.compile(r"=.*|\[[^\]]*\]", re.DOTALL)
+_IDENTIFIER = re.compile(r"[A-Za-z_$%][\w$]*")
 
 
 class PtxModule(Record):
@@ -104,6 +111,24 @@ def variable_sizes(ptx: str) -> dict[str, int]:
             if size:
                 sizes[name.partition("[")[0].strip()] = size
     return sizes
+
+
+def linkages(ptx: str) -> dict[str, str]:
+    """Find the functions and variables of a module: name → linkage, `.weak`; "" where only the module sees it.
+
+    Args:
+        ptx: a whole module.
+    """
+    text = _IN_PARENTHESES.sub(" ", _outside_braces(_without_comments(ptx)))
+    linked: dict[str, str] = {}
+    for match in _LINKED_FUNCTION.finditer(text):
+        linked[match[2]] = linked.get(match[2], "") or match[1].strip()
+    for match in _LINKED_VARIABLES.finditer(text):
+        for declared in match[2].split(","):
+            words = _IDENTIFIER.findall(_INITIALIZER_OR_EXTENT.sub(" ", declared))
+            if words:
+                linked[words[-1]] = linked.get(words[-1], "") or match[1].strip()
+    return linked
 
 
 def unset_constants(ptx: str) -> dict[str, tuple[str, ...]]:
