@@ -31,7 +31,7 @@ _URL = re.compile(r"(https?://|\$\{[A-Za-z_])[^\s\x00-\x1f\x7f]+")
 _PASSWORD = re.compile(r"https?://[^/?#]*:[^/?#$]*@")
 _SMTP = re.compile(r"(smtps?://|\$\{[A-Za-z_])[^\s\x00-\x1f\x7f]+")
 _SMTP_PASSWORD = re.compile(r"smtps?://[^/?#]*:(?!\$\{)[^/?#@]*@")
-_ATOM = r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+"
+_ATOM = r"[+A-Za-z0-9!#$%&'*/=?^_`{|}~-]+"
 ADDRESS = re.compile(rf"(?!-){_ATOM}(\.{_ATOM})*(@({_ATOM}(\.{_ATOM})*|\[[0-9A-Fa-f.:IPv]+\]))?")
 """An address for a mail: `dot-atom` of RFC 5322, or a name of this host. A program reads it, so it has no leading `-`;
 not every server takes a sign that is not ASCII. Variables, `${TEAM}`, are atoms, too.
