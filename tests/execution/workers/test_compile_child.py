@@ -29,7 +29,7 @@ def parent() -> Iterator[Channel]:
 
 
 def ask(parent: Channel, path: Path) -> dict[str, Any]:
-    parent.send({"do": "compile", "source": Source(str(path)), "cubin": False, "again": False})
+    parent.send({"do": "compile", "source": Source(str(path)), "cubin": False, "again": False, "precompiled": ""})
     answer = parent.receive()
     assert answer is not None
     return answer
