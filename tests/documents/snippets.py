@@ -45,7 +45,7 @@ _OWN = re.compile(
 """A command of gpuregress or Python, where its streams go, and what follows it."""
 
 _MARK = re.compile(r"<!-- (project|needs|setup|file|not run): (.*?) -->")
-_FENCE = re.compile(r"```(\w*)$")
+_FENCE = re.compile(r"```(\w*|\{eval-rst\})$")  # the second is a directive of the site, whose build is strict
 _VERDICT = re.compile(r"(pass|differ|new|fault|timeout|error|skip) ")
 _STAGES = re.compile(r"compiled \S+: .* s$")
 """The times of a compilation, which a run has only where the cache lacks the program."""

@@ -169,7 +169,7 @@ def test_a_task_is_what_a_run_would_give_a_worker(
         return CasePrograms((own, fakes.program()), {"out": fakes.program()}, {"fast": (own,)})
 
     known = {"out": {"digest": "/accepted"}}
-    monkeypatch.setattr("gpuregress.lab.mutating.trials.built_of", built)
+    monkeypatch.setattr(states, "built_of", built)
     monkeypatch.setattr(AcceptedDumps, "known", lambda *_arguments: known)
     tried(trials, variation(subject, "a"))
     (task,) = taken(trials)
