@@ -24,7 +24,8 @@ def test_every_command_has_help_with_an_example(command: str, shop: Workshop) ->
 
 
 @pytest.mark.parametrize(
-    "command", [name for name in COMMANDS if name not in ("run", "nightly", "watch", "new", "capture", "exec", "schema")]
+    "command",
+    [name for name in COMMANDS if name not in ("run", "nightly", "watch", "new", "capture", "exec", "schema")],
 )
 def test_what_can_be_read_can_be_read_as_json(command: str) -> None:
     actual = main.get_command(click.Context(main), command)
