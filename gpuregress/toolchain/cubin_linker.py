@@ -6,6 +6,7 @@ not; so cubins are what a GPU gets, and they can be built where there is none.
 
 from __future__ import annotations
 
+import ctypes
 import functools
 import os
 import re
@@ -115,7 +116,14 @@ _REFUSED_MODULES: set[tuple[str, str, str]] = set()
 
 
 def _assemblers() -> Iterator[_Assembler]:
-    """The assemblers of this host, the better one first; nothing is started before it is needed."""
+    """The assemblers of this host, the better one first; nothing is started before it is needed.
+
+    Under `gpuregress exec` it is the stand-in alone, which gives PTX. It is loaded by its path first: cuda.bindings
+    takes a library of that name that the process has, and looks into its own packages otherwise.
+    """
+    stand_ins = os.environ.get(cache.STAND_INS)
+    if stand_ins:
+        ctypes.CDLL(str(Path(stand_ins, "libnvJitLink.so.13")))
     try:
         from cuda.bindings import nvjitlink  # noqa: PLC0415 - heavy, and an extra
 
@@ -125,7 +133,7 @@ def _assemblers() -> Iterator[_Assembler]:
     else:
         yield _Assembler(f"nvJitLink {major}.{minor}", functools.partial(_by_nvjitlink, nvjitlink))
     ptxas = shutil.which("ptxas")
-    if ptxas is not None:
+    if ptxas is not None and not stand_ins:
         yield _Assembler(f"ptxas {_ptxas_release(ptxas)} ({ptxas})", functools.partial(_by_ptxas, ptxas))
 
 

@@ -337,4 +337,4 @@ def a_case_is_flaky_and_a_job_is_broken(nights: Nights) -> None:
     assert "work.cu:4: error" in told
     nights.edit(name="work")
     nights.weather.write_text("rain")
-    nights.morning("1 fixed, 1 flaky", 0)
+    nights.morning("1 fixed: work; 1 flaky", 0)
