@@ -116,7 +116,8 @@ class SourceTexts:
     def _from_git(self, sources: tuple[KeptSource, ...], accepted: str) -> tuple[str, tuple[KeptSource, ...]]:
         """Find the commit whose files have the accepted digest, if they include each other as they do now."""
         texts = _texts(sources)
-        top = git.answer(Path(next(iter(texts))).parent, "rev-parse", "--show-toplevel")
+        first_path, *_ = texts
+        top = git.answer(Path(first_path).parent, "rev-parse", "--show-toplevel")
         if top is None:
             return "", ()
         root = Path(os.path.realpath(top.removesuffix("\n")))

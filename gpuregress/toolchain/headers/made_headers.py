@@ -1,4 +1,4 @@
-"""Headers that a build makes or downloads, as far as the clone tells their contents.
+"""Stand-ins for generated and downloaded headers, made from the templates of the clone.
 
 CMake fills in a template, `config.h.in`; protoc writes the enumerations of `data.proto`. Here no option of the template
 is on, and of a message there is the name alone. Of a header that the clone does not tell at all nothing is left.
