@@ -9,7 +9,9 @@ import click
 import msgspec
 
 from gpuregress.cli import console, values
+from gpuregress.execution import device_registry
 from gpuregress.foundation import storage
+from gpuregress.foundation.errors import DeviceError
 from gpuregress.foundation.wording import plural
 from gpuregress.gpu.instruments import checks_named
 from gpuregress.programs import run
@@ -66,6 +68,9 @@ def exec_command(
     function, an image or a launch that is not supported, also where it ignored the error.
     """
     wanted = checks_named(checks, "--check")
+    lack = device_registry.cpu_lack("exec")
+    if lack:
+        raise DeviceError(lack)
     with storage.scratch() as folder:
         done = run.run(command, folder, log, wanted, schedule or "", _say_who_is_waited_for)
         if report is not None:
