@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from decimal import Decimal
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,6 @@ import orjson
 from gpuregress.foundation import dtypes
 from gpuregress.foundation.dtypes import CANONICAL_NAN, ElementType, Scalar
 from gpuregress.foundation.errors import DumpError
-from gpuregress.gpu.records import Record
 
 Array = npt.NDArray[np.generic]
 Bits = npt.NDArray[np.unsignedinteger[Any]]
@@ -28,9 +28,9 @@ _INTEGER = re.compile(r"([+-]?)0*(\d{1,20})", re.ASCII)
 _FINITE = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 _SPECIAL = re.compile(r"[+-]?(inf|infinity|nan|NaN|NAN)")
 _NAN = re.compile(r"nan\(0x([0-9a-f]+)\)")
-_NO_NUMBERS = (b"t", b"l", b'"', b"[", b"{")
-"""Where one of these is, a word can be JSON and no number: `true`, `null`, `"1"`, `[1]`."""
-_PIECE_BYTES = 1 << 16
+_NO_NUMBERS = (b"t", b"l", b'"', b"[", b"{", b"\t", b"\r")
+"""Where one of these is, a word can be JSON and no number: `true`, `null`, `"1"`, `[1]`; or space is ignored."""
+_PIECE_BYTES = 1 << 17
 """Text parsed at a time: its numbers as objects stay in the processor's cache."""
 _LONGEST, _PADDING = 20, 24
 """Digits of the greatest integer, and of whole groups of eight that hold them."""
@@ -38,18 +38,34 @@ _TOP, _REST = divmod(2**64 - 1, 10**8)
 _U64 = np.uint64
 
 
-class _Words(Record):
-    """Words of a text.
+class _Words:
+    """The words of lines, or of a column of them; searched when they are first asked for, which takes long.
 
-    Attributes:
-        data: the text.
-        starts: the offset of each word.
-        ends: the offset of the separator after each word.
+    Args:
+        data: the lines, each with its end.
     """
 
-    data: bytes
-    starts: npt.NDArray[np.intp]
-    ends: npt.NDArray[np.intp]
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+        self.text = np.frombuffer(data, np.uint8)
+
+    @cached_property
+    def ends(self) -> npt.NDArray[np.intp]:
+        """The offset of the separator after each word."""
+        return np.flatnonzero(self.text <= ord(" "))
+
+    @cached_property
+    def starts(self) -> npt.NDArray[np.intp]:
+        """The offset of each word."""
+        return np.append(0, self.ends[:-1] + 1)
+
+    def column(self, position: int, columns: int) -> _Words:
+        """Return the words of one of several columns."""
+        if columns == 1:
+            return self
+        words = _Words(self.data)
+        words.starts, words.ends = self.starts[position::columns], self.ends[position::columns]
+        return words
 
     def take(self, rows: npt.NDArray[np.intp] | slice) -> list[str]:
         """Return the words at these positions."""
@@ -90,25 +106,23 @@ def rows(data: bytes, element_type: ElementType, count: int, path: Path, first_l
 
 def _columns(data: bytes, element_type: ElementType) -> list[Bits] | None:
     """Each part's bits, in an unsigned dtype of its size; None if something does not parse."""
-    parts = element_type.parts
-    text = np.frombuffer(data, np.uint8)
-    ends = np.flatnonzero(text <= ord(" "))
-    separators = b" " * (len(parts) - 1) + b"\n"
-    if text[ends].tobytes() != separators * (ends.size // len(parts)):
-        return None
-    starts = np.append(0, ends[:-1] + 1)
+    words, parts = _Words(data), element_type.parts
     numbers = None
     if element_type.is_float:
-        numbers = _json_numbers(_Words(data, starts, ends))
+        numbers = _json_numbers(words, len(parts))
+    if numbers is None or len(parts) > 1 or b" " in data:
+        separators = b" " * (len(parts) - 1) + b"\n"
+        if words.text[words.ends].tobytes() != separators * (words.ends.size // len(parts)):
+            return None
     columns: list[Bits] = []
     for position, part in enumerate(parts):
-        words = _Words(data, starts[position :: len(parts)], ends[position :: len(parts)])
+        of_part = words.column(position, len(parts))
         if not part.scalar.is_float:
-            column = _integers(words, part.scalar)
+            column = _integers(of_part, part.scalar)
         elif numbers is None:
-            column = _floats(words, None, part.scalar)
+            column = _floats(of_part, None, part.scalar)
         else:
-            column = _floats(words, np.fromiter(numbers[position :: len(parts)], np.float64), part.scalar)
+            column = _floats(of_part, np.fromiter(numbers[position :: len(parts)], np.float64), part.scalar)
         if column is None:
             return None
         columns.append(column)
@@ -118,26 +132,32 @@ def _columns(data: bytes, element_type: ElementType) -> list[Bits] | None:
 # --- floats -----------------------------------------------------------------------------------------------------------
 
 
-def _json_numbers(words: _Words) -> list[float] | None:
+def _json_numbers(words: _Words, columns: int) -> list[float] | None:
     """All words as numbers, 0 for each that stands for no finite one; None if JSON does not know one of them."""
     if any(letter in words.data for letter in _NO_NUMBERS):
         return None
     json = np.empty(len(words.data) + 1, np.uint8)
     body = json[1:]
-    body[:] = np.frombuffer(words.data, np.uint8)
-    body[words.ends] = ord(",")
+    line_ends = words.text == ord("\n")
+    count = columns * np.count_nonzero(line_ends)
+    if columns == 1:  # adding is faster than searching the words
+        np.multiply(line_ends.view(np.uint8), np.uint8(ord(",") - ord("\n")), out=body)
+        body += words.text
+    else:
+        body[:] = words.text
+        body[words.ends] = ord(",")
     special = _special_rows(words)
     if special.size:
         starts, lengths = words.starts[special], words.ends[special] - words.starts[special]
         moved = starts - (np.cumsum(lengths) - lengths)
-        body[np.repeat(moved, lengths) + np.arange(lengths.sum())] = ord(" ")
-        body[starts] = ord("0")
+        body[np.repeat(moved, lengths) + np.arange(lengths.sum())] = ord("0")
+        body[starts + 1] = ord(".")
     json[0], json[-1] = ord("["), ord("]")
     try:
         numbers: list[float] = orjson.loads(json.data)
     except orjson.JSONDecodeError:
         return None
-    if len(numbers) != words.starts.size:
+    if len(numbers) != count:
         return None
     return numbers
 
@@ -148,8 +168,8 @@ def _special_rows(words: _Words) -> npt.NDArray[np.intp]:
         return np.empty(0, np.intp)
     letters = np.zeros(256, bool)
     letters[list(b"niN")] = True
-    text = np.frombuffer(words.data, np.uint8)
-    return np.flatnonzero(letters[text[words.starts]] | letters[text[np.minimum(words.starts + 1, words.ends)]])
+    second = words.text[np.minimum(words.starts + 1, words.ends)]
+    return np.flatnonzero(letters[words.text[words.starts]] | letters[second])
 
 
 def _floats(words: _Words, numbers: Floats | None, scalar: Scalar) -> Bits | None:
@@ -165,9 +185,10 @@ def _floats(words: _Words, numbers: Floats | None, scalar: Scalar) -> Bits | Non
         numbers = _by_grammar(words, special)
         if numbers is None:
             return None
-    zeros = np.flatnonzero(numbers == 0)
-    signs = np.frombuffer(words.data, np.uint8)[words.starts[zeros]]
-    numbers[zeros] = np.where(signs == ord("-"), -0.0, 0.0)  # JSON's -0 is an integer, which has no sign
+    if not numbers.all() and _has_minus_zero(words.text):
+        zeros = np.flatnonzero(numbers == 0)
+        signs = words.text[words.starts[zeros]]
+        numbers[zeros] = np.where(signs == ord("-"), -0.0, 0.0)
     bits = _rounded(numbers, words, scalar)
     if np.isinf(dtypes.to_float(bits.view(scalar.storage), scalar)).any():
         return None  # a number too large for its type must not pass for an infinity
@@ -176,20 +197,28 @@ def _floats(words: _Words, numbers: Floats | None, scalar: Scalar) -> Bits | Non
     return bits
 
 
+def _has_minus_zero(text: npt.NDArray[np.uint8]) -> bool:
+    """Tell whether a word is `-0`, which JSON takes for an integer without a sign."""
+    return bool(((text[:-2] == ord("-")) & (text[1:-1] == ord("0")) & (text[2:] <= ord(" "))).any())
+
+
 def _insert_special(bits: Bits, words: _Words, rows: npt.NDArray[np.intp], scalar: Scalar) -> bool:
     """Fill in the bits of NaNs and infinities; False if a word is neither."""
-    text = np.frombuffer(words.data + bytes(4), np.uint8)
+    text = np.append(words.text, np.zeros(4, np.uint8))
     lengths = words.ends[rows] - words.starts[rows]
     for word in ("nan", "inf", "-inf"):  # all that are spelled so, at once
         is_word = lengths == len(word)
         for place, letter in enumerate(word.encode()):
             is_word &= text[words.starts[rows] + place] == letter
-        bits[rows[is_word]] = _special_bits(word, scalar)
+        bits[rows[is_word]] = _named_bits(word, scalar)
         rows, lengths = rows[~is_word], lengths[~is_word]
     spelled = words.take(rows)
-    patterns = {word: _special_bits(word, scalar) for word in set(spelled)}
-    if None in patterns.values():
-        return False
+    patterns: dict[str, int] = {}
+    for word in set(spelled):
+        pattern = _special_bits(word, scalar)
+        if pattern is None:
+            return False
+        patterns[word] = pattern
     bits[rows] = [patterns[word] for word in spelled]
     return True
 
@@ -206,13 +235,11 @@ def _by_grammar(words: _Words, special: npt.NDArray[np.intp]) -> Floats | None:
 
 def _special_bits(word: str, scalar: Scalar) -> int | None:
     """The bits of `inf`, `nan` and `nan(0x…)`; None if the word is none, or no NaN of this type."""
+    if _SPECIAL.fullmatch(word):
+        return _named_bits(word, scalar)
     match = _NAN.fullmatch(word)
     if match is None:
-        if _SPECIAL.fullmatch(word) is None:
-            return None
-        if "inf" not in word:
-            return CANONICAL_NAN[scalar.name]
-        return int(_round_to_bits(np.array([float(word)]), scalar)[0])
+        return None
     bits = int(match[1], 16)
     if len(match[1]) != 2 * scalar.size:
         return None
@@ -222,21 +249,33 @@ def _special_bits(word: str, scalar: Scalar) -> int | None:
     return bits
 
 
+def _named_bits(word: str, scalar: Scalar) -> int:
+    """The bits of an infinity, or of the NaN that a GPU's arithmetic gives."""
+    if "inf" in word:
+        return int(_round_to_bits(np.array([float(word)]), scalar)[0])
+    return CANONICAL_NAN[scalar.name]
+
+
 def _rounded(numbers: Floats, words: _Words, scalar: Scalar) -> Bits:
     """The bits of the nearest numbers of a type.
 
     A float64 halfway between two float32 numbers can be a rounded one: then its word says which is nearer.
     """
     bits = _round_to_bits(numbers, scalar)
-    if scalar.name == "float32":
-        with np.errstate(invalid="ignore", over="ignore"):
-            mirrored = numbers + (numbers - bits.view("<f4"))
-            ties = np.flatnonzero((mirrored.astype("<f4") == mirrored) & (mirrored != numbers))
-        for row, word in zip(ties.tolist(), words.take(ties), strict=True):
-            exact, number = Decimal(word), Decimal(float(numbers[row]))
-            if exact != number:
-                beside = np.nextafter(numbers[row], np.inf if exact > number else -np.inf)
-                bits[row] = _round_to_bits(np.array([beside]), scalar)[0]
+    if scalar.name != "float32":
+        return bits
+    # The 29 bits that float32 does not have are 100…0 in the middle. Below its smallest normal number it lacks more.
+    is_middle = numbers.view("<u8") & _U64(2**29 - 1) == _U64(2**28)
+    candidates = np.flatnonzero(is_middle | (bits & np.uint32(0x7F800000) <= np.uint32(0x00800000)))
+    mirrored = 2 * numbers[candidates] - bits[candidates].view("<f4")
+    ties = candidates[is_middle[candidates] | (mirrored.astype("<f4") == mirrored) & (mirrored != numbers[candidates])]
+    if ties.size == 0:
+        return bits  # without a search for its words
+    for row, word in zip(ties.tolist(), words.take(ties), strict=True):
+        exact, number = Decimal(word), Decimal(float(numbers[row]))
+        if exact != number:
+            beside = np.nextafter(numbers[row], np.inf if exact > number else -np.inf)
+            bits[row] = _round_to_bits(np.array([beside]), scalar)[0]
     return bits
 
 
@@ -260,22 +299,28 @@ def _round_to_bits(numbers: Floats, scalar: Scalar) -> Bits:
 def _integers(words: _Words, scalar: Scalar) -> Bits | None:
     """The bits of each word; None if a word is no integer of this type."""
     low, high = _bounds(scalar)
-    signs = np.frombuffer(words.data, np.uint8)[words.starts]
+    signs = words.text[words.starts]
     negative = signs == ord("-")
     lengths = words.ends - words.starts - (negative | (signs == ord("+")))
-    if lengths.max() > _LONGEST:
+    longest = int(lengths.max())
+    if longest > _LONGEST:
         return _integers_by_grammar(words, scalar)
     # Every eight characters of the text as an integer of 64 bits, the last one in its highest byte.
     padded = bytes(_PADDING) + words.data
     windows = np.ndarray(len(padded) - 7, "<u8", padded, strides=(1,))
     magnitudes = np.zeros(lengths.size, np.uint64)
     is_wrong = lengths < 1
-    for first in range((int(lengths.max()) - 1) // 8 * 8, -1, -8):
+    for first in range((longest - 1) // 8 * 8, -1, -8):
         window = windows[words.ends + (_PADDING - 8 - first)]
         digits, is_other = _eight_digits(window, np.clip(lengths - first, 0, 8))
-        is_wrong |= is_other | (magnitudes > _TOP) | ((magnitudes == _TOP) & (digits > _REST))
-        magnitudes = magnitudes * np.uint64(10**8) + digits
-    is_wrong |= magnitudes > np.where(negative, np.uint64(-low), np.uint64(high))
+        is_wrong |= is_other
+        if longest == _LONGEST:
+            is_wrong |= (magnitudes > _TOP) | ((magnitudes == _TOP) & (digits > _REST))
+        magnitudes = magnitudes * _U64(10**8) + digits
+    if low:
+        is_wrong |= magnitudes > _U64(high) + negative
+    else:
+        is_wrong |= (magnitudes > high) | (negative & (magnitudes > 0))
     if is_wrong.any():
         return None
     bits: Bits = np.where(negative, -magnitudes, magnitudes).astype(f"<u{scalar.size}")
@@ -347,7 +392,8 @@ def _line_problem(line: str, element_type: ElementType) -> str:
 
 def _is_word(word: str, scalar: Scalar) -> bool:
     data = word.encode("latin-1", "replace")
-    words = _Words(data + b"\n", np.array([0]), np.array([len(data)]))
+    words = _Words(data + b"\n")
+    words.ends = np.array([len(data)])  # also where it has a space
     if scalar.is_float:
         return _floats(words, None, scalar) is not None
     return _integers_by_grammar(words, scalar) is not None
