@@ -207,7 +207,6 @@ def _memory(folder: Path) -> list[Row]:
 
 def peak(folder: str, order: str) -> None:
     """Prints the bytes that comparing two large dumps adds to this process, without mapped files, and the seconds."""
-    pl.DataFrame({"value": np.zeros(1, np.float32)}).write_csv()
     before, stop = _anonymous(), _Watch()
     start = time.perf_counter()
     rule = Rule(order="any") if order == "any" else Rule(rtol=1e-6)

@@ -1,4 +1,4 @@
-"""Modifiers of an instruction, the sizes of PTX types and variables, and the errors about forms that are not there."""
+"""Modifiers of an instruction, sizes of PTX types and variables, and errors about missing forms."""
 
 from __future__ import annotations
 

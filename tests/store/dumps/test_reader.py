@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from gpuregress.foundation.errors import DumpError, StorageError
 from gpuregress.store.dumps import parse, reader, writer
 
 
-def load(folder: Path, text: bytes) -> object:
+def load(folder: Path, text: bytes) -> Any:
     path = folder / "sum.1"
     path.write_bytes(text)
     return reader.read(path).array.tolist()

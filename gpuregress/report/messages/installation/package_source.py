@@ -1,4 +1,4 @@
-"""Source from which a CI server installs gpuregress with the CPU device: the one that it was installed from here.
+"""Source from which a CI server installs gpuregress, with the CPU device: as it was installed here.
 
 pip records it in `direct_url.json` (PEP 610). Without that file it came from an index, by its version.
 """

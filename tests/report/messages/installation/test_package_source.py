@@ -40,7 +40,10 @@ def line(shop: Workshop, scheduler: str, *more: str) -> str:
         (None, f"'gpuregress[cpu]=={__version__}'"),
         (GIT, f"'gpuregress[cpu] @ git+https://host.example/g.git@{COMMIT}'"),
         ({**GIT, "subdirectory": "py"}, f"'gpuregress[cpu] @ git+https://host.example/g.git@{COMMIT}#subdirectory=py'"),
-        ({"url": "https://host.example/g-1.whl", "archive_info": {}}, "'gpuregress[cpu] @ https://host.example/g-1.whl'"),
+        (
+            {"url": "https://host.example/g-1.whl", "archive_info": {}},
+            "'gpuregress[cpu] @ https://host.example/g-1.whl'",
+        ),
     ],
 )
 def test_a_server_installs_what_was_installed_here(
