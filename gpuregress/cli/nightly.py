@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from gpuregress.cli import console, context, errors, report_files, shared_options, values
-from gpuregress.foundation.errors import GpuregressError, Interrupted, RunLocked, UsageError
+from gpuregress.foundation.errors import GpuregressError, Interrupted, RunLocked, StorageError, UsageError
 from gpuregress.foundation.escapes import entry
 from gpuregress.foundation.records import RunSummary
 from gpuregress.gpu.records import replace
@@ -21,7 +21,7 @@ from gpuregress.report import morning
 from gpuregress.report.messages import installation, notices, web_request
 from gpuregress.report.messages.installation import hosts, night_command, package_source
 from gpuregress.report.messages.installation.night_command import NightCommand
-from gpuregress.report.messages.mail import MailRoom
+from gpuregress.report.messages.mail import KeptMail, MailRoom
 from gpuregress.report.messages.notices import Notice
 from gpuregress.session import nightly
 from gpuregress.store.project import Project
@@ -41,6 +41,7 @@ class Night:
         self._lines: list[str] = []
         self._failures: list[str] = []
         self._to_stderr = False
+        self._refused: OSError | None = None
         self.summary: RunSummary | None = None
 
     def begin(self, project: Project, *, to_stderr: bool) -> None:
@@ -55,12 +56,23 @@ class Night:
             self._failures.append(notices.ping_start(project.settings.ping))  # said last: the first line is the night's
 
     def say(self, line: str) -> None:
-        """Print a line, which is part of what is sent, also where nobody reads stdout to its end."""
+        """Print a line, which is part of what is sent, also where nobody reads stdout, or its disk is full."""
         self._lines.append(line)
         try:
             console.say(line, err=self._to_stderr)
-        except BrokenPipeError:
+        except OSError as error:
+            if not isinstance(error, BrokenPipeError):
+                self._refused = error
             errors.silence_stdout()
+
+    def require_printed(self) -> None:
+        """Require that what was said is printed.
+
+        Raises:
+            StorageError: it is not.
+        """
+        if self._refused is not None:
+            raise StorageError(f"what the night says cannot be printed: {self._refused.strerror}")
 
     def end(self, exit_code: int, message: str = "") -> bool:
         """Ping that the night has ended, and notify where it has something to say.
@@ -76,22 +88,24 @@ class Night:
         if project is None:
             return False
         settings = project.settings
-        lines = (*entry(message).splitlines(), *self._lines)
+        # What the night found stays the subject of its mail.
+        lines = (*self._lines[:1], *entry(message).splitlines(), *self._lines[1:])
         patience = web_request.HASTE if exit_code == Interrupted.exit_code else web_request.DEFAULT_PATIENCE
-        if settings.ping:
-            self._failures.append(notices.ping_end(settings.ping, exit_code, lines, patience))
+        run = self.summary.run if self.summary is not None else ""
+        notice = Notice(project.root, exit_code, run, lines)
         mails = MailRoom(settings.smtp, project.runs / UNSENT_MAILS)
         if patience is web_request.HASTE:
             mails = MailRoom(settings.smtp, project.runs / UNSENT_MAILS, patience.total_s)
-        if lines:
-            run = self.summary.run if self.summary is not None else ""
-            notice = Notice(project.root, exit_code, run, lines)
-            if settings.mail:
-                self._failures.append(mails.send(settings.mail, notice))
-            if self.summary is not None:
-                self._failures += self._mail_owners(project, self.summary, mails)
-            if settings.webhook:
-                self._failures.append(notices.post_webhook(settings.webhook, notice, patience))
+        tonight: list[KeptMail] = []
+        if lines and settings.mail:
+            tonight.append(mails.keep(settings.mail, notice))
+        if lines and self.summary is not None:
+            tonight += self._owners_mails(project, self.summary, mails)
+        if settings.ping:
+            self._failures.append(notices.ping_end(settings.ping, exit_code, lines, patience))
+        self._failures += map(mails.send, tonight)
+        if lines and settings.webhook:
+            self._failures.append(notices.post_webhook(settings.webhook, notice, patience))
         if exit_code != RunLocked.exit_code:  # the night that runs sends them
             self._failures += mails.send_kept()
         failures = list(dict.fromkeys(filter(None, self._failures)))
@@ -99,8 +113,8 @@ class Night:
             console.say(f"note: {failure}", err=True)
         return bool(lines and not failures and (settings.mail or settings.webhook))
 
-    def _mail_owners(self, project: Project, summary: RunSummary, mails: MailRoom) -> Iterator[str]:
-        """Send each owner of jobs what is new of them; yield why a mail failed."""
+    def _owners_mails(self, project: Project, summary: RunSummary, mails: MailRoom) -> Iterator[KeptMail]:
+        """Keep a mail for each owner of jobs of which something is new."""
         changes = summary.changes
         if changes is None:
             return
@@ -110,7 +124,7 @@ class Night:
             owned = morning.of_owner(summary, address)
             if morning.is_worth_telling(owned):
                 lines = tuple(morning.lines(owned, root=project.root))
-                yield mails.send((address,), Notice(project.root, owned.exit_code, summary.run, lines))
+                yield mails.keep((address,), Notice(project.root, owned.exit_code, summary.run, lines))
 
 
 @contextlib.contextmanager
@@ -318,4 +332,5 @@ def nightly_command(ctx: click.Context, /, **options: Any) -> int:
             if options["bisect_minutes"] is not None and not summary.interrupted:
                 for line in culprits.lines(project, summary, options["bisect_minutes"]):
                     night.say(line)
+        night.require_printed()
     return summary.exit_code

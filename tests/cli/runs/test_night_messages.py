@@ -6,6 +6,9 @@ import email
 import email.policy
 import json
 import re
+import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,6 +22,7 @@ from tests.report.messages import servers
 from tests.report.messages.servers import Server
 from tests.workshop import Workshop, accepted, change
 
+ROOT = Path(__file__).parents[3]
 SECRET = "f00d-cafe-secret"
 NIGHT = ("nightly", "--device", "cpu", "--jobs", "1")
 
@@ -111,6 +115,33 @@ def test_a_night_that_cannot_run_is_told_once(fake_shop: Workshop, server: Serve
     assert (printed.exit_code, printed.stdout) == (0, "")
     assert printed.stderr == f"note: {unsent}/0.eml is no mail; it is set aside as 0.damaged\n"
     assert "is locked by" in mailed.read_text()
+
+
+def test_a_night_that_is_killed_while_it_sends_its_mail_loses_none(fake_shop: Workshop, mailed: Path) -> None:
+    fake_shop.job(("source:", "owners: [ada@example.org]\nsource:"))
+    fake_shop.write("gpuregress.yaml", "notify: {mail: team@example.org}")
+    (mailed.parent / "sendmail").write_text("#!/bin/sh\nkill -9 $PPID\n")
+    command = [sys.executable, "-m", "tests.fake_main", "-C", str(fake_shop.root), *NIGHT]
+    assert subprocess.run(command, cwd=ROOT, check=False).returncode == -signal.SIGKILL
+    servers.sendmail(mailed.parent)
+    assert fake_shop.call(*NIGHT).exit_code == 1
+    lines = mailed.read_text().splitlines()
+    recipients = [line for line in lines if line.startswith("To: ")]
+    assert sorted(recipients) == ["To: ada@example.org"] * 2 + ["To: team@example.org"] * 2
+    assert sum("1 without a baseline: scale" in line for line in lines if line.startswith("Subject: ")) == 4
+    assert list((fake_shop.root / "runs/unsent-mails").iterdir()) == []
+
+
+def test_a_full_disk_of_the_log_shortens_no_mail(fake_shop: Workshop, mailed: Path) -> None:
+    fake_shop.write("gpuregress.yaml", "notify: {mail: team@example.org}")
+    command = [sys.executable, "-m", "tests.fake_main", "-C", str(fake_shop.root), *NIGHT]
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(command, cwd=ROOT, check=False, stdout=full, stderr=subprocess.PIPE, text=True)
+    assert (done.returncode, done.stderr) == (4, "")
+    text = mailed.read_text()
+    assert "] 1 without a baseline: scale" in text
+    assert "what the night says cannot be printed: No space left on device" in text
+    assert "new      scale/n=100" in text
 
 
 def test_a_report_that_is_not_written_is_part_of_the_exit_code_that_is_pinged(
