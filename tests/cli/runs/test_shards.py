@@ -199,7 +199,7 @@ def test_shards_with_different_options_are_refused_and_other_runs_noted(project:
 
 
 def test_the_worst_exit_code_is_kept_and_runs_of_other_hosts_are_read_from_their_folders(
-    project: Workshop, tmp_path: Path
+    project: Workshop, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     project.job(SIZES, ("{float32: 2.0}", "{float32: 2.0 + n % 200 // 100}"))  # wrong for 100, 300 and 500
     first = shard(project, 1, 2, code=1)
@@ -213,6 +213,41 @@ def test_the_worst_exit_code_is_kept_and_runs_of_other_hosts_are_read_from_their
     document = json.loads(done.stdout)
     assert (len(document["cases"]), document["exit_code"]) == (5, 1)
     assert re.search(r"5 cases in .* 2 pass, 3 differ", done.stderr)
+    elsewhere = Workshop(tmp_path_factory.mktemp("elsewhere"))  # a host that has the artifacts alone
+    assert elsewhere.call("report", "--merge", str(away), "--json").stdout == done.stdout
+    assert elsewhere.call("report", "--compare", str(away / "shard1"), str(away / "shard2")).exit_code == 0
+    assert "there is no project" in elsewhere.fails(2, "report", "--merge", str(away), first["run"])
+    assert list(elsewhere.root.iterdir()) == []
+
+
+def test_a_run_whose_journal_is_lacking_is_not_left_out(project: Workshop, tmp_path: Path) -> None:
+    for name in ("scale/n=100", "scale/n=200"):
+        assert project.call(*RUN, name).exit_code == 0
+    runs = tmp_path / "artifacts/runs"
+    shutil.copytree(project.root / "runs", runs)
+    first, *_ = sorted(runs.glob("2*"))
+    (first / "verdicts.jsonl").unlink()
+    assert f"{first} has no verdicts.jsonl" in project.fails(4, "report", "--merge", str(tmp_path / "artifacts"))
+    printed = project.call("history", "import", str(runs))
+    assert printed.exit_code == 4
+    assert f"{first} has no verdicts.jsonl" in printed.stderr
+    assert "is in the history already" in printed.stdout
+
+
+def test_hosts_may_reach_the_project_by_a_symbolic_link(project: Workshop, tmp_path: Path) -> None:
+    project.write("kernels/scale.cu", '#include "scale.h"\n' + (project.root / "kernels/scale.cu").read_text())
+    project.write("kernels/scale.h", "")
+    (tmp_path / "link").symlink_to(project.root)
+    documents = [shard(project, 1, 2), shard(Workshop(tmp_path / "link"), 2, 2)]
+    assert len(cases(merged(project, *documents))) == 5
+
+
+def test_a_shard_that_has_only_a_wrong_job_is_not_missing(project: Workshop) -> None:
+    project.job(("buffers:", "bufers:"), name="wrong")
+    documents = [shard(project, number, 6, code=2) for number in range(1, 7)]
+    assert {len(document["cases"]) for document in documents} == {1, 2}
+    whole = merged(project, *documents, code=2)
+    assert (len(whole["cases"]), whole["missing"]) == (6, [])
 
 
 def test_a_shard_without_a_case_passes_and_all_of_nothing_does_not(project: Workshop) -> None:
