@@ -79,6 +79,8 @@ class ComparedCase(Record):
     def change(self) -> str:
         """One of `_CHANGES`; "" where the case passes in both runs, or fails alike."""
         first, second = self.verdicts
+        if second in _FAILURES and first not in _FAILURES:
+            return "worse"
         if not first:
             return "only in B"
         if not second:
@@ -89,8 +91,6 @@ class ComparedCase(Record):
             return self._change_of_failure()
         if first == second:
             return ""
-        if second in _FAILURES:
-            return "worse"
         if second != "pass":
             return second
         return "better" if first in _FAILURES else "passes"
@@ -266,7 +266,7 @@ _MEASURES = (
     ),
     Measure(
         title="Times",
-        note="of the launches, from 1.1 times on; without `timing:` each is one measurement, which noise changes",
+        note="of the launches, from 1.1 times on; where a job has no timing, one measurement, which noise changes",
         of=_milliseconds,
         form="{:.4g} ms",
         least=1.1,

@@ -131,6 +131,21 @@ def test_a_case_without_a_result_is_not_taken_for_one_that_was_not_planned() -> 
     assert tree(html.comparison_page(*documents[::-1])).first("h1").text == "3 cases: 2 without a result in A"
 
 
+def test_a_failure_of_a_new_case_is_among_the_failures() -> None:
+    root = compared((case("a", "pass"),), (case("a", "pass"), case("b", "fault", reason="trap"), case("c", "pass")))
+    assert root.first("h1").text == "3 cases: 1 fail now and did not before, 1 only in B"
+    assert rows(root, "verdicts that changed")[0] == ["b", "—", "fault", "fails now", "trap"]
+
+
+def test_no_name_of_a_run_and_no_time_is_broken() -> None:
+    root = compared((case("a", "pass"),), (case("a", "pass"),))
+    unbroken = {part.text for part in root.all("span") if part.attributes.get("class") == "run"}
+    assert unbroken == {"20261120T020000Z-3f2a", "2026-11-20T02:00:00Z"}
+    root = tree(html.render(replace(summary(), notes=("see 20261119T020000Z-0001",))))
+    unbroken = {part.text for part in root.all("span") if part.attributes.get("class") == "run"}
+    assert unbroken == {"20261120T020000Z-3f2a", "2026-11-20T02:00:00Z", "20261119T020000Z-0001"}
+
+
 def test_equal_runs_have_no_rows() -> None:
     root = compared((case("a", "pass"),), (case("a", "pass"),))
     assert root.first("h1").text == "1 case: no verdict changed"
