@@ -121,7 +121,8 @@ class _Watch:
             console.say(f"{first_names(gone, _MOST_NAMED)} {'are' if len(gone) > 1 else 'is'} gone")
         if touched:
             names = [path.name for path in sorted(saved)] or ["a new file"]
-            console.say(f"\n{first_names(names, _MOST_NAMED)}: {first_names(touched, _MOST_NAMED)}")
+            console.say()
+            console.say(f"{first_names(names, _MOST_NAMED)}: {first_names(touched, _MOST_NAMED)}")
             self._run(later.part(touched))
 
     def obey(self, key: str) -> bool:

@@ -99,7 +99,7 @@ def test_a_saved_file_runs_its_job_again_and_keys_decide(fake_shop: Workshop) ->
         watched.press("a")
         watched.until("accepted 2 cases: ")
         replaced(job, JOB.replace("{float32: 2.0}", "{float32: 3.0}"))
-        assert "scale.yaml: scale" in watched.until("1 case in")
+        assert "\r\nscale.yaml: scale" in watched.until("1 case in")
         watched.press("d")
         watched.until("differ scale/n=100")
         replaced(job, JOB.replace("buffers:", "buffers: ["))
