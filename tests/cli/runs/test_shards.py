@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import re
 import shutil
@@ -146,6 +147,11 @@ def test_the_cases_of_a_shard_that_was_cut_short_are_named(fake_shop: Workshop) 
     fake_shop.job(SIZES)
     first, second = shard(fake_shop, 1, 2, code=1), shard(fake_shop, 2, 2, code=1)
     name = cut_short(fake_shop, first)
+    with (fake_shop.root / "runs" / first["run"] / "verdicts.jsonl").open() as journal:
+        fcntl.flock(journal, fcntl.LOCK_EX)  # as its process holds it
+        done = fake_shop.call("report", "--merge", first["run"], second["run"], "--report", "junit=-")
+    assert f"(shard 1 of 2) is running: no result of 1 case, {name}" in done.stderr
+    assert (done.exit_code, f'name="{name}"' in done.stdout) == (4, True)
     page, junit = fake_shop.root / "p.html", fake_shop.root / "j.xml"
     files = ("--report", f"html={page}", "--report", f"junit={junit}")
     done = fake_shop.call("report", "--merge", first["run"], second["run"], *files)
