@@ -36,7 +36,7 @@ _SETTINGS = "the project's settings"
 """In place of a job: the files of settings."""
 _LONGEST_S = 1e9
 """A longer time is none, and sums of such times may be infinite."""
-_FOLDERS = re.compile(r"(?<![\w.])/(?:[^/\"']+/)*")
+_FOLDERS = re.compile(r"(?<!\.)/(?:[^/\"']+/)*")
 """The folders of an absolute path, as in `-include=/home/ada/kernels/config.h`: another host has other ones."""
 _LAST = 5
 """Results of a case whose median is its time."""

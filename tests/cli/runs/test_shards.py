@@ -248,6 +248,25 @@ def test_hosts_may_reach_the_project_by_a_symbolic_link(project: Workshop, tmp_p
     assert len(cases(merged(project, *documents))) == 5
 
 
+def test_the_clones_of_shards_may_be_in_any_folder(project: Workshop, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """The build's compile_commands.json names absolute files."""
+    project.write("kernels/config.h", "")
+    project.write("gpuregress.yaml", "compile: {commands: build/commands.json}")
+    away = tmp_path_factory.mktemp("other clone")
+    shutil.copytree(project.root, away, ignore=shutil.ignore_patterns("runs"), dirs_exist_ok=True)
+    documents = []
+    for number, root in enumerate((project.root, away), 1):
+        file = f"{root}/kernels/scale.cu"
+        command = ["nvcc", "-include", f"{root}/kernels/config.h", "-c", file]
+        entry = {"directory": str(root), "file": file, "arguments": command}
+        (root / "build").mkdir()
+        (root / "build/commands.json").write_text(json.dumps([entry]))
+        documents.append(shard(Workshop(root), number, 2))
+    target = away / "runs" / documents[1]["run"]
+    done = project.call("report", "--merge", documents[0]["run"], str(target), "--json")
+    assert (done.exit_code, len(json.loads(done.stdout)["cases"])) == (0, 5)
+
+
 def test_a_shard_that_has_only_a_wrong_job_is_not_missing(project: Workshop) -> None:
     project.job(("buffers:", "bufers:"), name="wrong")
     documents = [shard(project, number, 6, code=2) for number in range(1, 7)]
