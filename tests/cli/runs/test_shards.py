@@ -249,15 +249,16 @@ def test_hosts_may_reach_the_project_by_a_symbolic_link(project: Workshop, tmp_p
 
 
 def test_the_clones_of_shards_may_be_in_any_folder(project: Workshop, tmp_path_factory: pytest.TempPathFactory) -> None:
-    """The build's compile_commands.json names absolute files."""
-    project.write("kernels/config.h", "")
+    """The build's compile_commands.json names absolute files, also outside of the project."""
     project.write("gpuregress.yaml", "compile: {commands: build/commands.json}")
     away = tmp_path_factory.mktemp("other clone")
     shutil.copytree(project.root, away, ignore=shutil.ignore_patterns("runs"), dirs_exist_ok=True)
     documents = []
     for number, root in enumerate((project.root, away), 1):
         file = f"{root}/kernels/scale.cu"
-        command = ["nvcc", "-include", f"{root}/kernels/config.h", "-c", file]
+        header = tmp_path_factory.mktemp("made") / "config.h"
+        header.write_text("")
+        command = ["nvcc", "-include", str(header), "-c", file]
         entry = {"directory": str(root), "file": file, "arguments": command}
         (root / "build").mkdir()
         (root / "build/commands.json").write_text(json.dumps([entry]))
