@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +42,7 @@ class Night:
         self._failures: list[str] = []
         self._to_stderr = False
         self._refused: OSError | None = None
+        self._kept: list[KeptMail] = []
         self.summary: RunSummary | None = None
 
     def begin(self, project: Project, *, to_stderr: bool) -> None:
@@ -64,6 +65,13 @@ class Night:
             if not isinstance(error, BrokenPipeError):
                 self._refused = error
             errors.silence_stdout()
+
+    def keep_mails(self) -> None:
+        """Keep the mails on what was said so far: bisections and reports take time, and a kill must not lose them."""
+        project = self._project
+        if project is not None and self.summary is not None:
+            room = MailRoom(project.settings.smtp, project.runs / UNSENT_MAILS)
+            self._kept = list(self._mails(project, room, self.summary.exit_code, tuple(self._lines)))
 
     def require_printed(self) -> None:
         """Require that what was said is printed.
@@ -91,20 +99,17 @@ class Night:
         # What the night found stays the subject of its mail.
         lines = (*self._lines[:1], *entry(message).splitlines(), *self._lines[1:])
         patience = web_request.HASTE if exit_code == Interrupted.exit_code else web_request.DEFAULT_PATIENCE
-        run = self.summary.run if self.summary is not None else ""
-        notice = Notice(project.root, exit_code, run, lines)
         mails = MailRoom(settings.smtp, project.runs / UNSENT_MAILS)
         if patience is web_request.HASTE:
             mails = MailRoom(settings.smtp, project.runs / UNSENT_MAILS, patience.total_s)
-        tonight: list[KeptMail] = []
-        if lines and settings.mail:
-            tonight.append(mails.keep(settings.mail, notice))
-        if lines and self.summary is not None:
-            tonight += self._owners_mails(project, self.summary, mails)
+        tonight = list(self._mails(project, mails, exit_code, lines))
+        for earlier in self._kept:
+            earlier.remove()
         if settings.ping:
             self._failures.append(notices.ping_end(settings.ping, exit_code, lines, patience))
         self._failures += map(mails.send, tonight)
         if lines and settings.webhook:
+            notice = self._notice(project, exit_code, lines)
             self._failures.append(notices.post_webhook(settings.webhook, notice, patience))
         if exit_code != RunLocked.exit_code:  # the night that runs sends them
             self._failures += mails.send_kept()
@@ -112,6 +117,17 @@ class Night:
         for failure in failures:  # it changes no exit code, and cron mails what is on stderr
             console.say(f"note: {failure}", err=True)
         return bool(lines and not failures and (settings.mail or settings.webhook))
+
+    def _notice(self, project: Project, exit_code: int, lines: Sequence[str]) -> Notice:
+        run = self.summary.run if self.summary is not None else ""
+        return Notice(project.root, exit_code, run, lines)
+
+    def _mails(self, project: Project, mails: MailRoom, exit_code: int, lines: Sequence[str]) -> Iterator[KeptMail]:
+        """Keep a mail for all who are told of each night, and one for each owner of a job with news."""
+        if lines and project.settings.mail:
+            yield mails.keep(project.settings.mail, self._notice(project, exit_code, lines))
+        if lines and self.summary is not None:
+            yield from self._owners_mails(project, self.summary, mails)
 
     def _owners_mails(self, project: Project, summary: RunSummary, mails: MailRoom) -> Iterator[KeptMail]:
         """Keep a mail for each owner of jobs of which something is new."""
@@ -329,6 +345,7 @@ def nightly_command(ctx: click.Context, /, **options: Any) -> int:
         if morning.is_worth_telling(summary):
             for line in morning.lines(summary, root=project.root):
                 night.say(line)
+            night.keep_mails()
             if options["bisect_minutes"] is not None and not summary.interrupted:
                 for line in culprits.lines(project, summary, options["bisect_minutes"]):
                     night.say(line)

@@ -79,6 +79,11 @@ class KeptMail(Record):
     path: Path
     message: EmailMessage
 
+    def remove(self) -> None:
+        """Remove its file, as after it was sent."""
+        with contextlib.suppress(OSError):
+            self.path.unlink(missing_ok=True)
+
 
 class MailRoom:
     """The way by which a project sends the mails of a night.
@@ -86,13 +91,14 @@ class MailRoom:
     Args:
         server: `notify.smtp` as the settings have it; "": the local sendmail.
         unsent: the folder of the mails that could not be sent.
-        seconds: for all mails together.
+        seconds: for all mails together, from the first one on.
     """
 
     def __init__(self, server: str, unsent: Path, seconds: float = _ALL_SECONDS) -> None:
         self._server = server
         self._unsent = unsent
-        self._deadline = time.monotonic() + seconds
+        self._seconds = seconds
+        self._deadline: float | None = None
         self._unreachable = ""
         self._new: set[Path] = set()
 
@@ -120,8 +126,7 @@ class MailRoom:
         """
         failure = self._deliver(mail.message)
         if failure is None:
-            with contextlib.suppress(OSError):
-                mail.path.unlink(missing_ok=True)
+            mail.remove()
             return ""
         mail.message.replace_header("To", ", ".join((*failure.addresses, *failure.refused)))
         try:
@@ -209,6 +214,8 @@ class MailRoom:
         Nothing is tried any more after the server could not be reached, or the time is up.
         """
         addresses = str(message["To"]).split(", ")
+        if self._deadline is None:
+            self._deadline = time.monotonic() + self._seconds
         seconds = self._deadline - time.monotonic()
         if not self._unreachable and seconds <= 0:
             self._unreachable = f"{MAIL_KEY}: the time for the mails of a night is up"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import email
 import email.policy
 import json
+import os
 import re
 import signal
 import subprocess
@@ -20,6 +21,7 @@ from gpuregress.report.messages import web_request
 from gpuregress.report.messages.web_request import Patience
 from tests.report.messages import servers
 from tests.report.messages.servers import Server
+from tests.waiting import wait_until
 from tests.workshop import Workshop, accepted, change
 
 ROOT = Path(__file__).parents[3]
@@ -130,6 +132,22 @@ def test_a_night_that_is_killed_while_it_sends_its_mail_loses_none(fake_shop: Wo
     assert sorted(recipients) == ["To: ada@example.org"] * 2 + ["To: team@example.org"] * 2
     assert sum("1 without a baseline: scale" in line for line in lines if line.startswith("Subject: ")) == 4
     assert list((fake_shop.root / "runs/unsent-mails").iterdir()) == []
+
+
+def test_a_night_that_is_killed_while_it_writes_its_reports_loses_no_mail(fake_shop: Workshop, mailed: Path) -> None:
+    fake_shop.write("gpuregress.yaml", "notify: {mail: team@example.org}")
+    page = fake_shop.root / "page.html"
+    os.mkfifo(page)  # nobody reads it
+    command = [sys.executable, "-m", "tests.fake_main", "-C", str(fake_shop.root), *NIGHT, "--html", str(page)]
+    unsent = fake_shop.root / "runs/unsent-mails"
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL) as night:
+        wait_until(lambda: any(unsent.glob("*.eml")))
+        night.kill()
+    assert not mailed.exists()
+    accepted(fake_shop)
+    assert fake_shop.call(*NIGHT).exit_code == 0
+    assert "1 without a baseline: scale" in mailed.read_text()
+    assert list(unsent.iterdir()) == []
 
 
 def test_a_full_disk_of_the_log_shortens_no_mail(fake_shop: Workshop, mailed: Path) -> None:
