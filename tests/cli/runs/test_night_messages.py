@@ -141,8 +141,10 @@ def test_a_night_that_is_killed_while_it_writes_its_reports_loses_no_mail(fake_s
     command = [sys.executable, "-m", "tests.fake_main", "-C", str(fake_shop.root), *NIGHT, "--html", str(page)]
     unsent = fake_shop.root / "runs/unsent-mails"
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL) as night:
-        wait_until(lambda: any(unsent.glob("*.eml")))
-        night.kill()
+        try:
+            wait_until(lambda: any(unsent.glob("*.eml")))
+        finally:
+            night.kill()
     assert not mailed.exists()
     accepted(fake_shop)
     assert fake_shop.call(*NIGHT).exit_code == 0
