@@ -137,7 +137,8 @@ class MailRoom:
         text = f"{failure.why}; the mail is kept as {mail.path}, and the next night sends it"
         removed = self._remove_oldest()
         if removed:
-            text += f"; more than {_MOST_KEPT} mails wait, and the oldest are removed unsent: {', '.join(removed)}"
+            waits = f"more than {_MOST_KEPT} mails of earlier nights wait"
+            text += f"; {waits}, and the oldest are removed unsent: {', '.join(removed)}"
         return text
 
     def _write(self, mail: KeptMail) -> None:
@@ -146,12 +147,11 @@ class MailRoom:
         storage.write_atomic(mail.path, mail.message.as_bytes())
 
     def _remove_oldest(self) -> list[str]:
-        """Remove the oldest of too many mails, but none of tonight; return their names."""
-        kept = self._kept()
-        earlier = [path for path in kept if path not in self._new]
+        """Remove the oldest of too many mails of earlier nights; return their names."""
+        earlier = [path for path in self._kept() if path not in self._new]
         removed = []
         with contextlib.suppress(OSError):
-            for path in earlier[: max(0, len(kept) - _MOST_KEPT)]:
+            for path in earlier[: max(0, len(earlier) - _MOST_KEPT)]:
                 path.unlink(missing_ok=True)
                 removed.append(path.name)
         return removed
