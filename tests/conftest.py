@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import faulthandler
 import functools
@@ -50,6 +51,10 @@ def pytest_configure(config: pytest.Config) -> None:
     process uses.
     """  # fmt: skip
     gc.set_threshold(worker_spawn.COLLECT_EVERY)
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        atexit.register(os._exit, 0)  # taking the interpreter apart takes a second or more
+    else:
+        atexit.register(gc.unfreeze)  # the interpreter frees the tests as it ends, which extension modules expect
     hook = config.pluginmanager.rewrite_hook
     if isinstance(hook, AssertionRewritingHook):
         hook._must_rewrite.discard("gpuregress")
@@ -77,8 +82,7 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_unconfigure() -> None:
-    """Let the interpreter free them as it ends, which extension modules expect."""
-    gc.unfreeze()
+    """Stop the timer of `_postpone_end_of_process`."""
     faulthandler.cancel_dump_traceback_later()
 
 
