@@ -77,7 +77,6 @@ def pytest_collection(session: pytest.Session) -> None:
 @pytest.hookimpl(trylast=True)
 def pytest_collection_finish() -> None:
     """Never walk through the collected tests, which stay."""
-    gc.collect()
     gc.freeze()
 
 
