@@ -231,11 +231,19 @@ def _fork_for_parent() -> bool:
         if number > 0:
             return False
     if os.fork() == 0:
+        first = os.getpid()
         if os.fork() == 0:
+            _wait_for_end(first)
             return True
         os._exit(0)
     os.wait()
     return False
+
+
+def _wait_for_end(process: int) -> None:
+    """Wait for the end of a process that is no child of this one. Polling would take some milliseconds."""
+    with contextlib.suppress(ProcessLookupError), contextlib.closing(_Pidfd(process)) as ended:
+        select.select([ended], [], [])
 
 
 def _load_libraries() -> None:
@@ -281,7 +289,7 @@ def _load_a_program() -> None:
 
 def _become(request: dict[str, Any], descriptors: list[int], requests: socket.socket) -> Callable[[], object]:
     """Turn this copy of the server into the process that was asked for."""
-    _wait_for_new_parent(request["parent"])
+    assert os.getppid() == request["parent"]
     requests.send(str(os.getpid()).encode())
     requests.close()
     moved = [fcntl.fcntl(descriptor, fcntl.F_DUPFD, 1 << 9) for descriptor in descriptors]
@@ -310,15 +318,6 @@ def _become(request: dict[str, Any], descriptors: list[int], requests: socket.so
     module: str
     module, *sys.argv[1:] = options[options.index("-m") + 1 :]
     return functools.partial(runpy.run_module, module, run_name="__main__", alter_sys=True)
-
-
-def _wait_for_new_parent(parent: int) -> None:
-    """Wait until a first child has ended, if there was one. Polling would cost each process some milliseconds."""
-    first = os.getppid()
-    if first != parent:
-        with contextlib.suppress(ProcessLookupError), contextlib.closing(_Pidfd(first)) as ended:
-            select.select([ended], [], [])
-    assert os.getppid() == parent
 
 
 def _fork_server() -> Callable[[], object] | None:
