@@ -104,7 +104,7 @@ def test_a_new_case_is_no_passing_one_for_differences() -> None:
 
 def test_where_all_fail_no_parameter_is_blamed() -> None:
     (group,) = space(lambda tile, _block: "skip" if tile == 4 else "error").failures
-    assert group.text == "all 12 cases fail, so no parameter tells why"
+    assert group.text == "all 12 cases fail, so no parameter explains it"
 
 
 def test_where_nothing_tells_them_apart_no_parameter_is_blamed() -> None:

@@ -151,7 +151,7 @@ class MailRoom:
             if not is_mail:
                 aside = path.with_suffix(".damaged")
                 path.replace(aside)
-                return f"{path} is no mail; it is set aside as {aside.name}"
+                return f"{path} is not a mail; it is set aside as {aside.name}"
             failure = self._deliver(message)
             if failure is None:
                 path.unlink(missing_ok=True)

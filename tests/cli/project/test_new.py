@@ -32,7 +32,7 @@ def test_a_pattern_writes_the_jobs_that_are_not_there_yet(shop: Workshop) -> Non
     shop.write("configs/half_of.yaml", "# mine\n")
     source = str(shop.root / "kernels/small.cuh")
     printed = shop.call("new", source, "--function", "*").stdout
-    assert "half_of.yaml: already there, and left as it is" in printed
+    assert "half_of.yaml: already exists and was not changed" in printed
     assert "twice.yaml: a job for twice(float" in printed
     assert (shop.root / "configs/half_of.yaml").read_text() == "# mine\n"
     assert "the jobs of all 2 functions are already there" in shop.fails(2, "new", source, "--function", "*")
@@ -58,7 +58,7 @@ def test_each_kernel_of_a_program_gets_a_job_which_is_run(shop: Workshop) -> Non
     assert "a job for twice, from its launch in the host code" in result.stdout
     assert "needed: argc: its value" in result.stdout
     assert "twice may read x unwritten: the program sets nothing of x (prog.cu:6) before the launch" in result.stdout
-    assert "accept none of these before you gave what is NEEDED in them: broken" in result.stdout
+    assert "before you accept these, fill in what is marked NEEDED: broken" in result.stdout
     assert "new      twice/n=100" in result.stdout
     assert "fault    broken/" in result.stdout
     job = (shop.root / "configs/twice.yaml").read_text()

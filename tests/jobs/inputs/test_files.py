@@ -130,7 +130,7 @@ def test_npz(tmp_path: Path) -> None:
     assert inputs.fill_problem(named) is None
     assert inputs.fill(named).tolist() == [0, 1, 2, 3]
     for text, message in (
-        ("", "it holds 2 arrays: name one, as x.npz:a"),
+        ("", "it holds 2 arrays: name one, such as x.npz:a"),
         (":c", "it has no array 'c'; there are: a, b"),
         (":a", "holds 3 values and [4] of int32 needs 4"),
     ):

@@ -98,7 +98,7 @@ def test_a_wrong_dtype_is_at_its_buffer() -> None:
 def test_several_that_fit_are_listed_with_a_way_out() -> None:
     functions = declarations.device_functions(["__device__ float f(real x); __device__ double f(wide x);"])
     with pytest.raises(
-        NoFunction, match=r"'f' is ambiguous: f\(real\); f\(wide\); name one with its types, as 'f\(real\)'"
+        NoFunction, match=r"'f' is ambiguous: f\(real\); f\(wide\); name one with its types, such as 'f\(real\)'"
     ):
         overloads.choose(FunctionName("f"), functions, "k.cu", {"x": "float32"}, ())
 
