@@ -63,7 +63,7 @@ def profile_command(
     return done.summary.exit_code
 
 
-@click.command("accuracy", epilog="Example: gpuregress accuracy reduce/n=65536")
+@click.command("accuracy", epilog="Example: gpuregress accuracy 'reduce/n=65536,*'")
 @click.argument("case", nargs=-1, required=True)
 @shared_options.set_option
 @shared_options.file_option("json", "target", "Write the results as JSON")

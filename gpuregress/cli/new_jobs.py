@@ -41,7 +41,7 @@ _LAUNCHES = click.IntRange(1, _MOST)
 _LIMIT_S = click.IntRange(0, 86_400)
 
 
-@click.command("new", epilog="Example: gpuregress new kernels/mine.cu")
+@click.command("new", epilog="Example: gpuregress new kernels/saxpy.cu")
 @click.argument("source", metavar="KERNEL.cu", type=click.Path(path_type=Path))
 @click.option("--kernel", metavar="NAME", help="Only this kernel of the source.")
 @click.option("--function", metavar="NAME", help="Device functions to test instead: a name or a pattern, such as '*'")

@@ -275,7 +275,11 @@ class Nightly(click.Command):
         super().format_epilog(ctx, formatter)
 
 
-@click.command("nightly", cls=Nightly, epilog="Example: gpuregress nightly --install cron --write")
+@click.command(
+    "nightly",
+    cls=Nightly,
+    epilog="Example: gpuregress nightly --deadline 6h   (every night: gpuregress nightly --install cron --write)",
+)
 @shared_options.device_options
 @click.option(
     "--deadline",

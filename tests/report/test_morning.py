@@ -185,5 +185,5 @@ def test_uncommitted_changes_and_a_commit_that_is_gone_are_said_with_the_suspect
     )
     alone = Suspects("8eb0c1f" * 5, "8eb0c1f" * 5, dirty=True, uncommitted=("src/a.cu",))
     assert morning.suspects_text(alone) == (
-        "suspects: uncommitted changes of src/a.cu; no commit since 8eb0c1f, where it was not so"
+        "suspects: uncommitted changes of src/a.cu; no commit since 8eb0c1f, the last one where it was otherwise"
     )

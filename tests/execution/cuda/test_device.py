@@ -151,7 +151,7 @@ def test_the_canary_checks_what_it_wrote(api: FakeApi, device: CudaDevice) -> No
         fake.memcpy_htod(pointer(packed), own_kernels.probe_output() ^ np.uint8(1))
 
     api.kernels[own_kernels.PROBE_KERNEL] = wrong
-    with pytest.raises(DeviceError, match="calculates wrong"):
+    with pytest.raises(DeviceError, match="computes wrong results"):
         device.canary()
 
 
