@@ -111,7 +111,7 @@ def test_where_nothing_tells_them_apart_no_parameter_is_blamed() -> None:
     (group,) = space(
         lambda tile, block: "differ" if (tile // 4).bit_length() == (block // 16).bit_length() else "pass"
     ).failures
-    assert group.text == "no parameter values tell the 4 failing cases from the 12 others"
+    assert group.text == "no parameter values distinguish the 4 failing cases from the 12 others"
     assert group.alternatives == ()
 
 

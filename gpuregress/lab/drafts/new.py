@@ -205,7 +205,7 @@ def _refuse_all_existing(paths: Sequence[Path], what: str) -> None:
     if len(paths) == 1:
         _refuse_existing(paths[0])
     elif all(path.exists() for path in paths):
-        raise UsageError(f"the jobs of all {len(paths)} {what} are already exist and were not changed")
+        raise UsageError(f"the jobs of all {len(paths)} {what} already exist and were not changed")
 
 
 def _draft_kernel(

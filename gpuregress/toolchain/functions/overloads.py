@@ -209,7 +209,7 @@ def _template_arguments(name: FunctionName, function: CxxFunction, given: Mappin
         if deduced is None:
             example = ", ".join([*arguments, "float" if text.startswith(("typename", "class")) else "4"])
             message = f"the template argument {parameter} of {function} follows from no buffer"
-            raise NoFunction(f"{message}: name it, such as {function.name}<{example}>")
+            raise NoFunction(f"{message}: name it, as in {function.name}<{example}>")
         arguments.append(deduced)
     return tuple(arguments)
 

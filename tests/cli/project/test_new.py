@@ -35,7 +35,7 @@ def test_a_pattern_writes_the_jobs_that_are_not_there_yet(shop: Workshop) -> Non
     assert "half_of.yaml: already exists and was not changed" in printed
     assert "twice.yaml: a job for twice(float" in printed
     assert (shop.root / "configs/half_of.yaml").read_text() == "# mine\n"
-    assert "the jobs of all 2 functions are already there" in shop.fails(2, "new", source, "--function", "*")
+    assert "the jobs of all 2 functions already exist" in shop.fails(2, "new", source, "--function", "*")
     assert "half_of.yaml is already there" in shop.fails(2, "new", source, "--function", "half_of")
 
 
@@ -64,7 +64,7 @@ def test_each_kernel_of_a_program_gets_a_job_which_is_run(shop: Workshop) -> Non
     job = (shop.root / "configs/twice.yaml").read_text()
     assert "grid: [ceil(n / 32)]" in job
     again = shop.fails(2, "new", str(shop.root / "app/prog.cu"))
-    assert "the jobs of all 2 kernels are already there" in again
+    assert "the jobs of all 2 kernels already exist" in again
 
 
 def test_drafts_are_not_run_where_that_is_said(shop: Workshop) -> None:

@@ -187,7 +187,7 @@ def test_shards_with_different_options_are_refused_and_other_runs_noted(project:
     first = shard(project, 1, 2)
     assert project.call(*RUN, "--shard", "2/2", "--poison", "twice").exit_code == 0
     message = project.fails(2, "report", "--merge", first["run"], str(results(project)["run"]))
-    assert "runs of different options make no common result" in message
+    assert "runs of different options cannot be merged" in message
     assert "--poison twice" in message
     documents = []
     for options in (("scale/n=100",), ("scale/n=200", "--poison", "twice")):

@@ -142,7 +142,7 @@ def test_npz(tmp_path: Path) -> None:
     np.savez(path, only=np.array([{}], dtype=object))
     assert "cannot be read" in str(inputs.fill_problem(file(path, "int32", 1)))
     path.write_bytes(path.read_bytes()[:40])
-    assert "it is not a whole .npz" in str(inputs.fill_problem(file(path, "int32", 4)))
+    assert "it is not a complete .npz" in str(inputs.fill_problem(file(path, "int32", 4)))
 
 
 def test_dump(tmp_path: Path) -> None:

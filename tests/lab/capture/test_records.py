@@ -92,7 +92,7 @@ def test_what_the_library_does_not_write_is_an_error_with_its_line(tmp_path: Pat
     with pytest.raises(HarnessError, match=r"7\.jsonl:1 is not a record of a capture"):
         records.read_folder(tmp_path)
     (tmp_path / "7.jsonl").write_text("[1]\n{}\n")
-    with pytest.raises(HarnessError, match=r"7\.jsonl:1 is no record"):
+    with pytest.raises(HarnessError, match=r"7\.jsonl:1 is not a record"):
         records.read_folder(tmp_path)
     for broken in (
         {"event": "before"},

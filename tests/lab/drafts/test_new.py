@@ -224,7 +224,7 @@ def test_a_kernel_without_a_result_has_no_job(project: Project) -> None:
     ("name", "content", "message"),
     [
         ("a.cu", b" \n", "a.cu is empty: there is nothing to test"),
-        ("a.cu", b"\x7fELF\0\1", "a.cu is no text (it has a byte 0)"),
+        ("a.cu", b"\x7fELF\0\1", "a.cu is not text (it has a byte 0)"),
         ("a.cu", "__global__ void f(int *x) {}".encode("utf-16"), "a.cu is UTF-16, which the compiler does not read"),
         ("a.txt", b"__global__ void f(int *x) {}", "a.txt cannot be the source of a job: name a .cu or .cuh file"),
         ("a.cuh", b"struct A { int a; };", "there is nothing to test; name the file that defines the kernels"),

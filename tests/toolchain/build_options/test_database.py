@@ -133,7 +133,7 @@ def test_headers_before_a_source_are_those_of_the_commit(tmp_path: Path) -> None
         ("{", "cannot be read: Expecting property name"),
         ("{}", "expected a list of commands"),
         ('[{"file": "k.cu", "command": 3}]', "entry 1 is not a command of a compilation database; expected file"),
-        ('[{"file": "k.cu", "arguments": [1]}]', "entry 1 is no command"),
+        ('[{"file": "k.cu", "arguments": [1]}]', "entry 1 is not a command"),
     ],
 )
 def test_a_database_that_is_none(content: str | None, message: str, tmp_path: Path) -> None:

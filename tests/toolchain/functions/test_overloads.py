@@ -75,7 +75,7 @@ def test_a_parameter_of_the_job_fits_any_type() -> None:
         ),
         ("clampz<float>", {"x": "float32", "low": "float32", "hi": "float32"}, "no buffer for parameter 'lo' (float)"),
         ("clampz<float>", {"x": "float32", "lo": "float64", "hi": "float32"}, "lo is float64, and parameter 'lo' of"),
-        ("nth", {"x": "float32"}, "name it, as nth<4>"),
+        ("nth", {"x": "float32"}, "name it, as in nth<4>"),
         ("nth<1, 2>", {"x": "float32"}, "nth<N>(float) takes 1 template arguments, not 2"),
         ("scaled<float>", {"x": "float32"}, "scaled(float, float) is no template"),
         ("scaled(", {}, "invalid name 'scaled(': a ')' is missing"),

@@ -165,7 +165,7 @@ def test_waiting_for_nobody(program: Running) -> None:
         program.launch("never", 3, 64, flag, out)
     assert caught.value.kind == "deadlock"
     assert str(caught.value).startswith(
-        "all 3 blocks that are resident wait for something that no block will do, and no further block will start: "
+        "all 3 resident blocks wait for something that no block will do, and no further block will start: "
         "3 blocks, (0,0,0) to (2,0,0): threads 2-63 wait at bar.sync, k.cu:"
     )
     assert "threads 0-1 spin on flag, k.cu:" in str(caught.value)
