@@ -219,7 +219,9 @@ def _say_changed(job: TriedJob) -> None:
     default=60,
     help="Longest wait for a launch that is kept; 0: none  [default: 60]",
 )
-@click.option("--sync", is_flag=True, help="Wait for each launch, and flush its log line to disk: slow, but exact.")
+@click.option(
+    "--sync", is_flag=True, help="Wait for each launch, and flush its log line to disk: slow; names the failing launch."
+)
 @click.argument(
     "command", nargs=-1, required=True, metavar="-- APP [ARGS]...", type=click.UNPROCESSED, callback=values.program
 )

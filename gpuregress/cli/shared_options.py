@@ -146,7 +146,7 @@ device_options = _combined(
         "--jobs",
         "workers",
         type=click.IntRange(1, 1024),
-        help="The number of workers  [default: a core or GPU each]",
+        help="Workers  [default: one per core, or one per GPU]",
     ),
     click.option(
         "--repeat",
