@@ -192,7 +192,7 @@ def test_baselines_of_pytest_regressions_are_the_first_ones(
     code, text = inside.run(tmp_path, scratch)
     assert (code, "2 failed" in text, "Traceback" in text) == (1, True, False), text
     why = "not readable as a baseline of pytest-regressions: it "
-    for words in ("test_table.csv: {}has no columns", "TestClass_test_archive.npz: {}is no archive of numpy"):
+    for words in ("test_table.csv: {}has no columns", "TestClass_test_archive.npz: {}is not a numpy archive"):
         assert words.format(why) in text
     table.write_text(TABLE.replace("2.0", "2.5"))
     np.savez(folder / "test_table.npz", on=np.array([True, False, True]))

@@ -11,7 +11,7 @@ from tests.workshop import KERNEL, Workshop
 def test_new_never_overwrites(shop: Workshop) -> None:
     before = (shop.root / "configs/scale.yaml").read_text()
     output = shop.fails(2, "new", str(shop.root / "kernels/scale.cu"))
-    assert "already there" in output
+    assert "already exists" in output
     assert (shop.root / "configs/scale.yaml").read_text() == before
 
 
@@ -36,7 +36,7 @@ def test_a_pattern_writes_the_jobs_that_are_not_there_yet(shop: Workshop) -> Non
     assert "twice.yaml: a job for twice(float" in printed
     assert (shop.root / "configs/half_of.yaml").read_text() == "# mine\n"
     assert "the jobs of all 2 functions already exist" in shop.fails(2, "new", source, "--function", "*")
-    assert "half_of.yaml is already there" in shop.fails(2, "new", source, "--function", "half_of")
+    assert "half_of.yaml already exists" in shop.fails(2, "new", source, "--function", "half_of")
 
 
 PROGRAM = """__global__ void twice(float *x, int n) { int i = blockIdx.x * 32 + threadIdx.x; if (i < n) x[i] *= 2; }

@@ -227,7 +227,7 @@ def test_a_shard_without_a_case_passes_and_all_of_nothing_does_not(project: Work
 @pytest.mark.parametrize("text", ["0/2", "3/2", "2", "a/b", "1/0", "-1/2", ""])
 def test_a_shard_that_there_is_not_is_refused(project: Workshop, text: str) -> None:
     message = project.fails(2, *RUN, "--shard", text)
-    assert "is no shard" in message
+    assert "is not a shard" in message
     assert "the first of 0" not in message
 
 

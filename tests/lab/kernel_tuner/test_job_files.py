@@ -48,7 +48,7 @@ def test_a_file_of_the_users_own_is_never_overwritten(tmp_path: Path, name: str)
         with JobFiles(tmp_path / "add.yaml", "add<float>").written({"source": "x.cu"}):
             pass
         (tmp_path / name).write_text("mine")
-        with pytest.raises(UsageError, match="is already there"):
+        with pytest.raises(UsageError, match="already exists"):
             write(tmp_path, "a")
         assert (tmp_path / name).read_text() == "mine"
 

@@ -77,7 +77,7 @@ def test_a_parameter_of_the_job_fits_any_type() -> None:
         ("clampz<float>", {"x": "float32", "lo": "float64", "hi": "float32"}, "lo is float64, and parameter 'lo' of"),
         ("nth", {"x": "float32"}, "name it, as in nth<4>"),
         ("nth<1, 2>", {"x": "float32"}, "nth<N>(float) takes 1 template arguments, not 2"),
-        ("scaled<float>", {"x": "float32"}, "scaled(float, float) is no template"),
+        ("scaled<float>", {"x": "float32"}, "scaled(float, float) is not a template"),
         ("scaled(", {}, "invalid name 'scaled(': a ')' is missing"),
         ("scaled x", {}, "invalid name 'scaled x': 'x' is left over after it"),
         ("3d", {}, "invalid name '3d'; expected a function such as clampz"),
