@@ -282,8 +282,8 @@ def _by_sendmail(message: EmailMessage, seconds: float) -> dict[str, _Refusal]:
     program = shutil.which("sendmail", path=os.pathsep.join(folders))
     if program is None:
         raise _Unreachable(
-            f"{MAIL_KEY}: there is no sendmail in PATH or {FOLDERS[0]}; install a mail transfer agent, such as msmtp-mta, "
-            f"or name a server: {SMTP_KEY}"
+            f"{MAIL_KEY}: there is no sendmail in PATH or {FOLDERS[0]}; install a mail transfer agent, such as "
+            f"msmtp-mta, or name a server: {SMTP_KEY}"
         )
     command = [program, "-i", "-t"]
     try:
