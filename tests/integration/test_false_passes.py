@@ -163,7 +163,7 @@ def test_messages_name_the_jobs_own_buffers(shop: Workshop) -> None:
         change(shop, ("launches:", f"{section}\nlaunches:"))
         assert "unknown buffer 'none'; there are: x, out, more" in shop.fails(2, "check"), section
     change(shop, ("launches:", "dump: []\nlaunches:"))
-    assert "name buffers to dump, as dump: [out, more]" in shop.fails(2, "check")
+    assert "name buffers to dump, such as dump: [out, more]" in shop.fails(2, "check")
 
 
 def test_an_output_of_which_nothing_was_written_is_refused_under_the_name_that_it_was_exchanged_with(
