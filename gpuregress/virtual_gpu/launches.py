@@ -80,8 +80,9 @@ class Launch:
         """
         # Kernels that make system calls, or whose blocks wait for each other, are never split.
         machine, program = self.machines[0], self.module.module_facts
-        mnemonics = [site.mnemonic for site in program.sites]
-        bulk = BulkCopies(machine, self.scene.space, program.shared, mnemonics, in_cluster=self.facts.in_cluster)
+        bulk = BulkCopies(
+            machine, self.scene.space, program.shared, self.module.mnemonics, in_cluster=self.facts.in_cluster
+        )
         watched = InstrumentedLaunch(
             wanted=self.module.schedule.instruments,
             program=program,
