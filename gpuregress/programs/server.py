@@ -57,6 +57,7 @@ _MAGIC = 0x53475056
 _ANSWER = struct.Struct("<iIII")
 _LAUNCH = struct.Struct("<I3I3II3IIQI4x")
 _FACTS = struct.Struct("<III18i")
+_NOT_KEPT = contextlib.nullcontext()
 _GRACE_S = 2.0
 """How long a launch whose program has ended may take to stop, seconds."""
 
@@ -325,10 +326,7 @@ class Server:
         loaded, kernel = self._functions[number]
         shape = LaunchShape((dims[0], dims[1], dims[2]), (dims[3], dims[4], dims[5]), shared)
         module = self._module(loaded, kernel, (cluster_x, cluster_y, cluster_z))
-        if takes_large_clusters:
-            module.large_clusters.add(kernel)
-        else:
-            module.large_clusters.discard(kernel)
+        self._allow_large_clusters(module, kernel, is_allowed=bool(takes_large_clusters))
         entry = module.program.entries[kernel]
         space = data[_LAUNCH.size :]
         places = zip(offsets(entry), entry.parameters, strict=True)
@@ -336,18 +334,15 @@ class Server:
         self._check_cooperation(module, kernel, shape, is_cooperative=bool(is_cooperative))
         call = call_text(self._space, entry, shape, args)
         launch = self._log.begin(call, module.module_facts.constant_bytes)
-        pending = PendingLaunch(
-            number=launch,
-            kernel=kernel,
-            shape=shape,
-            cluster=(cluster_x, cluster_y, cluster_z),
-            is_cooperative=bool(is_cooperative),
-            arguments=args,
-        )
+        kept: contextlib.AbstractContextManager[None] = _NOT_KEPT
+        if self._capture is not None:
+            cluster = cluster_x, cluster_y, cluster_z
+            pending = PendingLaunch(launch, kernel, shape, cluster, bool(is_cooperative), args)
+            kept = self._capture.keep(pending, loaded.with_kernel(kernel))
         report: LaunchReport | None = None
         clock, self._clock = self._clock, None
         try:
-            with self._capture.keep(pending, loaded.with_kernel(kernel)) if self._capture else contextlib.nullcontext():
+            with kept:
                 report = self.device.launch(module, kernel, shape, args)
         except KernelFault as fault:
             report = self.device.interrupted()
@@ -423,6 +418,13 @@ class Server:
                 raise Refusal(INVALID_VALUE, str(error)) from error
             loaded.clustered[kernel, cluster] = made
         return loaded.clustered[kernel, cluster]
+
+    def _allow_large_clusters(self, module: CpuModule, kernel: str, *, is_allowed: bool) -> None:
+        """Follow the attribute of a function that allows clusters of more blocks than every GPU takes."""
+        if is_allowed:
+            module.large_clusters.add(kernel)
+        else:
+            module.large_clusters.discard(kernel)
 
     def _check_cooperation(self, module: CpuModule, kernel: str, shape: LaunchShape, *, is_cooperative: bool) -> None:
         """Refuse a cooperative grid that has no room, and one that waits for itself in another launch.
