@@ -1,4 +1,4 @@
-"""Run of a user's own program, with the signals that are sent on to it and its other processes, and its launches."""
+"""Run of a user's own program with all of its processes, and the choice of its launches that are kept."""
 
 from __future__ import annotations
 

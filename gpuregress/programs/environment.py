@@ -1,4 +1,4 @@
-"""What `gpuregress exec`, the driver and the server share: environment variables, and the size of the memory."""
+"""Environment variables and sizes that `gpuregress exec`, the driver library and the server share."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""Capture of chosen launches, in the records that `gpuregress.lab.capture.records` reads and makes jobs of.
+"""Capture of chosen launches of a program, with the contents of their memory.
 
-The injection library of `gpuregress capture` writes the same records on a GPU. Contents are files beside them.
+`gpuregress.lab.capture` reads the records and makes jobs of them. The injection library of `gpuregress capture` writes
+the same records on a GPU. Contents are files beside them.
 """
 
 from __future__ import annotations
