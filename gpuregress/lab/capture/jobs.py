@@ -160,9 +160,9 @@ def _refuse_objects(code: str) -> None:
     """Refuse what the parameters name by handles or encoded bytes."""
     texture = _TEXTURES.search(code)
     if texture:
-        raise CannotCapture(f"it uses texture or surface objects ({texture[1]}), whose memory is not known")
+        raise CannotCapture(f"it uses texture or surface objects ({texture[1]}), which captured jobs cannot describe")
     if _MAPS.search(code):
-        raise CannotCapture("it uses tensor maps, whose fields are not known")
+        raise CannotCapture("it uses tensor maps, which captured jobs cannot describe")
 
 
 def _refuse_what_was_cut(launch: CapturedLaunch, result: Replay) -> None:
