@@ -12,9 +12,14 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from gpuregress.jobs import plan
+from gpuregress.jobs.plan import Plan
+from gpuregress.session import watched_jobs
+from gpuregress.store.project import find
 from tests.workshop import JOB, Workshop, accepted
 
 ROOT = Path(__file__).parents[3]
@@ -94,7 +99,7 @@ def test_a_saved_file_runs_its_job_again_and_keys_decide(fake_shop: Workshop) ->
         watched.press("a")
         watched.until("accepted 2 cases: ")
         replaced(job, JOB.replace("{float32: 2.0}", "{float32: 3.0}"))
-        assert "scale.yaml: scale" in watched.until("1 case in")
+        assert "\r\nscale.yaml: scale" in watched.until("1 case in")
         watched.press("d")
         watched.until("differ scale/n=100")
         replaced(job, JOB.replace("buffers:", "buffers: ["))
@@ -142,3 +147,27 @@ def test_what_cannot_be_watched_is_one_line(fake_shop: Workshop, monkeypatch: py
     assert "nothing" in fake_shop.fails(2, "watch", "nothing")
     monkeypatch.setitem(sys.modules, "watchfiles", None)
     assert "pip install 'gpuregress[watch]'" in fake_shop.fails(2, "watch")
+
+
+def test_a_save_while_the_jobs_are_planned_is_seen(fake_shop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
+    kernel = fake_shop.root / "kernels/scale.cu"
+    for path in fake_shop.root.rglob("*.*"):
+        os.utime(path, (1, 1))
+    project = find(fake_shop.root)
+    make = plan.make
+
+    def saved_meanwhile(*arguments: Any, **options: Any) -> Plan:
+        made = make(*arguments, **options)
+        kernel.write_text(f"{kernel.read_text()}// saved\n")
+        return made
+
+    with monkeypatch.context() as patched:
+        patched.setattr(plan, "make", saved_meanwhile)
+        first = watched_jobs.watched(project, (), plan.CaseFilter())
+        now = first.stamps_now()
+        assert first.saved(now) == {kernel}
+        second = watched_jobs.watched(project, (), plan.CaseFilter(), now)
+    now = second.stamps_now()
+    assert second.saved(now) == {kernel}
+    third = watched_jobs.watched(project, (), plan.CaseFilter(), now)
+    assert third.saved(third.stamps_now()) == frozenset()
