@@ -46,6 +46,8 @@ _PR_GET_TID_ADDRESS = 40
 _SYS_CLONE = 56  # of x86-64
 _CLONE_FLAGS = 0x8000 | 0x200000 | 0x1000000 | signal.SIGCHLD  # PARENT, CHILD_CLEARTID, CHILD_SETTID
 _LARGEST = 1 << 17
+_LIBRARY_PATH = os.environ.get("LD_LIBRARY_PATH", "")
+"""Before a test put a driver of its own there, under which NVRTC may crash."""
 
 
 def use(patch: pytest.MonkeyPatch) -> None:
@@ -185,11 +187,16 @@ def _server() -> socket.socket:
         return _own_server[0]
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     paths = (str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")]))
+    own = {
+        "PYTHONPATH": os.pathsep.join(paths),
+        "LD_LIBRARY_PATH": _LIBRARY_PATH,
+        "OPENBLAS_NUM_THREADS": "1",
+    }
     with theirs:
         server = subprocess.Popen(
             [sys.executable, "-P", __file__, str(theirs.fileno())],
             cwd=ROOT,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(paths), "OPENBLAS_NUM_THREADS": "1"},
+            env={**os.environ, **own},
             stdin=subprocess.DEVNULL,
             pass_fds=(theirs.fileno(),),
         )
