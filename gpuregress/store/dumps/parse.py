@@ -61,8 +61,6 @@ class _Words:
 
     def column(self, position: int, columns: int) -> _Words:
         """Return the words of one of several columns."""
-        if columns == 1:
-            return self
         words = _Words(self.data)
         words.starts, words.ends = self.starts[position::columns], self.ends[position::columns]
         return words
@@ -114,19 +112,25 @@ def _columns(data: bytes, element_type: ElementType) -> list[Bits] | None:
         separators = b" " * (len(parts) - 1) + b"\n"
         if words.text[words.ends].tobytes() != separators * (words.ends.size // len(parts)):
             return None
+    if element_type.only_scalar is not None:  # all words at once
+        column = _parsed(words, numbers, element_type.only_scalar)
+        return None if column is None else list(column.reshape(-1, len(parts)).T)
     columns: list[Bits] = []
     for position, part in enumerate(parts):
-        of_part = words.column(position, len(parts))
-        if not part.scalar.is_float:
-            column = _integers(of_part, part.scalar)
-        elif numbers is None:
-            column = _floats(of_part, None, part.scalar)
-        else:
-            column = _floats(of_part, np.fromiter(numbers[position :: len(parts)], np.float64), part.scalar)
+        of_part = numbers and numbers[position :: len(parts)]
+        column = _parsed(words.column(position, len(parts)), of_part, part.scalar)
         if column is None:
             return None
         columns.append(column)
     return columns
+
+
+def _parsed(words: _Words, numbers: list[float] | None, scalar: Scalar) -> Bits | None:
+    if not scalar.is_float:
+        return _integers(words, scalar)
+    if numbers is None:
+        return _floats(words, None, scalar)
+    return _floats(words, np.fromiter(numbers, np.float64), scalar)
 
 
 # --- floats -----------------------------------------------------------------------------------------------------------
