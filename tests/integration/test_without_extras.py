@@ -63,6 +63,9 @@ def test_commands_that_need_no_extra(project: Workshop, arguments: tuple[str, ..
     [
         (("run",), f"gpuregress: the CPU device needs llvmlite, {CPU}"),
         (("run", "--device", "cpu"), f"gpuregress: the CPU device needs llvmlite, {CPU}"),
+        (("nightly",), f"gpuregress: the CPU device needs llvmlite, {CPU}"),
+        (("calibrate", "scale"), f"gpuregress: the CPU device needs llvmlite, {CPU}"),
+        (("audit", "scale"), f"gpuregress: the CPU device needs llvmlite, {CPU}"),
         (("exec", "--", "true"), f"gpuregress: exec needs llvmlite, {CPU}"),
         (("show", "scale/n=100", "--llvm"), f"gpuregress: --llvm needs llvmlite, {CPU}"),
         (("show", "scale/n=100", "--ptx"), f"gpuregress: CUDA C++ needs cuda-bindings, {CPU}"),

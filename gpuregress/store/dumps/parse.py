@@ -26,7 +26,7 @@ Floats = npt.NDArray[np.float64]
 
 _INTEGER = re.compile(r"([+-]?)0*(\d{1,20})", re.ASCII)
 _FINITE = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
-_SPECIAL = re.compile(r"[+-]?(inf|infinity|nan|NaN|NAN)")
+_SPECIAL = re.compile(r"[+-]?(inf|infinity|[nN][aA][nN])")
 _NAN = re.compile(r"nan\(0x([0-9a-f]+)\)")
 _NO_NUMBERS = (b"t", b"l", b'"', b"[", b"{", b"\t", b"\r")
 """Where one of these is, a word can be JSON and no number: `true`, `null`, `"1"`, `[1]`; or space is ignored."""

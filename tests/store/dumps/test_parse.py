@@ -140,7 +140,7 @@ def test_parts_of_several_types_and_special_words() -> None:
     ]
 
 
-@pytest.mark.parametrize("word", ["NaN", "NAN", "-nan", "+nan"])
+@pytest.mark.parametrize("word", ["NaN", "NAN", "Nan", "-nan", "+nan"])
 def test_other_spellings_of_nan(word: str) -> None:
     rows = parse.rows(f"1.0\n{word}\n".encode(), dtypes.parse("float32"), 2, PATH, 2)
     assert rows.view("<u4").tolist() == [0x3F800000, 0x7FFFFFFF]
