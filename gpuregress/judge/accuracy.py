@@ -1,4 +1,4 @@
-"""Accuracy of a result against its reference, and of the accepted one: errors in units in the last place.
+"""Accuracy of a result against its reference, and of the accepted one, in units in the last place.
 
 The reference may be of a wider type. The error of a result y against a reference x is |y - x| / ulp(x), where ulp(x) is
 the distance of two neighbours of the result's dtype at x: 2^(floor(log2 |x|) - p + 1) for p significant bits, at least
