@@ -41,6 +41,8 @@ PYTEST_OPTIONS = ("-p", "no:hypothesispytest", "-W", "ignore:Module already impo
 KERNEL = 'extern "C" __global__ void k(float *out, int n) { if (threadIdx.x < n) out[threadIdx.x] = 1.0f; }'
 _PR_SET_CHILD_SUBREAPER = 36
 _LARGEST = 1 << 17
+_LIBRARY_PATH = os.environ.get("LD_LIBRARY_PATH", "")
+"""Before a test put a driver of its own there, under which NVRTC may crash."""
 
 
 def use(patch: pytest.MonkeyPatch) -> None:
@@ -180,11 +182,16 @@ def _server() -> socket.socket:
         return _own_server[0]
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     paths = (str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")]))
+    own = {
+        "PYTHONPATH": os.pathsep.join(paths),
+        "LD_LIBRARY_PATH": _LIBRARY_PATH,
+        "OPENBLAS_NUM_THREADS": "1",
+    }
     with theirs:
         server = subprocess.Popen(
             [sys.executable, "-P", __file__, str(theirs.fileno())],
             cwd=ROOT,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(paths), "OPENBLAS_NUM_THREADS": "1"},
+            env={**os.environ, **own},
             stdin=subprocess.DEVNULL,
             pass_fds=(theirs.fileno(),),
         )

@@ -5,11 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import click
 
-from gpuregress.cli import console, context, progress, values
-from gpuregress.foundation.document import units
+from gpuregress.cli import console, context, progress, shared_options, values
 from gpuregress.foundation.errors import (
     GpuregressError,
     HarnessError,
@@ -19,8 +19,8 @@ from gpuregress.foundation.errors import (
     UsageError,
 )
 from gpuregress.foundation.wording import plural
+from gpuregress.gpu.records import replace
 from gpuregress.lab.capture import capture
-from gpuregress.lab.capture.application import Choice
 from gpuregress.lab.capture.capture import Capture
 from gpuregress.lab.drafts import build_search, new, trial
 from gpuregress.lab.drafts.new import Draft
@@ -31,14 +31,8 @@ from gpuregress.store.project import Project
 from gpuregress.toolchain.build_options.options import NO_OPTIONS, BuildOptions
 from gpuregress.toolchain.include_scanner import SUFFIXES
 
-_LONGEST = 100
-"""Characters of a kernel's name."""
 _SHOWN = 10
 """Launches that never came back."""
-_MOST = 1_000_000_000
-"""Launches of a kernel that an option may count."""
-_LAUNCHES = click.IntRange(1, _MOST)
-_LIMIT_S = click.IntRange(0, 86_400)
 
 
 @click.command("new", epilog="Example: gpuregress new kernels/mine.cu")
@@ -195,30 +189,12 @@ def _say_changed(job: TriedJob) -> None:
     epilog="Example: gpuregress capture --kernel 'saxpy*' -- ./app --size 1000",
     context_settings={"ignore_unknown_options": False, "allow_interspersed_args": False},
 )
-@click.option("--kernel", metavar="GLOB", default="*", help="Only kernels of this name or pattern.")
-@click.option("--nth", metavar="N", type=_LAUNCHES, help="Keep the Nth launch of each kernel.")
-@click.option("--every", metavar="N", type=_LAUNCHES, help="Keep every Nth launch, from the first on.")
-@click.option(
-    "--max", "most", metavar="M", type=click.IntRange(0, _MOST), help="Keep the first M launches  [default: 1]"
-)
-@click.option(
-    "--max-bytes", metavar="B", default="1GiB", help="Bytes of contents that are kept of each kernel  [default: 1GiB]"
-)
-@click.option(
-    "--source", metavar="F", type=click.Path(path_type=Path), help="The kernels' source, in place of captured PTX."
-)
-@click.option(
-    "--replay",
-    metavar="SECONDS",
-    type=_LIMIT_S,
-    default=60,
-    help="Limit of each kernel's replay on the CPU device; 0: none  [default: 60]",
-)
+@shared_options.capture_options
 @click.option(
     "--launch-timeout",
     "wait",
     metavar="SECONDS",
-    type=_LIMIT_S,
+    type=values.LIMIT_S,
     default=60,
     help="Longest wait for a launch that is kept; 0: none  [default: 60]",
 )
@@ -230,40 +206,19 @@ def _say_changed(job: TriedJob) -> None:
 def capture_command(
     ctx: click.Context,
     /,
-    kernel: str,
-    nth: int | None,
-    every: int | None,
-    most: int | None,
-    max_bytes: str,
-    source: Path | None,
-    replay: int,
     wait: int,
     sync: bool,
     command: tuple[str, ...],
+    **options: Any,
 ) -> int:
     """Run APP on this machine's GPU, and write a job for each kernel that it launches.
 
     A job replays one launch without APP: with its arguments, the contents of its memory and its result on the GPU.
     Every launch is written to captured/launch.log before it happens, so a crash is blamed on its kernel.
     """
-    counts = [name for name, value in (("--nth", nth), ("--every", every), ("--max", most)) if value is not None]
-    if len(counts) > 1:
-        raise UsageError(f"{counts[0]} and {counts[1]} are both given: leave one out")
-    try:
-        limit = units.size(max_bytes)
-    except ValueError as error:
-        raise UsageError(f"--max-bytes: {error}") from None
-    choice = Choice(
-        kernels=kernel,
-        nth=nth or 0,
-        every=every or 0,
-        most=1 if most is None else most,
-        max_bytes=limit,
-        sync=sync,
-        wait=wait,
-    )
+    choice = replace(shared_options.choice_of(options), sync=sync, wait=wait)
     project = context.find_or_begin_project(ctx)
-    done = capture.capture(project, command, choice, source=source, seconds=replay)
+    done = capture.capture(project, command, choice, source=options["source"], seconds=options["replay"])
     _say_captured(done)
     if done.failures:
         return KernelFault.exit_code
@@ -272,7 +227,7 @@ def capture_command(
     if not done.launches:
         console.say("no launch was seen: the application launched no kernel, or does not use CUDA")
         return NothingToDo.exit_code
-    if not done.jobs and not done.refused and most != 0:
+    if not done.jobs and not done.refused and choice.most != 0:
         console.say("no launch was kept: none is of --kernel, --nth or --every; the log has them all")
         return NothingToDo.exit_code
     return 0
@@ -281,11 +236,8 @@ def capture_command(
 def _say_captured(done: Capture) -> None:
     for problem in done.problems:
         console.say(problem, err=True)
-    for job in done.jobs:
-        path = context.relative(job.path)
-        console.say(f"{path}: launch {job.launch.number}, {_shorten(job.kernel)}: {job.verdict}")
-    for kernel, reason in done.refused.items():
-        console.say(f"not captured: {_shorten(kernel)}: {reason}")
+    for line in capture.describe_jobs(done.jobs, done.refused, context.relative):
+        console.say(line)
     launches, processes = plural(done.launches, "launch"), plural(done.processes, "process")
     console.say(f"{context.relative(done.log)}: {launches} of {processes}")
     for failure in done.failures:
@@ -303,8 +255,3 @@ def _say_captured(done: Capture) -> None:
         console.say(f"to replay: gpuregress run {context.relative(done.jobs[0].path)}")
     if done.lack:
         console.say(f"no launch was seen: {done.lack}")
-
-
-def _shorten(kernel: str) -> str:
-    """A kernel's name, without most of its template arguments where they are long."""
-    return kernel if len(kernel) <= _LONGEST else f"{kernel[: _LONGEST - 4]} ..."

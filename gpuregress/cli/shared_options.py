@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 import click
 
 from gpuregress.cli import values
+from gpuregress.foundation.applications import LaunchChoice
+from gpuregress.foundation.document import units
+from gpuregress.foundation.errors import UsageError
 from gpuregress.foundation.escapes import one_line, visible
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
@@ -185,3 +189,54 @@ schedule_options = _combined(
         help="On the CPU device: run each case under N orders of blocks, warps and lanes, and compare the results.",
     ),
 )
+capture_options = _combined(
+    click.option("--kernel", metavar="GLOB", default="*", help="Only kernels of this name or pattern."),
+    click.option("--nth", metavar="N", type=values.LAUNCHES, help="Keep the Nth launch of each kernel."),
+    click.option("--every", metavar="N", type=values.LAUNCHES, help="Keep every Nth launch, from the first on."),
+    click.option(
+        "--max",
+        "most",
+        metavar="M",
+        type=click.IntRange(0, values.LAUNCHES.max),
+        help="Keep the first M launches  [default: 1]",
+    ),
+    click.option(
+        "--max-bytes",
+        metavar="B",
+        default="1GiB",
+        help="Bytes of contents that are kept of each kernel  [default: 1GiB]",
+    ),
+    click.option(
+        "--source", metavar="F", type=click.Path(path_type=Path), help="The kernels' source, in place of captured PTX."
+    ),
+    click.option(
+        "--replay",
+        metavar="SECONDS",
+        type=values.LIMIT_S,
+        default=60,
+        help="Limit of each kernel's replay on the CPU device; 0: none  [default: 60]",
+    ),
+)
+
+
+def choice_of(options: Mapping[str, Any]) -> LaunchChoice:
+    """The launches that `capture_options` choose.
+
+    Raises:
+        UsageError: two of them contradict each other, or the size is none.
+    """
+    counts = [name for name in ("nth", "every", "most") if options[name] is not None]
+    if len(counts) > 1:
+        first, second = (f"--{name.replace('most', 'max')}" for name in counts[:2])
+        raise UsageError(f"{first} and {second} are both given: leave one out")
+    try:
+        limit = units.size(options["max_bytes"])
+    except ValueError as error:
+        raise UsageError(f"--max-bytes: {error}") from None
+    return LaunchChoice(
+        kernels=options["kernel"],
+        nth=options["nth"] or 0,
+        every=options["every"] or 0,
+        most=1 if options["most"] is None else options["most"],
+        max_bytes=limit,
+    )

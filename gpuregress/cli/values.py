@@ -24,6 +24,10 @@ MOST_SCHEDULES = 64
 MOST_RUNS = 1_000_000
 COUNT = click.IntRange(1, MOST_RUNS)
 """A number of trials."""
+LAUNCHES = click.IntRange(1, 1_000_000_000)
+"""A number of launches of a kernel."""
+LIMIT_S = click.IntRange(0, 86_400)
+"""A time limit in seconds; 0: none."""
 SEED = click.IntRange(0, MOST_RUNS)
 """The seed of a sample or a search."""
 OWN_OPTIONS = {"json": "JSON", "junit": "JUnit XML", "html": "HTML"}

@@ -16,7 +16,7 @@ from msgspec import field
 from gpuregress.foundation import dtypes
 from gpuregress.foundation.document import units
 from gpuregress.foundation.document.forms import FormError, FormErrors, Reads, Spec, doc
-from gpuregress.foundation.document.problems import show
+from gpuregress.foundation.document.keys import show
 from gpuregress.foundation.numeric.tolerances import loose, tight
 from gpuregress.gpu.records import Record
 

@@ -16,8 +16,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self, Union
 import msgspec
 from msgspec import Meta
 
-from gpuregress.foundation.document.keys import Key
-from gpuregress.foundation.document.problems import show
+from gpuregress.foundation.document.keys import Key, show
 from gpuregress.foundation.wording import suggestion
 from gpuregress.gpu.records import Record
 

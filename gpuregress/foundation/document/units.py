@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 
-from gpuregress.foundation.document.problems import invalid, show
+from gpuregress.foundation.document.keys import invalid, show
 
 _AMOUNT = re.compile(r"\s*([0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*([A-Za-z]+)\s*")
 SECONDS = {"ms": 1e-3, "s": 1.0, "sec": 1.0, "min": 60.0, "m": 60.0, "h": 3600.0}

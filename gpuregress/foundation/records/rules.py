@@ -7,7 +7,7 @@ from typing import Literal
 
 from msgspec import field
 
-from gpuregress.foundation.records.json_form import OneOf
+from gpuregress.foundation.json_form import OneOf
 from gpuregress.foundation.records.launches import Number
 from gpuregress.gpu.records import Record, Sparse, replace
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from msgspec import Meta
 
 from gpuregress.foundation.document.forms import Reads, Spec, doc, plain_text
-from gpuregress.foundation.document.problems import show
+from gpuregress.foundation.document.keys import show
 from gpuregress.gpu import architectures
 from gpuregress.jobs.spec import templates
 from gpuregress.jobs.spec.expressions import parse

@@ -14,7 +14,7 @@ from msgspec import Meta
 
 from gpuregress.foundation.document import units
 from gpuregress.foundation.document.forms import Reads, Spec, choice, doc, one_of
-from gpuregress.foundation.document.problems import show
+from gpuregress.foundation.document.keys import show
 from gpuregress.foundation.records import FAULT_KINDS
 from gpuregress.gpu.architectures import CARDS
 from gpuregress.jobs.spec import expressions

@@ -9,7 +9,7 @@ from msgspec import Meta
 
 from gpuregress.foundation import dtypes
 from gpuregress.foundation.document.forms import Spec, doc
-from gpuregress.foundation.document.problems import show
+from gpuregress.foundation.document.keys import show
 from gpuregress.foundation.wording import suggestion
 from gpuregress.jobs.spec import templates
 from gpuregress.jobs.spec.models.values import (

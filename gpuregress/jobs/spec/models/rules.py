@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from msgspec import Meta
 
 from gpuregress.foundation.document.forms import OneOfSpec, Spec, doc
-from gpuregress.foundation.document.problems import show
+from gpuregress.foundation.document.keys import show
 from gpuregress.jobs.spec.models.compilation import CompileSpec
 from gpuregress.jobs.spec.models.launch import PYTHON_SETTINGS, LaunchSpec
 from gpuregress.jobs.spec.models.values import (

@@ -11,7 +11,7 @@ import msgspec
 
 from gpuregress.foundation.document import units
 from gpuregress.foundation.document.forms import Reads, Spec, doc
-from gpuregress.foundation.document.problems import invalid, show
+from gpuregress.foundation.document.keys import invalid, show
 from gpuregress.jobs.spec import expressions
 
 LARGEST_SLOWDOWN = 1e6
