@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from gpuregress.foundation.errors import UsageError
 from gpuregress.gpu.records import Record
 from gpuregress.toolchain.cache import STAND_INS
 
-_FOLDER, _LOG, _CHECKS, _SCHEDULE, _OWNER = (
-    f"GPUREGRESS_EXEC_{name}" for name in ("FOLDER", "LOG", "CHECKS", "SCHEDULE", "OWNER")
+_FOLDER, _LOG, _CHECKS, _SCHEDULE, _OWNER, _CASE, _FIRST, _DUMPS, _DUMP = (
+    f"GPUREGRESS_EXEC_{name}"
+    for name in ("FOLDER", "LOG", "CHECKS", "SCHEDULE", "OWNER", "CASE", "FIRST", "DUMPS", "DUMP")
 )
 _LIBRARIES = "LD_LIBRARY_PATH"
 
@@ -26,6 +27,10 @@ class Settings(Record):
         checks: names of dynamic checks.
         schedule: of threads and blocks; "": the usual one.
         owner: id of the process of `gpuregress exec`, without which nothing is left to report to.
+        case: of the job that runs the program, as the log has it; "": each process has a name of its own.
+        first_launch: the number of the case's first launch in the log.
+        dumps: when buffers are written, `exit` or `synchronize`; "": never.
+        dump: names and patterns of the buffers that are written.
     """
 
     folder: str
@@ -33,9 +38,15 @@ class Settings(Record):
     checks: tuple[str, ...] = ()
     schedule: str = ""
     owner: int = 0
+    case: str = ""
+    first_launch: int = 1
+    dumps: str = ""
+    dump: tuple[str, ...] = ("*",)
 
 
-def of_program(settings: Settings, libraries: Path, tools: Path, compilers: Sequence[Path]) -> dict[str, str]:
+def of_program(
+    settings: Settings, libraries: Path, tools: Path, compilers: Sequence[Path], base: Mapping[str, str] = os.environ
+) -> dict[str, str]:
     """Return the environment of a program that runs on the virtual GPU.
 
     Args:
@@ -43,6 +54,7 @@ def of_program(settings: Settings, libraries: Path, tools: Path, compilers: Sequ
         libraries: the folder of the libraries that stand for NVIDIA's.
         tools: the folder of the programs that do.
         compilers: the folders of NVIDIA's own compilers.
+        base: the variables that these are added to.
 
     Raises:
         UsageError: the loader would not find the libraries.
@@ -52,16 +64,20 @@ def of_program(settings: Settings, libraries: Path, tools: Path, compilers: Sequ
             f"the folder for temporary files, {libraries.parent}, has a ':', ';' or '$' in its name, so that the "
             "program's loader would not find the virtual GPU's libraries: set TMPDIR to another folder"
         )
-    folders = [str(libraries), *filter(None, [os.environ.get(_LIBRARIES)])]
+    folders = [str(libraries), *filter(None, [base.get(_LIBRARIES)])]
     return {
-        **os.environ,
+        **base,
         _LIBRARIES: os.pathsep.join(folders),
-        "PATH": os.pathsep.join([str(tools), os.environ.get("PATH", os.defpath)]),
+        "PATH": os.pathsep.join([str(tools), base.get("PATH", os.defpath)]),
         _FOLDER: settings.folder,
         _LOG: settings.log,
         _CHECKS: ",".join(settings.checks),
         _SCHEDULE: settings.schedule,
         _OWNER: str(settings.owner),
+        _CASE: settings.case,
+        _FIRST: str(settings.first_launch),
+        _DUMPS: settings.dumps,
+        _DUMP: ",".join(settings.dump),
         "GPUREGRESS_EXEC_COMPILERS": os.pathsep.join(map(str, compilers)),
         STAND_INS: str(libraries),
         "GPUREGRESS_EXEC_PYTHON": sys.executable,
@@ -86,4 +102,8 @@ def read() -> Settings:
         checks=tuple(filter(None, checks.split(","))),
         schedule=os.environ.get(_SCHEDULE, ""),
         owner=int(os.environ.get(_OWNER, "0")),
+        case=os.environ.get(_CASE, ""),
+        first_launch=int(os.environ.get(_FIRST, "1")),
+        dumps=os.environ.get(_DUMPS, ""),
+        dump=tuple(filter(None, os.environ.get(_DUMP, "*").split(","))),
     )

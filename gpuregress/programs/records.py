@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Literal
 
 from gpuregress.gpu.records import Record, Sparse
@@ -49,6 +50,46 @@ class ProcessReport(Record):
     process: int
     program: str
     launches: int
+
+
+class BufferContents(Record):
+    """The contents of a buffer, in a file of the run's folder.
+
+    Attributes:
+        buffer: its name, with that of its set.
+        contents: the file's name.
+        set: the number of the synchronisation; 0: as it was freed, or as the program ended.
+        process: the number of the process among those that used the virtual GPU.
+        position: of the buffer among those of its process.
+        is_poisoned: whether it held the poison before the program wrote to it.
+    """
+
+    buffer: str
+    contents: str
+    set: int
+    process: int
+    position: int
+    is_poisoned: bool
+
+
+class ProgramCase(Record):
+    """What a case of a job adds to the run of a program.
+
+    Attributes:
+        name: of the case, for the log.
+        first_launch: the number of its first launch in the log, which exists.
+        dumps: when buffers are written, `exit` or `synchronize`.
+        dump: names and patterns of the buffers that are written.
+        folder: in which the program runs.
+        environment: variables beside those of this process.
+    """
+
+    name: str
+    first_launch: int
+    dumps: str
+    dump: tuple[str, ...]
+    folder: str
+    environment: Mapping[str, str]
 
 
 class ProgramReport(Record):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -11,11 +12,14 @@ import msgspec
 
 from gpuregress.foundation import applications, storage
 from gpuregress.foundation.errors import ExitCode, UsageError
+from gpuregress.gpu.records import replace
 from gpuregress.programs import environment, executables, libraries
 from gpuregress.programs.environment import Settings
-from gpuregress.programs.records import VERSION, Incident, ProcessReport, ProgramReport
+from gpuregress.programs.records import VERSION, Incident, ProcessReport, ProgramCase, ProgramReport
 from gpuregress.store.launch_log import LaunchLog
 
+OUTPUT, ERRORS = "stdout", "stderr"
+"""The files of a case's program's output."""
 _LOG = "launch.log"
 
 
@@ -26,6 +30,7 @@ def run(
     checks: tuple[str, ...],
     schedule: str,
     report_wait: Callable[[Mapping[int, str]], None],
+    case: ProgramCase | None = None,
 ) -> ProgramReport:
     """Run a program, and collect what its processes have shown.
 
@@ -36,6 +41,8 @@ def run(
         checks: names of dynamic checks.
         schedule: of threads and blocks; "": the usual one.
         report_wait: called once if processes outlive the first one for long; id → name.
+        case: of a job that runs the program; its output goes to the files OUTPUT and ERRORS of the folder then, and its
+            buffers are written; see `buffer_dumps.read`. None: nothing is written.
 
     Raises:
         UsageError: the program cannot be started, or cannot run on the virtual GPU.
@@ -46,16 +53,24 @@ def run(
         raise UsageError(problem)
     path = (log or folder / _LOG).absolute()
     settings = Settings(folder=str(folder), log=str(path), checks=checks, schedule=schedule, owner=os.getpid())
+    if case is not None:
+        settings = replace(settings, case=case.name, first_launch=case.first_launch, dumps=case.dumps, dump=case.dump)
     variables = environment.of_program(
         settings,
         libraries=libraries.link_all(folder / "lib"),
         tools=libraries.write_nvcc(folder / "toolkit" / "bin"),
         compilers=libraries.compiler_folders(command[0]),
+        base={**os.environ, **case.environment} if case is not None else os.environ,
     )
-    writer = LaunchLog(path)
-    writer.write_header({"program": " ".join(command)})
-    writer.close()
-    code, left = applications.run_with_descendants(command, variables, report_wait)
+    if case is None:
+        writer = LaunchLog(path)
+        writer.write_header({"program": " ".join(command)})
+        writer.close()
+        code, left = applications.run_with_descendants(command, variables, report_wait)
+    else:
+        with (folder / OUTPUT).open("wb") as output, (folder / ERRORS).open("wb") as errors:
+            files = {"cwd": case.folder, "stdin": subprocess.DEVNULL, "stdout": output, "stderr": errors}
+            code, left = applications.run_with_descendants(command, variables, report_wait, files)
     if code < 0:
         code = 128 - code
     processes, incidents = _collected(folder)
@@ -89,6 +104,8 @@ def _collected(folder: Path) -> tuple[tuple[ProcessReport, ...], tuple[Incident,
     incidents: list[Incident] = []
     for path in sorted(folder.glob("process-*.jsonl")):
         for line in storage.read_bytes(path).splitlines():
+            if b'"contents":' in line:
+                continue  # of a buffer: see `buffer_dumps.read`
             try:
                 record = _parsed(line)
             except msgspec.DecodeError:
