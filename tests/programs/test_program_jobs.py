@@ -249,7 +249,7 @@ check(driver.cuMemcpyDtoH(values.ctypes.data, memory, values.nbytes))
     assert suite.call("accept").exit_code == 0
     body(suite, text.replace("2.0, n)", "2.1, n)"), job)  # 0.3 too much after the first launch, 0.9 after the second
     assert suite.call(*RUN).exit_code == 1
-    statuses = {buffer["name"]: buffer["status"] for buffer in cases(suite)[0]["buffers"]}
+    statuses = {buffer["name"]: buffer["verdict"] for buffer in cases(suite)[0]["buffers"]}
     assert statuses == {"sync1_alloc1": "pass", "sync2_alloc1": "differ"}
 
 
