@@ -118,6 +118,9 @@ class BufferDumps(MutableRecord):
 
     def _add(self, name: str, region: Region, *, is_poisoned: bool) -> None:
         self._positions += 1
+        pattern = pattern_of(name, self.settings.sizes)
+        if pattern is not None:
+            region.itemsize = self.settings.sizes[pattern]
         if pattern_of(name, self.settings.dump) is not None:
             self._live[region.address] = LiveBuffer(name, self._positions, region, is_poisoned)
 

@@ -7,13 +7,15 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from msgspec import field
+
 from gpuregress.foundation.errors import UsageError
 from gpuregress.gpu.records import Record
 from gpuregress.toolchain.cache import STAND_INS
 
-_FOLDER, _LOG, _CHECKS, _SCHEDULE, _OWNER, _CASE, _FIRST, _DUMPS, _DUMP = (
+_FOLDER, _LOG, _CHECKS, _SCHEDULE, _OWNER, _CASE, _FIRST, _DUMPS, _DUMP, _SIZES = (
     f"GPUREGRESS_EXEC_{name}"
-    for name in ("FOLDER", "LOG", "CHECKS", "SCHEDULE", "OWNER", "CASE", "FIRST", "DUMPS", "DUMP")
+    for name in ("FOLDER", "LOG", "CHECKS", "SCHEDULE", "OWNER", "CASE", "FIRST", "DUMPS", "DUMP", "SIZES")
 )
 _LIBRARIES = "LD_LIBRARY_PATH"
 
@@ -31,6 +33,7 @@ class Settings(Record):
         first_launch: the number of the case's first launch in the log.
         dumps: when buffers are written, `exit` or `synchronize`; "": never.
         dump: names and patterns of the buffers that are written.
+        sizes: name or pattern of a buffer → bytes of its elements, which messages count; 1 without one.
     """
 
     folder: str
@@ -42,6 +45,7 @@ class Settings(Record):
     first_launch: int = 1
     dumps: str = ""
     dump: tuple[str, ...] = ("*",)
+    sizes: Mapping[str, int] = field(default_factory=dict)
 
 
 def of_program(
@@ -78,6 +82,7 @@ def of_program(
         _FIRST: str(settings.first_launch),
         _DUMPS: settings.dumps,
         _DUMP: ",".join(settings.dump),
+        _SIZES: ",".join(f"{name}={size}" for name, size in settings.sizes.items()),
         "GPUREGRESS_EXEC_COMPILERS": os.pathsep.join(map(str, compilers)),
         STAND_INS: str(libraries),
         "GPUREGRESS_EXEC_PYTHON": sys.executable,
@@ -96,6 +101,7 @@ def read() -> Settings:
     if not os.environ.get(_FOLDER):
         raise UsageError("the server of the virtual GPU is started by `gpuregress exec -- PROGRAM`")
     checks = os.environ.get(_CHECKS, "")
+    sizes = filter(None, os.environ.get(_SIZES, "").split(","))
     return Settings(
         folder=os.environ[_FOLDER],
         log=os.environ[_LOG],
@@ -106,4 +112,5 @@ def read() -> Settings:
         first_launch=int(os.environ.get(_FIRST, "1")),
         dumps=os.environ.get(_DUMPS, ""),
         dump=tuple(filter(None, os.environ.get(_DUMP, "*").split(","))),
+        sizes={name: int(size) for name, size in (entry.split("=") for entry in sizes)},
     )

@@ -80,6 +80,7 @@ class ProgramCase(Record):
         first_launch: the number of its first launch in the log, which exists.
         dumps: when buffers are written, `exit` or `synchronize`.
         dump: names and patterns of the buffers that are written.
+        sizes: name or pattern of a buffer → bytes of its elements.
         folder: in which the program runs.
         environment: variables beside those of this process.
     """
@@ -88,6 +89,7 @@ class ProgramCase(Record):
     first_launch: int
     dumps: str
     dump: tuple[str, ...]
+    sizes: Mapping[str, int]
     folder: str
     environment: Mapping[str, str]
 

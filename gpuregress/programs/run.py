@@ -54,7 +54,14 @@ def run(
     path = (log or folder / _LOG).absolute()
     settings = Settings(folder=str(folder), log=str(path), checks=checks, schedule=schedule, owner=os.getpid())
     if case is not None:
-        settings = replace(settings, case=case.name, first_launch=case.first_launch, dumps=case.dumps, dump=case.dump)
+        settings = replace(
+            settings,
+            case=case.name,
+            first_launch=case.first_launch,
+            dumps=case.dumps,
+            dump=case.dump,
+            sizes=case.sizes,
+        )
     variables = environment.of_program(
         settings,
         libraries=libraries.link_all(folder / "lib"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from pathlib import Path
 from typing import Any
@@ -168,6 +169,7 @@ def test_the_program_is_shown_and_checked(suite: Workshop) -> None:
         ),
         ("program: python a.py\ndevices: [cuda]", "devices: .*virtual GPU alone"),
         ("program: python a.py\nexpect: {fault: race, kernel: k}", r"expect\.kernel: .*before it runs"),
+        ("program: python a.py\nlimits: {memory: 1GiB}", r"limits\.memory: is for launches"),
         ("program: []", "program: expected a command"),
         ("dumps: exit", "dumps: is for a job with `program`"),
     ],
@@ -187,6 +189,23 @@ def test_a_fault_names_kernel_buffer_thread_and_line(suite: Workshop) -> None:
     assert "fault 1 out-of-bounds" in (suite.root / "runs/latest/launch.log").read_text(encoding="utf-8")
     body(suite, 'launch("overrun", 8, check(driver.cuMemAlloc(16)))', "expect: {fault: out-of-bounds}\n")
     assert suite.call(*RUN).exit_code == 0
+
+
+def test_indices_of_a_fault_count_elements_of_the_given_type(suite: Workshop) -> None:
+    body(suite, 'launch("overrun", 8, check(driver.cuMemAlloc(16)))', "dtypes: {alloc*: int32}\n")
+    assert suite.call(*RUN).exit_code == 3
+    assert "alloc1[4] (alloc1 has 4)" in cases(suite)[0]["reason"]
+
+
+def test_an_executable_that_is_older_than_its_sources_is_told(suite: Workshop) -> None:
+    program = suite.write("build/suite", "#!/bin/sh\n")
+    program.chmod(0o755)
+    suite.write("src/suite.cu", "")
+    suite.write("configs/suite.yaml", "program: ./build/suite\nsources: [../src/*.cu]\n")
+    os.utime(program, (1, 1))
+    assert f"suite: {program} is older than suite.cu: build it again" in suite.call("check").stderr
+    os.utime(program)
+    assert suite.call("check").stderr == ""
 
 
 def test_dynamic_checks_find_a_race_in_a_program(suite: Workshop) -> None:

@@ -95,6 +95,7 @@ def _run(task: Task, program: HostProgram, folder: Path) -> ProgramReport:
             first_launch=task.first_launch,
             dumps=program.dumps,
             dump=program.dump,
+            sizes={name: dtypes.parse(dtype).size for name, dtype in program.dtypes.items()},
             folder=program.folder,
             environment=program.environment,
         ),

@@ -11,6 +11,7 @@ from gpuregress.foundation import dtypes, records
 from gpuregress.foundation.document.problems import Problems
 from gpuregress.foundation.document.reader import Key
 from gpuregress.foundation.records import HostProgram, Rule, pattern_of
+from gpuregress.foundation.wording import first_names
 from gpuregress.gpu.records import Record
 from gpuregress.jobs import revision
 from gpuregress.jobs.plan import comparison_rules
@@ -136,7 +137,9 @@ class JobPrograms:
     def _files(self, scope: Scope, command: Sequence[str]) -> tuple[Path, ...]:
         """The files by which the program's revision is told; none if `sources` is wrong, which is reported."""
         if self._job.sources or not command:
-            return self._sources(scope)
+            files = self._sources(scope)
+            self._note_stale_program(command, files)
+            return files
         root = self._project.root
         named = []
         for word in command:
@@ -152,6 +155,15 @@ class JobPrograms:
         text = "its command names no file of the project: name its `sources`, which its revision and --changed go by"
         self.notes[text] = None
         return (Path(shutil.which(command[0]) or command[0]),)
+
+    def _note_stale_program(self, command: Sequence[str], sources: Sequence[Path]) -> None:
+        """Note that an executable is older than its sources, so that another one may be meant."""
+        program = Path(command[0]) if command else self._project.root
+        if not program.is_file() or program in sources:
+            return
+        newer = [path.name for path in sources if path.stat().st_mtime > program.stat().st_mtime]
+        if newer:
+            self.notes[f"{program} is older than {first_names(newer)}: build it again, unless it is the same"] = None
 
     def _sources(self, scope: Scope) -> tuple[Path, ...]:
         files: dict[Path, None] = {}

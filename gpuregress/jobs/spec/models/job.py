@@ -400,6 +400,8 @@ def _program_problems(job: JobSpec) -> Iterator[FormError]:
         if name == "buffers":
             text = "a program allocates its buffers itself: give their types alone, as dtypes: {alloc1: float32}"
         yield FormError((name,), text)
+    for name in sorted(job.limits.written - {"timeout"}):
+        yield FormError(("limits", name), "is for launches: a program has a timeout alone")
     for name in job.checks:
         if name != DEVICE:
             yield FormError(("checks", name), "a program has the checks of the device alone: device: [races]")
