@@ -309,7 +309,7 @@ def dropped_settings(cases: Sequence[Case], request: RunRequest, devices: Device
     programs = dict.fromkeys(case.job for case in cases if case.program is not None)
     options = _not_for_programs(request)
     if programs and options:
-        remarks.append(f"{', '.join(options)}: not for {', '.join(programs)}: a whole program is run once, as it is")
+        remarks.append(f"{', '.join(options)}: not for {', '.join(programs)}: a whole program is run as it is")
     schedule = FORWARD
     if request.schedules and devices.kind == "cpu":
         schedule = request.schedules[0]
@@ -327,7 +327,6 @@ def dropped_settings(cases: Sequence[Case], request: RunRequest, devices: Device
 def _not_for_programs(request: RunRequest) -> list[str]:
     """The options of a request that change or watch launches, which a whole program does not have."""
     given = {
-        "--repeat": request.repeat is not None,
         "--poison": request.poison is not None,
         "--coverage": request.coverage,
         "--dump-every-launch": request.dump_every_launch,

@@ -170,6 +170,7 @@ def test_the_program_is_shown_and_checked(suite: Workshop) -> None:
         ("program: python a.py\ndevices: [cuda]", "devices: .*virtual GPU alone"),
         ("program: python a.py\nexpect: {fault: race, kernel: k}", r"expect\.kernel: .*before it runs"),
         ("program: python a.py\nlimits: {memory: 1GiB}", r"limits\.memory: is for launches"),
+        ("program: python a.py\nrepeat: {seeds: 3}", r"repeat\.seeds: a program chooses its own inputs"),
         ("program: []", "program: expected a command"),
         ("dumps: exit", "dumps: is for a job with `program`"),
     ],
@@ -270,6 +271,22 @@ check(driver.cuMemcpyDtoH(values.ctypes.data, memory, values.nbytes))
     assert suite.call(*RUN).exit_code == 1
     statuses = {buffer["name"]: buffer["verdict"] for buffer in cases(suite)[0]["buffers"]}
     assert statuses == {"sync1_alloc1": "pass", "sync2_alloc1": "differ"}
+
+
+def test_repeats_of_a_program_are_compared_with_its_first_run(suite: Workshop) -> None:
+    # Each run adds a line to a file, and so has other results than the one before.
+    text = "runs = open('count').read() if os.path.exists('count') else ''\nopen('count', 'w').write(runs + 'x')\n"
+    body(suite, f"{text}upload(np.arange(n, dtype=np.float32) + len(runs))", "repeat: 2\ndtypes: {alloc1: float32}\n")
+    result = suite.call(*RUN)
+    assert result.exit_code == 1
+    assert (cases(suite)[0]["verdict"], (suite.root / "count").read_text()) == ("differ", "xx")
+    assert re.search(r"alloc1.*repeat.*4 of 4", cases(suite)[0]["reason"])
+    body(suite, f"{text}upload(np.ones(1 + len(runs)))", "repeat: 2\n")
+    assert suite.call(*RUN).exit_code == 3
+    assert "run 2 of the program left another alloc1" in cases(suite)[0]["reason"]
+    body(suite, "upload(np.ones(4))")
+    assert suite.call(*RUN, "--repeat", "3").exit_code == 1
+    assert cases(suite)[0]["verdict"] == "new"
 
 
 def test_a_buffer_that_is_gone_differs(suite: Workshop) -> None:

@@ -5,12 +5,14 @@ The program and the virtual GPU are processes of their own, so this one only wai
 
 from __future__ import annotations
 
+import contextlib
 import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 
 from gpuregress.execution.runner.dumps import DumpFolder
 from gpuregress.execution.runner.poison import POISON, survey
@@ -23,14 +25,19 @@ from gpuregress.foundation.errors import (
     UserCodeError,
     public_name,
 )
+from gpuregress.foundation.numeric import determinism
 from gpuregress.foundation.records import (
     FAULT_KINDS,
+    PROGRAM_LAUNCHES,
+    Determinism,
     DeviceInfo,
     Dump,
     Fault,
+    FurtherRun,
     HostProgram,
     Observations,
     Outcome,
+    RunFacts,
     Task,
     WriteSurvey,
 )
@@ -40,6 +47,7 @@ from gpuregress.gpu.schedules import FORWARD
 from gpuregress.programs import buffer_dumps
 from gpuregress.programs import run as program_run
 from gpuregress.programs.records import BufferContents, Incident, ProgramCase, ProgramReport
+from gpuregress.store.dumps import reader, writer
 from gpuregress.store.dumps.contents import DumpContents
 
 BYTES = "uint8"
@@ -65,12 +73,14 @@ def run(info: DeviceInfo, task: Task, program: HostProgram, entering: Callable[[
     began = time.perf_counter()
     outcome = Outcome(case=task.case.name, state="done", device=info)
     try:
-        with storage.scratch() as folder:
-            entering("launching")
-            report = _run(task, program, folder)
-            entering("saving")
+        with _ran(task, program, 1, entering) as (folder, report):
             outcome = replace(outcome, output=_read(folder / program_run.OUTPUT))
             outcome = _failed(outcome, report, folder) or _dumped(outcome, task, program, folder)
+        for number in range(2, task.case.repeat + 1):
+            if outcome.state != "done":
+                break
+            with _ran(task, program, number, entering) as (folder, report):
+                outcome = _failed(outcome, report, folder) or _repeated(outcome, task, program, number, folder)
     except UsageError as error:  # it cannot be started, or is none that runs here
         outcome = _error(outcome, UserCodeError(str(error)))
     except GpuregressError as error:
@@ -80,26 +90,38 @@ def run(info: DeviceInfo, task: Task, program: HostProgram, entering: Callable[[
     return replace(outcome, seconds=time.perf_counter() - began)
 
 
-def _run(task: Task, program: HostProgram, folder: Path) -> ProgramReport:
+@contextlib.contextmanager
+def _ran(
+    task: Task, program: HostProgram, number: int, entering: Callable[[str], None]
+) -> Iterator[tuple[Path, ProgramReport]]:
+    """Run the program to its end; yield the folder with what it has left, for the block, and its report.
+
+    Args:
+        number: of the run among the case's runs, from 1.
+    """
     settings = task.case.settings
     schedule = settings.main_schedule
-    return program_run.run(
-        program.command,
-        folder,
-        log=Path(task.log),
-        checks=settings.instruments.checks,
-        schedule="" if schedule == FORWARD else schedule,
-        report_wait=lambda _processes: None,  # the case's limit ends the wait
-        case=ProgramCase(
-            name=task.case.name,
-            first_launch=task.first_launch,
-            dumps=program.dumps,
-            dump=program.dump,
-            sizes={name: dtypes.parse(dtype).size for name, dtype in program.dtypes.items()},
-            folder=program.folder,
-            environment=program.environment,
-        ),
-    )
+    with storage.scratch() as folder:
+        entering("launching")
+        report = program_run.run(
+            program.command,
+            folder,
+            log=Path(task.log),
+            checks=settings.instruments.checks,
+            schedule="" if schedule == FORWARD else schedule,
+            report_wait=lambda _processes: None,  # the case's limit ends the wait
+            case=ProgramCase(
+                name=task.case.name,
+                first_launch=task.first_launch + (number - 1) * PROGRAM_LAUNCHES,
+                dumps=program.dumps,
+                dump=program.dump,
+                sizes={name: dtypes.parse(dtype).size for name, dtype in program.dtypes.items()},
+                folder=program.folder,
+                environment=program.environment,
+            ),
+        )
+        entering("saving")
+        yield folder, report
 
 
 def _error(outcome: Outcome, error: GpuregressError, details: Sequence[str] = ()) -> Outcome:
@@ -175,21 +197,58 @@ def _dumped(outcome: Outcome, task: Task, program: HostProgram, folder: Path) ->
     left = buffer_dumps.read(folder)
     if not left:
         return _error(outcome, UserCodeError(_why_no_buffers(program)))
-    above = task.storage.compress_above
-    kept = DumpContents(Path(task.storage.contents), above) if task.storage.contents else None
     described = [_described(contents, folder, program) for contents in left]
-    dumps = DumpFolder(task.case.with_dumps(described), Path(task.dumps), kept, above)
+    dumps = _folder_of(task, described)
     written: list[Dump] = []
     writes = WriteSurvey(poison=POISON.hex())
     for contents, dump in zip(left, described, strict=True):
-        element = dtypes.parse(dump.dtype)
-        array = np.memmap(dump.path, np.uint8, "r").view(element.storage)
+        array = _array(dump)
         written.append(dumps.write(dump.buffer, array, task.known.get(dump.buffer, {})))
-        surveyed = survey([array], element, poisoned=contents.is_poisoned)
+        surveyed = survey([array], dtypes.parse(dump.dtype), poisoned=contents.is_poisoned)
         writes = surveyed.added_to(writes, dump.buffer, is_unchanged=False)
     schedule = task.case.settings.main_schedule
     observed = Observations(writes=writes, schedule="" if schedule == FORWARD else schedule)
     return replace(outcome, dumps=tuple(written), observations=observed)
+
+
+def _repeated(outcome: Outcome, task: Task, program: HostProgram, number: int, folder: Path) -> Outcome:
+    """The outcome of the runs so far, with a repeat that is compared with the first one."""
+    described = {dump.buffer: dump for dump in (_described(one, folder, program) for one in buffer_dumps.read(folder))}
+    first = {dump.buffer: dump for dump in outcome.dumps}
+    odd = [name for name, dump in (first | described).items() if _shape(first, name) != _shape(described, name)]
+    if odd:
+        text = f"run {number} of the program left another {odd[0]}, or none: its allocations are not the same each time"
+        return _error(outcome, UserCodeError(text))
+    dumps = _folder_of(task, outcome.dumps).within(f"repeat-{number}")
+    digests: dict[str, str] = {}
+    differing: dict[str, Dump] = {}
+    classes: dict[str, Determinism] = {}
+    for name, dump in first.items():
+        array, element = _array(described[name]), dtypes.parse(dump.dtype)
+        digests[name], classes[name] = writer.content_digest(array, element), "bitwise"
+        if digests[name] != dump.digest:
+            differing[name] = dumps.write(name, array, {})
+            classes[name] = determinism.classify(element, (reader.read(Path(dump.path)).array.reshape(-1), array))
+    facts = RunFacts(digests=digests, determinism=classes)
+    repeat = FurtherRun("repeat", str(number), dumps=differing, facts=facts)
+    observed = replace(outcome.observations, runs=(*outcome.observations.runs, repeat))
+    return replace(outcome, observations=observed)
+
+
+def _shape(dumps: Mapping[str, Dump], name: str) -> tuple[int, ...] | None:
+    return dumps[name].shape if name in dumps else None
+
+
+def _folder_of(task: Task, dumps: Sequence[Dump]) -> DumpFolder:
+    """The folder for the dumps of a case that is found to have some buffers."""
+    above = task.storage.compress_above
+    kept = DumpContents(Path(task.storage.contents), above) if task.storage.contents else None
+    return DumpFolder(task.case.with_dumps(dumps), Path(task.dumps), kept, above)
+
+
+def _array(dump: Dump) -> npt.NDArray[np.generic]:
+    """The elements of a buffer whose bytes lie in a file."""
+    return np.memmap(dump.path, np.uint8, "r").view(dtypes.parse(dump.dtype).storage)
 
 
 def _described(contents: BufferContents, folder: Path, program: HostProgram) -> Dump:

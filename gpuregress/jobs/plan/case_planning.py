@@ -169,6 +169,7 @@ class _JobPlanning:
                     launches=(),
                     dump=(),
                     compare={},
+                    repeat=self._repeat(scope),
                     limits=self._limits(),
                     devices=("cpu",),
                     tags=tuple(self.job.tags),
@@ -260,10 +261,7 @@ class _JobPlanning:
             if buffer in buffers and buffer != DEVICE:
                 checks[buffer] = rules.checks(scope, items, buffers[buffer], buffers, ("checks", buffer))
         self._check_signatures(scope, checks)
-        repeat_key: Key = ("repeat", "runs") if "seeds" in job.repeat.written else ("repeat",)
-        repeat = self.overrides.repeat
-        if not repeat:
-            repeat = scope.whole(job.repeat.runs, repeat_key, low=1, high=MAX_REPEATS, what="runs")
+        repeat = self._repeat(scope)
         further = variations.further(job, scope, seed, lambda number: self._inputs(scope, number, facts, function))
         if facts is None:
             return None
@@ -297,7 +295,7 @@ class _JobPlanning:
             reference_rules=references.rules,
             reference_files=references.files,
             improves=tuple(buffer for buffer, item in job.reference.items() if item.improves),
-            repeat=repeat or 1,
+            repeat=repeat,
             limits=self._limits(),
             devices=("cuda",) if facts.has_cubin else tuple(dict.fromkeys(job.devices)),
             tags=tuple(job.tags),
@@ -311,6 +309,12 @@ class _JobPlanning:
             other_sources=tuple(others),
             function=function.call if function else None,
         )
+
+    def _repeat(self, scope: Scope) -> int:
+        """Return the number of runs of a case: the command line's, or the job's."""
+        repeat = self.job.repeat
+        key: Key = ("repeat", "runs") if "seeds" in repeat.written else ("repeat",)
+        return self.overrides.repeat or scope.whole(repeat.runs, key, low=1, high=MAX_REPEATS, what="runs") or 1
 
     def _limits(self) -> records.Limits:
         """Return the limits of a case: the command line's, the job's, the project's."""

@@ -96,6 +96,7 @@ def _of_program(case: Case, program: HostProgram) -> Iterator[str]:
     yield f"limits    {_limits(case.limits)}"
     yield f"devices   {', '.join(case.devices)}"
     yield from _labels(case)
+    yield from _repetitions(replace(case, settings=replace(case.settings, schedules=())))
 
 
 def _labels(case: Case) -> Iterator[str]:

@@ -382,7 +382,7 @@ _OF_PROGRAMS = ("sources", "environment", "dumps", "dtypes")
 _BESIDE_PROGRAM = frozenset(
     (
         "job", "program", *_OF_PROGRAMS, "revision", "parameters", "where", "dump", "compare", "checks", "limits",
-        "devices", "tags", "owners", "expect", "known_failing", "retries",
+        "repeat", "devices", "tags", "owners", "expect", "known_failing", "retries",
     )
 )  # fmt: skip
 """Keys that a job with `program` may have."""
@@ -400,6 +400,8 @@ def _program_problems(job: JobSpec) -> Iterator[FormError]:
         if name == "buffers":
             text = "a program allocates its buffers itself: give their types alone, as dtypes: {alloc1: float32}"
         yield FormError((name,), text)
+    if job.repeat.seeds is not None:
+        yield FormError(("repeat", "seeds"), "a program chooses its own inputs: take it out, or make it a parameter")
     for name in sorted(job.limits.written - {"timeout"}):
         yield FormError(("limits", name), "is for launches: a program has a timeout alone")
     for name in job.checks:
