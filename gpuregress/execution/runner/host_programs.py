@@ -1,4 +1,4 @@
-"""Run of a whole CUDA program as a case: its launches, the buffers that it leaves, and what went wrong.
+"""Run of a whole CUDA program as a case: dumps of the buffers that it leaves, or its failure.
 
 The program and the virtual GPU are processes of their own, so this one only waits, under the case's limit.
 """

@@ -1,4 +1,4 @@
-"""Programs of jobs with `program`: their command, the files that stand for them, and the rules of their buffers."""
+"""Programs of jobs with `program`: commands, the files that stand for them, and rules of buffers."""
 
 from __future__ import annotations
 
