@@ -63,13 +63,14 @@ launch("scale", n, memory, 2.0, n)
 launch("count", 2)
 check(driver.cuCtxSynchronize())
 check(driver.cuMemFree(memory))
-print("done", n)
+print("done", n, os.environ["MODE"])
 """
 JOB = """
 program: python scripts/suite.py {n}
 parameters: {n: [10, 20]}
 dtypes: {alloc2: float32, counter: int32}
 compare: {alloc2: {rtol: 1.0e-5}}
+environment: {MODE: "quick{n}"}
 """
 
 
@@ -121,6 +122,7 @@ def test_a_program_is_run_logged_dumped_accepted_and_compared(suite: Workshop) -
     assert [case["verdict"] for case in cases(suite)] == ["new", "new"]
     assert dump(suite, "suite/n=10", "alloc2") == ["# gpuregress 1 float32 [10]", *(f"{2.0 * i}" for i in range(10))]
     assert dump(suite, "suite/n=10", "counter") == ["# gpuregress 1 int32 [1]", "7"]
+    assert [case["output"] for case in cases(suite)] == ["done 10 quick10\n", "done 20 quick20\n"]
     log = launch_log.read(suite.root / "runs/latest/launch.log")
     begins = [event for event in log.events if isinstance(event, LaunchBegin)]
     assert [(begin.case, begin.call) for begin in begins] == [
@@ -271,6 +273,24 @@ check(driver.cuMemcpyDtoH(values.ctypes.data, memory, values.nbytes))
     assert suite.call(*RUN).exit_code == 1
     statuses = {buffer["name"]: buffer["verdict"] for buffer in cases(suite)[0]["buffers"]}
     assert statuses == {"sync1_alloc1": "pass", "sync2_alloc1": "differ"}
+
+
+def test_buffers_of_a_second_process_have_names_of_their_own(suite: Workshop) -> None:
+    text = """
+if len(sys.argv) == 2:
+    import subprocess
+    memory = upload(np.ones(4, np.float32))
+    subprocess.run([sys.executable, __file__, "2", "child"], check=True)
+else:
+    launch("scale", n, upload(np.ones(2, np.float32)), 3.0, n)
+"""
+    body(suite, text, "dtypes: {'*alloc*': float32}\ndump: ['*alloc*']\n")
+    assert suite.call(*RUN).exit_code == 1
+    assert dump(suite, "suite", "alloc1")[1:] == ["1.0"] * 4
+    assert dump(suite, "suite", "p2_alloc1")[1:] == ["3.0"] * 2
+    begin = launch_log.read(suite.root / "runs/latest/launch.log").events[0]
+    assert isinstance(begin, LaunchBegin)
+    assert begin.call == "scale<<<(1,1,1),(2,1,1),0>>>(p2_alloc1=<8>, 3, 2)"
 
 
 def test_repeats_of_a_program_are_compared_with_its_first_run(suite: Workshop) -> None:
