@@ -26,6 +26,8 @@ from gpuregress.virtual_gpu.runtime.memory import Region
 
 POISON = 0x7FFD
 """The 16-bit word that fills memory which the program allocates, as outputs of other jobs."""
+MOST_POISONED = 1 << 30
+"""Bytes of an allocation up to which it is poisoned: a larger one is perhaps a pool of which little is used."""
 MOST_FILES = 10_000
 """Contents of buffers that one process may leave."""
 _OF_PROGRAM = (1, 2)
@@ -80,10 +82,12 @@ class BufferDumps(MutableRecord):
         if not name:
             return
         self._allocations += 1
-        even = region.size & ~1
-        region.data[:even].view(np.uint16)[:] = POISON
-        region.data[even:] = POISON & 0xFF
-        self._add(name, region, is_poisoned=True)
+        is_poisoned = region.size <= MOST_POISONED
+        if is_poisoned:
+            even = region.size & ~1
+            region.data[:even].view(np.uint16)[:] = POISON
+            region.data[even:] = POISON & 0xFF
+        self._add(name, region, is_poisoned=is_poisoned)
 
     def loaded(self, variables: Mapping[str, Region]) -> None:
         """Take the variables of a module for buffers."""

@@ -220,6 +220,20 @@ def test_dynamic_checks_find_a_race_in_a_program(suite: Workshop) -> None:
     assert suite.call(*RUN).exit_code == 3
 
 
+def test_a_race_between_streams_is_a_race_of_the_case(suite: Workshop) -> None:
+    text = """
+memory = upload(np.ones(4, np.float32))
+function = check(driver.cuModuleGetFunction(module, b"scale"))
+values = (int(memory), 2.0, 4), (ctypes.c_void_p, ctypes.c_float, ctypes.c_int)
+for _ in range(2):
+    stream = check(driver.cuStreamCreate(1))
+    check(driver.cuLaunchKernel(function, 1, 1, 1, 4, 1, 1, 0, stream, values, 0))
+"""
+    body(suite, text, "checks: {device: [races]}\n")
+    assert suite.call(*RUN).exit_code == 3
+    assert re.match(r"race: scale: race between streams on alloc1\[byte 0\]", cases(suite)[0]["reason"])
+
+
 def test_a_program_that_fails_shows_its_code_and_its_last_lines(suite: Workshop) -> None:
     body(suite, 'upload(np.ones(4))\nprint("the mean is off", file=sys.stderr)\nsys.exit(7)')
     result = suite.call(*RUN)
