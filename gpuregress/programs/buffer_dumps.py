@@ -19,7 +19,7 @@ from gpuregress.foundation.errors import StorageError
 from gpuregress.foundation.records import in_set, pattern_of
 from gpuregress.gpu.demangle import demangle
 from gpuregress.gpu.records import MutableRecord, Record
-from gpuregress.programs.environment import Settings
+from gpuregress.programs.environment import ProgramCase
 from gpuregress.programs.process_log import ProcessLog
 from gpuregress.programs.records import BufferContents
 from gpuregress.virtual_gpu.runtime.memory import Region
@@ -57,11 +57,13 @@ class BufferDumps(MutableRecord):
     """Writer of a process's buffers.
 
     Args:
-        settings: of the run; without `dumps` nothing is written.
+        case: of the job that runs the program; None: nothing is written.
+        folder: for the files.
         log: of the process, which lists what is written.
     """
 
-    settings: Settings
+    case: ProgramCase | None
+    folder: Path
     log: ProcessLog
     _live: dict[int, LiveBuffer] = field(default_factory=dict)
     _names: dict[str, int] = field(default_factory=dict)
@@ -72,7 +74,7 @@ class BufferDumps(MutableRecord):
 
     def name_of_next(self, kind: int) -> str:
         """Return the name of the buffer that comes next; "" where memory of this kind is none, or none is wanted."""
-        if not self.settings.dumps or kind not in _OF_PROGRAM:
+        if self.case is None or kind not in _OF_PROGRAM:
             return ""
         return self._of_process(f"alloc{self._allocations + 1}")
 
@@ -91,7 +93,7 @@ class BufferDumps(MutableRecord):
 
     def loaded(self, variables: Mapping[str, Region]) -> None:
         """Take the variables of a module for buffers."""
-        if not self.settings.dumps:
+        if self.case is None:
             return
         for symbol, region in variables.items():
             name = (demangle(symbol) or symbol).rpartition("::")[2]
@@ -104,12 +106,12 @@ class BufferDumps(MutableRecord):
     def freed(self, region: Region) -> None:
         """Write a buffer that is about to be freed."""
         buffer = self._live.pop(region.address, None)
-        if buffer is not None and self.settings.dumps == "exit":
+        if buffer is not None and self.case is not None and self.case.dumps == "exit":
             self._write(buffer, 0)
 
     def synchronized(self) -> None:
         """Write all buffers, for the program waits for the device."""
-        if self.settings.dumps != "synchronize":
+        if self.case is None or self.case.dumps != "synchronize":
             return
         self._sets += 1
         for buffer in self._live.values():
@@ -121,11 +123,12 @@ class BufferDumps(MutableRecord):
             self.freed(self._live[address].region)
 
     def _add(self, name: str, region: Region, *, is_poisoned: bool) -> None:
+        assert self.case is not None
         self._positions += 1
-        pattern = pattern_of(name, self.settings.sizes)
+        pattern = pattern_of(name, self.case.sizes)
         if pattern is not None:
-            region.itemsize = self.settings.sizes[pattern]
-        if pattern_of(name, self.settings.dump) is not None:
+            region.itemsize = self.case.sizes[pattern]
+        if pattern_of(name, self.case.dump) is not None:
             self._live[region.address] = LiveBuffer(name, self._positions, region, is_poisoned)
 
     def _of_process(self, name: str) -> str:
@@ -137,7 +140,7 @@ class BufferDumps(MutableRecord):
             what = f"more than {MOST_FILES:,} contents of buffers: name those that are wanted, as dump: [alloc1]"
             self.log.lose("buffers", what)
             return
-        path = Path(self.settings.folder, f"buffer-{self.log.process}-{self._files}")
+        path = self.folder / f"buffer-{self.log.process}-{self._files}"
         try:
             buffer.region.data.tofile(path)
         except OSError as error:

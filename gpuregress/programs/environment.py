@@ -6,18 +6,42 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Literal
 
-from msgspec import field
+import msgspec
 
 from gpuregress.foundation.errors import UsageError
 from gpuregress.gpu.records import Record
 from gpuregress.toolchain.cache import STAND_INS
 
-_FOLDER, _LOG, _CHECKS, _SCHEDULE, _OWNER, _CASE, _FIRST, _DUMPS, _DUMP, _SIZES = (
-    f"GPUREGRESS_EXEC_{name}"
-    for name in ("FOLDER", "LOG", "CHECKS", "SCHEDULE", "OWNER", "CASE", "FIRST", "DUMPS", "DUMP", "SIZES")
+_FOLDER, _LOG, _CHECKS, _SCHEDULE, _OWNER = (
+    f"GPUREGRESS_EXEC_{name}" for name in ("FOLDER", "LOG", "CHECKS", "SCHEDULE", "OWNER")
 )
+_CASE, _DUMPS = "GPUREGRESS_EXEC_CASE", "GPUREGRESS_EXEC_DUMPS"
+"""The case of a job, for the server; and when it wants dumps, for the driver."""
 _LIBRARIES = "LD_LIBRARY_PATH"
+
+
+class ProgramCase(Record):
+    """What a case of a job adds to the run of a program.
+
+    Attributes:
+        name: of the case, for the log.
+        first_launch: the number of its first launch in the log, which exists.
+        dumps: when buffers are written, `exit` or `synchronize`.
+        dump: names and patterns of the buffers that are written.
+        sizes: name or pattern of a buffer → bytes of its elements, which messages count; 1 without one.
+        folder: in which the program runs.
+        environment: variables beside those of this process.
+    """
+
+    name: str
+    first_launch: int
+    dumps: Literal["exit", "synchronize"]
+    dump: tuple[str, ...]
+    sizes: Mapping[str, int]
+    folder: str
+    environment: Mapping[str, str]
 
 
 class Settings(Record):
@@ -29,11 +53,7 @@ class Settings(Record):
         checks: names of dynamic checks.
         schedule: of threads and blocks; "": the usual one.
         owner: id of the process of `gpuregress exec`, without which nothing is left to report to.
-        case: of the job that runs the program, as the log has it; "": each process has a name of its own.
-        first_launch: the number of the case's first launch in the log.
-        dumps: when buffers are written, `exit` or `synchronize`; "": never.
-        dump: names and patterns of the buffers that are written.
-        sizes: name or pattern of a buffer → bytes of its elements, which messages count; 1 without one.
+        case: of a job that runs the program; None: nothing is kept of its buffers.
     """
 
     folder: str
@@ -41,11 +61,7 @@ class Settings(Record):
     checks: tuple[str, ...] = ()
     schedule: str = ""
     owner: int = 0
-    case: str = ""
-    first_launch: int = 1
-    dumps: str = ""
-    dump: tuple[str, ...] = ("*",)
-    sizes: Mapping[str, int] = field(default_factory=dict)
+    case: ProgramCase | None = None
 
 
 def of_program(
@@ -78,11 +94,8 @@ def of_program(
         _CHECKS: ",".join(settings.checks),
         _SCHEDULE: settings.schedule,
         _OWNER: str(settings.owner),
-        _CASE: settings.case,
-        _FIRST: str(settings.first_launch),
-        _DUMPS: settings.dumps,
-        _DUMP: ",".join(settings.dump),
-        _SIZES: ",".join(f"{name}={size}" for name, size in settings.sizes.items()),
+        _CASE: msgspec.json.encode(settings.case).decode(),
+        _DUMPS: settings.case.dumps if settings.case is not None else "",
         "GPUREGRESS_EXEC_COMPILERS": os.pathsep.join(map(str, compilers)),
         STAND_INS: str(libraries),
         "GPUREGRESS_EXEC_PYTHON": sys.executable,
@@ -101,16 +114,11 @@ def read() -> Settings:
     if not os.environ.get(_FOLDER):
         raise UsageError("the server of the virtual GPU is started by `gpuregress exec -- PROGRAM`")
     checks = os.environ.get(_CHECKS, "")
-    sizes = filter(None, os.environ.get(_SIZES, "").split(","))
     return Settings(
         folder=os.environ[_FOLDER],
         log=os.environ[_LOG],
         checks=tuple(filter(None, checks.split(","))),
         schedule=os.environ.get(_SCHEDULE, ""),
         owner=int(os.environ.get(_OWNER, "0")),
-        case=os.environ.get(_CASE, ""),
-        first_launch=int(os.environ.get(_FIRST, "1")),
-        dumps=os.environ.get(_DUMPS, ""),
-        dump=tuple(filter(None, os.environ.get(_DUMP, "*").split(","))),
-        sizes={name: int(size) for name, size in (entry.split("=") for entry in sizes)},
+        case=msgspec.json.decode(os.environ.get(_CASE, "null"), type=ProgramCase | None),
     )

@@ -35,7 +35,10 @@ class ProcessLog:
     def __init__(self, settings: Settings, client: int, info: DeviceInfo) -> None:
         self._client, self._device, self._schedule = client, info.name, settings.schedule
         self._program = _program_name(client)
-        self._case = settings.case or f"{Path(self._program.split(' ')[0]).name or 'program'}:{client}"
+        case = settings.case
+        self._case = (
+            case.name if case is not None else f"{Path(self._program.split(' ')[0]).name or 'program'}:{client}"
+        )
         number = 1
         while True:
             path = Path(settings.folder, f"process-{number}.jsonl")
@@ -45,8 +48,9 @@ class ProcessLog:
             except FileExistsError:
                 number += 1
         self.process = number
-        step = _STEP_OF_CASE if settings.case else _STEP
-        self._first = self._number = settings.first_launch - 1 + (number - 1) * step
+        self._first = self._number = (number - 1) * _STEP
+        if case is not None:
+            self._first = self._number = case.first_launch - 1 + (number - 1) * _STEP_OF_CASE
         # A kernel cannot take this machine down, as it can one with a GPU: lines need not outlive a power cut.
         self._log = LaunchLog(Path(settings.log), durable=False)
         self._counts: dict[tuple[str, str, str], int] = {}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Literal
 
 from gpuregress.gpu.records import Record, Sparse
@@ -70,28 +69,6 @@ class BufferContents(Record):
     process: int
     position: int
     is_poisoned: bool
-
-
-class ProgramCase(Record):
-    """What a case of a job adds to the run of a program.
-
-    Attributes:
-        name: of the case, for the log.
-        first_launch: the number of its first launch in the log, which exists.
-        dumps: when buffers are written, `exit` or `synchronize`.
-        dump: names and patterns of the buffers that are written.
-        sizes: name or pattern of a buffer → bytes of its elements.
-        folder: in which the program runs.
-        environment: variables beside those of this process.
-    """
-
-    name: str
-    first_launch: int
-    dumps: str
-    dump: tuple[str, ...]
-    sizes: Mapping[str, int]
-    folder: str
-    environment: Mapping[str, str]
 
 
 class ProgramReport(Record):

@@ -12,10 +12,9 @@ import msgspec
 
 from gpuregress.foundation import applications, storage
 from gpuregress.foundation.errors import ExitCode, UsageError
-from gpuregress.gpu.records import replace
 from gpuregress.programs import environment, executables, libraries
-from gpuregress.programs.environment import Settings
-from gpuregress.programs.records import VERSION, Incident, ProcessReport, ProgramCase, ProgramReport
+from gpuregress.programs.environment import ProgramCase, Settings
+from gpuregress.programs.records import VERSION, Incident, ProcessReport, ProgramReport
 from gpuregress.store.launch_log import LaunchLog
 
 OUTPUT, ERRORS = "stdout", "stderr"
@@ -52,16 +51,9 @@ def run(
     if problem:
         raise UsageError(problem)
     path = (log or folder / _LOG).absolute()
-    settings = Settings(folder=str(folder), log=str(path), checks=checks, schedule=schedule, owner=os.getpid())
-    if case is not None:
-        settings = replace(
-            settings,
-            case=case.name,
-            first_launch=case.first_launch,
-            dumps=case.dumps,
-            dump=case.dump,
-            sizes=case.sizes,
-        )
+    settings = Settings(
+        folder=str(folder), log=str(path), checks=checks, schedule=schedule, owner=os.getpid(), case=case
+    )
     variables = environment.of_program(
         settings,
         libraries=libraries.link_all(folder / "lib"),

@@ -119,7 +119,7 @@ class Server:
         if settings.schedule:
             self.device.follow(settings.schedule)
         self._log = ProcessLog(settings, client, self.device.info)
-        self._dumps = BufferDumps(settings, self._log)
+        self._dumps = BufferDumps(settings.case, Path(settings.folder), self._log)
         self.is_over = False
         self._modules: dict[int, LoadedModule] = {}
         self._functions: dict[int, tuple[LoadedModule, str]] = {}
@@ -333,7 +333,7 @@ class Server:
             self._take_fault(launch, kernel, fault)
             raise Refusal(_RESULTS.get(fault.kind, LAUNCH_FAILED)) from fault
         except LaunchStopped as stopped:
-            if not self._settings.case:  # A case was killed at its limit: the launch that never ended is to blame.
+            if self._settings.case is None:  # A case was killed at its limit: the launch that never ended is to blame.
                 self._log.fault(launch, f"stopped: the program ended: {stopped.lines[0]}")
             raise Refusal(LAUNCH_FAILED) from stopped
         except UnsupportedError as error:

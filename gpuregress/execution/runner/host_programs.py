@@ -46,7 +46,8 @@ from gpuregress.gpu.records import replace
 from gpuregress.gpu.schedules import FORWARD
 from gpuregress.programs import buffer_dumps
 from gpuregress.programs import run as program_run
-from gpuregress.programs.records import BufferContents, Incident, ProgramCase, ProgramReport
+from gpuregress.programs.environment import ProgramCase
+from gpuregress.programs.records import BufferContents, Incident, ProgramReport
 from gpuregress.store.dumps import reader, writer
 from gpuregress.store.dumps.contents import DumpContents
 
