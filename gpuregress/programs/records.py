@@ -51,6 +51,26 @@ class ProcessReport(Record):
     launches: int
 
 
+class BufferContents(Record):
+    """The contents of a buffer, in a file of the run's folder.
+
+    Attributes:
+        buffer: its name, with that of its set.
+        contents: the file's name.
+        set: the number of the synchronisation; 0: as it was freed, or as the program ended.
+        process: the number of the process among those that used the virtual GPU.
+        position: of the buffer among those of its process.
+        is_poisoned: whether it held the poison before the program wrote to it.
+    """
+
+    buffer: str
+    contents: str
+    set: int
+    process: int
+    position: int
+    is_poisoned: bool
+
+
 class ProgramReport(Record):
     """The report of `gpuregress exec --report`.
 

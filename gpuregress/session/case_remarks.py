@@ -16,7 +16,9 @@ from gpuregress.foundation.records import (
     PastResult,
     TimingComparison,
     Verdict,
+    without_set,
 )
+from gpuregress.foundation.wording import first_names, plural
 from gpuregress.judge import write_coverage
 from gpuregress.report.case_lines import NEAR, percentage
 from gpuregress.store.history import Reader
@@ -47,6 +49,22 @@ def of_measurements(
         *_resources(case, outcome),
         *_sanitizer(case, outcome),
     )
+
+
+def of_untyped_buffers(case: Case, outcome: Outcome) -> Iterator[str]:
+    """Yield remarks on the buffers of a program that are compared as bytes, for the job does not say what they hold."""
+    if case.program is None:
+        return
+    untyped: dict[str, None] = {}
+    for dump in outcome.dumps:
+        wanted = case.program.dtype_of(dump.buffer)
+        if wanted is None:
+            untyped[without_set(dump.buffer)] = None
+        elif wanted != dump.dtype:
+            yield f"{dump.buffer}: compared as bytes: {plural(dump.count, 'byte')} are not whole elements of {wanted}"
+    if untyped:
+        names = first_names(list(untyped))
+        yield f"{names}: compared as bytes; say what they hold, as dtypes: {{{next(iter(untyped))}: float32}}"
 
 
 def _poison(outcome: Outcome) -> Iterator[str]:

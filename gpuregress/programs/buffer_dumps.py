@@ -1,0 +1,177 @@
+"""Contents of a program's buffers, which its server writes to files for the job that runs the program.
+
+A buffer is called by the order of its allocation, `alloc1`, or by the variable that it is. Those of a second process
+that uses the GPU have `p2_` before their names.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import msgspec
+import numpy as np
+from msgspec import field
+
+from gpuregress.foundation import storage
+from gpuregress.foundation.errors import StorageError
+from gpuregress.foundation.records import in_set, pattern_of
+from gpuregress.gpu.demangle import demangle
+from gpuregress.gpu.records import MutableRecord, Record
+from gpuregress.programs.environment import ProgramCase
+from gpuregress.programs.process_log import ProcessLog
+from gpuregress.programs.records import BufferContents
+from gpuregress.virtual_gpu.runtime.memory import Region
+
+POISON = 0x7FFD
+"""The 16-bit word that fills memory which the program allocates, as outputs of other jobs."""
+MOST_POISONED = 1 << 30
+"""Bytes of an allocation up to which it is poisoned: a larger one is perhaps a pool of which little is used."""
+MOST_FILES = 10_000
+"""Contents of buffers that one process may leave."""
+_OF_PROGRAM = (1, 2)
+"""Kinds of allocations that are buffers: device and managed memory. Pinned and registered memory is the host's."""
+_MADE_BY_COMPILERS = ("$", "NumbaEnv")
+"""What the names of variables have in them that no source declares."""
+_NAME = re.compile(r"[A-Za-z_]\w{0,63}", re.ASCII)
+
+
+class LiveBuffer(Record):
+    """A buffer that exists.
+
+    Attributes:
+        name: as the job calls it.
+        position: among all buffers of the process.
+        region: its memory.
+        is_poisoned: whether it held the poison before the program wrote to it.
+    """
+
+    name: str
+    position: int
+    region: Region
+    is_poisoned: bool
+
+
+class BufferDumps(MutableRecord):
+    """Writer of a process's buffers.
+
+    Args:
+        case: of the job that runs the program; None: nothing is written.
+        folder: for the files.
+        log: of the process, which lists what is written.
+    """
+
+    case: ProgramCase | None
+    folder: Path
+    log: ProcessLog
+    _live: dict[int, LiveBuffer] = field(default_factory=dict)
+    _names: dict[str, int] = field(default_factory=dict)
+    _positions: int = 0
+    _allocations: int = 0
+    _sets: int = 0
+    _files: int = 0
+
+    def name_of_next(self, kind: int) -> str:
+        """Return the name of the buffer that comes next; "" where memory of this kind is none, or none is wanted."""
+        if self.case is None or kind not in _OF_PROGRAM:
+            return ""
+        return self._of_process(f"alloc{self._allocations + 1}")
+
+    def allocated(self, region: Region, kind: int) -> None:
+        """Poison memory that the program has allocated, and take it for a buffer."""
+        name = self.name_of_next(kind)
+        if not name:
+            return
+        self._allocations += 1
+        is_poisoned = region.size <= MOST_POISONED
+        if is_poisoned:
+            even = region.size & ~1
+            region.data[:even].view(np.uint16)[:] = POISON
+            region.data[even:] = POISON & 0xFF
+        self._add(name, region, is_poisoned=is_poisoned)
+
+    def loaded(self, variables: Mapping[str, Region]) -> None:
+        """Take the variables of a module for buffers."""
+        if self.case is None:
+            return
+        for symbol, region in variables.items():
+            name = (demangle(symbol) or symbol).rpartition("::")[2]
+            is_made = any(mark in symbol for mark in _MADE_BY_COMPILERS)
+            if is_made or not _NAME.fullmatch(name) or not region.size:
+                continue
+            count = self._names[name] = self._names.get(name, 0) + 1
+            self._add(self._of_process(name if count == 1 else f"{name}_{count}"), region, is_poisoned=False)
+
+    def freed(self, region: Region) -> None:
+        """Write a buffer that is about to be freed."""
+        buffer = self._live.pop(region.address, None)
+        if buffer is not None and self.case is not None and self.case.dumps == "exit":
+            self._write(buffer, 0)
+
+    def synchronized(self) -> None:
+        """Write all buffers, for the program waits for the device."""
+        if self.case is None or self.case.dumps != "synchronize":
+            return
+        self._sets += 1
+        for buffer in self._live.values():
+            self._write(buffer, self._sets)
+
+    def ended(self) -> None:
+        """Write the buffers that exist when the program ends."""
+        for address in tuple(self._live):
+            self.freed(self._live[address].region)
+
+    def _add(self, name: str, region: Region, *, is_poisoned: bool) -> None:
+        assert self.case is not None
+        self._positions += 1
+        pattern = pattern_of(name, self.case.sizes)
+        if pattern is not None:
+            region.itemsize = self.case.sizes[pattern]
+        if pattern_of(name, self.case.dump) is not None:
+            self._live[region.address] = LiveBuffer(name, self._positions, region, is_poisoned)
+
+    def _of_process(self, name: str) -> str:
+        return name if self.log.process == 1 else f"p{self.log.process}_{name}"
+
+    def _write(self, buffer: LiveBuffer, number: int) -> None:
+        self._files += 1
+        if self._files > MOST_FILES:
+            what = f"more than {MOST_FILES:,} contents of buffers: name those that are wanted, as dump: [alloc1]"
+            self.log.lose("buffers", what)
+            return
+        path = self.folder / f"buffer-{self.log.process}-{self._files}"
+        try:
+            buffer.region.data.tofile(path)
+        except OSError as error:
+            self.log.lose("buffers", f"{buffer.name} cannot be written to {path}: {error.strerror or error}")
+            return
+        self.log.list_contents(
+            BufferContents(
+                buffer=in_set(buffer.name, number) if number else buffer.name,
+                contents=path.name,
+                set=number,
+                process=self.log.process,
+                position=buffer.position,
+                is_poisoned=buffer.is_poisoned,
+            )
+        )
+
+
+def read(folder: Path) -> tuple[BufferContents, ...]:
+    """Read what all processes of a program have written, in the order of sets, processes and allocations.
+
+    Raises:
+        StorageError: a list cannot be read.
+    """
+    return tuple(sorted(_listed(folder), key=lambda one: (one.set, one.process, one.position)))
+
+
+def _listed(folder: Path) -> Iterator[BufferContents]:
+    for path in folder.glob("process-*.jsonl"):
+        for line in storage.read_bytes(path).splitlines():
+            if b'"contents":' in line:
+                try:
+                    yield msgspec.json.decode(line, type=BufferContents)
+                except msgspec.DecodeError as error:
+                    raise StorageError(f"{path}: {error}") from error
