@@ -1,13 +1,15 @@
 """Contents of a program's buffers, which its server writes to files for the job that runs the program.
 
 A buffer is called by the order of its allocation, `alloc1`, or by the variable that it is. Those of a second process
-that uses the GPU have `p2_` before their names.
+that uses the GPU have `p2_` before their names. Processes are counted in the order in which they were started: which of
+two that run side by side is the first to use the GPU is chance. The launch log and messages are written before all
+processes are known, and count them as they come.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -18,16 +20,18 @@ from gpuregress.foundation import storage
 from gpuregress.foundation.errors import StorageError
 from gpuregress.foundation.records import in_set, pattern_of
 from gpuregress.gpu.demangle import demangle
-from gpuregress.gpu.records import MutableRecord, Record
+from gpuregress.gpu.records import MutableRecord, Record, replace
 from gpuregress.programs.environment import ProgramCase
 from gpuregress.programs.process_log import ProcessLog
-from gpuregress.programs.records import BufferContents
+from gpuregress.programs.records import BufferContents, ProcessReport
 from gpuregress.virtual_gpu.runtime.memory import Region
 
 POISON = 0x7FFD
 """The 16-bit word that fills memory which the program allocates, as outputs of other jobs."""
 MOST_POISONED = 1 << 30
 """Bytes of an allocation up to which it is poisoned: a larger one is perhaps a pool of which little is used."""
+MOST_PROCESSES = 1000
+"""Processes of a program that the pattern of a buffer may name."""
 MOST_FILES = 10_000
 """Contents of buffers that one process may leave."""
 _OF_PROGRAM = (1, 2)
@@ -41,7 +45,7 @@ class LiveBuffer(Record):
     """A buffer that exists.
 
     Attributes:
-        name: as the job calls it.
+        name: in its process.
         position: among all buffers of the process.
         region: its memory.
         is_poisoned: whether it held the poison before the program wrote to it.
@@ -76,12 +80,11 @@ class BufferDumps(MutableRecord):
         """Return the name of the buffer that comes next; "" where memory of this kind is none, or none is wanted."""
         if self.case is None or kind not in _OF_PROGRAM:
             return ""
-        return self._of_process(f"alloc{self._allocations + 1}")
+        return of_process(f"alloc{self._allocations + 1}", self.log.process)
 
     def allocated(self, region: Region, kind: int) -> None:
         """Poison memory that the program has allocated, and take it for a buffer."""
-        name = self.name_of_next(kind)
-        if not name:
+        if not self.name_of_next(kind):
             return
         self._allocations += 1
         is_poisoned = region.size <= MOST_POISONED
@@ -89,7 +92,7 @@ class BufferDumps(MutableRecord):
             even = region.size & ~1
             region.data[:even].view(np.uint16)[:] = POISON
             region.data[even:] = POISON & 0xFF
-        self._add(name, region, is_poisoned=is_poisoned)
+        self._add(f"alloc{self._allocations}", region, is_poisoned=is_poisoned)
 
     def loaded(self, variables: Mapping[str, Region]) -> None:
         """Take the variables of a module for buffers."""
@@ -101,7 +104,7 @@ class BufferDumps(MutableRecord):
             if is_made or not _NAME.fullmatch(name) or not region.size:
                 continue
             count = self._names[name] = self._names.get(name, 0) + 1
-            self._add(self._of_process(name if count == 1 else f"{name}_{count}"), region, is_poisoned=False)
+            self._add(name if count == 1 else f"{name}_{count}", region, is_poisoned=False)
 
     def freed(self, region: Region) -> None:
         """Write a buffer that is about to be freed."""
@@ -125,14 +128,18 @@ class BufferDumps(MutableRecord):
     def _add(self, name: str, region: Region, *, is_poisoned: bool) -> None:
         assert self.case is not None
         self._positions += 1
-        pattern = pattern_of(name, self.case.sizes)
+        pattern = pattern_of(of_process(name, self.log.process), self.case.sizes)
         if pattern is not None:
             region.itemsize = self.case.sizes[pattern]
-        if pattern_of(name, self.case.dump) is not None:
+        if self._may_be_wanted(name):
             self._live[region.address] = LiveBuffer(name, self._positions, region, is_poisoned)
 
-    def _of_process(self, name: str) -> str:
-        return name if self.log.process == 1 else f"p{self.log.process}_{name}"
+    def _may_be_wanted(self, name: str) -> bool:
+        """Whether a buffer is dumped if this is the process that a pattern means."""
+        assert self.case is not None
+        patterns = self.case.dump
+        numbers = range(1, MOST_PROCESSES + 1)
+        return any(pattern_of(of_process(name, number), patterns) is not None for number in numbers)
 
     def _write(self, buffer: LiveBuffer, number: int) -> None:
         self._files += 1
@@ -148,7 +155,7 @@ class BufferDumps(MutableRecord):
             return
         self.log.list_contents(
             BufferContents(
-                buffer=in_set(buffer.name, number) if number else buffer.name,
+                buffer=buffer.name,
                 contents=path.name,
                 set=number,
                 process=self.log.process,
@@ -158,20 +165,51 @@ class BufferDumps(MutableRecord):
         )
 
 
-def read(folder: Path) -> tuple[BufferContents, ...]:
+def of_process(name: str, number: int) -> str:
+    """Name a buffer of a process by the number of the process."""
+    return name if number == 1 else f"p{number}_{name}"
+
+
+def read(folder: Path, wanted: Sequence[str]) -> tuple[BufferContents, ...]:
     """Read what all processes of a program have written, in the order of sets, processes and allocations.
+
+    Args:
+        folder: of the run.
+        wanted: names and patterns of the buffers that are dumped.
+
+    Returns:
+        the contents, with the names by which the job calls the buffers.
 
     Raises:
         StorageError: a list cannot be read.
     """
-    return tuple(sorted(_listed(folder), key=lambda one: (one.set, one.process, one.position)))
-
-
-def _listed(folder: Path) -> Iterator[BufferContents]:
+    listed, places = [], []
     for path in folder.glob("process-*.jsonl"):
-        for line in storage.read_bytes(path).splitlines():
+        place, contents_of_process = _read_process(path)
+        listed += contents_of_process
+        places.append(place)
+    numbers = {place[2]: number for number, place in enumerate(sorted(places), 1)}
+    contents = []
+    for one in sorted(listed, key=lambda one: (one.set, numbers[one.process], one.position)):
+        name = of_process(one.buffer, numbers[one.process])
+        if one.set:
+            name = in_set(name, one.set)
+        if pattern_of(name, wanted) is not None:
+            contents.append(replace(one, buffer=name))
+    return tuple(contents)
+
+
+def _read_process(path: Path) -> tuple[tuple[int, int, int], list[BufferContents]]:
+    """The place of a process among all (its start, its id, its number as it came), and what it has written."""
+    number = int(path.stem.rpartition("-")[2])
+    place, contents = (0, 0, number), []
+    for line in storage.read_bytes(path).splitlines():
+        try:
             if b'"contents":' in line:
-                try:
-                    yield msgspec.json.decode(line, type=BufferContents)
-                except msgspec.DecodeError as error:
-                    raise StorageError(f"{path}: {error}") from error
+                contents.append(msgspec.json.decode(line, type=BufferContents))
+            elif b'"launches":' in line:
+                report = msgspec.json.decode(line, type=ProcessReport)
+                place = report.started, report.process, number
+        except msgspec.DecodeError as error:
+            raise StorageError(f"{path}: {error}") from error
+    return place, contents

@@ -19,20 +19,13 @@ _FOLDER, _LOG, _CHECKS, _SCHEDULE, _OWNER = (
     f"GPUREGRESS_EXEC_{name}" for name in ("FOLDER", "LOG", "CHECKS", "SCHEDULE", "OWNER")
 )
 _CAPTURE = "GPUREGRESS_EXEC_CAPTURE"
-_CASE, _DUMPS = "GPUREGRESS_EXEC_CASE", "GPUREGRESS_EXEC_DUMPS"
-"""The case of a job, for the server; and when it wants dumps, for the driver."""
 SHARED_BYTES = 1 << 40
 """Addresses of the file that holds the device's memory; pages take memory once they are touched."""
 NOTES = 4096
 """Stretches of memory that the program may note as written between two launches."""
+_CASE, _DUMPS = "GPUREGRESS_EXEC_CASE", "GPUREGRESS_EXEC_DUMPS"
+"""The case of a job, for the server; and when it wants dumps, for the driver."""
 _LIBRARIES = "LD_LIBRARY_PATH"
-
-
-class CaptureSettings(Record):
-    """The launches that are kept for jobs, and the folder for their records."""
-
-    choice: LaunchChoice
-    folder: str
 
 
 class ProgramCase(Record):
@@ -57,6 +50,13 @@ class ProgramCase(Record):
     environment: Mapping[str, str]
 
 
+class CaptureSettings(Record):
+    """The launches that are kept for jobs, and the folder for their records."""
+
+    choice: LaunchChoice
+    folder: str
+
+
 class Settings(Record):
     """What a server process is told.
 
@@ -66,8 +66,8 @@ class Settings(Record):
         checks: names of dynamic checks.
         schedule: of threads and blocks; "": the usual one.
         owner: id of the process of `gpuregress exec`, without which nothing is left to report to.
-        capture: of the launches that are kept for jobs; None: none is.
         case: of a job that runs the program; None: nothing is kept of its buffers.
+        capture: of the launches that are kept for jobs; None: none is.
     """
 
     folder: str
@@ -75,8 +75,8 @@ class Settings(Record):
     checks: tuple[str, ...] = ()
     schedule: str = ""
     owner: int = 0
-    capture: CaptureSettings | None = None
     case: ProgramCase | None = None
+    capture: CaptureSettings | None = None
 
 
 def of_program(
@@ -109,9 +109,9 @@ def of_program(
         _CHECKS: ",".join(settings.checks),
         _SCHEDULE: settings.schedule,
         _OWNER: str(settings.owner),
-        _CAPTURE: msgspec.json.encode(settings.capture).decode(),
         _CASE: msgspec.json.encode(settings.case).decode(),
         _DUMPS: settings.case.dumps if settings.case is not None else "",
+        _CAPTURE: msgspec.json.encode(settings.capture).decode(),
         "GPUREGRESS_EXEC_COMPILERS": os.pathsep.join(map(str, compilers)),
         STAND_INS: str(libraries),
         "GPUREGRESS_EXEC_PYTHON": sys.executable,
@@ -136,6 +136,6 @@ def read() -> Settings:
         checks=tuple(filter(None, checks.split(","))),
         schedule=os.environ.get(_SCHEDULE, ""),
         owner=int(os.environ.get(_OWNER, "0")),
-        capture=msgspec.json.decode(os.environ.get(_CAPTURE, "null"), type=CaptureSettings | None),
         case=msgspec.json.decode(os.environ.get(_CASE, "null"), type=ProgramCase | None),
+        capture=msgspec.json.decode(os.environ.get(_CAPTURE, "null"), type=CaptureSettings | None),
     )

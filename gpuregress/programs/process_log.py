@@ -29,11 +29,12 @@ class ProcessLog:
         info: of the device.
 
     Attributes:
-        process: the number of the process among those that used the virtual GPU.
+        process: the number of the process among those that came to use the virtual GPU.
     """
 
     def __init__(self, settings: Settings, client: int, info: DeviceInfo) -> None:
         self._client, self._device, self._schedule = client, info.name, settings.schedule
+        self._started = _start_of(client)
         self._program = _program_name(client)
         case = settings.case
         self._case = (
@@ -54,7 +55,7 @@ class ProcessLog:
         # A kernel cannot take this machine down, as it can one with a GPU: lines need not outlive a power cut.
         self._log = LaunchLog(Path(settings.log), durable=False)
         self._counts: dict[tuple[str, str, str], int] = {}
-        self._write(ProcessReport(client, self._program, 0))
+        self._write(ProcessReport(client, self._program, 0, self._started))
 
     def begin(self, call: str, constant: int) -> int:
         """Write that a launch comes next; return its number."""
@@ -89,11 +90,20 @@ class ProcessLog:
 
     def close(self) -> None:
         """Write how many launches there were."""
-        self._write(ProcessReport(self._client, self._program, self._number - self._first))
+        self._write(ProcessReport(self._client, self._program, self._number - self._first, self._started))
         self._log.close()
 
     def _write(self, record: BufferContents | Incident | ProcessReport) -> None:
         os.write(self._file, msgspec.json.encode(record) + b"\n")
+
+
+def _start_of(client: int) -> int:
+    """When a process started, field 22 of proc_pid_stat(5); 0 where it is not known."""
+    try:
+        text = Path(f"/proc/{client}/stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return 0
+    return int(text.rpartition(")")[2].split()[19])
 
 
 def _program_name(client: int) -> str:

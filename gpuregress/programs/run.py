@@ -109,7 +109,10 @@ def _collected(folder: Path) -> tuple[tuple[ProcessReport, ...], tuple[Incident,
     # By file: a process that replaces itself by another CUDA program (execve) has the same id and a second server.
     processes: dict[Path, ProcessReport] = {}
     incidents: list[Incident] = []
+    marks = tuple(_marks(folder / "marks"))
+    known_as_lost = {mark.process for mark in marks if mark.kind == "lost"}
     for path in sorted(folder.glob("process-*.jsonl")):
+        reports = 0  # The server writes one when it starts, and one when it ends.
         for line in storage.read_bytes(path).splitlines():
             if b'"contents":' in line:
                 continue  # of a buffer: see `buffer_dumps.read`
@@ -121,7 +124,16 @@ def _collected(folder: Path) -> tuple[tuple[ProcessReport, ...], tuple[Incident,
                 incidents.append(record)
             else:
                 processes[path] = record
-    return tuple(processes.values()), (*incidents, *_marks(folder / "marks"))
+                reports += 1
+        if reports == 1 and processes[path].process not in known_as_lost:
+            incidents.append(_lost_server(processes[path]))
+    return tuple(processes.values()), (*incidents, *marks)
+
+
+def _lost_server(report: ProcessReport) -> Incident:
+    """A server that did not end by itself: what its process left on the GPU is not known."""
+    message = f"the server process of {report.process} ({report.program}) was killed: the memory may be too small"
+    return Incident(kind="lost", what="server", message=message, process=report.process)
 
 
 def _parsed(line: bytes) -> Incident | ProcessReport:

@@ -199,6 +199,11 @@ class Server:
         self._dumps.ended()
         self._log.close()
 
+    def abandon(self) -> None:
+        """End the log of this process while a launch runs that nobody waits for; in a job, its results are lost."""
+        if self._settings.case is None:
+            self._log.close()
+
     def _say(self, text: str) -> None:
         self._message += f"gpuregress: {text}\n"
 
@@ -556,6 +561,7 @@ def _watch(server: Server, connection: socket.socket, others: tuple[int, ...]) -
             return  # It writes what is left, and ends by itself.
         server.device.stop()
         time.sleep(0.05)
+    server.abandon()
     os._exit(1)
 
 

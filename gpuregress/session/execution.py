@@ -448,6 +448,7 @@ class _Execution:
             *case_lines.remarks(task.case, judged),
             *case_lines.lines(judged),
         ]
+        remarks += case_remarks.of_program(task.case, outcome)
         if judged.status in ("new", "differ"):
             remarks += case_remarks.of_untyped_buffers(task.case, outcome)
         if self._tolerances is not None:

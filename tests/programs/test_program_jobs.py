@@ -307,6 +307,60 @@ else:
     assert begin.call == "scale<<<(1,1,1),(2,1,1),0>>>(p2_alloc1=<8>, 3, 2)"
 
 
+def test_processes_are_counted_as_they_were_started(suite: Workshop) -> None:
+    text = """
+import subprocess, sys, time
+from pathlib import Path
+if len(sys.argv) == 2:
+    words = [sys.executable, __file__, "4"]
+    sys.exit(any([child.wait() for child in [subprocess.Popen([*words, name]) for name in ("slow", "quick")]]))
+while sys.argv[2] == "slow" and not Path("done").exists():
+    time.sleep(0.01)
+"""
+    done = 'upload(np.full(2, len(sys.argv[2]), np.int32))\nPath("done").touch()\n'
+    shop = suite
+    shop.write("scripts/suite.py", text + START + done)
+    job = "program: [python, scripts/suite.py, 4]\ndtypes: {'*alloc*': int32}\n"
+    shop.write("configs/suite.yaml", job)
+    assert shop.call(*RUN).exit_code == 1
+    assert dump(shop, "suite", "alloc1")[1:] == ["4"] * 2
+    assert dump(shop, "suite", "p2_alloc1")[1:] == ["5"] * 2
+    shop.write("configs/suite.yaml", f"{job}dump: [p2_alloc1]\n")
+    assert shop.call(*RUN).exit_code == 1
+    assert [buffer["name"] for buffer in cases(shop)[0]["buffers"]] == ["p2_alloc1"]
+    assert dump(shop, "suite", "p2_alloc1")[1:] == ["5"] * 2
+
+
+def test_a_virtual_gpu_that_was_killed_is_no_result(suite: Workshop) -> None:
+    text = """
+check(driver.cuMemFree(upload(np.ones(2, np.float32))))
+upload(np.ones(4, np.float32))
+from tests.programs.test_exec import servers_of
+for server in servers_of(os.getpid()):
+    os.kill(server, 9)
+    while os.path.exists(f"/proc/{server}"):
+        time.sleep(0.01)
+"""
+    body(suite, text, f"environment: {{PYTHONPATH: {Path(__file__).parents[2]}}}\n")
+    assert suite.call(*RUN).exit_code == 4
+    assert "suite.py" in cases(suite)[0]["reason"]
+    assert "was killed" in cases(suite)[0]["reason"]
+
+
+def test_refused_launches_and_names_of_no_buffer_are_reported(suite: Workshop) -> None:
+    text = """
+function = check(driver.cuModuleGetFunction(module, b"overrun"))
+driver.cuLaunchKernel(function, 1, 1, 1, 2048, 1, 1, 0, 0, ((int(upload(np.ones(4))),), (ctypes.c_void_p,)), 0)
+"""
+    body(suite, text, "dtypes: {'aloc*': float32}\ncompare: {'*': {atol: 1}, output: {}}\n")
+    result = suite.call(*RUN)
+    assert result.exit_code == 1
+    assert "suite: launch refused: overrun cannot be launched on cpu: block 2048" in result.output
+    assert "suite: dtypes: no buffer is called aloc*; there are counter, alloc1" in result.output
+    assert "suite: compare: no buffer is called output;" in result.output
+    assert "called *" not in result.output
+
+
 def test_repeats_of_a_program_are_compared_with_its_first_run(suite: Workshop) -> None:
     # Each run adds a line to a file, and so has other results than the one before.
     text = "runs = open('count').read() if os.path.exists('count') else ''\nopen('count', 'w').write(runs + 'x')\n"

@@ -35,7 +35,6 @@ from gpuregress.foundation.records import (
     Fault,
     FurtherRun,
     HostProgram,
-    Observations,
     Outcome,
     RunFacts,
     Task,
@@ -75,7 +74,8 @@ def run(info: DeviceInfo, task: Task, program: HostProgram, entering: Callable[[
     outcome = Outcome(case=task.case.name, state="done", device=info)
     try:
         with _ran(task, program, 1, entering) as (folder, report):
-            outcome = replace(outcome, output=_read(folder / program_run.OUTPUT))
+            observed = replace(outcome.observations, refused=tuple(_refusals(report)))
+            outcome = replace(outcome, output=_read(folder / program_run.OUTPUT), observations=observed)
             outcome = _failed(outcome, report, folder) or _dumped(outcome, task, program, folder)
         for number in range(2, task.case.repeat + 1):
             if outcome.state != "done":
@@ -171,6 +171,13 @@ def _faulty(outcome: Outcome, faults: Sequence[Incident]) -> Outcome:
     )
 
 
+def _refusals(report: ProgramReport) -> Iterator[str]:
+    """What a GPU refuses, too; a program may ask for it on purpose."""
+    for incident in report.incidents:
+        if incident.kind == "refused":
+            yield f"{incident.what} refused: {incident.message}"
+
+
 def _kind(incident: Incident) -> str:
     """The kind of a fault; a race between streams is a race."""
     if incident.what in FAULT_KINDS:
@@ -195,7 +202,7 @@ def _read(path: Path) -> str:
 
 def _dumped(outcome: Outcome, task: Task, program: HostProgram, folder: Path) -> Outcome:
     """The outcome of a program that ended well, with the dumps of its buffers."""
-    left = buffer_dumps.read(folder)
+    left = buffer_dumps.read(folder, program.dump)
     if not left:
         return _error(outcome, UserCodeError(_why_no_buffers(program)))
     described = [_described(contents, folder, program) for contents in left]
@@ -208,13 +215,16 @@ def _dumped(outcome: Outcome, task: Task, program: HostProgram, folder: Path) ->
         surveyed = survey([array], dtypes.parse(dump.dtype), poisoned=contents.is_poisoned)
         writes = surveyed.added_to(writes, dump.buffer, is_unchanged=False)
     schedule = task.case.settings.main_schedule
-    observed = Observations(writes=writes, schedule="" if schedule == FORWARD else schedule)
+    observed = replace(outcome.observations, writes=writes, schedule="" if schedule == FORWARD else schedule)
     return replace(outcome, dumps=tuple(written), observations=observed)
 
 
 def _repeated(outcome: Outcome, task: Task, program: HostProgram, number: int, folder: Path) -> Outcome:
     """The outcome of the runs so far, with a repeat that is compared with the first one."""
-    described = {dump.buffer: dump for dump in (_described(one, folder, program) for one in buffer_dumps.read(folder))}
+    described = {
+        dump.buffer: dump
+        for dump in (_described(one, folder, program) for one in buffer_dumps.read(folder, program.dump))
+    }
     first = {dump.buffer: dump for dump in outcome.dumps}
     odd = [name for name, dump in (first | described).items() if _shape(first, name) != _shape(described, name)]
     if odd:
