@@ -9,6 +9,10 @@ from gpuregress.gpu.records import Record, Sparse
 VERSION = 1
 
 
+LAUNCH = "launch"
+"""What is lost where a program ends before a launch does."""
+
+
 class Incident(Sparse):
     """Something that a program's run has shown.
 

@@ -42,7 +42,7 @@ from gpuregress.programs.environment import SHARED_BYTES
 from gpuregress.programs.launch_capture import LaunchCapture, PendingLaunch
 from gpuregress.programs.launch_text import call_text
 from gpuregress.programs.process_log import ProcessLog
-from gpuregress.programs.records import Incident
+from gpuregress.programs.records import LAUNCH, Incident
 from gpuregress.programs.shared_space import SharedSpace
 from gpuregress.programs.stream_races import Clock, StreamRaces, Work
 from gpuregress.toolchain import cache
@@ -200,9 +200,18 @@ class Server:
         self._log.close()
 
     def abandon(self) -> None:
-        """End the log of this process while a launch runs that nobody waits for; in a job, its results are lost."""
-        if self._settings.case is None:
-            self._log.close()
+        """End the log of this process while a launch runs that does not stop."""
+        self._note_unfinished(0, "a kernel", "")
+        self._log.close()
+
+    def _note_unfinished(self, launch: int, kernel: str, line: str) -> None:
+        """Note that a launch had not ended when the program did."""
+        if self._settings.case is not None:
+            # It stays without an end in the log: a case that is killed at its limit blames it.
+            text = f"{_shown(kernel)} still ran when the program ended, so that its results are not known"
+            self._log.lose(LAUNCH, f"{text}: let the program wait for the GPU")
+        elif launch:
+            self._log.fault(launch, f"stopped: the program ended: {line}")
 
     def _say(self, text: str) -> None:
         self._message += f"gpuregress: {text}\n"
@@ -367,8 +376,7 @@ class Server:
             self._take_fault(launch, kernel, fault)
             raise Refusal(_RESULTS.get(fault.kind, LAUNCH_FAILED)) from fault
         except LaunchStopped as stopped:
-            if self._settings.case is None:  # A case was killed at its limit: the launch that never ended is to blame.
-                self._log.fault(launch, f"stopped: the program ended: {stopped.lines[0]}")
+            self._note_unfinished(launch, kernel, stopped.lines[0])
             raise Refusal(LAUNCH_FAILED) from stopped
         except UnsupportedError as error:
             self._log.fault(launch, str(error))

@@ -347,6 +347,32 @@ for server in servers_of(os.getpid()):
     assert "was killed" in cases(suite)[0]["reason"]
 
 
+def test_a_program_that_does_not_wait_for_its_launch_is_an_error(suite: Workshop) -> None:
+    text = """
+import threading
+memory = upload(np.zeros(4, np.int32))
+context = check(driver.cuCtxGetCurrent())
+
+def work():
+    driver.cuCtxSetCurrent(context)
+    launch("forever", 1, memory)
+
+threading.Thread(target=work, daemon=True).start()
+while download(memory) == 0:
+    time.sleep(0.01)
+os._exit(0)
+"""
+    seen = """
+from pathlib import Path
+def download(_memory):
+    logs = Path("runs").glob("*/launch.log")
+    return any("forever<<<" in log.read_text() for log in logs)
+"""
+    body(suite, seen + text)
+    assert suite.call(*RUN).exit_code == 3
+    assert cases(suite)[0]["reason"].startswith("forever still ran when the program ended")
+
+
 def test_refused_launches_and_names_of_no_buffer_are_reported(suite: Workshop) -> None:
     text = """
 function = check(driver.cuModuleGetFunction(module, b"overrun"))

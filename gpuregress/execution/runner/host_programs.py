@@ -46,7 +46,7 @@ from gpuregress.gpu.schedules import FORWARD
 from gpuregress.programs import buffer_dumps
 from gpuregress.programs import run as program_run
 from gpuregress.programs.environment import ProgramCase
-from gpuregress.programs.records import BufferContents, Incident, ProgramReport
+from gpuregress.programs.records import LAUNCH, BufferContents, Incident, ProgramReport
 from gpuregress.store.dumps import reader, writer
 from gpuregress.store.dumps.contents import DumpContents
 
@@ -136,6 +136,8 @@ def _error(outcome: Outcome, error: GpuregressError, details: Sequence[str] = ()
 def _failed(outcome: Outcome, report: ProgramReport, folder: Path) -> Outcome | None:
     """The outcome of a program that failed, or of which not everything can be known; None of one that ended well."""
     lacking = [incident for incident in report.incidents if incident.kind in ("missing", "lost", "unsupported")]
+    unfinished = [incident for incident in lacking if (incident.kind, incident.what) == ("lost", LAUNCH)]
+    lacking = [incident for incident in lacking if incident not in unfinished]
     faults = [incident for incident in report.incidents if incident.kind in ("fault", "finding")]
     last_lines = _read(folder / program_run.ERRORS).splitlines()[-_LAST_LINES:]
     code = report.program_code
@@ -147,6 +149,8 @@ def _failed(outcome: Outcome, report: ProgramReport, folder: Path) -> Outcome | 
     if code:
         how = f"died of signal {code - 128}" if code > 128 else f"ended with exit code {code}"
         return _error(outcome, UserCodeError(f"the program {how}"), last_lines)
+    if unfinished:
+        return _error(outcome, UserCodeError(unfinished[0].message), last_lines)
     if not report.processes:
         text = "no process of the program used the GPU: did it skip its work, or use another library than libcuda?"
         return _error(outcome, UserCodeError(text), last_lines)
