@@ -5,6 +5,9 @@ from __future__ import annotations
 import json
 import os
 import re
+import subprocess
+import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -371,6 +374,18 @@ def download(_memory):
     body(suite, seen + text)
     assert suite.call(*RUN).exit_code == 3
     assert cases(suite)[0]["reason"].startswith("forever still ran when the program ended")
+
+
+def test_a_killed_run_leaves_no_process_of_a_program(suite: Workshop) -> None:
+    suite.write("scripts/suite.sh", "sleep 600 & echo $! > started; mv started child; wait\n")
+    suite.write("configs/suite.yaml", "program: [sh, scripts/suite.sh]\n")
+    child = suite.root / "child"
+    with subprocess.Popen([sys.executable, "-m", "gpuregress", *RUN], cwd=suite.root) as process:
+        while not child.exists():  # The test's deadline fails it.
+            time.sleep(0.01)
+        process.kill()
+    while Path("/proc", child.read_text().strip()).exists():
+        time.sleep(0.01)
 
 
 def test_refused_launches_and_names_of_no_buffer_are_reported(suite: Workshop) -> None:

@@ -6,7 +6,9 @@ The program and the virtual GPU are processes of their own, so this one only wai
 from __future__ import annotations
 
 import contextlib
+import os
 import re
+import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -102,7 +104,7 @@ def _ran(
     """
     settings = task.case.settings
     schedule = settings.main_schedule
-    with storage.scratch() as folder:
+    with storage.scratch() as folder, _killed_with_this_process():
         entering("launching")
         report = program_run.run(
             program.command,
@@ -123,6 +125,27 @@ def _ran(
         )
         entering("saving")
         yield folder, report
+
+
+@contextlib.contextmanager
+def _killed_with_this_process() -> Iterator[None]:
+    """Have all processes of the program killed if this one is, those that the program's first process started, too.
+
+    The pool kills this process's group at a case's limit. Nobody does if the whole run is killed: this process is ended
+    by the system then, and a shell sees it at its end of a pipe.
+    """
+    if os.getpgrp() != os.getpid():  # others than the program would be in the group
+        yield
+        return
+    with subprocess.Popen(
+        ["/bin/sh", "-c", 'read -r _ || kill -s KILL -- "-$1"', "sh", str(os.getpgrp())],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    ) as guard:
+        yield
+        guard.communicate(b"the program has ended\n")
 
 
 def _error(outcome: Outcome, error: GpuregressError, details: Sequence[str] = ()) -> Outcome:
