@@ -39,6 +39,8 @@ _OF_PROGRAM = (1, 2)
 _MADE_BY_COMPILERS = ("$", "NumbaEnv")
 """What the names of variables have in them that no source declares."""
 _NAME = re.compile(r"[A-Za-z_]\w{0,63}", re.ASCII)
+_OF_OTHERS = re.compile(r"alloc\d+|(?:sync|p)\d+_\w+")
+"""Names that other buffers have: memory, and what is in a set or of a further process."""
 
 
 class LiveBuffer(Record):
@@ -70,7 +72,7 @@ class BufferDumps(MutableRecord):
     folder: Path
     log: ProcessLog
     _live: dict[int, LiveBuffer] = field(default_factory=dict)
-    _names: dict[str, int] = field(default_factory=dict)
+    _names: set[str] = field(default_factory=set)
     _positions: int = 0
     _allocations: int = 0
     _sets: int = 0
@@ -103,8 +105,17 @@ class BufferDumps(MutableRecord):
             is_made = any(mark in symbol for mark in _MADE_BY_COMPILERS)
             if is_made or not _NAME.fullmatch(name) or not region.size:
                 continue
-            count = self._names[name] = self._names.get(name, 0) + 1
-            self._add(name if count == 1 else f"{name}_{count}", region, is_poisoned=False)
+            self._add(self._free_name(name), region, is_poisoned=False)
+
+    def _free_name(self, variable: str) -> str:
+        """Return a name that no other buffer has or will have: `x`, or `x_2` of a second variable `x`."""
+        name = stem = f"variable_{variable}" if _OF_OTHERS.fullmatch(variable) else variable
+        count = 1
+        while name in self._names:
+            count += 1
+            name = f"{stem}_{count}"
+        self._names.add(name)
+        return name
 
     def freed(self, region: Region) -> None:
         """Write a buffer that is about to be freed."""

@@ -30,6 +30,11 @@ extern "C" __global__ void race(int* v) { v[0] = threadIdx.x; }
 extern "C" __global__ void forever(volatile int* v) { while (v[0] == 0) v[1]++; }
 extern "C" __global__ void count() { atomicAdd(&counter, 1); }
 """
+VARIABLES = r"""
+__device__ int counter = 5, counter_2 = 6, alloc1 = 7;
+namespace other { __device__ int counter = 8; }
+extern "C" __global__ void sum(int* v) { v[0] = counter + counter_2 + alloc1 + other::counter; }
+"""
 START = """
 import ctypes, os, sys, time
 import numpy as np
@@ -386,6 +391,18 @@ def test_a_killed_run_leaves_no_process_of_a_program(suite: Workshop) -> None:
         process.kill()
     while Path("/proc", child.read_text().strip()).exists():
         time.sleep(0.01)
+
+
+def test_each_variable_has_a_name_of_its_own(suite: Workshop) -> None:
+    path = suite.write("variables.cu", VARIABLES)
+    program = programs.compile(Source(str(path), kernels=("sum",)))
+    (suite.root / "kernels.ptx").write_bytes(Path(program.ptx).read_bytes())
+    body(suite, """launch("sum", 1, upload(np.zeros(1, np.int32)))\n""", "dtypes: {'*': int32}\n")
+    assert suite.call(*RUN).exit_code == 1
+    names = [buffer["name"] for buffer in cases(suite)[0]["buffers"]]
+    values = {name: dump(suite, "suite", name)[1:] for name in names}
+    variables = {"counter": ["5"], "counter_2": ["6"], "variable_alloc1": ["7"], "counter_3": ["8"]}
+    assert values == {**variables, "alloc1": ["26"]}
 
 
 def test_refused_launches_and_names_of_no_buffer_are_reported(suite: Workshop) -> None:
