@@ -162,7 +162,7 @@ for _ in range(4):
     done = project.capture(body, "--kernel", "nothing")
     assert (done.returncode, done.stderr) == (
         0,
-        "gpuregress: no launch was kept: none is of --kernel, --nth, --every or --max\n",
+        "gpuregress: no launch was kept: none matches --kernel, --nth, --every or --max\n",
     )
 
 
@@ -204,7 +204,7 @@ def test_a_job_of_a_gpu_is_left_and_an_own_one_is_replaced(project: Project) -> 
     path = project.root / "configs/scale.yaml"
     path.write_text("# Captured by gpuregress capture: launch 1 of ./app on an H200\n", encoding="utf-8")
     done = project.capture(body, "--replay", "0")
-    assert "was not written by exec --capture, and is left as it is" in done.stderr
+    assert "was not written by exec --capture, and was not changed" in done.stderr
     assert path.read_text(encoding="utf-8").endswith("on an H200\n")
 
 

@@ -50,7 +50,7 @@ def find_cupti() -> Path:
     named = os.environ.get("GPUREGRESS_CAPTURE_CUPTI")
     if named:
         if not Path(named).exists():
-            raise HarnessError(f"GPUREGRESS_CAPTURE_CUPTI names {named}, which is not there")
+            raise HarnessError(f"GPUREGRESS_CAPTURE_CUPTI names {named}, which does not exist")
         return Path(named)
     for folder in _cupti_folders():
         for pattern in ("libcupti.so", "libcupti.so.*[0-9]"):
@@ -58,7 +58,7 @@ def find_cupti() -> Path:
             if found:
                 return found[-1]
     raise HarnessError(
-        "CUPTI (libcupti.so) is not there: it comes with the CUDA toolkit; or install it by "
+        "CUPTI (libcupti.so) was not found: it comes with the CUDA toolkit; or install it by "
         "`pip install nvidia-cuda-cupti`, or name it in the variable GPUREGRESS_CAPTURE_CUPTI"
     )
 
@@ -258,7 +258,7 @@ def write_jobs(
         target = Target(project.configs / f"{name}.yaml", project.root / FOLDER / name)
         if job_text.is_kept(target.job, is_virtual=process.is_virtual):
             writer = "exec --capture" if process.is_virtual else "a capture"
-            refused[shown] = f"{target.job} is already there, was not written by {writer}, and is left as it is"
+            refused[shown] = f"{target.job} already exists, was not written by {writer}, and was not changed"
             continue
         try:
             written.append(jobs.write(launch, process, target, own, seconds))
