@@ -41,10 +41,10 @@ _LAUNCHES = click.IntRange(1, _MOST)
 _LIMIT_S = click.IntRange(0, 86_400)
 
 
-@click.command("new", epilog="Example: gpuregress new kernels/mine.cu")
+@click.command("new", epilog="Example: gpuregress new kernels/saxpy.cu")
 @click.argument("source", metavar="KERNEL.cu", type=click.Path(path_type=Path))
 @click.option("--kernel", metavar="NAME", help="Only this kernel of the source.")
-@click.option("--function", metavar="NAME", help="Device functions to test instead: a name or a pattern, as '*'")
+@click.option("--function", metavar="NAME", help="Device functions to test instead: a name or a pattern, such as '*'")
 @click.option(
     "-o", "--output", metavar="F", type=click.Path(path_type=Path), help="The job's file  [default: in configs/]"
 )
@@ -71,9 +71,9 @@ def new_command(
 ) -> None:
     """Write a job for each kernel of KERNEL.cu to configs/, and run the drafts.
 
-    Buffers, launch and arguments come from the launches, allocations and constants of the host code; where it has none,
-    from the kernel's signature. What is a guess is marked with what is needed. A Python file gets a job for its first
-    kernel in Triton, from the code that launches it, or in Numba. A C++ source without kernels gets one for its first
+    Buffers, launch and arguments come from the launches, allocations and constants of the host code, or from the
+    kernel's signature if it is not launched. Guesses are marked with NEEDED. A Python file gets a job for its first
+    kernel in Triton or Numba, from the code that launches it. A C++ source without kernels gets one for its first
     device function; --function chooses others, each in a file of its own. Never overwrites a file. Exits with 0 once
     the drafts are written.
     """
@@ -116,7 +116,7 @@ def _build_options(project: Project, source: Path, commands: Path | None) -> Bui
 def _say_written(draft: Draft) -> None:
     path = context.relative(draft.path)
     if draft.is_kept:
-        console.say(f"{path}: already there, and left as it is")
+        console.say(f"{path}: already exists and was not changed")
         return
     if draft.refusal:
         return
@@ -172,7 +172,7 @@ def _try(project: Project, drafts: Sequence[Draft], device: str, drafting_s: flo
             console.say(line)
         guessed = [draft.path.stem for draft in tried if draft.needed]
         if guessed:
-            console.say(f"accept none of these before you gave what is NEEDED in them: {', '.join(guessed)}")
+            console.say(f"before you accept these, fill in what is marked NEEDED: {', '.join(guessed)}")
     except Interrupted:
         raise
     except GpuregressError as error:
@@ -187,7 +187,7 @@ def _say_changed(job: TriedJob) -> None:
             "its size again"
         )
     if job.changes:
-        console.say(f"{job.path.stem}: changed by trial, for it faulted: {', '.join(job.changes)}")
+        console.say(f"{job.path.stem}: changed by trial, because it faulted: {', '.join(job.changes)}")
 
 
 @click.command(
@@ -202,7 +202,7 @@ def _say_changed(job: TriedJob) -> None:
     "--max", "most", metavar="M", type=click.IntRange(0, _MOST), help="Keep the first M launches  [default: 1]"
 )
 @click.option(
-    "--max-bytes", metavar="B", default="1GiB", help="Bytes of contents that are kept of each kernel  [default: 1GiB]"
+    "--max-bytes", metavar="B", default="1GiB", help="Bytes of memory that are kept for each kernel  [default: 1GiB]"
 )
 @click.option(
     "--source", metavar="F", type=click.Path(path_type=Path), help="The kernels' source, in place of captured PTX."
@@ -222,7 +222,9 @@ def _say_changed(job: TriedJob) -> None:
     default=60,
     help="Longest wait for a launch that is kept; 0: none  [default: 60]",
 )
-@click.option("--sync", is_flag=True, help="Wait for each launch, and flush its log line to disk: exact blame, slow.")
+@click.option(
+    "--sync", is_flag=True, help="Wait for each launch, and flush its log line to disk: slow; names the failing launch."
+)
 @click.argument(
     "command", nargs=-1, required=True, metavar="-- APP [ARGS]...", type=click.UNPROCESSED, callback=values.program
 )
@@ -244,7 +246,7 @@ def capture_command(
     """Run APP on this machine's GPU, and write a job for each kernel that it launches.
 
     A job replays one launch without APP: with its arguments, the contents of its memory and its result on the GPU.
-    Every launch is written to captured/launch.log before it happens, so a crash is blamed on its kernel.
+    Every launch is written to captured/launch.log before it starts, so after a crash the log names the kernel.
     """
     counts = [name for name, value in (("--nth", nth), ("--every", every), ("--max", most)) if value is not None]
     if len(counts) > 1:
@@ -273,7 +275,7 @@ def capture_command(
         console.say("no launch was seen: the application launched no kernel, or does not use CUDA")
         return NothingToDo.exit_code
     if not done.jobs and not done.refused and most != 0:
-        console.say("no launch was kept: none is of --kernel, --nth or --every; the log has them all")
+        console.say("no launch was kept: none matches --kernel, --nth or --every; the log lists all launches")
         return NothingToDo.exit_code
     return 0
 
@@ -292,9 +294,9 @@ def _say_captured(done: Capture) -> None:
         console.say(f"failed: launch {failure.number}: {failure.call}: {failure.text}")
     if not done.failures:
         for text in done.unfinished[:_SHOWN]:
-            console.say(f"never came back: {text}")
+            console.say(f"never returned: {text}")
         if len(done.unfinished) > _SHOWN:
-            console.say(f"never came back: {len(done.unfinished) - _SHOWN} more")
+            console.say(f"never returned: {len(done.unfinished) - _SHOWN} more")
         for process in done.cut:
             console.say(f"process {process} ended while launches were under way, and not by exit(0)")
     if done.end.text:

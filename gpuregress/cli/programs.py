@@ -36,10 +36,10 @@ _LOG = "launch.log"
     type=values.NonEmpty(),
     multiple=True,
     metavar="NAMES",
-    help="Dynamic checks, as of run: all, or races, uninitialized, barriers, leaks.",
+    help="Dynamic checks, as for run: all, or races, uninitialized, barriers, leaks.",
 )
 @click.option(
-    "--schedule", type=values.SCHEDULE, metavar="NAME", help="The order of blocks, warps and lanes, as of run."
+    "--schedule", type=values.SCHEDULE, metavar="NAME", help="The order of blocks, warps and lanes, as for run."
 )
 @click.option("--report", metavar="F", type=click.Path(dir_okay=False, path_type=Path), help="Write a report as JSON.")
 @click.option(
@@ -58,12 +58,12 @@ def exec_command(
     log: Path | None,
     command: tuple[str, ...],
 ) -> int:
-    """Run a whole CUDA program on the virtual GPU, through a driver library that stands for NVIDIA's.
+    """Run a whole CUDA program on the virtual GPU, through a driver library that replaces NVIDIA's.
 
     Works for programs that use the driver API (pycuda, numba-cuda, cuda-python, C), and for those that use the CUDA
-    runtime (C++ built by nvcc with -cudart shared and PTX). Waits for all processes that the program starts. Ends with
-    the program's own exit code; with 3 if a kernel failed or a check found something; with 4 if the program needed a
-    function, an image or a launch that is not supported, also where it ignored the error.
+    runtime (C++ built by nvcc with -cudart shared and PTX). Waits for all processes that the program starts. Exits with
+    the program's own exit code, with 3 if a kernel failed or a check found something, and with 4 if the program needed
+    a function, an image or a launch that is not supported, even if it ignored the error.
     """
     wanted = checks_named(checks, "--check")
     with storage.scratch() as folder:
@@ -76,7 +76,7 @@ def exec_command(
 
 def _say_who_is_waited_for(processes: Mapping[int, str]) -> None:
     names = ", ".join(f"{number} ({name})" for number, name in processes.items())
-    console.say(f"gpuregress: the program has ended; waiting for processes of it that still run: {names}", err=True)
+    console.say(f"gpuregress: the program has ended; waiting for its processes that still run: {names}", err=True)
 
 
 def _say(done: ProgramReport) -> None:

@@ -88,7 +88,7 @@ set_option = click.option(
     help="Give a parameter of the jobs another value, or several: block=256, n=[1000,4096]; can be repeated.",
 )
 timeout_option = click.option(
-    "--timeout", type=values.SECONDS, metavar="S", help="For each case: seconds, or a time, as 2min."
+    "--timeout", type=values.SECONDS, metavar="S", help="Time limit of each case: seconds, or a time such as 2min."
 )
 device_option = click.option(
     "--device", default="auto", show_default=True, metavar="auto|cpu|cuda[:N]", help="Where to run."
@@ -142,7 +142,11 @@ device_options = _combined(
     name_option,
     tag_option,
     click.option(
-        "-j", "--jobs", "workers", type=click.IntRange(1, 1024), help="Workers  [default: one a core, or one a GPU]"
+        "-j",
+        "--jobs",
+        "workers",
+        type=click.IntRange(1, 1024),
+        help="Workers  [default: one per core, or one per GPU]",
     ),
     click.option(
         "--repeat",
@@ -154,7 +158,8 @@ device_options = _combined(
     click.option(
         "--poison",
         type=click.Choice(["twice"]),
-        help="twice: run each case under two poisons, which shows the elements that were never written.",
+        help="twice: run each case with two fill patterns (poisons) in its outputs, which shows the elements that "
+        "were never written.",
     ),
     click.option(
         "--check",
@@ -167,7 +172,7 @@ device_options = _combined(
         "--sanitize",
         metavar="TOOL",
         type=click.Choice(["memcheck", "racecheck", "initcheck", "synccheck"]),
-        help="On a GPU: each case once more under compute-sanitizer (memcheck, racecheck, initcheck, synccheck).",
+        help="On a GPU: run each case once more under compute-sanitizer (memcheck, racecheck, initcheck, synccheck).",
     ),
 )
 schedule_options = _combined(
@@ -176,7 +181,7 @@ schedule_options = _combined(
         type=values.SCHEDULE,
         metavar="NAME",
         help="On the CPU device: the order of blocks, warps and lanes: forward, reverse, lockstep, adversarial, "
-        "shuffled:SEED, or switches as blocks:1,0.",
+        "shuffled:SEED, or switches such as blocks:1,0.",
     ),
     click.option(
         "--schedules",

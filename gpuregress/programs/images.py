@@ -48,7 +48,7 @@ def ptx_of(image: bytes) -> str:
         CompileError: the image is damaged.
     """
     if image[:4] == _ELF:
-        raise NoPtx(f"a cubin holds machine code of a GPU alone, which the virtual GPU cannot run: {REMEDY}")
+        raise NoPtx(f"a cubin holds only machine code of a GPU, which the virtual GPU cannot run: {REMEDY}")
     if image[:4] == _LINKED:
         return _linked(_modules_of_parts(image))
     if image[:4] != fatbins.MAGIC:

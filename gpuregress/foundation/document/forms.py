@@ -362,7 +362,7 @@ class _Reading:
                 if field.required:
                     self._wrong((*key, name), "missing key", "missing")
             elif value[name] is None:
-                self._wrong((*key, name), "is empty: give it a value, or take the key out")
+                self._wrong((*key, name), "is empty: give it a value, or remove the key")
             else:
                 fields[name] = self.value(field.type, value[name], (*key, name))
         for name in value:

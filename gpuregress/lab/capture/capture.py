@@ -48,7 +48,7 @@ def find_cupti() -> Path:
     named = os.environ.get("GPUREGRESS_CAPTURE_CUPTI")
     if named:
         if not Path(named).exists():
-            raise HarnessError(f"GPUREGRESS_CAPTURE_CUPTI names {named}, which is not there")
+            raise HarnessError(f"GPUREGRESS_CAPTURE_CUPTI names {named}, which does not exist")
         return Path(named)
     for folder in _cupti_folders():
         for pattern in ("libcupti.so", "libcupti.so.*[0-9]"):
@@ -56,7 +56,7 @@ def find_cupti() -> Path:
             if found:
                 return found[-1]
     raise HarnessError(
-        "CUPTI (libcupti.so) is not there: it comes with the CUDA toolkit; or install it by "
+        "CUPTI (libcupti.so) was not found: it comes with the CUDA toolkit; or install it by "
         "`pip install nvidia-cuda-cupti`, or name it in the variable GPUREGRESS_CAPTURE_CUPTI"
     )
 
@@ -220,7 +220,7 @@ def _write_jobs(
         name = _job_name(shown, launch, captured, names)
         target = Target(project.configs / f"{name}.yaml", project.root / FOLDER / name)
         if storage.is_foreign(target.job, job_text.MARK):
-            refused[shown] = f"{target.job} is already there, was not written by a capture, and is left as it is"
+            refused[shown] = f"{target.job} already exists, was not written by a capture, and was not changed"
             continue
         try:
             written.append(jobs.write(launch, of_process[launch.process], target, own, seconds))

@@ -132,7 +132,7 @@ def _parameters(launch: CapturedLaunch, ptx: FoundPtx) -> tuple[Parameter, ...]:
     if len(entry.parameters) != len(launch.parameters):
         counts = f"{len(launch.parameters)}, and its PTX has {len(entry.parameters)}"
         raise CannotCapture(
-            f"the number of its parameters is not certain: the driver (CUDA 12.4 or newer) told {counts}"
+            f"the number of its parameters is not certain: the driver (CUDA 12.4 or newer) reports {counts}"
         )
     return entry.parameters
 
@@ -315,7 +315,7 @@ def _remarks(
     if launch.error:
         yield f"the launch ended with {launch.error}: there is no result to compare with"
     elif not launch.finished:
-        yield "the launch did not come back: there is no result to compare with"
+        yield "the launch did not return: there is no result to compare with"
     if found is not None and with_origin:
         yield f"PTX from {found.origin}"
     for number, region in enumerate(launch.regions):

@@ -163,7 +163,7 @@ def _read_process(folder: Path, number: int) -> CapturedProcess:
     try:
         return _process(folder, number, events)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise HarnessError(f"{path} is no record of a capture ({type(error).__name__}: {error})") from error
+        raise HarnessError(f"{path} is not a record of a capture ({type(error).__name__}: {error})") from error
 
 
 def _events(path: Path) -> list[dict[str, Any]]:
@@ -175,11 +175,11 @@ def _events(path: Path) -> list[dict[str, Any]]:
         except ValueError as error:
             if number == len(lines):  # cut short: the process died while it wrote
                 break
-            raise HarnessError(f"{path}:{number} is no record of a capture ({error})") from error
+            raise HarnessError(f"{path}:{number} is not a record of a capture ({error})") from error
         if isinstance(event, dict):
             events.append(event)
         elif event is not None:
-            raise HarnessError(f"{path}:{number} is no record of a capture: {line[:60]!r}")
+            raise HarnessError(f"{path}:{number} is not a record of a capture: {line[:60]!r}")
     return events
 
 

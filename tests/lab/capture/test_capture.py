@@ -70,7 +70,7 @@ def test_a_crash_is_blamed_on_its_kernel(gpu: Path, tmp_path: Path) -> None:
 def test_launches_of_other_streams_are_suspects_too(gpu: Path, tmp_path: Path) -> None:
     done = _capture(tmp_path, gpu, "saxpy", "wild", "packed", "packed", choice=Choice(most=0))
     assert [one.number for one in done.failures] == [2, 3]
-    assert all("or 1 others that were under way; --sync tells which" in one.text for one in done.failures)
+    assert all("or 1 others that were under way; --sync shows which" in one.text for one in done.failures)
     done = _capture(tmp_path, gpu, "saxpy", "wild", "packed", "packed", choice=Choice(most=0, sync=True))
     assert [one.number for one in done.failures] == [2]
 

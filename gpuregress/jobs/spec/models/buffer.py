@@ -128,7 +128,7 @@ _DTYPE_SCHEMA = {
         {
             "type": "string",
             "pattern": r"\{.+\}",
-            "description": "a record, as {id:int32,score:float32}; or {parameter}",
+            "description": "a record, such as {id:int32,score:float32}; or {parameter}",
         },
         {
             "type": "object",

@@ -212,7 +212,8 @@ class ReferenceSpec(Spec, frozen=True):
         doc("launches on freshly filled buffers; the buffer then holds the gold standard"),
     ] = None
     buffer: Annotated[
-        Name | None, doc("the buffer that the launches leave the gold standard in, as a float64 twin; default: the own")
+        Name | None,
+        doc("the buffer that the launches write the gold standard to, such as a float64 twin; default: this buffer"),
     ] = None
     compare: Annotated[RuleSpec | None, doc("the rule for this comparison; default: the buffer's own")] = None
     improves: Annotated[
