@@ -250,6 +250,12 @@ def test_a_program_that_fails_shows_its_code_and_its_last_lines(suite: Workshop)
     assert "the mean is off" in result.stdout
 
 
+def test_a_program_that_cannot_be_started_is_an_error_of_the_user(suite: Workshop) -> None:
+    suite.write("configs/suite.yaml", "program: ./scripts/suite.py\n")  # it has no right to be executed
+    assert suite.call(*RUN).exit_code == 3
+    assert "suite.py cannot be started: Permission denied" in cases(suite)[0]["reason"]
+
+
 def test_a_program_that_hangs_in_a_kernel_is_killed_at_its_limit(suite: Workshop) -> None:
     job = "limits: {timeout: 4}\n"
     body(suite, 'launch("forever", 1, upload(np.zeros(2, np.int32)))', job)

@@ -144,8 +144,10 @@ def _killed_with_this_process() -> Iterator[None]:
         stderr=subprocess.DEVNULL,
         start_new_session=True,
     ) as guard:
-        yield
-        guard.communicate(b"the program has ended\n")
+        try:
+            yield
+        finally:
+            guard.communicate(b"the program has ended\n")
 
 
 def _error(outcome: Outcome, error: GpuregressError, details: Sequence[str] = ()) -> Outcome:
