@@ -30,7 +30,7 @@ POISON = 0x7FFD
 """The 16-bit word that fills memory which the program allocates, as outputs of other jobs."""
 MOST_POISONED = 1 << 30
 """Bytes of an allocation up to which it is poisoned: a larger one is perhaps a pool of which little is used."""
-MOST_PROCESSES = 1000
+MOST_PROCESSES = 100
 """Processes of a program that the pattern of a buffer may name."""
 MOST_FILES = 10_000
 """Contents of buffers that one process may leave."""
@@ -148,9 +148,11 @@ class BufferDumps(MutableRecord):
     def _may_be_wanted(self, name: str) -> bool:
         """Whether a buffer is dumped if this is the process that a pattern means."""
         assert self.case is not None
-        patterns = self.case.dump
-        numbers = range(1, MOST_PROCESSES + 1)
-        return any(pattern_of(of_process(name, number), patterns) is not None for number in numbers)
+        if pattern_of(name, self.case.dump) is not None:
+            return True
+        of_others = [pattern for pattern in self.case.dump if pattern.startswith(("p", "*", "?", "["))]
+        numbers = range(2, MOST_PROCESSES + 1) if of_others else ()
+        return any(pattern_of(of_process(name, number), of_others) is not None for number in numbers)
 
     def _write(self, buffer: LiveBuffer, number: int) -> None:
         self._files += 1
