@@ -3,15 +3,17 @@
 #     docker build -t gpuregress .
 #     docker run --rm -v "$PWD:/project" gpuregress run
 #
-# A GPU needs NVIDIA's container toolkit on the host. pycuda is compiled, so it needs CUDA's headers:
+# A GPU needs NVIDIA's container toolkit on the host. pycuda is compiled, so it needs CUDA's headers. EXTRA='' is enough
+# for reports and for what `gpuregress build` has compiled:
 #
 #     docker build --build-arg BASE=nvidia/cuda:13.0.1-devel-ubuntu24.04 --build-arg EXTRA='[cuda]' -t gpuregress-gpu .
 #     docker run --rm --gpus all -v "$PWD:/project" gpuregress-gpu run --device cuda
 ARG BASE=ubuntu:24.04
 FROM ${BASE}
-ARG EXTRA=""
+ARG EXTRA="[cpu]"
 RUN apt-get update \
-    && apt-get install -y --no-install-recommends git python3 python3-venv ${EXTRA:+g++ python3-dev} \
+    && apt-get install -y --no-install-recommends git python3 python3-venv \
+    && case "${EXTRA}" in *cuda*) apt-get install -y --no-install-recommends g++ python3-dev ;; esac \
     && rm -rf /var/lib/apt/lists/*
 COPY . /source
 RUN python3 -m venv /opt/gpuregress \

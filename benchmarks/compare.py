@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import mmap
 import os
 import shutil
@@ -14,7 +15,6 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
-import polars as pl
 import xxhash
 
 from benchmarks.rows import Row, median_seconds, missing
@@ -79,6 +79,9 @@ def _sparse(folder: Path) -> list[Row]:
         if name == "numdiff" and not shutil.which("numdiff"):
             rows.append(missing(what, "numdiff is not installed"))
             continue
+        if name == "polars + numpy" and importlib.util.find_spec("polars") is None:
+            rows.append(missing(what, "pip install polars"))
+            continue
         theirs = median_seconds(peer, 3, warmup=1)
         rows.append(Row(what, _speed(ours), _speed(theirs), theirs / ours, goal))
     return rows
@@ -91,6 +94,8 @@ def _run(*command: str) -> None:
 
 
 def _polars(first: Path, second: Path) -> None:
+    import polars as pl  # noqa: PLC0415 - a peer, which need not be installed
+
     sides = [
         pl.read_csv(path, has_header=False, skip_rows=1, schema={"value": pl.Float32})["value"].to_numpy()
         for path in (first, second)
@@ -202,7 +207,6 @@ def _memory(folder: Path) -> list[Row]:
 
 def peak(folder: str, order: str) -> None:
     """Prints the bytes that comparing two large dumps adds to this process, without mapped files, and the seconds."""
-    pl.DataFrame({"value": np.zeros(1, np.float32)}).write_csv()
     before, stop = _anonymous(), _Watch()
     start = time.perf_counter()
     rule = Rule(order="any") if order == "any" else Rule(rtol=1e-6)

@@ -254,7 +254,7 @@ def _wait_for_end(process: int) -> None:
 
 
 def _load_libraries() -> None:
-    """Import what the processes need, but polars: it starts threads, which a fork would not have."""
+    """Import what the processes need."""
     import numpy.ma  # noqa: PLC0415 - all of these are for the server only
     import numpy.random  # noqa: F401, PLC0415
     import tree_sitter_cuda  # noqa: F401, PLC0415

@@ -47,7 +47,7 @@ def test_closed_streams_are_opened_before_the_first_worker_starts() -> None:
 def test_help_is_quick_to_import() -> None:
     """`--help` loads no command, and none of the heavy packages."""
     code = "import sys; from gpuregress.cli import main\ntry: main(['--help'])\nexcept SystemExit: pass\n"
-    code += "heavy = {'numpy', 'rich', 'polars', 'llvmlite', 'gpuregress.cli.run', 'gpuregress.cli.jobs'}\n"
+    code += "heavy = {'numpy', 'rich', 'llvmlite', 'gpuregress.cli.run', 'gpuregress.cli.jobs'}\n"
     code += "print(sorted(heavy & set(sys.modules)), file=sys.stderr)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stderr.strip() == "[]"

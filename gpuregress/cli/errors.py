@@ -130,7 +130,7 @@ def _crash_folders() -> tuple[Path, ...]:
 def _crash_text(error: BaseException) -> str:
     from gpuregress.foundation import usermodules  # noqa: PLC0415 - for a crash alone
 
-    packages = ("click", "cuda-bindings", "llvmlite", "numpy", "nvidia-cuda-nvrtc", "polars", "msgspec", "pycuda")
+    packages = ("click", "cuda-bindings", "llvmlite", "numpy", "nvidia-cuda-nvrtc", "orjson", "msgspec", "pycuda")
     versions = [f"{package} {usermodules.installed_version(package) or 'not installed'}" for package in packages]
     lines = (
         f"gpuregress {__version__}, Python {platform.python_version()}, {platform.platform()}",

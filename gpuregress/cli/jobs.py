@@ -11,9 +11,11 @@ from msgspec import field
 
 from gpuregress.cli import console, context, progress, shared_options
 from gpuregress.cli.errors import say_job_errors
+from gpuregress.execution import device_registry
 from gpuregress.foundation.errors import (
     BaselineError,
     CompileError,
+    DeviceError,
     GpuregressError,
     InfeasibleSource,
     JobError,
@@ -34,7 +36,6 @@ from gpuregress.session.compilation import Built, CasePrograms, compile_cases, c
 from gpuregress.store import baselines
 from gpuregress.store.baselines import BaselineStore
 from gpuregress.toolchain import compiler_messages, nvrtc
-from gpuregress.virtual_gpu.compilation import translate
 
 _MOST_NAMES = 8
 
@@ -179,6 +180,9 @@ def show_command(
         texts = [nvrtc.compiled_text(source) for source in planned.sources]
         console.say_document(_join_texts(planned, texts, "//"))
     elif llvm:
+        lack = device_registry.cpu_lack("--llvm")
+        if lack:
+            raise DeviceError(lack)
         texts = [_llvm(program) for program in _programs(planned)]
         console.say_document(_join_texts(planned, texts, ";"))
     elif as_json:
@@ -216,6 +220,8 @@ def _read_ptx(program: Program) -> str:
 
 
 def _llvm(program: Program) -> str:
+    from gpuregress.virtual_gpu.compilation import translate  # noqa: PLC0415 - loads LLVM, which is an extra
+
     kernels = [entry.mangled for entry in program.entries.values()]
     return translate.llvm_text(_read_ptx(program), kernels, program.library_files)
 
@@ -329,6 +335,13 @@ def _untranslated(cases: Sequence[Case], compiled: Mapping[str, Built]) -> dict[
                 kernels = tuple(program.entries[name].mangled for name in source.kernels)
                 programs[source.path, kernels] = program
     failures: dict[str, str] = {}
+    lack = device_registry.cpu_lack("the check that the CPU device can run PTX sources")
+    if lack and programs:
+        console.say(f"note: {lack}", err=True)
+    if lack or not programs:
+        return failures
+    from gpuregress.virtual_gpu.compilation import translate  # noqa: PLC0415 - as in `_llvm`
+
     for (path, kernels), program in programs.items():
         try:
             translate.check_ptx(_read_ptx(program), kernels, program.library_files)

@@ -185,7 +185,7 @@ def options(function: Callable[..., Any]) -> Callable[..., Any]:
             "--from",
             "package",
             metavar="PIP",
-            help="What pip installs on a CI server, for --install  [default: where gpuregress was installed from]",
+            help="What pip installs on a CI server, with extras, for --install  [default: where it was installed from]",
         ),
         click.option("--write", is_flag=True, help="With --install: install the lines, and say what is left to do."),
         click.option(

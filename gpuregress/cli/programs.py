@@ -12,8 +12,9 @@ import msgspec
 from click.core import ParameterSource
 
 from gpuregress.cli import console, shared_options, values
+from gpuregress.execution import device_registry
 from gpuregress.foundation import storage
-from gpuregress.foundation.errors import UsageError
+from gpuregress.foundation.errors import DeviceError, UsageError
 from gpuregress.foundation.wording import plural
 from gpuregress.gpu.instruments import checks_named
 from gpuregress.programs import run
@@ -80,6 +81,9 @@ def exec_command(
     GPU's own result. The options from --kernel on choose the launches.
     """
     wanted = checks_named(checks, "--check")
+    lack = device_registry.cpu_lack("exec")
+    if lack:
+        raise DeviceError(lack)
     with storage.scratch() as folder, _capture(ctx, options) as capture:
         done = run.run(command, folder, log, wanted, schedule or "", _say_who_is_waited_for, capture)
         if report is not None:

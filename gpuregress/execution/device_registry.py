@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -43,12 +44,29 @@ def parse(name: str) -> tuple[str, int]:
 
 def available() -> tuple[str, ...]:
     """The devices that can be opened here: `("cpu", "cuda:0", …)`. Loads the GPU's driver, but not pycuda."""
-    return ("cpu", *(f"cuda:{index}" for index in range(prerequisites.usable_gpus())))
+    gpus = [f"cuda:{index}" for index in range(prerequisites.usable_gpus())]
+    if cpu_lack():
+        return tuple(gpus)
+    return ("cpu", *gpus)
+
+
+def cpu_lack(user: str = "the CPU device") -> str:
+    """Return the reason why the CPU device cannot be used here, and the command that fixes it; "" where it can.
+
+    Args:
+        user: what needs it, for the message.
+    """
+    if importlib.util.find_spec("llvmlite") is None:
+        return f"{user} needs llvmlite, which is not installed: pip install 'gpuregress[cpu]'"
+    return ""
 
 
 def _open_cpu(index: int, _bare: bool) -> Device:  # noqa: FBT001 - called from the table
     if index:
         raise DeviceError("there is one cpu")
+    lack = cpu_lack()
+    if lack:
+        raise DeviceError(lack)
     from gpuregress.virtual_gpu.device import CpuDevice  # noqa: PLC0415 - loads LLVM
 
     return CpuDevice(cache)

@@ -155,7 +155,7 @@ def kernel_accesses(ptx: str, kernel: str) -> Accesses | None:
         ptx: the path of the PTX file, "" without one.
         kernel: the mangled name.
     """
-    from gpuregress.virtual_gpu import buffer_accesses  # noqa: PLC0415 - loads LLVM's bindings, and few inputs change
+    from gpuregress.virtual_gpu import buffer_accesses  # noqa: PLC0415 - the parser of PTX; few inputs change
 
     if not ptx:
         return None

@@ -24,7 +24,6 @@ from gpuregress.judge.buffer_pairs import BufferPair
 from gpuregress.judge.user_code import UserCodeRequest
 
 _NEEDED = (
-    "polars",
     "gpuregress.judge.compare.checks",
     "gpuregress.judge.compare.user_functions",
     "gpuregress.store.dumps.reader",

@@ -350,7 +350,7 @@ def calibrate(
     experiment.require_launches(plan.make(project, [selector]).cases, "calibrate")
     evidence = _Evidence()
     with storage.scratch(project.runs) as scratch:
-        for number, (device, order) in enumerate(_block_orders(devices or registry.available())):
+        for number, (device, order) in enumerate(_block_orders(devices or registry.available() or ("cpu",))):
             temporary = experiment.scratch_project(project, scratch / str(number))
             request = RunRequest(device=device, jobs=1, repeat=1 if order else repeat, block_order=order)
             summary = session.run(temporary, [selector], request, listen=listen)

@@ -72,7 +72,7 @@ def select(device: str, jobs: int | None = None) -> DeviceSelection:
 
     Raises:
         UsageError: `device` is none of these.
-        DeviceError: there is no such device.
+        DeviceError: there is no such device, or a package that it needs is missing.
     """
     match = _DEVICE.fullmatch(device)
     if match is None:
@@ -115,6 +115,9 @@ def with_block_order(devices: DeviceSelection, block_order: str) -> DeviceSelect
 
 
 def _cpu(why: str, jobs: int | None) -> DeviceSelection:
+    lack = registry.cpu_lack()
+    if lack:
+        raise DeviceError(lack)
     workers = jobs or cores.available()
     return DeviceSelection("cpu", "cpu", why, (DeviceSlot("cpu", "cpu", cores.share(workers)),) * workers)
 

@@ -22,8 +22,10 @@ from gpuregress.toolchain import cache, programs
 from gpuregress.toolchain.python_kernels import compiler as python_compiler
 
 _KERNEL = 'extern "C" __global__ void doctor(int *x) { *x = 1; }\n'
-_PACKAGES = ("llvmlite", "numpy", "polars", "cuda-bindings", "nvidia-cuda-nvrtc", "nvidia-cuda-runtime")
 _REINSTALL = "pip install --force-reinstall gpuregress"
+_CPU = "pip install 'gpuregress[cpu]'"
+_COMPILER_PACKAGES = ("cuda-bindings", "nvidia-cuda-nvrtc", "nvidia-cuda-runtime")
+"""What compiles CUDA C++. A host that runs what another one has built needs none of them."""
 
 
 class HealthCheck(Record):
@@ -72,13 +74,19 @@ def _base() -> Iterator[HealthCheck]:
     yield HealthCheck(
         "both", "machine", machine, well=platform.system() == "Linux", mend="use Linux on x86-64 or arm64"
     )
-    for package in _PACKAGES:
-        version = usermodules.installed_version(package)
-        if version:
-            yield HealthCheck("both", package, version, well=True)
-        else:
-            yield HealthCheck("both", package, "not installed", well=False, mend=_REINSTALL)
+    yield _package("both", "numpy", _REINSTALL)
+    yield _package("both", "orjson", _REINSTALL)
+    yield _package("cpu", "llvmlite", _CPU)
+    for package in _COMPILER_PACKAGES:
+        yield _package("both", package, _CPU, needed=False)
     yield _cache()
+
+
+def _package(device: str, package: str, mend: str, *, needed: bool = True) -> HealthCheck:
+    version = usermodules.installed_version(package)
+    if version:
+        return HealthCheck(device, package, version, well=True, needed=needed)
+    return HealthCheck(device, package, "not installed", well=False, needed=needed, mend=mend)
 
 
 def _cache() -> HealthCheck:
@@ -102,7 +110,10 @@ def _compiler() -> HealthCheck:
         except Interrupted:
             raise
         except GpuregressError as error:
-            return HealthCheck("both", "compiler", str(error).splitlines()[0], well=False, mend=_REINSTALL)
+            state = str(error).splitlines()[0]
+            if all(map(usermodules.installed_version, _COMPILER_PACKAGES)):
+                return HealthCheck("both", "compiler", state, well=False, mend=_REINSTALL)
+            return HealthCheck("both", "compiler", state, well=False, needed=False, mend=_CPU)
     return HealthCheck("both", "compiler", f"{programs.compiler_version()} compiles", well=True)
 
 

@@ -66,7 +66,7 @@ def divide(cases: Sequence[Case], here: Collection[str], known: Collection[str] 
         here: the kinds of devices of this host.
         known: kinds that the last night lacked, too.
     """
-    present = [kind for kind in KINDS if kind in here]
+    present = [kind for kind in KINDS if kind in here] or ["cpu"]  # whose run says what it lacks
     shares: dict[str, list[str]] = {kind: [] for kind in present}
     lacking: Counter[str] = Counter()
     nowhere: list[str] = []
@@ -85,7 +85,7 @@ def divide(cases: Sequence[Case], here: Collection[str], known: Collection[str] 
     shares[used[0]] += nowhere
     lacking_devices = []
     for kind, count in lacking.items():
-        why = prerequisites.lack() if kind == "cuda" else ""
+        why = prerequisites.lack() if kind == "cuda" else registry.cpu_lack()
         lacking_devices.append(LackingDevice(kind, count, why, kind not in known))
     return NightDevices(tuple(DeviceShare(kind, frozenset(shares[kind])) for kind in used), tuple(lacking_devices))
 

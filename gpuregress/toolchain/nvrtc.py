@@ -481,9 +481,11 @@ def _bindings() -> Any:
         (status, _, _) = nvrtc.nvrtcVersion()
     except (ImportError, RuntimeError) as error:
         lines = str(error).splitlines() or [type(error).__name__]
+        problem = f"NVRTC cannot be loaded ({lines[0]}): pip install --force-reinstall 'gpuregress[cpu]'"
+        if isinstance(error, ModuleNotFoundError):
+            problem = "CUDA C++ needs cuda-bindings, which is not installed: pip install 'gpuregress[cpu]'"
         raise HarnessError(
-            f"NVRTC cannot be loaded ({lines[0]}): `pip install cuda-bindings nvidia-cuda-nvrtc` brings it; "
-            "or compile elsewhere with `gpuregress build` and name its folder with GPUREGRESS_CACHE",
+            f"{problem}; or compile elsewhere with `gpuregress build` and name its folder with GPUREGRESS_CACHE",
         ) from error
     if int(status) != 0:
         raise HarnessError(f"NVRTC does not answer: {status.name}")

@@ -13,9 +13,9 @@ import numpy.typing as npt
 from gpuregress.gpu.architectures import SM_90
 from gpuregress.gpu.errors import DeviceError
 from gpuregress.gpu.programs import Dim3, Entry, LaunchShape, Parameter, Program
-from gpuregress.virtual_gpu.builder.translation_unit import byte_size
 from gpuregress.virtual_gpu.cache import Cache
 from gpuregress.virtual_gpu.device import CpuDevice
+from gpuregress.virtual_gpu.ptx.modifiers import byte_size
 from gpuregress.virtual_gpu.ptx.parser import parse
 
 Array = npt.NDArray[np.generic]

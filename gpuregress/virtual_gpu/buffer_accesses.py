@@ -10,10 +10,9 @@ from gpuregress.gpu.records import replace
 from gpuregress.virtual_gpu.analysis import effects
 from gpuregress.virtual_gpu.analysis.control_flow_graph import ControlFlowGraph
 from gpuregress.virtual_gpu.analysis.pointers import PointsTo
-from gpuregress.virtual_gpu.builder.translation_unit import lay_out
 from gpuregress.virtual_gpu.functions.inlining import inlined
 from gpuregress.virtual_gpu.ptx import parser
-from gpuregress.virtual_gpu.ptx.modifiers import space_of
+from gpuregress.virtual_gpu.ptx.modifiers import lay_out, space_of
 from gpuregress.virtual_gpu.ptx.opcode_table import MemoryEffect, info
 from gpuregress.virtual_gpu.ptx.tree import (
     Address,

@@ -141,7 +141,7 @@ def test_a_list_that_is_up_to_date_needs_no_plan(shop: Workshop) -> None:
         "from gpuregress.cli import main\n"
         "try: main(prog_name='gpuregress')\n"
         "except SystemExit: pass\n"
-        "slow = {'rich', 'polars', 'gpuregress.jobs.plan'}\n"
+        "slow = {'rich', 'gpuregress.jobs.plan'}\n"
         "print(sorted(slow & set(sys.modules)))"
     )
     variables = {COMPLETION: "bash_complete", "_GPUREGRESS_LINE": "gpuregress run sc"}

@@ -129,7 +129,7 @@ def test_a_night_and_a_push_run_all_and_a_shard_its_part(project: Workshop) -> N
 
 
 def test_the_package_is_that_of_the_action_or_the_one_that_is_named(fake_shop: Workshop) -> None:
-    assert run_step(fake_shop, "Install gpuregress", "push")[1] == f"python -m pip install {ROOT}\n"
+    assert run_step(fake_shop, "Install gpuregress", "push")[1] == f"python -m pip install {ROOT}[cpu]\n"
     printed = run_step(fake_shop, "Install gpuregress", "push", package="gpuregress==9")[1]
     assert printed == "python -m pip install gpuregress==9\n"
 

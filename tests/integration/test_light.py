@@ -26,7 +26,7 @@ from gpuregress.cli import main
 try:
     main(sys.argv[1:], prog_name="gpuregress")
 except SystemExit as left:
-    print("exit", left.code, sorted({"polars", "llvmlite", "jinja2", "rich", "asyncio"} & set(sys.modules)))
+    print("exit", left.code, sorted({"llvmlite", "jinja2", "rich", "asyncio"} & set(sys.modules)))
 """
 
 
@@ -37,7 +37,7 @@ def _run(folder: Path, *arguments: str) -> str:
 
 
 @pytest.mark.slow
-def test_a_case_that_is_new_or_the_same_needs_no_polars_and_no_compiler(tmp_path: Path) -> None:
+def test_a_case_that_is_new_or_the_same_needs_no_compiler(tmp_path: Path) -> None:
     (tmp_path / "configs").mkdir()
     (tmp_path / "configs/copy.yaml").write_text(JOB)
     (tmp_path / "configs/copy.cu").write_text(KERNEL)

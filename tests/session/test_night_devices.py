@@ -40,6 +40,17 @@ def test_a_device_that_this_host_lacks_is_skipped_and_counted(monkeypatch: pytes
     assert night_devices.divide((named("any"),), {"cpu"}).lacking == ()
 
 
+def test_a_host_with_a_gpu_and_without_the_cpu_device(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gpuregress.execution.device_registry.cpu_lack", lambda: "no llvmlite")
+    divided = night_devices.divide(CASES, {"cuda"})
+    assert shares(divided) == {"cuda": {"any", "both", "gpu", "cpu"}}
+    assert divided.lacking == (LackingDevice("cpu", 2, "no llvmlite", is_new=True),)
+
+
+def test_where_no_device_is_here_the_run_on_the_cpu_device_says_what_it_lacks() -> None:
+    assert shares(night_devices.divide(CASES, ())) == {"cpu": {"any", "both", "cpu", "gpu"}}
+
+
 def test_a_job_of_machine_code_that_names_no_device_needs_a_gpu() -> None:
     divided = night_devices.divide((fakes.case("double", devices=("cuda",)),), {"cpu"})
     assert [(one.device, one.cases) for one in divided.lacking] == [("cuda", 1)]

@@ -47,7 +47,7 @@ def prerequisites() -> tuple[Prerequisite, ...]:
         _package("pycuda", "pycuda", f"{_INSTALL} (pycuda is compiled: it needs a C++ compiler and CUDA's headers)"),
         _package("nvjitlink", "nvidia-nvjitlink", _INSTALL, needed=False),
         _package("nvml", "nvidia-ml-py", _INSTALL, needed=False),
-        _package("nvrtc", "nvidia-cuda-nvrtc", "pip install --force-reinstall gpuregress", needed=False),
+        _package("nvrtc", "nvidia-cuda-nvrtc", _INSTALL, needed=False),
         *_card_modes(),
     )
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 _MEMORY_WORDS = (
     "out of memory",  # LLVM ERROR, OpenBLAS
     "std::bad_alloc",
-    "memory allocation of",  # Rust, so polars
+    "memory allocation of",  # Rust, so orjson
     "Cannot allocate memory",
     "cannot allocate memory",
     "failed to map segment",

@@ -1,16 +1,18 @@
 """Shortest decimal text of numbers: the fewest digits that read back to the same bits.
 
-The layout is Ryu's (`0.00001`, `1e-7`, `1e+16`), as polars prints float32 and float64. A 16-bit float is printed as the
-float32 whose own shortest decimal is the shortest one of the 16 bits.
+The words are orjson's (`0.00001`, `1e-7`, `1e+16`). A 16-bit float is printed as the float32 whose own shortest decimal
+is the shortest one of the 16 bits.
 """
 
 from __future__ import annotations
 
+import math
 from decimal import ROUND_CEILING, Context
 from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
+import orjson
 
 from gpuregress.foundation import dtypes
 from gpuregress.foundation.dtypes import CANONICAL_NAN, Scalar
@@ -18,8 +20,6 @@ from gpuregress.foundation.dtypes import CANONICAL_NAN, Scalar
 Array = npt.NDArray[np.generic]
 Bits = npt.NDArray[np.uint16]
 
-_POSITIONAL = {4: (1e-6, 1e13), 8: (1e-5, 1e16)}
-"""Bytes → the magnitudes, from and below, that are printed without an exponent."""
 _BFLOAT16_DIGITS = 4
 """Decimal digits that suffice for every bfloat16."""
 _TABLE_FROM = 1 << 13
@@ -31,8 +31,15 @@ def word(column: Array, index: int, scalar: Scalar) -> str:
     return words(column[index : index + 1], scalar)[0]
 
 
-def words(column: Array, scalar: Scalar, *, nan_bits: bool = False) -> list[str]:
-    """Format each number as a dump does.
+def words(column: Array, scalar: Scalar) -> list[str]:
+    """Format each number as a dump does, but any NaN as `nan`."""
+    if column.size == 0:
+        return []
+    return text(column, scalar, nan_bits=False)[1:-1].decode("ascii").split(",")
+
+
+def text(column: Array, scalar: Scalar, *, nan_bits: bool = True) -> bytes:
+    """Format numbers as a dump does, in brackets and with a comma between two: `[1.0,nan]`.
 
     Args:
         column: one dimension, the scalar's storage dtype.
@@ -43,22 +50,27 @@ def words(column: Array, scalar: Scalar, *, nan_bits: bool = False) -> list[str]
     if scalar.kind == "bool":
         column = column.view(np.uint8)  # a byte that is neither 0 nor 1 prints as its number
     if not scalar.is_float:
-        return [str(number) for number in column.tolist()]
+        return orjson.dumps(column, option=orjson.OPT_SERIALIZE_NUMPY)
     bits = column.view(f"<u{scalar.size}")
     numbers = shortest(bits, scalar) if scalar.size == 2 else column
-    low, high = np.array(_POSITIONAL[numbers.dtype.itemsize], numbers.dtype)
-    with np.errstate(invalid="ignore"):  # signalling NaNs
-        magnitudes = np.abs(numbers)
-        positional = ((magnitudes >= low) & (magnitudes < high)) | (magnitudes == 0)
-        texts = []
-        for number, is_positional in zip(numbers, positional.tolist(), strict=True):
-            if is_positional:
-                texts.append(np.format_float_positional(number, trim="0"))
-            else:
-                texts.append(np.format_float_scientific(number, trim="-", exp_digits=1))
-    for index in np.flatnonzero(np.isnan(numbers)).tolist():
-        texts[index] = nan_word(int(bits[index]), scalar) if nan_bits else "nan"
-    return texts
+    json = orjson.dumps(numbers, option=orjson.OPT_SERIALIZE_NUMPY)
+    special = np.flatnonzero(~np.isfinite(numbers))  # which are `null` in JSON
+    if special.size == 0:
+        return json
+    patterns, inverse = np.unique(bits[special], return_inverse=True)
+    spelled = [b"nan"] * patterns.size
+    values = dtypes.to_float(patterns.view(scalar.storage), scalar).tolist()
+    for index, (pattern, value) in enumerate(zip(patterns.tolist(), values, strict=True)):
+        if math.isinf(value):
+            spelled[index] = b"inf" if value > 0 else b"-inf"
+        elif nan_bits:
+            spelled[index] = nan_word(pattern, scalar).encode()
+    if len(spelled) == 1:
+        return json.replace(b"null", spelled[0])
+    pieces = [b""] * (2 * special.size + 1)
+    pieces[::2] = json.split(b"null")
+    pieces[1::2] = np.array(spelled, object)[inverse].tolist()
+    return b"".join(pieces)
 
 
 def nan_word(bits: int, scalar: Scalar) -> str:

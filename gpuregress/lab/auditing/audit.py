@@ -20,6 +20,7 @@ from gpuregress.lab.auditing.examination import NO_TIME, AuditContext, AuditedJo
 from gpuregress.lab.mutating import results
 from gpuregress.lab.mutating import subject as subjects
 from gpuregress.lab.mutating.subject import Subject
+from gpuregress.session import device_slots
 from gpuregress.session.events import Listener, ignore
 from gpuregress.session.planning import error_lines
 from gpuregress.store.project import Project
@@ -126,8 +127,10 @@ def audit(
         UsageError: a selector names nothing.
         NothingToDo: there is no job.
         JobErrors: every job is wrong.
+        DeviceError: the CPU device is not installed.
     """
     start = time.monotonic()
+    device_slots.select("cpu")
     planned = plan.make(project, request.selectors, keep_going=True)
     with_launches = [case for case in planned.cases if case.program is None]
     if not with_launches:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from msgspec import field
 
@@ -18,9 +17,8 @@ from gpuregress.lab.drafts import validation
 from gpuregress.session import compilation
 from gpuregress.toolchain import ptx_declarations
 from gpuregress.toolchain.build_options.options import NO_OPTIONS, BuildOptions
-
-if TYPE_CHECKING:
-    from gpuregress.virtual_gpu.buffer_accesses import Accesses, Base
+from gpuregress.virtual_gpu import buffer_accesses
+from gpuregress.virtual_gpu.buffer_accesses import Accesses, Base
 
 _POINTER = 8
 
@@ -157,8 +155,6 @@ def compiled(source: Path, kernel: str, build: BuildOptions = NO_OPTIONS) -> Com
         kernel: its name, with template arguments.
         build: the options to compile with.
     """
-    from gpuregress.virtual_gpu import buffer_accesses  # noqa: PLC0415 - loads LLVM's bindings
-
     try:
         program = compilation.compile_source(build.applied_to(Source(str(source.absolute()), kernels=(kernel,))))
         entry = program.entries.get(kernel)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from msgspec import field
 
+from gpuregress.execution import device_registry
 from gpuregress.foundation.errors import GpuregressError
 from gpuregress.foundation.records import SM_90, Case, Program, Source
 from gpuregress.gpu.records import Record, replace
@@ -16,7 +17,6 @@ from gpuregress.lab.mutating.ptx_text import code_of
 from gpuregress.lab.mutating.subject import Subject
 from gpuregress.session.compilation import source_key, sources_of
 from gpuregress.toolchain import cache, nvrtc_options, programs
-from gpuregress.virtual_gpu.compilation import object_cache
 
 _ABSOLUTE = re.compile(rb'(^[ \t]*#[ \t]*include[ \t]*["<])(/[^">\n]+)', re.MULTILINE)
 """An `#include` of a header by its absolute name."""
@@ -92,6 +92,10 @@ class MutatedPrograms:
 
     def are_equivalent(self, variation: Variation, compiled: Mapping[str, Program]) -> bool:
         """Tell whether every changed program is proven to be equivalent, by its optimised code."""
+        if device_registry.cpu_lack():
+            return False  # it is not known
+        from gpuregress.virtual_gpu.compilation import object_cache  # noqa: PLC0415 - loads LLVM, which is an extra
+
         changed = {key: self._of_ptx(variation, key) for key in variation.ptx} | dict(compiled)
         for key, program in changed.items():
             if program is None or not program.ptx:

@@ -1,26 +1,74 @@
-"""Lines of text to arrays, by polars, to the very bits; errors name the line."""
+"""Lines of text to arrays, to the very bits; errors name the line.
+
+Floats are read by orjson, whose numbers are rounded correctly to float64: lines become an array of JSON. Integers are
+read by numpy, eight digits at a time.
+"""
 
 from __future__ import annotations
 
 import re
+from decimal import Decimal
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import orjson
 
 from gpuregress.foundation import dtypes
 from gpuregress.foundation.dtypes import CANONICAL_NAN, ElementType, Scalar
 from gpuregress.foundation.errors import DumpError
 
-if TYPE_CHECKING:
-    import polars as pl
-
 Array = npt.NDArray[np.generic]
+Bits = npt.NDArray[np.unsignedinteger[Any]]
+Floats = npt.NDArray[np.float64]
 
-_INTEGER = re.compile(r"[+-]?\d+")
-_FLOAT = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?inf|nan")
+_INTEGER = re.compile(r"([+-]?)0*(\d{1,20})", re.ASCII)
+_FINITE = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+_SPECIAL = re.compile(r"[+-]?(inf|infinity|[nN][aA][nN])")
 _NAN = re.compile(r"nan\(0x([0-9a-f]+)\)")
+_NO_NUMBERS = (b"t", b"l", b'"', b"[", b"{", b"\t", b"\r")
+"""Where one of these is, a word can be JSON and no number: `true`, `null`, `"1"`, `[1]`; or space is ignored."""
+_PIECE_BYTES = 1 << 17
+"""Text parsed at a time: its numbers as objects stay in the processor's cache."""
+_LONGEST, _PADDING = 20, 24
+"""Digits of the greatest integer, and of whole groups of eight that hold them."""
+_TOP, _REST = divmod(2**64 - 1, 10**8)
+_U64 = np.uint64
+
+
+class _Words:
+    """The words of lines, or of a column of them; searched when they are first asked for, which takes long.
+
+    Args:
+        data: the lines, each with its end.
+    """
+
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+        self.text = np.frombuffer(data, np.uint8)
+
+    @cached_property
+    def ends(self) -> npt.NDArray[np.intp]:
+        """The offset of the separator after each word."""
+        return np.flatnonzero(self.text <= ord(" "))
+
+    @cached_property
+    def starts(self) -> npt.NDArray[np.intp]:
+        """The offset of each word."""
+        return np.append(0, self.ends[:-1] + 1)
+
+    def column(self, position: int, columns: int) -> _Words:
+        """Return the words of one of several columns."""
+        words = _Words(self.data)
+        words.starts, words.ends = self.starts[position::columns], self.ends[position::columns]
+        return words
+
+    def take(self, rows: npt.NDArray[np.intp] | slice) -> list[str]:
+        """Return the words at these positions."""
+        places = zip(self.starts[rows].tolist(), self.ends[rows].tolist(), strict=True)
+        return [self.data[start:end].decode("latin-1") for start, end in places]
 
 
 def rows(data: bytes, element_type: ElementType, count: int, path: Path, first_line: int) -> Array:
@@ -40,109 +88,206 @@ def rows(data: bytes, element_type: ElementType, count: int, path: Path, first_l
         DumpError: a line does not hold such an element.
     """
     array = np.zeros(count, element_type.storage)
-    if count == 0:
-        return array
-    columns = None
-    if b"\r" not in data and b"\t" not in data:
-        columns = _columns(data, element_type, count)
-    if columns is None:
-        raise DumpError(_error_message(data, element_type, path, first_line))
-    for target, column in zip(element_type.columns(array), columns, strict=True):
-        target.view(column.dtype)[...] = column
+    start = done = 0
+    while start < len(data):
+        end = data.find(b"\n", start + _PIECE_BYTES) + 1 or len(data)
+        piece = data[start:end]
+        columns = _columns(piece, element_type)
+        if columns is None:
+            raise DumpError(_error_message(piece, element_type, path, first_line + done))
+        elements = array[done : done + len(columns[0])]
+        for target, column in zip(element_type.columns(elements), columns, strict=True):
+            target.view(column.dtype)[...] = column
+        start, done = end, done + len(elements)
     return array
 
 
-def _columns(data: bytes, element_type: ElementType, count: int) -> list[Array] | None:
-    """Each part's integers or float bits, in a dtype of its size; None if something does not parse."""
-    import polars as pl  # noqa: PLC0415 - costs a tenth of a second, needed only where something is read
-
-    frame = _read(data, [_polars_type(part.scalar) for part in element_type.parts])
-    if frame is None and b"nan(" in data:  # NaNs with other bits are read as strings, which is slower
-        types = [pl.String() if part.scalar.is_float else _polars_type(part.scalar) for part in element_type.parts]
-        frame = _read(data, types)
-    if frame is None or frame.height != count or any(series.null_count() for series in frame):
-        return None
-    columns: list[Array] = []
-    infinities = 0
-    for series, part in zip(frame, element_type.parts, strict=True):
-        column = _bits(series, part.scalar)
+def _columns(data: bytes, element_type: ElementType) -> list[Bits] | None:
+    """Each part's bits, in an unsigned dtype of its size; None if something does not parse."""
+    words, parts = _Words(data), element_type.parts
+    numbers = None
+    if element_type.is_float:
+        numbers = _json_numbers(words, len(parts))
+    if numbers is None or len(parts) > 1 or b" " in data:
+        separators = b" " * (len(parts) - 1) + b"\n"
+        if words.text[words.ends].tobytes() != separators * (words.ends.size // len(parts)):
+            return None
+    if element_type.only_scalar is not None:  # all words at once
+        column = _parsed(words, numbers, element_type.only_scalar)
+        return None if column is None else list(column.reshape(-1, len(parts)).T)
+    columns: list[Bits] = []
+    for position, part in enumerate(parts):
+        of_part = numbers and numbers[position :: len(parts)]
+        column = _parsed(words.column(position, len(parts)), of_part, part.scalar)
         if column is None:
             return None
-        infinities += _count_infinities(column, part.scalar)
         columns.append(column)
-    if infinities and infinities != data.count(b"inf"):
-        return None  # a number too large for its type must not pass for an infinity
     return columns
 
 
-def _read(data: bytes, types: list[pl.DataType]) -> pl.DataFrame | None:
-    import polars as pl  # noqa: PLC0415 - see _columns
-
-    schema = {str(k): kind for k, kind in enumerate(types)}
-    try:
-        return pl.read_csv(data, has_header=False, schema=schema, separator=" ", quote_char=None, glob=False)
-    except (pl.exceptions.PolarsError, ValueError):
-        return None
-
-
-def _polars_type(scalar: Scalar) -> pl.DataType:
-    import polars as pl  # noqa: PLC0415 - see _columns
-
-    bits = 8 * scalar.size
-    if scalar.is_float and bits == 32:
-        return pl.Float32()
-    if scalar.is_float:
-        return pl.Float64()
-    kinds: dict[str, pl.DataType] = {
-        "int8": pl.Int8(), "int16": pl.Int16(), "int32": pl.Int32(), "int64": pl.Int64(),
-        "uint8": pl.UInt8(), "uint16": pl.UInt16(), "uint32": pl.UInt32(), "uint64": pl.UInt64(),
-    }  # fmt: skip
-    return kinds["uint8" if scalar.kind == "bool" else scalar.name]
-
-
-def _bits(series: pl.Series, scalar: Scalar) -> Array | None:
-    import polars as pl  # noqa: PLC0415 - see _columns
-
+def _parsed(words: _Words, numbers: list[float] | None, scalar: Scalar) -> Bits | None:
     if not scalar.is_float:
-        return series.to_numpy()
-    if series.dtype != pl.String():
-        return _float_bits(series.to_numpy(), scalar)
-    odd = series.str.starts_with("nan(")
-    numbers = series.set(odd, "nan").cast(_polars_type(scalar), strict=False)
-    if numbers.null_count():
+        return _integers(words, scalar)
+    if numbers is None:
+        return _floats(words, None, scalar)
+    return _floats(words, np.fromiter(numbers, np.float64), scalar)
+
+
+# --- floats -----------------------------------------------------------------------------------------------------------
+
+
+def _json_numbers(words: _Words, columns: int) -> list[float] | None:
+    """All words as numbers, 0 for each that stands for no finite one; None if JSON does not know one of them."""
+    if any(letter in words.data for letter in _NO_NUMBERS):
         return None
-    bits = _float_bits(numbers.to_numpy(), scalar)
-    where = odd.arg_true().to_numpy()
-    words = series.gather(where)
-    patterns: dict[str, int] = {}
-    for word in words.unique():
-        pattern = _nan_bits(word, scalar)
-        if pattern is None:
-            return None
-        patterns[word] = pattern
-    bits[where] = np.array([patterns[word] for word in words], bits.dtype)
-    return bits
-
-
-def _float_bits(numbers: Array, scalar: Scalar) -> Array:
-    if scalar.size == 2:
-        bits: Array = _round_to_bits(numbers.astype("<f8", copy=False), scalar)
+    json = np.empty(len(words.data) + 1, np.uint8)
+    body = json[1:]
+    line_ends = words.text == ord("\n")
+    count = columns * np.count_nonzero(line_ends)
+    if columns == 1:  # adding is faster than searching the words
+        np.multiply(line_ends.view(np.uint8), np.uint8(ord(",") - ord("\n")), out=body)
+        body += words.text
     else:
-        bits = numbers.view(f"<u{scalar.size}")
-    nans = np.isnan(numbers)
-    if nans.any():
-        bits = bits.copy()
-        bits[nans] = CANONICAL_NAN[scalar.name]
-    if not bits.flags.writeable:
-        return bits.copy()
+        body[:] = words.text
+        body[words.ends] = ord(",")
+    special = _special_rows(words)
+    if special.size:
+        starts, lengths = words.starts[special], words.ends[special] - words.starts[special]
+        moved = starts - (np.cumsum(lengths) - lengths)
+        body[np.repeat(moved, lengths) + np.arange(lengths.sum())] = ord("0")
+        body[starts + 1] = ord(".")
+    json[0], json[-1] = ord("["), ord("]")
+    try:
+        numbers: list[float] = orjson.loads(json.data)
+    except orjson.JSONDecodeError:
+        return None
+    if len(numbers) != count:
+        return None
+    return numbers
+
+
+def _special_rows(words: _Words) -> npt.NDArray[np.intp]:
+    """The words that stand for no finite number, by their first two letters: `nan`, `-inf`, `NaN`."""
+    if not (b"n" in words.data or b"N" in words.data):
+        return np.empty(0, np.intp)
+    letters = np.zeros(256, bool)
+    letters[list(b"niN")] = True
+    second = words.text[np.minimum(words.starts + 1, words.ends)]
+    return np.flatnonzero(letters[words.text[words.starts]] | letters[second])
+
+
+def _floats(words: _Words, numbers: Floats | None, scalar: Scalar) -> Bits | None:
+    """The bits of each word; None if a word stands for no number of this type.
+
+    Args:
+        words: of one column.
+        numbers: what they stand for, rounded to float64; None: it is read here, by the grammar of dumps.
+        scalar: their type.
+    """
+    special = _special_rows(words)
+    if numbers is None:
+        numbers = _by_grammar(words, special)
+        if numbers is None:
+            return None
+    if not numbers.all() and _has_minus_zero(words.text):
+        zeros = np.flatnonzero(numbers == 0)
+        signs = words.text[words.starts[zeros]]
+        numbers[zeros] = np.where(signs == ord("-"), -0.0, 0.0)
+    bits = _rounded(numbers, words, scalar)
+    if np.isinf(dtypes.to_float(bits.view(scalar.storage), scalar)).any():
+        return None  # a number too large for its type must not pass for an infinity
+    if special.size and not _insert_special(bits, words, special, scalar):
+        return None
     return bits
 
 
-def _round_to_bits(numbers: npt.NDArray[np.float64], scalar: Scalar) -> npt.NDArray[np.uint16]:
-    """The bits of the 16-bit floats nearest to float64 numbers, ties to even, rounded once; some NaN for a NaN."""
+def _has_minus_zero(text: npt.NDArray[np.uint8]) -> bool:
+    """Tell whether a word is `-0`, which JSON takes for an integer without a sign."""
+    return bool(((text[:-2] == ord("-")) & (text[1:-1] == ord("0")) & (text[2:] <= ord(" "))).any())
+
+
+def _insert_special(bits: Bits, words: _Words, rows: npt.NDArray[np.intp], scalar: Scalar) -> bool:
+    """Fill in the bits of NaNs and infinities; False if a word is neither."""
+    text = np.append(words.text, np.zeros(4, np.uint8))
+    lengths = words.ends[rows] - words.starts[rows]
+    for word in ("nan", "inf", "-inf"):  # all that are spelled so, at once
+        is_word = lengths == len(word)
+        for place, letter in enumerate(word.encode()):
+            is_word &= text[words.starts[rows] + place] == letter
+        bits[rows[is_word]] = _named_bits(word, scalar)
+        rows, lengths = rows[~is_word], lengths[~is_word]
+    spelled = words.take(rows)
+    patterns: dict[str, int] = {}
+    for word in set(spelled):
+        pattern = _special_bits(word, scalar)
+        if pattern is None:
+            return False
+        patterns[word] = pattern
+    bits[rows] = [patterns[word] for word in spelled]
+    return True
+
+
+def _by_grammar(words: _Words, special: npt.NDArray[np.intp]) -> Floats | None:
+    """Numbers in spellings that JSON does not have, such as `+1`, `.5`, `-0` and `007`, which takes longer."""
+    spelled = words.take(slice(None))
+    for row in special.tolist():
+        spelled[row] = "0"
+    if not all(map(_FINITE.fullmatch, spelled)):
+        return None
+    return np.array([float(word) for word in spelled])
+
+
+def _special_bits(word: str, scalar: Scalar) -> int | None:
+    """The bits of `inf`, `nan` and `nan(0x…)`; None if the word is none, or no NaN of this type."""
+    if _SPECIAL.fullmatch(word):
+        return _named_bits(word, scalar)
+    match = _NAN.fullmatch(word)
+    if match is None:
+        return None
+    bits = int(match[1], 16)
+    if len(match[1]) != 2 * scalar.size:
+        return None
+    number = dtypes.to_float(np.array([bits], f"<u{scalar.size}").view(scalar.storage), scalar)
+    if not np.isnan(number[0]):
+        return None
+    return bits
+
+
+def _named_bits(word: str, scalar: Scalar) -> int:
+    """The bits of an infinity, or of the NaN that a GPU's arithmetic gives."""
+    if "inf" in word:
+        return int(_round_to_bits(np.array([float(word)]), scalar)[0])
+    return CANONICAL_NAN[scalar.name]
+
+
+def _rounded(numbers: Floats, words: _Words, scalar: Scalar) -> Bits:
+    """The bits of the nearest numbers of a type.
+
+    A float64 halfway between two float32 numbers can be a rounded one: then its word says which is nearer.
+    """
+    bits = _round_to_bits(numbers, scalar)
+    if scalar.name != "float32":
+        return bits
+    # The 29 bits that float32 does not have are 100…0 in the middle. Below its smallest normal number it lacks more.
+    is_middle = numbers.view("<u8") & _U64(2**29 - 1) == _U64(2**28)
+    candidates = np.flatnonzero(is_middle | (bits & np.uint32(0x7F800000) <= np.uint32(0x00800000)))
+    mirrored = 2 * numbers[candidates] - bits[candidates].view("<f4")
+    ties = candidates[is_middle[candidates] | (mirrored.astype("<f4") == mirrored) & (mirrored != numbers[candidates])]
+    if ties.size == 0:
+        return bits  # without a search for its words
+    for row, word in zip(ties.tolist(), words.take(ties), strict=True):
+        exact, number = Decimal(word), Decimal(float(numbers[row]))
+        if exact != number:
+            beside = np.nextafter(numbers[row], np.inf if exact > number else -np.inf)
+            bits[row] = _round_to_bits(np.array([beside]), scalar)[0]
+    return bits
+
+
+def _round_to_bits(numbers: Floats, scalar: Scalar) -> Bits:
+    """The bits of the numbers nearest to float64 numbers, ties to even."""
     with np.errstate(over="ignore", invalid="ignore"):
         if scalar.kind == "float":
-            return numbers.astype("<f2").view("<u2")
+            return numbers.astype(scalar.storage).view(f"<u{scalar.size}")
         single = numbers.astype("<f4")
         bits = single.view("<u4").copy()
         # Rounding to odd keeps what a second rounding needs to know (Boldo and Melquiond, 2008): truncate, then set the
@@ -152,26 +297,75 @@ def _round_to_bits(numbers: npt.NDArray[np.float64], scalar: Scalar) -> npt.NDAr
     return dtypes.from_float32(bits.view("<f4"))
 
 
-def _nan_bits(word: str, scalar: Scalar) -> int | None:
-    """The bits of `nan(0x…)`; None if they are not a NaN of this type."""
-    match = _NAN.fullmatch(word)
-    if match is None or len(match[1]) != 2 * scalar.size:
+# --- integers ---------------------------------------------------------------------------------------------------------
+
+
+def _integers(words: _Words, scalar: Scalar) -> Bits | None:
+    """The bits of each word; None if a word is no integer of this type."""
+    low, high = _bounds(scalar)
+    signs = words.text[words.starts]
+    negative = signs == ord("-")
+    lengths = words.ends - words.starts - (negative | (signs == ord("+")))
+    longest = int(lengths.max())
+    if longest > _LONGEST:
+        return _integers_by_grammar(words, scalar)
+    # Every eight characters of the text as an integer of 64 bits, the last one in its highest byte.
+    padded = bytes(_PADDING) + words.data
+    windows = np.ndarray(len(padded) - 7, "<u8", padded, strides=(1,))
+    magnitudes = np.zeros(lengths.size, np.uint64)
+    is_wrong = lengths < 1
+    for first in range((longest - 1) // 8 * 8, -1, -8):
+        window = windows[words.ends + (_PADDING - 8 - first)]
+        digits, is_other = _eight_digits(window, np.clip(lengths - first, 0, 8))
+        is_wrong |= is_other
+        if longest == _LONGEST:
+            is_wrong |= (magnitudes > _TOP) | ((magnitudes == _TOP) & (digits > _REST))
+        magnitudes = magnitudes * _U64(10**8) + digits
+    if low:
+        is_wrong |= magnitudes > _U64(high) + negative
+    else:
+        is_wrong |= (magnitudes > high) | (negative & (magnitudes > 0))
+    if is_wrong.any():
         return None
-    bits = int(match[1], 16)
-    numbers = _numbers(np.array([bits], f"<u{scalar.size}"), scalar)
-    if not np.isnan(numbers[0]):
-        return None
+    bits: Bits = np.where(negative, -magnitudes, magnitudes).astype(f"<u{scalar.size}")
     return bits
 
 
-def _numbers(bits: Array, scalar: Scalar) -> Array:
-    return dtypes.to_float(bits.view(scalar.storage), scalar)
+def _eight_digits(window: npt.NDArray[np.uint64], count: npt.NDArray[np.intp]) -> tuple[npt.NDArray[np.uint64], Bits]:
+    """Numbers of at most eight digits, by arithmetic on all digits of a word at once (Lemire, 2018).
+
+    Args:
+        window: eight characters, the last one in the highest byte.
+        count: the last so many are digits.
+
+    Returns:
+        The numbers, and whether another character is among the digits.
+    """
+    shift = 8 * (8 - count).astype(np.uint64)
+    digits = ((window ^ _U64(0x3030303030303030)) >> shift) << shift
+    is_other = (digits | (digits + _U64(0x7676767676767676))) & _U64(0x8080808080808080) != 0
+    pairs = (digits * _U64(10 * 2**8 + 1) >> _U64(8)) & _U64(0x00FF00FF00FF00FF)
+    fours = (pairs * _U64(100 * 2**16 + 1) >> _U64(16)) & _U64(0x0000FFFF0000FFFF)
+    return fours * _U64(10_000 * 2**32 + 1) >> _U64(32), is_other
 
 
-def _count_infinities(column: Array, scalar: Scalar) -> int:
-    if not scalar.is_float:
-        return 0
-    return int(np.isinf(_numbers(column, scalar)).sum())
+def _integers_by_grammar(words: _Words, scalar: Scalar) -> Bits | None:
+    """Integers with more leading zeros than any number has digits."""
+    low, high = _bounds(scalar)
+    numbers = []
+    for word in words.take(slice(None)):
+        match = _INTEGER.fullmatch(word)
+        if match is None or not low <= int(match[1] + match[2]) <= high:
+            return None
+        numbers.append(int(match[1] + match[2]) % 2**64)
+    return np.array(numbers, np.uint64).astype(f"<u{scalar.size}")
+
+
+def _bounds(scalar: Scalar) -> tuple[int, int]:
+    """The least and the greatest number; a byte that is neither 0 nor 1 can be a boolean's, too."""
+    if scalar.kind == "bool":
+        return 0, 255
+    return scalar.bounds
 
 
 # --- the message of an error ------------------------------------------------------------------------------------------
@@ -201,22 +395,12 @@ def _line_problem(line: str, element_type: ElementType) -> str:
 
 
 def _is_word(word: str, scalar: Scalar) -> bool:
-    if not scalar.is_float:
-        if _INTEGER.fullmatch(word) is None:
-            return False
-        kind = np.iinfo(np.uint8) if scalar.kind == "bool" else np.iinfo(scalar.name)
-        return int(kind.min) <= int(word) <= int(kind.max)
-    if word.startswith("nan("):
-        return _nan_bits(word, scalar) is not None
-    if _FLOAT.fullmatch(word) is None:
-        return False
-    bits = _float_bits(_as_float(word, scalar), scalar)
-    return "inf" in word or not np.isinf(_numbers(bits, scalar)[0])
-
-
-def _as_float(word: str, scalar: Scalar) -> npt.NDArray[np.floating[Any]]:
-    with np.errstate(over="ignore"):
-        return np.array([float(word)]).astype("<f4" if scalar.size == 4 else "<f8")
+    data = word.encode("latin-1", "replace")
+    words = _Words(data + b"\n")
+    words.ends = np.array([len(data)])  # also where it has a space
+    if scalar.is_float:
+        return _floats(words, None, scalar) is not None
+    return _integers_by_grammar(words, scalar) is not None
 
 
 def _short(text: str) -> str:

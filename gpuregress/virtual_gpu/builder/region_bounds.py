@@ -7,7 +7,8 @@ from llvmlite import ir
 from gpuregress.gpu.records import Record
 from gpuregress.virtual_gpu.builder.address_resolution import field, region_row
 from gpuregress.virtual_gpu.builder.structured import I32, I64, POINTER, at, i64
-from gpuregress.virtual_gpu.builder.translation_unit import Unit, byte_size
+from gpuregress.virtual_gpu.builder.translation_unit import Unit
+from gpuregress.virtual_gpu.ptx.modifiers import byte_size
 from gpuregress.virtual_gpu.ptx.tree import Variable
 from gpuregress.virtual_gpu.runtime.machine_layout import LOCAL_WINDOW, SHARED_WINDOW
 

@@ -17,6 +17,7 @@ from gpuregress.virtual_gpu.analysis.module_facts import is_clustered, uses_rese
 from gpuregress.virtual_gpu.builder.address_resolution import build_resolve, build_resolve_in, build_resolve_own
 from gpuregress.virtual_gpu.builder.emit import Build
 from gpuregress.virtual_gpu.builder.structured import I1, I8, I32, I64, POINTER, entry_alloca
+from gpuregress.virtual_gpu.ptx.modifiers import byte_size, lay_out
 from gpuregress.virtual_gpu.ptx.modifiers import size as type_size
 from gpuregress.virtual_gpu.ptx.tree import (
     Call,
@@ -52,11 +53,6 @@ asynchronous copies, and LLVM's time grows faster than the code."""
 def has_local_gaps(function: Function) -> bool:
     """Whether a function has gaps behind its local variables: a kernel that has any."""
     return function.is_entry and any(item.space == "local" for item in function.variables)
-
-
-def byte_size(variable: Variable) -> int:
-    """Bytes of a variable; 0 for the dynamic shared memory."""
-    return 0 if variable.count is None else variable.count * type_size(variable.type)
 
 
 class Unit:
@@ -384,22 +380,3 @@ class Frame:
     def variable(self, name: str) -> Variable | None:
         """A variable declared in the body."""
         return self._variables.get(name)
-
-
-def lay_out(variables: Sequence[Variable], gap: int = 0) -> tuple[dict[str, int], int]:
-    """Lay variables out one behind the other, each aligned.
-
-    Args:
-        variables: in their order.
-        gap: bytes between two of them.
-
-    Returns:
-        name → first byte, and the bytes of all.
-    """
-    offsets: dict[str, int] = {}
-    position = 0
-    for item in variables:
-        position = -(-position // item.alignment) * item.alignment
-        offsets[item.name] = position
-        position += byte_size(item) + gap
-    return offsets, position - gap if variables else 0

@@ -11,7 +11,7 @@ from gpuregress.gpu.errors import CodeLine, CompileError, InfeasibleSource
 from gpuregress.gpu.records import Record
 from gpuregress.virtual_gpu.analysis.effects import reads
 from gpuregress.virtual_gpu.analysis.module_facts import names_used
-from gpuregress.virtual_gpu.builder.translation_unit import byte_size, lay_out
+from gpuregress.virtual_gpu.ptx.modifiers import byte_size, lay_out
 from gpuregress.virtual_gpu.ptx.opcode_table import MemoryEffect, Wait, info
 from gpuregress.virtual_gpu.ptx.tree import (
     Function,

@@ -28,10 +28,11 @@ from gpuregress.virtual_gpu.builder.address_resolution import field, is_stopped,
 from gpuregress.virtual_gpu.builder.services import Watched, raw_call
 from gpuregress.virtual_gpu.builder.structured import I32, I64, POINTER, Cell, at, counted, i32, i64
 from gpuregress.virtual_gpu.builder.threads import dimension
-from gpuregress.virtual_gpu.builder.translation_unit import Unit, byte_size, has_local_gaps
+from gpuregress.virtual_gpu.builder.translation_unit import Unit, has_local_gaps
 from gpuregress.virtual_gpu.checks.program_facts import meets_in_part, unwatched, written_buffers
 from gpuregress.virtual_gpu.checks.synchronization import begin_turn
 from gpuregress.virtual_gpu.functions.kernel_body import Body
+from gpuregress.virtual_gpu.ptx.modifiers import byte_size
 from gpuregress.virtual_gpu.ptx.opcode_table import Exchange, info
 from gpuregress.virtual_gpu.ptx.tree import Function, Instruction, Label, code_line
 from gpuregress.virtual_gpu.runtime.bulk_forms import HEADER_BYTES, ROW_BYTES

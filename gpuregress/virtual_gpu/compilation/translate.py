@@ -9,7 +9,7 @@ from itertools import pairwise
 from gpuregress.gpu.errors import CodeLine, DeviceError, UnsupportedError
 from gpuregress.gpu.records import replace
 from gpuregress.virtual_gpu.analysis.module_facts import check_cluster
-from gpuregress.virtual_gpu.builder.translation_unit import Unit, byte_size, variable_facts
+from gpuregress.virtual_gpu.builder.translation_unit import Unit, variable_facts
 from gpuregress.virtual_gpu.checks import local_notes
 from gpuregress.virtual_gpu.checks.dead_loads import with_guarded_loads
 from gpuregress.virtual_gpu.checks.heap_cells import allocates
@@ -31,7 +31,7 @@ from gpuregress.virtual_gpu.isa.matrix.wgmma_results import with_results
 from gpuregress.virtual_gpu.isa.memory.stack import with_addresses, with_stack
 from gpuregress.virtual_gpu.isa.shadow_pass import with_shadows
 from gpuregress.virtual_gpu.isa.warp_barriers import with_warp_barriers
-from gpuregress.virtual_gpu.ptx.modifiers import NOT_UNDERSTOOD, not_understood
+from gpuregress.virtual_gpu.ptx.modifiers import NOT_UNDERSTOOD, byte_size, not_understood
 from gpuregress.virtual_gpu.ptx.parser import parse
 from gpuregress.virtual_gpu.ptx.tree import Function, Module
 from gpuregress.virtual_gpu.runtime import llvm_backend

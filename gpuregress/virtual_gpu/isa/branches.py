@@ -9,9 +9,9 @@ from gpuregress.virtual_gpu.builder.address_resolution import field, set_field
 from gpuregress.virtual_gpu.builder.heap import build_free, build_malloc
 from gpuregress.virtual_gpu.builder.services import Services, call_python
 from gpuregress.virtual_gpu.builder.structured import I32, I64, POINTER, at, convert, entry_alloca, i32, i64
-from gpuregress.virtual_gpu.builder.translation_unit import Unit, byte_size
+from gpuregress.virtual_gpu.builder.translation_unit import Unit
 from gpuregress.virtual_gpu.checks.heap_cells import begin_allocation
-from gpuregress.virtual_gpu.ptx.modifiers import unsupported
+from gpuregress.virtual_gpu.ptx.modifiers import byte_size, unsupported
 from gpuregress.virtual_gpu.ptx.tree import Call, Instruction, Integer, Operand, Symbol, code_line
 from gpuregress.virtual_gpu.runtime.machine_layout import FAULT_BRANCH, FAULT_CALL, FAULT_TRAP, SYSTEM_CALLS
 

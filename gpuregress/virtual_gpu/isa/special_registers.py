@@ -12,9 +12,8 @@ from gpuregress.virtual_gpu.builder.address_resolution import WINDOWS, field, in
 from gpuregress.virtual_gpu.builder.services import Services
 from gpuregress.virtual_gpu.builder.structured import I32, convert, i32, i64, llvm_type, width
 from gpuregress.virtual_gpu.builder.threads import dimension, lane, warp
-from gpuregress.virtual_gpu.builder.translation_unit import byte_size
 from gpuregress.virtual_gpu.isa import warp_barriers
-from gpuregress.virtual_gpu.ptx.modifiers import unsupported
+from gpuregress.virtual_gpu.ptx.modifiers import byte_size, unsupported
 from gpuregress.virtual_gpu.ptx.tree import Instruction, Vector
 from gpuregress.virtual_gpu.runtime import machine_layout
 

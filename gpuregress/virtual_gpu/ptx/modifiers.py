@@ -1,12 +1,12 @@
-"""Modifiers of an instruction, the sizes of PTX types, and the errors about forms that are not there."""
+"""Modifiers of an instruction, sizes of PTX types and variables, and errors about missing forms."""
 
 from __future__ import annotations
 
 import traceback
-from collections.abc import Container
+from collections.abc import Container, Sequence
 
 from gpuregress.gpu.errors import UnsupportedError
-from gpuregress.virtual_gpu.ptx.tree import Call, Instruction, code_line
+from gpuregress.virtual_gpu.ptx.tree import Call, Instruction, Variable, code_line
 
 # --- types ------------------------------------------------------------------------------------------------------------
 
@@ -40,6 +40,30 @@ def size(name: str) -> int:
         KeyError: no such type.
     """
     return max(1, BITS[name] // 8)
+
+
+def byte_size(variable: Variable) -> int:
+    """Bytes of a variable; 0 for the dynamic shared memory."""
+    return 0 if variable.count is None else variable.count * size(variable.type)
+
+
+def lay_out(variables: Sequence[Variable], gap: int = 0) -> tuple[dict[str, int], int]:
+    """Lay variables out one behind the other, each aligned.
+
+    Args:
+        variables: in their order.
+        gap: bytes between two of them.
+
+    Returns:
+        name → first byte, and the bytes of all.
+    """
+    offsets: dict[str, int] = {}
+    position = 0
+    for item in variables:
+        position = -(-position // item.alignment) * item.alignment
+        offsets[item.name] = position
+        position += byte_size(item) + gap
+    return offsets, position - gap if variables else 0
 
 
 def is_signed(name: str) -> bool:

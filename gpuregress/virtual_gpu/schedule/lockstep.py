@@ -32,13 +32,12 @@ from gpuregress.virtual_gpu.builder.structured import (
     open_function,
 )
 from gpuregress.virtual_gpu.builder.threads import BARRIER, PLAIN_BARRIER, STEP, WARP, dimension, each_warp, row
-from gpuregress.virtual_gpu.builder.translation_unit import byte_size
 from gpuregress.virtual_gpu.checks import synchronization
 from gpuregress.virtual_gpu.checks.access_check import RowRules
 from gpuregress.virtual_gpu.checks.access_notes import rules
 from gpuregress.virtual_gpu.checks.program_facts import shared_reads
 from gpuregress.virtual_gpu.functions.kernel_body import Body
-from gpuregress.virtual_gpu.ptx.modifiers import lanes, size, type_of
+from gpuregress.virtual_gpu.ptx.modifiers import byte_size, lanes, size, type_of
 from gpuregress.virtual_gpu.ptx.opcode_table import Exchange, info
 from gpuregress.virtual_gpu.ptx.tree import Address, Instruction
 from gpuregress.virtual_gpu.runtime.checks import layout

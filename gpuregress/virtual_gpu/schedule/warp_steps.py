@@ -11,8 +11,7 @@ from msgspec import field
 from gpuregress.gpu.records import Record, replace
 from gpuregress.virtual_gpu.analysis.control_flow_graph import ControlFlowGraph
 from gpuregress.virtual_gpu.analysis.lane_dependence import ContestedStores, lane_dependence
-from gpuregress.virtual_gpu.builder.translation_unit import lay_out
-from gpuregress.virtual_gpu.ptx.modifiers import space_of
+from gpuregress.virtual_gpu.ptx.modifiers import lay_out, space_of
 from gpuregress.virtual_gpu.ptx.tree import Function, Instruction, Statement
 from gpuregress.virtual_gpu.runtime.program import Schedule
 

@@ -18,7 +18,7 @@ from gpuregress.store.baselines import BaselineStore, made_of
 from gpuregress.store.dumps import reader
 from tests.store.baselines.support import NAME, accept, accept_outcome, damage, make_case, make_outcome
 
-# Python 3.12 warns of a fork beside threads (polars has some); the children here start none and take no lock of theirs.
+# Python 3.12 warns of a fork beside threads (OpenBLAS has some); the children here start none and take no lock.
 pytestmark = pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
 
 

@@ -17,7 +17,7 @@ from gpuregress.store.dumps import reader
 from tests.store.baselines.support import NAME, accept, accept_outcome, make_case, make_outcome
 from tests.waiting import wait_until
 
-# Python 3.12 warns of a fork beside threads (polars has some); the children here start none and take no lock of theirs.
+# Python 3.12 warns of a fork beside threads (OpenBLAS has some); the children here start none and take no lock.
 pytestmark = pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
 
 

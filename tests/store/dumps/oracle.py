@@ -64,6 +64,26 @@ def nearest_bfloat16(value: float) -> int:
     return sign | (low if below < above or (below == above and low % 2 == 0) else high)
 
 
+POSITIONAL = {"float32": (1e-6, 1e13), "float64": (1e-5, 1e16)}
+"""Magnitudes, from and below, that are printed without an exponent."""
+
+
+def word_of(bits: int, scalar: Scalar) -> str:
+    """The word of a dump, by the shortest decimals of numpy; float32, float64 and integers."""
+    if not scalar.is_float:
+        sign = 1 << (8 * scalar.size - 1)
+        return str(bits - 2 * sign if scalar.kind == "int" and bits & sign else bits)
+    value = np.array([bits], f"<u{scalar.size}").view(scalar.storage)[0]
+    if np.isnan(value):
+        return "nan" if bits == CANONICAL[scalar.name] else f"nan(0x{bits:0{2 * scalar.size}x})"
+    if np.isinf(value):
+        return "inf" if value > 0 else "-inf"
+    low, high = np.array(POSITIONAL[scalar.name], scalar.storage)
+    if value == 0 or low <= abs(value) < high:
+        return str(np.format_float_positional(value, trim="0"))
+    return str(np.format_float_scientific(value, trim="-", exp_digits=1))
+
+
 def array_of(raw: bytes, element_type: ElementType) -> npt.NDArray[np.generic]:
     return np.frombuffer(raw, element_type.storage)
 

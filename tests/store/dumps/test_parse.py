@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from decimal import Decimal, localcontext
 from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from gpuregress.foundation import dtypes
@@ -63,3 +64,83 @@ def test_rounding_near_a_tie_to_bfloat16(code: int, nudge: int) -> None:
     """Rounding first to float32 would go wrong here."""
     tie = (oracle.number(code, oracle.BFLOAT16) + oracle.number(min(code + 1, 0x7F7F), oracle.BFLOAT16)) / 2
     check_rounding(float(np.nextafter(tie, np.inf * nudge)) if nudge else tie)
+
+
+@given(code=st.integers(0, 0x7F7FFFFE), is_negative=st.booleans())
+@example(code=0, is_negative=False)  # half of the smallest number
+@example(code=0x007FFFFF, is_negative=True)  # the smallest one that is not subnormal is even
+@example(code=0x3F7FFFFF, is_negative=False)  # below 1 the numbers lie closer
+def test_rounding_near_a_tie_to_float32(code: int, *, is_negative: bool) -> None:
+    """The float64 nearest to these words is halfway between two float32 numbers: only the words tell the side."""
+    sign = 0x80000000 if is_negative else 0
+    below, above = (Decimal(float(np.array([bits], "<u4").view("<f4")[0])) for bits in (code, code + 1))
+    with localcontext(prec=200):
+        tie = (below + above) / 2
+        step = Decimal(1).scaleb(-190)
+        words = [f"{'-' * is_negative}{number:f}" for number in (tie - step * tie, tie, tie + step * tie)]
+    rows = parse.rows("".join(f"{word}\n" for word in words).encode(), dtypes.parse("float32"), 3, PATH, 2)
+    assert rows.view("<u4").tolist() == [sign | code, sign | (code + code % 2), sign | (code + 1)]
+
+
+def test_the_largest_float32_is_the_nearest_one_up_to_a_word() -> None:
+    """The float64 nearest to both words rounds to infinity."""
+    words = b"340282356779733661637539395458142568447.9\n", b"340282356779733661637539395458142568448.0\n"
+    assert parse.rows(words[0], dtypes.parse("float32"), 1, PATH, 2).view("<u4").tolist() == [0x7F7FFFFF]
+    with pytest.raises(DumpError, match="invalid float32"):
+        parse.rows(words[1], dtypes.parse("float32"), 1, PATH, 2)
+
+
+@pytest.mark.parametrize("name", ["int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"])
+def test_the_ends_of_integers(name: str) -> None:
+    element = dtypes.parse(name)
+    low, high = element.parts[0].scalar.bounds
+    taken = [low, low + 1, 0, 1, 99, high - 1, high]
+    spelled = [f"{low}", f"{low + 1}", "-0", "+1", f"{99:040}", f"{high - 1}", f"+{high}"]
+    for words in (spelled, spelled[:4] + spelled[5:]):  # with and without more digits than any number has
+        rows = parse.rows("".join(f"{word}\n" for word in words).encode(), element, len(words), PATH, 2)
+        assert rows.tolist() == [int(word) for word in words]
+    assert [int(word) for word in spelled] == taken
+    for wrong in (
+        f"{low - 1}",
+        f"{high + 1}",
+        f"{high + 1:040}",
+        "99999999999999999999",
+        "1" * 21,
+        "-",
+        "+",
+        "1-",
+        "1.0",
+    ):
+        with pytest.raises(DumpError, match=f":3: invalid {name}"):
+            parse.rows(f"1\n{wrong}\n".encode(), element, 2, PATH, 2)
+
+
+@given(
+    st.lists(st.integers(-(2**63), 2**64 - 1), min_size=1, max_size=30), st.sampled_from(["int64", "uint64", "int32"])
+)
+def test_integers_of_any_length(numbers: list[int], name: str) -> None:
+    element = dtypes.parse(name)
+    low, high = element.parts[0].scalar.bounds
+    text = "".join(f"{number}\n" for number in numbers).encode()
+    if all(low <= number <= high for number in numbers):
+        assert parse.rows(text, element, len(numbers), PATH, 2).tolist() == numbers
+    else:
+        with pytest.raises(DumpError, match=f"invalid {name}"):
+            parse.rows(text, element, len(numbers), PATH, 2)
+
+
+def test_parts_of_several_types_and_special_words() -> None:
+    element = dtypes.parse("{id:int64,x:float64,h:half2}")
+    text = b"-9223372036854775808 -0 nan nan(0x7e01)\n9223372036854775807 -inf 1e-7 -0.0\n"
+    rows = parse.rows(text, element, 2, PATH, 2)
+    bits = [[f"{x:x}" for x in row] for row in oracle.elements(rows.tobytes(), element)]
+    assert bits == [
+        ["8000000000000000", "8000000000000000", "7fff", "7e01"],
+        ["7fffffffffffffff", "fff0000000000000", "2", "8000"],
+    ]
+
+
+@pytest.mark.parametrize("word", ["NaN", "NAN", "Nan", "-nan", "+nan"])
+def test_other_spellings_of_nan(word: str) -> None:
+    rows = parse.rows(f"1.0\n{word}\n".encode(), dtypes.parse("float32"), 2, PATH, 2)
+    assert rows.view("<u4").tolist() == [0x3F800000, 0x7FFFFFFF]

@@ -114,7 +114,7 @@ EDGES = [1.0, 0.1, -0.0, 0.0, 1e-5, 1e-7, 1e15, 1e16, 1e22, 123456789.0, 65504.0
     ],
 )
 def test_the_words_that_are_promised(name: str, values: list[float], words: str) -> None:
-    """What polars prints is the format: a version that prints otherwise must not pass unseen."""
+    """What orjson prints is the format: a version that prints otherwise must not pass unseen."""
     assert words_of(name, values) == words.split()
 
 

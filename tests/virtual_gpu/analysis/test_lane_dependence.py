@@ -6,7 +6,7 @@ import pytest
 
 from gpuregress.virtual_gpu.analysis.control_flow_graph import ControlFlowGraph
 from gpuregress.virtual_gpu.analysis.lane_dependence import LaneDependence, lane_dependence
-from gpuregress.virtual_gpu.builder.translation_unit import lay_out
+from gpuregress.virtual_gpu.ptx.modifiers import lay_out
 from gpuregress.virtual_gpu.ptx.parser import parse
 from tests.virtual_gpu.analysis.kernels import function
 from tests.virtual_gpu.running import ptx_of

@@ -8,7 +8,8 @@ import numpy as np
 from llvmlite import ir
 
 from gpuregress.virtual_gpu.builder.structured import I32
-from gpuregress.virtual_gpu.builder.translation_unit import Unit, lay_out, variable_facts
+from gpuregress.virtual_gpu.builder.translation_unit import Unit, variable_facts
+from gpuregress.virtual_gpu.ptx.modifiers import lay_out
 from gpuregress.virtual_gpu.ptx.parser import parse
 from gpuregress.virtual_gpu.ptx.tree import Instruction
 from gpuregress.virtual_gpu.runtime.program import Relocation

@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from gpuregress.execution import device_registry
 from gpuregress.foundation import storage
 from gpuregress.foundation.errors import GpuregressError, KernelFault
 from gpuregress.foundation.records import LaunchShape, Source, from_json, to_plain
-from gpuregress.gpu.base import DeviceModule, Memory
+from gpuregress.gpu.base import Device, DeviceModule, Memory
 from gpuregress.lab.capture.replay import instrumentation
 from gpuregress.lab.capture.replay.launch import Replay, ReplayMemory, Request
-from gpuregress.toolchain import cache, programs
-from gpuregress.virtual_gpu.device import CpuDevice
+from gpuregress.toolchain import programs
 
 Bytes = npt.NDArray[np.uint8]
 _MOST_STRETCHES = 1 << 16
@@ -44,7 +44,7 @@ def replay(request: Request) -> Replay:
         KernelFault: the kernel faults.
         UnsupportedError: the CPU device cannot run it, or an access cannot be noted.
     """
-    with storage.scratch() as folder, CpuDevice(cache) as device:
+    with storage.scratch() as folder, device_registry.open_device("cpu") as device:
         path = Path(request.ptx)
         plain = [number for number, one in enumerate(request.memories) if not one.symbol]
         if request.notes:
@@ -71,7 +71,7 @@ def replay(request: Request) -> Replay:
         )
 
 
-def _prepare(device: CpuDevice, module: DeviceModule, wanted: ReplayMemory) -> Memory:
+def _prepare(device: Device, module: DeviceModule, wanted: ReplayMemory) -> Memory:
     memory = module.symbol(wanted.symbol) if wanted.symbol else device.allocate(wanted.name, max(1, wanted.size))
     memory.write(_part(wanted.before, wanted) if wanted.before else np.zeros(max(1, wanted.size), np.uint8))
     return memory
@@ -81,7 +81,7 @@ def _part(path: str, wanted: ReplayMemory) -> Bytes:
     return np.fromfile(path, np.uint8, wanted.size, offset=wanted.start)
 
 
-def _maps(device: CpuDevice, module: DeviceModule, memories: list[Memory]) -> list[tuple[Memory, Memory]]:
+def _maps(device: Device, module: DeviceModule, memories: list[Memory]) -> list[tuple[Memory, Memory]]:
     """Allocate the maps of all buffers, and fill the table."""
     maps: list[tuple[Memory, Memory]] = []
     rows = []

@@ -72,13 +72,13 @@ class NightCommand(Record):
     hour: int = 2
     minute: int = 0
     zone: str = ""
-    package: str | Path = f"gpuregress=={__version__}"
+    package: str | Path = f"gpuregress[cpu]=={__version__}"
 
     def pip_install(self, folder: Path) -> str:
         """The shell command that installs gpuregress on a CI server, in this folder of the repository."""
         package = self.package
         if isinstance(package, Path):
-            package = f"./{Path(os.path.relpath(package, folder)).as_posix()}"
+            package = f"./{Path(os.path.relpath(package, folder)).as_posix()}[cpu]"
         return shlex.join(("python", "-m", "pip", "install", package))
 
     @property

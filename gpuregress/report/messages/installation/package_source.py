@@ -1,4 +1,4 @@
-"""Source from which a CI server installs gpuregress: the one that it was installed from here.
+"""Source from which a CI server installs gpuregress, with the CPU device: as it was installed here.
 
 pip records it in `direct_url.json` (PEP 610). Without that file it came from an index, by its version.
 """
@@ -14,7 +14,7 @@ from urllib.parse import unquote, urlsplit
 from gpuregress import __version__
 from gpuregress.foundation.errors import UsageError
 
-_ASK = "name with --from what pip installs there: gpuregress==X.Y.Z, git+https://HOST/PROJECT@COMMIT, or a file"
+_ASK = "name with --from what pip installs there: gpuregress[cpu]==X.Y.Z, gpuregress[cpu] @ URL, or a file"
 
 
 def requirement(repository: Path) -> str | Path:
@@ -34,7 +34,7 @@ def requirement(repository: Path) -> str | Path:
         why = f"it is not known where gpuregress was installed from ({type(error).__name__})"
         raise UsageError(f"{why}; {_ASK}") from None
     if not url:
-        return f"gpuregress=={__version__}"
+        return f"gpuregress[cpu]=={__version__}"
     folder = f"#subdirectory={origin['subdirectory']}" if origin.get("subdirectory") else ""
     where = urlsplit(url)
     if where.scheme == "file":
@@ -44,5 +44,5 @@ def requirement(repository: Path) -> str | Path:
         raise UsageError(f"gpuregress was installed here from {path}, which a CI server does not have; {_ASK}")
     if "vcs_info" in origin:
         version = origin["vcs_info"]
-        return f"{version['vcs']}+{url}@{version['commit_id']}{folder}"
-    return f"gpuregress @ {url}{folder}"
+        return f"gpuregress[cpu] @ {version['vcs']}+{url}@{version['commit_id']}{folder}"
+    return f"gpuregress[cpu] @ {url}{folder}"

@@ -37,10 +37,13 @@ def line(shop: Workshop, scheduler: str, *more: str) -> str:
 @pytest.mark.parametrize(
     ("origin", "package"),
     [
-        (None, f"gpuregress=={__version__}"),
-        (GIT, f"git+https://host.example/g.git@{COMMIT}"),
-        ({**GIT, "subdirectory": "py"}, f"'git+https://host.example/g.git@{COMMIT}#subdirectory=py'"),
-        ({"url": "https://host.example/g-1.whl", "archive_info": {}}, "'gpuregress @ https://host.example/g-1.whl'"),
+        (None, f"'gpuregress[cpu]=={__version__}'"),
+        (GIT, f"'gpuregress[cpu] @ git+https://host.example/g.git@{COMMIT}'"),
+        ({**GIT, "subdirectory": "py"}, f"'gpuregress[cpu] @ git+https://host.example/g.git@{COMMIT}#subdirectory=py'"),
+        (
+            {"url": "https://host.example/g-1.whl", "archive_info": {}},
+            "'gpuregress[cpu] @ https://host.example/g-1.whl'",
+        ),
     ],
 )
 def test_a_server_installs_what_was_installed_here(
@@ -59,8 +62,8 @@ def test_a_wheel_of_the_repository_is_named_from_where_the_line_runs(
     inner = Workshop(fake_shop.root / "inner")
     inner.write("configs/a.yaml", "")
     inner.write("gpuregress.yaml", "")
-    assert line(inner, "github") == "python -m pip install './../wheels/g 1.whl'"
-    assert line(inner, "gitlab") == "python -m pip install './wheels/g 1.whl'"
+    assert line(inner, "github") == "python -m pip install './../wheels/g 1.whl[cpu]'"
+    assert line(inner, "gitlab") == "python -m pip install './wheels/g 1.whl[cpu]'"
 
 
 @pytest.mark.parametrize("text", [json.dumps({"url": "file:///elsewhere", "dir_info": {"editable": True}}), "{", "[1]"])
