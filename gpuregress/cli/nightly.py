@@ -19,7 +19,7 @@ from gpuregress.gpu.records import replace
 from gpuregress.lab.revisions import culprits
 from gpuregress.report import morning
 from gpuregress.report.messages import installation, notices, web_request
-from gpuregress.report.messages.installation import hosts, night_command, package_source
+from gpuregress.report.messages.installation import hosts, night_command
 from gpuregress.report.messages.installation.night_command import NightCommand
 from gpuregress.report.messages.mail import KeptMail, MailRoom
 from gpuregress.report.messages.notices import Notice
@@ -240,7 +240,7 @@ def _package(night: NightCommand, given: str | None) -> str | Path:
     if given:
         return given
     try:
-        return package_source.requirement(night.repository)
+        return hosts.requirement_of_this(night.repository)
     except UsageError as error:
         if not context.is_interactive():
             raise

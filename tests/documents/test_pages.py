@@ -13,7 +13,7 @@ import yaml
 from gpuregress.cli import COMMANDS, DOCUMENTATION
 from gpuregress.foundation.errors import ExitCode, JobErrors
 from gpuregress.jobs.spec import key_reference
-from gpuregress.jobs.spec.examples import SETTINGS_EXAMPLE
+from gpuregress.jobs.spec.key_reference import SETTINGS_EXAMPLE
 from gpuregress.judge.verdict import EXIT_PRECEDENCE
 from gpuregress.store import project
 from tests.documents import generated

@@ -7,6 +7,7 @@ import math
 import re
 import typing
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
@@ -15,10 +16,17 @@ from msgspec import Meta
 
 from gpuregress.foundation.document.forms import Reads, Spec, forms, parts
 from gpuregress.foundation.document.yaml_parser import parse_yaml
-from gpuregress.jobs.spec.examples import EXAMPLES, OTHER_EXAMPLES, SETTINGS_EXAMPLE
 from gpuregress.jobs.spec.expressions import ALLOWED
 from gpuregress.jobs.spec.models.job import JobSpec
 from gpuregress.store.settings import SettingsSpec
+
+# Examples of every key, by model. The tests load them.
+_PIECES: dict[str, list[str]] = yaml.safe_load(Path(__file__).with_name("examples.yaml").read_text(encoding="utf-8"))
+(SETTINGS_EXAMPLE,) = _PIECES.pop("Settings")
+EXAMPLES = {model: pieces[0] for model, pieces in _PIECES.items()}
+"""Model → a piece of a job that shows all its keys."""
+OTHER_EXAMPLES = {model: pieces[1:] for model, pieces in _PIECES.items()}
+"""Model → further pieces, for keys that cannot stand beside the others."""
 
 _TABLE = ("| key | type | default | meaning | example |", "|---|---|---|---|---|")
 _LONGEST_EXAMPLE = 60

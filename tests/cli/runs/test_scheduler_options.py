@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 from gpuregress.cli.nightly import SCHEDULERS
-from gpuregress.report.messages.installation import package_source
+from gpuregress.report.messages.installation import hosts
 from tests.workshop import Workshop
 
 
 @pytest.fixture(autouse=True)
 def _home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
-    monkeypatch.setattr(package_source, "requirement", lambda _repository: "gpuregress==1.0")
+    monkeypatch.setattr(hosts, "requirement_of_this", lambda _repository: "gpuregress==1.0")
 
 
 @pytest.mark.parametrize("scheduler", SCHEDULERS)

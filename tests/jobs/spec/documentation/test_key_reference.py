@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from gpuregress.jobs.spec.examples import EXAMPLES, OTHER_EXAMPLES
-from gpuregress.jobs.spec.key_reference import job_schema
+from gpuregress.jobs.spec.key_reference import EXAMPLES, OTHER_EXAMPLES, job_schema
 from gpuregress.jobs.spec.load import load_file
 
 SCHEMA = job_schema()

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from gpuregress.foundation import dtypes
 from gpuregress.foundation.numeric.ordinals import spacing
 from gpuregress.foundation.records import Accuracy
-from gpuregress.judge.compare.ulp_errors import UlpErrors
+from gpuregress.judge.accuracy import UlpErrors
 from tests.judge.compare.rooms import array
 
 
