@@ -171,6 +171,8 @@ def show_command(
         more = ", …" if len(cases) > _MOST_NAMES else ""
         raise UsageError(f"{case!r} is {len(cases)} cases; name one: {names}{more}")
     planned = cases[0]
+    if planned.program is not None and (ptx or source_text or llvm):
+        raise UsageError(f"{planned.name} runs a whole program: it has no kernel source of its own")
     if ptx:
         texts = [_read_ptx(program) for program in _programs(planned)]
         console.say_document(_join_texts(planned, texts, "//"))

@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from gpuregress.foundation import interrupts
 from gpuregress.foundation.errors import UsageError
@@ -83,7 +84,10 @@ def run(
 
 
 def run_with_descendants(
-    command: Sequence[str], environment: Mapping[str, str], report_wait: Callable[[Mapping[int, str]], None]
+    command: Sequence[str],
+    environment: Mapping[str, str],
+    report_wait: Callable[[Mapping[int, str]], None],
+    files: Mapping[str, Any] | None = None,
 ) -> tuple[int, dict[int, str]]:
     """Run a program until it and all processes that it has started have ended, also those that it did not wait for.
 
@@ -94,6 +98,7 @@ def run_with_descendants(
         command: the program and its arguments.
         environment: of the program.
         report_wait: called once with the processes that are waited for (id → name), if that takes long.
+        files: its working folder and standard streams, by their names of subprocess.Popen; None: those of this process.
 
     Returns:
         the return code of the first process, and the processes that still run because the wait was interrupted.
@@ -106,7 +111,7 @@ def run_with_descendants(
     # A shell that was replaced by this process (`exec`) may have started others, which are not the program's.
     earlier = _children().keys()
     with _signals_sent_on() as started:
-        process = _start(command, environment, preexec_fn=interrupts.die_with_parent)
+        process = _start(command, environment, preexec_fn=interrupts.die_with_parent, **(files or {}))
         started(process)
         while process.returncode is None:
             with contextlib.suppress(KeyboardInterrupt):  # the terminal sent it to the application, too
@@ -120,11 +125,9 @@ def run_with_descendants(
     return process.returncode, {}
 
 
-def _start(
-    command: Sequence[str], environment: Mapping[str, str], preexec_fn: Callable[[], object] | None = None
-) -> subprocess.Popen[bytes]:
+def _start(command: Sequence[str], environment: Mapping[str, str], **options: Any) -> subprocess.Popen[bytes]:
     try:
-        return subprocess.Popen(command, env=dict(environment), preexec_fn=preexec_fn)  # noqa: PLW1509 - one thread
+        return subprocess.Popen(command, env=dict(environment), **options)
     except OSError as error:
         raise UsageError(f"{command[0]} cannot be started: {error.strerror or error}") from error
 

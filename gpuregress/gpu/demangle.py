@@ -123,8 +123,8 @@ class _Reader:
                 parts.append(self._part())
         return "::".join(parts)
 
-    def _part(self) -> str:
-        self._skip("L")
+    def _source_name(self) -> str:
+        """<number> <identifier> of so many characters, ABI 5.1.3."""
         digits = re.compile(r"\d+").match(self._text, self._at)
         if digits is None:
             raise _Unknown
@@ -132,7 +132,13 @@ class _Reader:
         self._at = start + int(digits[0])
         if self._at > len(self._text):
             raise _Unknown
-        word = self._text[start : self._at]
+        return self._text[start : self._at]
+
+    def _part(self) -> str:
+        self._skip("L")
+        word = self._source_name()
+        while self._skip("B"):  # ABI tags, in which Numba writes how it compiles a function
+            self._source_name()
         if word.startswith("_GLOBAL__N_"):
             word = "(anonymous namespace)"
         if self._peek() == "I":

@@ -68,6 +68,7 @@ def accuracy(
         GpuregressError: the errors of `session.run`.
     """
     planned = plan.make(project, list(selectors), overrides=plan.CaseOverrides(parameters=parameters))
+    experiment.require_launches(planned.cases, "accuracy")
     cases = tuple(watched(case) for case in planned.cases)
     with storage.scratch() as scratch:
         where = experiment.scratch_project(project, scratch)

@@ -19,6 +19,7 @@ from gpuregress.foundation.errors import GpuregressError, HarnessError, Interrup
 from gpuregress.foundation.numeric import determinism, ordinals
 from gpuregress.foundation.records import Outcome, Rule, Verdict
 from gpuregress.gpu.records import Record
+from gpuregress.jobs import plan
 from gpuregress.jobs.spec.resolve.rules import validate_rule
 from gpuregress.judge import compare
 from gpuregress.lab import experiment
@@ -346,6 +347,7 @@ def calibrate(
         Interrupted: ^C: half of the runs are no evidence.
         GpuregressError: the errors of `session.run`.
     """
+    experiment.require_launches(plan.make(project, [selector]).cases, "calibrate")
     evidence = _Evidence()
     with storage.scratch(project.runs) as scratch:
         for number, (device, order) in enumerate(_block_orders(devices or registry.available() or ("cpu",))):

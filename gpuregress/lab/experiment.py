@@ -10,8 +10,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from gpuregress.foundation.errors import Interrupted
+from gpuregress.foundation.errors import Interrupted, UsageError
 from gpuregress.foundation.records import Case, RunSummary
+from gpuregress.foundation.wording import first_names
 from gpuregress.gpu.records import Record, replace
 from gpuregress.jobs.plan import Plan
 from gpuregress.session import session
@@ -84,6 +85,23 @@ def by_job(cases: Iterable[Case]) -> dict[str, list[Case]]:
     for case in cases:
         jobs.setdefault(case.job, []).append(case)
     return jobs
+
+
+def require_launches(cases: Iterable[Case], command: str) -> None:
+    """Refuse cases that run a whole program, for a command that changes or watches launches.
+
+    Args:
+        cases: planned.
+        command: its name.
+
+    Raises:
+        UsageError: names the jobs.
+    """
+    jobs = dict.fromkeys(case.job for case in cases if case.program is not None)
+    if jobs:
+        raise UsageError(
+            f"{command} works on the launches of a job, and {first_names(list(jobs))} runs a whole program"
+        )
 
 
 def named_files(record: Any) -> Iterator[Path]:

@@ -8,7 +8,9 @@ from typing import Any
 from gpuregress.foundation.records import Costs, RunSummary, to_json
 from gpuregress.gpu.instruments import by_line, total
 from gpuregress.gpu.records import Record
+from gpuregress.jobs import plan
 from gpuregress.jobs.spec.overrides import ParameterOverride
+from gpuregress.lab.experiment import require_launches
 from gpuregress.session import session
 from gpuregress.session.events import Listener, ignore
 from gpuregress.session.run_request import RunRequest
@@ -51,6 +53,8 @@ def profile(
     Raises:
         NothingToDo: there is no such case.
     """
+    planned = plan.make(project, cases, overrides=plan.CaseOverrides(parameters=parameters))
+    require_launches(planned.cases, "profile")
     request = RunRequest(device="cpu", costs=True, parameters=parameters)
     summary = session.run(project, cases, request, listen=listen)
     found = {

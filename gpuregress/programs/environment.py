@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 
@@ -22,7 +23,31 @@ SHARED_BYTES = 1 << 40
 """Addresses of the file that holds the device's memory; pages take memory once they are touched."""
 NOTES = 4096
 """Stretches of memory that the program may note as written between two launches."""
+_CASE, _DUMPS = "GPUREGRESS_EXEC_CASE", "GPUREGRESS_EXEC_DUMPS"
+"""The case of a job, for the server; and when it wants dumps, for the driver."""
 _LIBRARIES = "LD_LIBRARY_PATH"
+
+
+class ProgramCase(Record):
+    """What a case of a job adds to the run of a program.
+
+    Attributes:
+        name: of the case, for the log.
+        first_launch: the number of its first launch in the log, which exists.
+        dumps: when buffers are written, `exit` or `synchronize`.
+        dump: names and patterns of the buffers that are written.
+        sizes: name or pattern of a buffer → bytes of its elements, which messages count; 1 without one.
+        folder: in which the program runs.
+        environment: variables beside those of this process.
+    """
+
+    name: str
+    first_launch: int
+    dumps: Literal["exit", "synchronize"]
+    dump: tuple[str, ...]
+    sizes: Mapping[str, int]
+    folder: str
+    environment: Mapping[str, str]
 
 
 class CaptureSettings(Record):
@@ -41,6 +66,7 @@ class Settings(Record):
         checks: names of dynamic checks.
         schedule: of threads and blocks; "": the usual one.
         owner: id of the process of `gpuregress exec`, without which nothing is left to report to.
+        case: of a job that runs the program; None: nothing is kept of its buffers.
         capture: of the launches that are kept for jobs; None: none is.
     """
 
@@ -49,10 +75,13 @@ class Settings(Record):
     checks: tuple[str, ...] = ()
     schedule: str = ""
     owner: int = 0
+    case: ProgramCase | None = None
     capture: CaptureSettings | None = None
 
 
-def of_program(settings: Settings, libraries: Path, tools: Path, compilers: Sequence[Path]) -> dict[str, str]:
+def of_program(
+    settings: Settings, libraries: Path, tools: Path, compilers: Sequence[Path], base: Mapping[str, str] = os.environ
+) -> dict[str, str]:
     """Return the environment of a program that runs on the virtual GPU.
 
     Args:
@@ -60,6 +89,7 @@ def of_program(settings: Settings, libraries: Path, tools: Path, compilers: Sequ
         libraries: the folder of the libraries that stand for NVIDIA's.
         tools: the folder of the programs that do.
         compilers: the folders of NVIDIA's own compilers.
+        base: the variables that these are added to.
 
     Raises:
         UsageError: the loader would not find the libraries.
@@ -69,16 +99,18 @@ def of_program(settings: Settings, libraries: Path, tools: Path, compilers: Sequ
             f"the folder for temporary files, {libraries.parent}, has a ':', ';' or '$' in its name, so that the "
             "program's loader would not find the virtual GPU's libraries: set TMPDIR to another folder"
         )
-    folders = [str(libraries), *filter(None, [os.environ.get(_LIBRARIES)])]
+    folders = [str(libraries), *filter(None, [base.get(_LIBRARIES)])]
     return {
-        **os.environ,
+        **base,
         _LIBRARIES: os.pathsep.join(folders),
-        "PATH": os.pathsep.join([str(tools), os.environ.get("PATH", os.defpath)]),
+        "PATH": os.pathsep.join([str(tools), base.get("PATH", os.defpath)]),
         _FOLDER: settings.folder,
         _LOG: settings.log,
         _CHECKS: ",".join(settings.checks),
         _SCHEDULE: settings.schedule,
         _OWNER: str(settings.owner),
+        _CASE: msgspec.json.encode(settings.case).decode(),
+        _DUMPS: settings.case.dumps if settings.case is not None else "",
         _CAPTURE: msgspec.json.encode(settings.capture).decode(),
         "GPUREGRESS_EXEC_COMPILERS": os.pathsep.join(map(str, compilers)),
         STAND_INS: str(libraries),
@@ -104,5 +136,6 @@ def read() -> Settings:
         checks=tuple(filter(None, checks.split(","))),
         schedule=os.environ.get(_SCHEDULE, ""),
         owner=int(os.environ.get(_OWNER, "0")),
+        case=msgspec.json.decode(os.environ.get(_CASE, "null"), type=ProgramCase | None),
         capture=msgspec.json.decode(os.environ.get(_CAPTURE, "null"), type=CaptureSettings | None),
     )

@@ -9,11 +9,13 @@ import msgspec
 
 from gpuregress.gpu.programs import DeviceInfo
 from gpuregress.programs.environment import Settings
-from gpuregress.programs.records import Incident, ProcessReport
+from gpuregress.programs.records import BufferContents, Incident, ProcessReport
 from gpuregress.store.launch_log import LaunchLog
 
 _STEP = 1_000_000_000
 """Launch numbers of one process: the second one's begin here."""
+_STEP_OF_CASE = 1_000_000
+"""The same in a case of a job, all of whose numbers lie within those of one program."""
 _MOST_FINDINGS = 1000
 """Incidents of one process that are kept."""
 
@@ -25,12 +27,19 @@ class ProcessLog:
         settings: of the run.
         client: id of the program's process.
         info: of the device.
+
+    Attributes:
+        process: the number of the process among those that came to use the virtual GPU.
     """
 
     def __init__(self, settings: Settings, client: int, info: DeviceInfo) -> None:
         self._client, self._device, self._schedule = client, info.name, settings.schedule
+        self._started = _start_of(client)
         self._program = _program_name(client)
-        self._case = f"{Path(self._program.split(' ')[0]).name or 'program'}:{client}"
+        case = settings.case
+        self._case = (
+            case.name if case is not None else f"{Path(self._program.split(' ')[0]).name or 'program'}:{client}"
+        )
         number = 1
         while True:
             path = Path(settings.folder, f"process-{number}.jsonl")
@@ -39,11 +48,14 @@ class ProcessLog:
                 break
             except FileExistsError:
                 number += 1
+        self.process = number
         self._first = self._number = (number - 1) * _STEP
+        if case is not None:
+            self._first = self._number = case.first_launch - 1 + (number - 1) * _STEP_OF_CASE
         # A kernel cannot take this machine down, as it can one with a GPU: lines need not outlive a power cut.
         self._log = LaunchLog(Path(settings.log), durable=False)
         self._counts: dict[tuple[str, str, str], int] = {}
-        self._write(ProcessReport(client, self._program, 0))
+        self._write(ProcessReport(client, self._program, 0, self._started))
 
     def begin(self, call: str, constant: int) -> int:
         """Write that a launch comes next; return its number."""
@@ -68,13 +80,30 @@ class ProcessLog:
         self._write(msgspec.structs.replace(incident, process=self._client))
         return True
 
+    def lose(self, what: str, message: str) -> None:
+        """Write that something of the process's results is lost."""
+        self.add(Incident(kind="lost", what=what, message=message))
+
+    def list_contents(self, contents: BufferContents) -> None:
+        """Write which file has the contents of a buffer."""
+        self._write(contents)
+
     def close(self) -> None:
         """Write how many launches there were."""
-        self._write(ProcessReport(self._client, self._program, self._number - self._first))
+        self._write(ProcessReport(self._client, self._program, self._number - self._first, self._started))
         self._log.close()
 
-    def _write(self, record: Incident | ProcessReport) -> None:
+    def _write(self, record: BufferContents | Incident | ProcessReport) -> None:
         os.write(self._file, msgspec.json.encode(record) + b"\n")
+
+
+def _start_of(client: int) -> int:
+    """When a process started, field 22 of proc_pid_stat(5); 0 where it is not known."""
+    try:
+        text = Path(f"/proc/{client}/stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return 0
+    return int(text.rpartition(")")[2].split()[19])
 
 
 def _program_name(client: int) -> str:

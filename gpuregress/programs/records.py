@@ -9,6 +9,10 @@ from gpuregress.gpu.records import Record, Sparse
 VERSION = 1
 
 
+LAUNCH = "launch"
+"""What is lost where a program ends before a launch does."""
+
+
 class Incident(Sparse):
     """Something that a program's run has shown.
 
@@ -44,11 +48,33 @@ class ProcessReport(Record):
         process: its id.
         program: its command, shortened.
         launches: how many there were.
+        started: when it started, in ticks of the system's clock.
     """
 
     process: int
     program: str
     launches: int
+    started: int = 0
+
+
+class BufferContents(Record):
+    """The contents of a buffer, in a file of the run's folder.
+
+    Attributes:
+        buffer: its name in its process; `buffer_dumps.read` adds those of its process and its set.
+        contents: the file's name.
+        set: the number of the synchronisation; 0: as it was freed, or as the program ended.
+        process: the number of the process among those that came to use the virtual GPU.
+        position: of the buffer among those of its process.
+        is_poisoned: whether it held the poison before the program wrote to it.
+    """
+
+    buffer: str
+    contents: str
+    set: int
+    process: int
+    position: int
+    is_poisoned: bool
 
 
 class ProgramReport(Record):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -12,10 +13,12 @@ import msgspec
 from gpuregress.foundation import applications, storage
 from gpuregress.foundation.errors import ExitCode, UsageError
 from gpuregress.programs import environment, executables, libraries
-from gpuregress.programs.environment import CaptureSettings, Settings
+from gpuregress.programs.environment import CaptureSettings, ProgramCase, Settings
 from gpuregress.programs.records import VERSION, Incident, ProcessReport, ProgramReport
 from gpuregress.store.launch_log import LaunchLog
 
+OUTPUT, ERRORS = "stdout", "stderr"
+"""The files of a case's program's output."""
 _LOG = "launch.log"
 
 
@@ -27,6 +30,7 @@ def run(
     schedule: str,
     report_wait: Callable[[Mapping[int, str]], None],
     capture: CaptureSettings | None = None,
+    case: ProgramCase | None = None,
 ) -> ProgramReport:
     """Run a program, and collect what its processes have shown.
 
@@ -38,6 +42,8 @@ def run(
         schedule: of threads and blocks; "": the usual one.
         report_wait: called once if processes outlive the first one for long; id → name.
         capture: of the launches that are kept for jobs; None: none is.
+        case: of a job that runs the program; its output goes to the files OUTPUT and ERRORS of the folder then, and its
+            buffers are written; see `buffer_dumps.read`. None: nothing is written.
 
     Raises:
         UsageError: the program cannot be started, or cannot run on the virtual GPU.
@@ -54,17 +60,24 @@ def run(
         schedule=schedule,
         owner=os.getpid(),
         capture=capture,
+        case=case,
     )
     variables = environment.of_program(
         settings,
         libraries=libraries.link_all(folder / "lib"),
         tools=libraries.write_nvcc(folder / "toolkit" / "bin"),
         compilers=libraries.compiler_folders(command[0]),
+        base={**os.environ, **case.environment} if case is not None else os.environ,
     )
-    writer = LaunchLog(path)
-    writer.write_header({"program": " ".join(command)})
-    writer.close()
-    code, left = applications.run_with_descendants(command, variables, report_wait)
+    if case is None:
+        writer = LaunchLog(path)
+        writer.write_header({"program": " ".join(command)})
+        writer.close()
+        code, left = applications.run_with_descendants(command, variables, report_wait)
+    else:
+        with (folder / OUTPUT).open("wb") as output, (folder / ERRORS).open("wb") as errors:
+            files = {"cwd": case.folder, "stdin": subprocess.DEVNULL, "stdout": output, "stderr": errors}
+            code, left = applications.run_with_descendants(command, variables, report_wait, files)
     if code < 0:
         code = 128 - code
     processes, incidents = _collected(folder)
@@ -96,8 +109,13 @@ def _collected(folder: Path) -> tuple[tuple[ProcessReport, ...], tuple[Incident,
     # By file: a process that replaces itself by another CUDA program (execve) has the same id and a second server.
     processes: dict[Path, ProcessReport] = {}
     incidents: list[Incident] = []
+    marks = tuple(_marks(folder / "marks"))
+    known_as_lost = {mark.process for mark in marks if mark.kind == "lost"}
     for path in sorted(folder.glob("process-*.jsonl")):
+        reports = 0  # The server writes one when it starts, and one when it ends.
         for line in storage.read_bytes(path).splitlines():
+            if b'"contents":' in line:
+                continue  # of a buffer: see `buffer_dumps.read`
             try:
                 record = _parsed(line)
             except msgspec.DecodeError:
@@ -106,7 +124,16 @@ def _collected(folder: Path) -> tuple[tuple[ProcessReport, ...], tuple[Incident,
                 incidents.append(record)
             else:
                 processes[path] = record
-    return tuple(processes.values()), (*incidents, *_marks(folder / "marks"))
+                reports += 1
+        if reports == 1 and processes[path].process not in known_as_lost:
+            incidents.append(_lost_server(processes[path]))
+    return tuple(processes.values()), (*incidents, *marks)
+
+
+def _lost_server(report: ProcessReport) -> Incident:
+    """A server that did not end by itself: what its process left on the GPU is not known."""
+    message = f"the server process of {report.process} ({report.program}) was killed: the memory may be too small"
+    return Incident(kind="lost", what="server", message=message, process=report.process)
 
 
 def _parsed(line: bytes) -> Incident | ProcessReport:

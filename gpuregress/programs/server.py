@@ -37,11 +37,12 @@ from gpuregress.gpu.demangle import demangle
 from gpuregress.gpu.instruments import Instruments
 from gpuregress.gpu.programs import LaunchShape, Program, offsets
 from gpuregress.programs import attributes, descriptors, environment, images, stream_races
+from gpuregress.programs.buffer_dumps import BufferDumps
 from gpuregress.programs.environment import SHARED_BYTES
 from gpuregress.programs.launch_capture import LaunchCapture, PendingLaunch
 from gpuregress.programs.launch_text import call_text
 from gpuregress.programs.process_log import ProcessLog
-from gpuregress.programs.records import Incident
+from gpuregress.programs.records import LAUNCH, Incident
 from gpuregress.programs.shared_space import SharedSpace
 from gpuregress.programs.stream_races import Clock, StreamRaces, Work
 from gpuregress.toolchain import cache
@@ -142,6 +143,8 @@ class Server:
         if settings.schedule:
             self.device.follow(settings.schedule)
         self._log = ProcessLog(settings, client, self.device.info)
+        self._dumps = BufferDumps(settings.case, Path(settings.folder), self._log)
+        self.is_over = False
         self._modules: dict[int, LoadedModule] = {}
         self._functions: dict[int, tuple[LoadedModule, str]] = {}
         self._files = 0
@@ -168,6 +171,7 @@ class Server:
             14: self._occupancy,
             15: self._names,
             17: self._stream_work,
+            18: self._synchronized,
         }
 
     def answer(self, request: int, data: bytes) -> tuple[int, bytes, str, str]:
@@ -190,8 +194,24 @@ class Server:
         return result, answer, self._output, self._message
 
     def close(self) -> None:
-        """End the log of this process."""
+        """Write the buffers that are left, and end the log of this process."""
+        self.is_over = True
+        self._dumps.ended()
         self._log.close()
+
+    def abandon(self) -> None:
+        """End the log of this process while a launch runs that does not stop."""
+        self._note_unfinished(0, "a kernel", "")
+        self._log.close()
+
+    def _note_unfinished(self, launch: int, kernel: str, line: str) -> None:
+        """Note that a launch had not ended when the program did."""
+        if self._settings.case is not None:
+            # It stays without an end in the log: a case that is killed at its limit blames it.
+            text = f"{_shown(kernel)} still ran when the program ended, so that its results are not known"
+            self._log.lose(LAUNCH, f"{text}: let the program wait for the GPU")
+        elif launch:
+            self._log.fault(launch, f"stopped: the program ended: {line}")
 
     def _say(self, text: str) -> None:
         self._message += f"gpuregress: {text}\n"
@@ -203,13 +223,14 @@ class Server:
 
     def _allocate(self, data: bytes) -> bytes:
         address, size, kind, number = struct.unpack_from("<QQII", data)
-        name = f"{data[24:].decode()} #{number}"
+        name = self._dumps.name_of_next(kind) or f"{data[24:].decode()} #{number}"
         if address:
             region = self._space.place(name, address, self._space.memory(size))
         else:
             region = self._space.allocate(name, size)
         # The program writes to these without a call that tells of it.
         region.is_filled = kind in (_MANAGED, _PINNED, _REGISTERED)
+        self._dumps.allocated(region, kind)
         return struct.pack("<QQ", region.address, self._space.offset(region))
 
     def _place(self, data: bytes) -> bytes:
@@ -224,6 +245,8 @@ class Server:
     def _free(self, data: bytes) -> bytes:
         (address,) = struct.unpack("<Q", data)
         region = self._space.find(address)
+        if region is not None and region.address == address:
+            self._dumps.freed(region)
         if region is not None:
             self._races.forget(region.address, region.address + region.size)
         if not self._space.free(address):
@@ -261,6 +284,7 @@ class Server:
             self._note_limit("image", error)
             result = NO_BINARY if isinstance(error, images.NoPtx) else INVALID_PTX
             raise Refusal(result, str(error), str(error).encode()[:4096]) from error
+        self._dumps.loaded(loaded.module.variables)
         number = len(self._modules) + 1
         self._modules[number] = loaded
         if self._capture is not None:
@@ -278,7 +302,10 @@ class Server:
         self._log.add(Incident(kind=kind, what=what, message=str(error), kernel=kernel, launch=launch))
 
     def _unload(self, data: bytes) -> bytes:
-        self._modules[struct.unpack("<I", data)[0]].unload()
+        loaded = self._modules[struct.unpack("<I", data)[0]]
+        for region in loaded.module.variables.values():
+            self._dumps.freed(region)
+        loaded.unload()
         return b""
 
     def _function(self, data: bytes) -> bytes:
@@ -349,7 +376,7 @@ class Server:
             self._take_fault(launch, kernel, fault)
             raise Refusal(_RESULTS.get(fault.kind, LAUNCH_FAILED)) from fault
         except LaunchStopped as stopped:
-            self._log.fault(launch, f"stopped: the program ended: {stopped.lines[0]}")
+            self._note_unfinished(launch, kernel, stopped.lines[0])
             raise Refusal(LAUNCH_FAILED) from stopped
         except UnsupportedError as error:
             self._log.fault(launch, str(error))
@@ -371,6 +398,10 @@ class Server:
             self._add_work(
                 Work(f"{_shown(kernel)} (launch {launch})", clock, tuple(self.device.touched()), lines), launch, kernel
             )
+        return b""
+
+    def _synchronized(self, _data: bytes) -> bytes:
+        self._dumps.synchronized()
         return b""
 
     def _stream_work(self, data: bytes) -> bytes:
@@ -534,8 +565,11 @@ def _watch(server: Server, connection: socket.socket, others: tuple[int, ...]) -
     poll.poll()
     late = time.monotonic() + _GRACE_S
     while time.monotonic() < late:
+        if server.is_over:
+            return  # It writes what is left, and ends by itself.
         server.device.stop()
         time.sleep(0.05)
+    server.abandon()
     os._exit(1)
 
 

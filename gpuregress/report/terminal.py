@@ -287,7 +287,7 @@ def details(verdict: Verdict, root: Path | None = None) -> list[str]:
     mark = "| " if verdict.status == "error" else "note: "
     lines += [mark + note for note in verdict.notes]
     if verdict.outcome is not None and verdict.outcome.output and verdict.status != "pass":
-        lines.append("the kernels printed:")
+        lines.append("it printed:")
         lines += [f"| {line}" for line in verdict.outcome.output.splitlines()[:_MOST_PRINTED]]
     return lines
 

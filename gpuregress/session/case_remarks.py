@@ -16,7 +16,10 @@ from gpuregress.foundation.records import (
     PastResult,
     TimingComparison,
     Verdict,
+    pattern_of,
+    without_set,
 )
+from gpuregress.foundation.wording import first_names, plural
 from gpuregress.judge import write_coverage
 from gpuregress.report.case_lines import NEAR, percentage
 from gpuregress.store.history import Reader
@@ -47,6 +50,39 @@ def of_measurements(
         *_resources(case, outcome),
         *_sanitizer(case, outcome),
     )
+
+
+def of_program(case: Case, outcome: Outcome) -> Iterator[str]:
+    """Yield remarks on launches of a program that were refused, and on names in its job that no buffer has."""
+    if case.program is None or outcome.state != "done":
+        return
+    if outcome.observations.refused:
+        more = len(outcome.observations.refused) - 1
+        further = f", and {plural(more, 'further refusal')}" if more else ""
+        yield f"{outcome.observations.refused[0]}{further}; the program ended with 0 all the same"
+    buffers = [dump.buffer for dump in outcome.dumps]
+    named = {"compare": case.program.compare, "dtypes": case.program.dtypes, "dump": case.program.dump}
+    for key, patterns in named.items():
+        for pattern in patterns:
+            if not any(pattern_of(buffer, (pattern,)) for buffer in buffers):
+                own = dict.fromkeys(map(without_set, buffers))
+                yield f"{key}: no buffer is called {pattern}; there are {first_names(list(own))}"
+
+
+def of_untyped_buffers(case: Case, outcome: Outcome) -> Iterator[str]:
+    """Yield remarks on the buffers of a program that are compared as bytes, for the job does not say what they hold."""
+    if case.program is None:
+        return
+    untyped: dict[str, None] = {}
+    for dump in outcome.dumps:
+        wanted = case.program.dtype_of(dump.buffer)
+        if wanted is None:
+            untyped[without_set(dump.buffer)] = None
+        elif wanted != dump.dtype:
+            yield f"{dump.buffer}: compared as bytes: {plural(dump.count, 'byte')} are not whole elements of {wanted}"
+    if untyped:
+        names = first_names(list(untyped))
+        yield f"{names}: compared as bytes; say what they hold, as dtypes: {{{next(iter(untyped))}: float32}}"
 
 
 def _poison(outcome: Outcome) -> Iterator[str]:

@@ -349,7 +349,7 @@ def build(
     typed: dict[str, Source] = {}
     skipping: set[str] = set()
     for case in plan.make(project, selectors).cases:
-        if case.settings.refused is not None:
+        if case.settings.refused is not None or case.program is not None:
             continue
         own = replace(case, reference_kernels={})  # without the kernels of references
         for source in map(named, sources_of(own)):

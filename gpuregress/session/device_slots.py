@@ -49,6 +49,8 @@ class DeviceSelection(Record):
         """Why its job keeps a case from running here; "" where it can run."""
         if self.kind not in case.devices:
             return f"its job runs on {', '.join(case.devices)} only"
+        if self.is_remote and case.program is not None:
+            return "it runs a whole program, which is not sent to the hosts of a cluster"
         if self.arch and case.source.card not in ("", self.arch):
             return f"its job has `card: {case.source.card}`, and the GPU is {self.arch}"
         return ""

@@ -376,6 +376,7 @@ class _Execution:
         if self._is_run_again(task, outcome):
             return
         del stream.tasks[outcome.case]
+        task = replace(task, case=task.case.with_dumps(outcome.dumps))
         judged = self._judged(judge, task, outcome)
         self._add(judged, task)
         if judged.status == "timeout":
@@ -447,6 +448,9 @@ class _Execution:
             *case_lines.remarks(task.case, judged),
             *case_lines.lines(judged),
         ]
+        remarks += case_remarks.of_program(task.case, outcome)
+        if judged.status in ("new", "differ"):
+            remarks += case_remarks.of_untyped_buffers(task.case, outcome)
         if self._tolerances is not None:
             remarks += self._tolerances.remarks(judged)
         observed = outcome.observations

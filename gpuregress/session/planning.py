@@ -305,6 +305,10 @@ def dropped_settings(cases: Sequence[Case], request: RunRequest, devices: Device
     remarks = []
     if checked and devices.kind == "cuda":
         remarks.append(f"checks: {{device: …}} of {', '.join(checked)}: for the cpu device only; a GPU has --sanitize")
+    programs = dict.fromkeys(case.job for case in cases if case.program is not None)
+    options = _not_for_programs(request)
+    if programs and options:
+        remarks.append(f"{', '.join(options)}: not for {', '.join(programs)}: a whole program is run as it is")
     schedule = FORWARD
     if request.schedules and devices.kind == "cpu":
         schedule = request.schedules[0]
@@ -317,6 +321,17 @@ def dropped_settings(cases: Sequence[Case], request: RunRequest, devices: Device
         why = " and ".join(options) or "--schedule"
         remarks.append(f"{timed} case{'s' if timed > 1 else ''} not timed: {why} runs other code")
     return tuple(remarks)
+
+
+def _not_for_programs(request: RunRequest) -> list[str]:
+    """The options of a request that change or watch launches, which a whole program does not have."""
+    given = {
+        "--poison": request.poison is not None,
+        "--coverage": request.coverage,
+        "--dump-every-launch": request.dump_every_launch,
+        "--schedules": len(request.schedules) > 1,
+    }
+    return [option for option, is_given in given.items() if is_given]
 
 
 def _is_timed(request: RunRequest, schedule: str) -> bool:
@@ -341,12 +356,16 @@ def apply_overrides(cases: Sequence[Case], request: RunRequest, devices: DeviceS
 
 def _with_request(case: Case, request: RunRequest, sanitize: str | None, kind: str) -> Case:
     """Return a case with the settings that a request asks for; the run's own device is no twin."""
+    if case.program is not None:
+        checks = checks_named((*case.settings.instruments.checks, *request.checks), "--check")
+        instruments = replace(case.settings.instruments, checks=checks)
+        return case.with_settings(instruments=instruments, schedules=request.schedules[:1])
     if case.settings.twins is not None:
         case = case.with_settings(twins=tuple(twin for twin in case.settings.twins if twin != kind))
     case = case.with_settings(schedules=request.schedules or case.settings.schedules)
     settings, schedule = case.settings, case.settings.main_schedule
     counts_costs = (request.costs or bool(settings.cost)) and schedule == FORWARD
-    checks: tuple[str, ...] = ()
+    checks = ()
     if kind == "cpu":
         checks = checks_named((*settings.instruments.checks, *request.checks), "--check")
         if counts_costs:

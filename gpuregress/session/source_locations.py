@@ -64,6 +64,10 @@ def _path(file: str, case: Case) -> str:
     """
     name = Path(file).name
     of_sources = [source.path for source in case.sources]
+    if case.program is not None:
+        if file.startswith(f"{case.program.folder}/"):
+            return file
+        return next((path for path in case.source.files if Path(path).name == name), "")
     if file in of_sources:
         return file
     for path in of_sources:

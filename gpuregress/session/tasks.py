@@ -46,8 +46,10 @@ class TaskFactory:
         self._folder = folder
         self._accepted = accepted
         self._remark = remark
-        launches = itertools.accumulate((case.launch_numbers for case in cases), initial=first)
-        self._first_launch = {case.name: number for case, number in zip(cases, launches, strict=False)}
+        # Whole programs come last: nobody knows before how many launches they have.
+        numbered = sorted(cases, key=lambda case: case.program is not None)
+        launches = itertools.accumulate((case.launch_numbers for case in numbered), initial=first)
+        self._first_launch = {case.name: number for case, number in zip(numbered, launches, strict=False)}
         self._labels: set[tuple[str, str, str]] = set()
         self._remarks: set[str] = set()
         self._looked_at: set[str] = set()

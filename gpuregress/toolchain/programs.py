@@ -90,6 +90,9 @@ def inputs(source: Source) -> SourceInputs:
         OSError: the source cannot be read.
     """
     path = Path(source.path)
+    if source.files:
+        files = tuple(map(Path, source.files))
+        return SourceInputs(files, tuple(file.read_bytes() for file in files), "", "")
     if path.suffix in _TAKEN:
         return SourceInputs((path,), (path.read_bytes(),), "", "")
     if source.python is not None and source.python.language == "triton":
@@ -107,7 +110,7 @@ def unwritten_names(source: Source) -> dict[str, str]:
     header, which is not among the inputs, may have them.
     """
     path = Path(source.path)
-    if path.suffix in _TAKEN or source.python is not None or path.suffix == ".py":
+    if source.files or path.suffix in _TAKEN or source.python is not None or path.suffix == ".py":
         return {}
     try:
         files = inputs(source)
@@ -172,6 +175,9 @@ def find(source: Source) -> Program | None:
 
 def _find(source: Source) -> Program | None:
     files = _inputs(source)
+    if source.files:  # a whole program, which is run and not compiled
+        key = cache.digest(("program", files.digest))
+        return Program(key=key, ptx="", cubin="", entries={}, symbols={}, compiler="", options=(), arch=source.arch)
     suffix = Path(source.path).suffix
     if suffix == ".cubin":
         return _take_cubin(source, files)

@@ -94,7 +94,7 @@ def check_yaml(text: str, folder: Path, where: str) -> None:
         assert project.find(folder).root == folder, where
     else:
         job = {key: item for key, item in JOB.items() if key != "launches" or "function" not in value}
-        path.write_text(text if "source" in value else yaml.safe_dump({**job, **value}))
+        path.write_text(text if "source" in value or "program" in value else yaml.safe_dump({**job, **value}))
         assert load_file(path).errors == (), where
 
 

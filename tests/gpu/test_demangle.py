@@ -17,6 +17,7 @@ from gpuregress.gpu.demangle import demangle
         ("_ZN1a1bILj8EdE1kIPKfEEvv", "a::b<8, double>::k<const float*>"),
         ("_Z1kIN1a1bEEvT_", "k<a::b>"),
         ("_ZN12_GLOBAL__N_11kEPf", "(anonymous namespace)::k"),
+        ("_ZN8__main__6doubleB2v1B7cw51_3dE5ArrayIfLi1E1C7mutable7alignedE", "__main__::double"),
         ("plain", ""),
         ("_Z", ""),
         ("_Z9short", ""),

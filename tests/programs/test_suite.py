@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from typing import Any
 import pytest
 
 from tests.programs import suites
+from tests.workshop import RUN, Workshop
 
 pytestmark = pytest.mark.slow
 
@@ -128,3 +130,16 @@ def test_race_between_streams_names_both(program: Path, test: str, later: str) -
     assert "write by saxpy (launch 1) in stream 3 at kernels.cu:" in finding["message"]
     assert later in finding["message"]
     assert run.process.returncode == 3
+
+
+def test_the_suite_is_a_job(program: Path, tmp_path: Path) -> None:
+    shop = Workshop(tmp_path)
+    job = f"program: [{program}, neighbours]\nchecks: {{device: [races]}}\ndtypes: {{alloc*: int32}}\n"
+    shop.write("configs/suite.yaml", job)
+    assert shop.call(*RUN).exit_code == 1
+    assert shop.call("accept").exit_code == 0
+    assert shop.call(*RUN).exit_code == 0
+    shop.write("configs/suite.yaml", f"{job}environment: {{SUITE_PLANT: 1}}\n")
+    result = shop.call(*RUN)
+    assert result.exit_code == 3
+    assert re.search(r"race: neighbours.*data race.*kernels\.cu:\d+", result.stdout)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Literal
 
 from msgspec import field
 
+from gpuregress.foundation.records.dumps import Dump
 from gpuregress.foundation.records.launches import Buffer, Fill, InputFile, Launch, PythonFunction
-from gpuregress.foundation.records.programs import FunctionCall, Source
+from gpuregress.foundation.records.programs import PROGRAM_LAUNCHES, FunctionCall, HostProgram, Source
 from gpuregress.foundation.records.rules import Check, Rule
 from gpuregress.foundation.wording import joined
 from gpuregress.gpu.architectures import DEFAULT_HEAP
@@ -231,6 +232,7 @@ class Case(Record):
         settings: optional settings.
         other_sources: further sources, each a program of its own.
         function: the device function that its one launch calls; None: its launches are the job's own.
+        program: the whole program that it runs; its buffers are known when that has run. None: it has launches.
     """
 
     job: str
@@ -266,6 +268,7 @@ class Case(Record):
     seeds: tuple[Seeded, ...] = ()
     other_sources: tuple[Source, ...] = ()
     function: FunctionCall | None = None
+    program: HostProgram | None = None
 
     @property
     def sources(self) -> tuple[Source, ...]:
@@ -335,6 +338,16 @@ class Case(Record):
                 names[first], names[second] = names[second], names[first]
         return {name: self.buffers[before] for name, before in names.items()}
 
+    def with_dumps(self, dumps: Iterable[Dump]) -> Case:
+        """Return the case with the buffers that its program had; a case with launches as it is."""
+        if self.program is None:
+            return self
+        buffers, rules = {}, {}
+        for dump in dumps:
+            buffers[dump.buffer] = Buffer(dump.buffer, dump.dtype, dump.shape)
+            rules[dump.buffer] = self.program.rule_of(dump.buffer, dump.dtype)
+        return replace(self, buffers=buffers, dump=tuple(buffers), compare=rules)
+
     def with_seed(self, seeded: Seeded) -> Case:
         """Return the case as it is run with another seed, once."""
         buffers = dict(self.buffers)
@@ -395,6 +408,8 @@ class Case(Record):
     @property
     def launch_numbers(self) -> int:
         """Count the log numbers that it may take, with its repeats, samples, references and twins."""
+        if self.program is not None:
+            return PROGRAM_LAUNCHES * self.repeat
         runs = self.repeat + len(self.seeds)
         if self.settings.poison == "twice":
             runs += 1

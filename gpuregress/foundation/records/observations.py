@@ -169,6 +169,7 @@ class Observations(Sparse):
         launch_digests: of the buffers after the launches of the first run, where there are several.
         host: of a cluster on which the case ran, "" without a cluster.
         lost_hosts: on which it ran before, and which were lost.
+        refused: what a whole program asked for and a GPU refuses, too: launches and images.
     """
 
     writes: WriteSurvey = WriteSurvey()
@@ -185,6 +186,7 @@ class Observations(Sparse):
     launch_digests: LaunchDigests | None = None
     host: str = ""
     lost_hosts: tuple[str, ...] = ()
+    refused: tuple[str, ...] = ()
 
     def along(self, axis: Axis) -> tuple[FurtherRun, ...]:
         """The further runs that differ in one respect."""

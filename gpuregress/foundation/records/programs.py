@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from fnmatch import fnmatchcase
 from typing import Literal
 
 from msgspec import field
 
+from gpuregress.foundation.records.rules import Rule
 from gpuregress.gpu.records import Record
 
 
@@ -55,6 +57,7 @@ class Source(Record):
         card: the architecture whose tensor cores the CPU device emulates, `sm_80`; "": its own.
         python: the function of a `.py` that becomes the program; None for other sources.
         host_code: `blank`: NVRTC gets the source and the project's headers without host code; `keep`: as they are.
+        files: of a whole program, which is run and not compiled: the files that stand for it, absolute.
     """
 
     path: str
@@ -70,6 +73,7 @@ class Source(Record):
     card: str = ""
     python: PythonKernel | None = None
     host_code: Literal["blank", "keep"] = "blank"
+    files: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -126,3 +130,76 @@ class FunctionCall(Record):
     host: str = ""
     library: tuple[str, ...] = ()
     returns: str = ""
+
+
+# --- whole programs that a case runs in place of launches -------------------------------------------------------------
+
+PROGRAM_LAUNCHES = 1_000_000_000
+"""Numbers of the launch log that are kept for the launches of one program, whose count nobody knows before."""
+
+_SET = "sync"
+
+
+def in_set(buffer: str, number: int) -> str:
+    """Name a buffer in the set of a synchronisation: `sync2_alloc1`."""
+    return f"{_SET}{number}_{buffer}"
+
+
+def without_set(buffer: str) -> str:
+    """Return a buffer's own name: `alloc1` for `sync2_alloc1`."""
+    prefix, _, name = buffer.partition("_")
+    is_in_set = prefix.startswith(_SET) and prefix.removeprefix(_SET).isdecimal()
+    return name if is_in_set and name else buffer
+
+
+def pattern_of(buffer: str, patterns: Iterable[str]) -> str | None:
+    """Choose the pattern that a buffer of a program has; None where none fits.
+
+    Its name as it is comes first, then its name without its set, then the patterns in their order.
+    """
+    names = tuple(dict.fromkeys((buffer, without_set(buffer))))
+    patterns = tuple(patterns)
+    for name in names:
+        if name in patterns:
+            return name
+    for pattern in patterns:
+        if any(fnmatchcase(name, pattern) for name in names):
+            return pattern
+    return None
+
+
+class HostProgram(Record):
+    """A whole CUDA program, which a case runs in place of launches.
+
+    Attributes:
+        command: the program, absolute where it is a file, and its arguments.
+        folder: in which it runs, absolute.
+        environment: variables beside those of the harness.
+        dumps: `exit`: each buffer as it is when the program frees it or ends; `synchronize`: all buffers at each
+            synchronisation after a launch.
+        dump: names and patterns of the buffers that are dumped.
+        dtypes: name or pattern of a buffer → the type of its elements; bytes without one.
+        compare: name or pattern of a buffer → its rule.
+        defaults: dtype → the project's rule, for buffers that `compare` does not name.
+    """
+
+    command: tuple[str, ...]
+    folder: str
+    environment: Mapping[str, str] = field(default_factory=dict)
+    dumps: Literal["exit", "synchronize"] = "exit"
+    dump: tuple[str, ...] = ("*",)
+    dtypes: Mapping[str, str] = field(default_factory=dict)
+    compare: Mapping[str, Rule] = field(default_factory=dict)
+    defaults: Mapping[str, Rule] = field(default_factory=dict)
+
+    def dtype_of(self, buffer: str) -> str | None:
+        """Return the element type that the job gives a buffer; None where it gives none."""
+        pattern = pattern_of(buffer, self.dtypes)
+        return None if pattern is None else self.dtypes[pattern]
+
+    def rule_of(self, buffer: str, dtype: str) -> Rule:
+        """Return the rule of a buffer: the job's, the project's for its type, or that every bit must be equal."""
+        pattern = pattern_of(buffer, self.compare)
+        if pattern is not None:
+            return self.compare[pattern]
+        return self.defaults.get(dtype, Rule())

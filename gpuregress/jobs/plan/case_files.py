@@ -41,6 +41,7 @@ class _SourceKey(Record):
     defines: tuple[tuple[str, str], ...]
     function: str
     language: str
+    files: tuple[str, ...]
 
 
 class CaseFiles:
@@ -80,6 +81,7 @@ class CaseFiles:
             # Kernels of one Python file are made of different modules.
             function=python.function if python is not None else "",
             language=python.language if python is not None else "",
+            files=source.files,
         )
         if key not in self._of_source:
             self._of_source[key] = self._deciding(Path(source.path), _inputs(source))

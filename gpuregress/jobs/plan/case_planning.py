@@ -23,6 +23,7 @@ from gpuregress.jobs.plan import (
     comparison_rules,
     function_calls,
     job_plan,
+    program_jobs,
     source_files,
     sources,
     variations,
@@ -101,6 +102,8 @@ class _JobPlanning:
                 self.file, chosen.scopes, overrides, self.problems, tuning
             )
         scopes = chosen.scopes
+        if self.job.program is not None:
+            return self._programs(chosen)
         self.file = variations.with_tuning(self.file, tuple(tuning.names))
         self.tuned = tuple(tuning.names)
         if tuning.missing and self.job.infeasible == "skip":
@@ -142,6 +145,46 @@ class _JobPlanning:
         if not any(error.key.startswith(("launches", "function")) for error in self.problems.errors):
             buffer_usage.check_used(self.file, self.problems, planned)
         return tuple(planned)
+
+    def _programs(self, chosen: OverriddenScopes) -> tuple[Case, ...]:
+        """Plan the cases of a job with `program`."""
+        self._check_tags()
+        programs = program_jobs.JobPrograms(self.file, self.problems, self.project)
+        cases = []
+        for scope in chosen.scopes:
+            planned = programs.of_case(scope)
+            settings = self._settings(scope, planned.source, ()) if planned is not None else None
+            if planned is None or settings is None or len(self.problems):
+                continue
+            cases.append(
+                Case(
+                    job=self.name,
+                    name=f"{self.name}/{scope.case}" if scope.case else self.name,
+                    path=str(self.file.path),
+                    parameters=scope.parameters,
+                    source=planned.source,
+                    revision=str(planned.request),
+                    source_digest=planned.source.digest,
+                    seed=0,
+                    buffers={},
+                    launches=(),
+                    dump=(),
+                    compare={},
+                    repeat=self._repeat(scope),
+                    limits=self._limits(),
+                    devices=("cpu",),
+                    tags=tuple(self.job.tags),
+                    owners=self.job.owners,
+                    expect_fault=self.job.expect.fault if self.job.expect else None,
+                    settings=settings,
+                    program=planned.program,
+                )
+            )
+        self.requests = tuple(programs.requests)
+        self.notes = tuple(f"{self.name}: {note}" for note in (*chosen.notes, *programs.notes))
+        if not self.overrides.parameters:
+            self._check_known_failing(cases)
+        return tuple(cases)
 
     def _partners(self, groups: Sequence[Sequence[Scope]], dump: tuple[str, ...]) -> list[Case]:
         """Plan one case of each group, the first that some device can launch."""
@@ -219,10 +262,7 @@ class _JobPlanning:
             if buffer in buffers and buffer != DEVICE:
                 checks[buffer] = rules.checks(scope, items, buffers[buffer], buffers, ("checks", buffer))
         self._check_signatures(scope, checks)
-        repeat_key: Key = ("repeat", "runs") if "seeds" in job.repeat.written else ("repeat",)
-        repeat = self.overrides.repeat
-        if not repeat:
-            repeat = scope.whole(job.repeat.runs, repeat_key, low=1, high=MAX_REPEATS, what="runs")
+        repeat = self._repeat(scope)
         further = variations.further(job, scope, seed, lambda number: self._inputs(scope, number, facts, function))
         if facts is None:
             return None
@@ -256,7 +296,7 @@ class _JobPlanning:
             reference_rules=references.rules,
             reference_files=references.files,
             improves=tuple(buffer for buffer, item in job.reference.items() if item.improves),
-            repeat=repeat or 1,
+            repeat=repeat,
             limits=self._limits(),
             devices=("cuda",) if facts.has_cubin else tuple(dict.fromkeys(job.devices)),
             tags=tuple(job.tags),
@@ -270,6 +310,12 @@ class _JobPlanning:
             other_sources=tuple(others),
             function=function.call if function else None,
         )
+
+    def _repeat(self, scope: Scope) -> int:
+        """Return the number of runs of a case: the command line's, or the job's."""
+        repeat = self.job.repeat
+        key: Key = ("repeat", "runs") if "seeds" in repeat.written else ("repeat",)
+        return self.overrides.repeat or scope.whole(repeat.runs, key, low=1, high=MAX_REPEATS, what="runs") or 1
 
     def _limits(self) -> records.Limits:
         """Return the limits of a case: the command line's, the job's, the project's."""
@@ -372,9 +418,12 @@ class _JobPlanning:
         if any(value is not None and not value for value in conditions):
             return None
         kernel = ""
-        if known.kernel is not None:
+        if self.job.program is not None:  # its kernels and buffers are not known before it runs
+            kernel = known.kernel or ""
+        elif known.kernel is not None:
             kernel = spec_launches.launched_kernel(scope, known.kernel, ("known_failing", "kernel"), launches)
-        if known.buffer is not None and known.buffer not in self.job.buffers:
+        is_unknown = known.buffer is not None and known.buffer not in self.job.buffers
+        if known.buffer is not None and is_unknown and self.job.program is None:
             text = f"unknown buffer {known.buffer!r}{suggestion(known.buffer, self.job.buffers)}"
             scope.error(("known_failing", "buffer"), text)
         return KnownFailing(

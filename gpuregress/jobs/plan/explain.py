@@ -14,6 +14,7 @@ from gpuregress.foundation.records import (
     Buffer,
     Case,
     Check,
+    HostProgram,
     KnownRows,
     Launch,
     Limits,
@@ -37,6 +38,9 @@ def explain(case: Case) -> tuple[str, ...]:
 def _lines(case: Case) -> Iterator[str]:
     yield f"case      {case.name}"
     yield f"job       {case.path}"
+    if case.program is not None:
+        yield from _of_program(case, case.program)
+        return
     source, *others = case.sources
     yield f"source    {_source(source)}, revision {case.revision}"
     for other in others:
@@ -66,15 +70,40 @@ def _lines(case: Case) -> Iterator[str]:
     yield from _judgement(case)
     yield f"limits    {_limits(case.limits)}"
     yield f"devices   {', '.join(case.devices)}"
-    if case.tags:
-        yield f"tags      {', '.join(case.tags)}"
-    if case.owners:
-        yield f"owners    {', '.join(case.owners)}"
+    yield from _labels(case)
     yield from _repetitions(case)
     if case.settings.overridden:
         yield f"set       {', '.join(case.settings.overridden)} by --set: the case has no baseline"
     for name, setting in to_json(replace(case.settings, on=(), schedules=(), overridden=())).items():
         yield f"{name:<9} {_options(setting)}"
+
+
+def _of_program(case: Case, program: HostProgram) -> Iterator[str]:
+    """List a case that runs a whole program."""
+    yield f"program   {shlex.join(program.command)}"
+    yield f"folder    {program.folder}"
+    for name, value in program.environment.items():
+        yield f"variable  {name}={value}"
+    for number, file in enumerate(case.source.files):
+        yield f"source    {file}{f', revision {case.revision}' if number == 0 else ''}"
+    for name, dtype in program.dtypes.items():
+        yield f"dtype     {name}: {dtype}"
+    when = "when they are freed, or the program ends"
+    if program.dumps == "synchronize":
+        when = "whenever the program waits for the GPU after a launch"
+    yield f"dump      {', '.join(program.dump)}: {when}"
+    yield from _judgement(replace(case, compare=program.compare))
+    yield f"limits    {_limits(case.limits)}"
+    yield f"devices   {', '.join(case.devices)}"
+    yield from _labels(case)
+    yield from _repetitions(replace(case, settings=replace(case.settings, schedules=())))
+
+
+def _labels(case: Case) -> Iterator[str]:
+    if case.tags:
+        yield f"tags      {', '.join(case.tags)}"
+    if case.owners:
+        yield f"owners    {', '.join(case.owners)}"
 
 
 def _compilation(source: Source) -> list[str]:

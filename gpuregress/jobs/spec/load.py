@@ -28,6 +28,9 @@ _SECTIONS = (
     "launches",
     "signature",
     "constants",
+    "sources",
+    "environment",
+    "dtypes",
     "function",
     "parameters",
     "where",
@@ -132,7 +135,7 @@ def _launches_error(data: dict[str, Any]) -> FormError | None:
     """Require launches or a function, and not both."""
     key = ("launches",)
     if "launches" not in data:
-        return None if "function" in data else FormError(key, "missing key", "missing")
+        return None if "function" in data or "program" in data else FormError(key, "missing key", "missing")
     if data["launches"] is None:
         return None  # which is reported
     if "function" in data:

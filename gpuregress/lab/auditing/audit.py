@@ -132,7 +132,11 @@ def audit(
     start = time.monotonic()
     device_slots.select("cpu")
     planned = plan.make(project, request.selectors, keep_going=True)
-    jobs = tuple(AuditedJob(name, tuple(cases)) for name, cases in experiment.by_job(planned.cases).items())
+    with_launches = [case for case in planned.cases if case.program is None]
+    if not with_launches:
+        experiment.require_launches(planned.cases, "audit")
+    programs = dict.fromkeys(case.job for case in planned.cases if case.program is not None)
+    jobs = tuple(AuditedJob(name, tuple(cases)) for name, cases in experiment.by_job(with_launches).items())
     with storage.scratch() as scratch, StopSignal() as stop:
         context = AuditContext(
             project=project,
@@ -154,7 +158,7 @@ def audit(
         budget_s=request.budget_s,
         seconds=time.monotonic() - start,
         interrupted=any(part_result.interrupted for part_result in done),
-        notes=planned.notes,
+        notes=(*planned.notes, *(f"{job} is not examined: it runs a whole program" for job in programs)),
     )
 
 

@@ -24,6 +24,7 @@ from gpuregress.gpu.records import Record
 from gpuregress.jobs import plan
 from gpuregress.jobs.spec import load
 from gpuregress.jobs.spec.overrides import ParameterOverride
+from gpuregress.lab import experiment
 from gpuregress.lab.experiment import RunOptions
 from gpuregress.lab.fuzzing import findings
 from gpuregress.lab.fuzzing.candidates import Candidate, Space
@@ -192,6 +193,7 @@ def _cases(project: Project, request: FuzzRequest) -> tuple[Case, ...]:
     if len(jobs) != 1:
         shown = f" ({', '.join(jobs[:_MOST_REASONS])})" if jobs else ""
         raise UsageError(f"{request.selector!r} means {len(jobs)} jobs{shown}: name one")
+    experiment.require_launches(cases, "fuzz")
     if any(case.expect_fault for case in cases):
         raise UsageError(f"{jobs[0]} expects a fault: other inputs may rightly have none")
     known = (*cases[0].parameters, *cases[0].buffers)

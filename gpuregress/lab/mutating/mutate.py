@@ -191,6 +191,7 @@ def mutate(
         GpuregressError: the errors of `session.run`.
     """
     start = time.monotonic()
+    experiment.require_launches(cases, "mutate")
     with storage.scratch() as scratch:
         subject = subjects.prepare(project, cases, scratch, listen)
         all_mutants, texts = subjects.mutants(subject)

@@ -72,6 +72,7 @@ def compare_revisions(
     request = SidesRequest(project, cases, this_job=this_job, options=options or RunOptions())
     with sides.opened(request, (before, after)) as (expected, actual):
         verdicts = []
+        cases = tuple(_with_found_buffers(case, expected, actual) for case in cases)
         for number, case in enumerate(cases, 1):
             request.options.listen(Advanced(number - 1, len(cases), f"comparing {case.name}"))
             compared = _compared(project, case, (expected, actual), raw=raw, width=width)
@@ -138,6 +139,14 @@ def record(buffer: str, path: Path) -> Dump:
         digest=text,
         text_digest=text,
     )
+
+
+def _with_found_buffers(case: Case, before: Side, after: Side) -> Case:
+    """The case with the buffers that its program left in either of the revisions; one with launches has its own."""
+    if case.program is None:
+        return case
+    dumps = {**before.dumps(case.name), **after.dumps(case.name)}
+    return case.with_dumps(record(name, path) for name, path in dumps.items())
 
 
 def _lacking(case: Case, before: Side, after: Side) -> Iterator[str]:

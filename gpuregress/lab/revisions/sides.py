@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from msgspec import field
@@ -51,7 +51,7 @@ def find_dumps(project: Project, case: Case, revision: str) -> dict[str, Path]:
     if kept:
         store.load(case.name)  # verifies what is accepted
     for folder in _folders(project, case):
-        for name in case.buffers:
+        for name in _buffers(case, folder):
             path = _find_dump(folder, name, revision)
             if name not in dumps and name not in kept and path is not None:
                 results.verify_dump(path, case.name, project.runs)
@@ -77,8 +77,16 @@ def revisions(project: Project, case: Case) -> Iterator[str]:
         if folder.is_dir():
             for path in folder.iterdir():
                 named = split_name(path.name)
-                if named and path.is_file() and named[0] in case.buffers:
+                if named and path.is_file() and named[0] in _buffers(case, folder):
                     yield named[1]
+
+
+def _buffers(case: Case, folder: Path) -> Collection[str]:
+    """The buffers whose dumps are looked for in a folder: of a program, those that have one there."""
+    if case.program is None:
+        return case.buffers
+    named = [split_name(path.name) for path in folder.glob("*")]
+    return tuple(dict.fromkeys(name[0] for name in named if name is not None))
 
 
 def _folders(project: Project, case: Case) -> Iterator[Path]:

@@ -136,6 +136,7 @@ def _one_case(project: Project, selector: str) -> Case:
     if len(cases) != 1:
         shown = ", ".join(case.name for case in cases[:3])
         raise UsageError(f"{selector!r} means {len(cases)} cases: name one of them, such as {shown}")
+    experiment.require_launches(cases, "shrink")
     return cases[0]
 
 

@@ -68,7 +68,22 @@ static void tell(const Stream *stream, const char *call) {
     ASK(STREAM_WORK, NULL, VALUE(order), VALUE(length), {call, length}, {touched, touched_count * sizeof *touched});
 }
 
+/* A job that dumps buffers at each synchronisation: the server is told of those that follow a launch. */
+static bool has_unseen_launch;
+
+static void tell_synchronization(void) {
+    if (!has_unseen_launch) return;
+    has_unseen_launch = false;
+    ask(SYNCHRONIZED, NULL, 0, NULL);
+}
+
 void order_launch(Stream *stream) {
+    static int is_wanted = -1;
+    if (is_wanted < 0) {
+        const char *dumps = setting("GPUREGRESS_EXEC_DUMPS");
+        is_wanted = dumps && strcmp(dumps, "synchronize") == 0;
+    }
+    has_unseen_launch = is_wanted;
     if (!is_on || stream->id > STREAMS) return;
     touched_count = 0;
     advance(stream);
@@ -109,10 +124,18 @@ void order_after_event(Stream *stream, const Event *event) {
     if (is_on && stream->id <= STREAMS) join(stream->clock, event->clock);
 }
 
-void order_program_after_event(const Event *event) { join(host_clock, event->clock); }
-void order_program_after_stream(const Stream *stream) { join(host_clock, stream->clock); }
+void order_program_after_event(const Event *event) {
+    join(host_clock, event->clock);
+    tell_synchronization();
+}
+
+void order_program_after_stream(const Stream *stream) {
+    join(host_clock, stream->clock);
+    tell_synchronization();
+}
 
 void order_program_after_all(void) {
+    tell_synchronization();
     for (uint32_t slot = 0; slot < used; slot++)
         if (streams[slot]) join(host_clock, streams[slot]->clock);
 }

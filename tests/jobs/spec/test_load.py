@@ -87,7 +87,7 @@ def test_the_schema_knows_every_form() -> None:
     text = json.dumps(schema)
     assert set(schema["properties"]) == set(JobSpec.key_names())
     assert "required" not in schema
-    assert [form["required"] for form in schema["oneOf"]] == [["launches"], ["function", "source"]]
+    assert [form["required"] for form in schema["oneOf"]] == [["launches"], ["function", "source"], ["program"]]
     assert schema["additionalProperties"] is False
     for word in ("park_miller", "out-of-bounds", "float4", "problem", "zeros", "finite", "struct"):
         assert f'"{word}"' in text, word

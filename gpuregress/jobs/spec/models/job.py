@@ -5,7 +5,7 @@ Numbers are still expressions here; `spec.resolve` evaluates them for each case.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import date
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -13,19 +13,29 @@ import msgspec
 from msgspec import Meta
 
 from gpuregress.foundation.document import units
-from gpuregress.foundation.document.forms import Reads, Spec, choice, doc, one_of
+from gpuregress.foundation.document.forms import (
+    FormError,
+    FormErrors,
+    Reads,
+    Spec,
+    choice,
+    doc,
+    one_of,
+    plain_text,
+)
 from gpuregress.foundation.document.keys import show
 from gpuregress.foundation.records import FAULT_KINDS
 from gpuregress.gpu.architectures import CARDS
 from gpuregress.jobs.spec import expressions
-from gpuregress.jobs.spec.models.buffer import BufferSpec
+from gpuregress.jobs.spec.models.buffer import BufferSpec, Dtype
 from gpuregress.jobs.spec.models.compilation import CompileSpec, VariantsSpec
 from gpuregress.jobs.spec.models.launch import CallScope, Extents, FunctionSpec, LaunchSpec, Twins
-from gpuregress.jobs.spec.models.rules import CheckSpec, ReferenceSpec, RuleSpec
+from gpuregress.jobs.spec.models.rules import DEVICE, CheckSpec, ReferenceSpec, RuleSpec
 from gpuregress.jobs.spec.models.values import (
     LARGEST_SLOWDOWN,
     NAME_SCHEMA,
     NUMBER_SCHEMA,
+    BufferPattern,
     Constant,
     Expr,
     FunctionPath,
@@ -336,11 +346,74 @@ _FORMS: dict[str, Any] = {
     "oneOf": [
         {"required": ["launches"], "anyOf": [{"required": ["source"]}, _OWN_SOURCES]},
         {"required": ["function", "source"]},
+        {"required": ["program"]},
     ],
     "if": {"not": {"anyOf": [{"required": ["language"]}, _IN_PYTHON]}},
     "then": {"properties": {"launches": {"items": {"required": ["kernel", "grid", "block"]}}}},
     "else": {"properties": {"launches": {"items": {"anyOf": [{"required": ["grid"]}, {"required": ["dim"]}]}}}},
 }
+
+
+def _command(value: Any) -> str | list[str]:
+    if isinstance(value, str) and value.strip():
+        return value
+    if isinstance(value, list) and value and all(isinstance(word, str | int | float) for word in value):
+        return [str(word) for word in value]
+    raise ValueError(f"expected a command, as `./suite --n 100` or [./suite, --n, 100], got {show(value)}")
+
+
+Command = Annotated[
+    str | list[str],
+    Reads(
+        _command,
+        {
+            "$comment": "a command, or a list of its words",
+            "anyOf": [
+                {"type": "string", "pattern": r"\S"},
+                {"type": "array", "items": {"type": ["string", "number"]}, "minItems": 1},
+            ],
+        },
+    ),
+]
+VariableName = Annotated[
+    str,
+    Reads(plain_text, {"$comment": "name", "type": "string", "pattern": "^[A-Za-z_][A-Za-z0-9_]*$"}),
+]
+_OF_PROGRAMS = ("sources", "environment", "dumps", "dtypes")
+"""Keys of a job with `program` alone."""
+_BESIDE_PROGRAM = frozenset(
+    (
+        "job", "program", *_OF_PROGRAMS, "revision", "parameters", "where", "dump", "compare", "checks", "limits",
+        "repeat", "devices", "tags", "owners", "expect", "known_failing", "retries",
+    )
+)  # fmt: skip
+"""Keys that a job with `program` may have."""
+
+
+def _program_problems(job: JobSpec) -> Iterator[FormError]:
+    """The keys of a job that do not go with `program`, or not without it."""
+    if job.program is None:
+        for name in _OF_PROGRAMS:
+            if name in job.written:
+                yield FormError((name,), "is for a job with `program`, which this one does not have")
+        return
+    for name in sorted(job.written - _BESIDE_PROGRAM):
+        text = "is for jobs with launches, and this one has a program: take it out"
+        if name == "buffers":
+            text = "a program allocates its buffers itself: give their types alone, as dtypes: {alloc1: float32}"
+        yield FormError((name,), text)
+    if job.repeat.seeds is not None:
+        yield FormError(("repeat", "seeds"), "a program chooses its own inputs: take it out, or make it a parameter")
+    for name in sorted(job.limits.written - {"timeout"}):
+        yield FormError(("limits", name), "is for launches: a program has a timeout alone")
+    for name in job.checks:
+        if name != DEVICE:
+            yield FormError(("checks", name), "a program has the checks of the device alone: device: [races]")
+    for name, value in (("kernel", job.expect and job.expect.kernel), ("launch", job.expect and job.expect.launch)):
+        if value is not None:
+            yield FormError(("expect", name), "a program's launches are not known before it runs: take it out")
+    if "cuda" in job.devices and "devices" in job.written:
+        yield FormError(("devices",), "programs run on the virtual GPU alone: devices: [cpu]")
 
 
 class JobSpec(Spec, frozen=True):
@@ -376,6 +449,31 @@ class JobSpec(Spec, frozen=True):
             "and num_warps of the job alone"
         ),
     ] = "all"
+    program: Annotated[
+        Command | None,
+        doc(
+            "a whole CUDA program and its arguments, in place of launches; it runs in the project's folder on the "
+            "virtual GPU, as by `gpuregress exec`"
+        ),
+    ] = None
+    sources: Annotated[
+        list[Text],
+        doc(
+            "with program: files, or patterns as ../src/*.cu, that its revision and --changed go by; default: those "
+            "of the project that its command names"
+        ),
+    ] = []
+    environment: Annotated[dict[VariableName, Text], doc("with program: further environment variables")] = {}
+    dumps: Annotated[
+        Literal["exit", "synchronize"],
+        doc(
+            "with program: exit: dump each buffer as it is when the program frees it or ends; synchronize: dump all "
+            "buffers whenever the program waits for the GPU after a launch"
+        ),
+    ] = "exit"
+    dtypes: Annotated[
+        dict[BufferPattern, Dtype], doc("with program: buffer → the type of its elements; bytes without one")
+    ] = {}
     revision: Annotated[Text, doc("auto, or a literal label for the dumps")] = "auto"
     compile: CompileSpec = CompileSpec()
     card: Annotated[
@@ -408,7 +506,9 @@ class JobSpec(Spec, frozen=True):
             "with agree and none of these, those that the launches take"
         ),
     ] = None
-    compare: Annotated[dict[Name, RuleSpec], doc("buffer → comparison rule")] = {}
+    compare: Annotated[
+        dict[BufferPattern, RuleSpec], doc("buffer → comparison rule; with program also a pattern, as alloc*")
+    ] = {}
     checks: Annotated[dict[Name, Annotated[list[CheckSpec], Meta(min_length=1)]], doc("buffer → checks")] = {}
     status: Annotated[
         StatusSpec | None, doc("the buffer in which the kernel reports its own errors; a mapping names its codes")
@@ -474,6 +574,12 @@ class JobSpec(Spec, frozen=True):
     def as_mapping(cls, data: Any) -> Any:
         """Fill in what the language of a kernel tells about its launches."""
         return _with_language(data) if isinstance(data, dict) else data
+
+    def check(self) -> None:
+        """Refuse keys that do not fit together."""
+        problems = tuple(_program_problems(self))
+        if problems:
+            raise FormErrors(problems)
 
     @property
     def status_buffer(self) -> str | None:

@@ -50,6 +50,7 @@ def real(low: float, *, above: bool = False, high: float = math.inf) -> Bounds:
 
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
+_PATTERN = re.compile(r"[A-Za-z_*?][A-Za-z0-9_*?]{0,63}")
 _MEMBER = re.compile(r"[A-Za-z_]\w*(\[\d+\])*(\.[A-Za-z_]\w*(\[\d+\])*)*", re.ASCII)
 _FUNCTION = re.compile(r"(?P<path>[^:]+\.py):(?P<name>(?:[A-Za-z_]|\{[^{}:]+\})(?:\w|\{[^{}:]+\})*)")
 _NOT_FINITE = {"nan", "inf", "-inf", "+inf", ".nan", ".inf", "-.inf", "+.inf"}
@@ -114,6 +115,12 @@ def _literals(value: Any) -> Any:
 def _name(value: Any) -> str:
     if not isinstance(value, str) or not _NAME.fullmatch(value):
         raise ValueError(f"{invalid('name', value)}; expected a letter or _, then letters, digits and _, at most 64")
+    return value
+
+
+def _buffer_pattern(value: Any) -> str:
+    if not isinstance(value, str) or not _PATTERN.fullmatch(value):
+        raise ValueError(f"{invalid('buffer', value)}; expected a name, or a pattern with * and ?, as alloc*")
     return value
 
 
@@ -244,6 +251,10 @@ ParameterValue = Annotated[
     ),
 ]
 Name = Annotated[str, Reads(_name, NAME_SCHEMA)]
+BufferPattern = Annotated[
+    str,
+    Reads(_buffer_pattern, {"$comment": "name or pattern", "type": "string", "pattern": f"^{_PATTERN.pattern}$"}),
+]
 MemberName = Annotated[
     str, Reads(_member_name, {"$comment": "member", "type": "string", "pattern": f"^{_MEMBER.pattern}$"})
 ]

@@ -1,0 +1,316 @@
+"""Run of a whole CUDA program as a case: dumps of the buffers that it leaves, or its failure.
+
+The program and the virtual GPU are processes of their own, so this one only waits, under the case's limit.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from gpuregress.execution.runner.dumps import DumpFolder
+from gpuregress.execution.runner.poison import POISON, survey
+from gpuregress.foundation import dtypes, storage
+from gpuregress.foundation.errors import (
+    CodeLine,
+    GpuregressError,
+    HarnessError,
+    UsageError,
+    UserCodeError,
+    public_name,
+)
+from gpuregress.foundation.numeric import determinism
+from gpuregress.foundation.records import (
+    FAULT_KINDS,
+    PROGRAM_LAUNCHES,
+    Determinism,
+    DeviceInfo,
+    Dump,
+    Fault,
+    FurtherRun,
+    HostProgram,
+    Outcome,
+    RunFacts,
+    Task,
+    WriteSurvey,
+)
+from gpuregress.gpu.demangle import demangle
+from gpuregress.gpu.records import replace
+from gpuregress.gpu.schedules import FORWARD
+from gpuregress.programs import buffer_dumps
+from gpuregress.programs import run as program_run
+from gpuregress.programs.environment import ProgramCase
+from gpuregress.programs.records import LAUNCH, BufferContents, Incident, ProgramReport
+from gpuregress.store.dumps import reader, writer
+from gpuregress.store.dumps.contents import DumpContents
+
+BYTES = "uint8"
+"""The element type of a buffer of which the job says nothing."""
+_LAST_LINES = 20
+_MOST_OUTPUT = 1 << 20
+"""Bytes of a program's output that are kept."""
+_LOCATION = re.compile(r"(?P<file>.+?):(?P<line>\d+)\b")
+
+
+def run(info: DeviceInfo, task: Task, program: HostProgram, entering: Callable[[str], None]) -> Outcome:
+    """Run the program of a case, and dump its buffers.
+
+    Args:
+        info: the facts of the device that stands for the program's.
+        task: the case, and the files to write.
+        program: of the case.
+        entering: receives `launching` when the program starts, `saving` when it has ended.
+
+    Returns:
+        `done`, `fault` or `error`.
+    """
+    began = time.perf_counter()
+    outcome = Outcome(case=task.case.name, state="done", device=info)
+    try:
+        with _ran(task, program, 1, entering) as (folder, report):
+            observed = replace(outcome.observations, refused=tuple(_refusals(report)))
+            outcome = replace(outcome, output=_read(folder / program_run.OUTPUT), observations=observed)
+            outcome = _failed(outcome, report, folder) or _dumped(outcome, task, program, folder)
+        for number in range(2, task.case.repeat + 1):
+            if outcome.state != "done":
+                break
+            with _ran(task, program, number, entering) as (folder, report):
+                outcome = _failed(outcome, report, folder) or _repeated(outcome, task, program, number, folder)
+    except UsageError as error:  # it cannot be started, or is none that runs here
+        outcome = _error(outcome, UserCodeError(str(error)))
+    except GpuregressError as error:
+        outcome = _error(outcome, error)
+    except OSError as error:
+        outcome = _error(outcome, storage.explain(error, Path(error.filename or task.dumps)))
+    return replace(outcome, seconds=time.perf_counter() - began)
+
+
+@contextlib.contextmanager
+def _ran(
+    task: Task, program: HostProgram, number: int, entering: Callable[[str], None]
+) -> Iterator[tuple[Path, ProgramReport]]:
+    """Run the program to its end; yield the folder with what it has left, for the block, and its report.
+
+    Args:
+        number: of the run among the case's runs, from 1.
+    """
+    settings = task.case.settings
+    schedule = settings.main_schedule
+    with storage.scratch() as folder, _killed_with_this_process():
+        entering("launching")
+        report = program_run.run(
+            program.command,
+            folder,
+            log=Path(task.log),
+            checks=settings.instruments.checks,
+            schedule="" if schedule == FORWARD else schedule,
+            report_wait=lambda _processes: None,  # the case's limit ends the wait
+            case=ProgramCase(
+                name=task.case.name,
+                first_launch=task.first_launch + (number - 1) * PROGRAM_LAUNCHES,
+                dumps=program.dumps,
+                dump=program.dump,
+                sizes={name: dtypes.parse(dtype).size for name, dtype in program.dtypes.items()},
+                folder=program.folder,
+                environment=program.environment,
+            ),
+        )
+        entering("saving")
+        yield folder, report
+
+
+@contextlib.contextmanager
+def _killed_with_this_process() -> Iterator[None]:
+    """Have all processes of the program killed if this one is, those that the program's first process started, too.
+
+    The pool kills this process's group at a case's limit. Nobody does if the whole run is killed: this process is ended
+    by the system then, and a shell sees it at its end of a pipe.
+    """
+    if os.getpgrp() != os.getpid():  # others than the program would be in the group
+        yield
+        return
+    with subprocess.Popen(
+        ["/bin/sh", "-c", 'read -r _ || kill -s KILL -- "-$1"', "sh", str(os.getpgrp())],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    ) as guard:
+        try:
+            yield
+        finally:
+            guard.communicate(b"the program has ended\n")
+
+
+def _error(outcome: Outcome, error: GpuregressError, details: Sequence[str] = ()) -> Outcome:
+    observed = replace(outcome.observations, error=public_name(error), details=tuple(details))
+    return replace(outcome, state="error", message=str(error), observations=observed)
+
+
+# --- failures ---------------------------------------------------------------------------------------------------------
+
+
+def _failed(outcome: Outcome, report: ProgramReport, folder: Path) -> Outcome | None:
+    """The outcome of a program that failed, or of which not everything can be known; None of one that ended well."""
+    lacking = [incident for incident in report.incidents if incident.kind in ("missing", "lost", "unsupported")]
+    unfinished = [incident for incident in lacking if (incident.kind, incident.what) == ("lost", LAUNCH)]
+    lacking = [incident for incident in lacking if incident not in unfinished]
+    faults = [incident for incident in report.incidents if incident.kind in ("fault", "finding")]
+    last_lines = _read(folder / program_run.ERRORS).splitlines()[-_LAST_LINES:]
+    code = report.program_code
+    if lacking:
+        further = [f"{incident.kind}: {incident.message}" for incident in (*lacking[1:], *faults)]
+        return _error(outcome, HarnessError(f"the virtual GPU cannot run it: {lacking[0].message}"), further)
+    if faults:
+        return _faulty(outcome, faults)
+    if code:
+        how = f"died of signal {code - 128}" if code > 128 else f"ended with exit code {code}"
+        return _error(outcome, UserCodeError(f"the program {how}"), last_lines)
+    if unfinished:
+        return _error(outcome, UserCodeError(unfinished[0].message), last_lines)
+    if not report.processes:
+        text = "no process of the program used the GPU: did it skip its work, or use another library than libcuda?"
+        return _error(outcome, UserCodeError(text), last_lines)
+    return None
+
+
+def _faulty(outcome: Outcome, faults: Sequence[Incident]) -> Outcome:
+    """The outcome of a program with faults or findings; the first one is reported, and the lines of the others."""
+    first, *others = faults
+    further = [f"{_kind(incident)}: {_message(incident)}" for incident in others]
+    place = _LOCATION.match(first.location)
+    return replace(
+        outcome,
+        state="fault",
+        fault=Fault(
+            kind=_kind(first),
+            message=_message(first),
+            details=(*first.details, *further),
+            launch=first.launch or None,
+        ),
+        source_line=CodeLine(place["file"], int(place["line"])) if place else None,
+    )
+
+
+def _refusals(report: ProgramReport) -> Iterator[str]:
+    """What a GPU refuses, too; a program may ask for it on purpose."""
+    for incident in report.incidents:
+        if incident.kind == "refused":
+            yield f"{incident.what} refused: {incident.message}"
+
+
+def _kind(incident: Incident) -> str:
+    """The kind of a fault; a race between streams is a race."""
+    if incident.what in FAULT_KINDS:
+        return incident.what
+    return "race" if incident.what == "stream-race" else "crash"
+
+
+def _message(incident: Incident) -> str:
+    kernel = demangle(incident.kernel) or incident.kernel
+    return f"{kernel}: {incident.message}" if kernel else incident.message
+
+
+def _read(path: Path) -> str:
+    """The text of a file of output; of a long one its end."""
+    with path.open("rb") as file:
+        file.seek(max(0, path.stat().st_size - _MOST_OUTPUT))
+        return file.read().decode("utf-8", "replace")
+
+
+# --- buffers ----------------------------------------------------------------------------------------------------------
+
+
+def _dumped(outcome: Outcome, task: Task, program: HostProgram, folder: Path) -> Outcome:
+    """The outcome of a program that ended well, with the dumps of its buffers."""
+    left = buffer_dumps.read(folder, program.dump)
+    if not left:
+        return _error(outcome, UserCodeError(_why_no_buffers(program)))
+    described = [_described(contents, folder, program) for contents in left]
+    dumps = _folder_of(task, described)
+    written: list[Dump] = []
+    writes = WriteSurvey(poison=POISON.hex())
+    for contents, dump in zip(left, described, strict=True):
+        array = _array(dump)
+        written.append(dumps.write(dump.buffer, array, task.known.get(dump.buffer, {})))
+        surveyed = survey([array], dtypes.parse(dump.dtype), poisoned=contents.is_poisoned)
+        writes = surveyed.added_to(writes, dump.buffer, is_unchanged=False)
+    schedule = task.case.settings.main_schedule
+    observed = replace(outcome.observations, writes=writes, schedule="" if schedule == FORWARD else schedule)
+    return replace(outcome, dumps=tuple(written), observations=observed)
+
+
+def _repeated(outcome: Outcome, task: Task, program: HostProgram, number: int, folder: Path) -> Outcome:
+    """The outcome of the runs so far, with a repeat that is compared with the first one."""
+    described = {
+        dump.buffer: dump
+        for dump in (_described(one, folder, program) for one in buffer_dumps.read(folder, program.dump))
+    }
+    first = {dump.buffer: dump for dump in outcome.dumps}
+    odd = [name for name, dump in (first | described).items() if _shape(first, name) != _shape(described, name)]
+    if odd:
+        text = f"run {number} of the program left another {odd[0]}, or none: its allocations are not the same each time"
+        return _error(outcome, UserCodeError(text))
+    dumps = _folder_of(task, outcome.dumps).within(f"repeat-{number}")
+    digests: dict[str, str] = {}
+    differing: dict[str, Dump] = {}
+    classes: dict[str, Determinism] = {}
+    for name, dump in first.items():
+        array, element = _array(described[name]), dtypes.parse(dump.dtype)
+        digests[name], classes[name] = writer.content_digest(array, element), "bitwise"
+        if digests[name] != dump.digest:
+            differing[name] = dumps.write(name, array, {})
+            classes[name] = determinism.classify(element, (reader.read(Path(dump.path)).array.reshape(-1), array))
+    facts = RunFacts(digests=digests, determinism=classes)
+    repeat = FurtherRun("repeat", str(number), dumps=differing, facts=facts)
+    observed = replace(outcome.observations, runs=(*outcome.observations.runs, repeat))
+    return replace(outcome, observations=observed)
+
+
+def _shape(dumps: Mapping[str, Dump], name: str) -> tuple[int, ...] | None:
+    return dumps[name].shape if name in dumps else None
+
+
+def _folder_of(task: Task, dumps: Sequence[Dump]) -> DumpFolder:
+    """The folder for the dumps of a case that is found to have some buffers."""
+    above = task.storage.compress_above
+    kept = DumpContents(Path(task.storage.contents), above) if task.storage.contents else None
+    return DumpFolder(task.case.with_dumps(dumps), Path(task.dumps), kept, above)
+
+
+def _array(dump: Dump) -> npt.NDArray[np.generic]:
+    """The elements of a buffer whose bytes lie in a file."""
+    return np.memmap(dump.path, np.uint8, "r").view(dtypes.parse(dump.dtype).storage)
+
+
+def _described(contents: BufferContents, folder: Path, program: HostProgram) -> Dump:
+    """Describe the contents of a buffer: bytes, where the job gives no type or another one than they can have."""
+    path = folder / contents.contents
+    size = path.stat().st_size
+    dtype = program.dtype_of(contents.buffer) or BYTES
+    if size % dtypes.parse(dtype).size:
+        dtype = BYTES
+    return Dump(
+        buffer=contents.buffer,
+        path=str(path),
+        dtype=dtype,
+        shape=(size // dtypes.parse(dtype).size,),
+        digest="",
+        text_digest="",
+    )
+
+
+def _why_no_buffers(program: HostProgram) -> str:
+    if program.dump != ("*",):
+        return f"the program had no buffer {' or '.join(program.dump)}, so nothing can be compared: correct `dump`"
+    if program.dumps == "synchronize":
+        return "the program never waited for the GPU after a launch, so nothing is dumped: write dumps: exit"
+    return "the program had no device memory, so nothing can be compared"
