@@ -15,6 +15,7 @@ from gpuregress.foundation.records import HARNESS_FILE, Source
 from gpuregress.foundation.wording import plural
 from gpuregress.gpu.records import replace
 from gpuregress.toolchain.headers import header_search
+from gpuregress.toolchain.host_code.preprocessing import CxxText
 
 _LOCATION = re.compile(
     r"^(?P<file>[^\s(][^(\n]*)\((?P<line>\d+)\): (?=(?:catastrophic )?error|warning|remark|note|Error)", re.MULTILINE
@@ -138,9 +139,14 @@ def with_headline(first: str, last: str) -> str:
             return f"{error}\n\n"
     if first == last or not set(errors) & set(others):
         return first
-    if errors[0] in others:
-        others.remove(errors[0])
-    return "\n\n".join((errors[0], *others, ""))
+    headline = errors[0]
+    for error in errors:
+        if error in others or not any(sign in error for sign in _HOST_SIGNS):
+            headline = error  # a complaint of host code that went later is no cause
+            break
+    if headline in others:
+        others.remove(headline)
+    return "\n\n".join((headline, *others, ""))
 
 
 def explain(log: str, source: Source, folders: Iterable[Path], standard: str = "") -> str:
@@ -157,6 +163,9 @@ def explain(log: str, source: Source, folders: Iterable[Path], standard: str = "
     if _ERROR.search(without_harness):  # the errors in the generated text follow from the source's
         log = without_harness
     errors = _errors(log)
+    texture = _texture_reference(log, source)
+    if texture:
+        return texture
     if not errors:
         return _COUNT.sub("", locations(log, source)).strip()
     text = locations("\n\n".join(errors[:_MOST_ERRORS]), source)
@@ -329,6 +338,7 @@ _OPTION_HINT = (
 _LAUNCH_HINT = (
     "kernels that launch kernels (dynamic parallelism) cannot run here: let the job launch them, one after the other"
 )
+_TEXTURE = re.compile(r"^[ \t]*(?:static\s+|extern\s+)?texture\s*<[^;{}()]*>\s*(?P<name>\w+)\s*;", re.MULTILINE)
 _TEXTURE_HINT = (
     "texture references were removed in CUDA 12: take a cudaTextureObject_t as the kernel's argument, "
     "and give the buffer a `texture:`"
@@ -356,8 +366,6 @@ def _remedies(errors: str, source: Source, searched: Iterable[str]) -> Iterator[
         yield _LAUNCH_HINT
     text = _content(source)
     names = list(dict.fromkeys(_UNDEFINED.findall(errors)))
-    if any(re.search(rf"\btexture\s*<[^;]*>\s*{name}\b", text) for name in names):
-        yield _TEXTURE_HINT
     yield from _host_functions(names, text)
     includes = list(dict.fromkeys(_includes(errors, names)))
     if includes:
@@ -428,6 +436,17 @@ def _macros(errors: str, source: Source) -> Iterator[str]:
         given = ", ".join(f"{name} as {source.defines[name]!r}" for name in names)
         own = "pass only the macros that the source needs, or rename them"
         yield f"compile.defines defines {given} in this line: {own}"
+
+
+def _texture_reference(log: str, source: Source) -> str:
+    """Refuse the first texture reference of a source, whose errors or missing headers would only follow from it."""
+    declared = _TEXTURE.search(CxxText(_content(source)).code)
+    if declared is None:
+        return ""
+    if not is_catastrophic(log) and not re.search(rf'"(?:texture|{declared["name"]})"', log):
+        return ""
+    line = declared.string.count("\n", 0, declared.start("name")) + 1
+    return f"{shown(Path(source.path))}:{line}: error: {declared['name']} is a texture reference: {_TEXTURE_HINT}"
 
 
 def _content(source: Source) -> str:

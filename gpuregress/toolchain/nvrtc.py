@@ -59,7 +59,7 @@ _UNIT = f'#line 1 "{HARNESS_FILE}"\nextern "C" __device__ void {UNIT}() {{}}\n'
 The compiler makes the names of internal variables and functions (`static`, or of an unnamed namespace) unique by the
 first external symbol. Where there is none, as in a source of templates, it takes the path and the process's id.
 """
-_MOST_ATTEMPTS = 5
+_MOST_ATTEMPTS = 8
 LATER_STANDARD = "c++20"
 _STANDARD = re.compile(r"-{1,2}std\b")
 _REFUSALS = ("NVRTC_ERROR_COMPILATION", "NVRTC_ERROR_INVALID_OPTION", "NVRTC_ERROR_NAME_EXPRESSION_NOT_VALID")
@@ -203,6 +203,7 @@ def _attempts(source: Source, text: str, known: frozenset[tuple[Path, int]] = fr
     folders = search_folders(source)
     builder = _builder(source, inputs(source), text)
     skipped = _skip_refused(builder, source)
+    was_partial = builder.is_partial
     attempts = [_attempt(nvrtc, source, builder.unit(), folders)]
     while attempts[-1].result is None and skipped + len(attempts) < _MOST_ATTEMPTS:
         places = compiler_messages.error_places(attempts[-1].log, source, folders)
@@ -219,6 +220,8 @@ def _attempts(source: Source, text: str, known: frozenset[tuple[Path, int]] = fr
     if attempts[-1].result is None and skipped:
         with precompiled_headers.precompiling(None):
             return _attempts(source, text, known)  # the log of the first attempt has the headline
+    if was_partial and len(attempts) > 1:
+        del attempts[0]  # its errors are those of host code in headers that were not parsed
     return attempts
 
 

@@ -126,6 +126,11 @@ class UnitBuilder:
         return texts, changed
 
     @property
+    def is_partial(self) -> bool:
+        """Whether the headers are not parsed, so that their host code is still there."""
+        return self._is_partial
+
+    @property
     def withholds_library(self) -> bool:
         """Whether the last unit lacks C++'s library, because it seemed not to be used."""
         return self._withholds and not self._is_refused
@@ -174,7 +179,7 @@ class UnitBuilder:
             return []
         members = [member.start for member in _host_members(declared) if _is_in(member, view, line)]
         starts = [start for start in members if (number, start) not in self._dropped]
-        if not starts and _can_go(declared):
+        if not starts and (_can_go(declared) or _has_wrong_base(declared, view, line)):
             starts.append(declared.start)
         return starts
 
@@ -261,6 +266,12 @@ def _can_go(declared: Declared) -> bool:
     if declared.is_device or declared.kind == "assertion":
         return False
     return not any(member.is_device for member in declared.members)
+
+
+def _has_wrong_base(declared: Declared, view: View, line: int) -> bool:
+    """Tell whether an error in a line is in the base classes of a class: it cannot be used, also by device code."""
+    is_derived = declared.kind == "class" and re.search(r"[^:]:[^:]", declared.head) is not None
+    return is_derived and line <= view.code.count("\n", 0, declared.head_end) + 1
 
 
 def _is_in(declared: Declared, view: View, line: int) -> bool:
