@@ -232,9 +232,10 @@ def _with_zero_arguments(text: str) -> str:
 
 _STEPS: tuple[_Step, ...] = (
     _Step(
-        "guessed contents and arguments are zeros, and guessed numbers at most 64",
-        lambda text: _with_smaller_numbers(_with_zero_arguments(_with_zeros(text)), 64),
+        "guessed contents are zeros, and guessed numbers at most 64",
+        lambda text: _with_smaller_numbers(_with_zeros(text), 64),
     ),
+    _Step("guessed arguments are zeros", _with_zero_arguments),
     _Step("guessed numbers are at most 8", lambda text: _with_smaller_numbers(text, 8)),
 )
 
