@@ -180,9 +180,12 @@ def _try(project: Project, drafts: Sequence[Draft], device: str, drafting_s: flo
 
 
 def _say_changed(job: TriedJob) -> None:
-    if job.sizes:
-        shown = ", ".join(f"{size.buffer} with {size.elements}" for size in job.sizes.values())
-        console.say(f"{job.path.stem}: elements of buffers were found by trial: {shown}")
+    for size in job.sizes.values():
+        console.say(
+            f"{job.path.stem}: {size.buffer} has {size.elements} elements now, because the kernel accessed "
+            f"{size.buffer}[{size.index}] of {size.guess}: if that is a mistake of the kernel, give {size.buffer} "
+            "its size again"
+        )
     if job.changes:
         console.say(f"{job.path.stem}: changed by trial, for it faulted: {', '.join(job.changes)}")
 

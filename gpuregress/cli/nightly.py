@@ -5,14 +5,14 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
 from gpuregress.cli import console, context, errors, report_files, shared_options, values
-from gpuregress.foundation.errors import GpuregressError, Interrupted, RunLocked, UsageError
+from gpuregress.foundation.errors import GpuregressError, Interrupted, RunLocked, StorageError, UsageError
 from gpuregress.foundation.escapes import entry
 from gpuregress.foundation.records import RunSummary
 from gpuregress.gpu.records import replace
@@ -21,7 +21,7 @@ from gpuregress.report import morning
 from gpuregress.report.messages import installation, notices, web_request
 from gpuregress.report.messages.installation import hosts, night_command, package_source
 from gpuregress.report.messages.installation.night_command import NightCommand
-from gpuregress.report.messages.mail import MailRoom
+from gpuregress.report.messages.mail import KeptMail, MailRoom
 from gpuregress.report.messages.notices import Notice
 from gpuregress.session import nightly
 from gpuregress.store.project import Project
@@ -41,6 +41,8 @@ class Night:
         self._lines: list[str] = []
         self._failures: list[str] = []
         self._to_stderr = False
+        self._refused: OSError | None = None
+        self._kept: list[KeptMail] = []
         self.summary: RunSummary | None = None
 
     def begin(self, project: Project, *, to_stderr: bool) -> None:
@@ -55,12 +57,30 @@ class Night:
             self._failures.append(notices.ping_start(project.settings.ping))  # said last: the first line is the night's
 
     def say(self, line: str) -> None:
-        """Print a line, which is part of what is sent, also where nobody reads stdout to its end."""
+        """Print a line, which is part of what is sent, also where nobody reads stdout, or its disk is full."""
         self._lines.append(line)
         try:
             console.say(line, err=self._to_stderr)
-        except BrokenPipeError:
+        except OSError as error:
+            if not isinstance(error, BrokenPipeError):
+                self._refused = error
             errors.silence_stdout()
+
+    def keep_mails(self) -> None:
+        """Keep the mails on what was said so far: bisections and reports take time, and a kill must not lose them."""
+        project = self._project
+        if project is not None and self.summary is not None:
+            room = MailRoom(project.settings.smtp, project.runs / UNSENT_MAILS)
+            self._kept = list(self._mails(project, room, self.summary.exit_code, tuple(self._lines)))
+
+    def require_printed(self) -> None:
+        """Require that what was said is printed.
+
+        Raises:
+            StorageError: it is not.
+        """
+        if self._refused is not None:
+            raise StorageError(f"what the night says cannot be printed: {self._refused.strerror}")
 
     def end(self, exit_code: int, message: str = "") -> bool:
         """Ping that the night has ended, and notify where it has something to say.
@@ -76,22 +96,21 @@ class Night:
         if project is None:
             return False
         settings = project.settings
-        lines = (*entry(message).splitlines(), *self._lines)
+        # What the night found stays the subject of its mail.
+        lines = (*self._lines[:1], *entry(message).splitlines(), *self._lines[1:])
         patience = web_request.HASTE if exit_code == Interrupted.exit_code else web_request.DEFAULT_PATIENCE
-        if settings.ping:
-            self._failures.append(notices.ping_end(settings.ping, exit_code, lines, patience))
         mails = MailRoom(settings.smtp, project.runs / UNSENT_MAILS)
         if patience is web_request.HASTE:
             mails = MailRoom(settings.smtp, project.runs / UNSENT_MAILS, patience.total_s)
-        if lines:
-            run = self.summary.run if self.summary is not None else ""
-            notice = Notice(project.root, exit_code, run, lines)
-            if settings.mail:
-                self._failures.append(mails.send(settings.mail, notice))
-            if self.summary is not None:
-                self._failures += self._mail_owners(project, self.summary, mails)
-            if settings.webhook:
-                self._failures.append(notices.post_webhook(settings.webhook, notice, patience))
+        tonight = list(self._mails(project, mails, exit_code, lines))
+        for earlier in self._kept:
+            earlier.remove()
+        if settings.ping:
+            self._failures.append(notices.ping_end(settings.ping, exit_code, lines, patience))
+        self._failures += map(mails.send, tonight)
+        if lines and settings.webhook:
+            notice = self._notice(project, exit_code, lines)
+            self._failures.append(notices.post_webhook(settings.webhook, notice, patience))
         if exit_code != RunLocked.exit_code:  # the night that runs sends them
             self._failures += mails.send_kept()
         failures = list(dict.fromkeys(filter(None, self._failures)))
@@ -99,8 +118,19 @@ class Night:
             console.say(f"note: {failure}", err=True)
         return bool(lines and not failures and (settings.mail or settings.webhook))
 
-    def _mail_owners(self, project: Project, summary: RunSummary, mails: MailRoom) -> Iterator[str]:
-        """Send each owner of jobs what is new of them; yield why a mail failed."""
+    def _notice(self, project: Project, exit_code: int, lines: Sequence[str]) -> Notice:
+        run = self.summary.run if self.summary is not None else ""
+        return Notice(project.root, exit_code, run, lines)
+
+    def _mails(self, project: Project, mails: MailRoom, exit_code: int, lines: Sequence[str]) -> Iterator[KeptMail]:
+        """Keep a mail for all who are told of each night, and one for each owner of a job with news."""
+        if lines and project.settings.mail:
+            yield mails.keep(project.settings.mail, self._notice(project, exit_code, lines))
+        if lines and self.summary is not None:
+            yield from self._owners_mails(project, self.summary, mails)
+
+    def _owners_mails(self, project: Project, summary: RunSummary, mails: MailRoom) -> Iterator[KeptMail]:
+        """Keep a mail for each owner of jobs of which something is new."""
         changes = summary.changes
         if changes is None:
             return
@@ -110,7 +140,7 @@ class Night:
             owned = morning.of_owner(summary, address)
             if morning.is_worth_telling(owned):
                 lines = tuple(morning.lines(owned, root=project.root))
-                yield mails.send((address,), Notice(project.root, owned.exit_code, summary.run, lines))
+                yield mails.keep((address,), Notice(project.root, owned.exit_code, summary.run, lines))
 
 
 @contextlib.contextmanager
@@ -315,7 +345,9 @@ def nightly_command(ctx: click.Context, /, **options: Any) -> int:
         if morning.is_worth_telling(summary):
             for line in morning.lines(summary, root=project.root):
                 night.say(line)
+            night.keep_mails()
             if options["bisect_minutes"] is not None and not summary.interrupted:
                 for line in culprits.lines(project, summary, options["bisect_minutes"]):
                     night.say(line)
+        night.require_printed()
     return summary.exit_code

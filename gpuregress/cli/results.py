@@ -367,8 +367,7 @@ def report_command(
             raise click.UsageError(
                 "--compare and --trend make a page of their own: no other RUN, --merge, --report or --json"
             )
-        project = context.find_project(ctx)
-        text = _comparison(project, *compare) if compare else _nights(project)
+        text = _comparison(ctx, *compare) if compare else _nights(context.find_project(ctx))
         context.write_report(output or "-", text)
         return 0
     targets = list(reports)
@@ -378,11 +377,12 @@ def report_command(
         targets.append(("html", "-"))
     # `--json` is written behind the others, by a function of its own.
     is_stdout_taken = context.writes_to_stdout({"reports": [*targets, ("json", "-")] if as_json else targets})
-    project = context.find_project(ctx)
     if is_merged:
+        project = _project_of(ctx, runs)
         if as_json:
             targets.append(("json", "-"))
         return _report_merged(project, runs, targets, to_stderr=is_stdout_taken)
+    project = context.find_project(ctx)
     if len(runs) > 1:
         raise click.UsageError("report writes a page on one RUN; --merge joins several")
     folder = run_folders.find(project.runs, runs[0] if runs else None)
@@ -395,6 +395,13 @@ def report_command(
     if as_json:
         context.print_json(document)
     return 0
+
+
+def _project_of(ctx: click.Context, runs: Sequence[str]) -> Project:
+    """The project of some runs; a host that has only their folders needs none."""
+    if all(Path(run).is_dir() for run in runs):
+        return context.find_or_begin_project(ctx)
+    return context.find_project(ctx)
 
 
 def _report_merged(project: Project, runs: Sequence[str], targets: Sequence[values.Target], *, to_stderr: bool) -> int:
@@ -415,8 +422,9 @@ def _report_merged(project: Project, runs: Sequence[str], targets: Sequence[valu
     return summary.exit_code
 
 
-def _comparison(project: Project, first: str, second: str) -> str:
+def _comparison(ctx: click.Context, first: str, second: str) -> str:
     """The page of two runs, each by its name or folder."""
+    project = _project_of(ctx, (first, second))
     documents = []
     for name in (first, second):
         folders = past_runs.runs_of(Path(name)) if Path(name).is_dir() else [run_folders.find(project.runs, name)]

@@ -9,6 +9,7 @@ import sys
 import termios
 import tty
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import click
@@ -22,7 +23,7 @@ from gpuregress.jobs import plan
 from gpuregress.jobs.plan import Plan
 from gpuregress.report import terminal
 from gpuregress.session import accepting, session, source_locations, watched_jobs
-from gpuregress.session.watched_jobs import WatchedJobs
+from gpuregress.session.watched_jobs import Stamp, WatchedJobs
 
 _KEYS = "[a]ccept, [d]iff, [r]erun, [q]uit"
 _LOOK_MS = 100
@@ -101,11 +102,12 @@ class _Watch:
         Args:
             is_event: something in the folders changed, which may be a new job.
         """
-        saved = self.jobs.saved()
+        now = self.jobs.stamps_now()
+        saved = self.jobs.saved(now)
         if not saved and not is_event:
             return
         try:
-            later = self._planned()
+            later = self._planned(now)
         except GpuregressError as error:  # as where the only job was removed: it may come back
             if str(error) != self._problem:
                 self._problem = str(error)
@@ -119,7 +121,8 @@ class _Watch:
             console.say(f"{first_names(gone, _MOST_NAMED)} {'are' if len(gone) > 1 else 'is'} gone")
         if touched:
             names = [path.name for path in sorted(saved)] or ["a new file"]
-            console.say(f"\n{first_names(names, _MOST_NAMED)}: {first_names(touched, _MOST_NAMED)}")
+            console.say()
+            console.say(f"{first_names(names, _MOST_NAMED)}: {first_names(touched, _MOST_NAMED)}")
             self._run(later.part(touched))
 
     def obey(self, key: str) -> bool:
@@ -136,9 +139,9 @@ class _Watch:
             console.say(_KEYS)
         return True
 
-    def _planned(self) -> WatchedJobs:
+    def _planned(self, known: Mapping[Path, Stamp] | None = None) -> WatchedJobs:
         project = context.find_project(self._ctx, self._selectors)
-        return watched_jobs.watched(project, self._selectors, self._filter, known=self.jobs.stamps)
+        return watched_jobs.watched(project, self._selectors, self._filter, known)
 
     def _run(self, planned: Plan) -> None:
         """Run cases; what keeps them from running is printed, and may be mended by the next save.

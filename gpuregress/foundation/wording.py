@@ -23,13 +23,14 @@ def first_names(names: Sequence[str], most: int = 3, noun: str = "") -> str:
     Args:
         names: of all things.
         most: how many are named.
-        noun: of the others, as `jobs`; "" for none.
+        noun: of one of the others, as `job`; "" for none.
     """
     text = ", ".join(names[:most])
-    if len(names) > most:
-        text += f" and {len(names) - most} more"
-        if noun:
-            text += f" {noun}"
+    others = len(names) - most
+    if others > 0 and noun:
+        text += f" and {plural(others, f'more {noun}')}"
+    elif others > 0:
+        text += f" and {others} more"
     return text
 
 

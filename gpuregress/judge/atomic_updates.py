@@ -69,7 +69,8 @@ def _of_contents(buffer: Buffer, programs: Sequence[Program], uses: Sequence[Buf
         if _is_among(accesses.combined, accesses, programs, use):
             yield (
                 f"{buffer.name}: {use.kernel} updates it by atomic operations, and nothing fills it before: "
-                f"the result is made of what was there; write `fill: zeros` for {buffer.name}"
+                f"the result is made of what was there; write `fill: zeros` for {buffer.name}, and "
+                f"`dump: [{buffer.name}]` if no other key names it"
             )
             return
 

@@ -182,7 +182,7 @@ def ranges_text(unwritten: UnwrittenElements) -> str:
         if end > first + 1:
             text += f" to [{end - 1}]"
         texts.append(text)
-    return first_names(texts, _MOST_RANGES, "stretches")
+    return first_names(texts, _MOST_RANGES, "stretch")
 
 
 def _of_buffer(was: Buffer, dump: Dump, observed: WriteSurvey, *, is_confirmed: bool = False) -> Iterator[str]:

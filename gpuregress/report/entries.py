@@ -82,9 +82,8 @@ def entries(summary: RunSummary, root: Path) -> tuple[ReportEntry, ...]:
     """
     found = [_of_case(verdict, root) for verdict in summary.verdicts]
     found += map(_of_missing, summary.missing)
-    if summary.state != "running":
-        judged = {verdict.case for verdict in summary.verdicts}
-        found += [_of_unfinished(name) for name in summary.unfinished if name not in judged]
+    judged = {verdict.case for verdict in summary.verdicts}
+    found += [_of_unfinished(name) for name in summary.unfinished if name not in judged]
     if summary.state != "finished" or (summary.exit_code and not any(one.is_failure for one in found)):
         found += _of_run(summary, root)
     return tuple(found)
@@ -132,7 +131,7 @@ def _of_missing(missing: Missing) -> ReportEntry:
 
 
 def _of_unfinished(case: str) -> ReportEntry:
-    message = "no result: its run did not come to its end, or is missing"
+    message = "no result: its run is not over, did not come to its end, or is missing"
     name = inert(visible(case))
     return ReportEntry(name=name, group="missing cases", level="error", status="missing", message=message)
 

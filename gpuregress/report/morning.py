@@ -108,7 +108,7 @@ def _new_failures(changes: NightChanges) -> str:
 
 def _jobs(entries: Sequence[NightFailure | NightRemark]) -> str:
     """`blur, scan and 2 more jobs`."""
-    return first_names(list(dict.fromkeys(job_of(entry.case) for entry in entries)), _MOST_JOBS_NAMED, "jobs")
+    return first_names(list(dict.fromkeys(job_of(entry.case) for entry in entries)), _MOST_JOBS_NAMED, "job")
 
 
 def _passes_by_reference_alone(verdict: Verdict) -> bool:
@@ -274,7 +274,7 @@ def _cause_lines(
         yield from more
     else:
         names = [failure.case for failure in members]
-        jobs = first_names(list(dict.fromkeys(map(job_of, names))), _MOST_JOBS, "jobs")
+        jobs = first_names(list(dict.fromkeys(map(job_of, names))), _MOST_JOBS, "job")
         example = "as"
         if worst.status == "differ":
             example = "the worst is"

@@ -20,7 +20,7 @@ from gpuregress.execution.workers.compiler_pool import CompilerPool, Crew, Resul
 from gpuregress.foundation import storage
 from gpuregress.foundation.errors import CompileError, GpuregressError, InfeasibleSource, UnknownNames, UsageError
 from gpuregress.foundation.interrupts import StopSignal
-from gpuregress.foundation.records import Case, Program, Source, to_json
+from gpuregress.foundation.records import Case, Program, Source, to_plain
 from gpuregress.gpu import architectures
 from gpuregress.gpu.records import Record, replace
 from gpuregress.jobs import plan
@@ -204,7 +204,7 @@ def _variant_names(case: Case) -> dict[int, str]:
 
 def source_key(source: Source) -> str:
     """A text that is equal for equal sources."""
-    return json.dumps(to_json(source), sort_keys=True)
+    return json.dumps(to_plain(source), sort_keys=True)
 
 
 def compile_cases(cases: Sequence[Case], listen: Listener = ignore) -> dict[str, Built]:

@@ -29,7 +29,7 @@ from gpuregress.foundation.errors import (
     StorageError,
 )
 from gpuregress.foundation.escapes import one_line
-from gpuregress.foundation.records import SOURCE_DIGITS, AcceptedBy, Case, Outcome, RunKind, Task, Verdict, to_json
+from gpuregress.foundation.records import SOURCE_DIGITS, AcceptedBy, Case, Outcome, RunKind, Task, Verdict, to_plain
 from gpuregress.foundation.wording import first_names
 from gpuregress.gpu.records import MutableRecord, Record, replace
 from gpuregress.judge import agreement, atomic_updates, verdict
@@ -205,7 +205,7 @@ def debugger_command(task: Task, run: Path, environment: Mapping[str, str]) -> s
     """
     path = run / ALONE / f"{task.case.name}.json"
     try:
-        storage.write_atomic(path, json.dumps(to_json(task.alone())).encode())
+        storage.write_atomic(path, json.dumps(to_plain(task.alone())).encode())
     except StorageError:
         return ""
     settings = [f"{name}={value}" for name, value in environment.items()]

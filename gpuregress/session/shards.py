@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import heapq
 import json
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import fmean, median
@@ -35,6 +36,8 @@ _SETTINGS = "the project's settings"
 """In place of a job: the files of settings."""
 _LONGEST_S = 1e9
 """A longer time is none, and sums of such times may be infinite."""
+_FOLDERS = re.compile(r"(?<!\.)/(?:[^/\"']+/)*")
+"""The folders of an absolute path, as in `-include=/home/ada/kernels/config.h`: another host has other ones."""
 _LAST = 5
 """Results of a case whose median is its time."""
 
@@ -89,8 +92,8 @@ def select(project: Project, cases: Sequence[Case], number: int, count: int) -> 
 def _digests_of_jobs(project: Project, cases: Sequence[Case]) -> dict[str, str]:
     """Digest the files of each job, and the project's settings: its kernels, what fills and judges it, its baselines.
 
-    The names are relative to the project, which may be in another folder on another host. Of a file elsewhere only the
-    last part of its name counts.
+    The names are relative to the project, which may be in another folder on another host. Of a file elsewhere, and in
+    an option, only the last part of a name counts.
     """
     collector = CaseFiles()
     files: dict[str, set[Path]] = {_SETTINGS: {project.root / SETTINGS_FILE, project.root / "pyproject.toml"}}
@@ -100,7 +103,7 @@ def _digests_of_jobs(project: Project, cases: Sequence[Case]) -> dict[str, str]:
         files.setdefault(case.job, set()).update(collector.of(case).files, (manifest_file,))
         for source in case.sources:
             text = json.dumps([*source.options, *sorted(source.defines.items())], default=str)
-            options.setdefault(case.job, set()).add(text.replace(str(project.root), "."))
+            options.setdefault(case.job, set()).add(_FOLDERS.sub("", text))
     known: dict[Path, str] = {}  # jobs share their headers
     digests = {}
     for job, paths in files.items():
@@ -108,13 +111,16 @@ def _digests_of_jobs(project: Project, cases: Sequence[Case]) -> dict[str, str]:
         for path in paths:
             if path not in known:
                 known[path] = _digest_line(project, path)
-        lines += sorted(known[path] for path in paths)
+        lines += sorted({known[path] for path in paths})
         digests[job] = storage.digest_text("\n".join(lines).encode())
     return digests
 
 
 def _digest_line(project: Project, path: Path) -> str:
-    name = path.relative_to(project.root) if path.is_relative_to(project.root) else path.name
+    name = Path(path.name)
+    for root in (project.root.resolve(), project.root):  # the scanner of includes resolves symbolic links
+        if path.is_relative_to(root):
+            name = path.relative_to(root)
     try:
         return f"{name} {storage.digest_file(path)}"
     except StorageError:  # the run reports a file that it lacks

@@ -7,7 +7,8 @@ one and rename it, several times in a row.
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Sequence
+import time
+from collections.abc import Collection, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from pathlib import Path
 
@@ -21,6 +22,10 @@ from gpuregress.store.project import Project
 
 Stamp = tuple[int, int, int] | None
 """Time of change, size and number of a file; None where it is not there."""
+_BEING_SAVED: Stamp = (-1, -1, -1)
+"""No file has it: which content was read is not known."""
+_CLOCK_NS = 10_000_000
+"""By so much the clock of file systems, which ticks, is late."""
 
 
 class WatchedJobs(Record):
@@ -49,9 +54,13 @@ class WatchedJobs(Record):
             folders.add(Path(parent))
         return frozenset(folder for folder in folders if folder.is_dir())
 
-    def saved(self) -> frozenset[Path]:
-        """The files that were saved, removed or put back since."""
-        return frozenset(path for path, stamp in self.stamps.items() if _stamp(path) != stamp)
+    def saved(self, now: Mapping[Path, Stamp]) -> frozenset[Path]:
+        """The files that were saved, removed or put back until these stamps were taken."""
+        return frozenset(path for path, stamp in self.stamps.items() if now[path] != stamp)
+
+    def stamps_now(self) -> dict[Path, Stamp]:
+        """Take the stamps of the files as they are now."""
+        return {path: _stamp(path) for path in self.stamps}
 
     def touched(self, saved: AbstractSet[Path], later: WatchedJobs) -> tuple[str, ...]:
         """Return the jobs that must run again, in the order of the later plan.
@@ -76,21 +85,24 @@ class WatchedJobs(Record):
 
 
 def watched(
-    project: Project, selectors: Sequence[str], case_filter: plan.CaseFilter, known: Iterable[Path] = ()
+    project: Project, selectors: Sequence[str], case_filter: plan.CaseFilter, known: Mapping[Path, Stamp] | None = None
 ) -> WatchedJobs:
     """Plan jobs, and note the files that they are made of.
+
+    A file that is saved while they are planned has no stamp here, so that the next look takes it for saved.
 
     Args:
         project: of the jobs.
         selectors: of the jobs or cases.
         case_filter: of the cases.
-        known: files that an earlier plan had; a save of one of them while this one is made is seen.
+        known: file → the stamp by which the caller has judged whether it was saved.
 
     Raises:
         NothingToDo: no case is selected.
         UsageError: a selector means nothing, as after its file was removed.
     """
-    stamps: dict[Path, Stamp] = {path: _stamp(path) for path in known}
+    known = known or {}
+    began_ns = time.time_ns() - _CLOCK_NS
     planned = plan.make(project, selectors, case_filter, plan.CaseOverrides(), keep_going=True)
     collector = CaseFiles()
     files: dict[str, set[Path]] = {}
@@ -103,9 +115,15 @@ def watched(
         if deciding.unknown:
             open_jobs.add(case.job)
     present = {*project.settings_files, *(path for of_job in files.values() for path in of_job)}
-    stamps = {path: stamps[path] if path in stamps else _stamp(path) for path in present}
+    stamps = {path: known[path] if path in known else _stamp_before(path, began_ns) for path in present}
     frozen = {job: frozenset(paths) for job, paths in files.items()}
     return WatchedJobs(project=project, plan=planned, files=frozen, open=frozenset(open_jobs), stamps=stamps)
+
+
+def _stamp_before(path: Path, time_ns: int) -> Stamp:
+    """The stamp of a file that was saved before a time; `_BEING_SAVED` where it was saved later."""
+    stamp = _stamp(path)
+    return _BEING_SAVED if stamp is not None and stamp[0] >= time_ns else stamp
 
 
 def _stamp(path: Path) -> Stamp:

@@ -269,7 +269,7 @@ def naming_ptx_file(path: Path) -> Iterator[None]:
 
 def portable_paths(ptx: str, folders: Iterable[Path]) -> str:
     """Rewrite `.file` lines of PTX to paths that are equal on every machine."""
-    roots = sorted({str(folder) for folder in folders}, key=len, reverse=True)
+    roots = sorted({_in_ptx(str(folder)) for folder in folders}, key=len, reverse=True)
 
     def directive(match: re.Match[str]) -> str:
         path = match[2]
@@ -277,9 +277,14 @@ def portable_paths(ptx: str, folders: Iterable[Path]) -> str:
             if path.startswith(f"{root}/"):
                 return f'{match[1]}"{path[len(root) + 1 :]}"'
         # A file given as text (the source, a virtual header): NVRTC puts the working folder before its name.
-        return f'{match[1]}"{path.removeprefix(f"{Path.cwd()}/")}"'
+        return f'{match[1]}"{path.removeprefix(f"{_in_ptx(str(Path.cwd()))}/")}"'
 
     return _FILE_DIRECTIVE.sub(directive, ptx)
+
+
+def _in_ptx(path: str) -> str:
+    """A path as NVRTC writes it: a byte that is no ASCII is an octal number."""
+    return "".join(chr(byte) if byte < 0x80 else f"\\{byte:03o}" for byte in os.fsencode(path))
 
 
 # --- remedies for the common errors of a CUDA source ------------------------------------------------------------------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
@@ -287,10 +288,10 @@ def _program(nvrtc: Any, text: str, path: Path, headers: Mapping[str, str]) -> A
     return _checked(
         nvrtc.nvrtcCreateProgram(
             text.encode(),
-            str(path).encode(),
+            os.fsencode(path),
             len(headers),
             [content.encode() for content in headers.values()],
-            [name.encode() for name in headers],
+            [os.fsencode(name) for name in headers],
         ),
     )
 
@@ -350,7 +351,7 @@ def _result(
         without = _attempt(nvrtc, replace(source, kernels=(), symbols=()), unit, folders, {})
         if without.result is None:
             return without
-    (result,) = nvrtc.nvrtcCompileProgram(program, len(options), [option.encode() for option in options])
+    (result,) = nvrtc.nvrtcCompileProgram(program, len(options), [os.fsencode(option) for option in options])
     log = _text(program, nvrtc.nvrtcGetProgramLogSize, nvrtc.nvrtcGetProgramLog)
     if log.strip() == _GAVE_UP and expressions:
         # The names asked for end NVRTC where the source ends in the middle of a declaration: without them it tells.
@@ -366,7 +367,7 @@ def _result(
     lowered.update(_with_mangled_names(asked.mangled, ptx, source, unit.text))
     release = re.search(r"release [\d.]+, V([\d.]+)", ptx)
     compiled = NvrtcResult(
-        ptx=compiler_messages.portable_paths(ptx, (*folders, *virtual_headers.cuda_folders())),
+        ptx=_legible(compiler_messages.portable_paths(ptx, (*folders, *virtual_headers.cuda_folders()))),
         kernels={name: lowered.get(name, HARNESS_KERNEL) for name in source.kernels},
         symbols={name: lowered[name] for name in source.symbols},
         compiler=f"nvrtc {release[1] if release else 'unknown'}",
@@ -462,7 +463,12 @@ def _text(program: Any, size_of: Any, read: Any) -> str:
     # The bindings write into a bytes object. Never one of length 1: Python shares those, and all others would change.
     buffer = bytes(size + 1)
     _checked(read(program, buffer))
-    return buffer.rstrip(b"\0").decode(errors="replace")
+    return buffer.rstrip(b"\0").decode("utf-8", "surrogateescape")  # it names files
+
+
+def _legible(text: str) -> str:
+    """A text as UTF-8: of names of files that are none, other bytes are replaced."""
+    return text.encode("utf-8", "surrogateescape").decode(errors="replace")
 
 
 def _checked(answer: tuple[Any, ...]) -> Any:

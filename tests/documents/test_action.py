@@ -106,6 +106,12 @@ def test_a_pull_request_runs_what_it_touches_and_annotates_failures(project: Wor
     assert "scale" in (project.root.parent / "summary.md").read_text()
     assert (project.root / "gpuregress.html").is_file()
     assert (project.root / outputs["folder"] / "verdicts.jsonl").is_file()
+    # A whole clone of one branch: git refuses to deepen it.
+    git_projects.git(project.root, "clone", "-q", "--bare", ".", "../bare")
+    git_projects.git(project.root, "remote", "add", "origin", "../bare")
+    git_projects.git(project.root, "update-ref", "-d", "refs/remotes/origin/main")
+    code, printed, _ = run_step(project, "Run the cases", "pull_request", base="main")
+    assert (code, "1 case in" in printed, "::warning::" in printed) == (1, True, False)
     code, printed, _ = run_step(project, "Run the cases", "pull_request", base="unknown")
     assert "::warning::gpuregress runs all jobs" in printed
     assert "2 cases in" in printed

@@ -13,7 +13,8 @@ def test_a_long_list_is_cut_and_counted() -> None:
     names = ["a", "b", "c", "d"]
     assert first_names(names, 4) == "a, b, c, d"
     assert first_names(names) == "a, b, c and 1 more"
-    assert first_names(names, 2, "jobs") == "a, b and 2 more jobs"
+    assert first_names(names, 2, "job") == "a, b and 2 more jobs"
+    assert first_names(names, 3, "job") == "a, b, c and 1 more job"
     assert not first_names([])
 
 

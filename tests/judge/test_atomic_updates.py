@@ -72,7 +72,7 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Program:
 
 FILLED = ", fill: zeros"
 FLOATS = "adds floats to it by atomic operations, in no fixed order on a GPU"
-UNFILLED = "write `fill: zeros` for out"
+UNFILLED = "write `fill: zeros` for out, and `dump: [out]` if no other key names it"
 
 
 @pytest.mark.parametrize(

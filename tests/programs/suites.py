@@ -63,13 +63,14 @@ def _ptx(include: Path) -> bytes:
     _, program = nvrtc.nvrtcCreateProgram(path.read_bytes(), str(path).encode(), 0, None, None)
     (result,) = nvrtc.nvrtcCompileProgram(program, len(options), options)
     _, size = nvrtc.nvrtcGetProgramLogSize(program)
-    log = b" " * size
+    # The bindings write into a bytes object. Never one of length 1: Python shares those, and all others would change.
+    log = bytes(size + 1)
     nvrtc.nvrtcGetProgramLog(program, log)
     assert result == nvrtc.nvrtcResult.NVRTC_SUCCESS, log.decode()
     _, size = nvrtc.nvrtcGetPTXSize(program)
-    ptx: bytes = b" " * size
+    ptx = bytes(size + 1)
     nvrtc.nvrtcGetPTX(program, ptx)
-    return ptx
+    return ptx[:size]
 
 
 def fat_binary(ptx: bytes) -> bytes:

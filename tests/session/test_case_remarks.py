@@ -44,7 +44,7 @@ def test_remarks() -> None:
         ),
     )
     lines = case_remarks.of_measurements(fakes.case("double", settings=CaseSettings(sanitize="memcheck")), outcome)
-    assert lines[0] == "y: 17 of 100 elements were never written: [1], [4] to [7], [9], [11] and 1 more stretches"
+    assert lines[0] == "y: 17 of 100 elements were never written: [1], [4] to [7], [9], [11] and 1 more stretch"
     assert lines[1].startswith("y: 2 of 100 elements changed with what was there before, the first at [3]")
     assert lines[2] == "z: every element was written"
     assert lines[3] == "2 ms: the median of 3 samples, 1 to 3 ms, events on the GPU, SM clock 1980 MHz"

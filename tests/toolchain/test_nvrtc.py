@@ -82,6 +82,18 @@ def test_no_path_of_the_machine_gets_into_the_ptx(write: Write, tmp_path: Path) 
     assert '"k.cu"' in ptx
 
 
+@pytest.mark.parametrize("name", ["café".encode(), b"caf\xe9"])
+def test_names_of_folders_may_have_any_bytes(write: Write, name: bytes) -> None:
+    folder = os.fsdecode(name)
+    write("__device__ inline int f(int x) { return x * x; }\n", f"{folder}/f.h")
+    text = '#include "f.h"\n__global__ void k(int* x) { x[0] = f(x[1]); }'
+    ptx = _compile(write, text, name=f"{folder}/k.cu", kernels=("k",)).ptx
+    assert '"f.h"' in ptx
+    assert "caf" not in ptx
+    with pytest.raises(CompileError, match=r"k\.cu:1: error: identifier \"y\""):
+        _compile(write, "__global__ void k(int* x) { x[0] = y; }", name=f"{folder}/k.cu", kernels=("k",))
+
+
 @pytest.mark.parametrize("options", [(), ("-G",)])
 def test_internal_names_are_those_of_every_process_and_text(write: Write, options: tuple[str, ...]) -> None:
     text = """\

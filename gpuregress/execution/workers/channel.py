@@ -36,7 +36,7 @@ from typing import Any
 
 from gpuregress.foundation import errors
 from gpuregress.foundation.errors import CodeLine, CompileError, GpuregressError, HarnessError, UnknownNames
-from gpuregress.foundation.records import from_json, to_json
+from gpuregress.foundation.records import from_json, to_plain
 
 Message = dict[str, Any]
 
@@ -105,7 +105,7 @@ class Channel:
         """
         if not self._serves:
             self._request = os.urandom(8).hex()
-        line = _sealed(json.dumps({**to_json(message), "request": self._request}, separators=(",", ":")).encode())
+        line = _sealed(json.dumps({**to_plain(message), "request": self._request}, separators=(",", ":")).encode())
         self._socket.settimeout(timeout_s)
         try:
             # The first line end closes half a line that user code may have written to the descriptor.

@@ -12,7 +12,7 @@ from gpuregress.execution.cuda.sanitizer import SanitizerReport
 from gpuregress.execution.workers.watchdog import CHECKING_S
 from gpuregress.foundation import storage
 from gpuregress.foundation.errors import CodeLine, DeviceError, KernelFault
-from gpuregress.foundation.records import Case, Fault, Outcome, SanitizerFinding, SanitizerResult, Task, to_json
+from gpuregress.foundation.records import Case, Fault, Outcome, SanitizerFinding, SanitizerResult, Task, to_plain
 from gpuregress.gpu.records import replace
 
 _SPARE_S = 60.0
@@ -67,7 +67,7 @@ def _watch(task: Task, tool: str, device: str) -> tuple[tuple[SanitizerReport, .
     with storage.scratch() as folder:
         saved, log = folder / "task.json", folder / "report.txt"
         # Poison counts as written: initcheck would find nothing.
-        storage.write_atomic(saved, json.dumps(to_json(task.alone(poison=tool != "initcheck"))).encode())
+        storage.write_atomic(saved, json.dumps(to_plain(task.alone(poison=tool != "initcheck"))).encode())
         program = (sys.executable, "-P", "-m", "gpuregress.execution.workers.alone", "--device", device, str(saved))
         command = sanitizer.command(tool, program, log)
         try:

@@ -40,10 +40,18 @@ _FOUND_SIZE = "its size, which was found by trial for the parameters above"
 
 
 class FoundSize(Record):
-    """A size that was found by trial: the buffer, and its elements."""
+    """A size that was found by trial.
+
+    Attributes:
+        elements: that the buffer gets.
+        index: of the access beyond its end for which it was enlarged first.
+        guess: the elements that it had then.
+    """
 
     buffer: str
     elements: int
+    index: int = 0
+    guess: int = 0
 
 
 @dataclass(slots=True)
@@ -74,7 +82,9 @@ class TriedJob:
         """
         sizes = _needed_sizes(verdicts, self.guessed)
         if sizes and all(enlarge(self.path, size) for size in sizes):
-            self.sizes.update({size.buffer: size for size in sizes})
+            for size in sizes:
+                first = self.sizes.get(size.buffer, size)
+                self.sizes[size.buffer] = FoundSize(size.buffer, size.elements, first.index, first.guess)
             return True
         if not any(verdict.status in ("fault", "timeout") for verdict in verdicts):
             return False
@@ -256,7 +266,7 @@ def _run(project: Project, paths: list[Path], device: str) -> RunSummary | None:
 
 def _needed_sizes(verdicts: Sequence[Verdict], guessed: tuple[str, ...]) -> list[FoundSize]:
     """Return the buffers that cases accessed beyond their ends, with the elements that they get."""
-    sizes: dict[str, int] = {}
+    sizes: dict[str, FoundSize] = {}
     for verdict in verdicts:
         if verdict.outcome is None or verdict.outcome.fault is None:
             continue
@@ -268,8 +278,9 @@ def _needed_sizes(verdicts: Sequence[Verdict], guessed: tuple[str, ...]) -> list
             continue
         factor = _FACTOR if location.elements <= _SMALL else _FACTOR_OF_LARGE
         elements = max(factor * location.elements, location.index + location.size)
-        sizes[location.buffer] = max(elements, sizes.get(location.buffer, 0))
-    return [FoundSize(buffer, elements) for buffer, elements in sizes.items()]
+        size = FoundSize(location.buffer, elements, location.index, location.elements)
+        sizes[location.buffer] = max(size, sizes.get(location.buffer, size), key=lambda found: found.elements)
+    return list(sizes.values())
 
 
 def enlarge(path: Path, size: FoundSize) -> bool:

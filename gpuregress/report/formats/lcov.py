@@ -92,7 +92,9 @@ def _functions(file: FileCoverage) -> list[_Function]:
     for name, signature, first, last in spans:
         counts = [count for line, count in file.lines if first <= line <= last]
         unique = one_line(signature if names[name] > 1 else name)
-        if counts and unique not in functions:
+        if unique in functions:  # as of two branches of `#if`, or a member and its const twin
+            unique = f"{unique}:{first}"
+        if counts:
             functions[unique] = _Function(unique, first, counts[0])
     return list(functions.values())
 

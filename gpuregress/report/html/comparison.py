@@ -14,18 +14,36 @@ from gpuregress.report.html.templates import FAILED
 
 _MOST_ROWS = 2000
 _FAILURES = FAILED | {"missing"}
+_NO_RESULT = "no result"
+"""In place of a verdict: the run did not come to its end."""
+
+
+class Change(Record):
+    """What can become of a case from run A to run B.
+
+    Attributes:
+        counted: after a number of cases, in the headline.
+        word: in the row of one case.
+    """
+
+    counted: str
+    word: str
+
+
 _CHANGES = {
-    "worse": "fail now and did not before",
-    "only in A": "only in A",
-    "new": "have no baseline now",
-    "skip": "are skipped now",
-    "other": "fail in another way",
-    "extent": "fail in other elements",
-    "better": "no longer fail",
-    "passes": "pass now and were not judged before",
-    "only in B": "only in B",
+    "worse": Change("fail now and did not before", "fails now"),
+    "only in A": Change("only in A", "only in A"),
+    "no result in B": Change("without a result in B", "no result in B"),
+    "new": Change("have no baseline now", "no baseline now"),
+    "skip": Change("are skipped now", "skipped now"),
+    "other": Change("fail in another way", "fails in another way"),
+    "extent": Change("fail in more or fewer elements", "fails in more or fewer elements"),
+    "no result in A": Change("without a result in A", "no result in A"),
+    "better": Change("no longer fail", "no longer fails"),
+    "passes": Change("pass now and were not judged before", "passes now"),
+    "only in B": Change("only in B", "only in B"),
 }
-"""What can become of a case from run A to run B → in words; the rows stand in this order."""
+"""The rows stand in this order."""
 
 
 class ComparedCase(Record):
@@ -47,6 +65,11 @@ class ComparedCase(Record):
         return _verdict(self.first), _verdict(self.second)
 
     @property
+    def words(self) -> str:
+        """The change for people."""
+        return _CHANGES[self.change].word
+
+    @property
     def reason(self) -> str:
         """Why it fails now, or failed before; both where it fails in both runs."""
         failing = [entry for entry in (self.first, self.second) if entry and entry["verdict"] in _FAILURES]
@@ -56,16 +79,18 @@ class ComparedCase(Record):
     def change(self) -> str:
         """One of `_CHANGES`; "" where the case passes in both runs, or fails alike."""
         first, second = self.verdicts
+        if second in _FAILURES and first not in _FAILURES:
+            return "worse"
         if not first:
             return "only in B"
         if not second:
             return "only in A"
+        if first != second and _NO_RESULT in (first, second):
+            return "no result in B" if second == _NO_RESULT else "no result in A"
         if first in _FAILURES and second in _FAILURES:
             return self._change_of_failure()
         if first == second:
             return ""
-        if second in _FAILURES:
-            return "worse"
         if second != "pass":
             return second
         return "better" if first in _FAILURES else "passes"
@@ -133,10 +158,10 @@ def comparison_page(first: Mapping[str, Any], second: Mapping[str, Any]) -> str:
     cases = list(_paired(first, second))
     changed = sorted((case for case in cases if case.change), key=_rank)
     parts = []
-    for kind, text in _CHANGES.items():
+    for kind, change in _CHANGES.items():
         number = sum(case.change == kind for case in changed)
         if number:
-            parts.append(f"{number} {text}")
+            parts.append(f"{number} {change.counted}")
     headline = f"{plural(len(cases), 'case')}: {', '.join(parts) or 'no verdict changed'}"
     measures = []
     for measure in _MEASURES:
@@ -171,8 +196,10 @@ def _paired(first: Mapping[str, Any], second: Mapping[str, Any]) -> Iterator[Com
 
 
 def _entries(document: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
-    """The cases of a run, by name; one that is missing has an entry, too: it fails the run."""
+    """The cases of a run, by name; one that is missing, or has no result, has an entry, too: it fails the run."""
     entries: dict[str, Mapping[str, Any]] = {}
+    for name in document.get("unfinished", ()):
+        entries[name] = {"verdict": _NO_RESULT, "reason": "", "buffers": ()}
     for missing in document["missing"]:
         entries[missing["case"]] = {"verdict": "missing", "reason": " ".join(missing["lines"]), "buffers": ()}
     for entry in document["cases"]:
@@ -181,7 +208,7 @@ def _entries(document: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
 
 
 def _rank(case: ComparedCase) -> tuple[int, int]:
-    order = ("missing", *SEVERITY)
+    order = ("missing", _NO_RESULT, *SEVERITY)
     return list(_CHANGES).index(case.change), order.index(case.verdicts[1] or case.verdicts[0])
 
 
@@ -196,6 +223,7 @@ def _facts(first: Mapping[str, Any], second: Mapping[str, Any]) -> Iterator[tupl
     ):
         yield name, str(first.get(key) or "—"), str(second.get(key) or "—")
     yield "commit", _commit(first), _commit(second)
+    yield "end", _end(first), _end(second)
     yield "verdicts", _counts(first), _counts(second)
     yield "time", f"{first['seconds']:.2f} s", f"{second['seconds']:.2f} s"
 
@@ -205,6 +233,10 @@ def _commit(document: Mapping[str, Any]) -> str:
     if document.get("dirty"):
         text += ", with changes"
     return text
+
+
+def _end(document: Mapping[str, Any]) -> str:
+    return f"{document['state']}, exit code {document['exit_code']}"
 
 
 def _counts(document: Mapping[str, Any]) -> str:
@@ -234,7 +266,7 @@ _MEASURES = (
     ),
     Measure(
         title="Times",
-        note="of the launches, from 1.1 times on; without `timing:` each is one measurement, which noise changes",
+        note="of the launches, from 1.1 times on; where a job has no timing, one measurement, which noise changes",
         of=_milliseconds,
         form="{:.4g} ms",
         least=1.1,

@@ -52,6 +52,8 @@ def _summary(points: Sequence[NightPoint]) -> str:
 
 def _failures(point: NightPoint) -> int:
     """What made the night fail: failing and missing cases, and those without a baseline, but no known flaky ones."""
+    if not point.night.exit_code:  # what its folder said of flaky cases may be gone
+        return 0
     counts = point.night.counts
     failing = sum(count for status, count in counts.items() if status in FAILED or status == "new")
     return point.missing + failing - point.quarantined

@@ -24,6 +24,8 @@ FAILED = frozenset(("differ", "fault", "timeout", "error"))
 
 _LONGEST_UNBROKEN = 18
 """Characters of a name that also a narrow screen has room for."""
+_UNBROKEN = re.compile(r"\d{8}T\d{6}Z-[0-9a-f]{4}|\d{4}-\d\d-\d\d(?!\w)|\d{4}-\d\d-\d\dT[\d:]+Z")
+"""The name of a run, a day or a time: a browser would break it after each hyphen."""
 
 
 def render(template: str, **values: Any) -> str:
@@ -60,7 +62,7 @@ def _environment() -> jinja2.Environment:
         "style_digest": _digest(style),
         "script_digest": _digest(script),
     }
-    environment.filters |= {"plural": plural, "short": short, "breakable": breakable}
+    environment.filters |= {"plural": plural, "short": short, "breakable": breakable, "foldable": foldable}
     return environment
 
 
@@ -77,6 +79,17 @@ def breakable(text: str) -> Markup:
         return _escaped(text)
     parts = re.split(r"(?<=[/,=_:.-])(?=\w)", text)
     return Markup("<wbr>").join(map(_escaped, parts))
+
+
+def foldable(text: str) -> Markup:
+    """A text whose long names are broken as `breakable` does, and whose runs and times are not broken at all."""
+    words: list[Markup] = []
+    for word in re.split(r"( )", text):
+        if _UNBROKEN.match(word):
+            words.append(Markup('<span class="run">{}</span>').format(_escaped(word)))
+        else:
+            words.append(breakable(word))
+    return Markup().join(words)
 
 
 @cache

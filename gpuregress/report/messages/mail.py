@@ -1,4 +1,4 @@
-"""Mails of a night: by sendmail or an SMTP server, kept for the next night if unsent."""
+"""Mails of a night: by sendmail or an SMTP server, kept until they are sent."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import copy
 import email
 import email.policy
 import os
+import secrets
 import shutil
 import smtplib
 import socket
@@ -67,56 +68,93 @@ class _Unreachable(Exception):
     """No mail can be sent now, to whomever."""
 
 
+class KeptMail(Record):
+    """A mail of tonight.
+
+    Attributes:
+        path: its file among the unsent ones.
+        message: whose recipients are as the settings have them.
+    """
+
+    path: Path
+    message: EmailMessage
+
+    def remove(self) -> None:
+        """Remove its file, as after it was sent."""
+        with contextlib.suppress(OSError):
+            self.path.unlink(missing_ok=True)
+
+
 class MailRoom:
     """The way by which a project sends the mails of a night.
 
     Args:
         server: `notify.smtp` as the settings have it; "": the local sendmail.
         unsent: the folder of the mails that could not be sent.
-        seconds: for all mails together.
+        seconds: for all mails together, from the first one on.
     """
 
     def __init__(self, server: str, unsent: Path, seconds: float = _ALL_SECONDS) -> None:
         self._server = server
         self._unsent = unsent
-        self._deadline = time.monotonic() + seconds
+        self._seconds = seconds
+        self._deadline: float | None = None
         self._unreachable = ""
         self._new: set[Path] = set()
 
-    def send(self, addresses: Sequence[str], notice: Notice) -> str:
-        """Mail a notice; one that cannot be sent is kept, also for those who are refused: an error may be mended.
+    def keep(self, addresses: Sequence[str], notice: Notice) -> KeptMail:
+        """Keep a notice as a mail before it is sent: a kill while it is sent must not lose it.
 
         Args:
             addresses: as the settings have them.
             notice: the text.
+        """
+        # The time comes first, for `_kept`; two nights may send equal mails in one second.
+        started = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
+        name = f"{started}-{notice.run or 'no-run'}-{secrets.token_hex(4)}.eml"
+        mail = KeptMail(self._unsent / name, _message(addresses, notice))
+        self._new.add(mail.path)
+        with contextlib.suppress(StorageError):  # it may be sent all the same, and else `send` tries again
+            self._write(mail)
+        return mail
+
+    def send(self, mail: KeptMail) -> str:
+        """Send a mail; one that cannot be sent stays kept, also for those who are refused: an error may be mended.
 
         Returns:
             Why it failed and what became of the mail, "" where it was sent.
         """
-        failure = self._deliver(_message(addresses, notice))
+        failure = self._deliver(mail.message)
         if failure is None:
+            mail.remove()
             return ""
-        message = _message((*failure.addresses, *failure.refused), notice).as_bytes()
-        # The time comes first, for `_kept`; the digest tells the mails of a second apart.
-        started = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
-        path = self._unsent / f"{started}-{notice.run or 'no-run'}-{storage.digest_text(message)[:8]}.eml"
-        removed: list[Path] = []
+        mail.message.replace_header("To", ", ".join((*failure.addresses, *failure.refused)))
         try:
-            with storage.disk_errors(self._unsent):
-                self._unsent.mkdir(parents=True, exist_ok=True)
-                storage.write_atomic(path, message)
-                self._new.add(path)
-                for old in self._kept()[:-_MOST_KEPT]:
-                    old.unlink(missing_ok=True)
-                    removed.append(old)
+            self._write(mail)
         except StorageError as error:
-            if path not in self._new:
+            if not mail.path.exists():
                 return f"{failure.why}; the mail is lost: {error}"
-        text = f"{failure.why}; the mail is kept as {path}, and the next night sends it"
+        text = f"{failure.why}; the mail is kept as {mail.path}, and the next night sends it"
+        removed = self._remove_oldest()
         if removed:
-            names = ", ".join(old.name for old in removed)
-            text += f"; more than {_MOST_KEPT} mails wait, and the oldest are removed unsent: {names}"
+            waits = f"more than {_MOST_KEPT} mails of earlier nights wait"
+            text += f"; {waits}, and the oldest are removed unsent: {', '.join(removed)}"
         return text
+
+    def _write(self, mail: KeptMail) -> None:
+        with storage.disk_errors(self._unsent):
+            self._unsent.mkdir(parents=True, exist_ok=True)
+        storage.write_atomic(mail.path, mail.message.as_bytes())
+
+    def _remove_oldest(self) -> list[str]:
+        """Remove the oldest of too many mails of earlier nights; return their names."""
+        earlier = [path for path in self._kept() if path not in self._new]
+        removed = []
+        with contextlib.suppress(OSError):
+            for path in earlier[: max(0, len(earlier) - _MOST_KEPT)]:
+                path.unlink(missing_ok=True)
+                removed.append(path.name)
+        return removed
 
     def send_kept(self) -> Iterator[str]:
         """Send the mails of earlier nights, each for itself; yield why one failed and what became of it."""
@@ -176,6 +214,8 @@ class MailRoom:
         Nothing is tried any more after the server could not be reached, or the time is up.
         """
         addresses = str(message["To"]).split(", ")
+        if self._deadline is None:
+            self._deadline = time.monotonic() + self._seconds
         seconds = self._deadline - time.monotonic()
         if not self._unreachable and seconds <= 0:
             self._unreachable = f"{MAIL_KEY}: the time for the mails of a night is up"
@@ -432,6 +472,10 @@ def _connected(server: _Server, seconds: float) -> smtplib.SMTP:
 def _smtp_reason(error: Exception) -> str:
     if isinstance(error, smtplib.SMTPResponseException):
         return _reply(error.smtp_code, error.smtp_error)
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return f"{error.verify_message}; SSL_CERT_FILE names a file of the certificates to trust"
+    if isinstance(error, ssl.SSLError) and error.reason == "WRONG_VERSION_NUMBER":
+        return "it does not begin with TLS; write smtp:// if it does later"
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
     return str(error) or type(error).__name__

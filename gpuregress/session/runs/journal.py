@@ -5,7 +5,7 @@
     {"verdict": JournalEntry}       one a case, in the order in which they were reached
     {"end": JournalEnd}             the last line: the run is over
 
-Each line is a JSON object of one key; its value is a record as `records.to_json` writes it (NaN and infinities as
+Each line is a JSON object of one key; its value is a record as `records.to_plain` writes it (NaN and infinities as
 Python's json does), closed by `digest`, the xxh3-128 of the line before it. In the last line `before` is the xxh3-128
 of all earlier lines. Journals of an earlier gpuregress have neither. A line is one write in append mode: a kill takes
 at most the line that was being written, a power cut may take the last ones. The process of a run holds a lock (flock)
@@ -38,7 +38,7 @@ from gpuregress.foundation.records import (
     State,
     Verdict,
     from_json,
-    to_json,
+    to_plain,
 )
 from gpuregress.gpu.records import Record
 
@@ -409,7 +409,7 @@ def close_cut_short(journal: Journal, end: JournalEnd) -> bool:
 
 def launches_digest(case: Case) -> str:
     """Digest of the launches of a case, which are too long for a line of the journal."""
-    return storage.digest_text(json.dumps(to_json(case.launches), separators=(",", ":")).encode())
+    return storage.digest_text(json.dumps(to_plain(case.launches), separators=(",", ":")).encode())
 
 
 def process() -> Process:
@@ -422,7 +422,7 @@ def process() -> Process:
 
 def _line(key: str, record: JournalRecord, before: str = "") -> bytes:
     """A sealed line; `before`: digest of all earlier lines, for the last one."""
-    body = json.dumps({key: to_json(record)}, separators=(",", ":"))[:-2]
+    body = json.dumps({key: to_plain(record)}, separators=(",", ":"))[:-2]
     if before:
         body += f',"before":"{before}"'
     return f'{body},"digest":"{storage.digest_text(body.encode())}"}}}}\n'.encode()

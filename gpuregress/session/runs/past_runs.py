@@ -85,7 +85,8 @@ def _runs_below(folder: Path, levels: int) -> list[Path]:
     if (folder / journal.FILE).exists():
         return [folder]
     named = run_folders.every(folder)
-    runs = [run for run in named if (run / journal.FILE).exists()]
+    # One that lacks its journal is an error of its own: its cases must not be lost in silence.
+    runs = [run for run in named if (run / journal.FILE).exists() or (run / run_folders.RESULTS).exists()]
     if levels and folder.is_dir():
         with storage.disk_errors(folder, "read"):
             entries = sorted(folder.iterdir())

@@ -61,6 +61,11 @@ class CxxFunction(Record):
         """Tell whether it is compiled for the host and for the device."""
         return {"__host__", "__device__"} <= self.spaces
 
+    @property
+    def is_operator(self) -> bool:
+        """Tell whether it is an operator, which no job calls by its name."""
+        return re.search(r"\boperator\b", self.name) is not None
+
     def __str__(self) -> str:
         """`clampz<T>(T, T, T)`, as messages list it."""
         names = ", ".join(template_name(text) for text in self.template)
@@ -83,6 +88,8 @@ def device_functions(
     for text in texts:
         for function in scan(text, macros):
             if "__device__" not in function.spaces or "__global__" in function.spaces or function.member:
+                continue
+            if function.is_operator:
                 continue
             key = (function.name, function.template, tuple(parameter.type for parameter in function.parameters))
             known = functions.setdefault(key, function)
@@ -134,6 +141,7 @@ class _Scanner(WordScanner):
         self._macros = macros
         self._head: list[int] = []
         self._template: tuple[str, ...] = ()
+        self._operator: list[str] = []
         self._scopes: list[_Scope] = []
 
     def functions(self) -> Iterator[CxxFunction]:
@@ -155,6 +163,8 @@ class _Scanner(WordScanner):
                 self._forget()
             elif word == "[" and self._peek(1) == "[":
                 self._group()
+            elif word == "operator":
+                self._take_operator()
             elif word == "<" and self._head:
                 self._head += self._skipped()
             elif word == "(":
@@ -189,9 +199,19 @@ class _Scanner(WordScanner):
 
     def _forget(self) -> None:
         self._head = []
+        self._operator = []
         self._template = ()
 
     # --- functions ----------------------------------------------------------------------------------------------------
+
+    def _take_operator(self) -> None:
+        """Take the name of an operator; the head holds its first word alone."""
+        self._head.append(self._at)
+        self._at += 1
+        if (self._peek(), self._peek(1)) in (("(", ")"), ("[", "]")):
+            self._operator = [self._take(), self._take()]
+        while self._at < len(self._words) and self._peek() not in ("(", ";", "{"):
+            self._operator.append(self._take())
 
     def _declarator(self) -> CxxFunction | None:
         """Read the brackets behind a name; None where they are no parameter list."""
@@ -210,16 +230,19 @@ class _Scanner(WordScanner):
         spaces &= _SPACES
         parameters = [words for words in split(inner) if words != ["void"]]
         start = self._words[self._head[0]].start()
-        template = self._template
+        template, sign = self._template, spelled(self._operator)
         self._forget()
         result = trailing or self._result(head[:-1])
+        if sign and _NAME.match(sign):
+            result = result or sign  # a conversion
+            sign = f" {sign}"
         if not spaces or not result or any(words[0][0].isdigit() for words in parameters):
             return None  # an initialization in brackets, a constructor, a table of pointers to functions
         namespaces = [scope.name for scope in self._scopes if scope.kind == "namespace" and scope.name]
         scopes = [scope.name for scope in self._scopes if scope.name]
         in_class = any(scope.kind == "class" for scope in self._scopes)
         return CxxFunction(
-            name="::".join([*scopes, head[-1]]),
+            name="::".join([*scopes, f"{head[-1]}{sign}"]),
             namespace="::".join(namespaces),
             template=template,
             parameters=tuple(_parameter(words) for words in parameters),

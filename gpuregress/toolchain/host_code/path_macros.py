@@ -7,6 +7,7 @@ only host code calls changes no program.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -52,4 +53,4 @@ def _closure(words: frozenset[str], bodies: Sequence[tuple[str, str]]) -> frozen
 
 def shows_folder(ptx: str, folders: Iterable[Path]) -> bool:
     """Tell whether a string in PTX has the path of a folder, as that of `assert` in a header has."""
-    return any(", ".join(map(str, f"{folder}/".encode())) in ptx for folder in folders)
+    return any(", ".join(map(str, os.fsencode(f"{folder}/"))) in ptx for folder in folders)

@@ -5,7 +5,11 @@ from __future__ import annotations
 import email
 import email.policy
 import json
+import os
 import re
+import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,8 +21,10 @@ from gpuregress.report.messages import web_request
 from gpuregress.report.messages.web_request import Patience
 from tests.report.messages import servers
 from tests.report.messages.servers import Server
+from tests.waiting import wait_until
 from tests.workshop import Workshop, accepted, change
 
+ROOT = Path(__file__).parents[3]
 SECRET = "f00d-cafe-secret"
 NIGHT = ("nightly", "--device", "cpu", "--jobs", "1")
 
@@ -111,6 +117,51 @@ def test_a_night_that_cannot_run_is_told_once(fake_shop: Workshop, server: Serve
     assert (printed.exit_code, printed.stdout) == (0, "")
     assert printed.stderr == f"note: {unsent}/0.eml is no mail; it is set aside as 0.damaged\n"
     assert "is locked by" in mailed.read_text()
+
+
+def test_a_night_that_is_killed_while_it_sends_its_mail_loses_none(fake_shop: Workshop, mailed: Path) -> None:
+    fake_shop.job(("source:", "owners: [ada@example.org]\nsource:"))
+    fake_shop.write("gpuregress.yaml", "notify: {mail: team@example.org}")
+    (mailed.parent / "sendmail").write_text("#!/bin/sh\nkill -9 $PPID\n")
+    command = [sys.executable, "-m", "tests.fake_main", "-C", str(fake_shop.root), *NIGHT]
+    assert subprocess.run(command, cwd=ROOT, check=False).returncode == -signal.SIGKILL
+    servers.sendmail(mailed.parent)
+    assert fake_shop.call(*NIGHT).exit_code == 1
+    lines = mailed.read_text().splitlines()
+    recipients = [line for line in lines if line.startswith("To: ")]
+    assert sorted(recipients) == ["To: ada@example.org"] * 2 + ["To: team@example.org"] * 2
+    assert sum("1 without a baseline: scale" in line for line in lines if line.startswith("Subject: ")) == 4
+    assert list((fake_shop.root / "runs/unsent-mails").iterdir()) == []
+
+
+def test_a_night_that_is_killed_while_it_writes_its_reports_loses_no_mail(fake_shop: Workshop, mailed: Path) -> None:
+    fake_shop.write("gpuregress.yaml", "notify: {mail: team@example.org}")
+    page = fake_shop.root / "page.html"
+    os.mkfifo(page)  # nobody reads it
+    command = [sys.executable, "-m", "tests.fake_main", "-C", str(fake_shop.root), *NIGHT, "--html", str(page)]
+    unsent = fake_shop.root / "runs/unsent-mails"
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL) as night:
+        try:
+            wait_until(lambda: any(unsent.glob("*.eml")))
+        finally:
+            night.kill()
+    assert not mailed.exists()
+    accepted(fake_shop)
+    assert fake_shop.call(*NIGHT).exit_code == 0
+    assert "1 without a baseline: scale" in mailed.read_text()
+    assert list(unsent.iterdir()) == []
+
+
+def test_a_full_disk_of_the_log_shortens_no_mail(fake_shop: Workshop, mailed: Path) -> None:
+    fake_shop.write("gpuregress.yaml", "notify: {mail: team@example.org}")
+    command = [sys.executable, "-m", "tests.fake_main", "-C", str(fake_shop.root), *NIGHT]
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(command, cwd=ROOT, check=False, stdout=full, stderr=subprocess.PIPE, text=True)
+    assert (done.returncode, done.stderr) == (4, "")
+    text = mailed.read_text()
+    assert "] 1 without a baseline: scale" in text
+    assert "what the night says cannot be printed: No space left on device" in text
+    assert "new      scale/n=100" in text
 
 
 def test_a_report_that_is_not_written_is_part_of_the_exit_code_that_is_pinged(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import re
 import shutil
@@ -146,6 +147,11 @@ def test_the_cases_of_a_shard_that_was_cut_short_are_named(fake_shop: Workshop) 
     fake_shop.job(SIZES)
     first, second = shard(fake_shop, 1, 2, code=1), shard(fake_shop, 2, 2, code=1)
     name = cut_short(fake_shop, first)
+    with (fake_shop.root / "runs" / first["run"] / "verdicts.jsonl").open() as journal:
+        fcntl.flock(journal, fcntl.LOCK_EX)  # as its process holds it
+        done = fake_shop.call("report", "--merge", first["run"], second["run"], "--report", "junit=-")
+    assert f"(shard 1 of 2) is running: no result of 1 case, {name}" in done.stderr
+    assert (done.exit_code, f'name="{name}"' in done.stdout) == (4, True)
     page, junit = fake_shop.root / "p.html", fake_shop.root / "j.xml"
     files = ("--report", f"html={page}", "--report", f"junit={junit}")
     done = fake_shop.call("report", "--merge", first["run"], second["run"], *files)
@@ -199,7 +205,7 @@ def test_shards_with_different_options_are_refused_and_other_runs_noted(project:
 
 
 def test_the_worst_exit_code_is_kept_and_runs_of_other_hosts_are_read_from_their_folders(
-    project: Workshop, tmp_path: Path
+    project: Workshop, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     project.job(SIZES, ("{float32: 2.0}", "{float32: 2.0 + n % 200 // 100}"))  # wrong for 100, 300 and 500
     first = shard(project, 1, 2, code=1)
@@ -213,6 +219,61 @@ def test_the_worst_exit_code_is_kept_and_runs_of_other_hosts_are_read_from_their
     document = json.loads(done.stdout)
     assert (len(document["cases"]), document["exit_code"]) == (5, 1)
     assert re.search(r"5 cases in .* 2 pass, 3 differ", done.stderr)
+    elsewhere = Workshop(tmp_path_factory.mktemp("elsewhere"))  # a host that has the artifacts alone
+    assert elsewhere.call("report", "--merge", str(away), "--json").stdout == done.stdout
+    assert elsewhere.call("report", "--compare", str(away / "shard1"), str(away / "shard2")).exit_code == 0
+    assert "there is no project" in elsewhere.fails(2, "report", "--merge", str(away), first["run"])
+    assert list(elsewhere.root.iterdir()) == []
+
+
+def test_a_run_whose_journal_is_lacking_is_not_left_out(project: Workshop, tmp_path: Path) -> None:
+    for name in ("scale/n=100", "scale/n=200"):
+        assert project.call(*RUN, name).exit_code == 0
+    runs = tmp_path / "artifacts/runs"
+    shutil.copytree(project.root / "runs", runs)
+    first, *_ = sorted(runs.glob("2*"))
+    (first / "verdicts.jsonl").unlink()
+    assert f"{first} has no verdicts.jsonl" in project.fails(4, "report", "--merge", str(tmp_path / "artifacts"))
+    printed = project.call("history", "import", str(runs))
+    assert printed.exit_code == 4
+    assert f"{first} has no verdicts.jsonl" in printed.stderr
+    assert "is in the history already" in printed.stdout
+
+
+def test_hosts_may_reach_the_project_by_a_symbolic_link(project: Workshop, tmp_path: Path) -> None:
+    project.write("kernels/scale.cu", '#include "scale.h"\n' + (project.root / "kernels/scale.cu").read_text())
+    project.write("kernels/scale.h", "")
+    (tmp_path / "link").symlink_to(project.root)
+    documents = [shard(project, 1, 2), shard(Workshop(tmp_path / "link"), 2, 2)]
+    assert len(cases(merged(project, *documents))) == 5
+
+
+def test_the_clones_of_shards_may_be_in_any_folder(project: Workshop, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """The build's compile_commands.json names absolute files, also outside of the project."""
+    project.write("gpuregress.yaml", "compile: {commands: build/commands.json}")
+    away = tmp_path_factory.mktemp("other clone")
+    shutil.copytree(project.root, away, ignore=shutil.ignore_patterns("runs"), dirs_exist_ok=True)
+    documents = []
+    for number, root in enumerate((project.root, away), 1):
+        file = f"{root}/kernels/scale.cu"
+        header = tmp_path_factory.mktemp("made") / "config.h"
+        header.write_text("")
+        command = ["nvcc", "-include", str(header), "-c", file]
+        entry = {"directory": str(root), "file": file, "arguments": command}
+        (root / "build").mkdir()
+        (root / "build/commands.json").write_text(json.dumps([entry]))
+        documents.append(shard(Workshop(root), number, 2))
+    target = away / "runs" / documents[1]["run"]
+    done = project.call("report", "--merge", documents[0]["run"], str(target), "--json")
+    assert (done.exit_code, len(json.loads(done.stdout)["cases"])) == (0, 5)
+
+
+def test_a_shard_that_has_only_a_wrong_job_is_not_missing(project: Workshop) -> None:
+    project.job(("buffers:", "bufers:"), name="wrong")
+    documents = [shard(project, number, 6, code=2) for number in range(1, 7)]
+    assert {len(document["cases"]) for document in documents} == {1, 2}
+    whole = merged(project, *documents, code=2)
+    assert (len(whole["cases"]), whole["missing"]) == (6, [])
 
 
 def test_a_shard_without_a_case_passes_and_all_of_nothing_does_not(project: Workshop) -> None:

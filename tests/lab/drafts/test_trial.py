@@ -34,6 +34,7 @@ def test_a_guessed_size_grows_until_the_kernel_stays_inside(project: Project) ->
     (job,) = trial.find_sizes(project, {made.path: made.guessed_sizes}, "cpu")
     (size,) = job.sizes.values()
     assert (size.buffer, size.elements >= 3101) == ("x", True)
+    assert (size.index, size.guess) == (100 * (size.guess // 100 + 1), size.guess)  # the first access beyond the guess
     text = made.path.read_text()
     assert f"x: {{dtype: float32, shape: [{size.elements}], fill: {{normal: {{std: 1.0}}}}}}" in text
     assert "# NEEDED: its size, which was found by trial for the parameters above; random numbers" in text

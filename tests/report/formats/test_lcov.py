@@ -73,6 +73,38 @@ def test_functions_that_have_code_are_counted_by_their_first_line(tmp_path: Path
     ]
 
 
+OPERATORS = """\
+struct A {
+    __device__ float operator()(float x) const { return x; }
+    __device__ float operator+(float x) const { return x; }
+    __device__ float operator [] (int x) const { return x; }
+    __device__ float at(int x) const { return x; }
+    __device__ float at(int x) { return x; }
+};
+"""
+
+
+def test_no_function_is_lost_that_is_called_as_another_one(tmp_path: Path) -> None:
+    path = tmp_path / "k.cu"
+    path.write_text(OPERATORS)
+    text = lcov.render(covered(FileCoverage(str(path), tuple((line, line) for line in range(2, 7)))), tmp_path)
+    functions = [line for line in text.splitlines() if line.startswith("FN")]
+    assert functions == [
+        "FN:2,A::operator()",
+        "FN:3,A::operator+",
+        "FN:4,A::operator[]",
+        "FN:5,A::at(int)",
+        "FN:6,A::at(int):6",
+        "FNDA:2,A::operator()",
+        "FNDA:3,A::operator+",
+        "FNDA:4,A::operator[]",
+        "FNDA:5,A::at(int)",
+        "FNDA:6,A::at(int):6",
+        "FNF:5",
+        "FNH:5",
+    ]
+
+
 def test_functions_of_python_files_are_counted_too(tmp_path: Path) -> None:
     path = tmp_path / "k.py"
     path.write_text("import x\n\n@x.jit\ndef add(a):\n    b = a\n    return b\n\ndef host():\n    pass\n")

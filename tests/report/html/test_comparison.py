@@ -56,10 +56,10 @@ def test_what_is_worse_comes_first_and_cases_of_one_run_are_named() -> None:
         "6 cases: 1 fail now and did not before, 1 only in A, 1 fail in another way, 1 no longer fail, 1 only in B"
     )
     assert rows(root, "verdicts that changed") == [
-        ["a", "pass", "differ", "worse", "out: 3 of 8"],
+        ["a", "pass", "differ", "fails now", "out: 3 of 8"],
         ["old", "pass", "—", "only in A", ""],
-        ["e", "fault", "timeout", "other", "trap → killed"],
-        ["b", "differ", "pass", "better", ""],
+        ["e", "fault", "timeout", "fails in another way", "trap → killed"],
+        ["b", "differ", "pass", "no longer fails", ""],
         ["new", "—", "pass", "only in B", ""],
     ]
 
@@ -104,17 +104,46 @@ def test_each_change_is_called_what_it_is() -> None:
     )
     assert root.first("h1").text == (
         "8 cases: 1 fail now and did not before, 1 have no baseline now, 2 are skipped now, 1 fail in another way, "
-        "1 fail in other elements, 1 pass now and were not judged before"
+        "1 fail in more or fewer elements, 1 pass now and were not judged before"
     )
     assert rows(root, "verdicts that changed") == [
-        ["gone", "pass", "missing", "worse", "gone vanished"],
-        ["a", "pass", "new", "new", ""],
-        ["b", "pass", "skip", "skip", ""],
-        ["f", "fault", "skip", "skip", "trap"],
-        ["d", "differ", "differ", "other", "1 → 2"],
-        ["c", "differ", "differ", "extent", "o: 1 of 8 → o: 8 of 8"],
-        ["e", "new", "pass", "passes", ""],
+        ["gone", "pass", "missing", "fails now", "gone vanished"],
+        ["a", "pass", "new", "no baseline now", ""],
+        ["b", "pass", "skip", "skipped now", ""],
+        ["f", "fault", "skip", "skipped now", "trap"],
+        ["d", "differ", "differ", "fails in another way", "1 → 2"],
+        ["c", "differ", "differ", "fails in more or fewer elements", "o: 1 of 8 → o: 8 of 8"],
+        ["e", "new", "pass", "passes now", ""],
     ]
+
+
+def test_a_case_without_a_result_is_not_taken_for_one_that_was_not_planned() -> None:
+    whole = replace(summary(), verdicts=(case("a", "pass"), case("b", "pass"), case("c", "pass")), exit_code=0)
+    cut = replace(whole, verdicts=whole.verdicts[:1], unfinished=("b", "c"), state="cut short", exit_code=4)
+    documents = [json_report.finite(json_report.document(run)) for run in (whole, cut)]
+    root = tree(html.comparison_page(*documents))
+    assert root.first("h1").text == "3 cases: 2 without a result in B"
+    assert rows(root, "verdicts that changed") == [
+        ["b", "pass", "no result", "no result in B", ""],
+        ["c", "pass", "no result", "no result in B", ""],
+    ]
+    assert ["end", "finished, exit code 0", "cut short, exit code 4"] in rows(root, "facts of the two runs")
+    assert tree(html.comparison_page(*documents[::-1])).first("h1").text == "3 cases: 2 without a result in A"
+
+
+def test_a_failure_of_a_new_case_is_among_the_failures() -> None:
+    root = compared((case("a", "pass"),), (case("a", "pass"), case("b", "fault", reason="trap"), case("c", "pass")))
+    assert root.first("h1").text == "3 cases: 1 fail now and did not before, 1 only in B"
+    assert rows(root, "verdicts that changed")[0] == ["b", "—", "fault", "fails now", "trap"]
+
+
+def test_no_name_of_a_run_and_no_time_is_broken() -> None:
+    root = compared((case("a", "pass"),), (case("a", "pass"),))
+    unbroken = {part.text for part in root.all("span") if part.attributes.get("class") == "run"}
+    assert unbroken == {"20261120T020000Z-3f2a", "2026-11-20T02:00:00Z"}
+    root = tree(html.render(replace(summary(), notes=("see 20261119T020000Z-0001",))))
+    unbroken = {part.text for part in root.all("span") if part.attributes.get("class") == "run"}
+    assert unbroken == {"20261120T020000Z-3f2a", "2026-11-20T02:00:00Z", "20261119T020000Z-0001"}
 
 
 def test_equal_runs_have_no_rows() -> None:

@@ -25,7 +25,7 @@ from msgspec import field
 
 from gpuregress.foundation import storage, usermodules
 from gpuregress.foundation.errors import StorageError
-from gpuregress.foundation.records import Buffer, Case, DeviceInfo, Dump, Launch, Program, to_json
+from gpuregress.foundation.records import Buffer, Case, DeviceInfo, Dump, Launch, Program, to_json, to_plain
 from gpuregress.gpu.records import Record, replace
 from gpuregress.toolchain import kernel_text
 
@@ -329,7 +329,7 @@ def function_key(
 
 
 def _sha256(values: Any) -> str:
-    return hashlib.sha256(json.dumps(to_json(values), sort_keys=True).encode()).hexdigest()
+    return hashlib.sha256(json.dumps(to_plain(values), sort_keys=True).encode()).hexdigest()
 
 
 # --- files ------------------------------------------------------------------------------------------------------------

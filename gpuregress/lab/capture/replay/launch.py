@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from gpuregress.foundation import storage
-from gpuregress.foundation.records import from_json, to_json
+from gpuregress.foundation.records import from_json, to_plain
 from gpuregress.gpu.records import Record
 
 Dim3 = tuple[int, int, int]
@@ -111,7 +111,7 @@ def run(request: Request, seconds: float) -> Replay:
         return Replay("no time was given for it (--replay)")
     with storage.scratch() as folder:
         path = folder / "request.json"
-        path.write_text(json.dumps(to_json(request)), encoding="utf-8")
+        path.write_text(json.dumps(to_plain(request)), encoding="utf-8")
         command: Sequence[str] = (sys.executable, "-m", "gpuregress.lab.capture.replay.process", str(path))
         try:
             done = subprocess.run(command, capture_output=True, timeout=seconds, check=False)

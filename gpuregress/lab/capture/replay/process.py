@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from gpuregress.foundation import storage
 from gpuregress.foundation.errors import GpuregressError, KernelFault
-from gpuregress.foundation.records import LaunchShape, Source, from_json, to_json
+from gpuregress.foundation.records import LaunchShape, Source, from_json, to_plain
 from gpuregress.gpu.base import DeviceModule, Memory
 from gpuregress.lab.capture.replay import instrumentation
 from gpuregress.lab.capture.replay.launch import Replay, ReplayMemory, Request
@@ -33,7 +33,7 @@ def main(arguments: list[str]) -> int:
         answer = Replay(str(error), is_fault=True)
     except GpuregressError as error:
         answer = Replay(str(error))
-    storage.write_atomic(path.with_suffix(".answer"), json.dumps(to_json(answer)).encode(), durable=False)
+    storage.write_atomic(path.with_suffix(".answer"), json.dumps(to_plain(answer)).encode(), durable=False)
     return 0
 
 
