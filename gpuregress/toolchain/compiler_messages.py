@@ -103,6 +103,15 @@ def is_catastrophic(log: str) -> bool:
     return _CATASTROPHE.search(log) is not None
 
 
+def has_host_code(log: str) -> bool:
+    """Tell whether the compiler refused a function or variable for being the host's, whatever uses it.
+
+    Args:
+        log: as NVRTC wrote it.
+    """
+    return _HOST_SIGNS[0] in log
+
+
 def missing_header(log: str) -> str:
     """Return the name of the header that the compiler did not find; "" where it found all.
 

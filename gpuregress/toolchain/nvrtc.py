@@ -203,6 +203,8 @@ def _attempts(source: Source, text: str, known: frozenset[tuple[Path, int]] = fr
     nvrtc = _bindings()
     folders = search_folders(source)
     builder = _builder(source, inputs(source), text)
+    if builder.is_partial and precompiled_headers.refused_places(_unparsed(source)) is not None:
+        builder.drop(())
     skipped = _skip_refused(builder, source)
     was_partial = builder.is_partial
     attempts = [_attempt(nvrtc, source, builder.unit(), folders)]
@@ -210,6 +212,8 @@ def _attempts(source: Source, text: str, known: frozenset[tuple[Path, int]] = fr
         places = compiler_messages.error_places(attempts[-1].log, source, folders)
         if not (source.kernels or source.symbols or source.harness.strip()):
             precompiled_headers.note_refusal(_all_texts(source, attempts[-1].unit), places)
+        if builder.is_partial and compiler_messages.has_host_code(attempts[-1].log):
+            precompiled_headers.note_refusal(_unparsed(source), places)
         if not known.isdisjoint(places):
             break
         # A header that was not found stays so; another `#error` may be that of a library that was withheld.
@@ -233,6 +237,11 @@ def _skip_refused(builder: UnitBuilder, source: Source) -> int:
         if places is None or not builder.drop(places):
             return number
     return _MOST_ATTEMPTS - 1
+
+
+def _unparsed(source: Source) -> tuple[object, ...]:
+    """What decides whether headers compile that are not parsed: the compiler refuses their host code always."""
+    return ("unparsed", inputs(source).contents, source.defines, search_folders(source))
 
 
 def _all_texts(source: Source, unit: TranslationUnit) -> tuple[object, ...]:

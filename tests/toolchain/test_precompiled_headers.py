@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -93,3 +94,24 @@ def test_errors_are_those_of_a_compilation_without(folder: Path) -> None:
 def test_what_is_precompiled_ends_before_the_first_code(text: str, directives: str) -> None:
     found = precompiled_headers.leading_directives(text)
     assert "".join(line for line in found.splitlines(keepends=True)) == directives
+
+
+def test_the_host_code_of_many_headers_is_refused_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    includes = "".join(f'#include "h{number}.h"\n' for number in range(50))
+    for number in range(50):
+        (tmp_path / f"h{number}.h").write_text(f"inline int host{number}() {{ return 0; }}\n")
+    (tmp_path / "scale.cu").write_text(f"{includes}template <class T> __global__ void scale(T *x) {{ x[0] *= 2; }}\n")
+    expected = [_compiled(tmp_path, kernel) for kernel in ("scale<float>", "scale<double>")]
+    refused: list[bool] = []
+    attempt = nvrtc._attempt
+
+    def counted(*arguments: Any) -> Any:
+        """Note whether an attempt was refused."""
+        made = attempt(*arguments)
+        refused.append(made.result is None)
+        return made
+
+    monkeypatch.setattr(nvrtc, "_attempt", counted)
+    with precompiled_headers.precompiling(tmp_path / "precompiled"):
+        assert [_compiled(tmp_path, kernel) for kernel in ("scale<float>", "scale<double>")] == expected
+    assert refused == [True, False, False]
