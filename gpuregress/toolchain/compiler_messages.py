@@ -112,6 +112,15 @@ def has_host_code(log: str) -> bool:
     return _HOST_SIGNS[0] in log
 
 
+def is_of_instances(log: str) -> bool:
+    """Tell whether an error of a log is in an instance of a template, which other kernels may not have.
+
+    Args:
+        log: as NVRTC wrote it.
+    """
+    return "detected during" in log
+
+
 def missing_header(log: str) -> str:
     """Return the name of the header that the compiler did not find; "" where it found all.
 

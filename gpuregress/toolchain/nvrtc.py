@@ -210,7 +210,8 @@ def _attempts(source: Source, text: str, known: frozenset[tuple[Path, int]] = fr
     attempts = [_attempt(nvrtc, source, builder.unit(), folders)]
     while attempts[-1].result is None and skipped + len(attempts) < _MOST_ATTEMPTS:
         places = compiler_messages.error_places(attempts[-1].log, source, folders)
-        if not (source.kernels or source.symbols or source.harness.strip()):
+        is_asked = bool(source.kernels or source.symbols or source.harness.strip())
+        if not (is_asked and compiler_messages.is_of_instances(attempts[-1].log)):
             precompiled_headers.note_refusal(_all_texts(source, attempts[-1].unit), places)
         if builder.is_partial and compiler_messages.has_host_code(attempts[-1].log):
             precompiled_headers.note_refusal(_unparsed(source), places)
@@ -231,7 +232,7 @@ def _attempts(source: Source, text: str, known: frozenset[tuple[Path, int]] = fr
 
 
 def _skip_refused(builder: UnitBuilder, source: Source) -> int:
-    """Let go of what the compiler refused in the same texts when nothing was asked of them; return how often it did."""
+    """Let go of what the compiler refused in the same texts, whatever was asked of them; return how often it did."""
     for number in range(_MOST_ATTEMPTS - 1):
         places = precompiled_headers.refused_places(_all_texts(source, builder.unit()))
         if places is None or not builder.drop(places):

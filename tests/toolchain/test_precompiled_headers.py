@@ -96,11 +96,17 @@ def test_what_is_precompiled_ends_before_the_first_code(text: str, directives: s
     assert "".join(line for line in found.splitlines(keepends=True)) == directives
 
 
-def test_the_host_code_of_many_headers_is_refused_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    includes = "".join(f'#include "h{number}.h"\n' for number in range(50))
-    for number in range(50):
+@pytest.mark.parametrize("count", [50, 0])
+def test_host_code_is_refused_once_for_all_kernels_of_a_source(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, count: int
+) -> None:
+    text = "".join(f'#include "h{number}.h"\n' for number in range(count))
+    for number in range(count):
         (tmp_path / f"h{number}.h").write_text(f"inline int host{number}() {{ return 0; }}\n")
-    (tmp_path / "scale.cu").write_text(f"{includes}template <class T> __global__ void scale(T *x) {{ x[0] *= 2; }}\n")
+    if not count:  # device code has a word of this class, and does not use it
+        text = "struct Host { Gone gone; };\n"
+    kernel = "template <class T> __global__ void scale(T *x) { int Host = 2; x[0] *= Host; }\n"
+    (tmp_path / "scale.cu").write_text(f"{text}{kernel}")
     expected = [_compiled(tmp_path, kernel) for kernel in ("scale<float>", "scale<double>")]
     refused: list[bool] = []
     attempt = nvrtc._attempt
