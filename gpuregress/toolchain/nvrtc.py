@@ -60,7 +60,7 @@ _UNIT = f'#line 1 "{HARNESS_FILE}"\nextern "C" __device__ void {UNIT}() {{}}\n'
 The compiler makes the names of internal variables and functions (`static`, or of an unnamed namespace) unique by the
 first external symbol. Where there is none, as in a source of templates, it takes the path and the process's id.
 """
-_MOST_ATTEMPTS = 8
+_MOST_ATTEMPTS = 7
 LATER_STANDARD = "c++20"
 _STANDARD = re.compile(r"-{1,2}std\b")
 _REFUSALS = ("NVRTC_ERROR_COMPILATION", "NVRTC_ERROR_INVALID_OPTION", "NVRTC_ERROR_NAME_EXPRESSION_NOT_VALID")
@@ -145,7 +145,7 @@ def compile_source(source: Source, text: str) -> NvrtcResult:
         error = failure(source, text, log)
         error.log = ""  # it may compile the next time
         raise error
-    raise failure(source, text, log, _later_standard(source, text, log))
+    raise failure(source, text, log, _later_standard(source, log, attempts))
 
 
 def _texts(source: Source, text: str) -> list[str]:
@@ -167,17 +167,27 @@ def _lasting_places(source: Source, attempts: Sequence[_Attempt]) -> frozenset[t
     return frozenset(first) & frozenset(last)
 
 
-def _later_standard(source: Source, text: str, log: str) -> str:
-    """Return the later standard of C++ with which a source compiles that was refused; "" where none helps."""
+def _later_standard(source: Source, log: str, attempts: Sequence[_Attempt]) -> str:
+    """Return the later standard of C++ with which a source compiles that was refused; "" where none helps.
+
+    Args:
+        source: what was compiled.
+        log: of its errors.
+        attempts: whose first and last texts are tried.
+    """
     if any(_STANDARD.match(option) for option in source.options) or not compiler_messages.may_be_newer(log):
         return ""
-    if all(
-        file.name == HARNESS_FILE for file, _ in compiler_messages.error_places(log, source, search_folders(source))
-    ):
+    folders = search_folders(source)
+    if all(file.name == HARNESS_FILE for file, _ in compiler_messages.error_places(log, source, folders)):
         return ""
     later = replace(source, options=(*source.options, f"-std={LATER_STANDARD}"))
-    attempts = _attempts(later, _texts(later, text)[0])
-    return LATER_STANDARD if attempts[-1].result is not None else ""
+    units = [attempts[0].unit]
+    if attempts[-1].unit != units[0]:
+        units.append(attempts[-1].unit)
+    for unit in units:
+        if _attempt(_bindings(), later, unit, folders).result is not None:
+            return LATER_STANDARD
+    return ""
 
 
 def _local_arrays(source: Source, unit: TranslationUnit, ptx: str) -> tuple[LineEdit, ...]:
