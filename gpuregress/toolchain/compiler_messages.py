@@ -15,7 +15,6 @@ from gpuregress.foundation.records import HARNESS_FILE, Source
 from gpuregress.foundation.wording import plural
 from gpuregress.gpu.records import replace
 from gpuregress.toolchain.headers import header_search
-from gpuregress.toolchain.host_code.preprocessing import CxxText
 
 _LOCATION = re.compile(
     r"^(?P<file>[^\s(][^(\n]*)\((?P<line>\d+)\): (?=(?:catastrophic )?error|warning|remark|note|Error)", re.MULTILINE
@@ -362,6 +361,7 @@ _LAUNCH_HINT = (
     "kernels that launch kernels (dynamic parallelism) cannot run here: let the job launch them, one after the other"
 )
 _TEXTURE = re.compile(r"^[ \t]*(?:static\s+|extern\s+)?texture\s*<[^;{}()]*>\s*(?P<name>\w+)\s*;", re.MULTILINE)
+_COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
 _TEXTURE_HINT = (
     "texture references were removed in CUDA 12: take a cudaTextureObject_t as the kernel's argument, "
     "and give the buffer a `texture:`"
@@ -463,7 +463,8 @@ def _macros(errors: str, source: Source) -> Iterator[str]:
 
 def _texture_reference(log: str, source: Source) -> str:
     """Refuse the first texture reference of a source, whose errors or missing headers would only follow from it."""
-    declared = _TEXTURE.search(CxxText(_content(source)).code)
+    uncommented = _COMMENT.sub(lambda comment: "\n" * comment[0].count("\n"), _content(source))
+    declared = _TEXTURE.search(uncommented)
     if declared is None:
         return ""
     if not is_catastrophic(log) and not re.search(rf'"(?:texture|{declared["name"]})"', log):

@@ -57,7 +57,7 @@ def test_a_host_function_that_device_code_calls(tmp_path: Path) -> None:
 @pytest.mark.parametrize("include", ["", "#include <gone.h>"])
 def test_a_texture_reference_is_the_one_error(tmp_path: Path, include: str) -> None:
     text = (
-        f"{include}\n  static texture<float, 1, cudaReadModeElementType> tex;\n"
+        f"{include} // texture<int> no;\n  static texture<float, 1, cudaReadModeElementType> tex;\n"
         "__global__ void k(float* x) { x[0] = tex1Dfetch(tex, 0); }\n"
     )
     path = tmp_path / "k.cu"
