@@ -30,7 +30,7 @@ _TRIAL_S = 3.0
 _ALL_TRIALS_S = 12.0
 """After which no further trial begins."""
 _MOST_LONGER = 2.0
-"""How much longer all of this may take where the drafts took long, as on a slow machine."""
+"""How much longer a case and the trials may take where the drafts took long, as on a slow machine."""
 _MOST_ROUNDS = 16
 _NEEDED = b"NEEDED"
 _FACTOR = 32
@@ -168,7 +168,7 @@ def first_run_request(device: str, drafting_s: float) -> RunRequest:
         device: where it is.
         drafting_s: what it took to write the drafts, seconds.
     """
-    run_s = _longer(FIRST_RUN_S, drafting_s)
+    run_s = max(FIRST_RUN_S, float(round(drafting_s)))
     deadline = f"{run_s:g} s for this first run"
     timeout = _longer(LIMIT_S, drafting_s / 4)
     until = time.monotonic() + run_s
