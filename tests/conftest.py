@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import faulthandler
 import functools
@@ -10,6 +11,7 @@ import importlib
 import os
 import signal
 import sys
+import time
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -49,6 +51,10 @@ def pytest_configure(config: pytest.Config) -> None:
     process uses.
     """  # fmt: skip
     gc.set_threshold(worker_spawn.COLLECT_EVERY)
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        atexit.register(os._exit, 0)  # taking the interpreter apart takes a second or more
+    else:
+        atexit.register(gc.unfreeze)  # the interpreter frees the tests as it ends, which extension modules expect
     hook = config.pluginmanager.rewrite_hook
     if isinstance(hook, AssertionRewritingHook):
         hook._must_rewrite.discard("gpuregress")
@@ -71,13 +77,12 @@ def pytest_collection(session: pytest.Session) -> None:
 @pytest.hookimpl(trylast=True)
 def pytest_collection_finish() -> None:
     """Never walk through the collected tests, which stay."""
-    gc.collect()
     gc.freeze()
 
 
 def pytest_unconfigure() -> None:
-    """Let the interpreter free them as it ends, which extension modules expect."""
-    gc.unfreeze()
+    """Stop the timer of `_postpone_end_of_process`."""
+    faulthandler.cancel_dump_traceback_later()
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -119,6 +124,12 @@ def bench(tmp_path: Path) -> Bench:
     return Bench(Project(tmp_path, configs, baselines, runs, Settings(keep_runs=3)))
 
 
+@functools.lru_cache(maxsize=1)
+def _postpone_end_of_process(_minute: int) -> None:
+    """Start the timer again that ends the process. It waits for a thread: a millisecond, hence once a minute."""
+    faulthandler.dump_traceback_later(DEADLINE_S + 120, exit=True, file=2)
+
+
 @pytest.fixture(autouse=True)
 def _deadline() -> Iterator[None]:
     """Fail a test that waits for ever, wherever it waits. A kernel that loops for ever lets no handler of a signal run:
@@ -130,9 +141,8 @@ def _deadline() -> Iterator[None]:
 
     before = signal.signal(signal.SIGALRM, fail)
     signal.alarm(DEADLINE_S)
-    faulthandler.dump_traceback_later(DEADLINE_S + 60, exit=True, file=2)
+    _postpone_end_of_process(int(time.monotonic() / 60))
     yield
-    faulthandler.cancel_dump_traceback_later()
     signal.alarm(0)
     signal.signal(signal.SIGALRM, before)
 

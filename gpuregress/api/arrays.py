@@ -410,7 +410,7 @@ def _of_numpy(array: npt.NDArray[Any], owner: Any) -> ArrayBytes:
     if is_masked:
         raise ValueError("it is a masked array: a kernel has no masks; pass filled(…) of it, or its data")
     if not array.dtype.isnative:
-        raise ValueError(f"its dtype is {array.dtype}: the bytes of a GPU are in the other order")
+        raise ValueError(f"its dtype is {array.dtype}: a GPU has the other byte order")
     steps = tuple(stride // array.itemsize if array.itemsize else 0 for stride in array.strides)
     is_whole = array.flags.c_contiguous or array.flags.f_contiguous
     layout = _layout(array.shape, steps) if not is_whole else "C" if array.flags.c_contiguous else "F"

@@ -49,7 +49,7 @@ def with_cluster(ptx: str, kernel: str, cluster: Dim3) -> str:
     """
     match = re.search(rf"\.entry\s+{re.escape(kernel)}\s*(?:\([^)]*\))?([^{{]*)\{{", ptx)
     if match is None:
-        raise UsageError(f"there is no text of {kernel} that a cluster could be written into")
+        raise UsageError(f"the PTX has no kernel {kernel}, so cluster= cannot be set")
     own = _OWN.search(match[1])
     if own is not None:
         has = tuple(int(word) for word in own[1].split(","))
@@ -371,7 +371,7 @@ class Kernel:
     def _with_cluster(self, program: Program, cluster: Dim3, *, has_cubin: bool) -> Program:
         """The program with a cluster written into the PTX of the kernel."""
         if not program.ptx:
-            raise UsageError(f"{self._source.path} has no PTX that a cluster could be written into")
+            raise UsageError(f"{self._source.path} has no PTX, so cluster= cannot be set")
         ptx, mangled = Path(program.ptx).read_text(encoding="utf-8"), program.entries[self.name].mangled
         text = with_cluster(ptx, mangled, cluster)
         path = kernel_source.saved(text, "cluster.ptx")

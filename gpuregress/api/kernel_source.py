@@ -43,7 +43,7 @@ def path_of(source: str | os.PathLike[str]) -> Path:
         raise UsageError(f"there is no file {source}: pass a path, or the text of a kernel")
     if path.suffix not in SUFFIXES:
         python = ": a kernel in Python needs a job (docs/how-to/triton-and-numba.md)" if path.suffix == ".py" else ""
-        raise UsageError(f"{source} is no CUDA C++, PTX or cubin by its name{python}")
+        raise UsageError(f"{source} is not CUDA C++, PTX or a cubin, by its name{python}")
     return path
 
 

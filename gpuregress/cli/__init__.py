@@ -33,9 +33,7 @@ GROUPS = {
         "run": CommandEntry(
             "run", "run cases, dump their buffers, compare them with the baselines", "tutorials/first-regression"
         ),
-        "watch": CommandEntry(
-            "watch", "run again what a saved file touches, with keys to accept and rerun", "reference/commands"
-        ),
+        "watch": CommandEntry("watch", "run jobs again whenever one of their files is saved", "reference/commands"),
         "diff": CommandEntry(
             "revisions", "compare the results of two revisions or git commits", "how-to/bisect-and-shrink"
         ),
@@ -51,20 +49,20 @@ GROUPS = {
     },
     "Examine the tests": {
         "mutate": CommandEntry(
-            "examine", "count the small mistakes in a kernel that its job notices", "how-to/mutation"
+            "examine", "count how many small mistakes in a kernel its job notices", "how-to/mutation"
         ),
         "profile": CommandEntry("measure", "show the source with the exact costs of each line", "how-to/costs"),
         "fuzz": CommandEntry(
             "examine", "try inputs at the edges, and write a small job for each failure", "how-to/fuzzing"
         ),
         "accuracy": CommandEntry("measure", "compare a case with itself in higher precision", "how-to/accuracy"),
-        "audit": CommandEntry("examine", "say what the tests of jobs prove, with a grade", "how-to/audit"),
+        "audit": CommandEntry("examine", "grade what the tests of jobs prove", "how-to/audit"),
     },
     "Baselines": {
         "accept": CommandEntry("baseline_commands", "make the last run's dumps the baselines", "how-to/accept-results"),
         "review": CommandEntry(
             "baseline_commands",
-            "accept or reject one difference after another, by single keys",
+            "accept or reject differences one by one, by single keys",
             "how-to/accept-results",
         ),
         "reject": CommandEntry(
@@ -84,21 +82,19 @@ GROUPS = {
     "Jobs": {
         "list": CommandEntry("jobs", "list the cases, with their revision and what is accepted", "reference/commands"),
         "show": CommandEntry("jobs", "show one case's plan with every number worked out", "reference/commands"),
-        "check": CommandEntry("jobs", "report every error of every job at once; runs nothing", "reference/job-file"),
-        "new": CommandEntry(
-            "new_jobs", "write jobs to start from, out of host code and signatures, and run them", "tutorials/cu-file"
-        ),
+        "check": CommandEntry("jobs", "report all errors of all jobs at once; run nothing", "reference/job-file"),
+        "new": CommandEntry("new_jobs", "draft jobs from host code and signatures, and run them", "tutorials/cu-file"),
         "capture": CommandEntry(
             "new_jobs", "run an application, and write its kernels' launches as jobs", "tutorials/capture"
         ),
     },
     "Results": {
         "log": CommandEntry("results", "show a run's launches, and which never returned", "how-to/faults"),
-        "nightly": CommandEntry("nightly", "run unattended: silent when all is well", "how-to/nightly"),
+        "nightly": CommandEntry("nightly", "run unattended; print nothing when all is well", "how-to/nightly"),
         "flaky": CommandEntry(
-            "results", "list the cases whose verdict changes and whose code does not", "how-to/nightly"
+            "results", "list the cases whose verdict changes although their code does not", "how-to/nightly"
         ),
-        "history": CommandEntry("results", "show every case's verdicts through the runs", "reference/project"),
+        "history": CommandEntry("results", "show the verdicts of every case in past runs", "reference/project"),
         "report": CommandEntry("results", "write a run as an HTML page, or for another program", "how-to/html-report"),
     },
     "Installation": {
@@ -106,7 +102,7 @@ GROUPS = {
             "installation", "compile all cases into a cache, for a machine without a compiler", "how-to/gpu"
         ),
         "doctor": CommandEntry(
-            "installation", "report what this machine can run, and how to get the rest", "how-to/gpu"
+            "installation", "report what this machine can run, and how to install the rest", "how-to/gpu"
         ),
         "schema": CommandEntry("installation", "print the JSON Schema of a job, for editors", "reference/job-keys"),
     },

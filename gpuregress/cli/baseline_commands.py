@@ -58,19 +58,19 @@ def accept_command(
 ) -> int:
     """Make the last run's dumps the baselines: of the CASEs (names, jobs, globs), else of all that differ or are new.
 
-    Where no CASE is named and some differ, it asks first; where there is no terminal, it needs -m or --all. An output
-    of which no element was written is refused, unless --unwritten-ok says why that is right.
+    If no CASE is named and some differ, it asks first; without a terminal, it needs -m or --all. An output in which no
+    element was written is refused, unless --unwritten-ok says why that is right.
 
-    A case that faulted, hung or could not run is never accepted; where there is one, the others are, and the exit
-    code is 4. What was rejected is left out. Who, when, why (-m) and from which run is recorded: `gpuregress blame`.
-    Where a case must differ on one architecture or device, --for gives that one a baseline of its own, which comes
-    before the common one from then on; without --for, the baseline that the run was compared with is replaced.
+    A case that faulted, hung or could not run is never accepted; if there is one, the others are accepted and the exit
+    code is 4. Rejected results are left out. `gpuregress blame` shows who accepted what, when, why (-m) and from which
+    run. If a case must differ on one architecture or device, --for gives that one a baseline of its own, which takes
+    precedence over the common one; without --for, the baseline that the run was compared with is replaced.
     """
     project = context.find_project(ctx)
     if prune:
         return _prune(project, as_json=as_json)
     if everything and (cases or new_only):
-        raise UsageError(f"--all is for everything: leave out {'--new-only' if new_only else 'the CASEs'}, or --all")
+        raise UsageError(f"--all accepts everything: leave out {'--new-only' if new_only else 'the CASEs'}, or --all")
     can_ask = not as_json and context.is_interactive()
 
     def confirm(differing: Sequence[FinishedCase]) -> None:
@@ -117,7 +117,7 @@ def _confirm(differing: Sequence[FinishedCase], message: str, *, can_ask: bool) 
             raise NothingToDo("nothing was accepted")
     elif not message:
         raise UsageError(
-            f"{counts} would be accepted: name them, or say why with -m, or --all; "
+            f"{counts} would be accepted: name them, give the reason with -m, or use --all; "
             "--new-only takes those without a baseline"
         )
 
@@ -139,15 +139,15 @@ def _prune(project: Project, *, as_json: bool) -> int:
     for name in forgotten:
         console.say(f"forgot {name}: the next nightly run does not expect it")
     if not obsolete and not forgotten:
-        console.say("every baseline has its case")
+        console.say("every baseline still has its case")
     return 0
 
 
 @click.command("reject", epilog="Example: gpuregress reject reduce/n=1000,tile=128 -m 'the last block is not written'")
 @click.argument("cases", nargs=-1, required=True, metavar="CASE...")
-@click.option("--run", "run_name", metavar="RUN", help="Of this run instead of the last one.")
+@click.option("--run", "run_name", metavar="RUN", help="Take the results of this run instead of the last one.")
 @shared_options.message_option("Why; shown whenever the same results come again.")
-@click.option("--undo", is_flag=True, help="Take the rejections of the CASEs back.")
+@click.option("--undo", is_flag=True, help="Withdraw the rejections of the CASEs.")
 @shared_options.json_option
 @click.pass_context
 def reject_command(
@@ -155,8 +155,8 @@ def reject_command(
 ) -> int:
     """Mark the results of the CASEs that differ or are new as known to be bad.
 
-    The baselines stay as they are. `accept` and `review` leave these results out from now on, and refuse them where
-    they are named. A later run that gives the same bytes still differs, and says who rejected them and why.
+    The baselines stay as they are. `accept` and `review` leave these results out from now on, and refuse them if they
+    are named. A later run that gives the same bytes still differs, and reports who rejected them and why.
     """
     project = context.find_project(ctx)
     if undo:
@@ -178,7 +178,7 @@ _KEYS = "a accept, r reject, s skip, d details, m message, q quit"
 
 @click.command("review", epilog="Example: gpuregress review reduce")
 @click.argument("cases", nargs=-1, metavar="[CASE]...")
-@click.option("--run", "run_name", metavar="RUN", help="Of this run instead of the last one.")
+@click.option("--run", "run_name", metavar="RUN", help="Take the results of this run instead of the last one.")
 @click.option("-m", "--message", default="", metavar="WHY", help="Why; kept with what is accepted or rejected.")
 @shared_options.unwritten_option
 @shared_options.json_option
@@ -186,12 +186,12 @@ _KEYS = "a accept, r reject, s skip, d details, m message, q quit"
 def review_command(
     ctx: click.Context, /, cases: tuple[str, ...], run_name: str | None, message: str, unwritten_ok: str, as_json: bool
 ) -> int:
-    """Show each case of the last run that differs or is new, and take a single key for it.
+    """Show each case of the last run that differs or is new, and accept or reject it by a single key.
 
-    a accepts it, r rejects it, s skips it, d shows all that is known of it, m asks for the message that is kept with
-    what is decided from then on, q ends. An output of which nothing was written is refused, as by `accept`. Where
-    there is no terminal, the cases are listed with the exact commands.
-    Exits with 1 while something is left undecided, 5 where there is nothing to decide.
+    a accepts it, r rejects it, s skips it, d shows all details, m asks for a message that is kept with the decisions
+    that follow, q ends. An output in which nothing was written is refused, as by `accept`. Without a terminal, the
+    cases are listed with the exact commands.
+    Exits with 1 while something is left undecided, 5 if there is nothing to decide.
     """
     project = context.find_project(ctx)
     pending = accepting.pending(project, cases, run=run_name)
@@ -285,14 +285,14 @@ def _accept(project: Project, run: str, verdict: Verdict, terms: accepting.Terms
 @shared_options.json_option
 @click.pass_context
 def blame_command(ctx: click.Context, /, cases: tuple[str, ...], as_json: bool) -> int:
-    """Show every accept of the CASEs (names, or jobs for all their cases), the newest first.
+    """Show who accepted the CASEs (names, or jobs for all their cases), when, why and from which run; newest first.
 
-    Exits with 5 where nothing was ever accepted.
+    Exits with 5 if nothing was ever accepted.
     """
     store = BaselineStore.of(context.find_project(ctx))
     names = [name for name in store.case_names() if name in cases or name.partition("/")[0] in cases]
     if not names:
-        raise NothingToDo(f"nothing was ever accepted of {', '.join(cases)}: `gpuregress list` shows all cases")
+        raise NothingToDo(f"nothing was ever accepted for {', '.join(cases)}: `gpuregress list` shows all cases")
     accepted = [(name, kind, events) for name in names for kind, events in store.histories(name).items()]
     if as_json:
         context.print_json([{"case": name, "for": kind, "accepts": to_json(events)} for name, kind, events in accepted])

@@ -48,14 +48,14 @@ def mutate_command(
     target: str | None,
     fresh: bool,
 ) -> int:
-    """Change the kernels of each JOB in one place at a time, and count the mutants that its cases notice.
+    """Change the kernels of each JOB in one place at a time, and count the changes (mutants) that its cases notice.
 
-    A mutant is killed where a case does not pass: by its baseline, a reference, a check, a fault. One over its time
-    limit has timed out, and counts as noticed. A survivor is shown with its diff and the reason why it survives. It
-    runs on the CPU device, and no file of the project is changed.
+    A mutant is killed if a case does not pass: by its baseline, a reference, a check or a fault. A mutant over its time
+    limit counts as noticed, too. A survivor is shown with its diff and the reason why it survives. Runs on the CPU
+    device and changes no file of the project.
 
-    Exits with 0, with 1 if a job is below --min-score, with 2 if the unchanged kernels do not pass, or if kernels that
-    do nothing pass, too.
+    Exits with 0, with 1 if a job is below --min-score, and with 2 if the unchanged kernels do not pass, or if kernels
+    that do nothing pass.
     """
     request = MutateRequest(limit, seed, fresh)
     reports: list[MutationReport] = []
@@ -127,7 +127,7 @@ def mutation_lines(report: MutationReport) -> Iterator[str]:
     if not_counted:
         line += f"; not counted: {', '.join(not_counted)}"
     yield line
-    score = "none, for no mutant counts" if report.score is None else f"{report.score:.0%}"
+    score = "none, because no mutant counts" if report.score is None else f"{report.score:.0%}"
     if report.racing and report.score_with_races is not None:
         score += f" ({report.score_with_races:.0%} with `checks: {{device: [races]}}`)"
     cached = f", {report.cached} results from the cache" if report.cached else ""
@@ -176,7 +176,7 @@ def _survivor_lines(mutant: TriedMutant) -> Iterator[str]:
     type=values.NonEmpty(),
     multiple=True,
     metavar="NAMES",
-    help="Dynamic checks, as of run: all, or races, uninitialized, barriers, leaks.",
+    help="Dynamic checks, as for run: all, or races, uninitialized, barriers, leaks.",
 )
 @click.option(
     "-o",
@@ -209,8 +209,8 @@ def fuzz_command(
     subnormals, -0, extremes, duplicates, all equal, sorted. Inputs that reach new code are changed further. A failure
     shrinks to the smallest case and becomes a job, DIR/JOB-N.yaml. Runs on the CPU device.
 
-    Exits with 0 when nothing was found, 1 when something was, 2 where the job fails as it is or nothing can be changed,
-    5 where no input was tried.
+    Exits with 0 when nothing was found, 1 when something was, 2 if the job fails without changes or has nothing to
+    change, 5 if no input was tried.
     """
     request = fuzz.FuzzRequest(
         selector=job,
@@ -245,7 +245,7 @@ def _fuzz_lines(report: FuzzReport) -> Iterator[str]:
         if finding.path in shown_paths:
             remark = " (as above)"
         elif finding.is_known:
-            remark = " (was there already)"
+            remark = " (already exists)"
         yield from _finding_lines(finding, remark)
         shown_paths.add(finding.path)
     for note in report.notes:
@@ -292,7 +292,7 @@ def _finding_lines(finding: FuzzFinding, remark: str) -> Iterator[str]:
     default="10min",
     show_default=True,
     metavar="S",
-    help="Time for all of it: seconds, or a time, as 2min.",
+    help="Time for all of it: seconds, or a time such as 2min.",
 )
 @click.option(
     "--mutants",
@@ -326,13 +326,13 @@ def audit_command(
     json_target: str | None,
     html_target: str | None,
 ) -> int:
-    """Examine the JOBs on the CPU device within a time budget; all of configs/ if none.
+    """Examine what the tests of the JOBs prove, within a time budget, and grade them; all of configs/ if none.
 
-    Runs their cases, the dynamic checks, other schedules, the coverage, mutants, inputs at the edges and the accuracy,
-    and says what is wrong, what is right by luck, what no test would notice, and what is proven. What could not be
-    examined is named, and limits the grade.
+    Runs the cases, dynamic checks, other schedules, coverage, mutants, inputs at the edges and accuracy on the CPU
+    device, and reports what is wrong, what is right by luck, what no test would notice, and what is proven. What could
+    not be examined is listed, and limits the grade.
 
-    Exits with 0, with 1 where a job has a lower grade than --min-grade, or none.
+    Exits with 0, and with 1 if a job has a lower grade than --min-grade, or none.
     """
     if json_target == html_target == "-":
         raise UsageError("--json and --html cannot both go to stdout: name a file for one of them")

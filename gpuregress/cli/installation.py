@@ -24,9 +24,9 @@ from gpuregress.session import compilation, doctor
 )
 @click.argument("jobs", nargs=-1, metavar="[JOB]...")
 @click.option("--arch", metavar="sm_NN", help="The GPU's architecture  [default: the jobs' own]")
-@click.option("--cache", metavar="DIR", type=click.Path(file_okay=False), help="Where to put the results.")
+@click.option("--cache", metavar="DIR", type=click.Path(file_okay=False), help="The folder for the results.")
 @click.option(
-    "--ptx-only", is_flag=True, help="Stop at the PTX; a GPU host then needs nvJitLink, the CPU device nothing."
+    "--ptx-only", is_flag=True, help="Stop at the PTX: a GPU host then needs nvJitLink, the CPU device nothing."
 )
 @shared_options.json_option
 @click.pass_context
@@ -66,7 +66,7 @@ def build_command(
 def doctor_command(ctx: click.Context, /, as_json: bool) -> int:
     """Examine what a run needs: wheels, compilers, Triton, Numba and Warp, the cache, driver, GPUs, permissions.
 
-    Names the command that repairs each lack. Exits with 0 when cases can run on some device, else 4.
+    Names the command that installs or repairs what is missing. Exits with 0 when cases can run on some device, else 4.
     """
     configs = None
     with contextlib.suppress(GpuregressError):  # a project that cannot be read is reported by the other commands

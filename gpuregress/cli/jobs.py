@@ -168,7 +168,7 @@ def show_command(
     if len(cases) > 1:
         names = ", ".join(candidate.name for candidate in cases[:_MOST_NAMES])
         more = ", …" if len(cases) > _MOST_NAMES else ""
-        raise UsageError(f"{case!r} is {len(cases)} cases; say which: {names}{more}")
+        raise UsageError(f"{case!r} is {len(cases)} cases; name one: {names}{more}")
     planned = cases[0]
     if ptx:
         texts = [_read_ptx(program) for program in _programs(planned)]
@@ -186,7 +186,7 @@ def show_command(
         for line in explain(completed):
             console.say(line)
         if trouble:
-            console.say(f"note: it is not compiled, which decides the launch: {trouble}", err=True)
+            console.say(f"note: the kernel is not compiled, and its compiler decides the launch: {trouble}", err=True)
     return 0
 
 
@@ -231,7 +231,7 @@ def _join_texts(case: Case, texts: list[str], comment: str) -> str:
 @shared_options.json_option
 @click.pass_context
 def check_command(ctx: click.Context, /, jobs: tuple[str, ...], no_compile: bool, as_json: bool) -> int:
-    """Check the JOBs, all of configs/ if none: every error with file, line, key, and what would have been right.
+    """Check the JOBs, all of configs/ if none, and report every error with file, line, key, and what is expected.
 
     Compiles the sources, too, and checks each launch's arguments against the kernel's own signature. Exits with 0 when
     all is well, 2 when a job is wrong, 3 when a source does not compile.

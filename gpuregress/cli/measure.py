@@ -36,8 +36,8 @@ def profile_command(
 ) -> int:
     """Run each CASE (or every case of a job) on the CPU device, and count what each source line costs.
 
-    Instructions that warps issue, memory sectors for each request, bank conflicts, divergent branches. The counts are
-    the same on every run and machine. The exit code is that of the run: 1 also where a case is new.
+    Counts the instructions that warps issue, memory sectors for each request, bank conflicts and divergent branches.
+    The counts are the same on every run and machine. Exits with the code of the run, which is 1 also if a case is new.
     """
     project = context.find_project(ctx, cases)
     with progress.transient() as listen:
@@ -63,7 +63,7 @@ def profile_command(
     return done.summary.exit_code
 
 
-@click.command("accuracy", epilog="Example: gpuregress accuracy reduce/n=65536")
+@click.command("accuracy", epilog="Example: gpuregress accuracy 'reduce/n=65536,*'")
 @click.argument("case", nargs=-1, required=True)
 @shared_options.set_option
 @shared_options.file_option("json", "target", "Write the results as JSON")
@@ -71,12 +71,12 @@ def profile_command(
 def accuracy_command(
     ctx: click.Context, /, case: tuple[str, ...], overrides: tuple[str, ...], target: str | None
 ) -> int:
-    """Run a CASE beside itself in higher precision: the error of its results, and the lines where it arises.
+    """Run a CASE beside itself in higher precision, and report the error of its results and the lines where it arises.
 
     float16, bfloat16 and float32 are computed as double, double as double-double, instruction by instruction. Runs on
-    the CPU device; no file of the project is changed. docs/how-to/accuracy.md tells what is exact and what is not.
+    the CPU device and changes no file of the project. docs/how-to/accuracy.md says what is exact and what is not.
 
-    Exits with 0, with 2 where a case does not run or has no floating-point result.
+    Exits with 0, and with 2 if a case does not run or has no floating-point result.
     """
     done = accuracy.accuracy(context.find_project(ctx, list(case)), case, of_texts(overrides))
     if target is not None:
@@ -117,7 +117,7 @@ def _case_lines(result: CaseAccuracy) -> Iterator[str]:
     if len(measured.restarts) > _MOST_LINES:
         yield f"  and {len(measured.restarts) - _MOST_LINES} more instructions that are not followed"
     if measured.lost:
-        yield f"  {measured.lost} elements in memory were not followed, for there was no room; they count as exact"
+        yield f"  {measured.lost} elements in memory were not followed, because there was no room; they count as exact"
 
 
 def buffer_lines(buffer: BufferAccuracy, *, is_followed: bool) -> Iterator[str]:
@@ -187,9 +187,9 @@ def _source_line(path: str, line: int) -> str:
 def calibrate_command(ctx: click.Context, /, case: str, repeat: int, devices: tuple[str, ...], as_json: bool) -> int:
     """Run a CASE (or every case of a job) many times on every device of this machine, and print rules as YAML.
 
-    For each buffer: every bit equal if all results are, else `order: any` if values only move, else ULPs, else a
-    tolerance. The results are compared with one another and with the accepted baseline; a bound is twice the largest
-    error seen. Exits with 1 where no rule holds for some buffer.
+    The rule of each buffer is the tightest that holds: every bit equal, else `order: any` if values only change places,
+    else a bound in ULPs, else a tolerance. The results are compared with one another and with the accepted baseline; a
+    bound is twice the largest error seen. Exits with 1 if no rule holds for some buffer.
     """
     project = context.find_project(ctx)
     with progress.transient() as listen:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import click
 
-from gpuregress.cli import console, context, progress, values
-from gpuregress.foundation.document import units
+from gpuregress.cli import console, context, progress, shared_options, values
 from gpuregress.foundation.errors import (
     GpuregressError,
     HarnessError,
@@ -19,8 +19,8 @@ from gpuregress.foundation.errors import (
     UsageError,
 )
 from gpuregress.foundation.wording import plural
+from gpuregress.gpu.records import replace
 from gpuregress.lab.capture import capture
-from gpuregress.lab.capture.application import Choice
 from gpuregress.lab.capture.capture import Capture
 from gpuregress.lab.drafts import build_search, new, trial
 from gpuregress.lab.drafts.new import Draft
@@ -31,20 +31,14 @@ from gpuregress.store.project import Project
 from gpuregress.toolchain.build_options.options import NO_OPTIONS, BuildOptions
 from gpuregress.toolchain.include_scanner import SUFFIXES
 
-_LONGEST = 100
-"""Characters of a kernel's name."""
 _SHOWN = 10
 """Launches that never came back."""
-_MOST = 1_000_000_000
-"""Launches of a kernel that an option may count."""
-_LAUNCHES = click.IntRange(1, _MOST)
-_LIMIT_S = click.IntRange(0, 86_400)
 
 
-@click.command("new", epilog="Example: gpuregress new kernels/mine.cu")
+@click.command("new", epilog="Example: gpuregress new kernels/saxpy.cu")
 @click.argument("source", metavar="KERNEL.cu", type=click.Path(path_type=Path))
 @click.option("--kernel", metavar="NAME", help="Only this kernel of the source.")
-@click.option("--function", metavar="NAME", help="Device functions to test instead: a name or a pattern, as '*'")
+@click.option("--function", metavar="NAME", help="Device functions to test instead: a name or a pattern, such as '*'")
 @click.option(
     "-o", "--output", metavar="F", type=click.Path(path_type=Path), help="The job's file  [default: in configs/]"
 )
@@ -71,9 +65,9 @@ def new_command(
 ) -> None:
     """Write a job for each kernel of KERNEL.cu to configs/, and run the drafts.
 
-    Buffers, launch and arguments come from the launches, allocations and constants of the host code; where it has none,
-    from the kernel's signature. What is a guess is marked with what is needed. A Python file gets a job for its first
-    kernel in Triton, from the code that launches it, or in Numba. A C++ source without kernels gets one for its first
+    Buffers, launch and arguments come from the launches, allocations and constants of the host code, or from the
+    kernel's signature if it is not launched. Guesses are marked with NEEDED. A Python file gets a job for its first
+    kernel in Triton or Numba, from the code that launches it. A C++ source without kernels gets one for its first
     device function; --function chooses others, each in a file of its own. Never overwrites a file. Exits with 0 once
     the drafts are written.
     """
@@ -116,7 +110,7 @@ def _build_options(project: Project, source: Path, commands: Path | None) -> Bui
 def _say_written(draft: Draft) -> None:
     path = context.relative(draft.path)
     if draft.is_kept:
-        console.say(f"{path}: already there, and left as it is")
+        console.say(f"{path}: already exists and was not changed")
         return
     if draft.refusal:
         return
@@ -172,7 +166,7 @@ def _try(project: Project, drafts: Sequence[Draft], device: str, drafting_s: flo
             console.say(line)
         guessed = [draft.path.stem for draft in tried if draft.needed]
         if guessed:
-            console.say(f"accept none of these before you gave what is NEEDED in them: {', '.join(guessed)}")
+            console.say(f"before you accept these, fill in what is marked NEEDED: {', '.join(guessed)}")
     except Interrupted:
         raise
     except GpuregressError as error:
@@ -187,7 +181,7 @@ def _say_changed(job: TriedJob) -> None:
             "its size again"
         )
     if job.changes:
-        console.say(f"{job.path.stem}: changed by trial, for it faulted: {', '.join(job.changes)}")
+        console.say(f"{job.path.stem}: changed by trial, because it faulted: {', '.join(job.changes)}")
 
 
 @click.command(
@@ -195,34 +189,18 @@ def _say_changed(job: TriedJob) -> None:
     epilog="Example: gpuregress capture --kernel 'saxpy*' -- ./app --size 1000",
     context_settings={"ignore_unknown_options": False, "allow_interspersed_args": False},
 )
-@click.option("--kernel", metavar="GLOB", default="*", help="Only kernels of this name or pattern.")
-@click.option("--nth", metavar="N", type=_LAUNCHES, help="Keep the Nth launch of each kernel.")
-@click.option("--every", metavar="N", type=_LAUNCHES, help="Keep every Nth launch, from the first on.")
-@click.option(
-    "--max", "most", metavar="M", type=click.IntRange(0, _MOST), help="Keep the first M launches  [default: 1]"
-)
-@click.option(
-    "--max-bytes", metavar="B", default="1GiB", help="Bytes of contents that are kept of each kernel  [default: 1GiB]"
-)
-@click.option(
-    "--source", metavar="F", type=click.Path(path_type=Path), help="The kernels' source, in place of captured PTX."
-)
-@click.option(
-    "--replay",
-    metavar="SECONDS",
-    type=_LIMIT_S,
-    default=60,
-    help="Limit of each kernel's replay on the CPU device; 0: none  [default: 60]",
-)
+@shared_options.capture_options
 @click.option(
     "--launch-timeout",
     "wait",
     metavar="SECONDS",
-    type=_LIMIT_S,
+    type=values.LIMIT_S,
     default=60,
     help="Longest wait for a launch that is kept; 0: none  [default: 60]",
 )
-@click.option("--sync", is_flag=True, help="Wait for each launch, and flush its log line to disk: exact blame, slow.")
+@click.option(
+    "--sync", is_flag=True, help="Wait for each launch, and flush its log line to disk: slow; names the failing launch."
+)
 @click.argument(
     "command", nargs=-1, required=True, metavar="-- APP [ARGS]...", type=click.UNPROCESSED, callback=values.program
 )
@@ -230,40 +208,19 @@ def _say_changed(job: TriedJob) -> None:
 def capture_command(
     ctx: click.Context,
     /,
-    kernel: str,
-    nth: int | None,
-    every: int | None,
-    most: int | None,
-    max_bytes: str,
-    source: Path | None,
-    replay: int,
     wait: int,
     sync: bool,
     command: tuple[str, ...],
+    **options: Any,
 ) -> int:
     """Run APP on this machine's GPU, and write a job for each kernel that it launches.
 
     A job replays one launch without APP: with its arguments, the contents of its memory and its result on the GPU.
-    Every launch is written to captured/launch.log before it happens, so a crash is blamed on its kernel.
+    Every launch is written to captured/launch.log before it starts, so after a crash the log names the kernel.
     """
-    counts = [name for name, value in (("--nth", nth), ("--every", every), ("--max", most)) if value is not None]
-    if len(counts) > 1:
-        raise UsageError(f"{counts[0]} and {counts[1]} are both given: leave one out")
-    try:
-        limit = units.size(max_bytes)
-    except ValueError as error:
-        raise UsageError(f"--max-bytes: {error}") from None
-    choice = Choice(
-        kernels=kernel,
-        nth=nth or 0,
-        every=every or 0,
-        most=1 if most is None else most,
-        max_bytes=limit,
-        sync=sync,
-        wait=wait,
-    )
+    choice = replace(shared_options.choice_of(options), sync=sync, wait=wait)
     project = context.find_or_begin_project(ctx)
-    done = capture.capture(project, command, choice, source=source, seconds=replay)
+    done = capture.capture(project, command, choice, source=options["source"], seconds=options["replay"])
     _say_captured(done)
     if done.failures:
         return KernelFault.exit_code
@@ -272,8 +229,8 @@ def capture_command(
     if not done.launches:
         console.say("no launch was seen: the application launched no kernel, or does not use CUDA")
         return NothingToDo.exit_code
-    if not done.jobs and not done.refused and most != 0:
-        console.say("no launch was kept: none is of --kernel, --nth or --every; the log has them all")
+    if not done.jobs and not done.refused and choice.most != 0:
+        console.say("no launch was kept: none matches --kernel, --nth or --every; the log lists all launches")
         return NothingToDo.exit_code
     return 0
 
@@ -281,20 +238,17 @@ def capture_command(
 def _say_captured(done: Capture) -> None:
     for problem in done.problems:
         console.say(problem, err=True)
-    for job in done.jobs:
-        path = context.relative(job.path)
-        console.say(f"{path}: launch {job.launch.number}, {_shorten(job.kernel)}: {job.verdict}")
-    for kernel, reason in done.refused.items():
-        console.say(f"not captured: {_shorten(kernel)}: {reason}")
+    for line in capture.describe_jobs(done.jobs, done.refused, context.relative):
+        console.say(line)
     launches, processes = plural(done.launches, "launch"), plural(done.processes, "process")
     console.say(f"{context.relative(done.log)}: {launches} of {processes}")
     for failure in done.failures:
         console.say(f"failed: launch {failure.number}: {failure.call}: {failure.text}")
     if not done.failures:
         for text in done.unfinished[:_SHOWN]:
-            console.say(f"never came back: {text}")
+            console.say(f"never returned: {text}")
         if len(done.unfinished) > _SHOWN:
-            console.say(f"never came back: {len(done.unfinished) - _SHOWN} more")
+            console.say(f"never returned: {len(done.unfinished) - _SHOWN} more")
         for process in done.cut:
             console.say(f"process {process} ended while launches were under way, and not by exit(0)")
     if done.end.text:
@@ -303,8 +257,3 @@ def _say_captured(done: Capture) -> None:
         console.say(f"to replay: gpuregress run {context.relative(done.jobs[0].path)}")
     if done.lack:
         console.say(f"no launch was seen: {done.lack}")
-
-
-def _shorten(kernel: str) -> str:
-    """A kernel's name, without most of its template arguments where they are long."""
-    return kernel if len(kernel) <= _LONGEST else f"{kernel[: _LONGEST - 4]} ..."

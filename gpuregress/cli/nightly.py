@@ -171,7 +171,7 @@ class _Time(click.ParamType):  # type: ignore[type-arg]  # generic only in new v
         """Convert `02:30`."""
         match = re.fullmatch(r"([01]?\d|2[0-3]):([0-5]\d)", str(value))
         if match is None:
-            self.fail(f"{value!r} is no time; expected HH:MM, as 02:00", param, ctx)
+            self.fail(f"{value!r} is not a time; expected HH:MM, such as 02:00", param, ctx)
         return int(match[1]), int(match[2])
 
 
@@ -209,7 +209,7 @@ def install(ctx: click.Context, given: Mapping[str, Any]) -> int:
     if scheduler is None:
         raise UsageError(f"--write belongs to --install: name a scheduler, {', '.join(SCHEDULERS)}")
     if given.get("resume"):
-        raise UsageError("--resume continues one night, and ends with 5 after others: install the command without it")
+        raise UsageError("--resume is only for a night that was cut short: install the command without it")
     project = context.find_project(ctx)
     night = night_command.of_project(project, _arguments(ctx, project.root), given["at"])
     if scheduler in installation.SERVICES:
@@ -305,14 +305,18 @@ class Nightly(click.Command):
         super().format_epilog(ctx, formatter)
 
 
-@click.command("nightly", cls=Nightly, epilog="Example: gpuregress nightly --install cron --write")
+@click.command(
+    "nightly",
+    cls=Nightly,
+    epilog="Example: gpuregress nightly --deadline 6h   (every night: gpuregress nightly --install cron --write)",
+)
 @shared_options.device_options
 @click.option(
     "--deadline",
     "deadline_s",
     type=values.SECONDS,
     metavar="TIME",
-    help="Stop after this time, as 6h; cases that had no turn are named, and the exit code is not 0.",
+    help="Stop after this time, such as 6h; cases that were not run are named, and the exit code is not 0.",
 )
 @click.option("--resume", is_flag=True, help="Continue the last night, which was cut short.")
 @click.option(
@@ -327,10 +331,10 @@ class Nightly(click.Command):
 @options
 @click.pass_context
 def nightly_command(ctx: click.Context, /, **options: Any) -> int:
-    """Run every case on every device that the jobs name; print nothing when all is well, and what is new when not.
+    """Run every case on every device that the jobs name; print nothing when all is well, else what is new.
 
-    Takes the project's lock; where another nightly run holds it, exits with 75. A wrong job is an error of its own, and
-    the others run. A case that is gone is a failure every night (exit code 1 at least) until it is back, or `accept
+    Takes the project's lock, and exits with 75 if another nightly run holds it. A wrong job is reported as an error,
+    and the others run. A case that is gone fails every night (exit code 1 at least) until it is back, or `accept
     --prune` forgets it. Keeps the last 30 runs (setting `retention`), the last night and each case's last pass.
     """
     if options["install"] or options["write"]:

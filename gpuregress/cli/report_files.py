@@ -28,7 +28,7 @@ from gpuregress.session.runs.source_texts import SourceTexts
 
 _COMMANDS = ("run", "nightly")
 _REPORT = "--report"
-_UNFINISHED = "this run has not finished; where it no longer goes on, it was killed"
+_UNFINISHED = "this run has not finished; if it is no longer running, it was killed"
 
 
 def annotate(summary: RunSummary, root: Path, targets: Sequence[Target], *, to_stderr: bool) -> None:

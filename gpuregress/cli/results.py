@@ -39,10 +39,10 @@ _CSV_LINES_AT_ONCE = 1000
 @shared_options.json_option
 @click.pass_context
 def log_command(ctx: click.Context, /, run: str | None, blame: bool, as_json: bool) -> int:
-    """Show the launch log of RUN (a name or its beginning; the last run if none; or the file of a log).
+    """Show the launch log of RUN: a name or its beginning, or the file of a log; the last run if none.
 
-    The log is on disk before each launch happens, so after any crash, kill or power cut its last begin without an end
-    names the launch to blame.
+    Each launch is in the log on disk before it starts. After any crash, kill or power cut, the last `begin` without an
+    `end` names the launch that was running.
     """
     if run is not None and Path(run).is_file():  # one that `gpuregress capture` wrote
         log = launch_log.read(Path(run))
@@ -85,7 +85,7 @@ def _say_log(log: Log, path: Path, *, blame: bool) -> None:
     for number in log.unreadable:
         console.say(f"line {number} of {path} holds no event: it was cut short or edited", err=True)
     for begin in log.unfinished:
-        console.say(f"never came back: launch {begin.number} on {begin.device}, {begin.case}: {begin.call}")
+        console.say(f"never returned: launch {begin.number} on {begin.device}, {begin.case}: {begin.call}")
     if not blame:
         return
     begins = {event.number: event for event in log.events if isinstance(event, LaunchBegin)}
@@ -97,7 +97,7 @@ def _say_log(log: Log, path: Path, *, blame: bool) -> None:
             place = f"launch {begin.number} on {begin.device}, {begin.case}"
             console.say(one_line(f"ended with a fault: {place}: {event.text}"))
     if not log.unfinished and not has_fault:
-        console.say("every launch came back")
+        console.say("every launch returned")
 
 
 def _event_line(event: Event) -> str:
@@ -125,11 +125,11 @@ def _log_document(run: str, log: Log) -> dict[str, object]:
 @shared_options.json_option
 @click.pass_context
 def flaky_command(ctx: click.Context, /, as_json: bool) -> int:
-    """List the cases whose verdict changes from night to night, and whose code does not.
+    """List the cases whose verdict changes from night to night although their code does not.
 
     A case is flaky after three changes of its verdict within ten nights of one revision. It is reported once. After
-    that, a difference or timeout like those before fails no night, until the source of the kernel changes. Exits with 1
-    where there is one.
+    that, a difference or timeout like those before does not fail a night until the source of the kernel changes. Exits
+    with 1 if there is one.
     """
     with history_entry.opened(context.find_project(ctx)) as history:
         cases = list(earlier_nights.flaky_cases(history))
@@ -174,10 +174,10 @@ def flaky_command(ctx: click.Context, /, as_json: bool) -> int:
 @shared_options.json_option
 @click.pass_context
 def history_command(ctx: click.Context, /, cases: tuple[str, ...], **options: Any) -> int:
-    """Show the last runs and each case's verdict in them, the oldest first.
+    """Show the last runs and the verdict of each case in them, oldest first.
 
-    With CASEs (names, jobs or globs): each of their results. Goes back further than the kept runs. `import` adds the
-    runs of other hosts.
+    With CASEs (names, jobs or globs), show each of their results. Goes back further than the runs that are kept.
+    `import` adds the runs of other hosts.
     """
     project = context.find_project(ctx)
     if cases[:1] == (_IMPORT,):
@@ -214,12 +214,12 @@ def history_command(ctx: click.Context, /, cases: tuple[str, ...], **options: An
 
 def _write_times(ctx: click.Context, project: Project) -> int:
     if _given(ctx) != ["writes_times"]:
-        raise click.UsageError("history --times takes no cases and no other options: it is of the whole project")
+        raise click.UsageError("history --times takes no cases and no other options: it covers the whole project")
     with history_entry.opened(project) as history:
         written = shards.write_times(project, history)
     text = f"{context.relative(written.path)}: the times of {plural(written.cases, 'case')}"
     if written.kept:
-        text += f", {written.kept} of them as before, for this history lacks them"
+        text += f", {written.kept} of them as before, because this history lacks them"
     console.say(f"{text}; commit it with the baselines")
     return 0
 
@@ -331,7 +331,7 @@ def _print(lines: Iterable[str]) -> None:
     "--merge",
     "is_merged",
     is_flag=True,
-    help="One result of several RUNs, as of the shards of other hosts: names, or folders of runs.",
+    help="Merge several RUNs into one result, for example the shards of other hosts: names, or folders of runs.",
 )
 @click.option("-o", "--output", metavar="F", type=values.REPORT, help="Where to write the page  [default: stdout]")
 @click.option(
@@ -357,10 +357,10 @@ def report_command(
     is_merged: bool,
     trend: bool,
 ) -> int:
-    """Write a page on RUN (a name or its beginning; the last run if none): one file that needs nothing else.
+    """Write RUN (a name or its beginning; the last run if none) as one HTML page that needs no other file.
 
-    With --report, the page is written only where -o names its file. With --merge, the exit code is the worst of the
-    runs, and 4 where a shard is missing; runs that overlap are refused.
+    With --report, the page is written only if -o names its file. With --merge, the exit code is the worst of the runs,
+    and 4 if a shard is missing; runs that overlap are refused.
     """
     if compare or trend:
         if runs or reports or as_json or is_merged or (compare and trend):

@@ -49,17 +49,17 @@ def diff_command(
 ) -> int:
     """Compare the results of two revisions under the jobs' rules.
 
-    A REV is the label of kept dumps, `baseline` for whatever is accepted, or a git revision (HEAD~2, a branch, a tag, a
-    hash). A git revision is run in a scratch folder, with its own kernels, job and data; the work tree is not touched.
-    `worktree`, the default of the second REV, is the project as it is now.
+    A REV is the label of kept dumps, `baseline` for the accepted dumps, or a git revision (HEAD~2, a branch, a tag, a
+    hash). A git revision is run in a scratch folder with its own kernels, job and data; the work tree is not touched.
+    `worktree`, the default of the second REV, is the project as it is now. Two files are compared bit by bit.
 
-    For each buffer that differs: how many elements, in order and in any order, the worst, what it looks like, where the
-    errors are (a strip of the buffer, or a heat map of two dimensions, by size of the error), and the first few side by
-    side.
+    For each buffer that differs, it prints how many elements differ, in order and in any order, the worst one, what the
+    difference looks like, where the errors are (a strip of the buffer, or a heat map of two dimensions), and the first
+    few elements side by side.
 
-    Kept dumps come before a git revision of the same name. The baselines are searched first, then the runs, the newest
-    first. Exits with 0 when all is the same, 1 when something differs, 3 when a side does not compile or faults, 5 when
-    there is nothing to compare. Two files are compared as they are, every bit.
+    A label of kept dumps takes precedence over a git revision of the same name. The baselines are searched first, then
+    the runs, newest first. Exits with 0 when all is the same, 1 when something differs, 3 when a side does not compile
+    or faults, 5 when there is nothing to compare.
     """
     root = None
     width = max(20, shutil.get_terminal_size().columns - 4)  # of an error map: the screen's, less the indentation
@@ -133,11 +133,11 @@ def bisect_command(
     """Find the first commit between GOOD and BAD, two git revisions, whose result of CASE differs.
 
     Each commit is run once in a scratch folder, with its own kernels, job and data, and compared with the result of
-    GOOD by the job's rules; a fault and a timeout are bad, too. Commits that do not compile are skipped. A job or a
-    glob stands for all its cases. The work tree is not touched.
+    GOOD by the job's rules. Faults and timeouts count as bad. Commits that do not compile are skipped. A job or a glob
+    stands for all its cases. The work tree is not touched.
 
     Exits with 0 when the commit is found, 1 when it may be one of several that were skipped, 2 when GOOD is not good, 5
-    when the result of BAD is that of GOOD.
+    when BAD has the same result as GOOD.
     """
     if by == "instructions" and device not in ("auto", "cpu"):
         raise UsageError("--by instructions is for the cpu device, which counts them: say --device cpu")
@@ -232,7 +232,7 @@ def _bisect_document(done: Bisection) -> dict[str, Any]:
     type=values.SECONDS,
     default=120.0,
     metavar="S",
-    help="The time for the search: seconds, or a time, as 5min.  [default: 2min]",
+    help="The time for the search: seconds, or a time such as 5min.  [default: 2min]",
 )
 @shared_options.device_option
 @shared_options.timeout_option
@@ -250,12 +250,12 @@ def shrink_command(
 ) -> int:
     """Write a job with the smallest parameters and the shortest, plainest inputs on which a failing CASE still fails.
 
-    The failure stays of its kind: the same fault in the same kernel, or the same buffer against its reference or check.
-    Where only the accepted baseline tells that the result is wrong, the accepted source is taken from git and run on
-    the smaller inputs. `where` of the job holds for every candidate. ^C ends the search; the smallest job so far is
+    The failure stays of one kind: the same fault in the same kernel, or the same buffer against its reference or check.
+    If only the accepted baseline shows that the result is wrong, the accepted source is taken from git and run on the
+    smaller inputs. Every candidate fulfils the `where` of the job. ^C ends the search, and the smallest job so far is
     written.
 
-    Exits with 0 when a job was written, 2 when nothing judges a smaller case, 5 when the case passes.
+    Exits with 0 when a job was written, 2 when nothing can judge a smaller case, 5 when the case passes.
     """
     options = RunOptions(device, timeout)
     project = context.find_project(ctx)

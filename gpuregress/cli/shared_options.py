@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 import click
 
 from gpuregress.cli import values
+from gpuregress.foundation.applications import LaunchChoice
+from gpuregress.foundation.document import units
+from gpuregress.foundation.errors import UsageError
 from gpuregress.foundation.escapes import one_line, visible
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
@@ -88,7 +92,7 @@ set_option = click.option(
     help="Give a parameter of the jobs another value, or several: block=256, n=[1000,4096]; can be repeated.",
 )
 timeout_option = click.option(
-    "--timeout", type=values.SECONDS, metavar="S", help="For each case: seconds, or a time, as 2min."
+    "--timeout", type=values.SECONDS, metavar="S", help="Time limit of each case: seconds, or a time such as 2min."
 )
 device_option = click.option(
     "--device", default="auto", show_default=True, metavar="auto|cpu|cuda[:N]", help="Where to run."
@@ -142,7 +146,11 @@ device_options = _combined(
     name_option,
     tag_option,
     click.option(
-        "-j", "--jobs", "workers", type=click.IntRange(1, 1024), help="Workers  [default: one a core, or one a GPU]"
+        "-j",
+        "--jobs",
+        "workers",
+        type=click.IntRange(1, 1024),
+        help="Workers  [default: one per core, or one per GPU]",
     ),
     click.option(
         "--repeat",
@@ -154,7 +162,8 @@ device_options = _combined(
     click.option(
         "--poison",
         type=click.Choice(["twice"]),
-        help="twice: run each case under two poisons, which shows the elements that were never written.",
+        help="twice: run each case with two fill patterns (poisons) in its outputs, which shows the elements that "
+        "were never written.",
     ),
     click.option(
         "--check",
@@ -167,7 +176,7 @@ device_options = _combined(
         "--sanitize",
         metavar="TOOL",
         type=click.Choice(["memcheck", "racecheck", "initcheck", "synccheck"]),
-        help="On a GPU: each case once more under compute-sanitizer (memcheck, racecheck, initcheck, synccheck).",
+        help="On a GPU: run each case once more under compute-sanitizer (memcheck, racecheck, initcheck, synccheck).",
     ),
 )
 schedule_options = _combined(
@@ -176,7 +185,7 @@ schedule_options = _combined(
         type=values.SCHEDULE,
         metavar="NAME",
         help="On the CPU device: the order of blocks, warps and lanes: forward, reverse, lockstep, adversarial, "
-        "shuffled:SEED, or switches as blocks:1,0.",
+        "shuffled:SEED, or switches such as blocks:1,0.",
     ),
     click.option(
         "--schedules",
@@ -185,3 +194,54 @@ schedule_options = _combined(
         help="On the CPU device: run each case under N orders of blocks, warps and lanes, and compare the results.",
     ),
 )
+capture_options = _combined(
+    click.option("--kernel", metavar="GLOB", default="*", help="Only kernels of this name or pattern."),
+    click.option("--nth", metavar="N", type=values.LAUNCHES, help="Keep the Nth launch of each kernel."),
+    click.option("--every", metavar="N", type=values.LAUNCHES, help="Keep every Nth launch, from the first on."),
+    click.option(
+        "--max",
+        "most",
+        metavar="M",
+        type=click.IntRange(0, values.LAUNCHES.max),
+        help="Keep the first M launches  [default: 1]",
+    ),
+    click.option(
+        "--max-bytes",
+        metavar="B",
+        default="1GiB",
+        help="Bytes of memory that are kept for each kernel  [default: 1GiB]",
+    ),
+    click.option(
+        "--source", metavar="F", type=click.Path(path_type=Path), help="The kernels' source, in place of captured PTX."
+    ),
+    click.option(
+        "--replay",
+        metavar="SECONDS",
+        type=values.LIMIT_S,
+        default=60,
+        help="Limit of each kernel's replay on the CPU device; 0: none  [default: 60]",
+    ),
+)
+
+
+def choice_of(options: Mapping[str, Any]) -> LaunchChoice:
+    """The launches that `capture_options` choose.
+
+    Raises:
+        UsageError: two of them contradict each other, or the size is none.
+    """
+    counts = [name for name in ("nth", "every", "most") if options[name] is not None]
+    if len(counts) > 1:
+        first, second = (f"--{name.replace('most', 'max')}" for name in counts[:2])
+        raise UsageError(f"{first} and {second} are both given: leave one out")
+    try:
+        limit = units.size(options["max_bytes"])
+    except ValueError as error:
+        raise UsageError(f"--max-bytes: {error}") from None
+    return LaunchChoice(
+        kernels=options["kernel"],
+        nth=options["nth"] or 0,
+        every=options["every"] or 0,
+        most=1 if options["most"] is None else options["most"],
+        max_bytes=limit,
+    )

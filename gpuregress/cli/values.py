@@ -24,6 +24,10 @@ MOST_SCHEDULES = 64
 MOST_RUNS = 1_000_000
 COUNT = click.IntRange(1, MOST_RUNS)
 """A number of trials."""
+LAUNCHES = click.IntRange(1, 1_000_000_000)
+"""A number of launches of a kernel."""
+LIMIT_S = click.IntRange(0, 86_400)
+"""A time limit in seconds; 0: none."""
 SEED = click.IntRange(0, MOST_RUNS)
 """The seed of a sample or a search."""
 OWN_OPTIONS = {"json": "JSON", "junit": "JUnit XML", "html": "HTML"}
@@ -101,7 +105,7 @@ class Share(_Type):
         except ValueError:
             share = -1.0
         if not 0.0 <= share <= 1.0:
-            self.fail(f"{text!r} is no share: write 80%, or 0.8", param, ctx)
+            self.fail(f"{text!r} is not a share: write 80%, or 0.8", param, ctx)
         return share
 
 
@@ -138,7 +142,7 @@ class ReportFile(_Type):
             return (str(value[0]), str(value[1]))
         name, sign, target = str(value).partition("=")
         if name not in FORMATS:
-            self.fail(f"{name!r} is no format; expected FORMAT=FILE, with {', '.join(FORMATS)}", param, ctx)
+            self.fail(f"{name!r} is not a format; expected FORMAT=FILE, with {', '.join(FORMATS)}", param, ctx)
         if not sign:
             self.fail(f"no file: expected {name}=FILE, or {name}=- for stdout", param, ctx)
         return name, REPORT.convert(target, param, ctx)
@@ -165,7 +169,7 @@ class ClusterAddress(_Type):
         if value == "none":
             return ""
         if not is_cluster_address(str(value)):
-            self.fail(f"{value!r} is no address of a Dask scheduler: write tcp://HOST:PORT, or none", param, ctx)
+            self.fail(f"{value!r} is not the address of a Dask scheduler: write tcp://HOST:PORT, or none", param, ctx)
         return str(value)
 
 
@@ -178,12 +182,12 @@ class ShardNumber(_Type):
         """Refuse a shard that there is not."""
         match = re.fullmatch(r"([0-9]{1,4})/([0-9]{1,4})", str(value).strip())
         if match is None:
-            self.fail(f"{value!r} is no shard: write 2/5 for the second of five", param, ctx)
+            self.fail(f"{value!r} is not a shard: write 2/5 for the second of five", param, ctx)
         number, count = int(match[1]), int(match[2])
         if count == 0:
-            self.fail(f"{value!r} is no shard: there is at least one, write 1/1 for all cases", param, ctx)
+            self.fail(f"{value!r} is not a shard: there is at least one, write 1/1 for all cases", param, ctx)
         if not 1 <= number <= count:
-            self.fail(f"{value!r} is no shard: the first of {count} is 1/{count}", param, ctx)
+            self.fail(f"{value!r} is not a shard: the first of {count} is 1/{count}", param, ctx)
         return number, count
 
 

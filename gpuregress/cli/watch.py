@@ -41,11 +41,11 @@ _MOST_NAMED = 3
 @shared_options.tag_option
 @click.pass_context
 def watch_command(ctx: click.Context, /, jobs: tuple[str, ...], **options: Any) -> int:
-    """Run the cases of the JOBs, and again those that a saved file touches, until q or ^C.
+    """Run the cases of the JOBs, and run them again whenever one of their files is saved, until q or ^C.
 
-    A job is touched by its own file, its sources with all that they include, its references, fills and input files. On
-    a terminal, a key accepts what differs or is new, shows the differences in full, runs all again, or quits. Needs
-    watchfiles: pip install 'gpuregress[watch]'.
+    The files of a job are its own, its sources with all that they include, its references, fills and input files. On a
+    terminal, single keys accept what differs or is new, show the differences in full, run everything again, or quit.
+    Needs watchfiles: pip install 'gpuregress[watch]'.
     """
     try:
         import watchfiles  # noqa: PLC0415 - an extra, and 0.13 s

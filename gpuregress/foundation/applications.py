@@ -1,4 +1,4 @@
-"""Run of a user's own program, with the signals that are sent on to it and its other processes."""
+"""Run of a user's own program with all of its processes, and the choice of its launches that are kept."""
 
 from __future__ import annotations
 
@@ -15,10 +15,41 @@ from pathlib import Path
 
 from gpuregress.foundation import interrupts
 from gpuregress.foundation.errors import UsageError
+from gpuregress.gpu.records import Record
 
 OTHERS_S = 10.0
 """Seconds that processes which outlive the first one are waited for; after that, a wait without limit is reported."""
 _PR_SET_CHILD_SUBREAPER = 36
+
+
+class LaunchChoice(Record):
+    """The launches of an application whose contents are kept, for jobs.
+
+    Attributes:
+        kernels: a glob for names of kernels.
+        nth: the number of the launch among those of its kernel, from 1; 0: not given.
+        every: the step from one kept launch of a kernel to the next, from the first one on; 0: not given.
+        most: the number of first launches of each kernel; used where neither of the others is given.
+        max_bytes: bytes of contents that are kept of each kernel.
+        sync: whether each launch is waited for, and its record in the log flushed to disk.
+        wait: seconds that a chosen launch may take; 0: no limit.
+    """
+
+    kernels: str = "*"
+    nth: int = 0
+    every: int = 0
+    most: int = 1
+    max_bytes: int = 1 << 30
+    sync: bool = False
+    wait: int = 60
+
+    def keeps(self, occurrence: int) -> bool:
+        """Whether the launch of this number among those of its kernel, from 1, is kept."""
+        if self.nth:
+            return occurrence == self.nth
+        if self.every:
+            return (occurrence - 1) % self.every == 0
+        return occurrence <= self.most
 
 
 def run(

@@ -115,7 +115,7 @@ def work_tree_files(root: Path) -> WorkTreeFiles:
     status = _status(root, "-z", "--untracked-files=all", "--ignore-submodules=dirty")
     listed = answer(root, "ls-files", "-z", "-v", "--stage")
     if status is None or listed is None:
-        raise UsageError(f"git cannot compare the files of {root} with their commit; `git status` there may tell why")
+        raise UsageError(f"git cannot compare the files of {root} with their commit; `git status` there may show why")
     changes = _changes(status)
     watched: set[str] = set()
     submodules: list[str] = []

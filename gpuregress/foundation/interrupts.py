@@ -18,7 +18,7 @@ from typing import Any, Self
 from gpuregress.foundation.errors import Interrupted
 
 FROM_OUTSIDE: Mapping[int, str] = {
-    signal.SIGKILL: "it was killed from outside, or memory ran out (`dmesg` tells whether the system did it)",
+    signal.SIGKILL: "it was killed from outside, or memory ran out (`dmesg` shows whether the system did it)",
     signal.SIGTERM: "it was ended from outside",
     signal.SIGINT: "it was ended from outside",
     signal.SIGHUP: "it was ended from outside",

@@ -160,7 +160,7 @@ def _cluster(grid: Dim3, kernel: KernelInfo) -> str:
     if kernel.takes_large_clusters and blocks > SM_90.largest_cluster:
         return f"its clusters of {_written(cluster)} have {blocks} blocks; at most {SM_90.largest_cluster}"
     if not kernel.takes_large_clusters and blocks > SM_90.portable_cluster:
-        allowed = f"at most {SM_90.portable_cluster} without an attribute that only a program of one's own can set"
+        allowed = f"at most {SM_90.portable_cluster}, because more need an attribute that a job cannot set"
         return f"its clusters of {_written(cluster)} have {blocks} blocks; {allowed}"
     for axis, count, side in zip(_AXES, grid, cluster, strict=True):
         if count % side:

@@ -262,6 +262,17 @@ class DeviceInfo(Record):
 # Parameter space of a kernel: its arguments as one block of bytes.
 
 
+def offsets(entry: Entry) -> list[int]:
+    """Return the byte of the parameter space at which each parameter of a kernel begins."""
+    places: list[int] = []
+    end = 0
+    for parameter in entry.parameters:
+        start = end + -end % parameter.alignment
+        places.append(start)
+        end = start + parameter.size
+    return places
+
+
 def pack(entry: Entry, args: Sequence[bytes]) -> bytes:
     """All arguments behind each other, each at its parameter's alignment (PTX ISA, "Kernel Function Parameters").
 

@@ -14,7 +14,7 @@ FORWARD, REVERSE, LOCKSTEP, ADVERSARIAL = _NAMED = ("forward", "reverse", "locks
 BY_WARP = "by-warp"
 """The usual order, run as the other ones are: one warp up to a barrier before the next one begins."""
 SHUFFLED = "shuffled:"
-FORMS = "forward, reverse, lockstep, adversarial, shuffled:SEED, by-warp, or switches as blocks:1,0"
+FORMS = "forward, reverse, lockstep, adversarial, shuffled:SEED, by-warp, or switches such as blocks:1,0"
 WATCHED_SLOWDOWN = 40
 """How much longer launches may take whose accesses are all watched."""
 EXPLANATION = ""
@@ -87,7 +87,7 @@ def problem(name: str) -> str:
     if name in _NAMED or re.fullmatch(r"shuffled:(0|[1-9]\d{0,17})", name):
         return ""
     if name.startswith("shuffled"):
-        return f"no schedule is called {name!r}: the seed is a whole number of at most 18 digits, as shuffled:3"
+        return f"no schedule is called {name!r}: the seed is a whole number of at most 18 digits, such as shuffled:3"
     switches = switches_in(name)
     if switches is None:
         return f"no schedule is called {name!r}: say {FORMS}"

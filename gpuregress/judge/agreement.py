@@ -366,7 +366,7 @@ class _BufferResults:
         what = "never written" if left_out[elements].all() else "never written, or in part only"
         message = (
             f"{int(elements.sum())} of {compared.of} elements were {what}; "
-            f"other cases write them, as {self._members[writer].label}"
+            f"other cases write them, for example {self._members[writer].label}"
         )
         return replace(compared, same=False, identical=False, message=message)
 
@@ -395,5 +395,5 @@ class _BufferResults:
             )
             if self._is_doubtful:
                 poisoned = self._members[clusters[0].leader].label
-                message += f"; the elements of {poisoned} may never have been written: --poison twice tells"
+                message += f"; the elements of {poisoned} may never have been written: --poison twice shows it"
         return replace(compared, same=False, message=message)

@@ -85,8 +85,8 @@ def _of_order(case: Case, buffer: Buffer, programs: Sequence[Program], uses: Seq
         if accesses is not None and _is_among(accesses.float_sums, accesses, programs, use):
             yield (
                 f"{buffer.name}: {use.kernel} adds floats to it by atomic operations, in no fixed order on a GPU: the "
-                f"last bits may change from run to run, and {buffer.name} is compared exactly; write a tolerance, as "
-                f"`compare: {{{buffer.name}: {{rtol: 1e-5}}}}` (`gpuregress calibrate` measures one), or "
+                f"last bits may change from run to run, and {buffer.name} is compared exactly; write a tolerance, "
+                f"such as `compare: {{{buffer.name}: {{rtol: 1e-5}}}}` (`gpuregress calibrate` measures one), or "
                 "`schedules: 4` to see how much the order matters"
             )
             return

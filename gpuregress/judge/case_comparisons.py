@@ -185,7 +185,7 @@ class CaseComparisons(Record):
         if name not in self.case.references:
             return []
         if name not in reference.dumps:
-            message = reference.facts.errors.get(name, "was not computed, for another one failed")
+            message = reference.facts.errors.get(name, "was not computed, because another one failed")
             return [Comparison(name, "reference", "", same=False, identical=False, of=0, message=message)]
         compared = self._compare_reference(actual, baseline, with_baseline)
         if not accuracy.is_reported(self.case, name):

@@ -123,18 +123,18 @@ def compare(case: Case, outcome: Outcome, accepted: Baseline | None) -> tuple[Co
     if not limits or outcome.device is None or outcome.state != "done" or outcome.fault is not None:
         return ()
     if accepted_timings.key_of(outcome.device) != accepted_timings.CPU:
-        return (CostComparison("", "cost: not compared, for a GPU counts none; the cpu device does"),)
+        return (CostComparison("", "cost: not compared, because a GPU counts none; the cpu device does"),)
     seen = outcome.observations.instruments.costs
     if seen is None and case.settings.main_schedule != FORWARD:
-        return (CostComparison("", f"cost: not compared, for it is counted in the schedule {FORWARD} only"),)
+        return (CostComparison("", f"cost: not compared, because it is counted in the schedule {FORWARD} only"),)
     if seen is None:
-        return (CostComparison("", "cost: not compared, for nothing was counted"),)
+        return (CostComparison("", "cost: not compared, because nothing was counted"),)
     if seen.uncounted:
-        return (CostComparison("", f"cost: not compared, for not all is counted: {seen.uncounted}"),)
+        return (CostComparison("", f"cost: not compared, because not all is counted: {seen.uncounted}"),)
     before = accepted.timings.get(accepted_timings.CPU) if accepted is not None else None
     if before is None or not before.costs:
         advice = f"`{shlex.join(['gpuregress', 'accept', case.name])}` keeps this run's"
-        return (CostComparison("", f"cost: not compared, for no costs were accepted; {advice}"),)
+        return (CostComparison("", f"cost: not compared, because no costs were accepted; {advice}"),)
     now = accepted_timings.line_costs(seen)
     compared = [_of_measure(name, limit, before.costs, now, outcome) for name, limit in limits.items()]
     compared.sort(key=_growth, reverse=True)
@@ -222,7 +222,7 @@ def _lost_lanes(old: Mapping[str, int], new: Mapping[str, int]) -> str:
     now = new.get("thread_instructions", 0) / new["instructions"]
     if now > _FEWER_LANES * before:
         return ""
-    return f"{before:.3g} → {now:.3g} lanes take part in each, for lanes of a warp go different ways"
+    return f"{before:.3g} → {now:.3g} lanes take part in each, because lanes of a warp take different branches"
 
 
 def _items(line: LineCost, outcome: Outcome) -> Iterator[InstructionCost]:

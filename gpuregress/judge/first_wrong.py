@@ -242,7 +242,7 @@ def _inputs(case: Case, timeline: Timeline, evidence: DescribedEvidence, launch:
     calls = evidence.expected_calls
     hidden = timeline.hidden_variables(launch)
     if hidden:
-        return f"{given}, but it also reads {', '.join(hidden)}, which is no buffer"
+        return f"{given}, but it also reads {', '.join(hidden)}, which is not a buffer"
     if calls and launch_log.call_of(case, launch) not in calls:
         return f"{given}, but its launch changed"
     if calls and launch_log.calls_of(case) != calls:

@@ -386,10 +386,10 @@ def _text(known: Conditions | None, failing: int, others: Sequence[Verdict], ran
     """
     if known is None:
         if failing == ran:
-            return f"all {failing} cases fail, so no parameter tells why"
+            return f"all {failing} cases fail, so no parameter explains it"
         if not others:
             return "no case passes that the failing ones could be compared with"
-        return f"no parameter values tell the {failing} failing cases from the {len(others)} others"
+        return f"no parameter values distinguish the {failing} failing cases from the {len(others)} others"
     shared = _alternatives_text(known.alternatives)
     text = f"every failing case has {shared}"
     if known.covered < failing:

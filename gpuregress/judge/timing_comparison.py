@@ -260,7 +260,7 @@ def _explained(
         return []
     parts = []
     if same_code:
-        parts.append("; the machine code is the same: look for the machine")
+        parts.append("; the machine code is the same, so the machine is to blame")
     if before.sm_clock and timing.sm_clock and before.sm_clock != timing.sm_clock:
         parts.append(f"; SM clock {before.sm_clock} → {timing.sm_clock}")
     if before.driver and facts.driver and before.driver != facts.driver:

@@ -128,7 +128,7 @@ class UserCodeProcess:
                 self._end(folders)
             return _comparison_in(answer)
         self.unanswered += 1
-        message = f"{name} did not come back within {limit_s:g} s"
+        message = f"{name} did not return within {limit_s:g} s"
         if not alive:
             process.end(grace_s=0.5)
             why = FROM_OUTSIDE.get(-(process.process.returncode or 0))

@@ -204,7 +204,7 @@ def _of_buffer(was: Buffer, dump: Dump, observed: WriteSurvey, *, is_confirmed: 
             where = ranges_text(unwritten)
             line = f"{name}: {unwritten.elements} of {total} elements were never written ({where}); {nans} NaN"
         if was.is_poisoned and nans == total:
-            line += ": are they made of what was there before? (--poison twice tells)"
+            line += ": are they made of what was there before? (--poison twice shows it)"
         yield line
     if name in observed.partly:
         yield f"{name}: {observed.partly[name]} of {total} elements were written in part only"

@@ -229,7 +229,7 @@ class Calibration(Record):
             if len(self.doubtful) > _MOST_NAMED:
                 named += ", …"
             yield f"# careful: the runs of {named} agree with each other; only what was accepted"
-            yield "# of another source differs. A rule would hide that change: accept it first if it is meant."
+            yield "# of another source differs. A rule would hide that change: accept it first if it is intended."
         if any(proposal.text for proposal in self.proposals):
             yield "compare:"
         elif all(proposal.holds for proposal in self.proposals):
@@ -353,7 +353,7 @@ def calibrate(
             request = RunRequest(device=device, jobs=1, repeat=1 if order else repeat, block_order=order)
             summary = session.run(temporary, [selector], request, listen=listen)
             if summary.interrupted:
-                raise Interrupted("interrupted: a rule out of half of the runs would be no rule")
+                raise Interrupted("interrupted: too few runs for a rule")
             verdicts = [verdict for verdict in summary.verdicts if verdict.status != "skip"]
             for verdict in verdicts:
                 evidence.add(verdict)
@@ -362,7 +362,7 @@ def calibrate(
         jobs = tuple(dict.fromkeys(evidence.jobs.values()))
         if len(jobs) != 1:
             names = ", ".join(jobs) or "none that runs here"
-            raise UsageError(f"{selector!r} means cases of several jobs: one job has one rule a buffer ({names})")
+            raise UsageError(f"{selector!r} names cases of several jobs, whose rules differ: name one job ({names})")
         doubtful = evidence.doubtful()
         accepted = evidence.add_baselines(BaselineStore.of(project))
         proposals = tuple(evidence.proposals())

@@ -1,4 +1,4 @@
-"""Environment variables by which `gpuregress exec` speaks to the driver and the server."""
+"""Environment variables and sizes that `gpuregress exec`, the driver library and the server share."""
 
 from __future__ import annotations
 
@@ -7,6 +7,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+import msgspec
+
+from gpuregress.foundation.applications import LaunchChoice
 from gpuregress.foundation.errors import UsageError
 from gpuregress.gpu.records import Record
 from gpuregress.toolchain.cache import STAND_INS
@@ -14,7 +17,19 @@ from gpuregress.toolchain.cache import STAND_INS
 _FOLDER, _LOG, _CHECKS, _SCHEDULE, _OWNER = (
     f"GPUREGRESS_EXEC_{name}" for name in ("FOLDER", "LOG", "CHECKS", "SCHEDULE", "OWNER")
 )
+_CAPTURE = "GPUREGRESS_EXEC_CAPTURE"
+SHARED_BYTES = 1 << 40
+"""Addresses of the file that holds the device's memory; pages take memory once they are touched."""
+NOTES = 4096
+"""Stretches of memory that the program may note as written between two launches."""
 _LIBRARIES = "LD_LIBRARY_PATH"
+
+
+class CaptureSettings(Record):
+    """The launches that are kept for jobs, and the folder for their records."""
+
+    choice: LaunchChoice
+    folder: str
 
 
 class Settings(Record):
@@ -26,6 +41,7 @@ class Settings(Record):
         checks: names of dynamic checks.
         schedule: of threads and blocks; "": the usual one.
         owner: id of the process of `gpuregress exec`, without which nothing is left to report to.
+        capture: of the launches that are kept for jobs; None: none is.
     """
 
     folder: str
@@ -33,6 +49,7 @@ class Settings(Record):
     checks: tuple[str, ...] = ()
     schedule: str = ""
     owner: int = 0
+    capture: CaptureSettings | None = None
 
 
 def of_program(settings: Settings, libraries: Path, tools: Path, compilers: Sequence[Path]) -> dict[str, str]:
@@ -62,6 +79,7 @@ def of_program(settings: Settings, libraries: Path, tools: Path, compilers: Sequ
         _CHECKS: ",".join(settings.checks),
         _SCHEDULE: settings.schedule,
         _OWNER: str(settings.owner),
+        _CAPTURE: msgspec.json.encode(settings.capture).decode(),
         "GPUREGRESS_EXEC_COMPILERS": os.pathsep.join(map(str, compilers)),
         STAND_INS: str(libraries),
         "GPUREGRESS_EXEC_PYTHON": sys.executable,
@@ -86,4 +104,5 @@ def read() -> Settings:
         checks=tuple(filter(None, checks.split(","))),
         schedule=os.environ.get(_SCHEDULE, ""),
         owner=int(os.environ.get(_OWNER, "0")),
+        capture=msgspec.json.decode(os.environ.get(_CAPTURE, "null"), type=CaptureSettings | None),
     )

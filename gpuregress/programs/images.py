@@ -26,6 +26,7 @@ _STRING_OR_NAME = re.compile(r'"(?:[^"\\\n]|\\.)*"|(?<![\w$%.])[A-Za-z_$%][\w$]*
 _WEAK = re.compile(r"^[ \t]*\.(?:weak|common)\b", re.MULTILINE)
 _FUNCTION = re.compile(r"\s*\.(?:weak|common)\s+\.(?:func|entry)\b")
 _MARK = re.compile(r'"(?:[^"\\\n]|\\.)*"|//[^\n]*|/\*.*?\*/|[{};]', re.DOTALL)
+_CALL_BY_ADDRESS = re.compile(r"\.call(?:prototype|targets)\b")
 REMEDY = (
     "build with PTX: nvcc -gencode arch=compute_90,code=compute_90, NVRTC --gpu-architecture=compute_90 and nvrtcGetPTX"
 )
@@ -48,7 +49,7 @@ def ptx_of(image: bytes) -> str:
         CompileError: the image is damaged.
     """
     if image[:4] == _ELF:
-        raise NoPtx(f"a cubin holds machine code of a GPU alone, which the virtual GPU cannot run: {REMEDY}")
+        raise NoPtx(f"a cubin holds only machine code of a GPU, which the virtual GPU cannot run: {REMEDY}")
     if image[:4] == _LINKED:
         return _linked(_modules_of_parts(image))
     if image[:4] != fatbins.MAGIC:
@@ -200,6 +201,11 @@ def program_of(ptx: str, path: Path) -> Program:
         options=(),
         arch=SM_90.name,
     )
+
+
+def calls_by_address(ptx: str) -> bool:
+    """Whether functions of a module may be called by their addresses, which all of its kernels must agree on."""
+    return _CALL_BY_ADDRESS.search(ptx) is not None
 
 
 def in_clusters(program: Program, kernel: str, cluster: Dim3, path: Path) -> Program:

@@ -8,7 +8,7 @@ import shlex
 import shutil
 from pathlib import Path
 
-from gpuregress.programs.shared_space import NOTES, SHARED_BYTES
+from gpuregress.programs.environment import NOTES, SHARED_BYTES
 from gpuregress.toolchain import host_compiler
 from gpuregress.virtual_gpu.runtime import machine_layout
 
@@ -49,11 +49,12 @@ def link_all(folder: Path) -> Path:
         StorageError: the cache cannot be written.
     """
     folder.mkdir(parents=True, exist_ok=True)
+    own_driver = driver()
     for name in ("libcuda.so.1", "libcuda.so"):  # The second one is of the driver's developers, and opened by some.
-        (folder / name).symlink_to(driver())
+        (folder / name).symlink_to(own_driver)
     for name in COMPILERS:
         (folder / name).symlink_to(_compiler(name))
-    (folder / "libcudart.so.13").symlink_to(runtime())
+    (folder / "libcudart.so.13").symlink_to(runtime(own_driver))
     return folder
 
 
@@ -90,11 +91,16 @@ def driver() -> Path:
     return host_compiler.shared_library("driver library", _FOLDER / "driver", options, ("-ldl", "-lpthread"))
 
 
-def runtime() -> Path:
-    """Return the runtime library, built if the cache does not have it."""
+def runtime(own_driver: Path | None = None) -> Path:
+    """Return the runtime library, built if the cache does not have it.
+
+    Args:
+        own_driver: the driver library; None: it is found first.
+    """
     # NVIDIA's has a version for its symbols, named like itself; programs ask for it.
     options = ("-fvisibility=default", "-Wl,-soname,libcudart.so.13", "-Wl,--default-symver")
-    return host_compiler.shared_library("runtime library", _FOLDER / "runtime", options, (str(driver()), "-lpthread"))
+    libraries = (str(own_driver or driver()), "-lpthread")
+    return host_compiler.shared_library("runtime library", _FOLDER / "runtime", options, libraries)
 
 
 def _compiler(name: str) -> Path:

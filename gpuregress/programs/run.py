@@ -12,7 +12,7 @@ import msgspec
 from gpuregress.foundation import applications, storage
 from gpuregress.foundation.errors import ExitCode, UsageError
 from gpuregress.programs import environment, executables, libraries
-from gpuregress.programs.environment import Settings
+from gpuregress.programs.environment import CaptureSettings, Settings
 from gpuregress.programs.records import VERSION, Incident, ProcessReport, ProgramReport
 from gpuregress.store.launch_log import LaunchLog
 
@@ -26,6 +26,7 @@ def run(
     checks: tuple[str, ...],
     schedule: str,
     report_wait: Callable[[Mapping[int, str]], None],
+    capture: CaptureSettings | None = None,
 ) -> ProgramReport:
     """Run a program, and collect what its processes have shown.
 
@@ -36,6 +37,7 @@ def run(
         checks: names of dynamic checks.
         schedule: of threads and blocks; "": the usual one.
         report_wait: called once if processes outlive the first one for long; id → name.
+        capture: of the launches that are kept for jobs; None: none is.
 
     Raises:
         UsageError: the program cannot be started, or cannot run on the virtual GPU.
@@ -45,7 +47,14 @@ def run(
     if problem:
         raise UsageError(problem)
     path = (log or folder / _LOG).absolute()
-    settings = Settings(folder=str(folder), log=str(path), checks=checks, schedule=schedule, owner=os.getpid())
+    settings = Settings(
+        folder=str(folder),
+        log=str(path),
+        checks=checks,
+        schedule=schedule,
+        owner=os.getpid(),
+        capture=capture,
+    )
     variables = environment.of_program(
         settings,
         libraries=libraries.link_all(folder / "lib"),

@@ -35,17 +35,20 @@ from gpuregress.gpu import limits
 from gpuregress.gpu.base import LaunchReport
 from gpuregress.gpu.demangle import demangle
 from gpuregress.gpu.instruments import Instruments
-from gpuregress.gpu.programs import LaunchShape
+from gpuregress.gpu.programs import LaunchShape, Program, offsets
 from gpuregress.programs import attributes, descriptors, environment, images, stream_races
+from gpuregress.programs.environment import SHARED_BYTES
+from gpuregress.programs.launch_capture import LaunchCapture, PendingLaunch
 from gpuregress.programs.launch_text import call_text
 from gpuregress.programs.process_log import ProcessLog
 from gpuregress.programs.records import Incident
-from gpuregress.programs.shared_space import SHARED_BYTES, SharedSpace
+from gpuregress.programs.shared_space import SharedSpace
 from gpuregress.programs.stream_races import Clock, StreamRaces, Work
 from gpuregress.toolchain import cache
 from gpuregress.virtual_gpu.device import CpuDevice
 from gpuregress.virtual_gpu.module import CpuModule
 from gpuregress.virtual_gpu.runtime import tensor_tiles
+from gpuregress.virtual_gpu.runtime.program import NO_KERNEL
 
 _SOCKET, _MEMORY = 3, 4
 _HEAD = struct.Struct("<III")
@@ -54,6 +57,7 @@ _MAGIC = 0x53475056
 _ANSWER = struct.Struct("<iIII")
 _LAUNCH = struct.Struct("<I3I3II3IIQI4x")
 _FACTS = struct.Struct("<III18i")
+_NOT_KEPT = contextlib.nullcontext()
 _GRACE_S = 2.0
 """How long a launch whose program has ended may take to stop, seconds."""
 
@@ -89,17 +93,37 @@ class Refusal(Exception):
 
 
 class LoadedModule:
-    """A module of the program.
+    """A module of the program; each of several kernels is compiled when the program asks for it.
 
     Args:
-        module: on the device.
-        number: of its file.
+        device: the virtual GPU.
+        program: the module's.
+        lazily: whether its kernels are compiled one by one.
     """
 
-    def __init__(self, module: CpuModule, number: int) -> None:
-        self.module = module
-        self.number = number
+    def __init__(self, device: CpuDevice, program: Program, *, lazily: bool) -> None:
+        self._device, self._lazily = device, lazily
+        self.module = device.load(program, kernels=NO_KERNEL if lazily else None)
+        self._kernels: dict[str, CpuModule] = {}
         self.clustered: dict[tuple[str, tuple[int, int, int]], CpuModule] = {}
+
+    def with_kernel(self, name: str) -> CpuModule:
+        """Return the module that has the code of a kernel.
+
+        Raises:
+            UnsupportedError: the kernel needs an instruction that is not there.
+        """
+        if not self._lazily:
+            return self.module
+        if name not in self._kernels:
+            self._kernels[name] = self._device.load(self.module.program, kernels=(name,), usual=self.module)
+        return self._kernels[name]
+
+    def unload(self) -> None:
+        """Free code and variables."""
+        for module in (self.module, *self._kernels.values(), *self.clustered.values()):
+            self._device.unload(module)
+            Path(module.program.ptx).unlink(missing_ok=True)
 
 
 class Server:
@@ -121,6 +145,9 @@ class Server:
         self._modules: dict[int, LoadedModule] = {}
         self._functions: dict[int, tuple[LoadedModule, str]] = {}
         self._files = 0
+        self._capture: LaunchCapture | None = None
+        if settings.capture is not None:
+            self._capture = LaunchCapture(settings.capture, client, self.device.info, self._space)
         self._races = StreamRaces()
         self._clock: Clock | None = None
         self._output, self._message = "", ""
@@ -222,8 +249,10 @@ class Server:
 
     def _load(self, data: bytes) -> bytes:
         try:
-            program = images.program_of(images.ptx_of(data), self._file())
-            module = self.device.load(program)
+            ptx = images.ptx_of(data)
+            program = images.program_of(ptx, self._file())
+            lazily = len(program.entries) > 1 and not images.calls_by_address(ptx)
+            loaded = LoadedModule(self.device, program, lazily=lazily)
         except images.NoImage as error:
             raise self._refused(INVALID_IMAGE, error) from error
         except InfeasibleSource as error:
@@ -233,7 +262,9 @@ class Server:
             result = NO_BINARY if isinstance(error, images.NoPtx) else INVALID_PTX
             raise Refusal(result, str(error), str(error).encode()[:4096]) from error
         number = len(self._modules) + 1
-        self._modules[number] = LoadedModule(module, number)
+        self._modules[number] = loaded
+        if self._capture is not None:
+            self._capture.add_module(loaded.module)
         return struct.pack("<I", number)
 
     def _refused(self, result: int, error: Exception) -> Refusal:
@@ -247,10 +278,7 @@ class Server:
         self._log.add(Incident(kind=kind, what=what, message=str(error), kernel=kernel, launch=launch))
 
     def _unload(self, data: bytes) -> bytes:
-        loaded = self._modules[struct.unpack("<I", data)[0]]
-        for module in (loaded.module, *loaded.clustered.values()):
-            self.device.unload(module)
-            Path(module.program.ptx).unlink(missing_ok=True)
+        self._modules[struct.unpack("<I", data)[0]].unload()
         return b""
 
     def _function(self, data: bytes) -> bytes:
@@ -258,16 +286,15 @@ class Server:
         if name not in loaded.module.program.entries:
             raise Refusal(NOT_FOUND)
         try:
-            info = loaded.module.kernel(name)
+            info = loaded.with_kernel(name).kernel(name)
         except UnsupportedError as error:
             self._log.add(Incident(kind="unsupported", what="instruction", message=str(error), kernel=name))
             raise Refusal(NOT_SUPPORTED, str(error)) from error
         number = len(self._functions) + 1
         self._functions[number] = loaded, name
-        parameters = loaded.module.program.entries[name].parameters
+        entry = loaded.module.program.entries[name]
         places, end = [], 0
-        for parameter in parameters:
-            start = end + -end % parameter.alignment
+        for start, parameter in zip(offsets(entry), entry.parameters, strict=True):
             end = start + parameter.size
             places.append(struct.pack("<II", start, parameter.size))
         values = [0] * 18
@@ -277,7 +304,7 @@ class Server:
         values[9] = -1
         if info.cluster != (1, 1, 1):
             values[11:14] = info.cluster
-        return _FACTS.pack(number, len(parameters), end, *values) + b"".join(places)
+        return _FACTS.pack(number, len(places), end, *values) + b"".join(places)
 
     def _variable(self, data: bytes) -> bytes:
         loaded, name = self._modules[struct.unpack_from("<I", data)[0]], data[4:].decode("utf-8", "replace")
@@ -299,23 +326,24 @@ class Server:
         loaded, kernel = self._functions[number]
         shape = LaunchShape((dims[0], dims[1], dims[2]), (dims[3], dims[4], dims[5]), shared)
         module = self._module(loaded, kernel, (cluster_x, cluster_y, cluster_z))
-        if takes_large_clusters:
-            module.large_clusters.add(kernel)
-        else:
-            module.large_clusters.discard(kernel)
-        parameters = data[_LAUNCH.size :]
-        args, end = [], 0
-        for parameter in module.program.entries[kernel].parameters:
-            start = end + -end % parameter.alignment
-            end = start + parameter.size
-            args.append(parameters[start:end])
+        self._allow_large_clusters(module, kernel, is_allowed=bool(takes_large_clusters))
+        entry = module.program.entries[kernel]
+        space = data[_LAUNCH.size :]
+        places = zip(offsets(entry), entry.parameters, strict=True)
+        args = tuple(space[start : start + parameter.size] for start, parameter in places)
         self._check_cooperation(module, kernel, shape, is_cooperative=bool(is_cooperative))
-        call = call_text(self._space, module.program.entries[kernel], shape, args)
+        call = call_text(self._space, entry, shape, args)
         launch = self._log.begin(call, module.module_facts.constant_bytes)
+        kept: contextlib.AbstractContextManager[None] = _NOT_KEPT
+        if self._capture is not None:
+            cluster = cluster_x, cluster_y, cluster_z
+            pending = PendingLaunch(launch, kernel, shape, cluster, bool(is_cooperative), args)
+            kept = self._capture.keep(pending, loaded.with_kernel(kernel))
         report: LaunchReport | None = None
         clock, self._clock = self._clock, None
         try:
-            report = self.device.launch(module, kernel, shape, tuple(args))
+            with kept:
+                report = self.device.launch(module, kernel, shape, args)
         except KernelFault as fault:
             report = self.device.interrupted()
             self._take_fault(launch, kernel, fault)
@@ -374,7 +402,7 @@ class Server:
 
     def _module(self, loaded: LoadedModule, kernel: str, cluster: tuple[int, int, int]) -> CpuModule:
         """The module for a launch, in clusters of a size that only the launch tells where it does."""
-        module = loaded.module
+        module = loaded.with_kernel(kernel)
         if cluster in ((0, 0, 0), module.facts(kernel).cluster) or cluster == (1, 1, 1):
             return module
         if 0 in cluster:
@@ -384,12 +412,19 @@ class Server:
                 raise Refusal(INVALID_VALUE, f"{kernel} has clusters of its own size, and the launch asks for another")
             program = images.in_clusters(module.program, kernel, cluster, self._file())
             try:
-                made = self.device.load(program, usual=module)
+                made = self.device.load(program, kernels=(kernel,), usual=module)
             except (CompileError, UnsupportedError) as error:
                 self._note_limit("launch", error, kernel)
                 raise Refusal(INVALID_VALUE, str(error)) from error
             loaded.clustered[kernel, cluster] = made
         return loaded.clustered[kernel, cluster]
+
+    def _allow_large_clusters(self, module: CpuModule, kernel: str, *, is_allowed: bool) -> None:
+        """Follow the attribute of a function that allows clusters of more blocks than every GPU takes."""
+        if is_allowed:
+            module.large_clusters.add(kernel)
+        else:
+            module.large_clusters.discard(kernel)
 
     def _check_cooperation(self, module: CpuModule, kernel: str, shape: LaunchShape, *, is_cooperative: bool) -> None:
         """Refuse a cooperative grid that has no room, and one that waits for itself in another launch.
@@ -449,7 +484,7 @@ class Server:
     def _occupancy(self, data: bytes) -> bytes:
         number, threads, shared = struct.unpack("<IIQ", data)
         loaded, kernel = self._functions[number]
-        info, facts = loaded.module.kernel(kernel), self.device.info
+        info, facts = loaded.with_kernel(kernel).kernel(kernel), self.device.info
         if threads > min(info.max_threads, facts.limits["max_threads"]):
             return struct.pack("<i", 0)
         resident = limits.of_launch(facts.limits, info, (threads, 1, 1), shared)

@@ -7,13 +7,10 @@ import mmap
 import numpy as np
 
 from gpuregress.gpu.errors import DeviceError
+from gpuregress.programs.environment import NOTES, SHARED_BYTES
 from gpuregress.virtual_gpu.runtime.machine_layout import SLOT_BITS
 from gpuregress.virtual_gpu.runtime.memory import AddressSpace, Bytes, Region
 
-SHARED_BYTES = 1 << 40
-"""Addresses of the file; pages take memory once they are touched."""
-NOTES = 4096
-"""Stretches of memory that the program may note as written between two launches."""
 _HEAD_BYTES = 1 << 20
 """What the file begins with: the number of the notes, then address and size of each."""
 _PAGE = mmap.PAGESIZE

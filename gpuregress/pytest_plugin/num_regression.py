@@ -65,11 +65,11 @@ def keyword_problem(name: str, value: Any, keywords: Sequence[str]) -> str:
         return ""
     meant = known[near[0]] if near else ""
     if meant in _REMEDIES:
-        what = "is" if name == meant else f"is no keyword of check; {meant} is"
+        what = "is" if name == meant else f"is not a keyword of check; {meant} is"
         return f"{name} {what} a keyword of pytest-regressions; {_REMEDIES[meant]}"
     hint = f"; did you mean {meant}?" if meant in keywords else "."
     shown = f"{name}={_shown(value)}"
-    return f"{shown} is no keyword of check{hint} Values to compare are in the mapping: check({{{name!r}: …}})"
+    return f"{shown} is not a keyword of check{hint} Values to compare are in the mapping: check({{{name!r}: …}})"
 
 
 def _folded(name: str) -> str:
@@ -188,7 +188,7 @@ def _archive(path: Path) -> Mapping[str, tuple[Path, Array]]:
     if not path.is_file():
         return {}
     if not zipfile.is_zipfile(path):
-        raise ValueError("it is no archive of numpy, or was cut short")
+        raise ValueError("it is not a numpy archive, or was cut short")
     with np.load(path, allow_pickle=False) as archive:
         return {name: (path, archive[name]) for name in archive.files}
 
@@ -204,4 +204,4 @@ def _number(cell: str, element: ElementType) -> Any:
     with contextlib.suppress(ValueError):
         if is_float and "_" not in text:
             return complex(text or "nan") if element.storage.kind == "c" else float(text or "nan")
-    raise ValueError(f"{cell!r} is no {element.name}")
+    raise ValueError(f"{cell!r} is not a value of {element.name}")

@@ -322,7 +322,7 @@ class KernelRegression:
             more = "" if is_first else "; another check has the same name: give it a basename= of its own"
             texts.append(f"to accept it: pytest --gpuregress-accept{more}")
         if written and not self._accepts:
-            what = "no baseline yet; written, see whether it is right" if is_new else "--force-regen: written anew"
+            what = "no baseline yet; written: check that it is right" if is_new else "--force-regen: written anew"
             texts += [f"{what}:", *(f"  {_shown(path)}" for path in written)]
         if texts:
             pytest.fail(inert(visible("\n".join(texts))), pytrace=False)

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from gpuregress.foundation.escapes import one_line
+from gpuregress.foundation.json_form import to_json
 from gpuregress.foundation.records import Coverage, FileCoverage, LoopCount, RunSummary
 from gpuregress.foundation.records.audits import AuditEvidence
-from gpuregress.foundation.records.json_form import to_json
 from gpuregress.gpu.instruments import merged_coverage
 from gpuregress.gpu.records import Record
 from gpuregress.report.layout import shown, table

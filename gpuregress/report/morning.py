@@ -50,7 +50,7 @@ def headline(summary: RunSummary) -> str:
         "rejected before": sum(bool(verdict.rejected) for verdict in summary.verdicts),
         "no longer known failing": sum(verdict.expired is not None for verdict in summary.verdicts),
         "known failing": len(changes.known),
-        "without a turn": len(changes.no_turn),
+        "not started": len(changes.no_turn),
         "skipped after timeouts": len(changes.held_back),
         f"skipped (no {devices} on this host)": sum(lacking.cases for lacking in changes.lacking),
     }
@@ -202,7 +202,7 @@ def _lines(summary: RunSummary, where: str, *, is_full: bool) -> Iterator[str]:
     ):
         yield from _bounded(list(_remark_lines(word, remarks, tonight, is_full=is_full)), most_others)
     if changes.no_turn:
-        yield one_line(f"no turn before the deadline: {first_names(changes.no_turn, most_named)}")
+        yield one_line(f"not started before the deadline: {first_names(changes.no_turn, most_named)}")
     if changes.held_back:
         yield one_line(f"skipped after timeouts of their kernel: {first_names(changes.held_back, most_named)}")
     for lacking in changes.lacking:
@@ -339,9 +339,9 @@ def suspects_text(suspects: Suspects) -> str:
     """`suspects: 8eb0c1f Sum in pairs (Ada), and 3 other commits since 4f1c2d9 that touch no file of it`."""
     good = suspects.good[:7]
     if suspects.gone:
-        return f"suspects: unknown, for {good} or {suspects.bad[:7]} is gone from git"
+        return f"suspects: unknown, because {good} or {suspects.bad[:7]} is gone from git"
     if suspects.unknown:
-        return f"suspects: unknown, for {suspects.unknown}"
+        return f"suspects: unknown, because {suspects.unknown}"
     text = _known_suspects(suspects)
     if suspects.uncommitted:
         changed = f"uncommitted changes of {', '.join(suspects.uncommitted)}"
@@ -369,7 +369,7 @@ def _known_suspects(suspects: Suspects) -> str:
             text += f", perhaps one of them: not all its files are known ({suspects.perhaps})"
         return text
     if not suspects.commits:
-        return f"no suspects: no commit {since}, where it was not so"
+        return f"no suspects: no commit {since}, the last one where it was otherwise"
     if suspects.perhaps:
         text = f"suspects: perhaps one of {others} commits {since}"
         if others == 1:

@@ -88,7 +88,7 @@ def _timing(outcome: Outcome, compared: TimingComparison | None) -> Iterator[str
 def _resources(case: Case, outcome: Outcome) -> Iterator[str]:
     counted = any(used.get("registers") for used in outcome.resources.values())
     if case.settings.resources and outcome.state == "done" and not counted:
-        yield "resources: not judged, for this device counts no registers"
+        yield "resources: not judged, because this device counts no registers"
 
 
 def _sanitizer(case: Case, outcome: Outcome) -> Iterator[str]:
@@ -97,7 +97,7 @@ def _sanitizer(case: Case, outcome: Outcome) -> Iterator[str]:
         return
     report = outcome.observations.sanitizer
     if report is None:
-        yield f"{tool}: not run, for the case did not come to its end"
+        yield f"{tool}: not run, because the case did not run to its end"
         return
     if report.problem:
         yield f"{tool}: {report.problem}"

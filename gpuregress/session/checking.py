@@ -169,7 +169,7 @@ def untyped(cases: Sequence[Case], compiled: Mapping[str, Built]) -> tuple[str, 
         built = compiled[case.name]
         if isinstance(built, CasePrograms):
             for name in built.untyped:
-                layouts = f"the structures in {name} were not compared: the compiler does not tell their layouts"
+                layouts = f"the structures in {name} were not compared: the compiler does not report their layouts"
                 remarks[f"{case.job}: {layouts}"] = None
     return tuple(remarks)
 

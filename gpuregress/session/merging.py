@@ -165,7 +165,7 @@ def _refuse_different(parts: Sequence[_Part]) -> None:
     ):
         if len(set(values.values())) > 1:
             named = "; ".join(f"{name}: {value or 'none'}" for name, value in values.items())
-            raise UsageError(f"runs of different {what} make no common result: {named}")
+            raise UsageError(f"runs of different {what} cannot be merged: {named}")
 
 
 def _refuse_overlap(parts: Sequence[_Part]) -> None:

@@ -235,9 +235,7 @@ def _rerun(context: RunContext, planned: PlannedRun) -> PlannedRun:
 def _nothing_to_rerun(owed: Sequence[str]) -> str:
     if not owed:
         return "every case of the last run passed: there is nothing to run again"
-    return (
-        f"{first_names(owed, 1)} did not pass in the last run, but nothing of what is asked for: nothing to run again"
-    )
+    return f"{first_names(owed, 1)} did not pass in the last run, but none of the selected cases: nothing to run again"
 
 
 def wrong_job_code(request: RunRequest) -> int:

@@ -288,9 +288,8 @@ def why_unknown(project: Project, word: str) -> str:
             if run.imported or not run.commit.startswith(prefix):
                 continue
             if git.lacks_commit(project.root, run.commit):
-                return (
-                    f"{text}: it is gone from this repository, as after a rebase and `git gc`; run {run.run} was of it"
-                )
+                why = "it is gone from this repository (after a rebase and `git gc`?)"
+                return f"{text}: {why}; run {run.run} was of it"
             return f"{text}: run {run.run} was of it, and this clone is shallow; `git fetch --unshallow` gets the rest"
     return text
 

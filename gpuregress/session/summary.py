@@ -44,11 +44,9 @@ def summarize(context: RunContext, checked: CheckedRun, executed: ExecutedRun, f
         notes.append(f"interrupted: {len(unfinished)} of {len(planned.cases)} cases did not run to their end")
     elif executed.no_turn:
         late = f"the deadline of {context.request.deadline or 'this run'} came first"
-        notes.append(
-            f"{late}: {len(executed.no_turn)} of {len(planned.cases)} cases had no turn, or were stopped in it"
-        )
+        notes.append(f"{late}: {len(executed.no_turn)} of {len(planned.cases)} cases were not started, or were stopped")
         for case in unfinished:
-            verdicts[case.name] = verdict.skipped(case, f"no turn: {late}")
+            verdicts[case.name] = verdict.skipped(case, f"not started: {late}")
     else:
         for case in unfinished:
             verdicts[case.name] = verdict.skipped(case, "not run: an earlier case failed (--fail-fast)")

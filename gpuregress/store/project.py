@@ -25,7 +25,8 @@ from pathlib import Path
 from msgspec import field
 
 from gpuregress.foundation.document import forms, reader
-from gpuregress.foundation.document.problems import Problems, show
+from gpuregress.foundation.document.keys import show
+from gpuregress.foundation.document.problems import Problems
 from gpuregress.foundation.document.reader import Document, Key
 from gpuregress.foundation.errors import JobError, JobErrors, UsageError
 from gpuregress.gpu.records import Record, replace

@@ -16,7 +16,7 @@ from msgspec import field
 from gpuregress.foundation import dtypes
 from gpuregress.foundation.document import units
 from gpuregress.foundation.document.forms import FormError, FormErrors, Reads, Spec, doc
-from gpuregress.foundation.document.problems import show
+from gpuregress.foundation.document.keys import show
 from gpuregress.foundation.numeric.tolerances import loose, tight
 from gpuregress.gpu.records import Record
 
@@ -108,7 +108,7 @@ def _folder_problem(name: str, text: Any) -> str:
     if text.startswith("~") or "$" in text:
         return f"expected a folder such as {name}, got {show(text)}; neither ~ nor variables are replaced here"
     if _ADDRESS_LIKE.match(text):
-        return f"{show(text)} is neither an address, as s3://bucket/prefix, nor a plain folder, as ./{text}"
+        return f"{show(text)} is neither an address, such as s3://bucket/prefix, nor a plain folder, such as ./{text}"
     return ""
 
 
@@ -204,7 +204,7 @@ def is_cluster_address(text: str) -> bool:
 def _scheduler(value: Any) -> str:
     if isinstance(value, str) and is_cluster_address(value):
         return value
-    raise ValueError(f"expected the address of a Dask scheduler, as tcp://node0:8786, got {show(value)}")
+    raise ValueError(f"expected the address of a Dask scheduler, such as tcp://node0:8786, got {show(value)}")
 
 
 def _tolerance(value: Any) -> float:
@@ -225,7 +225,7 @@ def _means(text: str, default: str) -> msgspec.Meta:
 _Seconds = Annotated[float, _takes(units.seconds, "seconds, or a time such as 2min")]
 _Url = Annotated[str, _takes(_url, "a URL")]
 _Count = Annotated[int, _takes(_count, "a whole number")]
-_Ratio = Annotated[float, _takes(units.slowdown, "a ratio of at least 1, as 1.05")]
+_Ratio = Annotated[float, _takes(units.slowdown, "a ratio of at least 1, such as 1.05")]
 _Number = Annotated[float, _takes(_tolerance, "a number")]
 
 

@@ -355,7 +355,7 @@ _HOST_HINT = (
 )
 _RUNTIME_HINT = "a kernel cannot call the CUDA runtime: the job allocates, copies and launches"
 _OPTION_HINT = (
-    "compile.options go to NVRTC as they are; nvcc's own (-O3, -Xptxas, -Xcompiler, -gencode) are none of its options"
+    "compile.options go to NVRTC unchanged, which does not know nvcc's own (-O3, -Xptxas, -Xcompiler, -gencode)"
 )
 _LAUNCH_HINT = (
     "kernels that launch kernels (dynamic parallelism) cannot run here: let the job launch them, one after the other"

@@ -60,7 +60,7 @@ def images(data: Data, start: int = 0) -> Iterator[Image]:
         ValueError: there is none, or it is cut short.
     """
     if data[start : start + 4] != MAGIC:
-        raise ValueError("it is no fatbin")
+        raise ValueError("it is not a fatbin")
     try:
         header, size = struct.unpack_from("<HQ", data, start + 6)
     except struct.error as error:

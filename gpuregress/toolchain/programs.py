@@ -465,7 +465,7 @@ def _fallbacks(missed: Mapping[str, str]) -> str:
     if not missed:
         return ""
     names = first_names([f"{package} at {line}" for package, line in missed.items()], most=_MOST_NAMED)
-    return f"the code looks for {names}, which this host lacks; the kernel is what the code defines without"
+    return f"the code looks for {names}, which this host lacks, so the kernel is what the code defines without it"
 
 
 def _compile_python(source: Source, files: SourceInputs) -> _Compiled:

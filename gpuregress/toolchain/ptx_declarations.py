@@ -6,7 +6,7 @@ import math
 import re
 from typing import Literal
 
-from gpuregress.foundation.records import Entry, Parameter
+from gpuregress.gpu.programs import Entry, Parameter
 from gpuregress.gpu.records import Record
 
 Kind = Literal["pointer", "integer", "float", "struct", "word"]

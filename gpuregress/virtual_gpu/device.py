@@ -19,7 +19,7 @@ from gpuregress.gpu.errors import DeviceError, KernelFault, LaunchStopped
 from gpuregress.gpu.instruments import Instruments, Place
 from gpuregress.gpu.limits import check_cooperative, check_launch, of_architecture
 from gpuregress.gpu.programs import DeviceInfo, Dim3, LaunchShape, Program
-from gpuregress.gpu.records import replace
+from gpuregress.gpu.records import Record, replace
 from gpuregress.gpu.schedule_names import NamedSchedule
 from gpuregress.virtual_gpu.cache import Cache
 from gpuregress.virtual_gpu.instruments.coverage_counts import CoverageCounts
@@ -37,9 +37,10 @@ from gpuregress.virtual_gpu.runtime.checks.shadow_memory import TouchedBytes
 from gpuregress.virtual_gpu.runtime.fault_context import FaultContext, thread_of
 from gpuregress.virtual_gpu.runtime.machine_layout import Machine
 from gpuregress.virtual_gpu.runtime.memory import AddressSpace, Region
-from gpuregress.virtual_gpu.runtime.program import KernelFacts, Schedule
+from gpuregress.virtual_gpu.runtime.program import KernelFacts, ModuleFacts, Schedule
 from gpuregress.virtual_gpu.runtime.textures import Textures
 
+_MOST_TEMPLATES = 1024
 FEW_THREADS = 1 << 16
 """Threads, in all launches of a case, that run faster than their code is optimised: some 20 ms against most of the
 compilation."""
@@ -48,6 +49,17 @@ _ARRIVALS = {
     schedules.AT_ISSUE: machine_layout.AT_ONCE,
     schedules.AT_ANY_WAIT: machine_layout.AT_ANY_WAIT,
 }
+
+
+class _Template(Record):
+    """The record of a launch before it begins: what its memory belongs to, and its bytes."""
+
+    held: tuple[object, ...]
+    data: bytes
+
+
+def _one_part() -> int:
+    return 1
 
 
 class CpuDevice(base.Device):
@@ -62,7 +74,9 @@ class CpuDevice(base.Device):
         self._cache = cache
         self._space = AddressSpace() if space is None else space
         self._textures = Textures()
-        self._modules: list[CpuModule] = []
+        self._modules: dict[CpuModule, int] = {}
+        self._module_facts: tuple[ModuleFacts, ...] = ()
+        self._templates: dict[tuple[object, ...], _Template] = {}
         self._partitions = partition.PartitionCache()
         self._arenas = [Arena()]
         self._order = block_order.of_run(0)
@@ -145,7 +159,8 @@ class CpuDevice(base.Device):
         Args:
             program: from the toolchain.
             threads: as of the protocol.
-            kernels: as of the protocol.
+            kernels: as of the protocol; `NO_KERNEL`: the program is checked, and its kernels are loaded when they are
+                needed, with this module as `usual`.
             usual: the module of another form of the same program, whose variables this one shares.
 
         Raises:
@@ -167,8 +182,12 @@ class CpuDevice(base.Device):
             in_step=self._schedule.is_in_step,
         )
         module = CpuModule(program, self._space, schedule, tuple(kernels), usual, cache=self._cache)
-        self._modules.append(module)
+        self._add(module)
         return module
+
+    def _add(self, module: CpuModule) -> None:
+        self._modules[module] = len(self._modules)
+        self._module_facts = (*self._module_facts, module.module_facts)
 
     def _for_launch(self, module: CpuModule, kernel: str, block: Dim3, parameters: bytes) -> CpuModule:
         """The module for a block's warps, and for parameters that hold the same address, where it matters."""
@@ -189,7 +208,7 @@ class CpuDevice(base.Device):
                 cache=self._cache,
             )
             module.variants[schedule] = other
-            self._modules.append(other)
+            self._add(other)
         return module.variants[schedule]
 
     def _aliases(self, parameters: bytes) -> tuple[tuple[int, int], ...]:
@@ -257,6 +276,8 @@ class CpuDevice(base.Device):
         for module in self._modules:
             module.close()
         self._modules.clear()
+        self._module_facts = ()
+        self._templates.clear()
         self._space.clear()
         self._textures.clear()
         self._partitions.clear()
@@ -308,12 +329,16 @@ class CpuDevice(base.Device):
             raise DeviceError("the program was not loaded onto the cpu device")
         self._interrupted = None
         grid, block, shared = shape.grid, shape.block, shape.shared
-        check_launch(self.info, module.kernel(kernel), grid, block, shared)
-        module = self._for_launch(module, kernel, block, module.pack(kernel, args))
+        asked = kernel, grid, block, shared, kernel in module.large_clusters
+        if asked not in module.allowed:
+            check_launch(self.info, module.kernel(kernel), grid, block, shared)
+            module.allowed.add(asked)
+        parameters = module.pack(kernel, args)
+        module = self._for_launch(module, kernel, block, parameters)
         facts = module.facts(kernel)
         most_resident = self._most_resident(module, kernel, shape)
         addresses = AddressMap(self._space, self._textures, module.addresses)
-        kernel_launch = KernelLaunch(facts.footprint, grid, block, module.pack(kernel, args), addresses)
+        kernel_launch = KernelLaunch(facts.footprint, grid, block, parameters, addresses)
         is_permuted, threads = module.schedule.permuted, 1
         blocks = kernel_launch.blocks // math.prod(facts.cluster)
         if is_permuted:
@@ -323,8 +348,8 @@ class CpuDevice(base.Device):
         if threads != len(self._thread_order) or is_permuted:
             self._thread_order = self._schedule.threads(threads)
         is_plain = sequence is None and not module.schedule.instruments.any and not is_permuted
-        most = cores.for_one_launch() if is_plain else 1
-        parts = self._partitions.partition(f"{id(module)} {kernel}", kernel_launch, most)
+        most_parts = cores.for_one_launch if is_plain else _one_part
+        parts = self._partitions.partition(f"{id(module)} {kernel}", kernel_launch, most_parts)
         while len(self._arenas) < len(parts):
             self._arenas.append(Arena())
         machines = []
@@ -342,10 +367,10 @@ class CpuDevice(base.Device):
             parameters=kernel_launch.parameters,
             context=self._arenas[0].context,
             textures=self._textures,
-            modules=tuple(loaded.module_facts for loaded in self._modules),
+            modules=self._module_facts,
             checks_barriers="barriers" in module.schedule.instruments.checks,
         )
-        self._space.heap.enter(self._modules.index(module))
+        self._space.heap.enter(self._modules[module])
         launch = self._launch = Launch(
             module=module,
             facts=facts,
@@ -388,6 +413,28 @@ class CpuDevice(base.Device):
     ) -> Machine:
         shared_bytes = module.module_facts.dynamic_start + shared + machine_layout.SHARED_GAP
         arena.prepare(launch.parameters, shared_bytes, facts, math.prod(launch.block))
+        if facts.watches_exchanges:  # Each launch has new memory for them.
+            return self._new_machine(module, facts, arena, launch, shared)
+        held = (facts, module, arena, self._textures.table, self._thread_order)
+        key = (
+            *map(id, held),
+            arena.version,
+            launch.grid,
+            launch.block,
+            shared,
+            len(self._textures.objects),
+            self._schedule.arrival,
+        )
+        if key not in self._templates:
+            if len(self._templates) >= _MOST_TEMPLATES:
+                self._templates.clear()
+            machine = self._new_machine(module, facts, arena, launch, shared)
+            self._templates[key] = _Template(held, bytes(machine))
+        return Machine.from_buffer_copy(self._templates[key].data)
+
+    def _new_machine(
+        self, module: CpuModule, facts: KernelFacts, arena: Arena, launch: KernelLaunch, shared: int
+    ) -> Machine:
         machine = Machine(
             params=arena.parameters.ctypes.data,
             params_size=len(launch.parameters),

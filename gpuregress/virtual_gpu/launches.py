@@ -80,46 +80,57 @@ class Launch:
         """
         # Kernels that make system calls, or whose blocks wait for each other, are never split.
         machine, program = self.machines[0], self.module.module_facts
-        mnemonics = [site.mnemonic for site in program.sites]
-        bulk = BulkCopies(machine, self.scene.space, program.shared, mnemonics, in_cluster=self.facts.in_cluster)
-        watched = InstrumentedLaunch(
+        bulk = BulkCopies(
+            machine, self.scene.space, program.shared, self.module.mnemonics, in_cluster=self.facts.in_cluster
+        )
+        wanted = self.module.schedule.instruments
+        instruments = [instrument for instrument in instruments if instrument.serves(wanted)] if wanted.any else []
+        watched = self._watched(bulk) if instruments else None
+        if watched is not None:
+            for instrument in instruments:
+                instrument.before(watched)
+        calls = Syscalls(machine, self.scene.space, self.facts.local_bytes, bulk, watched.calls if watched else {})
+        machine.syscall = ctypes.c_void_p.from_buffer(calls.callback).value or 0
+        function = self.module.function(self.facts)
+        is_tried = not self.module.is_optimised
+        start, busy = time.perf_counter_ns(), time.thread_time() if is_tried else 0.0
+        self.running = self.machines
+        status, machine = self._run_blocks(function)
+        self.running = ()
+        elapsed_ms = (time.perf_counter_ns() - start) / 1e6
+        if is_tried and not status:
+            # Optimised code shortens neither the answers to its calls nor the wait for a core of a busy machine.
+            own_s = (time.thread_time() - busy) * (1.0 - calls.elapsed_ns / 1e6 / elapsed_ms)
+            self.is_slow = own_s > SLOW_S
+        report = LaunchReport(elapsed_ms, calls.output)
+        if not status:
+            exchange, left_out = self._lane_notes()
+            report = self._completed(report, bulk, exchange, left_out)
+            if watched is not None:
+                watched = replace(watched, exchange=exchange, left_out=left_out)
+        if watched is not None:
+            for instrument in instruments:
+                report = instrument.after(watched, report)
+        self.report = report
+        if status:
+            raise self._fault(machine, calls, report)
+        return report
+
+    def _watched(self, bulk: BulkCopies) -> InstrumentedLaunch:
+        """The launch as its instruments see it."""
+        return InstrumentedLaunch(
             wanted=self.module.schedule.instruments,
-            program=program,
+            program=self.module.module_facts,
             kernel=self.facts,
             programs=self.scene.modules,
             shape=self.shape,
-            machine=machine,
+            machine=self.machines[0],
             arenas=self.arenas,
             space=self.scene.space,
             bulk=bulk,
             counters=self.module.counters,
             scene=lambda: self.scene,
         )
-        instruments = [instrument for instrument in instruments if instrument.serves(watched.wanted)]
-        for instrument in instruments:
-            instrument.before(watched)
-        calls = Syscalls(machine, self.scene.space, self.facts.local_bytes, bulk, watched.calls)
-        machine.syscall = ctypes.cast(calls.callback, ctypes.c_void_p).value or 0
-        function = self.module.function(self.facts)
-        start, busy = time.perf_counter_ns(), time.thread_time()
-        self.running = self.machines
-        status, machine = self._run_blocks(function)
-        self.running = ()
-        elapsed_ms = (time.perf_counter_ns() - start) / 1e6
-        # Optimised code shortens neither the answers to its calls nor the wait for a core of a busy machine.
-        own_s = (time.thread_time() - busy) * (1.0 - calls.elapsed_ns / 1e6 / elapsed_ms)
-        self.is_slow = not status and own_s > SLOW_S and not self.module.is_optimised
-        report = LaunchReport(elapsed_ms, calls.output)
-        if not status:
-            exchange, left_out = self._lane_notes()
-            report = self._completed(report, bulk, exchange, left_out)
-            watched = replace(watched, exchange=exchange, left_out=left_out)
-        for instrument in instruments:
-            report = instrument.after(watched, report)
-        self.report = report
-        if status:
-            raise self._fault(machine, calls, report)
-        return report
 
     def _run_blocks(self, function: Callable[[int], int]) -> tuple[int, Machine]:
         """Run the blocks in the way that the kernel needs; return the status of a fault, or 0, and the machine."""

@@ -36,6 +36,8 @@ class CpuModule(base.DeviceModule):
     Attributes:
         variants: schedule -> the module for launches that need it.
         large_clusters: kernels for which a program has allowed clusters of more blocks than every GPU takes.
+        mnemonics: of the instructions that faults can name, by number.
+        allowed: launches that were found to be within the limits.
     """
 
     def __init__(
@@ -52,6 +54,8 @@ class CpuModule(base.DeviceModule):
         self.is_optimised = schedule.is_optimised
         built = _built(program, kernels, schedule, cache)
         self.module_facts = built.facts
+        self.mnemonics = [site.mnemonic for site in built.facts.sites]
+        self.allowed: set[tuple[str, Dim3, Dim3, int, bool]] = set()
         self._loaded = llvm_backend.LoadedCode(built.code)
         self._functions: dict[str, Callable[[int], int]] = {}
         self._entries = {entry.mangled: entry for entry in program.entries.values()}
@@ -59,7 +63,9 @@ class CpuModule(base.DeviceModule):
         self.large_clusters: set[str] = set()
         self.variables: dict[str, Region] = usual.variables if usual else allocate_variables(built.facts, space)
         self.addresses = {name: region.address for name, region in self.variables.items()}
-        rows = [(region.address, region.host) for region in self.variables.values()]
+        # Those of the module that it shares them with may be more: it may have kernels that this one does not.
+        regions = [self.variables[item.name] for item in built.facts.variables]
+        rows = [(region.address, region.host) for region in regions]
         self.symbols = np.array(rows or [(0, 0)], np.uint64)
         # A module and an object can be hashed; mypy does not take that from a protocol.
         self._tables = [table(name, cache) for name in built.facts.tables]  # type: ignore[arg-type]

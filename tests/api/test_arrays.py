@@ -81,7 +81,7 @@ def test_an_array_on_a_gpu_is_copied_by_the_driver(monkeypatch: pytest.MonkeyPat
         (np.arange(6)[::2], "not contiguous"),
         (np.zeros((4, 4))[:, :2], "not contiguous"),
         (np.array([None]), "Python objects"),
-        (np.zeros(3, ">f4"), "other order"),
+        (np.zeros(3, ">f4"), "other byte order"),
         (np.zeros(3, "M8[s]"), r"its dtype is datetime64\[s\]: a kernel has no such type"),
         (np.array(["a"]), "its dtype is <U1: a kernel has no such type"),
         (np.zeros(3, np.longdouble), "a kernel has no such type"),

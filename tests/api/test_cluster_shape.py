@@ -32,5 +32,5 @@ def test_a_kernel_with_the_same_cluster_stays_and_another_one_is_refused() -> No
 
 
 def test_a_kernel_that_is_not_there_is_named() -> None:
-    with pytest.raises(UsageError, match="no text of z"):
+    with pytest.raises(UsageError, match="the PTX has no kernel z"):
         with_cluster(PTX, "z", (2, 1, 1))

@@ -31,7 +31,7 @@ def test_a_path_is_taken_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 def test_what_is_no_source_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"there is no file missing\.cu: pass a path, or the text of a kernel"):
         kernel_source.path_of("missing.cu")
-    for name, words in (("k.py", "needs a job"), ("k.txt", "no CUDA C\\+\\+")):
+    for name, words in (("k.py", "needs a job"), ("k.txt", "not CUDA C\\+\\+")):
         (tmp_path / name).write_text("")
         with pytest.raises(UsageError, match=words):
             kernel_source.path_of(tmp_path / name)

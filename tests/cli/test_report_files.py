@@ -70,7 +70,7 @@ def test_a_report_of_an_earlier_run_does_not_remain(fake_shop: Workshop, name: s
 @pytest.mark.parametrize(
     ("value", "printed"),
     [
-        ("sarf=x", "'sarf' is no format; expected FORMAT=FILE, with codequality, github"),
+        ("sarf=x", "'sarf' is not a format; expected FORMAT=FILE, with codequality, github"),
         ("sarif", "no file: expected sarif=FILE"),
         ("sarif=", "it is empty"),
         ("sarif=configs", "configs is a folder"),

@@ -126,7 +126,7 @@ def test_the_address_of_a_scheduler(text: str, address: str) -> None:
 
 @pytest.mark.parametrize("text", ["", "node0", "node0:8786", "tcp://node0", "http://node0:1", "tcp://a b:1"])
 def test_what_is_no_address_of_a_scheduler(text: str) -> None:
-    with pytest.raises(click.BadParameter, match="is no address of a Dask scheduler: write tcp://HOST:PORT, or none"):
+    with pytest.raises(click.BadParameter, match="not the address of a Dask scheduler: write tcp://HOST:PORT, or none"):
         values.CLUSTER.convert(text, None, None)
 
 
@@ -137,5 +137,5 @@ def test_a_share(text: str, share: float) -> None:
 
 @pytest.mark.parametrize("text", ["80", "-1%", "101%", "many", "nan"])
 def test_what_is_no_share(text: str) -> None:
-    with pytest.raises(click.BadParameter, match=r"is no share: write 80%, or 0\.8"):
+    with pytest.raises(click.BadParameter, match=r"is not a share: write 80%, or 0\.8"):
         values.SHARE.convert(text, None, None)

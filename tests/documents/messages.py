@@ -2,13 +2,14 @@
 
     python -m tests.documents.messages > messages.txt
 
-First each command's help, then each text of three words or more in the code that is no docstring, with its place.
-Values stand as `{…}`.
+First each command's help, then each text of three words or more in the code that is no docstring, with its place: in
+Python, in C, and in the templates of pages. Values stand as `{…}`.
 """
 
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -44,6 +45,23 @@ def texts(path: Path) -> Iterator[tuple[int, str]]:
             yield node.lineno, text
 
 
+def texts_of_other_files(path: Path) -> Iterator[tuple[int, str]]:
+    """The texts of a file in C, or of a template of a page, each with its line."""
+    text = path.read_text(encoding="utf-8")
+    pattern = r'"((?:[^"\\\n]|\\.)*)"'
+    if path.suffix == ".html":
+        text = re.sub(r"{#.*?#}|{%.*?%}", _blank, text, flags=re.DOTALL)
+        text = re.sub(r"{{.*?}}", "{…}", text)
+        pattern = r">([^<>]+)<"
+    for match in re.finditer(pattern, text):
+        if len(match[1].split()) >= LEAST_WORDS:
+            yield text.count("\n", 0, match.start()) + 1, " ".join(match[1].split())
+
+
+def _blank(match: re.Match[str]) -> str:
+    return re.sub(r"[^\n]", "", match[0])
+
+
 def _written(node: ast.Constant | ast.JoinedStr) -> str:
     if isinstance(node, ast.Constant):
         return node.value if isinstance(node.value, str) else ""
@@ -53,6 +71,8 @@ def _written(node: ast.Constant | ast.JoinedStr) -> str:
 if __name__ == "__main__":
     for help_text in helps():
         print(help_text, "\n", "-" * 80, sep="")  # noqa: T201
-    for module in sorted((ROOT / "gpuregress").rglob("*.py")):
-        for line, text in sorted(texts(module)):
-            print(f"{module.relative_to(ROOT)}:{line}: {escapes.one_line(text)}")  # noqa: T201
+    readers = {".py": texts, ".c": texts_of_other_files, ".html": texts_of_other_files}
+    for file in sorted((ROOT / "gpuregress").rglob("*")):
+        if file.suffix in readers:
+            for line, text in sorted(readers[file.suffix](file)):
+                print(f"{file.relative_to(ROOT)}:{line}: {escapes.one_line(text)}")  # noqa: T201

@@ -107,7 +107,7 @@ def test_a_grid_that_waits_for_itself_must_fit() -> None:
     [
         ((6, 1, 1), (4, 1, 1), "grid 6 × 1 × 1 has 6 blocks along x; its clusters have 4 × 1 × 1: the grid must be a"),
         ((4, 3, 2), (2, 2, 1), "grid 4 × 3 × 2 has 3 blocks along y; its clusters have 2 × 2 × 1"),
-        ((9, 1, 1), (9, 1, 1), "its clusters of 9 × 1 × 1 have 9 blocks; at most 8 without an attribute"),
+        ((9, 1, 1), (9, 1, 1), "its clusters of 9 × 1 × 1 have 9 blocks; at most 8, because more need an attribute"),
         ((4, 4, 4), (2, 2, 4), "its clusters of 2 × 2 × 4 have 16 blocks"),
     ],
 )  # fmt: skip

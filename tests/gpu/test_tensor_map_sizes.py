@@ -13,6 +13,8 @@ from gpuregress.gpu.base import Device, check_size
 from tests.devices.tensor_map_contract import TensorMapContract
 from tests.fakes import FakeMemory
 
+pytestmark = pytest.mark.usefixtures("without_llvm_passes")
+
 
 class TestCpu(TensorMapContract):
     @pytest.fixture

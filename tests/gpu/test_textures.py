@@ -14,6 +14,8 @@ from gpuregress.gpu.base import Device
 from tests.devices.bench import Bench
 from tests.devices.texture_contract import TextureContract, coordinates, describe, values
 
+pytestmark = pytest.mark.usefixtures("without_llvm_passes")
+
 
 class TestCpu(TextureContract):
     @pytest.fixture

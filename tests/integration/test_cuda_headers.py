@@ -97,7 +97,7 @@ def test_a_debug_build_gives_what_the_optimised_one_gives(source: str, tmp_path:
 def _stored(source: Source) -> bytes:
     with CpuDevice(cache) as device:
         program = programs.compile(source)
-        module = device.load(program)
+        module = device.load(program, 32)
         given, written = (device.allocate(name, 4 * 256, itemsize=4) for name in "xy")
         given.write(np.arange(256, dtype=np.int32).view(np.uint8))
         written.write(np.zeros(4 * 256, np.uint8))

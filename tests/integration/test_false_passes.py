@@ -136,7 +136,7 @@ def test_an_expected_fault_is_one_in_its_launch(
         ("{fault: trap, launch: 0}", "two.yaml:9: expect.launch: is 0"),
         ("{fault: trap, kernel: sekond}", "two.yaml:9: expect.kernel: no launch is of a kernel 'sekond'; did you mean"),
         ("{fault: trap, kernel: first, launch: 2}", "no launch 2 is of a kernel 'first'; it is: second"),
-        ("{fault: status, launch: 1}", "two.yaml:9: expect.launch: is given, and a status is read after"),
+        ("{fault: status, launch: 1}", "two.yaml:9: expect.launch: is given, but a status is read after"),
     ],
 )
 def test_the_place_of_an_expected_fault_is_checked(shop: Workshop, expect: str, message: str) -> None:
@@ -163,7 +163,7 @@ def test_messages_name_the_jobs_own_buffers(shop: Workshop) -> None:
         change(shop, ("launches:", f"{section}\nlaunches:"))
         assert "unknown buffer 'none'; there are: x, out, more" in shop.fails(2, "check"), section
     change(shop, ("launches:", "dump: []\nlaunches:"))
-    assert "name buffers to dump, as dump: [out, more]" in shop.fails(2, "check")
+    assert "name buffers to dump, such as dump: [out, more]" in shop.fails(2, "check")
 
 
 def test_an_output_of_which_nothing_was_written_is_refused_under_the_name_that_it_was_exchanged_with(

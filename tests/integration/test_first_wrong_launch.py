@@ -215,7 +215,7 @@ def test_a_variable_that_is_no_buffer_is_named_and_diff_claims_less(tmp_path: Pa
     made.call("accept")
     source.write_text(HIDDEN.replace("PUT", "3").replace("GET", "1"))
     told = made.call(*RUN).stdout
-    assert "the buffers it reads were the same, but it also reads state, which is no buffer\n" in told
+    assert "the buffers it reads were the same, but it also reads state, which is not a buffer\n" in told
     changed = results(made)["hidden"]["revision"]
     told = made.call("diff", "baseline", changed).stdout
     assert "first wrong after launch 2 (get, one.cu); the buffers it was given were the same\n" in told

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import importlib.util
 import shutil
 
 import pytest
 
 from tests.workshop import JOB, KERNEL, RUN, Workshop
 
-pytest.importorskip("s3fs")
+pytestmark = pytest.mark.skipif(importlib.util.find_spec("s3fs") is None, reason="s3fs is not installed")
 
 
 @pytest.fixture

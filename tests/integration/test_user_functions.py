@@ -57,13 +57,13 @@ def test_a_verify_function_is_asked_in_a_process_of_its_own(shop: Workshop) -> N
     shop.job(("{float32: 2.0}", "{float32: 3.0}"))
     with_key(shop, "verify: {out: mine.py:agrees}\n")
     case = only_case(shop)
-    assert (case["verdict"], case["reason"]) == ("differ", "out: agrees says no")
+    assert (case["verdict"], case["reason"]) == ("differ", "out: agrees returned False")
 
 
 @pytest.mark.parametrize(
     ("function", "message"),
     [
-        ("hangs", "mine.py:hangs did not come back within 1 s"),
+        ("hangs", "mine.py:hangs did not return within 1 s"),
         ("crashes", "mine.py:crashes: the process it ran in died of SIGSEGV"),
         ("leaves", "mine.py:leaves: the process it ran in ended with exit code 7"),
     ],
@@ -90,7 +90,7 @@ def test_a_reference_that_hangs_is_the_cases_error(shop: Workshop) -> None:
     with_key(shop, "reference: {out: mine.py:hangs}\n")
     case = only_case(shop)
     assert case["verdict"] == "error"
-    assert case["reason"] == "a Python function of the job (mine.py:hangs) did not come back within 1 s"
+    assert case["reason"] == "a Python function of the job (mine.py:hangs) did not return within 1 s"
 
 
 def test_a_reference_that_crashes_is_the_cases_error(shop: Workshop) -> None:
@@ -103,7 +103,7 @@ def test_a_reference_that_crashes_is_the_cases_error(shop: Workshop) -> None:
 def test_a_fill_that_hangs_is_the_cases_error(shop: Workshop) -> None:
     shop.job(("fill: arange", "fill: {python: mine.py:fill}"))
     case = only_case(shop)
-    assert case["reason"] == "a Python function of the job (mine.py:fill) did not come back within 1 s"
+    assert case["reason"] == "a Python function of the job (mine.py:fill) did not return within 1 s"
     assert case["exit_code"] == 3
 
 

@@ -132,7 +132,10 @@ def test_the_reason_of_further_sectors(
 def test_another_schedule_counts_nothing() -> None:
     case = replace(fakes.case(), settings=CaseSettings(cost=LIMITS, schedules=("reverse",)))
     (found,) = cost_comparison.compare(case, Outcome(case.name, "done", device=CPU), None)
-    assert (found.message, found.fails) == ("cost: not compared, for it is counted in the schedule forward only", False)
+    assert (found.message, found.fails) == (
+        "cost: not compared, because it is counted in the schedule forward only",
+        False,
+    )
 
 
 def test_fewer_lanes_are_told_and_the_greatest_growth_comes_first(source: Path) -> None:

@@ -25,7 +25,7 @@ def test_a_gold_standard_that_was_not_computed_is_no_pass(tmp_path: Path) -> Non
     dump = writer.write(tmp_path / "out.1", array, parse(buffer.dtype), buffer.shape)
     judge = Judge(AcceptedDumps(BaselineStore(tmp_path / "baselines")))
     actual = judge.verdict(case, (), Outcome(case.name, "done", dumps=(dump,)))
-    assert (actual.status, actual.reason) == ("differ", "out: reference: was not computed, for another one failed")
+    assert (actual.status, actual.reason) == ("differ", "out: reference: was not computed, because another one failed")
 
 
 def test_repeats_that_disagree_are_a_difference(bench: Bench) -> None:

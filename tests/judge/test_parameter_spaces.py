@@ -104,14 +104,14 @@ def test_a_new_case_is_no_passing_one_for_differences() -> None:
 
 def test_where_all_fail_no_parameter_is_blamed() -> None:
     (group,) = space(lambda tile, _block: "skip" if tile == 4 else "error").failures
-    assert group.text == "all 12 cases fail, so no parameter tells why"
+    assert group.text == "all 12 cases fail, so no parameter explains it"
 
 
 def test_where_nothing_tells_them_apart_no_parameter_is_blamed() -> None:
     (group,) = space(
         lambda tile, block: "differ" if (tile // 4).bit_length() == (block // 16).bit_length() else "pass"
     ).failures
-    assert group.text == "no parameter values tell the 4 failing cases from the 12 others"
+    assert group.text == "no parameter values distinguish the 4 failing cases from the 12 others"
     assert group.alternatives == ()
 
 
@@ -120,7 +120,7 @@ def test_faults_among_cases_that_differ() -> None:
         lambda tile, block: "fault" if (tile == 4 and block != 64) or (tile == 8 and block == 16) else "differ"
     ).failures[::-1]
     assert group.status == "fault"
-    assert "cases do not fail in this way" in group.text or "tell" in group.text
+    assert "cases do not fail in this way" in group.text or "distinguish" in group.text
 
 
 def test_the_grid_adds_up_the_other_parameters() -> None:

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import scipy
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import stats
 
 from gpuregress.judge.sample_tests import compare, of_medians, smallest_p
 
@@ -18,7 +18,7 @@ def test_without_ties_it_is_scipys_exact_test(times: list[int], data: st.DataObj
     expected, actual = times[:cut], times[cut:]
     if not expected or not actual or max(len(expected), len(actual)) > 30:
         return
-    reference = stats.mannwhitneyu(actual, expected, method="exact")
+    reference = scipy.stats.mannwhitneyu(actual, expected, method="exact")
     ours = compare(expected, actual)
     assert ours.p == pytest.approx(reference.pvalue, rel=1e-9)
     assert ours.effect == pytest.approx(2 * reference.statistic / (len(expected) * len(actual)) - 1)
@@ -28,7 +28,7 @@ def test_without_ties_it_is_scipys_exact_test(times: list[int], data: st.DataObj
 @settings(max_examples=40, deadline=None)
 def test_with_ties_it_is_scipys_approximation(expected: list[int], actual: list[int]) -> None:
     values = {*expected, *actual}
-    reference = stats.mannwhitneyu(actual, expected, method="asymptotic").pvalue if len(values) > 1 else 1.0
+    reference = scipy.stats.mannwhitneyu(actual, expected, method="asymptotic").pvalue if len(values) > 1 else 1.0
     if len({*expected}) + len({*actual}) == len(expected) + len(actual) == len(values):
         return  # no ties: the exact test
     assert compare(expected, actual).p == pytest.approx(reference, rel=1e-9)
@@ -37,7 +37,7 @@ def test_with_ties_it_is_scipys_approximation(expected: list[int], actual: list[
 def test_long_samples_take_the_approximation() -> None:
     random = np.random.default_rng(1)
     expected, actual = random.normal(10, 1, 200), random.normal(10.3, 1, 150)
-    reference = stats.mannwhitneyu(actual, expected, method="asymptotic")
+    reference = scipy.stats.mannwhitneyu(actual, expected, method="asymptotic")
     assert compare(list(expected), list(actual)).p == pytest.approx(reference.pvalue, rel=1e-9)
 
 
@@ -60,7 +60,7 @@ def test_the_interval_is_scipys_percentile_interval() -> None:
     def ratio(a: np.ndarray, e: np.ndarray, axis: int = -1) -> np.ndarray:
         return np.asarray(np.median(a, axis=axis) / np.median(e, axis=axis))
 
-    reference = stats.bootstrap(
+    reference = scipy.stats.bootstrap(
         (actual, expected), ratio, method="percentile", n_resamples=4000, random_state=1
     ).confidence_interval
     ours = of_medians(list(expected), list(actual))

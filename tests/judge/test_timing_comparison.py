@@ -112,7 +112,7 @@ def test_the_same_machine_code_points_to_the_machine() -> None:
     result = timing_comparison.of_samples(before, timing(samples(1.4), "1410 MHz"), facts, 1.1)
     assert result.same_code
     assert result.message.endswith(
-        "; the machine code is the same: look for the machine; SM clock 1980 MHz → 1410 MHz; driver 570 → 580; "
+        "; the machine code is the same, so the machine is to blame; SM clock 1980 MHz → 1410 MHz; driver 570 → 580; "
         "on another GPU of this model"
     )
     same = timing_comparison.of_samples(before, timing(before.samples_ms, "1410 MHz"), facts, 1.1)

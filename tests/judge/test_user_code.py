@@ -67,7 +67,7 @@ def test_a_process_has_code_of_one_folder_that_leaves_nothing_behind(
 def test_a_function_that_hangs_or_dies_fails_alone(process: UserCodeProcess, module: Path, tmp_path: Path) -> None:
     case, out = fakes.case("double", timeout=0.5), dump(tmp_path, "out.1", [1, 2])
     hung = process.check(Check("python", f"{module}:hangs"), case, out)
-    assert (hung.same, hung.of, hung.message) == (False, 2, "mine.py:hangs did not come back within 0.5 s")
+    assert (hung.same, hung.of, hung.message) == (False, 2, "mine.py:hangs did not return within 0.5 s")
     died = process.check(Check("python", f"{module}:dies"), fakes.case("double"), out)
     assert died.message.startswith("mine.py:dies: the process it ran in ")
     with pytest.raises(HarnessError, match=r"mine.py:killed: the process it ran in died of SIGKILL: it was killed"):

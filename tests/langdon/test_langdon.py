@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from gpuregress.execution.workers import watchdog
 from tests.workshop import Workshop
 
 ROOT = Path(__file__).parents[2]
@@ -103,7 +104,8 @@ def test_a_place_outside_of_the_table_fails_the_check_whatever_the_baseline_hold
         assert "range" in failed[0]
 
 
-def test_a_stride_of_zero_is_stopped_and_the_launch_named(tmp_path: Path) -> None:
+def test_a_stride_of_zero_is_stopped_and_the_launch_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watchdog, "TRYING_S", 0.2)
     cases = broken(tmp_path, "stride")
     assert cases["langdon_stride/n=20"]["verdict"] == "timeout"
     assert "strided<<<(1,1,1),(64,1,1),0>>>(out=<256>, x=<80>, n=20)" in cases["langdon_stride/n=20"]["reason"]

@@ -35,6 +35,13 @@ extern "C" __global__ void forever(volatile int* v) { while (v[0] == 0) v[1]++; 
 __device__ int counter = 5;
 extern "C" __global__ void count() { atomicAdd(&counter, 1); printf("counted %d\n", counter); }
 """
+BY_ADDRESS = r"""
+__device__ __noinline__ int twice(int x) { return 2 * x; }
+__device__ __noinline__ int thrice(int x) { return 3 * x; }
+__device__ int (*chosen)(int) = thrice;
+extern "C" __global__ void choose() { chosen = twice; }
+extern "C" __global__ void apply(int* v) { v[0] = chosen(5); }
+"""
 PROGRAM = """
 import ctypes, os, sys
 import numpy as np
@@ -132,6 +139,37 @@ sys.exit(7)
         "count<<<(1,1,1),(2,1,1),0>>>()",
     ]
     assert sum(isinstance(event, LaunchEnd) for event in log.events) == 2
+
+
+def test_kernels_of_a_module_share_its_variables_and_functions(program: Program, tmp_path: Path) -> None:
+    source = tmp_path / "by_address.cu"
+    source.write_text(BY_ADDRESS, encoding="utf-8")
+    program.environment["KERNELS"] = programs.compile(
+        Source(str(source), kernels=("choose", "apply"), arch="sm_90")
+    ).ptx
+    done = program.run("""
+memory = check(driver.cuMemAlloc(4))
+value = np.zeros(1, np.int32)
+for _ in range(2):
+    check(launch("apply", 1, memory))
+    check(driver.cuMemcpyDtoH(value.ctypes.data, memory, 4))
+    print(value[0])
+    check(launch("choose", 1))
+""")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "15\n10\n", "")
+
+
+def test_a_kernel_that_cannot_run_here_leaves_the_others(program: Program, tmp_path: Path) -> None:
+    text = Path(program.environment["KERNELS"]).read_text(encoding="utf-8")
+    unknown = ".visible .entry unknown() { .reg .pred %p<2>; .reg .b64 %rd<2>; istypep.texref %p1, %rd1; ret; }"
+    (tmp_path / "unknown.ptx").write_text(f"{text}\n{unknown}\n", encoding="utf-8")
+    program.environment["KERNELS"] = str(tmp_path / "unknown.ptx")
+    done = program.run("""
+check(launch("scale", 32, check(driver.cuMemAlloc(128)), 2.0, 32))
+print(driver.cuModuleGetFunction(module, b"unknown")[0].value)
+""")
+    assert (done.returncode, done.stdout) == (3, "801\n"), done.stderr
+    assert [incident["kind"] for incident in program.incidents] == ["unsupported"]
 
 
 def test_a_fault_is_sticky_and_decides_the_exit_code(program: Program) -> None:

@@ -50,14 +50,14 @@ def test_unknown(kernel_regression):
     kernel_regression.check(x=[1.0], rules={"y": {"rtol": 0.1}})
 """
 REFUSED = {
-    "x=X, rtoll=1e-3": "rtoll=0.001 is no keyword of check; did you mean rtol?",
+    "x=X, rtoll=1e-3": "rtoll=0.001 is not a keyword of check; did you mean rtol?",
     "x=X, Rtol=np.float64(1e-3)": "did you mean rtol?",
-    "x=X, u_lp=[1]": "u_lp=[1] is no keyword of check; did you mean ulp?",
-    "x=X, eps=1e-3": "eps=0.001 is no keyword of check. Values to compare are in the mapping: check({'eps': …})",
-    "x=X, exact=None": "exact=None is no keyword of check",
+    "x=X, u_lp=[1]": "u_lp=[1] is not a keyword of check; did you mean ulp?",
+    "x=X, eps=1e-3": "eps=0.001 is not a keyword of check. Values to compare are in the mapping: check({'eps': …})",
+    "x=X, exact=None": "exact=None is not a keyword of check",
     "x=X, data_index=[0, 1]": "data_index is a keyword of pytest-regressions; leave it out",
     "x=X, default_tolerance={'atol': 1}": "default_tolerance is a keyword of pytest-regressions; write rtol=…, atol=…",
-    "x=X, tolerance={'x': {'atol': 1}}": "tolerance is no keyword of check; tolerances is a keyword of",
+    "x=X, tolerance={'x': {'atol': 1}}": "tolerance is not a keyword of check; tolerances is a keyword of",
     "{'x': X}, 'name'": "check takes one mapping; write basename=… and rules=… as keywords",
     "X": "the first argument is of type ndarray; expected a mapping",
     "{'x': X}, x=X": "x is given twice, in the mapping and by its name",
@@ -79,7 +79,7 @@ def test_baselines_are_written_compared_and_accepted(tmp_path: Path, tmp_path_fa
     test.write_text(TESTS)
     code, text = inside.run(tmp_path, scratch)
     assert (code, "3 failed" in text) == (1, True), text
-    assert "no baseline yet; written, see whether it is right:\n  test_sum/test_scaled_3_.y.dump" in text
+    assert "no baseline yet; written: check that it is right:\n  test_sum/test_scaled_3_.y.dump" in text
     names = sorted(path.name for path in (tmp_path / "test_sum").iterdir())
     assert names == [
         "test_options.a_b.dump", "test_options.z.dump", "test_scaled_3_.counts.dump", "test_scaled_3_.y.dump",
@@ -192,7 +192,7 @@ def test_baselines_of_pytest_regressions_are_the_first_ones(
     code, text = inside.run(tmp_path, scratch)
     assert (code, "2 failed" in text, "Traceback" in text) == (1, True, False), text
     why = "not readable as a baseline of pytest-regressions: it "
-    for words in ("test_table.csv: {}has no columns", "TestClass_test_archive.npz: {}is no archive of numpy"):
+    for words in ("test_table.csv: {}has no columns", "TestClass_test_archive.npz: {}is not a numpy archive"):
         assert words.format(why) in text
     table.write_text(TABLE.replace("2.0", "2.5"))
     np.savez(folder / "test_table.npz", on=np.array([True, False, True]))

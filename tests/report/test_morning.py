@@ -109,8 +109,8 @@ def test_without_an_earlier_night_the_report_says_so() -> None:
 def test_what_was_not_run_is_counted_and_named() -> None:
     left = LeftOut(tuple(f"a/{n}" for n in range(20)), ("b",), (LackingDevice("cuda", 3, "no driver"),))
     lines = told(night(case("c"), exit_code=1), earlier({}), left)
-    assert lines[0] == "20 without a turn, 1 skipped after timeouts, 3 skipped (no cuda on this host)"
-    assert "no turn before the deadline: a/0, a/1, a/2, a/3, a/4, a/5, a/6, a/7 and 12 more" in lines
+    assert lines[0] == "20 not started, 1 skipped after timeouts, 3 skipped (no cuda on this host)"
+    assert "not started before the deadline: a/0, a/1, a/2, a/3, a/4, a/5, a/6, a/7 and 12 more" in lines
     assert "skipped  3 cases on cuda, which this host lacks: no driver" in lines
 
 
@@ -185,5 +185,5 @@ def test_uncommitted_changes_and_a_commit_that_is_gone_are_said_with_the_suspect
     )
     alone = Suspects("8eb0c1f" * 5, "8eb0c1f" * 5, dirty=True, uncommitted=("src/a.cu",))
     assert morning.suspects_text(alone) == (
-        "suspects: uncommitted changes of src/a.cu; no commit since 8eb0c1f, where it was not so"
+        "suspects: uncommitted changes of src/a.cu; no commit since 8eb0c1f, the last one where it was otherwise"
     )

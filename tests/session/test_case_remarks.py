@@ -48,7 +48,7 @@ def test_remarks() -> None:
     assert lines[1].startswith("y: 2 of 100 elements changed with what was there before, the first at [3]")
     assert lines[2] == "z: every element was written"
     assert lines[3] == "2 ms: the median of 3 samples, 1 to 3 ms, events on the GPU, SM clock 1980 MHz"
-    assert lines[4] == "memcheck: not run, for the case did not come to its end"
+    assert lines[4] == "memcheck: not run, because the case did not run to its end"
 
 
 def test_exchanges_between_lanes_are_told() -> None:
@@ -73,7 +73,7 @@ def test_limits_that_nobody_can_judge_are_said() -> None:
     case = fakes.case("double", settings=CaseSettings(resources=ResourceLimits(registers=8)))
     uncounted = Outcome("c", "done", resources={"double": {"registers": 0}})
     assert case_remarks.of_measurements(case, uncounted) == (
-        "resources: not judged, for this device counts no registers",
+        "resources: not judged, because this device counts no registers",
     )
     assert case_remarks.of_measurements(case, Outcome("c", "done", resources={"double": {"registers": 8}})) == ()
 

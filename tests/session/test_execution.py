@@ -145,7 +145,7 @@ def test_the_deadline_names_the_cases_without_a_turn_and_is_no_pass(bench: Bench
     assert next(iter(words(summary).values())) == "pass"
     late = [verdict for verdict in summary.verdicts if verdict.status == "skip"]
     assert late[-1].case == "fake/3"
-    assert {verdict.reason for verdict in late} == {"no turn: the deadline of 1.2 s came first"}
+    assert {verdict.reason for verdict in late} == {"not started: the deadline of 1.2 s came first"}
     assert (summary.exit_code, summary.state) == (1, "finished")
     assert summary.changes is not None
     assert summary.changes.no_turn == tuple(verdict.case for verdict in late)

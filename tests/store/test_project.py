@@ -88,11 +88,11 @@ def test_every_wrong_setting_is_named(tmp_path: Path) -> None:
         "F:1: folder: unknown key; did you mean 'folders'?",
         (
             "F:3: limits.timeout: invalid time 'soon'; "
-            "expected seconds, or a number with ms, s, min or h, as in 30s or 2min"
+            "expected seconds, or a number with ms, s, min or h, such as 30s or 2min"
         ),
         (
             "F:4: limits.memory: invalid size '4GB8'; expected bytes, or a number with KiB, MiB, GiB, kB, MB or GB, "
-            "as in 4GiB"
+            "such as 4GiB"
         ),
         "F:5: retention: expected a mapping with the keys runs, age, size, got 30",
         "F:7: compare.float23: unknown key; did you mean 'float32'?",
@@ -194,7 +194,7 @@ def test_a_default_rule_that_can_hardly_fail_is_refused(tmp_path: Path, rule: st
         ("dumps: 'file://'", "names no folder"),
         ("dumps: 'file:////'", "names no folder"),
         ("dumps: 'file://x/y'", "does not begin with file:///"),
-        ("dumps: 's3:/bucket/x'", "'s3:/bucket/x' is neither an address, as s3://bucket/prefix, nor a plain folder"),
+        ("dumps: 's3:/bucket/x'", "neither an address, such as s3://bucket/prefix, nor a plain folder"),
         ('dumps: "s3://bucket/x\\n::error::y"', "holds a control character"),
         ("dumps: runs", "dumps: is the folder of runs, too"),
         ("dumps: ~/x", "neither ~ nor variables are replaced here"),
@@ -229,10 +229,10 @@ def test_wrong_sizes_and_ages(tmp_path: Path) -> None:
     with pytest.raises(JobErrors) as caught:
         find(tmp_path)
     assert str(caught.value).replace(str(path), "F").splitlines() == [
-        "F:2: retention.age: invalid age 90; expected a number with h, d or w, as in 90d",
+        "F:2: retention.age: invalid age 90; expected a number with h, d or w, such as 90d",
         (
             "F:3: retention.size: invalid size 'big'; expected bytes, or a number with KiB, MiB, GiB, kB, MB or GB, "
-            "as in 4GiB"
+            "such as 4GiB"
         ),
         "F:5: dumps.compress_above: invalid size 0; expected at least 1 byte and less than 8 EiB",
         "F:6: dumps.compres: unknown key; did you mean 'compress_above'?",
@@ -260,7 +260,10 @@ def test_the_cluster_of_a_project(tmp_path: Path, text: str, expected: ClusterSe
 @pytest.mark.parametrize(
     ("text", "error"),
     [
-        ("cluster: node0", "gpuregress.yaml:1: cluster: expected the address of a Dask scheduler, as tcp://node0:8786"),
+        (
+            "cluster: node0",
+            "gpuregress.yaml:1: cluster: expected the address of a Dask scheduler, such as tcp://node0:8786",
+        ),
         ("cluster: {scheduler: 7}", "gpuregress.yaml:1: cluster.scheduler: expected the address"),
         ("cluster: {scheduler: 'http://node0:8786'}", "cluster.scheduler: expected the address"),
         ("cluster: {wait: -1}", "gpuregress.yaml:1: cluster.wait: "),

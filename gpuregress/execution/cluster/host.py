@@ -333,7 +333,7 @@ class HostAgent:
             return
         with self._lock:
             if not self._cards:
-                raise HarnessError("it has no GPU left for this case: declare no more than it has, as GPU=1")
+                raise HarnessError("it has no GPU left for this case: declare only those that it has, as in GPU=1")
             card = self._cards.pop(0)
         try:
             yield card

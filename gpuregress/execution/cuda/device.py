@@ -295,7 +295,7 @@ class CudaDevice(Device):
         Raises:
             DeviceError: the card is lost, or calculates wrong.
         """
-        advice = "`nvidia-smi` tells whether it is there; if it is: nvidia-smi --gpu-reset, or reboot"
+        advice = "`nvidia-smi` shows whether it is there; if it is: nvidia-smi --gpu-reset, or reboot"
         with self.guard(f"{self._info.name} does not answer ({advice})"):
             function = self._api.module_from_buffer(own_kernels.PROBE_PTX.encode() + b"\0").get_function(
                 own_kernels.PROBE_KERNEL
@@ -308,7 +308,7 @@ class CudaDevice(Device):
         wrong = int((memory.read() != own_kernels.probe_output()).sum())
         self.free_all()
         if wrong:
-            raise DeviceError(f"{self._info.name} calculates wrong: {wrong} bytes of the canary kernel's; {advice}")
+            raise DeviceError(f"{self._info.name} computes wrong results: {wrong} bytes of a test kernel's; {advice}")
 
     @contextmanager
     def guard(self, doing: str) -> Iterator[None]:

@@ -51,7 +51,7 @@ TABLE = (
         _LAUNCH_FAILURE,
         "trap",
         True,
-        "a trap instruction, or an access outside shared or local memory; --sanitize memcheck tells which",
+        "a trap instruction, or an access outside shared or local memory; --sanitize memcheck shows which",
     ),
     Meaning(r"tensor memory", "trap", True),  # 721
     Meaning(
@@ -69,7 +69,7 @@ TABLE = (
         r"(GPU|device).*(lost|fallen off)|unknown error",
         "",
         True,
-        "the GPU does not answer; `nvidia-smi` tells whether it is there",
+        "the GPU does not answer; `nvidia-smi` shows whether it is there",
     ),
     Meaning(  # 222
         r"unsupported toolchain",
@@ -141,7 +141,7 @@ def _narrowed(meaning: Meaning, *, traps: bool | None) -> Meaning:
     if meaning.pattern != _LAUNCH_FAILURE or traps is None:
         return meaning
     if traps:
-        advice = "the program has a trap instruction, and most likely ran into it; --sanitize memcheck makes sure"
+        advice = "the program has a trap instruction, and most likely ran into it; --sanitize memcheck confirms it"
         return replace(meaning, advice=advice)
     return replace(meaning, kind="illegal-access", advice=f"most likely outside shared or local memory; {_SANITIZER}")
 

@@ -71,8 +71,8 @@ def check_zones(before: Bytes, after: Bytes, size: int, address: int) -> Breach 
 
 
 def describe_breach(breach: Breach, name: str, size: int, itemsize: int) -> str:
-    """`4 bytes written behind x: bytes 4000 to 4003, at x[1000] (x has 1000), now 00 00 80 3f`."""
-    side = "behind" if breach.first >= size else "before"
+    """`4 bytes written after x: bytes 4000 to 4003, at x[1000] (x has 1000), now 00 00 80 3f`."""
+    side = "after" if breach.first >= size else "before"
     span = breach.last - breach.first + 1
     noun = "byte" if span == 1 else "bytes"
     what = f"{breach.changed} {noun}" if breach.changed == span else f"{breach.changed} of {span} bytes"

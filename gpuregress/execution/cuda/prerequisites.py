@@ -67,10 +67,10 @@ def lack() -> str:
     """Return the reason why no GPU can be used here, and the command that fixes it."""
     problem = driver_lack()
     if problem:
-        return f"{problem}; `gpuregress doctor` tells more"
+        return f"{problem}; `gpuregress doctor` shows more"
     if importlib.util.find_spec("pycuda") is None:
-        return f"pycuda is not installed: {_INSTALL}; `gpuregress doctor` tells more"
-    return "`gpuregress doctor` tells more"
+        return f"pycuda is not installed: {_INSTALL}; `gpuregress doctor` shows more"
+    return "`gpuregress doctor` shows more"
 
 
 def driver_lack() -> str:
@@ -168,7 +168,10 @@ def _card_modes() -> tuple[Prerequisite, ...]:
             mend = f"sudo nvidia-smi -i {index} -pm 1"
             problems.append(
                 Prerequisite(
-                    "persistence", f"GPU {index} starts anew for each run (a second or more)", mend, needed=False
+                    "persistence",
+                    f"GPU {index} is initialised for each run (a second or more)",
+                    mend,
+                    needed=False,
                 )
             )
     return tuple(problems)

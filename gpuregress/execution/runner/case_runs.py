@@ -320,7 +320,7 @@ class FurtherRuns(MutableRecord):
             return run
         # A device without its context refuses every launch.
         if self.lost_by:
-            return replace(run, left_out=f"a {self.lost_by} before it lost the device")
+            return replace(run, left_out=f"an earlier {self.lost_by} lost the device")
         try:
             run = planned.perform()
         except KernelFault as fault:

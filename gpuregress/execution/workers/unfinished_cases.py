@@ -26,7 +26,7 @@ def lost(worker: Worker) -> str:
     """Describe a slot whose worker outlives SIGKILL."""
     return (
         f"{worker.slot.label} is lost: its worker (process {worker.process.pid}) cannot be killed; "
-        "what it runs on may need a reset"
+        "the device may need a reset"
     )
 
 
@@ -34,7 +34,7 @@ def startup_error(worker: Worker) -> str:
     """Describe the end of a worker that never became ready, with the last line it wrote."""
     how = worker.death()
     if worker.watch.late is not None:
-        how = f"killed, for it was not ready after {worker.watch.limit:g} s (does its driver or its disk hang?)"
+        how = f"killed, because it was not ready after {worker.watch.limit:g} s (does its driver or its disk hang?)"
     message = f"a worker for {worker.slot.label} did not start: {how}"
     tail = worker.tail()
     return f"{message}: {tail[-1].strip()}" if tail else message
@@ -79,7 +79,7 @@ def overdue(worker: Worker, task: Task, late: Phase, before: StoppedLaunch | Non
     """
     seconds, limit = time.monotonic() - worker.began, worker.watch.limit
     if late is Phase.COMPUTING:
-        why = f"a Python function of the job ({_user_functions(task)}) did not come back within {limit:g} s"
+        why = f"a Python function of the job ({_user_functions(task)}) did not return within {limit:g} s"
         return replace(refused(task, why, worker.tail(), "UserCodeError"), seconds=seconds)
     if late not in LAUNCHES:
         why = f"{worker.slot.label} did not answer for {limit:g} s while {late} the case"
@@ -91,10 +91,10 @@ def overdue(worker: Worker, task: Task, late: Phase, before: StoppedLaunch | Non
         return replace(refused(task, why, worker.tail()), seconds=seconds)
     why, stopped = f"killed at its limit of {limit:g} s{launch}", worker.stopped
     if stopped.lines:
-        why += f"; it stood here: {stopped.lines[0]}"
+        why += f"; it was here: {stopped.lines[0]}"
     elif before is not None and before.lines:
         stopped = before
-        why += f"; before its code was optimised, it stood here: {stopped.lines[0]}"
+        why += f"; before its code was optimised, it was here: {stopped.lines[0]}"
     fault = Fault("timeout", why, details=stopped.lines[1:], launch=number, position=_position(task, number))
     return Outcome(case=task.case.name, state="timeout", fault=fault, source_line=stopped.source_line, seconds=seconds)
 

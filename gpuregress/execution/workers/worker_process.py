@@ -40,7 +40,7 @@ _MEMORY_WORDS = (
 )
 _OF_KERNELS = (signal.SIGSEGV, signal.SIGBUS, signal.SIGILL, signal.SIGFPE, signal.SIGTRAP, signal.SIGABRT)
 """The signals that executing code gets for what it does; every other one is sent."""
-_NO_MEMORY = "memory ran out, or is limited (see `ulimit -v`): no fault of the kernel"
+_NO_MEMORY = "memory ran out, or is limited (see `ulimit -v`), which is not the kernel's fault"
 
 
 class Cause(Record):

@@ -16,8 +16,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self, Union
 import msgspec
 from msgspec import Meta
 
-from gpuregress.foundation.document.keys import Key
-from gpuregress.foundation.document.problems import show
+from gpuregress.foundation.document.keys import Key, show
 from gpuregress.foundation.wording import suggestion
 from gpuregress.gpu.records import Record
 
@@ -362,7 +361,7 @@ class _Reading:
                 if field.required:
                     self._wrong((*key, name), "missing key", "missing")
             elif value[name] is None:
-                self._wrong((*key, name), "is empty: give it a value, or take the key out")
+                self._wrong((*key, name), "is empty: give it a value, or remove the key")
             else:
                 fields[name] = self.value(field.type, value[name], (*key, name))
         for name in value:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
-from gpuregress.foundation.document.keys import MAX_BITS
 from gpuregress.foundation.document.reader import Document, Key
 from gpuregress.foundation.errors import JobError, JobErrors
 
@@ -46,25 +44,3 @@ class Problems:
         """Raise JobErrors if there is an error."""
         if self._errors:
             raise JobErrors(self.errors)
-
-
-def invalid(what: str, value: Any) -> str:
-    """Begin a message about a value: `invalid size '4 apples'`, or `invalid size (a mapping)`."""
-    shown = show(value)
-    return f"invalid {what} ({shown})" if value is None or isinstance(value, dict | list) else f"invalid {what} {shown}"
-
-
-def show(value: Any) -> str:
-    """Quote a value in a message, shortened."""
-    if value is None:
-        return "empty"
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, dict):
-        return "a mapping"
-    if isinstance(value, list):
-        return "a list"
-    if isinstance(value, int) and value.bit_length() > MAX_BITS:
-        return f"a number of {value.bit_length():,} bits"
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:57]}…"

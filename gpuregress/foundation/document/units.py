@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 
-from gpuregress.foundation.document.problems import invalid, show
+from gpuregress.foundation.document.keys import invalid, show
 
 _AMOUNT = re.compile(r"\s*([0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*([A-Za-z]+)\s*")
 SECONDS = {"ms": 1e-3, "s": 1.0, "sec": 1.0, "min": 60.0, "m": 60.0, "h": 3600.0}
@@ -29,7 +29,7 @@ def seconds(value: float | str) -> float:
     Raises:
         ValueError: it is neither, not above 0, or longer than 30 days.
     """
-    number = _amount(value, SECONDS, "time", "seconds, or a number with ms, s, min or h, as in 30s or 2min")
+    number = _amount(value, SECONDS, "time", "seconds, or a number with ms, s, min or h, such as 30s or 2min")
     if not 0 < number <= 30 * _SECONDS_PER_DAY:
         raise ValueError(f"invalid time limit {show(value)}; expected more than 0 and at most 30 days")
     return float(number)
@@ -44,7 +44,7 @@ def age(value: object) -> float:
     Raises:
         ValueError: it is no such text, or not from an hour to a century.
     """
-    wanted = "a number with h, d or w, as in 90d"
+    wanted = "a number with h, d or w, such as 90d"
     number = _amount(value if isinstance(value, str) else None, _AGES, "age", wanted, shown=value)
     if not _AGES["h"] <= number <= 36525 * _SECONDS_PER_DAY:
         raise ValueError(f"invalid age {show(value)}; expected at least 1h and at most 36525d")
@@ -60,7 +60,7 @@ def size(value: float | str) -> int:
     Raises:
         ValueError: it is neither, or not at least 1.
     """
-    number = _amount(value, BYTES, "size", "bytes, or a number with KiB, MiB, GiB, kB, MB or GB, as in 4GiB")
+    number = _amount(value, BYTES, "size", "bytes, or a number with KiB, MiB, GiB, kB, MB or GB, such as 4GiB")
     if not 1 <= number < 2**63:
         raise ValueError(f"invalid size {show(value)}; expected at least 1 byte and less than 8 EiB")
     return int(number)
@@ -73,7 +73,7 @@ def slowdown(value: object) -> float:
         ValueError: it is no number from 1 to a million.
     """
     if isinstance(value, bool) or not isinstance(value, int | float) or not 1 <= value <= _LARGEST_SLOWDOWN:
-        raise ValueError(f"expected a ratio from 1 to {_LARGEST_SLOWDOWN:,.0f}, as 1.05, got {show(value)}")
+        raise ValueError(f"expected a ratio from 1 to {_LARGEST_SLOWDOWN:,.0f}, such as 1.05, got {show(value)}")
     return float(value)
 
 

@@ -3,12 +3,12 @@
 `to_json` and `from_json` turn any record into plain JSON and back, so a case can go to a worker or another host.
 """
 
+from gpuregress.foundation.json_form import *
 from gpuregress.foundation.records.baselines import *
 from gpuregress.foundation.records.cases import *
 from gpuregress.foundation.records.dumps import *
 from gpuregress.foundation.records.figures import *
 from gpuregress.foundation.records.further_runs import *
-from gpuregress.foundation.records.json_form import *
 from gpuregress.foundation.records.launches import *
 from gpuregress.foundation.records.maps.images import *
 from gpuregress.foundation.records.observations import *

@@ -6,7 +6,7 @@ import math
 from typing import Literal
 
 from gpuregress.foundation import dtypes
-from gpuregress.foundation.records.json_form import OneOf
+from gpuregress.foundation.json_form import OneOf
 from gpuregress.gpu.descriptors import TensorMap, Texture, TextureDescription
 from gpuregress.gpu.programs import Dim3, LaunchShape
 from gpuregress.gpu.records import Record, Sparse

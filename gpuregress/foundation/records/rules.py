@@ -7,7 +7,7 @@ from typing import Literal
 
 from msgspec import field
 
-from gpuregress.foundation.records.json_form import OneOf
+from gpuregress.foundation.json_form import OneOf
 from gpuregress.foundation.records.launches import Number
 from gpuregress.gpu.records import Record, Sparse, replace
 
@@ -216,7 +216,7 @@ def rule_text(wanted: Rule) -> str:
         terms.append(bound_text(limits))
     if wanted.outliers:
         second = bound_text(Bound.of_outliers(wanted.outliers, wanted))
-        terms.append(f"but for {number_text(wanted.outliers.fraction)} of the elements, which keep {second}")
+        terms.append(f"except {number_text(wanted.outliers.fraction)} of the elements, which keep {second}")
     terms += [f"{_METRICS.get(name, name)} <= {number_text(limit)}" for name, limit in wanted.metric.items()]
     terms += [_statistic(name, limit) for name, limit in wanted.statistics.given.items()]
     if wanted.key:

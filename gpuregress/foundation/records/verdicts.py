@@ -7,12 +7,12 @@ from typing import Any, Literal
 
 from msgspec import field
 
+from gpuregress.foundation.json_form import OneOf
 from gpuregress.foundation.records.baselines import AcceptedBy
 from gpuregress.foundation.records.cases import KnownFailing
 from gpuregress.foundation.records.dumps import FirstWrong
 from gpuregress.foundation.records.figures import Element, ErrorFigures, Figures, UlpFigures
 from gpuregress.foundation.records.further_runs import Finding, InstructionChange
-from gpuregress.foundation.records.json_form import OneOf
 from gpuregress.foundation.records.outcomes import Fault, Outcome
 from gpuregress.foundation.records.parameter_spaces import ParameterSpace
 from gpuregress.foundation.records.statuses import Status, headline

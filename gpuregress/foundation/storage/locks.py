@@ -38,7 +38,7 @@ def lock(path: Path, timeout: float = 0.0) -> Iterator[None]:
         except Timeout:
             raise RunLocked(f"{path} is locked by {_who(holder)}; wait until it ends") from None
         except NotImplementedError:
-            raise StorageError(f"cannot lock {path}: the file system knows no locks; choose another folder") from None
+            raise StorageError(f"cannot lock {path}: the file system has no locks; choose another folder") from None
     try:
         with contextlib.suppress(StorageError):  # without it, the waiting process is only told less
             write_atomic(holder, _me().encode())

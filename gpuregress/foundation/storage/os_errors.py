@@ -26,7 +26,7 @@ _ADVICE = {
     errno.ENOENT: "no such file or folder",
     errno.EIO: "the disk reports an input/output error; check it before trusting anything on it",
     errno.EMFILE: "too many files are open (see `ulimit -n`)",
-    errno.ELOOP: "its symbolic links go round in a circle",
+    errno.ELOOP: "its symbolic links form a loop",
 }
 
 

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import xxhash
 
 from gpuregress.foundation.errors import DumpError, StorageError
-from gpuregress.foundation.records import from_json
+from gpuregress.foundation.json_form import from_json
 from gpuregress.foundation.storage.compressed import open_frames
 from gpuregress.foundation.storage.os_errors import disk_errors, open_file
 

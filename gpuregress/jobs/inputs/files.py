@@ -88,7 +88,7 @@ def read(text: str, element: ElementType, read_dump: ReadDump | None) -> FileVal
 def _numbers(array: Array, held: ElementType, path: Path) -> Array:
     """A dump's elements as plain numbers, the parts as the last axis."""
     if len({part.scalar for part in held.parts}) > 1:
-        raise HarnessError(f"{path} holds records of {held.name}: only a buffer of that very dtype can take them")
+        raise HarnessError(f"{path} holds records of {held.name}: only a buffer of the same dtype can take them")
     columns = zip(held.columns(array), held.parts, strict=True)
     return np.stack([dtypes.to_float(column, part.scalar) for column, part in columns], axis=-1)
 
@@ -216,7 +216,7 @@ def _npy(path: Path) -> Array:
     except (OSError, ValueError):
         raise
     except Exception as error:  # numpy parses the header as Python, which may raise anything
-        raise ValueError(f"it is not a whole .npy ({type(error).__name__})") from error
+        raise ValueError(f"it is not a complete .npy file ({type(error).__name__})") from error
 
 
 def _path(buffer: Buffer) -> str:
@@ -236,9 +236,9 @@ def _npz(path: Path, member: str) -> Array:
         with zipfile.ZipFile(path) as archive:
             names = [name.removesuffix(".npy") for name in archive.namelist() if name.endswith(".npy")]
     except zipfile.BadZipFile as error:
-        raise ValueError(f"it is not a whole .npz ({error})") from None
+        raise ValueError(f"it is not a complete .npz file ({error})") from None
     if not member and len(names) != 1:
-        raise ValueError(f"it holds {len(names)} arrays: name one, as {path.name}:{names[0] if names else 'x'}")
+        raise ValueError(f"it holds {len(names)} arrays: name one, such as {path.name}:{names[0] if names else 'x'}")
     if member and member not in names:
         raise ValueError(f"it has no array {member!r}{suggestion(member, names)}")
     try:
@@ -247,7 +247,7 @@ def _npz(path: Path, member: str) -> Array:
     except (OSError, ValueError):
         raise
     except Exception as error:  # a damaged archive may raise anything
-        raise ValueError(f"it is not a whole .npz ({type(error).__name__})") from error
+        raise ValueError(f"it is not a complete .npz file ({type(error).__name__})") from error
 
 
 def _from_bytes(element: ElementType, path: Path) -> Array:

@@ -111,7 +111,7 @@ def _whole(words: list[bytes], numbers: Array) -> Array:
     values = [int(number) for number in exact]
     if values != exact:
         wrong = next(word for word, value, number in zip(words, values, exact, strict=True) if value != number)
-        raise ValueError(f"{wrong.decode()} is no whole number")
+        raise ValueError(f"{wrong.decode()} is not a whole number")
     for dtype in (np.int64, np.uint64):
         with contextlib.suppress(OverflowError):
             return np.array(values, dtype)
@@ -134,7 +134,7 @@ def _first_problem(data: bytes) -> str:
             except ValueError:
                 value = math.nan
             if math.isnan(value) and not word.lstrip(b"+-").lower().startswith(b"nan"):
-                return f"line {number}: {text!r} is no number (raw bytes are read from a .bin, arrays from a .npy)"
+                return f"line {number}: {text!r} is not a number (raw bytes are read from a .bin, arrays from a .npy)"
             if math.isinf(value) and _is_too_large(word):
                 return f"line {number}: {text} is too large for a number of 64 bits (infinity is written inf)"
     return ""

@@ -111,7 +111,7 @@ def check_can_fail(file: JobFile, problems: Problems, dump: tuple[str, ...]) -> 
     if not can_fail and not file.is_broken("buffers", "dump", "checks", "expect", "status", "compare"):
         outputs = [name for name, buffer in job.buffers.items() if buffer.fill is None] or list(job.buffers)
         text = "nothing is dumped, checked or expected, so this job can never fail: name buffers to dump"
-        problems.add(("dump",), f"{text}, as dump: [{', '.join(outputs[:_SHOWN])}]")
+        problems.add(("dump",), f"{text}, such as dump: [{', '.join(outputs[:_SHOWN])}]")
 
 
 def check_used(file: JobFile, problems: Problems, cases: Iterable[Case] = ()) -> None:

@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from gpuregress.foundation import dtypes, records
-from gpuregress.foundation.document.problems import Problems, show
+from gpuregress.foundation.document.keys import show
+from gpuregress.foundation.document.problems import Problems
 from gpuregress.foundation.document.reader import Key
 from gpuregress.foundation.errors import GpuregressError
 from gpuregress.foundation.escapes import one_line

@@ -46,7 +46,7 @@ def _lines(case: Case) -> Iterator[str]:
             yield f"{compiled.python.language:<9} {', '.join(compiled.python.words) or compiled.python.function}"
     yield f"compile   {shlex.join(_compilation(source))}"
     if source.card:
-        yield f"card      {source.card}: the CPU device has its tensor cores"
+        yield f"card      {source.card}: the CPU device emulates its tensor cores"
     yield f"seed      {case.seed}"
     yield "buffers"
     for buffer in case.buffers.values():

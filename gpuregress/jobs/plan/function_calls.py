@@ -221,7 +221,7 @@ class _FunctionPlan:
                 first_default = first_default or name
                 continue
             if first_default:
-                text = f"parameter {first_default!r} of {instance} keeps its default, so {name!r} behind it must, too"
+                text = f"parameter {first_default!r} of {instance} keeps its default, so {name!r} after it must, too"
                 self._scope.error(self._key, text)
             arguments.append(argument)
         names = {name for name, _ in instance.parameters}
@@ -247,7 +247,7 @@ class _FunctionPlan:
             return self._scope.whole(self._spec.blocks, key, low=1, high=spec_launches.MAX_GRID[0], what="blocks")
         counted = self._counted(arguments, result)
         if not counted:
-            text = f"nothing tells how often it is called: give it a buffer {RESULT}"
+            text = f"nothing says how often it is called: give it a buffer {RESULT}"
             self._scope.error(self._key, text)
             return None
         return self._elements(counted)
@@ -325,7 +325,7 @@ class _FunctionPlan:
             self._scope.error(key, f"{instance} is not __host__ __device__: the host's compiler has no such function")
             return False
         if form.scope == "block":
-            self._scope.error(key, f"{instance} is called by whole blocks (scope: block), which the host has none of")
+            self._scope.error(key, f"{instance} is called by whole blocks (scope: block), and the host has no blocks")
             return False
         return True
 
@@ -375,7 +375,7 @@ def check_twins(file: JobFile, problems: Problems) -> None:
             problems.add(("twins", position), f"duplicate entry {twin!r}")
     if len(set(given)) == 1 and "host" not in given:
         other = "cuda" if given == ["cpu"] else "cpu"
-        text = f"names one device, {given[0]}: name what it is compared with, as [{given[0]}, {other}]"
+        text = f"names one device, {given[0]}: name what it is compared with, such as [{given[0]}, {other}]"
         problems.add(("twins",), text)
     if "host" in given:
         _check_host(file, problems, given.index("host"))

@@ -115,7 +115,7 @@ def _check_file(scope: Scope, key: Key, path: str, buffer: records.Buffer, rule:
         scope.error(key, problem)
 
 
-_PRECISIONS = "two precisions are not equal to the bit; say how far apart they may be, as compare: {ulp: 2}"
+_PRECISIONS = "two precisions are not equal to the bit; say how far apart they may be, such as compare: {ulp: 2}"
 
 
 def _is_other_precision(dtype: str, other: str) -> bool:
@@ -227,7 +227,7 @@ def find_earlier(project: Project, text: str) -> InputFile:
 
 def _in_baselines(project: Project, text: str, case: str, buffer: str) -> InputFile:
     if not (case and buffer):
-        raise UsageError(f"{text!r}: expected baseline:CASE/BUFFER, as baseline:reduce/n=1000/sum")
+        raise UsageError(f"{text!r}: expected baseline:CASE/BUFFER, such as baseline:reduce/n=1000/sum")
     accepted = _accepted(BaselineStore.of(project), text, case)
     dump = accepted.dumps.get(buffer)
     if dump is None:
@@ -242,7 +242,7 @@ def _accepted(store: BaselineStore, text: str, case: str) -> Baseline:
         kind = "" if "" in kinds else kinds[0]
     elif kinds:
         raise UsageError(
-            f"{text!r}: {case} has no common baseline, only those of {', '.join(kinds)}; name one, as "
+            f"{text!r}: {case} has no common baseline, only those of {', '.join(kinds)}; name one, such as "
             f"baseline:{case}/{kinds[0]}/BUFFER"
         )
     else:
@@ -258,7 +258,7 @@ def _accepted(store: BaselineStore, text: str, case: str) -> Baseline:
 
 def _in_run(project: Project, text: str, run: str, case: str, buffer: str) -> InputFile:
     if not (run and case and buffer):
-        raise UsageError(f"{text!r}: expected run:NAME/CASE/BUFFER, as run:latest/reduce/n=1000/sum")
+        raise UsageError(f"{text!r}: expected run:NAME/CASE/BUFFER, such as run:latest/reduce/n=1000/sum")
     runs = project.earlier_runs or project.runs
     try:
         folder = run_names.find(runs, run)

@@ -243,7 +243,7 @@ def _names_problem(argument: Argument, parameter: Parameter, type_: TypeLayout |
     if not argument.names:
         return None
     if type_ is None:
-        return f"the compiler does not tell the members of {_named(parameter)}: list them in order, {{struct: [...]}}"
+        return f"the compiler does not report the members of {_named(parameter)}: list them in order, {{struct: [...]}}"
     if type_.kind != "class":
         return f"a struct is given and {_named(parameter)} is {_parameter_text(parameter)}"
     try:

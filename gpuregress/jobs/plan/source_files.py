@@ -245,7 +245,7 @@ def _with_place(buffer: Buffer, symbol: str, files: Sequence[SourceFile], proble
         wanted = Path(os.path.normpath(problems.document.path.absolute().parent / qualified["file"]))
         same = [at for at, file in enumerate(files) if file.path == wanted or file.path.name == qualified["file"]]
         if len(same) != 1:
-            problem = "is more than one source" if same else "is no source of this job"
+            problem = "is more than one source" if same else "is not a source of this job"
             problems.add(key, f"{qualified['file']} {problem}; its launches use {', '.join(shown)}")
         return replace(buffer, symbol=qualified["name"], symbol_source=same[0] if same else 0)
     if len(files) == 1:

@@ -13,7 +13,8 @@ from typing import Any
 
 from gpuregress.foundation.document import reader
 from gpuregress.foundation.document.forms import FormError, FormErrors
-from gpuregress.foundation.document.problems import Problems, show
+from gpuregress.foundation.document.keys import show
+from gpuregress.foundation.document.problems import Problems
 from gpuregress.foundation.document.reader import Document, Key
 from gpuregress.foundation.errors import JobError, JobErrors
 from gpuregress.gpu.records import Record

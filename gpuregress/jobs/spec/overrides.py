@@ -51,7 +51,7 @@ def of_texts(texts: Sequence[str]) -> tuple[ParameterOverride, ...]:
     for text in texts:
         name, sign, value = text.partition("=")
         if not sign:
-            raise UsageError(f"--set {one_line(text)}: expected NAME=VALUE, as block=256 or n=[1000,4096]")
+            raise UsageError(f"--set {one_line(text)}: expected NAME=VALUE, such as block=256 or n=[1000,4096]")
         if not value.strip():
             raise UsageError(
                 f"--set {one_line(text)}: it has no value; the empty text is --set '{one_line(name)}=\"\"'"

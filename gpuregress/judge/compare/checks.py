@@ -349,7 +349,7 @@ def _against_input(subject: CheckedBuffer, name: str, rule: Rule) -> CheckResult
         return CheckResult()
     if rule.order == "any":
         return CheckResult(
-            f"{compared.only_actual} values are not in {name}, {compared.only_expected} of its are missing"
+            f"{compared.only_actual} values are not in {name}, {compared.only_expected} of its values are missing"
         )
     return CheckResult(
         f"{compared.differing} of {compared.of} are not what {name} was",
@@ -397,7 +397,7 @@ def _python(subject: CheckedBuffer, setting: str) -> CheckResult:
     answer = user_functions.answer(function, shaped, subject.case)
     if answer.is_good:
         return CheckResult()
-    return CheckResult(answer.message or "says no", unanswered=not answer.is_given)
+    return CheckResult(answer.message or "returned False", unanswered=not answer.is_given)
 
 
 CHECKS: dict[str, Callable[[CheckedBuffer, Any], CheckResult]] = {

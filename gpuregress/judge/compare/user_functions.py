@@ -78,7 +78,7 @@ def answer(function: Function, *arguments: Any, **named: Any) -> Answer:
     if isinstance(returned, tuple) and len(returned) == 2 and isinstance(returned[0], bool | np.bool_):
         return Answer(bool(returned[0]), str(returned[1]))
     if isinstance(returned, bool | np.bool_):
-        return Answer(bool(returned), "" if returned else f"{_name(function)} says no")
+        return Answer(bool(returned), "" if returned else f"{_name(function)} returned False")
     message = f"{_name(function)} returned {_describe(returned)}, not a bool or (bool, message)"
     return Answer(False, message, is_given=False)
 

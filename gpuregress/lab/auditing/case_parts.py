@@ -95,7 +95,7 @@ def _judge_coverage(project: Project, job: str, verdicts: JobVerdicts, coverage:
     executed = sum(totals[name].seen for name in _COUNTED)
     possible = sum(totals[name].of for name in _COUNTED)
     if not possible:
-        return examination.does_not_apply(job, "its programs do not tell their source lines")
+        return examination.does_not_apply(job, "its programs have no source lines")
     ran = len(verdicts.examined)
     return JobExamination(
         job=job,

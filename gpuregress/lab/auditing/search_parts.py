@@ -108,7 +108,7 @@ MUTANTS = AuditPart(
     time_share=0.7,
     proves=(
         "The job notices these mistakes of one place each, as the operators of docs/how-to/mutation.md make them. "
-        "Other mistakes may go unnoticed. Of a sample the first mutants are those that tell most."
+        "Other mistakes may go unnoticed. A sample tries the most telling mutants first."
     ),
     examine=examine_mutants,
 )
@@ -211,7 +211,7 @@ FUZZ = AuditPart(
     time_share=0.7,
     proves=(
         "These inputs at the edges, which the cases do not have, give no wrong result under two schedules. "
-        "Where the job has no reference, faults, checks and schedules tell a wrong result."
+        "Without a reference in the job, only faults, checks and schedules show a wrong result."
     ),
     examine=examine_fuzz,
     is_kept=True,

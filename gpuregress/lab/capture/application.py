@@ -11,33 +11,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from gpuregress.foundation import applications
+from gpuregress.foundation.applications import LaunchChoice
 from gpuregress.foundation.errors import UsageError
 from gpuregress.gpu.records import Record
 
 _INJECTION = "CUDA_INJECTION64_PATH"
 PROBE_S = 60.0
-
-
-class Choice(Record):
-    """The launches whose contents are kept.
-
-    Attributes:
-        kernels: a glob for names of kernels.
-        nth: the how manieth launch of each kernel; 0: not given.
-        every: every so manieth launch, from the first on; 0: not given.
-        most: the number of first launches of each kernel; used where neither of the others is given.
-        max_bytes: bytes of contents that are kept of each kernel.
-        sync: whether each launch is waited for, and its record in the log flushed to disk.
-        wait: seconds that a chosen launch may take; 0: no limit.
-    """
-
-    kernels: str = "*"
-    nth: int = 0
-    every: int = 0
-    most: int = 1
-    max_bytes: int = 1 << 30
-    sync: bool = False
-    wait: int = 60
 
 
 class ApplicationEnd(Record):
@@ -67,7 +46,7 @@ class ApplicationEnd(Record):
         return f"the application was ended by {name}"
 
 
-def run(command: Sequence[str], library: Path, cupti: Path, folder: Path, choice: Choice) -> ApplicationEnd:
+def run(command: Sequence[str], library: Path, cupti: Path, folder: Path, choice: LaunchChoice) -> ApplicationEnd:
     """Run a command with the injection library in every process of it that uses the GPU.
 
     Args:

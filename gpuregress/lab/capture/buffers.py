@@ -240,7 +240,11 @@ def part(
 def _is_worth_keeping(region: CapturedRegion) -> bool:
     if region.before is None:
         return False
-    return _changed(region, 0, region.length) or bool(part(region, 0, region.length).any())
+    if _changed(region, 0, region.length):
+        return True
+    if region.is_initial is not None:
+        return not region.is_initial
+    return bool(part(region, 0, region.length).any())
 
 
 def _plain(symbol: str) -> str:

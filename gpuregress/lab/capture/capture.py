@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import os
 import platform
 import re
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from gpuregress import __version__
 from gpuregress.foundation import storage
+from gpuregress.foundation.applications import LaunchChoice
 from gpuregress.foundation.errors import HarnessError, UsageError
 from gpuregress.gpu.records import Record
 from gpuregress.lab.capture import application, job_text, jobs, raw_log, records, signature
-from gpuregress.lab.capture.application import ApplicationEnd, Choice
+from gpuregress.lab.capture.application import ApplicationEnd
 from gpuregress.lab.capture.jobs import CannotCapture, Target, WrittenJob
 from gpuregress.lab.capture.records import CapturedLaunch, CapturedProcess
 from gpuregress.store import launch_log
@@ -48,7 +50,7 @@ def find_cupti() -> Path:
     named = os.environ.get("GPUREGRESS_CAPTURE_CUPTI")
     if named:
         if not Path(named).exists():
-            raise HarnessError(f"GPUREGRESS_CAPTURE_CUPTI names {named}, which is not there")
+            raise HarnessError(f"GPUREGRESS_CAPTURE_CUPTI names {named}, which does not exist")
         return Path(named)
     for folder in _cupti_folders():
         for pattern in ("libcupti.so", "libcupti.so.*[0-9]"):
@@ -56,7 +58,7 @@ def find_cupti() -> Path:
             if found:
                 return found[-1]
     raise HarnessError(
-        "CUPTI (libcupti.so) is not there: it comes with the CUDA toolkit; or install it by "
+        "CUPTI (libcupti.so) was not found: it comes with the CUDA toolkit; or install it by "
         "`pip install nvidia-cuda-cupti`, or name it in the variable GPUREGRESS_CAPTURE_CUPTI"
     )
 
@@ -82,6 +84,8 @@ FOLDER = "captured"
 LOCK = ".capture.lock"
 """The lock file among the runs that a capture holds."""
 _LONGEST_NAME = 48
+_LONGEST_SHOWN = 100
+"""Characters of a kernel's name in messages."""
 
 
 class FailedLaunch(Record):
@@ -123,7 +127,7 @@ class Capture(Record):
 
 
 def capture(
-    project: Project, command: Sequence[str], choice: Choice, *, source: Path | None = None, seconds: float = 60.0
+    project: Project, command: Sequence[str], choice: LaunchChoice, *, source: Path | None = None, seconds: float = 60.0
 ) -> Capture:
     """Run an application, and write its launch log and jobs.
 
@@ -140,25 +144,21 @@ def capture(
         RunLocked: another capture of the project is under way.
         StorageError: no space, no permission.
     """
-    if source is not None and not source.is_file():
-        raise UsageError(f"there is no file {source}")
+    check_source(source)
     try:
         built = build()
         cupti = find_cupti()
     except HarnessError as error:
         problem = application.driver_problem()
         raise HarnessError(f"{problem}. Also, {error}" if problem else str(error)) from error
-    folder = project.root / FOLDER
-    with storage.disk_errors(folder):
-        folder.mkdir(parents=True, exist_ok=True)
-    with storage.lock(project.runs / LOCK), storage.scratch(folder) as raw:
+    with records_of_capture(project) as raw:
         end = application.run(command, built, cupti, raw, choice)
         processes = records.read_folder(raw)
-        log = folder / "launch.log"
+        log = project.root / FOLDER / "launch.log"
         ended_well = end.process if end.code == 0 else None
         merged = raw_log.merge(raw, log, _header(command, processes), ended_well=ended_well)
         failures, unfinished = _blame(log)
-        written, refused = _write_jobs(project, processes, source, seconds)
+        written, refused = write_jobs(project, processes, source, seconds)
         problems = [f"process {process.number}: {text}" for process in processes for text in process.problems]
         problems += [
             f"process {number} still runs: what it launches from now on is not captured" for number in end.running
@@ -168,7 +168,7 @@ def capture(
             log=log,
             launches=merged.launches,
             processes=len(processes),
-            jobs=tuple(written),
+            jobs=written,
             refused=refused,
             failures=failures,
             unfinished=unfinished,
@@ -176,6 +176,31 @@ def capture(
             problems=tuple(problems),
             lack="" if merged.launches else application.driver_problem(),
         )
+
+
+def check_source(source: Path | None) -> None:
+    """Refuse a source that is not there, before the application runs.
+
+    Raises:
+        UsageError: it is no file.
+    """
+    if source is not None and not source.is_file():
+        raise UsageError(f"there is no file {source}")
+
+
+@contextlib.contextmanager
+def records_of_capture(project: Project) -> Iterator[Path]:
+    """A folder for the records of the one capture that may write to a project at a time.
+
+    Raises:
+        RunLocked: another capture of the project is under way.
+        StorageError: no space, no permission.
+    """
+    folder = project.root / FOLDER
+    with storage.disk_errors(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+    with storage.lock(project.runs / LOCK), storage.scratch(folder) as raw:
+        yield raw
 
 
 def _header(command: Sequence[str], processes: Sequence[CapturedProcess]) -> dict[str, str]:
@@ -201,9 +226,20 @@ def _blame(log: Path) -> tuple[tuple[FailedLaunch, ...], tuple[str, ...]]:
     return tuple(failures), tuple(f"launch {begin.number}: {begin.call}" for begin in read.unfinished)
 
 
-def _write_jobs(
+def write_jobs(
     project: Project, processes: Sequence[CapturedProcess], source: Path | None, seconds: float
-) -> tuple[list[WrittenJob], dict[str, str]]:
+) -> tuple[tuple[WrittenJob, ...], dict[str, str]]:
+    """Write a job for each captured launch.
+
+    Args:
+        project: that gets them.
+        processes: with their launches.
+        source: the source of the kernels; None: the captured PTX or machine code.
+        seconds: the time limit of a replay on the CPU device.
+
+    Returns:
+        the jobs, and kernel → why it has none, in words.
+    """
     written: list[WrittenJob] = []
     refused: dict[str, str] = {}
     captured: list[CapturedLaunch] = []
@@ -217,16 +253,39 @@ def _write_jobs(
         own = None
         if source is not None and jobs.declares(launch, source):
             own = source
+        process = of_process[launch.process]
         name = _job_name(shown, launch, captured, names)
         target = Target(project.configs / f"{name}.yaml", project.root / FOLDER / name)
-        if storage.is_foreign(target.job, job_text.MARK):
-            refused[shown] = f"{target.job} is already there, was not written by a capture, and is left as it is"
+        if job_text.is_kept(target.job, is_virtual=process.is_virtual):
+            writer = "exec --capture" if process.is_virtual else "a capture"
+            refused[shown] = f"{target.job} already exists, was not written by {writer}, and was not changed"
             continue
         try:
-            written.append(jobs.write(launch, of_process[launch.process], target, own, seconds))
+            written.append(jobs.write(launch, process, target, own, seconds))
         except CannotCapture as error:
             refused[shown] = str(error)
-    return written, refused
+    return tuple(written), refused
+
+
+def describe_jobs(
+    jobs: Sequence[WrittenJob], refused: Mapping[str, str], shown: Callable[[Path], Path]
+) -> Iterator[str]:
+    """Describe for people what was captured and what was not, one line for each kernel.
+
+    Args:
+        jobs: that were written.
+        refused: kernel → why it has no job.
+        shown: of a path, how it is named.
+    """
+    for job in jobs:
+        yield f"{shown(job.path)}: launch {job.launch.number}, {_shorten(job.kernel)}: {job.verdict}"
+    for kernel, reason in refused.items():
+        yield f"not captured: {_shorten(kernel)}: {reason}"
+
+
+def _shorten(kernel: str) -> str:
+    """A kernel's name, without most of its template arguments where they are long."""
+    return kernel if len(kernel) <= _LONGEST_SHOWN else f"{kernel[: _LONGEST_SHOWN - 4]} ..."
 
 
 def _job_name(shown: str, launch: CapturedLaunch, captured: Sequence[CapturedLaunch], names: set[str]) -> str:

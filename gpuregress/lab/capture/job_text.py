@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
+from gpuregress.foundation import storage
 from gpuregress.foundation.document.yaml_writer import scalar
 from gpuregress.gpu.records import Record
 from gpuregress.lab.capture.buffers import JobBuffer, Layout
 from gpuregress.lab.capture.records import CapturedLaunch
 
-MARK = "# Captured by gpuregress capture"
+_MARK = "# Captured by gpuregress capture"
+_VIRTUAL_MARK = "# Captured by gpuregress exec --capture"
 """How the first line of a captured job begins; a later capture may replace such a file."""
+_REFERENCE = "the result on the GPU; without a rule every bit must be equal"
+_VIRTUAL_REFERENCE = "the virtual GPU's own result, no evidence that it is right; every bit must be equal"
 
 
 class JobParts(Record):
@@ -27,6 +32,7 @@ class JobParts(Record):
         symbols: mangled name of a variable → its name in the source.
         remarks: for the user, one line each.
         on_gpu_only: why the CPU device cannot run it, in words; "" where it can.
+        is_virtual: whether the captured GPU was the virtual one.
     """
 
     launch: CapturedLaunch
@@ -39,12 +45,14 @@ class JobParts(Record):
     symbols: dict[str, str]
     remarks: Sequence[str]
     on_gpu_only: str = ""
+    is_virtual: bool = False
 
 
 def lines(parts: JobParts) -> Iterator[str]:
     """The job, line by line."""
     launch, layout = parts.launch, parts.layout
-    yield f"{MARK}: launch {launch.number} of {_one_line(parts.origin)}"
+    mark = _VIRTUAL_MARK if parts.is_virtual else _MARK
+    yield f"{mark}: launch {launch.number} of {_one_line(parts.origin)}"
     for remark in parts.remarks:
         yield f"# {_one_line(remark)}"
     yield f"source: {scalar(parts.source)}"
@@ -62,7 +70,8 @@ def lines(parts: JobParts) -> Iterator[str]:
     if outputs:
         yield f"dump: [{', '.join(one.name for one in outputs)}]"
     if outputs and launch.finished and not launch.error:
-        yield "reference:                          # the result on the GPU; without a rule every bit must be equal"
+        source = _VIRTUAL_REFERENCE if parts.is_virtual else _REFERENCE
+        yield f"reference:                          # {source}"
         for one in outputs:
             yield f"  {one.name}: {{file: {scalar(f'{parts.folder}/{one.name}.after.bin')}}}"
     if any(one.is_filled and one not in outputs for one in layout.buffers):
@@ -70,6 +79,15 @@ def lines(parts: JobParts) -> Iterator[str]:
     if parts.on_gpu_only:
         yield f"devices: [cuda]                     # {parts.on_gpu_only}"
     yield "tags: [captured]"
+
+
+def is_kept(path: Path, *, is_virtual: bool) -> bool:
+    """Whether a file is there that a capture must leave as it is.
+
+    That is what no capture wrote. A capture on the virtual GPU also leaves a job whose reference is a GPU's result.
+    """
+    marks = (_VIRTUAL_MARK,) if is_virtual else (_MARK, _VIRTUAL_MARK)
+    return all(storage.is_foreign(path, mark) for mark in marks)
 
 
 def _one_line(text: str) -> str:

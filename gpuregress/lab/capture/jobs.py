@@ -106,11 +106,13 @@ def write(
     _clear(target.folder)  # not before it is sure that there is a job: an earlier one would lose its files
     path = _own_source(target, launch, found, source)
     kernel = signature.short_name(launch.kernel)
-    command = " ".join(process.command)[:200]
+    origin = f"{' '.join(process.command)[:200]} on {process.device} ({process.architecture})"
+    if not process.is_virtual:
+        origin += f", CUDA {process.driver}"
     parts = job_text.JobParts(
         launch=launch,
         kernel=kernel if source else launch.kernel,
-        origin=f"{command} on {process.device} ({process.architecture}), CUDA {process.driver}",
+        origin=origin,
         source=os.path.relpath(path, target.job.parent),
         folder=os.path.relpath(target.folder, target.job.parent),
         layout=layout,
@@ -118,10 +120,12 @@ def write(
         symbols={symbol: signature.short_name(symbol) for symbol in symbols} if source else {},
         remarks=remarks,
         on_gpu_only=on_gpu,
+        is_virtual=process.is_virtual,
     )
     _write_contents(target, launch, layout)
     storage.write_atomic(target.job, ("\n".join(job_text.lines(parts)) + "\n").encode())
-    return WrittenJob(target.job, launch, kernel, _verdict(result, layout, on_gpu, launch), tuple(remarks))
+    verdict = _verdict(result, layout, on_gpu, launch, is_virtual=process.is_virtual)
+    return WrittenJob(target.job, launch, kernel, verdict, tuple(remarks))
 
 
 def _parameters(launch: CapturedLaunch, ptx: FoundPtx) -> tuple[Parameter, ...]:
@@ -132,7 +136,7 @@ def _parameters(launch: CapturedLaunch, ptx: FoundPtx) -> tuple[Parameter, ...]:
     if len(entry.parameters) != len(launch.parameters):
         counts = f"{len(launch.parameters)}, and its PTX has {len(entry.parameters)}"
         raise CannotCapture(
-            f"the number of its parameters is not certain: the driver (CUDA 12.4 or newer) told {counts}"
+            f"the number of its parameters is not certain: the driver (CUDA 12.4 or newer) reports {counts}"
         )
     return entry.parameters
 
@@ -156,9 +160,9 @@ def _refuse_objects(code: str) -> None:
     """Refuse what the parameters name by handles or encoded bytes."""
     texture = _TEXTURES.search(code)
     if texture:
-        raise CannotCapture(f"it uses texture or surface objects ({texture[1]}), whose memory is not known")
+        raise CannotCapture(f"it uses texture or surface objects ({texture[1]}), which captured jobs cannot describe")
     if _MAPS.search(code):
-        raise CannotCapture("it uses tensor maps, whose fields are not known")
+        raise CannotCapture("it uses tensor maps, which captured jobs cannot describe")
 
 
 def _refuse_what_was_cut(launch: CapturedLaunch, result: Replay) -> None:
@@ -201,6 +205,8 @@ def _with_cluster(found: FoundPtx | None, launch: CapturedLaunch) -> FoundPtx | 
 
 def _types(launch: CapturedLaunch, found: FoundPtx | None, source: Path | None) -> tuple[ParameterType, ...]:
     types = signature.of_name(launch.kernel)
+    if len(types) != len(launch.parameters):  # a compiler that takes an argument apart, as Numba does with tuples
+        types = ()
     if not types and found is not None and found.intermediate is not None:
         types = signature.of_triton(found.intermediate, launch.kernel)
     declared = _declaration(launch, source) if source else None
@@ -315,7 +321,7 @@ def _remarks(
     if launch.error:
         yield f"the launch ended with {launch.error}: there is no result to compare with"
     elif not launch.finished:
-        yield "the launch did not come back: there is no result to compare with"
+        yield "the launch did not return: there is no result to compare with"
     if found is not None and with_origin:
         yield f"PTX from {found.origin}"
     for number, region in enumerate(launch.regions):
@@ -331,7 +337,7 @@ def _remarks(
         yield "what the kernel touches could not be determined: allocations are kept whole"
 
 
-def _verdict(result: Replay, layout: Layout, on_gpu: str, launch: CapturedLaunch) -> str:
+def _verdict(result: Replay, layout: Layout, on_gpu: str, launch: CapturedLaunch, *, is_virtual: bool) -> str:
     if on_gpu:
         return f"on a GPU only: {on_gpu}"
     if result.is_fault:
@@ -341,14 +347,17 @@ def _verdict(result: Replay, layout: Layout, on_gpu: str, launch: CapturedLaunch
     if launch.error or not launch.finished:
         return "runs on the CPU device without a fault"
     if result.is_equal:
-        return "the CPU device gives the GPU's bits"
+        return "a replay gives the same bits" if is_virtual else "the CPU device gives the GPU's bits"
     for number, count in enumerate(result.differing):
         if count > 0:
             memory = "the memory"
             if number < len(layout.buffers) and layout.is_split:
                 memory = layout.buffers[number].name
             first = result.first[number]
-            return f"the CPU device differs from the GPU: {count} bytes of {memory}, the first at {first}"
+            difference = f"{count} bytes of {memory}, the first at {first}"
+            if is_virtual:
+                return f"a replay differs: {difference}; does the kernel depend on the order of its threads?"
+            return f"the CPU device differs from the GPU: {difference}"
     return "runs on the CPU device; its result on the GPU is not known"
 
 

@@ -1,4 +1,6 @@
-"""Reader of the injection library's records.
+"""Reader of the records of captured launches.
+
+The injection library writes them on a GPU, and `gpuregress.programs.launch_capture` on the virtual GPU.
 
 A process writes `PID.jsonl`, one event a line, and files beside it: `PID.log` (the raw launch log), `PID.N.R.before`
 and `PID.N.R.after` (region R of launch N), `PID.imageI.cubin` and `PID.imageI.given` (its modules), `PID.maps` (the
@@ -54,6 +56,8 @@ class CapturedRegion(Record):
         after: file of the contents after it; None where it did not end well.
         holds: an address of device memory that was found in the contents, 0 where none was.
         holds_at: byte of the part that was kept where it was found.
+        is_initial: of a variable, whether the contents before the launch are those that its module gives it; None: not
+            known.
     """
 
     base: int
@@ -66,6 +70,7 @@ class CapturedRegion(Record):
     after: Path | None
     holds: int = 0
     holds_at: int = 0
+    is_initial: bool | None = None
 
     @property
     def is_whole(self) -> bool:
@@ -129,6 +134,7 @@ class CapturedProcess(Record):
         problems: what the library could not do, in words.
         error: name of the error that lost the context, "" where none did.
         mapped: the files that it had mapped.
+        is_virtual: whether the GPU was the virtual one, so that results are no evidence.
     """
 
     number: int
@@ -141,6 +147,7 @@ class CapturedProcess(Record):
     problems: tuple[str, ...]
     error: str
     mapped: tuple[Path, ...]
+    is_virtual: bool = False
 
 
 def read_folder(folder: Path) -> tuple[CapturedProcess, ...]:
@@ -163,7 +170,7 @@ def _read_process(folder: Path, number: int) -> CapturedProcess:
     try:
         return _process(folder, number, events)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise HarnessError(f"{path} is no record of a capture ({type(error).__name__}: {error})") from error
+        raise HarnessError(f"{path} is not a record of a capture ({type(error).__name__}: {error})") from error
 
 
 def _events(path: Path) -> list[dict[str, Any]]:
@@ -175,11 +182,11 @@ def _events(path: Path) -> list[dict[str, Any]]:
         except ValueError as error:
             if number == len(lines):  # cut short: the process died while it wrote
                 break
-            raise HarnessError(f"{path}:{number} is no record of a capture ({error})") from error
+            raise HarnessError(f"{path}:{number} is not a record of a capture ({error})") from error
         if isinstance(event, dict):
             events.append(event)
         elif event is not None:
-            raise HarnessError(f"{path}:{number} is no record of a capture: {line[:60]!r}")
+            raise HarnessError(f"{path}:{number} is not a record of a capture: {line[:60]!r}")
     return events
 
 
@@ -193,17 +200,24 @@ def _process(folder: Path, number: int, events: list[dict[str, Any]]) -> Capture
     version = int(about.get("version", 0))
     maps = folder / f"{number}.maps"
     errors = [str(event["error"]) for event in of_kind.get("error", ())]
+    refused = of_kind.get("refused", ())
+    not_run = {int(event["number"]) for event in refused if "number" in event}
     return CapturedProcess(
         number=number,
         command=tuple(_bytes_text(str(word)) for word in about.get("command", ())),
         device=str(about.get("device", "")),
         architecture=str(about.get("architecture", "")),
         driver=f"{version // 1000}.{version % 1000 // 10}" if version else "",
-        launches=tuple(_launch(folder, number, event, ends, given_up) for event in of_kind.get("before", ())),
-        refused={str(event["kernel"]): str(event["reason"]) for event in of_kind.get("refused", ())},
+        launches=tuple(
+            _launch(folder, number, event, ends, given_up)
+            for event in of_kind.get("before", ())
+            if int(event["number"]) not in not_run
+        ),
+        refused={str(event["kernel"]): str(event["reason"]) for event in refused},
         problems=tuple(str(event["problem"]) for event in of_kind.get("problem", ())),
         error=errors[0] if errors else "",
         mapped=_mapped(maps) if maps.exists() else (),
+        is_virtual=bool(about.get("virtual", False)),
     )
 
 
@@ -255,6 +269,7 @@ def _region(folder: Path, stem: str, item: dict[str, Any], *, is_good: bool) -> 
         after=_existing(folder / f"{stem}.after") if is_kept and is_good else None,
         holds=int(item.get("holds", 0)),
         holds_at=int(item.get("holds_at", 0)),
+        is_initial=item.get("initial"),
     )
 
 

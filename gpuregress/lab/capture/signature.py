@@ -12,6 +12,8 @@ from gpuregress.toolchain import cxx_types
 from gpuregress.toolchain.cxx_declarations import Declaration
 
 _QUALIFIERS = re.compile(r"\b(?:const|volatile|__restrict__|__restrict|restrict)\b|&")
+_NUMBA_ARRAY = re.compile(r"Array<(?P<dtype>.+), (?P<rank>\d+), \w+, (?P<access>mutable|readonly)\b")
+_ABI_TAG = re.compile(r"\[abi:[^\]]*\]")
 _TRITON = {
     "f16": "float16",
     "bf16": "bfloat16",
@@ -46,13 +48,13 @@ class ParameterType(Record):
 def short_name(mangled: str) -> str:
     """Return the C++ name with template arguments, without return type and parameters: `saxpy<float>`.
 
-    A name that is not mangled is returned as it is.
+    A name that is not mangled is returned as it is. The ABI tags by which Numba tells versions apart are left out.
     """
     text = demangle.full_name(mangled)
     if not text:
         return mangled
     name, _ = demangle.split_parameters(text)
-    return name
+    return _ABI_TAG.sub("", name)
 
 
 def of_name(mangled: str) -> tuple[ParameterType, ...]:
@@ -61,7 +63,23 @@ def of_name(mangled: str) -> tuple[ParameterType, ...]:
     if not text:
         return ()
     _, parameters = demangle.split_parameters(text)
-    return tuple(_of_text(parameter) for parameter in _split(parameters) if parameter != "void")
+    types: list[ParameterType] = []
+    for position, parameter in enumerate(_split(parameters)):
+        array = _NUMBA_ARRAY.match(parameter)
+        if array:
+            types += _of_numba_array(array, position)
+        elif parameter != "void":
+            types.append(_of_text(parameter))
+    return tuple(types)
+
+
+def _of_numba_array(array: re.Match[str], position: int) -> list[ParameterType]:
+    """The parameters that Numba passes for an array: two addresses, two counts, data, extents and strides."""
+    dtype = cxx_types.dtype_of_type(array["dtype"]) or ""
+    data = ParameterType(f"array{position}", dtype, is_pointer=True, is_const=array["access"] == "readonly")
+    number = ParameterType("", "int64")
+    extents_and_strides = 2 * int(array["rank"])
+    return [number, number, number, number, data, *extents_and_strides * [number]]
 
 
 def of_declaration(declaration: Declaration, types: tuple[ParameterType, ...]) -> tuple[ParameterType, ...]:

@@ -77,7 +77,7 @@ class ChainDraft:
     def lines(self) -> Iterator[str]:
         """The job, line by line."""
         yield f"# A job for the launches of {self.function}, in the order of the program."
-        yield "# Hold every line against what the kernels expect."
+        yield "# Check every line against what the kernels expect."
         yield from self.parts[-1].head_lines()
         yield "buffers:"
         for part in self.parts:
@@ -89,7 +89,7 @@ class ChainDraft:
             yield from part.launch_lines
         results = dict.fromkeys(buffer for part in self.parts for buffer in part.results)
         yield f"dump: [{', '.join(results)}]"
-        yield "# compare:                          # nothing said: every bit of every output must be as accepted"
+        yield "# compare:                          # without a rule, every bit of every output must be as accepted"
         yield "#   NAME: {rtol: 1.0e-6, atol: 0}"
         yield "limits: {timeout: 60}"
 

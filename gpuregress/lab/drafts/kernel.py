@@ -140,7 +140,10 @@ class KernelDraft:
         if not self._types:
             return (NO_LAUNCH,)
         chosen = ", ".join(f"{name} = {value}" for name, value in self._types.items())
-        return (NO_LAUNCH, f"the template arguments of {self._kernel}: {chosen} is a guess, for nothing launches it")
+        return (
+            NO_LAUNCH,
+            f"the template arguments of {self._kernel}: {chosen} is a guess, because nothing launches it",
+        )
 
     @property
     def guessed_sizes(self) -> tuple[str, ...]:
@@ -159,7 +162,7 @@ class KernelDraft:
 
     def lines(self, others: Sequence[str]) -> Iterator[str]:
         """The job, line by line."""
-        yield f"# A first job for {self._declaration}: hold every line against what the kernel expects."
+        yield f"# A first job for {self._declaration}: check every line against what the kernel expects."
         yield f"# NEEDED: {NO_LAUNCH}."
         yield from self._compiled()
         yield "parameters:                         # every combination is a case"
@@ -184,7 +187,7 @@ class KernelDraft:
         else:
             yield f"    # shared: {size}              # bytes of dynamic shared memory, for an extern __shared__ array"
         yield from self._dump()
-        yield "# compare:                          # nothing said: every bit of every output must be as accepted"
+        yield "# compare:                          # without a rule, every bit of every output must be as accepted"
         yield "#   NAME: {rtol: 1.0e-6, atol: 0}"
         yield "limits: {timeout: 30}"
         if others:
@@ -311,7 +314,7 @@ class KernelDraft:
             note = f"its contents: {pointers}, and a job's buffer holds none; gpuregress capture can record it"
             return note, note
         if layout is None:
-            return f"its dtype or fields; {slot.type} is not known here", f"its dtype, for {slot.type}"
+            return f"its dtype or fields; {slot.type} is not known here", f"its dtype, because {slot.type}"
         note = f"its contents, in bytes: each {name} has {layout.size}, and no dtype has its members"
         return note, note
 

@@ -30,7 +30,7 @@ from gpuregress.toolchain.cxx_declarations import Declaration
 Dimensions = tuple[HostScalar, HostScalar, HostScalar]
 _ELEMENTS = 1024
 _GUESSED_BYTES = 4
-UNKNOWN_SIZE = "its size, which the host code does not tell"
+UNKNOWN_SIZE = "its size, which the host code does not give"
 """What a comment says of an array whose size is a guess."""
 _LONGEST_FORMULA = 400
 
@@ -155,14 +155,14 @@ class LaunchDraft(KernelDraft):
         for same in self._shared_arrays():
             self._notes.append(f"{same}: one array of the program, which they are not here")
             yield f"# NEEDED: {same} are one array of the program; a job has one for each texture, surface and pointer."
-        yield "# Hold every line against what the kernel expects."
+        yield "# Check every line against what the kernel expects."
         yield from self.head_lines()
         yield "buffers:"
         yield from self.buffer_lines
         yield "launches:"
         yield from self.launch_lines
         yield from self._dump()
-        yield "# compare:                          # nothing said: every bit of every output must be as accepted"
+        yield "# compare:                          # without a rule, every bit of every output must be as accepted"
         yield "#   NAME: {rtol: 1.0e-6, atol: 0}"
         yield "limits: {timeout: 60}"
 
@@ -182,7 +182,9 @@ class LaunchDraft(KernelDraft):
 
     def _origin(self, leaf: HostScalar) -> str:
         if not leaf.is_known:
-            return f"   # NEEDED: its value; {leaf.number!r} is a guess ({leaf.where or 'the host code'} does not tell)"
+            return (
+                f"   # NEEDED: its value; {leaf.number!r} is a guess ({leaf.where or 'the host code'} does not give it)"
+            )
         if leaf.where:
             return f"   # {leaf.where}"
         return ""
@@ -256,7 +258,7 @@ class LaunchDraft(KernelDraft):
         """Write the sizes of the grid or a block; a guess where the host code does not tell what can be launched."""
         if sizes is not None and is_possible:
             return f"    {key}: [{self._axes(sizes)}]"
-        reason = "does not tell it"
+        reason = "does not give it"
         if sizes is not None:
             shape = " x ".join([str(size.number) for size in sizes])
             reason = f"gives {shape}, as far as it is known, which cannot be launched"
@@ -331,7 +333,7 @@ class LaunchDraft(KernelDraft):
             zero = "false" if dtype == "bool" else "0"
             return f"{{{dtype}: {zero}}}", "the program does not set it"
         self._notes.append(f"{name}: its value ({self._launch.where})")
-        return super()._member(number, field, name)[0], f"NEEDED: {self._launch.where} does not tell it"
+        return super()._member(number, field, name)[0], f"NEEDED: {self._launch.where} does not give it"
 
     def _is_unset(self, number: int, path: str) -> bool:
         """Tell whether the program fills a structure, but not this member."""
@@ -459,13 +461,13 @@ class LaunchDraft(KernelDraft):
         comment = f"{memory.name}, {memory.where}"
         if dtype is None:
             dtype = "float32"
-            comment = f"NEEDED: its dtype, which {memory.where} does not tell"
+            comment = f"NEEDED: its dtype, which {memory.where} does not give"
             self._notes.append(f"{buffer}: the dtype of its elements ({memory.where})")
         extents = [self._formula(extent) for extent in memory.extents]
         shape = ", ".join(extents) or self._shape(memory, dtypes.parse(dtype).size)
         if shape is None:
             shape = "64, 64"
-            comment = f"NEEDED: its shape, which {memory.where} does not tell"
+            comment = f"NEEDED: its shape, which {memory.where} does not give"
             self._notes.append(f"{buffer}: its shape ({memory.where})")
         parts = [f"dtype: {shown(dtype)}", f"shape: [{shape}]"]
         if memory.contents.is_filled or slot.texture == "texture":

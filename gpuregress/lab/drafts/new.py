@@ -97,8 +97,8 @@ def draft_kernels(
     text = _text(source)
     if source.suffix not in (".py", *SUFFIXES):
         raise UsageError(
-            f"{source} can be no job's source: name a {' or '.join(SUFFIXES)} file, such as one that includes it, "
-            "or a .py file with kernels"
+            f"{source} cannot be the source of a job: name a {' or '.join(SUFFIXES)} file, such as one that includes "
+            "it, or a .py file with kernels"
         )
     if source.suffix == ".py":
         return (_draft_python(project, source, text, kernel, target),)
@@ -205,7 +205,7 @@ def _refuse_all_existing(paths: Sequence[Path], what: str) -> None:
     if len(paths) == 1:
         _refuse_existing(paths[0])
     elif all(path.exists() for path in paths):
-        raise UsageError(f"the jobs of all {len(paths)} {what} are already there and are left as they are")
+        raise UsageError(f"the jobs of all {len(paths)} {what} already exist and were not changed")
 
 
 def _draft_kernel(
@@ -332,7 +332,7 @@ def _host_program(source: Path, build: BuildOptions | None) -> tuple[HostProgram
         return HostProgram(source, build), ""
     except Exception as error:  # noqa: BLE001 - C++ of any form must not end the command; the reason is shown
         what = f"{type(error).__name__}: {error}".splitlines()[0].rstrip(": ")
-        return None, f"all that the host code tells: it could not be read ({what}); this is from the declaration alone"
+        return None, f"all that the host code gives: it could not be read ({what}); this is from the declaration alone"
 
 
 def draft_functions(
@@ -427,7 +427,7 @@ def _function_job(function: CxxFunction, functions: Sequence[CxxFunction]) -> st
 
 def _refuse_existing(path: Path) -> None:
     if path.exists():
-        raise UsageError(f"{path} is already there and is left as it is; name another file with -o")
+        raise UsageError(f"{path} already exists and was not changed; name another file with -o")
 
 
 def _text(source: Path) -> str:
@@ -448,7 +448,7 @@ def _text(source: Path) -> str:
     if content.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise UsageError(f"{source} is UTF-16, which the compiler does not read: save it as UTF-8")
     if b"\0" in content:
-        raise UsageError(f"{source} is no text (it has a byte 0): name the source in CUDA C++ or Python")
+        raise UsageError(f"{source} is not text (it has a byte 0): name the source in CUDA C++ or Python")
     return content.decode("utf-8", "replace")
 
 

@@ -89,7 +89,7 @@ class _Writer:
 
     def lines(self) -> Iterator[str]:
         """The job, line by line."""
-        yield f"# A first job for {self._function}: hold every line against what the function expects."
+        yield f"# A first job for {self._function}: check every line against what the function expects."
         yield f"source: {yaml_writer.block_scalar(self._source)}"
         yield from self._compile_lines
         yield from self._called()
@@ -104,7 +104,7 @@ class _Writer:
         yield from self._dump()
         if self._function.is_twofold and not self._is_of_block:
             yield "# twins: [host]                     # compare with the function that the host's compiler makes"
-        yield "# compare:                          # nothing said: every bit of every output must be as accepted"
+        yield "# compare:                          # without a rule, every bit of every output must be as accepted"
         yield "#   result: {rtol: 1.0e-6, atol: 0}"
         yield "limits: {timeout: 30}"
         if self._others:

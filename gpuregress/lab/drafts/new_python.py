@@ -108,7 +108,7 @@ class PythonDraft:
             except Exception as error:  # noqa: BLE001 - Python of any form may not end the command
                 drafts = []
                 what = f"{type(error).__name__}: {error}".splitlines()[0].rstrip(": ")
-                self.needed = (f"all that the host code tells: it could not be read ({what})",)
+                self.needed = (f"all that the host code gives: it could not be read ({what})",)
             if drafts:
                 self._launch = min(drafts, key=_guess_count)
         if self._launch is not None:
@@ -127,14 +127,14 @@ class PythonDraft:
             others: the names of the file's other kernels.
         """
         kernel = self._kernel
-        yield f"# A first job for {kernel.name}: hold every line against what the kernel expects."
+        yield f"# A first job for {kernel.name}: check every line against what the kernel expects."
         yield f"source: {yaml_writer.block_scalar(f'{self._source}:{kernel.name}')}"
         yield f"language: {kernel.language}"
         if self._launch is not None:
             yield from self._launch.lines()
         else:
             yield from self._guess.lines()
-        yield "# compare:                          # nothing said: every bit of every output must be as accepted"
+        yield "# compare:                          # without a rule, every bit of every output must be as accepted"
         yield "#   NAME: {rtol: 1.0e-6, atol: 0}"
         yield "limits: {timeout: 30}"
         if others:
@@ -171,7 +171,7 @@ class _LaunchDraft:
             else:
                 self._add_argument(name)
         if launch.grid is None:
-            self.needed.append(f"the grid: {launch.place} does not tell it")
+            self.needed.append(f"the grid: {launch.place} does not give it")
 
     def _add_constant(self, name: str) -> None:
         value = self._launch.values.get(name)
@@ -185,7 +185,7 @@ class _LaunchDraft:
             self._constants[name] = json.dumps({"text": value.value} if is_text else value.value)
         elif value is not None or name not in self._guess.defaults:
             self._constants[name] = self._guess.constants[name] if name.isupper() else "0"
-            self.needed.append(f"the value of {name}: {self._launch.place} does not tell it")
+            self.needed.append(f"the value of {name}: {self._launch.place} does not give it")
 
     def _add_argument(self, name: str) -> None:
         value = self._launch.values.get(name)
@@ -214,7 +214,7 @@ class _LaunchDraft:
         else:
             self._types[name] = self._guess.types[name]
             self._arguments.append(self._guess.argument(name).replace("int32: n}", "int32: 1}"))
-            self.needed.append(f"the value of {name}: {self._launch.place} does not tell it")
+            self.needed.append(f"the value of {name}: {self._launch.place} does not give it")
 
     def _buffer(self, tensor: Tensor) -> str:
         """Name the buffer of a tensor."""

@@ -172,7 +172,7 @@ def _in_range(low: int, last: int, named: tuple[Any, Any], count: int) -> Iterat
         yield "in reversed order", {"arange": {"start": named[1], "step": -step}}, "ordinary"
     inside = [value for value in (0, 1, -1) if low < value < last]
     if inside:
-        yield "0, 1 and -1, as far as its range has them", {"choice": inside}, "ordinary"
+        yield "those of 0, 1 and -1 that its range has", {"choice": inside}, "ordinary"
 
 
 def _reversed(start: int, step: int, count: int) -> Any:

@@ -365,7 +365,7 @@ class _Campaign:
     def _notes(self) -> Iterator[str]:
         case = self._cases[0]
         if not self._tried and not self.interrupted:
-            why = "the time was over before; give --time more" if self._request.seconds else "the job allows no other"
+            why = "the time was over; give --time more" if self._request.seconds else "the job allows no other"
             yield f"no input was tried: {why}"
         if not any(judge.startswith("the ") for judge in self._judges()):
             noticed = "faults and failed checks" if case.checks else "faults"

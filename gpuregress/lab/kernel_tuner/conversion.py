@@ -413,7 +413,7 @@ class JobFiles:
         """The files of the earlier call that wrote the job; UsageError where one that is there is not its."""
         advice = f"not written by from_kernel_tuner for {self.kernel}: remove it, or name another job by path="
         if storage.is_foreign(self.target, mark):
-            raise UsageError(f"{self.target} is already there, and was {advice}")
+            raise UsageError(f"{self.target} already exists, and was {advice}")
         lines: list[str] = []
         if self.target.exists():
             lines = storage.read_bytes(self.target).decode(errors="replace").splitlines()
@@ -425,5 +425,5 @@ class JobFiles:
         for relative in self._contents:
             path = self.target.parent / relative
             if path.exists() and relative not in earlier:
-                raise UsageError(f"{path} is already there, and was {advice}")
+                raise UsageError(f"{path} already exists, and was {advice}")
         return earlier

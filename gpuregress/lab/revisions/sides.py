@@ -214,7 +214,7 @@ def _kept(request: SidesRequest, word: str, found: Repository | None) -> Side | 
         return None
     notes: tuple[str, ...] = ()
     if found is not None and word != BASELINE and _is_reference(found, word):
-        notes = (f"{word} is a revision whose dumps are kept, and a commit for git: the dumps were taken",)
+        notes = (f"{word} names both kept dumps and a git commit: the dumps were used",)
     return Side(word, dumps, notes=notes)
 
 

@@ -39,7 +39,7 @@ from gpuregress.store.baselines import BaselineStore
 from gpuregress.store.project import Project
 
 _NEEDS_FILE = (
-    "only the accepted baseline tells that the result is wrong: the results of the accepted source are written beside "
+    "only the accepted baseline shows that the result is wrong: the results of the accepted source are written beside "
     "the smaller job, so name its file with -o F"
 )
 LIMIT_S = 120.0
@@ -122,13 +122,13 @@ def _check_target(target: Path | None) -> None:
     if target is None:
         return
     if target.exists():
-        raise UsageError(f"{target} is already there and is left as it is; name another file with -o")
+        raise UsageError(f"{target} already exists and was not changed; name another file with -o")
     folder = target.absolute().parent
     if not folder.is_dir() or not os.access(folder, os.W_OK):
         why = "there is no such folder" if not folder.is_dir() else "no permission"
         raise UsageError(f"{target} cannot be written, {why}: {folder}")
     if target.suffix not in (".yaml", ".yml"):
-        raise UsageError(f"{target} would be no job: the name of a job's file ends with .yaml")
+        raise UsageError(f"{target} would not be a job: the name of a job's file ends with .yaml")
 
 
 def _one_case(project: Project, selector: str) -> Case:
@@ -258,7 +258,7 @@ def _check_room(first: Trial, target: Path | None) -> None:
         return
     for path in _expected_files(first, target).values():
         if path.exists():
-            raise UsageError(f"{path} is already there and is left as it is; name another file with -o")
+            raise UsageError(f"{path} already exists and was not changed; name another file with -o")
 
 
 def _expected_files(trial: Trial, target: Path) -> dict[str, Path]:

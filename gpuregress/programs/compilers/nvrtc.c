@@ -52,7 +52,7 @@ SAME(nvrtcRemoveBundledHeaders, "nvrtcRemoveBundledHeaders")
 
 EXPORTED const char *nvrtcGetErrorString(int result) {
     const char *(*call)(int) = (const char *(*)(int))real_function(LIBRARY, "nvrtcGetErrorString");
-    return call ? call(result) : "NVIDIA's NVRTC is not there";
+    return call ? call(result) : "NVIDIA's NVRTC was not found";
 }
 
 /* An option that asks for machine code, as one that asks for PTX: sm_90 becomes compute_90. */

@@ -24,6 +24,6 @@ void *real_function(const char *library, const char *name) {
             opened = dlopen(path, RTLD_NOW | RTLD_LOCAL);
         start += size + (start[size] == ':');
     }
-    if (!opened) fprintf(stderr, "gpuregress: NVIDIA's %s is not there: pip install it, or name CUDA_HOME\n", library);
+    if (!opened) fprintf(stderr, "gpuregress: NVIDIA's %s was not found: install it with pip, or set CUDA_HOME\n", library);
     return opened ? dlsym(opened, name) : NULL;
 }

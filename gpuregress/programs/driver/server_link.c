@@ -241,8 +241,9 @@ static Result spawn(int memory_file) {
     int server_end = move_up(ends[1]);
     fstat(connection, &connection_file);
     snprintf(client, sizeof client, "%d", (int)getpid());
+    /* The threads of numpy's BLAS, which is not used, would spin for a third of the start. */
     char *const arguments[] = {(char *)python, "-E", "-P", "-c",
-                               "import os, sys; sys.path[:] = os.environ['GPUREGRESS_EXEC_PATH'].split(os.pathsep); "
+                               "import os, sys; os.environ['OPENBLAS_NUM_THREADS'] = '1'; sys.path[:] = os.environ['GPUREGRESS_EXEC_PATH'].split(os.pathsep); "
                                "from gpuregress.programs.server import main; main(int(sys.argv[1]))",
                                client, NULL};
     /* Forked twice: the program's own wait() finds no child that it did not start. */

@@ -33,7 +33,7 @@ void begin_ordering(Stream *stream) {
     if (stream->id > STREAMS) {
         is_on = false;
         is_lost = true;
-        complain("gpuregress: races between streams are not looked for any more: the program has made more than %d streams", STREAMS);
+        complain("gpuregress: races between streams are no longer checked: the program has made more than %d streams", STREAMS);
         return;
     }
     is_on = true;

@@ -379,7 +379,7 @@ def _plots_explanation(image: BufferImage) -> str:
             "share: elements that differ, white none, black all"
         )
     if image.block:
-        lines = "lines" if _draws_plot_borders(image) else "not drawn, for they are many"
+        lines = "lines" if _draws_plot_borders(image) else "not drawn, because they are many"
         parts.append(f"thread blocks of {max(image.block)} elements ({lines}), as the launch ({image.launch}) suggests")
     cells = _cells_of_layers(image)
     if NOT_FINITE in cells[0]:

@@ -35,7 +35,7 @@ _FAILURES = {
     "unaccepted": "without a baseline",
 }
 _REMARKS = {"slower": "slower", "near": "near its tolerance", "known": "known to fail", "flaky": "flaky"}
-_SKIPPED = {"no_turn": "no turn before the deadline", "held_back": "skipped after timeouts of its kernel"}
+_SKIPPED = {"no_turn": "not started before the deadline", "held_back": "skipped after timeouts of its kernel"}
 _OPEN = ("new", "changed", "fixed")
 
 

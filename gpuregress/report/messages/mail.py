@@ -189,7 +189,7 @@ class MailRoom:
             if not is_mail:
                 aside = path.with_suffix(".damaged")
                 path.replace(aside)
-                return f"{path} is no mail; it is set aside as {aside.name}"
+                return f"{path} is not a mail; it is set aside as {aside.name}"
             failure = self._deliver(message)
             if failure is None:
                 path.unlink(missing_ok=True)
@@ -322,8 +322,8 @@ def _by_sendmail(message: EmailMessage, seconds: float) -> dict[str, _Refusal]:
     program = shutil.which("sendmail", path=os.pathsep.join(folders))
     if program is None:
         raise _Unreachable(
-            f"{MAIL_KEY}: there is no sendmail in PATH or {FOLDERS[0]}; install a mail transfer agent, as msmtp-mta, "
-            f"or name a server: {SMTP_KEY}"
+            f"{MAIL_KEY}: there is no sendmail in PATH or {FOLDERS[0]}; install a mail transfer agent, such as "
+            f"msmtp-mta, or name a server: {SMTP_KEY}"
         )
     command = [program, "-i", "-t"]
     try:

@@ -99,7 +99,7 @@ def close_all(project: Project) -> Iterator[str]:
             text = json_report.render(summary).encode()
             if not journal.close_cut_short(read, results.end_of(summary, text)):
                 continue
-            yield f"{_line(summary, read.process)}; `gpuregress log {folder.name}` and `report {folder.name}` tell more"
+            yield f"{_line(summary, read.process)}; `gpuregress log {folder.name}` and `report {folder.name}` show more"
             storage.remove_tree(folder / run_folders.SHARED)
             results.write_reports(folder, summary, text, project.root)
             yield from history_entry.record(project, summary, read.start.kind)

@@ -76,7 +76,7 @@ def runs_of(folder: Path) -> list[Path]:
         )
     runs = _runs_below(folder.absolute(), _DEEPEST)
     if not runs:
-        raise UsageError(f"{folder} is no folder of a run ({journal.FILE} is missing), and holds none")
+        raise UsageError(f"{folder} is not the folder of a run ({journal.FILE} is missing), and holds none")
     return runs
 
 

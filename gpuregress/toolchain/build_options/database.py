@@ -180,7 +180,7 @@ def _entries(path: Path, modified_ns: int) -> tuple[_Entry, ...]:
     except (OSError, ValueError, RecursionError) as error:
         raise UsageError(f"the compilation database {_shown(path)} cannot be read: {error}") from None
     if not isinstance(document, list):
-        raise UsageError(f"{_shown(path)} is no compilation database: expected a list of commands")
+        raise UsageError(f"{_shown(path)} is not a compilation database: expected a list of commands")
     return tuple(_entry(path, number, item) for number, item in enumerate(document, 1))
 
 
@@ -193,7 +193,7 @@ def _entry(path: Path, number: int, item: object) -> _Entry:
     is_list = isinstance(words, list) and words and all(isinstance(word, str) for word in words)
     if not is_list or not isinstance(file, str) or not isinstance(folder, str):
         expected = "expected file, directory, and command or arguments"
-        raise UsageError(f"{_shown(path)}: entry {number} is no command of a compilation database; {expected}")
+        raise UsageError(f"{_shown(path)}: entry {number} is not a command of a compilation database; {expected}")
     assert isinstance(words, list)
     base = Path(os.path.normpath(path.absolute().parent / folder))
     return _Entry(Path(os.path.realpath(base / file)), base, tuple(words), number)

@@ -242,7 +242,7 @@ class _Translation:
     def _define(self, macro: str, *, is_defined: bool) -> None:
         name, has_text, text = macro.partition("=")
         if not MACRO_NAME.fullmatch(name):
-            self._leave_out("a macro with parameters is no key of compile.defines", f"-D{macro}")
+            self._leave_out("a macro with parameters cannot be a key of compile.defines", f"-D{macro}")
         elif is_defined:
             self._defines[name] = (text or " ") if has_text else ""  # in a job, "" stands for -DNAME, which is 1
         else:

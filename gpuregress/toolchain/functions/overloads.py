@@ -171,7 +171,7 @@ def choose(
     if fitting:
         shown = "; ".join(map(str, fitting))
         example = str(fitting[0]).replace("const ", "")
-        raise NoFunction(f"{name.name!r} is ambiguous: {shown}; name one with its types, as {example!r}")
+        raise NoFunction(f"{name.name!r} is ambiguous: {shown}; name one with its types, such as {example!r}")
     if len(problems) == 1:
         raise problems[0]
     reasons = "; ".join(f"{function}: {problem}" for function, problem in zip(named, problems, strict=True))
@@ -196,7 +196,7 @@ def _named(name: FunctionName, functions: Sequence[CxxFunction], where: str) -> 
 def _template_arguments(name: FunctionName, function: CxxFunction, given: Mapping[str, str]) -> tuple[str, ...]:
     """Return the template arguments: the given ones, then those that the buffers tell; defaults are the compiler's."""
     if name.arguments and not function.template:
-        raise NoFunction(f"{function} is no template")
+        raise NoFunction(f"{function} is not a template")
     names = [template_name(text) for text in function.template]
     is_pack = any("..." in text for text in function.template)
     if len(name.arguments) > len(names) and not is_pack:
@@ -209,7 +209,7 @@ def _template_arguments(name: FunctionName, function: CxxFunction, given: Mappin
         if deduced is None:
             example = ", ".join([*arguments, "float" if text.startswith(("typename", "class")) else "4"])
             message = f"the template argument {parameter} of {function} follows from no buffer"
-            raise NoFunction(f"{message}: name it, as {function.name}<{example}>")
+            raise NoFunction(f"{message}: name it, as in {function.name}<{example}>")
         arguments.append(deduced)
     return tuple(arguments)
 

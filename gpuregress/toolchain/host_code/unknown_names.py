@@ -62,7 +62,7 @@ def _same_name(name: str, same: list[Declaration], where: str, text: str) -> str
     if hidden:
         return f"{where}: {kernel} is not compiled: {hidden}"
     if not kernel.template and given:
-        return f"{where}: {kernel} is no template: name it without <…>"
+        return f"{where}: {kernel} is not a template: name it without <…>"
     most = len(kernel.template)
     least = sum("=" not in parameter and "..." not in parameter for parameter in kernel.template)
     is_open = any("..." in parameter for parameter in kernel.template)
@@ -88,12 +88,12 @@ def _other_name(name: str, kernels: Sequence[Declaration], where: str, text: str
                 continue
             line = text.count("\n", 0, declared.start) + 1
             if declared.kind in ("function", "prototype") and not declared.is_device:
-                return f"{where}: {wanted} is no kernel but a host function (line {line}); {there}"
+                return f"{where}: {wanted} is not a kernel but a host function (line {line}); {there}"
             if declared.kind in ("function", "prototype"):
                 what = f"a __device__ function (line {line}): test it by `function:`"
-                return f"{where}: {wanted} is no kernel but {what}; {there}"
+                return f"{where}: {wanted} is not a kernel but {what}; {there}"
             if declared.kind in ("variable", "class"):
-                return f"{where}: {wanted} is no kernel but a {declared.kind} (line {line}); {there}"
+                return f"{where}: {wanted} is not a kernel but a {declared.kind} (line {line}); {there}"
     return f"{where} has no kernel {name!r}; {there}"
 
 
@@ -108,7 +108,7 @@ def _condition(text: str, line: int) -> str:
             first = source.text[conditional.start : source.text.find("\n", conditional.start)].strip()
             first_line = source.text.count("\n", 0, conditional.start) + 1
             if branch.is_dead:
-                return f"it stands between `{first}` (line {first_line}) and its #endif"
+                return f"it is between `{first}` (line {first_line}) and its #endif"
             word = first.split()[-1]
             if not first.startswith("#ifndef") or word not in source.macros:
                 return f"it depends on `{first}` (line {first_line}); compile.defines gives macros"

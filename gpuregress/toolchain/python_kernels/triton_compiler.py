@@ -164,10 +164,10 @@ def _kernel(given: Any) -> Any:
     """The kernel behind `@triton.autotune` and `@triton.heuristics`, whose configurations are the job's parameters."""
     while not hasattr(given, "arg_names") or (hasattr(given, "fn") and hasattr(given.fn, "arg_names")):
         if not hasattr(given, "fn"):
-            raise CompileError(f"{getattr(given, '__name__', given)} is no Triton kernel: it needs @triton.jit")
+            raise CompileError(f"{getattr(given, '__name__', given)} is not a Triton kernel: it needs @triton.jit")
         given = given.fn
     if not hasattr(given, "params"):
-        raise CompileError(f"{getattr(given, '__name__', given)} is no Triton kernel: it needs @triton.jit")
+        raise CompileError(f"{getattr(given, '__name__', given)} is not a Triton kernel: it needs @triton.jit")
     return given
 
 

@@ -59,9 +59,9 @@ def compile_kernel(module: ModuleType, kernel: PythonKernel, arch: str) -> tuple
 
     given: Any = getattr(module, kernel.function)
     if not isinstance(given, warp.Kernel):
-        raise CompileError(f"{kernel.function} is no Warp kernel: it needs @wp.kernel")
+        raise CompileError(f"{kernel.function} is not a Warp kernel: it needs @wp.kernel")
     if given.is_generic:
-        raise CompileError(f"{kernel.function} is generic: give each parameter one type, for a job launches one kernel")
+        raise CompileError(f"{kernel.function} is generic: give each parameter one type; a job launches one kernel")
     known = sorted(set(given.module.options) - set(_DECIDED))
     for name in kernel.settings:
         if name not in known:
@@ -112,7 +112,7 @@ def _parameter(argument: Any) -> WarpParameter:
     if not types.is_array(given):
         return WarpParameter(name, given.__name__ if types.type_is_scalar(given) else "")
     if not argument.ctype().startswith("wp::array_t<"):
-        raise CompileError(f"parameter {name!r} is no plain array: a job passes wp.array, and none with indices")
+        raise CompileError(f"parameter {name!r} is not a plain array: a job passes wp.array, without indices")
     scalar = getattr(given.dtype, "_wp_scalar_type_", given.dtype)  # of a vector, a matrix or a quaternion
     if types.type_is_scalar(scalar):
         return WarpParameter(name, scalar.__name__, given.ndim, tuple(getattr(given.dtype, "_shape_", ())))

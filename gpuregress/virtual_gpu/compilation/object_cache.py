@@ -33,7 +33,7 @@ def compiled(
 
     Args:
         text: the PTX.
-        kernels: mangled names; none: all.
+        kernels: mangled names; none: all; `NO_KERNEL`: the module is checked, and no kernel of it is built.
         schedule: how the threads of a block are run; the usual way where not given.
         library_files: see `ptx.parser.parse`.
         cache: where compiled modules are kept; None: nowhere.

@@ -33,9 +33,16 @@ from gpuregress.virtual_gpu.isa.shadow_pass import with_shadows
 from gpuregress.virtual_gpu.isa.warp_barriers import with_warp_barriers
 from gpuregress.virtual_gpu.ptx.modifiers import NOT_UNDERSTOOD, not_understood
 from gpuregress.virtual_gpu.ptx.parser import parse
-from gpuregress.virtual_gpu.ptx.tree import Module
+from gpuregress.virtual_gpu.ptx.tree import Function, Module
 from gpuregress.virtual_gpu.runtime import llvm_backend
-from gpuregress.virtual_gpu.runtime.program import CompiledModule, KernelFacts, ModuleFacts, Schedule, SharedVariable
+from gpuregress.virtual_gpu.runtime.program import (
+    NO_KERNEL,
+    CompiledModule,
+    KernelFacts,
+    ModuleFacts,
+    Schedule,
+    SharedVariable,
+)
 
 STAGES = ("PTX", "lowering", "LLVM")
 """The stages of a compilation: parsing and checks, lowering to LLVM IR, LLVM's own time."""
@@ -134,13 +141,17 @@ def compile_module(
 ) -> CompiledModule:
     """Compile a PTX text; see `object_cache.compiled`."""
     times = [time.perf_counter()]
-    tree = parse(text, kernels, library_files)
+    is_declared_only = tuple(kernels) == NO_KERNEL
+    tree = parse(text, () if is_declared_only else kernels, library_files)
     try:
         check(tree)
     except NOT_UNDERSTOOD as error:
         raise not_understood(error) from error
     times.append(time.perf_counter())
     wanted = list(kernels or entries(tree))
+    if is_declared_only:
+        wanted = []
+        tree = replace(tree, functions=tuple(_declared(function) for function in tree.functions))
     refused: dict[str, tuple[str, CodeLine | None]] = {}
     try:
         unit, facts = translate(tree, wanted, schedule)
@@ -174,6 +185,11 @@ def compile_module(
     times.append(time.perf_counter())
     ends = zip(STAGES, pairwise(times), strict=True)
     return CompiledModule(code, module_facts, {stage: end - start for stage, (start, end) in ends})
+
+
+def _declared(function: Function) -> Function:
+    """A function without its statements, which keeps its address."""
+    return replace(function, body=None if function.body is None else ())
 
 
 def _refused(tree: Module, kernels: Sequence[str]) -> dict[str, tuple[str, CodeLine | None]]:

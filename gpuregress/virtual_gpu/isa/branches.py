@@ -127,7 +127,7 @@ def lower_call(emitter: Services, call: Call) -> None:
         _call_system(emitter, call, call.callee.name)
     else:
         line = code_line(call)
-        message = f"the function {call.callee.name}, called at {line}, is not there"
+        message = f"the function {call.callee.name}, called at {line}, is not defined"
         raise UnsupportedError(message, source_line=line)
 
 

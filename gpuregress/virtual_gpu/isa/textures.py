@@ -65,10 +65,10 @@ class _Geometry(Record):
 def _geometry(instruction: Instruction) -> _Geometry:
     for word in instruction.modifiers:
         if word in _NOT_THERE:
-            raise unsupported(instruction, f".{word} is not there")
+            raise unsupported(instruction, f".{word} is not implemented")
     axes = modifier_among(instruction, _AXES)
     if not axes:
-        raise unsupported(instruction, "only 1d, 2d, 3d, layers and cubes are there")
+        raise unsupported(instruction, "only 1d, 2d, 3d, layers and cubes are implemented")
     return _Geometry(_AXES[axes], axes in _LAYERED, axes in _CUBES)
 
 
@@ -76,14 +76,14 @@ def _axes(instruction: Instruction) -> int:
     """The axes of a plain image."""
     geometry = _geometry(instruction)
     if geometry.layered or geometry.cube:
-        raise unsupported(instruction, "only 1d, 2d and 3d are there")
+        raise unsupported(instruction, "only 1d, 2d and 3d are implemented")
     return geometry.axes
 
 
 def _parts(instruction: Instruction, operand: Operand) -> tuple[Register, tuple[Operand, ...]]:
     """The handle's register and the coordinates."""
     if not isinstance(operand, TextureAddress) or not isinstance(operand.base, Register):
-        raise unsupported(instruction, "only texture and surface objects, through a handle, are there")
+        raise unsupported(instruction, "only texture and surface objects, through a handle, are implemented")
     return operand.base, elements(operand.coordinates)
 
 
@@ -136,7 +136,7 @@ def _find(emitter: Services) -> ir.Function:
 def _tex(emitter: Services, instruction: Instruction) -> None:
     geometry = _geometry(instruction)
     if len(instruction.operands) != 2 + ("level" in instruction.modifiers) + 2 * ("grad" in instruction.modifiers):
-        raise unsupported(instruction, "offsets and depth comparison are not there")
+        raise unsupported(instruction, "offsets and depth comparison are not implemented")
     result, coordinate = _types(instruction)
     handle, coordinates = _parts(instruction, instruction.operands[1])
     out = _texel(emitter, instruction)
@@ -185,7 +185,7 @@ def _types(instruction: Instruction) -> tuple[str, str]:
     """The result's type and the coordinates'."""
     types = [word for word in instruction.modifiers if is_type(word)]
     if "v4" not in instruction.modifiers or len(types) != 2 or types[0] not in ("f32", "s32", "u32"):
-        raise unsupported(instruction, "only .v4.f32, .v4.s32 and .v4.u32 are there")
+        raise unsupported(instruction, "only .v4.f32, .v4.s32 and .v4.u32 are implemented")
     return types[0], types[1]
 
 
@@ -194,7 +194,7 @@ def _fetch_linear(
 ) -> None:
     """Fetch an element of linear memory by its index (tex1Dfetch); zeros outside."""
     if axes != 1:
-        raise unsupported(instruction, "integer coordinates are there in one axis only")
+        raise unsupported(instruction, "integer coordinates are implemented in one axis only")
     row = _row(emitter, instruction, handle, _WHOLE_KEY, key(1, linear_memory=True))
     b = emitter.builder
     number = b.sext(emitter.read(index, "s32"), I64)
@@ -206,7 +206,7 @@ def _tld4(emitter: Services, instruction: Instruction) -> None:
     result, coordinate = _types(instruction)
     channel = modifier_among(instruction, ("r", "g", "b", "a"))
     if _axes(instruction) != 2 or not channel or coordinate != "f32" or len(instruction.operands) != 2:
-        raise unsupported(instruction, "only 2d, without offsets, is there")
+        raise unsupported(instruction, "only 2d, without offsets, is implemented")
     handle, coordinates = _parts(instruction, instruction.operands[1])
     row = _row(emitter, instruction, handle, _WHOLE_KEY, key(2))
     out, b = _texel(emitter, instruction), emitter.builder
@@ -236,7 +236,7 @@ def _query(emitter: Services, instruction: Instruction) -> None:
     if instruction.modifiers != (*queries, "b32") or not isinstance(source, Address) or source.offset:
         raise unsupported(instruction, "only width, height and depth can be queried")
     if not isinstance(source.base, Register):
-        raise unsupported(instruction, "only texture and surface objects, through a handle, are there")
+        raise unsupported(instruction, "only texture and surface objects, through a handle, are implemented")
     required = SURFACE_KEY if instruction.opcode == "suq" else 0
     row = _row(emitter, instruction, source.base, SURFACE_KEY, required)
     extent = emitter.builder.trunc(texture_sampling.word(emitter.builder, row, queries[0]), I32)
@@ -314,7 +314,7 @@ def _surface(emitter: Services, instruction: Instruction, operand: Operand, acti
         raise unsupported(instruction, "a cube's faces are the layers of a surface")
     bounds = modifier_among(instruction, _BOUNDS, "trap")
     if "b" not in instruction.modifiers:
-        raise unsupported(instruction, "only the .b form is there")
+        raise unsupported(instruction, "only the .b form is implemented")
     handle, coordinates = _parts(instruction, operand)
     row = _row(emitter, instruction, handle, _WHOLE_KEY, geometry.key(surface=True))
     count = size(type_of(instruction)) * lanes(instruction)

@@ -69,16 +69,17 @@ class PartitionCache:
         """Forget all."""
         self._known.clear()
 
-    def partition(self, kernel: str, launch: KernelLaunch, most: int) -> Partition:
+    def partition(self, kernel: str, launch: KernelLaunch, most_parts: Callable[[], int]) -> Partition:
         """Return `partition(launch, most)`; a launch that is not large is cut from its second time on.
 
         Args:
             kernel: identifies the kernel among those of all loaded programs.
             launch: the launch.
-            most: parts, at most.
+            most_parts: gives the largest number of parts.
         """
         if not _is_worthwhile(launch):
             return [(0, launch.blocks)]
+        most = most_parts()
         key = (kernel, launch.grid, launch.block, launch.parameters, most)
         parts = self._known.get(key)
         if parts is None:

@@ -25,17 +25,25 @@ WARP = 32
 
 
 class Arena:
-    """Memory of one block, which grows as launches need it."""
+    """Memory of one block, which grows as launches need it.
+
+    Attributes:
+        version: changes when memory is replaced; the parameters and the gaps of a kernel stay where they are.
+    """
 
     def __init__(self) -> None:
+        self.version = 0
         self.release()
 
     def release(self) -> None:
         """Free all memory."""
         self.parameters, self.shared, self.local, self.context = (_aligned(0) for _ in range(4))
         self.copies, self.exchanges = _aligned(0), _aligned(0)
+        self.version += 1
+        self._parameters: dict[int, _Bytes] = {}
+        self._gaps: dict[int, tuple[KernelFacts, npt.NDArray[np.uint64]]] = {}
         self.checks = BlockState()
-        self.alone = np.zeros(1, np.uint64)
+        self.alone = np.array([self.shared.ctypes.data], np.uint64)
         """Where the shared memories are of a cluster of this one block."""
         self.local_gaps = np.zeros((0, 2), np.uint64)
         """First and last addresses (exclusive) of the gaps between the kernel's local variables, in their window."""
@@ -49,14 +57,17 @@ class Arena:
             facts: the kernel's.
             threads: of a block.
         """
-        if len(self.parameters) != len(parameters) + 16:
-            self.parameters = _aligned(len(parameters) + 16)
+        if len(parameters) not in self._parameters:
+            self._parameters[len(parameters)] = _aligned(len(parameters) + 16)
+        self.parameters = self._parameters[len(parameters)]
         self.parameters[: len(parameters)] = np.frombuffer(parameters, np.uint8)
-        self.shared = _grown(self.shared, shared_bytes)
-        self.alone = np.array([self.shared.ctypes.data], np.uint64)
-        self.context = _grown(self.context, facts.context_bytes)
-        if facts.has_copies:
-            self.copies = _grown(self.copies, QUEUE_BYTES)  # Zeros, which take no memory before they are touched.
+        if len(self.shared) < shared_bytes:
+            self.shared = self._new(shared_bytes)
+            self.alone = np.array([self.shared.ctypes.data], np.uint64)
+        if len(self.context) < facts.context_bytes:
+            self.context = self._new(facts.context_bytes)
+        if facts.has_copies and len(self.copies) < QUEUE_BYTES:
+            self.copies = self._new(QUEUE_BYTES)  # Zeros, which take no memory before they are touched.
         if facts.context_bytes:
             # Lanes that the block does not have post nothing: an earlier launch's must not show.
             start, step = ROWS["snap"]
@@ -64,14 +75,20 @@ class Arena:
         if facts.granules:
             self.checks.prepare(len(self.shared), facts.granules[0])
         if facts.watches_exchanges:
-            self.exchanges = _aligned(EXCHANGE_ENTRIES << EXCHANGE_SHIFT)
-        spans = [(item.start, item.start + item.size) for item in facts.locals]
-        gaps = [(LOCAL_START + end, LOCAL_START + start) for (_, end), (start, _) in pairwise(spans)]
-        self.local_gaps = np.array(gaps, np.uint64).reshape(-1, 2)
+            self.exchanges = self._new(EXCHANGE_ENTRIES << EXCHANGE_SHIFT)
+        if id(facts) not in self._gaps:
+            self._gaps[id(facts)] = facts, _gaps_between_locals(facts)
+        _, self.local_gaps = self._gaps[id(facts)]
         needed = local_size(facts, threads)
         if facts.granules:
             needed *= 2  # Notes on each byte.
-        self.local = _grown(self.local, needed)
+        if len(self.local) < needed:
+            self.local = self._new(needed)
+
+    def _new(self, size: int) -> _Bytes:
+        """Memory in place of a smaller part of the arena."""
+        self.version += 1
+        return _aligned(size)
 
     def enter(self, machine: Machine) -> None:
         """Let a machine run a block, which is alone in its cluster, in this memory."""
@@ -94,8 +111,10 @@ def local_size(facts: KernelFacts, threads: int) -> int:
     return stride * threads if facts.context_bytes else stride
 
 
-def _grown(memory: _Bytes, size: int) -> _Bytes:
-    return memory if len(memory) >= size else _aligned(size)
+def _gaps_between_locals(facts: KernelFacts) -> npt.NDArray[np.uint64]:
+    spans = [(item.start, item.start + item.size) for item in facts.locals]
+    gaps = [(LOCAL_START + end, LOCAL_START + start) for (_, end), (start, _) in pairwise(spans)]
+    return np.array(gaps, np.uint64).reshape(-1, 2)
 
 
 def _aligned(size: int) -> _Bytes:

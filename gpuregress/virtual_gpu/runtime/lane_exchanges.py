@@ -60,7 +60,7 @@ class LaneExchange(Record):
     @property
     def note(self) -> str:
         """The text where nobody knows of other warps."""
-        return f"at least {self.text}; --check races tells whether other warps are concerned: {self.advice}"
+        return f"at least {self.text}; --check races shows whether other warps are affected: {self.advice}"
 
 
 def first(machine: Machine, scene: FaultContext) -> LaneExchange | None:
@@ -76,7 +76,7 @@ def first(machine: Machine, scene: FaultContext) -> LaneExchange | None:
         f"lanes of a warp exchange values through {_variable(scene, read, write)} without {warp} "
         f"({write.where} → {read.where}); they run in step here, as on a GPU while the warp stays converged"
     )
-    return LaneExchange(text, write, read, f"{block}() between the two orders those, too{more}")
+    return LaneExchange(text, write, read, f"{block}() between the two orders all of them{more}")
 
 
 def describe_left_out(machine: Machine, scene: FaultContext) -> str:

@@ -89,7 +89,7 @@ class Region:
 
     def _check(self, offset: int, count: int) -> None:
         if offset < 0 or count < 0 or offset + count > self.size:
-            raise DeviceError(f"{self.name} has {self.size} bytes: {count} from byte {offset} on are not there")
+            raise DeviceError(f"{self.name} has {self.size} bytes: {count} from byte {offset} on are outside")
 
 
 class AddressSpace:
@@ -226,4 +226,4 @@ def _address(facts: ModuleFacts, regions: dict[str, Region], symbol: str, variab
         return regions[symbol].address
     if symbol in facts.functions:
         return facts.functions[symbol]
-    raise DeviceError(f"the initializer of {variable} names {symbol}, which is not there")
+    raise DeviceError(f"the initializer of {variable} names {symbol}, which is not defined")

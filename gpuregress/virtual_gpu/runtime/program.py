@@ -23,6 +23,9 @@ from gpuregress.virtual_gpu.runtime.record_codec import decode
 if TYPE_CHECKING:
     from gpuregress.virtual_gpu.runtime.footprint_ir import Footprint
 
+NO_KERNEL = ("",)
+"""In place of the names of kernels: a module is checked, its variables are placed, and none of its kernels is built."""
+
 
 class Schedule(Record):
     """The order and the checks with which the threads of a block run, how fast, and with whose tensor cores.

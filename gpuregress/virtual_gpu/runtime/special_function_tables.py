@@ -74,7 +74,7 @@ def unpack(packed: bytes) -> Table:
     sums = np.frombuffer(content, "<i4", int(count) * _RUN, offset=4).reshape(-1, _RUN)
     which = np.frombuffer(content, "<u2", offset=4 + sums.nbytes)
     if len(which) and which.max() >= count:
-        raise ValueError("it names a run that is not there")
+        raise ValueError("it names a run that does not exist")
     totals = sums[:, -1][which]
     before = np.cumsum(totals, dtype=np.int32) - totals  # wraps as the differences did
     entries: npt.NDArray[np.int32] = sums[which]

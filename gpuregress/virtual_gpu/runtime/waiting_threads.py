@@ -68,16 +68,16 @@ def spinning(_machine: Machine, scene: FaultContext) -> KernelFault:
     """All resident blocks wait for something that none of them will do."""
     places = _describe_blocks(scene)
     resident = sum(not block.done for block in scene.cluster)
-    who = "the one block that is resident waits"
+    who = "the only resident block waits"
     if resident > 1:
-        who = f"all {resident} blocks that are resident wait"
-    others = "no more blocks are to come"
+        who = f"all {resident} resident blocks wait"
+    others = "no further block will start"
     if scene.not_begun:
         verb = "has" if scene.not_begun == 1 else "have"
         others = f"{scene.not_begun} more {verb} no room on the device before one ends"
     if scene.ended:
         places.append(Standing(f"{counted(scene.ended, 'more block')}: ended"))
-    message = f"{who} for something that none of them will do, and {others}: {_first_texts(places)}"
+    message = f"{who} for something that no block will do, and {others}: {_first_texts(places)}"
     if len(places) > _MOST_RANGES:
         message += f", … and {len(places) - _MOST_RANGES} more places"
     return _fault("deadlock", message, places)

@@ -71,7 +71,7 @@ def test_new_only_leaves_what_differs(fake_shop: Workshop) -> None:
 
 @pytest.mark.parametrize("arguments", [("--all", "scale"), ("--all", "--new-only")])
 def test_all_and_a_choice_exclude_each_other(fake_shop: Workshop, arguments: tuple[str, ...]) -> None:
-    assert "--all is for everything" in fake_shop.fails(2, "accept", *arguments)
+    assert "--all accepts everything" in fake_shop.fails(2, "accept", *arguments)
 
 
 @pytest.mark.parametrize(("answer", "code", "revision"), [("y", 0, "1.5"), ("n", 5, "1.4"), ("", 5, "1.4")])

@@ -13,7 +13,7 @@ from tests.workshop import KERNEL, Workshop
 def test_new_never_overwrites(shop: Workshop) -> None:
     before = (shop.root / "configs/scale.yaml").read_text()
     output = shop.fails(2, "new", str(shop.root / "kernels/scale.cu"))
-    assert "already there" in output
+    assert "already exists" in output
     assert (shop.root / "configs/scale.yaml").read_text() == before
 
 
@@ -34,11 +34,11 @@ def test_a_pattern_writes_the_jobs_that_are_not_there_yet(shop: Workshop) -> Non
     shop.write("configs/half_of.yaml", "# mine\n")
     source = str(shop.root / "kernels/small.cuh")
     printed = shop.call("new", source, "--function", "*").stdout
-    assert "half_of.yaml: already there, and left as it is" in printed
+    assert "half_of.yaml: already exists and was not changed" in printed
     assert "twice.yaml: a job for twice(float" in printed
     assert (shop.root / "configs/half_of.yaml").read_text() == "# mine\n"
-    assert "the jobs of all 2 functions are already there" in shop.fails(2, "new", source, "--function", "*")
-    assert "half_of.yaml is already there" in shop.fails(2, "new", source, "--function", "half_of")
+    assert "the jobs of all 2 functions already exist" in shop.fails(2, "new", source, "--function", "*")
+    assert "half_of.yaml already exists" in shop.fails(2, "new", source, "--function", "half_of")
 
 
 PROGRAM = """__global__ void twice(float *x, int n) { int i = blockIdx.x * 32 + threadIdx.x; if (i < n) x[i] *= 2; }
@@ -60,13 +60,13 @@ def test_each_kernel_of_a_program_gets_a_job_which_is_run(shop: Workshop) -> Non
     assert "a job for twice, from its launch in the host code" in result.stdout
     assert "needed: argc: its value" in result.stdout
     assert "twice may read x unwritten: the program sets nothing of x (prog.cu:6) before the launch" in result.stdout
-    assert "accept none of these before you gave what is NEEDED in them: broken" in result.stdout
+    assert "before you accept these, fill in what is marked NEEDED: broken" in result.stdout
     assert "new      twice/n=100" in result.stdout
     assert "fault    broken/" in result.stdout
     job = (shop.root / "configs/twice.yaml").read_text()
     assert "grid: [ceil(n / 32)]" in job
     again = shop.fails(2, "new", str(shop.root / "app/prog.cu"))
-    assert "the jobs of all 2 kernels are already there" in again
+    assert "the jobs of all 2 kernels already exist" in again
 
 
 def test_drafts_are_not_run_where_that_is_said(shop: Workshop) -> None:

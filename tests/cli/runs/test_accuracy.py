@@ -60,7 +60,7 @@ def test_errors_then_the_lines_where_they_arise(
         "      25%  an unknown line  (up to 3 ulp)",
         f"  looks like catastrophic cancellation at {text}: up to 20 bits lost, 2 times",
         f"  not followed: mma.sync at {text} (64 times); its results count as exact, or are left out",
-        "  7 elements in memory were not followed, for there was no room; they count as exact",
+        "  7 elements in memory were not followed, because there was no room; they count as exact",
     ]
 
 

@@ -20,14 +20,14 @@ def test_log_shows_the_launches(fake_shop: Workshop) -> None:
 
 def test_a_launch_that_ended_with_a_fault_is_blamed(fake_shop: Workshop) -> None:
     fake_shop.call(*RUN)
-    assert fake_shop.call("log", "--blame").stdout == "every launch came back\n"
+    assert fake_shop.call("log", "--blame").stdout == "every launch returned\n"
     fake_shop.write("kernels/scale.cu", KERNEL.replace("void scale", "void fault"))
     fake_shop.job(("kernel: scale", "kernel: fault"))
     done = fake_shop.call(*RUN)
     assert done.exit_code == 3, done.stdout + done.stderr
     shown = fake_shop.call("log", "--blame").stdout
     assert shown.startswith("ended with a fault: launch 1 on cpu, scale/n=100: ")
-    assert "every launch came back" not in shown
+    assert "every launch returned" not in shown
 
 
 def test_a_hanging_kernel_is_named_by_the_log(fake_shop: Workshop) -> None:
@@ -35,4 +35,4 @@ def test_a_hanging_kernel_is_named_by_the_log(fake_shop: Workshop) -> None:
     fake_shop.job(("kernel: scale", "kernel: slow"))
     assert fake_shop.call(*RUN, "--timeout", "0.2").exit_code == 3
     shown = fake_shop.call("log", "--blame").stdout
-    assert "never came back: launch 1 on cpu, scale/n=100: slow<<<" in shown
+    assert "never returned: launch 1 on cpu, scale/n=100: slow<<<" in shown

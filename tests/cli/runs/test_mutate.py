@@ -76,7 +76,7 @@ def test_json_to_a_file_and_to_stdout(shop: Workshop, tmp_path: Path) -> None:
 def test_a_score_for_ci(shop: Workshop) -> None:
     assert shop.call("mutate", "scale", "--min-score", "50%").exit_code == 0
     assert "the score is below 51%: scale" in shop.fails(1, "mutate", "scale", "--min-score", "0.51")
-    assert "is no share" in shop.fails(2, "mutate", "scale", "--min-score", "80")
+    assert "is not a share" in shop.fails(2, "mutate", "scale", "--min-score", "80")
 
 
 def test_several_jobs_of_which_some_cannot_be_tried(shop: Workshop, asked: list[MutateRequest], tmp_path: Path) -> None:

@@ -115,7 +115,7 @@ def test_a_night_that_cannot_run_is_told_once(fake_shop: Workshop, server: Serve
     (unsent / "0.eml").touch()
     printed = fake_shop.call(*NIGHT)
     assert (printed.exit_code, printed.stdout) == (0, "")
-    assert printed.stderr == f"note: {unsent}/0.eml is no mail; it is set aside as 0.damaged\n"
+    assert printed.stderr == f"note: {unsent}/0.eml is not a mail; it is set aside as 0.damaged\n"
     assert "is locked by" in mailed.read_text()
 
 

@@ -524,7 +524,7 @@ def test_suspects_are_unknown_where_git_lacks_a_tree(fake_shop: Workshop) -> Non
     (root / ".git/objects" / tree[:2] / tree[2:]).unlink()  # as in a partial clone
     told = night(fake_shop, "--bisect", "1").stdout
     assert told.splitlines()[0] == "1 new failure: scale"
-    assert "  suspects: unknown, for git cannot compare the commits" in told
+    assert "  suspects: unknown, because git cannot compare the commits" in told
     assert "culprit of scale/n=100: not searched: git cannot compare the commits" in told
 
 
@@ -565,7 +565,7 @@ def test_a_night_with_a_deadline_names_what_had_no_turn(fake_shop: Workshop) -> 
     accept_all(fake_shop)
     late = night(fake_shop, "--deadline", "1ms")
     assert late.exit_code == 1
-    assert late.stdout.splitlines()[:2] == ["1 without a turn", "no turn before the deadline: scale/n=100"]
+    assert late.stdout.splitlines()[:2] == ["1 not started", "not started before the deadline: scale/n=100"]
     assert night(fake_shop, "--deadline", "6h").output == ""
     assert night(fake_shop, "--deadline", "soon").exit_code == 2
 

@@ -99,8 +99,8 @@ def test_the_file_of_the_secrets_is_named(shop: Workshop, monkeypatch: pytest.Mo
     [
         (("--write",), "--write belongs to --install: name a scheduler, cron, systemd"),
         (("--install", "at"), "'at' is not one of 'cron'"),
-        (("--install", "cron", "--at", "25:00"), "'25:00' is no time; expected HH:MM"),
-        (("--install", "slurm", "--resume"), "--resume continues one night"),
+        (("--install", "cron", "--at", "25:00"), "'25:00' is not a time; expected HH:MM"),
+        (("--install", "slurm", "--resume"), "--resume is only for a night"),
     ],
 )
 def test_what_means_nothing_is_refused(shop: Workshop, options: tuple[str, ...], printed: str) -> None:

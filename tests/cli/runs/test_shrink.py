@@ -34,7 +34,7 @@ def test_a_file_and_json(fake_shop: Workshop) -> None:
     document = json.loads(result.stdout)
     assert (document["path"], document["job"]) == (str(target), target.read_text())
     assert document["changes"] == ["n: 100 → 52", "the constant 32: 32 → 1"]
-    assert "already there" in fake_shop.fails(2, "shrink", "scale", "-o", str(target))
+    assert "already exists" in fake_shop.fails(2, "shrink", "scale", "-o", str(target))
 
 
 def test_a_case_that_passes(fake_shop: Workshop) -> None:

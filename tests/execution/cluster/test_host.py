@@ -206,7 +206,7 @@ def test_each_gpu_has_one_case_at_a_time(tmp_path: Path, monkeypatch: pytest.Mon
             failed = reply(agent, asked)
     assert (failed.kind, failed.message) == (
         "failed",
-        "cuda:0@node: it has no GPU left for this case: declare no more than it has, as GPU=1",
+        "cuda:0@node: it has no GPU left for this case: declare only those that it has, as in GPU=1",
     )
 
 

@@ -33,7 +33,7 @@ def test_a_buffer_is_written_and_its_zones_are_whole(device: CudaDevice, module:
 @pytest.mark.parametrize(
     ("kernel", "message"),
     [
-        ("past", "4 bytes written behind y: bytes 400 to 403, at y[100] (y has 100), now ff ff ff ff, in past"),
+        ("past", "4 bytes written after y: bytes 400 to 403, at y[100] (y has 100), now ff ff ff ff, in past"),
         ("before", "3 bytes written before y: bytes -8 to -6, at y[-2] (y has 100), now ff ff ff, in before"),
     ],
 )
@@ -151,7 +151,7 @@ def test_the_canary_checks_what_it_wrote(api: FakeApi, device: CudaDevice) -> No
         fake.memcpy_htod(pointer(packed), own_kernels.probe_output() ^ np.uint8(1))
 
     api.kernels[own_kernels.PROBE_KERNEL] = wrong
-    with pytest.raises(DeviceError, match="calculates wrong"):
+    with pytest.raises(DeviceError, match="computes wrong results"):
         device.canary()
 
 

@@ -57,12 +57,12 @@ def test_every_changed_byte_is_found(behind: bool, at: int, count: int, size: in
     [
         (
             memory.Breach(4000, 4003, 4, bytes.fromhex("0000803f1111")),
-            "4 bytes written behind x: bytes 4000 to 4003, at x[1000] (x has 1000), now 00 00 80 3f",
+            "4 bytes written after x: bytes 4000 to 4003, at x[1000] (x has 1000), now 00 00 80 3f",
         ),
         (memory.Breach(-1, -1, 1, b"\1"), "1 byte written before x: byte -1, at x[-1] (x has 1000), now 01"),
         (
             memory.Breach(4004, 4013, 3, bytes(16)),
-            "3 of 10 bytes written behind x: bytes 4004 to 4013, at x[1001] (x has 1000), now " + " ".join(["00"] * 10),
+            "3 of 10 bytes written after x: bytes 4004 to 4013, at x[1001] (x has 1000), now " + " ".join(["00"] * 10),
         ),
     ],
 )

@@ -230,7 +230,7 @@ def test_a_worker_that_never_says_it_is_ready_is_given_up_after_one_try(
         ended = [event for event in made.run([first, second]) if isinstance(event, Outcome)]
         assert made._started == 1
     assert [outcome.state for outcome in ended] == ["error", "error"]
-    assert all("did not start: killed, for it was not ready after 0.3 s" in outcome.message for outcome in ended)
+    assert all("did not start: killed, because it was not ready after 0.3 s" in outcome.message for outcome in ended)
 
 
 def test_several_slots_work_at_the_same_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

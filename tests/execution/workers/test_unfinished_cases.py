@@ -80,7 +80,7 @@ def test_a_library_that_aborts_for_want_of_memory_is_no_fault_of_the_kernel(tmp_
     actual = outcomes(tmp_path, fakes.case("no_memory"))["fake/no_memory"]
     assert (actual.state, actual.fault) == ("error", None)
     assert "died of SIGABRT in launch 100, no_memory<<<" in actual.message
-    assert "memory ran out, or is limited (see `ulimit -v`): no fault of the kernel" in actual.message
+    assert "memory ran out, or is limited (see `ulimit -v`), which is not the kernel's fault" in actual.message
 
 
 def test_a_worker_that_leaves_is_a_crash_with_its_exit_code(tmp_path: Path) -> None:

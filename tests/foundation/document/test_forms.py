@@ -66,7 +66,7 @@ def test_a_model_holds_what_is_written_and_defaults() -> None:
         ({"amuonts": [2]}, ("amuonts",), "unknown key; did you mean 'amounts'?"),
         ({"unit": "kg"}, ("unit",), "unknown key here; it is a key of spare"),
         ({"zzz": 1}, ("zzz",), "unknown key; the keys are: amounts, by_name, spare, flag"),
-        ({"amounts": None}, ("amounts",), "is empty: give it a value, or take the key out"),
+        ({"amounts": None}, ("amounts",), "is empty: give it a value, or remove the key"),
         ({"amounts": "a"}, ("amounts",), "expected a list such as [a], got 'a'"),
         ({"amounts": True}, ("amounts",), "expected a list, got true"),
         ({"amounts": []}, ("amounts",), "expected at least 1, got none"),

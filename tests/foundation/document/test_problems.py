@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from gpuregress.foundation.document.problems import Problems, show
+from gpuregress.foundation.document.keys import show
+from gpuregress.foundation.document.problems import Problems
 from gpuregress.foundation.document.reader import Document
 from gpuregress.foundation.errors import JobErrors
 from gpuregress.foundation.wording import suggestion

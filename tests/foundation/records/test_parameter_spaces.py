@@ -3,7 +3,7 @@ from __future__ import annotations
 from gpuregress.foundation.records import FailureGroup, ParameterCondition
 from gpuregress.gpu.records import replace
 
-GROUP = FailureGroup("differ", "", ("a", "b"), (), 0, 0, 8, "no parameter values tell")
+GROUP = FailureGroup("differ", "", ("a", "b"), (), 0, 0, 8, "no parameter values distinguish")
 
 
 def test_a_fault_has_its_kind_in_the_way_of_failing() -> None:

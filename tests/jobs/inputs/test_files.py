@@ -130,7 +130,7 @@ def test_npz(tmp_path: Path) -> None:
     assert inputs.fill_problem(named) is None
     assert inputs.fill(named).tolist() == [0, 1, 2, 3]
     for text, message in (
-        ("", "it holds 2 arrays: name one, as x.npz:a"),
+        ("", "it holds 2 arrays: name one, such as x.npz:a"),
         (":c", "it has no array 'c'; there are: a, b"),
         (":a", "holds 3 values and [4] of int32 needs 4"),
     ):
@@ -142,7 +142,7 @@ def test_npz(tmp_path: Path) -> None:
     np.savez(path, only=np.array([{}], dtype=object))
     assert "cannot be read" in str(inputs.fill_problem(file(path, "int32", 1)))
     path.write_bytes(path.read_bytes()[:40])
-    assert "it is not a whole .npz" in str(inputs.fill_problem(file(path, "int32", 4)))
+    assert "it is not a complete .npz" in str(inputs.fill_problem(file(path, "int32", 4)))
 
 
 def test_dump(tmp_path: Path) -> None:

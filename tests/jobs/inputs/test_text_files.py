@@ -56,13 +56,13 @@ def test_a_fill_takes_it_if_the_count_fits(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "dtype", "message"),
     [
-        ("1\n2\nx,y\n", "float32", "line 3: 'x' is no number"),
-        ("1\n1_0", "int32", "line 2: '1_0' is no number"),
-        ("1_0.5", "float64", "line 1: '1_0.5' is no number"),
+        ("1\n2\nx,y\n", "float32", "line 3: 'x' is not a number"),
+        ("1\n1_0", "int32", "line 2: '1_0' is not a number"),
+        ("1_0.5", "float64", "line 1: '1_0.5' is not a number"),
         ("1\n-1e999", "float32", "line 2: -1e999 is too large for a number of 64 bits"),
         ("1e999", "int64", "line 1: 1e999 is too large"),
-        ("9007199254740993.5", "int64", "9007199254740993.5 is no whole number"),
-        ("# y\n1 0x10", "int32", "line 2: '0x10' is no number"),
+        ("9007199254740993.5", "int64", "9007199254740993.5 is not a whole number"),
+        ("# y\n1 0x10", "int32", "line 2: '0x10' is not a number"),
         ("1 2 3", "float2", "it holds 3 numbers, and each float2 needs 2"),
         ("1 2.5", "int32", "element [1]: 2.5 is not a whole number"),
         ("1 300", "uint8", "element [1]: 300 does not fit uint8"),

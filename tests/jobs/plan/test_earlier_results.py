@@ -71,7 +71,7 @@ def test_a_baseline_of_one_device_or_architecture(place: Project) -> None:
     only = references.find_earlier(place, "baseline:reduce/out").path
     accept(place, "reduce", "cuda")
     assert references.find_earlier(place, "baseline:reduce/sm_80/out").path == only
-    with pytest.raises(UsageError, match="only those of cuda, sm_80; name one, as baseline:reduce/cuda/BUFFER"):
+    with pytest.raises(UsageError, match="only those of cuda, sm_80; name one, such as baseline:reduce/cuda/BUFFER"):
         references.find_earlier(place, "baseline:reduce/out")
 
 

@@ -146,4 +146,4 @@ def test_members_by_name_need_the_compilers_types(shop: Workshop) -> None:
     shop.write(
         "k.ptx", ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k(.param .b8 p[144]) { ret; }\n"
     )
-    assert "the compiler does not tell the members of the parameter: list them" in shop.fails(2, "check")
+    assert "the compiler does not report the members of the parameter: list them" in shop.fails(2, "check")

@@ -87,7 +87,7 @@ def test_a_symbol_with_its_source(symbol: str, tmp_path: Path) -> None:
 
 def test_a_symbol_of_no_source_of_the_job(tmp_path: Path) -> None:
     text = errors(place(tmp_path, one=TABLE, symbol="three.cu:table"))
-    assert "buffers.t.symbol: three.cu is no source of this job; its launches use one.cu, two.cu" in text
+    assert "buffers.t.symbol: three.cu is not a source of this job; its launches use one.cu, two.cu" in text
 
 
 def test_a_namespace_is_no_source(tmp_path: Path) -> None:

@@ -85,7 +85,10 @@ def test_each_check(name: str, setting: Any, dtype: str, good: Any, bad: Any, co
 def test_messages_give_counts() -> None:
     assert result("finite", None, [1, NAN]).message == "finite: 1 of 2 are NaN or infinite"
     assert result("nonzero", 2, [1, 0]).message == "nonzero: 1 of 2 are not 0, at least 2 must be"
-    assert result("permutation", "x", [1, 2, 9]).message == "permutation: 1 values are not in x, 1 of its are missing"
+    assert (
+        result("permutation", "x", [1, 2, 9]).message
+        == "permutation: 1 values are not in x, 1 of its values are missing"
+    )
     assert result("finite", None, [1, NAN]).first[0].actual == "nan"
     exact = result("nonzero", ElementCount(exactly=273), [1, 0])
     assert (exact.message, exact.rule) == ("nonzero: 1 of 2 are not 0, exactly 273 must be", "nonzero: exactly 273")

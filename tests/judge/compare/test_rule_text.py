@@ -26,7 +26,7 @@ BOUND = "|actual - baseline| <= 0 + 1e-05 * |baseline|"
         (Rule(verify="/v.py:f"), "verify: /v.py:f"),
         (
             Rule(rtol=1e-5, outliers=Outliers(0.25, 0.5, 0.0)),
-            f"{BOUND}, but for 0.25 of the elements, which keep |actual - baseline| <= 0 + 0.5 * |baseline|",
+            f"{BOUND}, except 0.25 of the elements, which keep |actual - baseline| <= 0 + 0.5 * |baseline|",
         ),
     ],
 )

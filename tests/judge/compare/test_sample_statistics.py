@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy import stats
+import scipy
 
 from gpuregress.foundation.numeric import kolmogorov_smirnov
 from gpuregress.foundation.records import Rule, SideCounts, Sigmas, StatisticLimits
@@ -18,7 +18,7 @@ def test_ks_is_scipys() -> None:
     rng = np.random.default_rng(3)
     for shift in (0.0, 0.05, 0.2):
         one, two = rng.standard_normal(800), rng.standard_normal(500) + shift
-        theirs = stats.ks_2samp(one, two, method="asymp")
+        theirs = scipy.stats.ks_2samp(one, two, method="asymp")
         distance = sample_statistics.ks_distance(one, two)
         assert distance == pytest.approx(theirs.statistic)
         assert kolmogorov_smirnov.p_value(distance, 800, 500) == pytest.approx(theirs.pvalue, abs=0.03)
@@ -26,7 +26,7 @@ def test_ks_is_scipys() -> None:
 
 def test_ks_of_ties() -> None:
     one, two = np.array([0.0, 0, 0, 1]), np.array([0.0, 1, 1, 1])
-    assert sample_statistics.ks_distance(one, two) == pytest.approx(stats.ks_2samp(one, two).statistic)
+    assert sample_statistics.ks_distance(one, two) == pytest.approx(scipy.stats.ks_2samp(one, two).statistic)
 
 
 def test_samples_of_one_distribution_pass_and_of_another_fail() -> None:
@@ -51,7 +51,7 @@ def test_sigmas_are_welchs() -> None:
     actual = against("float64", e, a, Rule(statistics=StatisticLimits(mean=Sigmas(99))))
     mean = actual.figures.statistics["value"].mean
     assert mean is not None
-    assert mean.sigmas == pytest.approx(abs(stats.ttest_ind(e, a, equal_var=False).statistic))
+    assert mean.sigmas == pytest.approx(abs(scipy.stats.ttest_ind(e, a, equal_var=False).statistic))
 
 
 def test_the_variance_of_a_variance() -> None:

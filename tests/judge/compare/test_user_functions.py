@@ -67,7 +67,7 @@ def test_answers(module: Path) -> None:
     assert verify(module, "numpy_bool", (1, 2, 3, 4)).same
     no = verify(module, "numpy_bool")
     assert not no.same
-    assert (no.differing, no.changed, no.message) == (1, 1, "numpy_bool says no")
+    assert (no.differing, no.changed, no.message) == (1, 1, "numpy_bool returned False")
     assert verify(module, "changes").same
 
 

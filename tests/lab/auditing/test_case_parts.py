@@ -84,7 +84,7 @@ def test_lines_that_no_case_executes(monkeypatch: pytest.MonkeyPatch, tmp_path: 
     assert asked == [{"coverage": True}]
     assert (one.share, one.done) == (0.5, "1 of 2 lines")
     assert texts(one, "unnoticed") == ["k.cu:2: never executed: b;"]
-    assert (other.applies, other.why) == (False, "its programs do not tell their source lines")
+    assert (other.applies, other.why) == (False, "its programs have no source lines")
 
 
 def test_a_job_of_which_nothing_was_counted(monkeypatch: pytest.MonkeyPatch) -> None:

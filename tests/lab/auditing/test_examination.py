@@ -31,7 +31,7 @@ def test_skips_late_and_unsupported_cases_were_not_examined() -> None:
     run = summary(
         verdict("a/1"),
         verdict("a/2", "skip", "needs a GPU"),
-        verdict("a/3", "skip", "no turn"),
+        verdict("a/3", "skip", "not started"),
         verdict("a/4", "error", "no such instruction", observations={"error": "UnsupportedError"}),
         known,
         verdict("a/6", "skip", infeasible=True),
@@ -39,7 +39,7 @@ def test_skips_late_and_unsupported_cases_were_not_examined() -> None:
     )
     own = examination.by_job(run, JOBS)["a"]
     assert [one.case for one in own.examined] == ["a/1", "a/5"]
-    assert own.why_left == "a/2: needs a GPU; a/3: no turn; a/4: no such instruction"
+    assert own.why_left == "a/2: needs a GPU; a/3: not started; a/4: no such instruction"
     one = examination.of_share("a", own, 1, ())
     assert (one.share, one.examined, one.done) == (0.5, 0.4, "2 of 5 cases")
 

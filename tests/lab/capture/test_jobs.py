@@ -76,7 +76,7 @@ def test_the_users_source_gives_names(tmp_path: Path) -> None:
 
 
 def test_parameters_that_the_driver_did_not_tell_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(CannotCapture, match="told 0, and its PTX has 1"):
+    with pytest.raises(CannotCapture, match="reports 0, and its PTX has 1"):
         write(tmp_path, replace(launch_of(tmp_path, 0), parameters=(), pointers=()), "ret;")
 
 

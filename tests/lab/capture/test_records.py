@@ -89,10 +89,10 @@ def test_a_process_that_died_while_it_wrote_keeps_what_was_whole(length: int) ->
 
 def test_what_the_library_does_not_write_is_an_error_with_its_line(tmp_path: Path) -> None:
     (tmp_path / "7.jsonl").write_text("not json\n{}\n")
-    with pytest.raises(HarnessError, match=r"7\.jsonl:1 is no record of a capture"):
+    with pytest.raises(HarnessError, match=r"7\.jsonl:1 is not a record of a capture"):
         records.read_folder(tmp_path)
     (tmp_path / "7.jsonl").write_text("[1]\n{}\n")
-    with pytest.raises(HarnessError, match=r"7\.jsonl:1 is no record"):
+    with pytest.raises(HarnessError, match=r"7\.jsonl:1 is not a record"):
         records.read_folder(tmp_path)
     for broken in (
         {"event": "before"},
@@ -100,7 +100,7 @@ def test_what_the_library_does_not_write_is_an_error_with_its_line(tmp_path: Pat
         {**BEFORE, "pointers": [{"at": 0, "address": 1, "region": 9}]},
     ):
         (tmp_path / "7.jsonl").write_text(json.dumps(broken) + "\n")
-        with pytest.raises(HarnessError, match=r"7\.jsonl is no record of a capture"):
+        with pytest.raises(HarnessError, match=r"7\.jsonl is not a record of a capture"):
             records.read_folder(tmp_path)
 
 

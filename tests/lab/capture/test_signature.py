@@ -10,6 +10,7 @@ from gpuregress.lab.capture import signature
 from gpuregress.lab.capture.signature import ParameterType
 from gpuregress.toolchain import cxx_declarations
 
+INTEGER = ParameterType("", "int64")
 FLOATS, CONST_FLOATS = ParameterType("", "float32", True), ParameterType("", "float32", True, True)
 
 
@@ -31,6 +32,11 @@ FLOATS, CONST_FLOATS = ParameterType("", "float32", True), ParameterType("", "fl
             (ParameterType("", "int32"), ParameterType()),
         ),
         ("add_kernel", "add_kernel", ()),
+        (
+            "_ZN8__main__5scaleB2v1B3cw5E5ArrayIfLi1E1C7mutable7alignedEx",
+            "__main__::scale",
+            (*4 * [INTEGER], ParameterType("array0", "float32", True), *3 * [INTEGER]),
+        ),
     ],
 )
 def test_a_mangled_name_tells_types(mangled: str, name: str, types: tuple[ParameterType, ...]) -> None:

@@ -224,9 +224,9 @@ def test_a_kernel_without_a_result_has_no_job(project: Project) -> None:
     ("name", "content", "message"),
     [
         ("a.cu", b" \n", "a.cu is empty: there is nothing to test"),
-        ("a.cu", b"\x7fELF\0\1", "a.cu is no text (it has a byte 0)"),
+        ("a.cu", b"\x7fELF\0\1", "a.cu is not text (it has a byte 0)"),
         ("a.cu", "__global__ void f(int *x) {}".encode("utf-16"), "a.cu is UTF-16, which the compiler does not read"),
-        ("a.txt", b"__global__ void f(int *x) {}", "a.txt can be no job's source: name a .cu or .cuh file"),
+        ("a.txt", b"__global__ void f(int *x) {}", "a.txt cannot be the source of a job: name a .cu or .cuh file"),
         ("a.cuh", b"struct A { int a; };", "there is nothing to test; name the file that defines the kernels"),
         (
             "a.cu",
@@ -270,7 +270,7 @@ def test_a_template_that_nothing_launches_has_guessed_arguments(project: Project
     (made,) = new.draft_kernels(project, source(project, "template <typename T> __global__ void f(T *x) { *x = 1; }"))
     assert made.needed == (
         NO_LAUNCH,
-        "the template arguments of f<float>: T = float is a guess, for nothing launches it",
+        "the template arguments of f<float>: T = float is a guess, because nothing launches it",
     )
 
 

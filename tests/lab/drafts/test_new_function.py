@@ -73,7 +73,7 @@ def test_a_source_without_kernels_gets_a_job_for_its_first_function(project: Pro
 def test_a_pattern_chooses_and_nothing_is_overwritten(project: Project) -> None:
     (made,) = new.draft_functions(project, header(project), "half_of")
     assert "function: g::half_of\n" in made.path.read_text()
-    with pytest.raises(UsageError, match="already there"):
+    with pytest.raises(UsageError, match="already exists"):
         new.draft_functions(project, header(project), "half_of")
     made.path.write_text("# mine\n")
     kept = [one.path for one in new.draft_functions(project, header(project), "*") if one.is_kept]

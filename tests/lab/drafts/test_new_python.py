@@ -172,7 +172,7 @@ def k(x, w, y, m, factor, SIZE: tl.constexpr):
     written = draft(tmp_path, kernel + host)
     assert written.is_launched
     assert written.guessed_sizes == ("w",)
-    place = "k.py:8 does not tell it"
+    place = "k.py:8 does not give it"
     assert sorted(written.needed) == sorted(
         [f"the value of {name}: {place}" for name in ("m", "factor", "SIZE")] + [f"the grid: {place}"]
     )
@@ -191,5 +191,5 @@ def test_host_code_that_cannot_be_read(tmp_path: Path) -> None:
     text = "SIZE = SIZE\n@triton.jit\ndef k(x):\n    tl.store(x, 1)\ndef forward(x):\n    k[(SIZE,)](x)\n"
     written = draft(tmp_path, text)
     assert not written.is_launched
-    assert written.needed[0].startswith("all that the host code tells: it could not be read (RecursionError")
+    assert written.needed[0].startswith("all that the host code gives: it could not be read (RecursionError")
     assert "source: k.py:k" in list(written.lines(()))

@@ -40,7 +40,7 @@ def test_a_later_call_for_the_kernel_replaces_what_the_earlier_one_wrote(tmp_pat
 def test_a_file_of_the_users_own_is_never_overwritten(tmp_path: Path, name: str) -> None:
     (tmp_path / "add").mkdir()
     (tmp_path / name).write_text("mine")
-    with pytest.raises(UsageError, match=rf"{name} is already there, and was not written by from_kernel_tuner for add"):
+    with pytest.raises(UsageError, match=rf"{name} already exists, and was not written by from_kernel_tuner for add"):
         write(tmp_path, "a")
     assert (names(tmp_path), (tmp_path / name).read_text()) == ([name], "mine")
     if name != "add.yaml":  # also beside a job of an earlier call
@@ -48,7 +48,7 @@ def test_a_file_of_the_users_own_is_never_overwritten(tmp_path: Path, name: str)
         with JobFiles(tmp_path / "add.yaml", "add<float>").written({"source": "x.cu"}):
             pass
         (tmp_path / name).write_text("mine")
-        with pytest.raises(UsageError, match="is already there"):
+        with pytest.raises(UsageError, match="already exists"):
             write(tmp_path, "a")
         assert (tmp_path / name).read_text() == "mine"
 

@@ -333,7 +333,7 @@ def test_a_function_of_the_job_that_does_not_answer_is_no_kill(
 
     def slow(_judge: Judge, case: Case, *_arguments: object) -> Verdict:
         user.unanswered += 1
-        return replace(verdict.skipped(case, ""), status="differ", reason="check.py:f did not come back")
+        return replace(verdict.skipped(case, ""), status="differ", reason="check.py:f did not return")
 
     monkeypatch.setattr(Judge, "verdict", slow)
     results = tried(trials, variation(subject, "a"))

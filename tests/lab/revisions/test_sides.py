@@ -69,7 +69,7 @@ def test_kept_dumps_come_first_and_a_tag_of_that_name_is_told(fake_shop: Worksho
     git(fake_shop.root, "tag", "1.4")
     found, (notes, _) = values(fake_shop, "1.4", "HEAD")
     assert found == ["2.0", "4.0"]
-    assert notes == ("1.4 is a revision whose dumps are kept, and a commit for git: the dumps were taken",)
+    assert notes == ("1.4 names both kept dumps and a git commit: the dumps were used",)
     assert values(fake_shop, "refs/tags/1.4", "baseline")[0] == ["4.0", "2.0"]
 
 

@@ -66,7 +66,7 @@ def test_the_written_job_fails_where_it_stands(fake_shop: Workshop) -> None:
         shrink.check_written(project.find(fake_shop.root), done, CPU)
         result = fake_shop.call("run", "--device", "cpu", "-q", str(target))
         assert (result.exit_code, f"differ   scale-shrunk/n={n}" in result.output) == (1, True)
-        with pytest.raises(UsageError, match="already there"):
+        with pytest.raises(UsageError, match="already exists"):
             shrunk(fake_shop, target=target)
         target.unlink()
 

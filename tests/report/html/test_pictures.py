@@ -215,4 +215,4 @@ def test_blocks_are_lines_unless_they_are_many() -> None:
         drawn_line(few).itertext()
     )
     many = image(np.zeros(8192), np.ones(8192), Launch("k", (256, 1, 1), (32, 1, 1), 0, ()))
-    assert "(not drawn, for they are many)" in "".join(drawn_line(many).itertext())
+    assert "(not drawn, because they are many)" in "".join(drawn_line(many).itertext())

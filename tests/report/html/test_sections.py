@@ -44,7 +44,7 @@ def test_each_kind_of_change_with_its_number_the_news_unfolded() -> None:
         ("2 fixed", True),
         ("1 slower", True),
         ("devices that this host lacks", True),
-        ("1 no turn before the deadline", False),
+        ("1 not started before the deadline", False),
     ]
 
 

@@ -227,7 +227,7 @@ def test_a_run_that_goes_on_is_refused(run: Path, other: Project) -> None:
 
 
 def test_what_is_no_run_is_refused(run: Path, other: Project, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="is no folder of a run"):
+    with pytest.raises(UsageError, match="is not the folder of a run"):
         imported(other, tmp_path / "nowhere")
     (run / journal.FILE).unlink()
     assert json.loads((run / journal.RESULTS).read_text())["cases"]

@@ -61,7 +61,7 @@ def test_what_a_command_means(tmp_path: Path) -> None:
     assert taken.defines == {"A": "1", "B": "2", "EMPTY": " ", "MORE": "", "LAST": ""}
     assert taken.options == ("-std=c++20", "--use_fast_math", "--ftz=true", "--fmad=false", "-include=k.h")
     assert taken.left_out == {
-        "a macro with parameters is no key of compile.defines": ("-DF(x)=x",),
+        "a macro with parameters cannot be a key of compile.defines": ("-DF(x)=x",),
         "NVRTC and CUDA's headers take C++17 to C++23": ("-std=c++14",),
         "for the host's compiler, the assembler or the linker": ("-Xcompiler=-fPIC", "-Xcompiler -Wall", "-O3"),
         "the device chooses the architecture": ("-gencode arch=compute_80,code=sm_80",),
@@ -132,8 +132,8 @@ def test_headers_before_a_source_are_those_of_the_commit(tmp_path: Path) -> None
         (None, "No such file or directory; the build writes it (cmake -DCMAKE_EXPORT_COMPILE_COMMANDS=ON"),
         ("{", "cannot be read: Expecting property name"),
         ("{}", "expected a list of commands"),
-        ('[{"file": "k.cu", "command": 3}]', "entry 1 is no command of a compilation database; expected file"),
-        ('[{"file": "k.cu", "arguments": [1]}]', "entry 1 is no command"),
+        ('[{"file": "k.cu", "command": 3}]', "entry 1 is not a command of a compilation database; expected file"),
+        ('[{"file": "k.cu", "arguments": [1]}]', "entry 1 is not a command"),
     ],
 )
 def test_a_database_that_is_none(content: str | None, message: str, tmp_path: Path) -> None:

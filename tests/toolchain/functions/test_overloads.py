@@ -75,9 +75,9 @@ def test_a_parameter_of_the_job_fits_any_type() -> None:
         ),
         ("clampz<float>", {"x": "float32", "low": "float32", "hi": "float32"}, "no buffer for parameter 'lo' (float)"),
         ("clampz<float>", {"x": "float32", "lo": "float64", "hi": "float32"}, "lo is float64, and parameter 'lo' of"),
-        ("nth", {"x": "float32"}, "name it, as nth<4>"),
+        ("nth", {"x": "float32"}, "name it, as in nth<4>"),
         ("nth<1, 2>", {"x": "float32"}, "nth<N>(float) takes 1 template arguments, not 2"),
-        ("scaled<float>", {"x": "float32"}, "scaled(float, float) is no template"),
+        ("scaled<float>", {"x": "float32"}, "scaled(float, float) is not a template"),
         ("scaled(", {}, "invalid name 'scaled(': a ')' is missing"),
         ("scaled x", {}, "invalid name 'scaled x': 'x' is left over after it"),
         ("3d", {}, "invalid name '3d'; expected a function such as clampz"),
@@ -98,7 +98,7 @@ def test_a_wrong_dtype_is_at_its_buffer() -> None:
 def test_several_that_fit_are_listed_with_a_way_out() -> None:
     functions = declarations.device_functions(["__device__ float f(real x); __device__ double f(wide x);"])
     with pytest.raises(
-        NoFunction, match=r"'f' is ambiguous: f\(real\); f\(wide\); name one with its types, as 'f\(real\)'"
+        NoFunction, match=r"'f' is ambiguous: f\(real\); f\(wide\); name one with its types, such as 'f\(real\)'"
     ):
         overloads.choose(FunctionName("f"), functions, "k.cu", {"x": "float32"}, ())
 

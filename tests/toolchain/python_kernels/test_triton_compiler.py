@@ -66,7 +66,7 @@ def test_the_promise_of_a_multiple_of_16_makes_vectors(tmp_path: Path) -> None:
     ("function", "changes", "message"),
     [
         ("broken", {"signature": {"y": "*fp32"}}, "kernel.py:15: "),
-        ("plain", {"signature": {"y": "*fp32"}}, "plain is no Triton kernel: it needs @triton.jit"),
+        ("plain", {"signature": {"y": "*fp32"}}, "plain is not a Triton kernel: it needs @triton.jit"),
         ("nobody", {}, "there is no 'nobody'"),
         ("scale", {"constants": {}}, "parameter 'BLOCK' has neither a type nor a value"),
         ("scale", {"signature": {**TYPES, "z": "i32"}}, "scale has no parameter 'z'"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from fractions import Fraction
 from math import isqrt
@@ -59,10 +60,12 @@ class Num:
 NAN = Num(negative=False, size=None, is_nan=True)
 
 
+@functools.cache
 def power(exponent: int) -> Fraction:
     return Fraction(1 << exponent) if exponent >= 0 else Fraction(1, 1 << -exponent)
 
 
+@functools.lru_cache(1 << 14)  # the edges of a type are operands of all its forms
 def decode(bits: int, name: str, *, flush: bool = False) -> Num:
     form = FORMS[name]
     negative, size = bool(bits & form.sign), bits & (form.sign - 1)

@@ -59,6 +59,7 @@ def operand(text: str) -> Operand:
 
 
 @cache
+@cache
 def parse(line: str) -> Instruction:
     """One instruction: `add.rn.f32 %d, %a, %b`."""
     mnemonic, _, rest = line.strip().rstrip(";").partition(" ")

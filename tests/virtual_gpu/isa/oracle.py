@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
 from fractions import Fraction
 
@@ -23,6 +24,7 @@ _BOOLEAN: dict[str, Callable[[int, int], int]] = {
 }
 
 
+@functools.cache
 def bits_of(kind: str) -> int:
     return _BITS.get(kind) or int(kind[1:])
 

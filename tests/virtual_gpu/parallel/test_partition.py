@@ -327,7 +327,7 @@ def test_a_launch_that_is_not_large_is_cut_the_second_time(monkeypatch: pytest.M
 
     def parts(grid: Dim3, *, has_loops: bool = False) -> int:
         footprint = StoredFootprint(has_loops, "")
-        return len(kept.partition("k", KernelLaunch(footprint, grid, (128, 1, 1), b"", addresses), 2))
+        return len(kept.partition("k", KernelLaunch(footprint, grid, (128, 1, 1), b"", addresses), lambda: 2))
 
     smallest = partition.MIN_THREADS // 128
     assert [parts((smallest - 1, 1, 1)) for _ in range(3)] == [1, 1, 1]

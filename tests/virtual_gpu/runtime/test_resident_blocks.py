@@ -165,7 +165,7 @@ def test_waiting_for_nobody(program: Running) -> None:
         program.launch("never", 3, 64, flag, out)
     assert caught.value.kind == "deadlock"
     assert str(caught.value).startswith(
-        "all 3 blocks that are resident wait for something that none of them will do, and no more blocks are to come: "
+        "all 3 resident blocks wait for something that no block will do, and no further block will start: "
         "3 blocks, (0,0,0) to (2,0,0): threads 2-63 wait at bar.sync, k.cu:"
     )
     assert "threads 0-1 spin on flag, k.cu:" in str(caught.value)
@@ -174,7 +174,9 @@ def test_waiting_for_nobody(program: Running) -> None:
 def test_waiting_for_a_block_that_has_no_room(program: Running) -> None:
     count = 3000
     flag, out = program.put("flag", np.zeros(count, np.int32)), program.put("out", np.zeros(count, np.int32))
-    with pytest.raises(KernelFault, match=r"all 264 blocks .* and 2736 more have no room on the device before one"):
+    with pytest.raises(
+        KernelFault, match=r"all 264 resident blocks .* 2736 more have no room on the device before one"
+    ):
         program.launch("chain", count, 1024, flag, out, np.int32(1))
 
 

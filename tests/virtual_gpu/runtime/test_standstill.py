@@ -49,7 +49,7 @@ def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_grid_barrier_that_a_block_misses(running: Running) -> None:
-    with pytest.raises(KernelFault, match="all 3 blocks that are resident wait for something that none") as caught:
+    with pytest.raises(KernelFault, match="all 3 resident blocks wait for something that no block") as caught:
         running.launch("missed", 4, 32, running.put("y", np.zeros(16, np.int32)))
     assert caught.value.kind == "deadlock"
     assert caught.value.source_line is not None

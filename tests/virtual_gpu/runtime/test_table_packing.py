@@ -33,7 +33,7 @@ def test_any_other_bytes_are_an_error(data: bytes) -> None:
 
 def test_a_run_that_is_not_there_is_an_error() -> None:
     content = np.array([1], "<u4").tobytes() + bytes(64) + np.array([0, 1], "<u2").tobytes()
-    with pytest.raises(ValueError, match="a run that is not there"):
+    with pytest.raises(ValueError, match="a run that does not exist"):
         special_function_tables.unpack(zlib.compress(content))
 
 

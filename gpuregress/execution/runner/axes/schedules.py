@@ -36,7 +36,7 @@ _CUT = "further pairs of accesses conflict, which are not kept"
 
 
 _TOO_SLOW = "to watch all accesses of launches that take {:.1f} s may take minutes; --schedule adversarial does it"
-_UNKNOWN = Adversary("", (), ConflictSurvey(0, ("the accesses were not watched, for the launches take long",)))
+_UNKNOWN = Adversary("", (), ConflictSurvey(0, ("the accesses were not watched, because the launches take long",)))
 
 
 def spelled(runs: CaseRuns, name: str) -> str:

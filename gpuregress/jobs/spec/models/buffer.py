@@ -10,7 +10,7 @@ from msgspec import Meta
 
 from gpuregress.foundation import dtypes
 from gpuregress.foundation.document.forms import OneOfSpec, Reads, Spec, doc
-from gpuregress.foundation.document.problems import show
+from gpuregress.foundation.document.keys import show
 from gpuregress.jobs.spec import templates
 from gpuregress.jobs.spec.models.launch import dtype_hint
 from gpuregress.jobs.spec.models.values import Expr, FunctionPath, LiteralValue, LiteralValues, Name, Text
@@ -128,7 +128,7 @@ _DTYPE_SCHEMA = {
         {
             "type": "string",
             "pattern": r"\{.+\}",
-            "description": "a record, as {id:int32,score:float32}; or {parameter}",
+            "description": "a record, such as {id:int32,score:float32}; or {parameter}",
         },
         {
             "type": "object",

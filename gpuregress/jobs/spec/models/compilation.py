@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from msgspec import Meta
 
 from gpuregress.foundation.document.forms import Reads, Spec, doc, plain_text
-from gpuregress.foundation.document.problems import show
+from gpuregress.foundation.document.keys import show
 from gpuregress.gpu import architectures
 from gpuregress.jobs.spec import templates
 from gpuregress.jobs.spec.expressions import parse
@@ -158,7 +158,7 @@ class VariantsSpec(Spec, frozen=True):
     arch: Annotated[Annotated[list[Arch], Meta(min_length=1)] | None, doc("architectures to compile for")] = None
     differences: Annotated[
         Literal["report", "fail"],
-        doc("report: tell what changes; fail: each buffer must keep its rule in every combination"),
+        doc("report: print what changes; fail: each buffer must keep its rule in every combination"),
     ] = "report"
 
     def check(self) -> None:
@@ -168,4 +168,4 @@ class VariantsSpec(Spec, frozen=True):
             if len(set(values)) < len(values):
                 raise ValueError(f"{name} lists a value twice: {', '.join(values)}")
         if all(len(getattr(self, name) or ()) < 2 for name in AXES):
-            raise ValueError("has one combination, and nothing to compare: give a list of two, as fmad: [on, off]")
+            raise ValueError("has one combination, and nothing to compare: give a list of two, such as fmad: [on, off]")

@@ -14,7 +14,7 @@ from msgspec import Meta
 
 from gpuregress.foundation.document import units
 from gpuregress.foundation.document.forms import Reads, Spec, choice, doc, one_of
-from gpuregress.foundation.document.problems import show
+from gpuregress.foundation.document.keys import show
 from gpuregress.foundation.records import FAULT_KINDS
 from gpuregress.gpu.architectures import CARDS
 from gpuregress.jobs.spec import expressions
@@ -100,13 +100,13 @@ Day = Annotated[str, Reads(_day, {"type": "string", "format": "date"})]
 class KnownFailingSpec(Spec, frozen=True):
     """A failure that is known: until that day the case is skipped if it fails so, and fails if it passes."""
 
-    until: Annotated[Day, doc("the day from which on the failure counts again")]
+    until: Annotated[Day, doc("the day from which the failure counts again")]
     why: Annotated[Text, doc("the reason, shown with the case")]
     status: Annotated[
         Literal["differ", "fault", "timeout", "error"] | None,
         doc(
-            "the status of the failure; `error` is source or a function that does not compile or run. "
-            "Default: `differ`, beside `fault` and `kernel` the status of a fault. Another failure counts"
+            "the status of the failure; `error`: source that does not compile, or a function that does not run. "
+            "Default: that of a fault if `fault` or `kernel` is given, else `differ`. Any other failure counts as usual"
         ),
     ] = None
     fault: Annotated[FaultKind | None, doc("the kind of the fault")] = None
@@ -134,7 +134,9 @@ class KnownFailingSpec(Spec, frozen=True):
         if self.kernel is not None and status not in ("fault", "timeout"):
             raise ValueError(f"`kernel` is that of a fault or a timeout, and the status is {status!r}")
         if self.kernel is not None and self.fault == "status":
-            raise ValueError("`kernel` is given, and a status is read after the last launch: it is of no one kernel")
+            raise ValueError(
+                "`kernel` is given, but a status is read after the last launch and belongs to no one kernel"
+            )
         if self.buffer is not None and status != "differ":
             raise ValueError(f"`buffer` is that of a difference, and the status is {status!r}")
 
@@ -379,7 +381,7 @@ class JobSpec(Spec, frozen=True):
     card: Annotated[
         Card | None,
         doc(
-            "the card whose tensor cores the CPU device emulates; default: sm_90, an H200. sm_80 is from the literature"
+            "the GPU whose tensor cores the CPU device emulates; default: sm_90, an H200. sm_80 is from the literature"
         ),
     ] = None
     seed: Annotated[Expr, doc("random fills derive from it and the buffer's name")] = 0
@@ -444,7 +446,7 @@ class JobSpec(Spec, frozen=True):
     retries: Annotated[
         RetryCount,
         doc(
-            "how often a case is run again after trouble with its device or worker; never after a difference, "
+            "how often a case is run again after a failure of its device or worker; never after a difference, "
             "a fault or a timeout"
         ),
     ] = 0
@@ -462,7 +464,7 @@ class JobSpec(Spec, frozen=True):
     timing: TimingSpec | None = None
     cost: CostSpec | None = None
     launch_digests: Annotated[
-        OnOff, doc("off: keep no digests of the buffers after each launch, which tell the first wrong launch")
+        OnOff, doc("off: keep no digests of the buffers after each launch, which show the first wrong launch")
     ] = "on"
     resources: ResourcesSpec | None = None
     fuzz: FuzzSpec = FuzzSpec()

@@ -9,7 +9,7 @@ from msgspec import Meta
 
 from gpuregress.foundation import dtypes
 from gpuregress.foundation.document.forms import Spec, doc
-from gpuregress.foundation.document.problems import show
+from gpuregress.foundation.document.keys import show
 from gpuregress.foundation.wording import suggestion
 from gpuregress.jobs.spec import templates
 from gpuregress.jobs.spec.models.values import (
@@ -77,7 +77,7 @@ def _pointer(value: Any) -> dict[str, Any]:
         return {"kind": "buffer", "buffer": value, "as_pointer": True}
     if isinstance(value, dict) and list(value) == ["tensormap"] and isinstance(value["tensormap"], str):
         return {"kind": "buffer", "buffer": value["tensormap"], "in_memory": True}
-    wanted = "a buffer's name, as {pointer: x}, or its tensor map, as {pointer: {tensormap: x}}"
+    wanted = "a buffer's name, such as {pointer: x}, or its tensor map, such as {pointer: {tensormap: x}}"
     raise ValueError(f"pointer takes {wanted}; got {show(value)}")
 
 
@@ -160,7 +160,7 @@ class ArgumentSpec(Spec, frozen=True):
             return {"kind": "buffer", "buffer": value}
         if isinstance(value, dict) and set(value) == {"pointer", "offset"}:
             if not isinstance(value["pointer"], str):
-                raise ValueError("offset counts bytes of a buffer, as {pointer: x, offset: 64}, not of a tensor map")
+                raise ValueError("offset counts bytes of a buffer, as in {pointer: x, offset: 64}, not of a tensor map")
             return {**_pointer(value["pointer"]), "offset": value["offset"]}
         if isinstance(value, dict) and len(value) == 1:
             ((name, inner),) = value.items()
@@ -170,7 +170,7 @@ class ArgumentSpec(Spec, frozen=True):
                 if isinstance(inner, dict) and inner:
                     return {"kind": "struct", "struct": _members(inner)}
                 if not isinstance(inner, list) or not inner:
-                    raise ValueError("struct takes its members by name, as {struct: {data: x, count: {int32: n}}}")
+                    raise ValueError("struct takes its members by name, as in {struct: {data: x, count: {int32: n}}}")
                 return {"kind": "struct", "fields": inner}
             return {"kind": "scalar", "dtype": name, "values": _scalar_values(name, inner)}
         hint = f"; write {{int32: {value}}}" if isinstance(value, int) and not isinstance(value, bool) else ""

@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from msgspec import Meta
 
 from gpuregress.foundation.document.forms import OneOfSpec, Spec, doc
-from gpuregress.foundation.document.problems import show
+from gpuregress.foundation.document.keys import show
 from gpuregress.jobs.spec.models.compilation import CompileSpec
 from gpuregress.jobs.spec.models.launch import PYTHON_SETTINGS, LaunchSpec
 from gpuregress.jobs.spec.models.values import (
@@ -212,7 +212,8 @@ class ReferenceSpec(Spec, frozen=True):
         doc("launches on freshly filled buffers; the buffer then holds the gold standard"),
     ] = None
     buffer: Annotated[
-        Name | None, doc("the buffer that the launches leave the gold standard in, as a float64 twin; default: the own")
+        Name | None,
+        doc("the buffer that the launches write the gold standard to, such as a float64 twin; default: this buffer"),
     ] = None
     compare: Annotated[RuleSpec | None, doc("the rule for this comparison; default: the buffer's own")] = None
     improves: Annotated[

@@ -11,7 +11,7 @@ import msgspec
 
 from gpuregress.foundation.document import units
 from gpuregress.foundation.document.forms import Reads, Spec, doc
-from gpuregress.foundation.document.problems import invalid, show
+from gpuregress.foundation.document.keys import invalid, show
 from gpuregress.jobs.spec import expressions
 
 LARGEST_SLOWDOWN = 1e6
@@ -119,7 +119,7 @@ def _name(value: Any) -> str:
 
 def _member_name(value: Any) -> str:
     if not isinstance(value, str) or not _MEMBER.fullmatch(value):
-        raise ValueError(f"{invalid('member', value)}; expected its name in C++, as count, dims[0] or inner.count")
+        raise ValueError(f"{invalid('member', value)}; expected its name in C++, such as count, dims[0] or inner.count")
     return value
 
 
@@ -256,8 +256,8 @@ RowNumber = Annotated[str, Reads(_row, _EXPRESSION)]
 FUNCTION = Reads(_function, FUNCTION_SCHEMA)
 """The form of a Python function, which is looked for when a case is worked out."""
 FunctionPath = Annotated[str, FUNCTION]
-Seconds = Annotated[float, Reads(_seconds, _amount_schema("seconds, or a time as `2min`", units.SECONDS))]
-Size = Annotated[int, Reads(_size, _amount_schema("bytes, or a size as `4GiB`", units.BYTES))]
+Seconds = Annotated[float, Reads(_seconds, _amount_schema("seconds, or a time such as `2min`", units.SECONDS))]
+Size = Annotated[int, Reads(_size, _amount_schema("bytes, or a size such as `4GiB`", units.BYTES))]
 Text = Annotated[str, Reads(_text, _TEXT_SCHEMA)]
 _PYTHON_SOURCE_SCHEMA = {
     "type": "object",

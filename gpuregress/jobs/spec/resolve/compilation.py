@@ -157,7 +157,9 @@ def check_card(scope: Scope, arch: str, key: Key, card: str | None) -> None:
     """Refuse a program that the job's card, if it names one, cannot run."""
     if card and architectures.number(arch) > architectures.number(card):
         scope.error(
-            key, f"a program for {arch} does not run on the job's card, {card}: leave `arch` or `card` out", arch
+            key,
+            f"a program for {arch} does not run on the job's `card`, {card}: leave `arch` or `card` out",
+            arch,
         )
 
 

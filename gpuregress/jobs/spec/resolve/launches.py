@@ -103,7 +103,9 @@ def expected_place(file: JobFile, scope: Scope, written: Sequence[records.Launch
         return "", None
     if expect.fault == "status" and (expect.kernel, expect.launch) != (None, None):
         key = "kernel" if expect.kernel is not None else "launch"
-        scope.error(("expect", key), "is given, and a status is read after the last launch: it is of no one kernel")
+        scope.error(
+            ("expect", key), "is given, but a status is read after the last launch and belongs to no one kernel"
+        )
         return "", None
     index = None
     if expect.launch is not None:

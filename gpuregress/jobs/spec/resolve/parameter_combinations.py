@@ -303,5 +303,5 @@ def _value_problem(value: Value, spelled: Mapping[str, Value], known: AbstractSe
     if spelling(value) in spelled:
         other = spelled[spelling(value)]
         text = f"{value!r} and {other!r} are both {spelling(value)!r} in the names of cases"
-        return f"{text}: give one of them another name in the source, as by `using`"
+        return f"{text}: give one of them another name in the source, for example by `using`"
     return ""

@@ -353,7 +353,7 @@ def _type_problem(language: str, text: str) -> str | None:
     if match and match["type"] in _TRITON_TYPES:
         return None
     if text.startswith(("tensordesc", "nvTmaDesc")):
-        return f"unknown descriptor {text!r}: write its type and its block, as tensordesc<fp16[128,64]>"
+        return f"unknown descriptor {text!r}: write its type and its block, such as tensordesc<fp16[128,64]>"
     hint = f"; it has {', '.join(_TRITON_TYPES)}"
     for name, dtypes_of_type in _TRITON_TYPES.items():
         if text.strip("* ") in dtypes_of_type:
@@ -367,7 +367,7 @@ def _offset_problem(argument: records.Argument, text: str) -> str | None:
     if argument.offset and ("[" in text or text.startswith("tensordesc")):
         return f"offset {argument.offset} is given: an array or a descriptor is a whole buffer"
     if argument.offset % _ALIGNMENT and text.endswith(":16"):
-        return f"offset {argument.offset} is no multiple of {_ALIGNMENT}"
+        return f"offset {argument.offset} is not a multiple of {_ALIGNMENT}"
     return None
 
 
@@ -388,7 +388,7 @@ def _argument_problem(
     if match["axes"] is None:
         return _mismatch(argument, (match["type"],), buffers, pointer=False)
     if argument.kind == "null":
-        return "null is no array"
+        return "null is not an array"
     axes = match["axes"].count(",") + 1
     buffer = buffers.get(argument.buffer)
     if buffer is not None and len(buffer.shape) != axes:
@@ -401,7 +401,7 @@ def _descriptor_problem(
 ) -> str | None:
     """Explain why a buffer cannot be taken as a descriptor; None if it can."""
     if argument.kind == "null":
-        return "null is no tensor"
+        return "null is not a tensor"
     problem = _mismatch(argument, _TRITON_TYPES[descriptor["type"]], buffers, pointer=True)
     if problem or argument.buffer not in buffers:
         return problem

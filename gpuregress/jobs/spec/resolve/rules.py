@@ -85,7 +85,7 @@ def device_checks(
             elif is_of_device:
                 scope.error(key, f"is a check of the device, not of a buffer: write device: [{item.kind}]")
             elif name == DEVICE:
-                scope.error(key, f"is no check of the device: say {', '.join(DEVICE_CHECKS)}")
+                scope.error(key, f"is not a check of the device: use {', '.join(DEVICE_CHECKS)}")
     return records.checks_named(wanted, "checks.device")
 
 
@@ -320,7 +320,7 @@ def _bounds(rule: Rule, element_type: ElementType) -> list[Unsound]:
         text = f"counts steps between floats, and {element_type.name} holds none: use atol"
         problems.append((("ulp",), text))
     if all(part.scalar.kind == "bool" for part in element_type.parts):
-        text = "means nothing to booleans, which are equal or not"
+        text = "has no meaning for booleans, which are equal or not"
         if rule.rtol is not None:
             problems.append((("rtol",), text))
         elif rule.atol is not None:
@@ -328,7 +328,7 @@ def _bounds(rule: Rule, element_type: ElementType) -> list[Unsound]:
         if rule.metric:
             problems.append((("metric",), text))
     if rule.nan == "never" and not element_type.is_float:
-        problems.append((("nan",), f"never means nothing to {element_type.name}, which knows no NaN"))
+        problems.append((("nan",), f"never has no meaning for {element_type.name}, which has no NaN"))
     if rule.outliers is not None:
         problems += _unsound_outliers(rule, rule.outliers)
     return problems

@@ -111,7 +111,7 @@ def _missing_terms(column: Column, name: str, weights: Floats) -> Finding | None
     message = (
         f"all {column.count} differing elements are sums of {' and '.join(terms)}, of each chunk of {chunk} of {name}"
     )
-    return Finding("terms", f"{message}: {len(missing)} missing (a race, or a barrier that is not there?)")
+    return Finding("terms", f"{message}: {len(missing)} missing (a race, or a missing barrier?)")
 
 
 def outer_product(column: Column) -> Finding | None:

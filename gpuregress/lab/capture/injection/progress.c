@@ -196,7 +196,7 @@ void blame(Handle context, Result error)
         else if (suspects == 1)
             snprintf(text, sizeof text, "%s", error_name(error));
         else
-            snprintf(text, sizeof text, "%s: this launch or %u others that were under way; --sync tells which",
+            snprintf(text, sizeof text, "%s: this launch or %u others that were under way; --sync shows which",
                      error_name(error), suspects - 1);
         log_text(is_suspect[i] ? RECORD_FAULT : RECORD_RETRY, pending[i].number, text);
     }

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 
 from gpuregress.foundation.errors import UnsupportedError
+from gpuregress.toolchain import ptx_declarations
 
 TABLE = "gpuregress_regions"
 """The table: for each region its address, its size, and the addresses of the maps of reads and of writes."""
@@ -25,7 +26,7 @@ _ADDRESS = re.compile(r"\[\s*(?P<base>[%\w$]+)\s*(?:\+\s*(?P<offset>-?\w+)\s*)?(
 _OTHER_SPACES = re.compile(r"\.(?:shared|local|param|const)\b")
 _WIDTH = re.compile(r"\.[busf]f?(\d+)(?:x(\d))?(?:\.|$)")
 _UNKNOWN = re.compile(
-    r"\b(wmma\.(?:load|store)(?![\w.]*\.shared)\S*|cp\.(?:reduce\.)?async\.bulk\S*|multimem\S*|tex\S*|tld4\S*|su(?:ld|st|red)\S*)"
+    r"\b(wmma\.(?:load|store)(?![\w.]*\.shared)\S*|cp\.(?:reduce\.)?async\.bulk\S*|multimem\.\S*|tex\.\S*|tld4\.\S*|su(?:ld|st|red)\.\S*)"
 )
 _VARIABLE = re.compile(
     r"^\s*(?:\.(?:visible|weak|common|extern)\s+)*\.(?:global|const|shared)\b[^;={(]*?([\w$]+)\s*(?:\[[^;={]*)?[;=]",
@@ -34,18 +35,19 @@ _VARIABLE = re.compile(
 _HEAD = re.compile(r"^\s*\.address_size\s+64\s*$", re.MULTILINE)
 
 
-def instrument(ptx: str, regions: int) -> str:
+def instrument(ptx: str, kernel: str, regions: int) -> str:
     """Return a module whose accesses are noted.
 
     Args:
         ptx: a whole module.
+        kernel: mangled name of the one that is launched; what others access need not be noted.
         regions: the number of rows of the table.
 
     Raises:
         UnsupportedError: an access cannot be noted.
     """
     text = _COMMENT.sub(" ", ptx)
-    unknown = _UNKNOWN.search(text)
+    unknown = _UNKNOWN.search(ptx_declarations.reachable_code(ptx, kernel))
     if unknown:
         raise UnsupportedError(f"what {unknown[1]} accesses cannot be noted")
     head = _HEAD.search(text)

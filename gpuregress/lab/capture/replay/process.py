@@ -48,7 +48,7 @@ def replay(request: Request) -> Replay:
         path = Path(request.ptx)
         plain = [number for number, one in enumerate(request.memories) if not one.symbol]
         if request.notes:
-            text = instrumentation.instrument(path.read_text(encoding="utf-8"), len(plain))
+            text = instrumentation.instrument(path.read_text(encoding="utf-8"), request.kernel, len(plain))
             path = folder / "instrumented.ptx"
             path.write_text(text, encoding="utf-8")
         program = programs.compile(Source(str(path), kernels=(request.kernel,)))

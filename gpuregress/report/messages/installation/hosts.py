@@ -22,7 +22,7 @@ def cron_plan(night: NightCommand) -> Installation:
     """
     mails = "cron mails what the night prints; with `notify: {mail: …}` the subject names what failed"
     if night.tells:
-        mails = "`notify` tells of the night, and cron mails only messages that could not be sent"
+        mails = "`notify` reports the night, and cron mails only messages that could not be sent"
     zone = f" ({night.zone})" if night.zone else ""
     about = (
         f"cron starts it at {night.time} of this host's time zone{zone}; {mails}; the log is {night.runs}/nightly.log"

@@ -14,7 +14,7 @@ from urllib.parse import unquote, urlsplit
 from gpuregress import __version__
 from gpuregress.foundation.errors import UsageError
 
-_ASK = "say with --from what `pip install` takes there: gpuregress==X.Y.Z, git+https://HOST/PROJECT@COMMIT, or a file"
+_ASK = "name with --from what pip installs there: gpuregress==X.Y.Z, git+https://HOST/PROJECT@COMMIT, or a file"
 
 
 def requirement(repository: Path) -> str | Path:

@@ -39,7 +39,7 @@ def _family(instruction: Instruction) -> dict[str, Lowering]:
         raise unsupported(instruction)
     floats = [word for word in instruction.modifiers if word in FLOATS]
     if len(floats) > 1:
-        raise unsupported(instruction, "mixed precision is not there")
+        raise unsupported(instruction, "mixed precision is not implemented")
     if instruction.opcode in ("min", "max") and len(instruction.operands) != 3:
         raise unsupported(instruction, "it takes two operands")
     return family

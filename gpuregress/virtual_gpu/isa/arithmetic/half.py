@@ -92,7 +92,7 @@ def _arithmetic(emit: Emit, instruction: Instruction) -> None:
 
 def _fma(emit: Emit, instruction: Instruction) -> None:
     if "oob" in instruction.modifiers:
-        raise unsupported(instruction, "out-of-bounds NaNs are not there")
+        raise unsupported(instruction, "out-of-bounds NaNs are not implemented")
 
     def fused(operands: list[ir.Value]) -> ir.Value:
         a, b, c = _wide(emit, instruction, operands)

@@ -37,7 +37,7 @@ from gpuregress.virtual_gpu.ptx.tree import Address, Instruction, Operand, eleme
 def _address(emitter: Services, instruction: Instruction, operand: Operand) -> ir.Value:
     """The generic address of this lane's row."""
     if "m8n8" not in instruction.modifiers or "b16" not in instruction.modifiers:
-        raise unsupported(instruction, "only m8n8 matrices of b16 are there")
+        raise unsupported(instruction, "only m8n8 matrices of b16 are implemented")
     if not isinstance(operand, Address):
         raise unsupported(instruction, "not an address")
     return generic_address(emitter, operand, space_of(instruction))

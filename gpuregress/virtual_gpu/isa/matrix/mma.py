@@ -170,15 +170,15 @@ def _form(instruction: Instruction) -> _Form:
     words = instruction.modifiers
     shape = next((word for word in words if word[:1] == "m" and "k" in word and word[1:2].isdigit()), "")
     if "xor" in words or "and" in words or "kind::f8f6f4" in words or "block_scale" in words:
-        raise unsupported(instruction, "neither products of single bits nor those with a scale are there")
+        raise unsupported(instruction, "neither products of single bits nor those with a scale are implemented")
     rows, columns_and_depth = shape[1:].split("n")
     columns, depth = columns_and_depth.split("k")
     types = [word for word in words if word in _TYPES]
     if columns != "8" or len(types) != 4:
-        raise unsupported(instruction, "this shape is not there")
+        raise unsupported(instruction, "this shape is not implemented")
     first, is_sparse = members(instruction)[0], words[0].startswith("sp")
     if is_sparse and types[1] not in _FLOATS:
-        raise unsupported(instruction, "sparse products of integers are not there")
+        raise unsupported(instruction, "sparse products of integers are not implemented")
     wrong = mma_error(words, shape, types, (len(first.d), len(first.a), len(first.b), len(first.c)))
     if wrong:
         raise unsupported(instruction, wrong)
@@ -197,7 +197,7 @@ def _form(instruction: Instruction) -> _Form:
 def _sparsity(instruction: Instruction, depth: int, kind: str) -> Sparsity:
     selector = instruction.operands[5]
     if not isinstance(selector, Integer):
-        raise unsupported(instruction, "the sparsity selector is no constant")
+        raise unsupported(instruction, "the sparsity selector is not a constant")
     count = 2 if kind == "tf32" else 4
     wrong = selector_error(selector.value, depth // count)
     if wrong:

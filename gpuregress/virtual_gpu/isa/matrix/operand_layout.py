@@ -143,7 +143,7 @@ def mma_error(words: Sequence[str], shape: str, types: Sequence[str], counts: Se
     is_sparse = words[0].startswith("sp")
     shapes = _SPARSE if is_sparse else _DENSE
     if shape not in shapes.get(a, "").split():
-        return "this shape is not there"
+        return "this shape is not implemented"
     wrong = types_error(d, a, b)
     if wrong:
         return wrong

@@ -251,7 +251,7 @@ def _form(instruction: Instruction) -> _Form:
     types = [word for word in words if word in _TYPES]
     columns, _, depth = shape.removeprefix("m64n").partition("k")
     if len(types) != 3 or not columns.isdigit() or not depth.isdigit() or not _is_width(int(columns), types[0]):
-        raise unsupported(instruction, "this shape is not there")
+        raise unsupported(instruction, "this shape is not implemented")
     result, left, right = types
     wrong = types_error(result, left, right)
     if wrong:
@@ -285,11 +285,11 @@ def _form(instruction: Instruction) -> _Form:
         raise unsupported(instruction, "a sign is 1 or -1, and a transposition 0 or 1")
     has_signs = len(signs) == 0 if result == "s32" else len(signs) == 2
     if not has_signs or ("b1" in (left, right) and "and" not in words):
-        raise unsupported(instruction, "these operands are not there")
+        raise unsupported(instruction, "these operands are not implemented")
     # The form has a row of bits as elements of 32 bits.
     elements_depth = 32 * form.depth if is_binary else form.depth
     if len(transposed) != transposable or int(depth) != elements_depth:
-        raise unsupported(instruction, "this shape is not there")
+        raise unsupported(instruction, "this shape is not implemented")
     return form
 
 
@@ -316,7 +316,7 @@ def _sparsity(instruction: Instruction, kind: MatrixElement) -> Sparsity:
 
 def _immediate(instruction: Instruction, operand: Operand) -> int:
     if not isinstance(operand, Integer):
-        raise unsupported(instruction, "a sign or a transposition that is no constant")
+        raise unsupported(instruction, "a sign or a transposition that is not a constant")
     return operand.value
 
 
@@ -511,7 +511,7 @@ _FORMS = {
 def _wgmma(emitter: Services, instruction: Instruction) -> None:
     card = emitter.unit.schedule.card
     if card != SM_90.name:
-        raise unsupported(instruction, f"a card {card} has no warpgroups")
+        raise unsupported(instruction, f"{card} has no warpgroups")
     if instruction.modifiers[0] not in _FORMS:
         raise unsupported(instruction)
     _FORMS[instruction.modifiers[0]](emitter, instruction)

@@ -78,7 +78,7 @@ def _shape(instruction: Instruction) -> _Shape:
 def _types(instruction: Instruction) -> list[str]:
     types = [word for word in instruction.modifiers if word in _TYPES]
     if not types or not {"popc", "s4", "u4", "b1"}.isdisjoint(instruction.modifiers):
-        raise unsupported(instruction, "elements of fewer than eight bits are not there")
+        raise unsupported(instruction, "elements of fewer than eight bits are not implemented")
     return types
 
 

@@ -63,4 +63,4 @@ def test_after_a_lost_device_no_further_seed_runs(tmp_path: Path) -> None:
     assert device.launched == 2
     first, *others = outcome.observations.along("seed")
     assert first.fault == "trap: it trapped"
-    assert [run.left_out for run in others] == ["a seed before it lost the device"] * 2
+    assert [run.left_out for run in others] == ["an earlier seed lost the device"] * 2

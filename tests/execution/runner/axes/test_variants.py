@@ -59,7 +59,7 @@ def test_after_a_lost_device_no_variant_runs(tmp_path: Path) -> None:
     assert outcome.observations.sticky
     first, second = outcome.observations.along("variant")
     assert first.fault.startswith("out-of-bounds: out-of-bounds read")
-    assert second.left_out == "a variant before it lost the device"
+    assert second.left_out == "an earlier variant lost the device"
 
 
 def test_what_cannot_be_loaded_is_told(tmp_path: Path) -> None:

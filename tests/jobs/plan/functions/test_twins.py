@@ -49,7 +49,7 @@ def test_devices_need_no_function(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "twins", "message"),
     [
-        (("", ""), "[cpu]", "6: twins: names one device, cpu: name what it is compared with, as [cpu, cuda]"),
+        (("", ""), "[cpu]", "6: twins: names one device, cpu: name what it is compared with, such as [cpu, cuda]"),
         (("", ""), "[host, host]", "6: twins[1]: duplicate entry 'host'"),
         (("both", "one"), "[host]", "6: twins[0]: one(float) is not __host__ __device__"),
         (("both", "{name: both, scope: block}"), "[cuda, host]", "twins[1]: both(float) is called by whole blocks"),

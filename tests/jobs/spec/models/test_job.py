@@ -35,7 +35,7 @@ def test_defaults() -> None:
         ({"known_failing": {**KNOWN, "status": "differ", "fault": "trap"}}, "'differ' has no fault 'trap'"),
         ({"known_failing": {**KNOWN, "status": "timeout", "fault": "trap"}}, "'timeout' has no fault 'trap'"),
         ({"known_failing": {**KNOWN, "status": "error", "kernel": "k"}}, "`kernel` is that of a fault or a timeout"),
-        ({"known_failing": {**KNOWN, "fault": "status", "kernel": "k"}}, "it is of no one kernel"),
+        ({"known_failing": {**KNOWN, "fault": "status", "kernel": "k"}}, "belongs to no one kernel"),
         ({"known_failing": {**KNOWN, "fault": "trap", "buffer": "x"}}, "`buffer` is that of a difference"),
         ({"retries": "many"}, "expected a whole number from 0 to 10, got 'many'"),
         ({"retries": 11}, "expected a whole number from 0 to 10"),

@@ -89,5 +89,5 @@ def test_a_card_is_compiled_for_where_no_architecture_is_given() -> None:
 
 def test_a_program_that_the_card_cannot_run_is_refused() -> None:
     _, messages = resolved("sm_80", arch="sm_90")
-    text = "a program for sm_90 does not run on the job's card, sm_80: leave `arch` or `card` out"
+    text = "a program for sm_90 does not run on the job's `card`, sm_80: leave `arch` or `card` out"
     assert messages == [f"compile.arch: {text}"]

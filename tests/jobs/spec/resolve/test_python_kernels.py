@@ -145,7 +145,7 @@ def test_mistakes_with_numba(tmp_path: Path, before: str, after: str, message: s
 @pytest.mark.parametrize(
     ("type_of_y", "message"),
     [
-        ("*fp32:16", "offset 4 is no multiple of 16, and signature.y is *fp32:16"),
+        ("*fp32:16", "offset 4 is not a multiple of 16, and signature.y is *fp32:16"),
         ("tensordesc<fp32[8]>", "offset 4 is given: an array or a descriptor is a whole buffer"),
     ],
 )

@@ -125,7 +125,7 @@ def test_the_checks_of_the_device_stand_beside_those_of_buffers(scope: Scope) ->
 @pytest.mark.parametrize(
     ("given", "text"),
     [
-        ({"device": ["finite"]}, "is no check of the device: say races"),
+        ({"device": ["finite"]}, "is not a check of the device: use races"),
         ({"a": ["races"]}, "is a check of the device, not of a buffer: write device: [races]"),
     ],
 )

@@ -12,7 +12,7 @@ HEAD = ".version 8.0\n.target sm_75\n.address_size 64\n.global .align 4 .b8 own[
 
 def noted(statement: str) -> str:
     """What is put before a statement."""
-    text = instrument(f"{HEAD}.visible .entry k() {{\n{statement}\nret;\n}}\n", 1)
+    text = instrument(f"{HEAD}.visible .entry k() {{\n{statement}\nret;\n}}\n", "k", 1)
     return text.split(".entry k() {")[1].split(statement)[0]
 
 
@@ -51,7 +51,7 @@ def test_a_guard_guards_the_note_too() -> None:
     ],
 )
 def test_other_statements_stay_as_they_are(statement: str) -> None:
-    text = instrument(f"{HEAD}.visible .entry k() {{\n{statement}\nret;\n}}\n", 1).split(".entry k() {")[1]
+    text = instrument(f"{HEAD}.visible .entry k() {{\n{statement}\nret;\n}}\n", "k", 1).split(".entry k() {")[1]
     assert "gpuregress" not in text
 
 
@@ -65,3 +65,9 @@ def test_other_statements_stay_as_they_are(statement: str) -> None:
 def test_what_cannot_be_noted_is_refused_by_name(statement: str) -> None:
     with pytest.raises(UnsupportedError, match=statement.split(".", 1)[0]):
         noted(statement)
+
+
+def test_what_other_kernels_access_is_no_obstacle() -> None:
+    other = ".visible .entry tex() {\ntex.1d.v4.f32.s32 {%f1,%f2,%f3,%f4}, [%rd1, {%r1}];\nret;\n}\n"
+    text = instrument(f"{HEAD}{other}.visible .entry k() {{\nld.global.f32 %f1, [%rd1];\nret;\n}}\n", "k", 1)
+    assert "call gpuregress_note" in text

@@ -68,7 +68,7 @@ def test_what_a_server_cannot_install_is_asked_for(
     fake_shop: Workshop, monkeypatch: pytest.MonkeyPatch, text: str
 ) -> None:
     installed(monkeypatch, text)
-    assert "say with --from what `pip install` takes there" in fake_shop.fails(2, "nightly", "--install", "github")
+    assert "name with --from what pip installs there" in fake_shop.fails(2, "nightly", "--install", "github")
     assert line(fake_shop, "github", "--from", "gpuregress==9") == "python -m pip install gpuregress==9"
     assert fake_shop.call("nightly", "--install", "cron").exit_code == 0
     assert "--from is for CI servers" in fake_shop.fails(2, "nightly", "--install", "cron", "--from", "x")

@@ -66,8 +66,8 @@ _SUMS = (4, 4, 2, 4)
         ("sync.m16n8k32.row.col.s32.s8.s4.s32", (4, 4, 2, 4), "there is no product of s8 and s4"),
         ("sync.m16n8k16.row.col.satfinite.f32.f16.f16.f32", _SUMS, "satfinite is for integers"),
         ("sync.m16n8k16.row.col.f32.f16.f16.f32", (4, 2, 2, 4), "the vectors of registers have other sizes"),
-        ("sync.m16n8k32.row.col.f32.f16.f16.f32", _SUMS, "this shape is not there"),
-        ("sp.m16n8k32.row.col.f32.e4m3.e4m3.f32", (4, 2, 2, 4), "this shape is not there"),
+        ("sync.m16n8k32.row.col.f32.f16.f16.f32", _SUMS, "this shape is not implemented"),
+        ("sp.m16n8k32.row.col.f32.e4m3.e4m3.f32", (4, 2, 2, 4), "this shape is not implemented"),
     ],
 )
 def test_forms_of_mma(text: str, counts: tuple[int, ...], message: str) -> None:
