@@ -102,6 +102,24 @@ def is_catastrophic(log: str) -> bool:
     return _CATASTROPHE.search(log) is not None
 
 
+def has_host_code(log: str) -> bool:
+    """Tell whether the compiler refused a function or variable for being the host's, whatever uses it.
+
+    Args:
+        log: as NVRTC wrote it.
+    """
+    return _HOST_SIGNS[0] in log
+
+
+def is_of_instances(log: str) -> bool:
+    """Tell whether an error of a log is in an instance of a template, which other kernels may not have.
+
+    Args:
+        log: as NVRTC wrote it.
+    """
+    return "detected during" in log
+
+
 def missing_header(log: str) -> str:
     """Return the name of the header that the compiler did not find; "" where it found all.
 
@@ -138,9 +156,14 @@ def with_headline(first: str, last: str) -> str:
             return f"{error}\n\n"
     if first == last or not set(errors) & set(others):
         return first
-    if errors[0] in others:
-        others.remove(errors[0])
-    return "\n\n".join((errors[0], *others, ""))
+    headline = errors[0]
+    for error in errors:
+        if error in others or not any(sign in error for sign in _HOST_SIGNS):
+            headline = error  # a complaint of host code that went later is no cause
+            break
+    if headline in others:
+        others.remove(headline)
+    return "\n\n".join((headline, *others, ""))
 
 
 def explain(log: str, source: Source, folders: Iterable[Path], standard: str = "") -> str:
@@ -157,6 +180,9 @@ def explain(log: str, source: Source, folders: Iterable[Path], standard: str = "
     if _ERROR.search(without_harness):  # the errors in the generated text follow from the source's
         log = without_harness
     errors = _errors(log)
+    texture = _texture_reference(log, source)
+    if texture:
+        return texture
     if not errors:
         return _COUNT.sub("", locations(log, source)).strip()
     text = locations("\n\n".join(errors[:_MOST_ERRORS]), source)
@@ -334,6 +360,8 @@ _OPTION_HINT = (
 _LAUNCH_HINT = (
     "kernels that launch kernels (dynamic parallelism) cannot run here: let the job launch them, one after the other"
 )
+_TEXTURE = re.compile(r"^[ \t]*(?:static\s+|extern\s+)?texture\s*<[^;{}()]*>\s*(?P<name>\w+)\s*;", re.MULTILINE)
+_COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
 _TEXTURE_HINT = (
     "texture references were removed in CUDA 12: take a cudaTextureObject_t as the kernel's argument, "
     "and give the buffer a `texture:`"
@@ -361,8 +389,6 @@ def _remedies(errors: str, source: Source, searched: Iterable[str]) -> Iterator[
         yield _LAUNCH_HINT
     text = _content(source)
     names = list(dict.fromkeys(_UNDEFINED.findall(errors)))
-    if any(re.search(rf"\btexture\s*<[^;]*>\s*{name}\b", text) for name in names):
-        yield _TEXTURE_HINT
     yield from _host_functions(names, text)
     includes = list(dict.fromkeys(_includes(errors, names)))
     if includes:
@@ -433,6 +459,18 @@ def _macros(errors: str, source: Source) -> Iterator[str]:
         given = ", ".join(f"{name} as {source.defines[name]!r}" for name in names)
         own = "pass only the macros that the source needs, or rename them"
         yield f"compile.defines defines {given} in this line: {own}"
+
+
+def _texture_reference(log: str, source: Source) -> str:
+    """Refuse the first texture reference of a source, whose errors or missing headers would only follow from it."""
+    uncommented = _COMMENT.sub(lambda comment: "\n" * comment[0].count("\n"), _content(source))
+    declared = _TEXTURE.search(uncommented)
+    if declared is None:
+        return ""
+    if not is_catastrophic(log) and not re.search(rf'"(?:texture|{declared["name"]})"', log):
+        return ""
+    line = declared.string.count("\n", 0, declared.start("name")) + 1
+    return f"{shown(Path(source.path))}:{line}: error: {declared['name']} is a texture reference: {_TEXTURE_HINT}"
 
 
 def _content(source: Source) -> str:

@@ -60,7 +60,7 @@ _UNIT = f'#line 1 "{HARNESS_FILE}"\nextern "C" __device__ void {UNIT}() {{}}\n'
 The compiler makes the names of internal variables and functions (`static`, or of an unnamed namespace) unique by the
 first external symbol. Where there is none, as in a source of templates, it takes the path and the process's id.
 """
-_MOST_ATTEMPTS = 5
+_MOST_ATTEMPTS = 7
 LATER_STANDARD = "c++20"
 _STANDARD = re.compile(r"-{1,2}std\b")
 _REFUSALS = ("NVRTC_ERROR_COMPILATION", "NVRTC_ERROR_INVALID_OPTION", "NVRTC_ERROR_NAME_EXPRESSION_NOT_VALID")
@@ -145,7 +145,7 @@ def compile_source(source: Source, text: str) -> NvrtcResult:
         error = failure(source, text, log)
         error.log = ""  # it may compile the next time
         raise error
-    raise failure(source, text, log, _later_standard(source, text, log))
+    raise failure(source, text, log, _later_standard(source, log, attempts))
 
 
 def _texts(source: Source, text: str) -> list[str]:
@@ -167,17 +167,27 @@ def _lasting_places(source: Source, attempts: Sequence[_Attempt]) -> frozenset[t
     return frozenset(first) & frozenset(last)
 
 
-def _later_standard(source: Source, text: str, log: str) -> str:
-    """Return the later standard of C++ with which a source compiles that was refused; "" where none helps."""
+def _later_standard(source: Source, log: str, attempts: Sequence[_Attempt]) -> str:
+    """Return the later standard of C++ with which a source compiles that was refused; "" where none helps.
+
+    Args:
+        source: what was compiled.
+        log: of its errors.
+        attempts: whose first and last texts are tried.
+    """
     if any(_STANDARD.match(option) for option in source.options) or not compiler_messages.may_be_newer(log):
         return ""
-    if all(
-        file.name == HARNESS_FILE for file, _ in compiler_messages.error_places(log, source, search_folders(source))
-    ):
+    folders = search_folders(source)
+    if all(file.name == HARNESS_FILE for file, _ in compiler_messages.error_places(log, source, folders)):
         return ""
     later = replace(source, options=(*source.options, f"-std={LATER_STANDARD}"))
-    attempts = _attempts(later, _texts(later, text)[0])
-    return LATER_STANDARD if attempts[-1].result is not None else ""
+    units = [attempts[0].unit]
+    if attempts[-1].unit != units[0]:
+        units.append(attempts[-1].unit)
+    for unit in units:
+        if _attempt(_bindings(), later, unit, folders).result is not None:
+            return LATER_STANDARD
+    return ""
 
 
 def _local_arrays(source: Source, unit: TranslationUnit, ptx: str) -> tuple[LineEdit, ...]:
@@ -203,12 +213,18 @@ def _attempts(source: Source, text: str, known: frozenset[tuple[Path, int]] = fr
     nvrtc = _bindings()
     folders = search_folders(source)
     builder = _builder(source, inputs(source), text)
+    if builder.is_partial and precompiled_headers.refused_places(_unparsed(source)) is not None:
+        builder.drop(())
     skipped = _skip_refused(builder, source)
+    was_partial = builder.is_partial
     attempts = [_attempt(nvrtc, source, builder.unit(), folders)]
     while attempts[-1].result is None and skipped + len(attempts) < _MOST_ATTEMPTS:
         places = compiler_messages.error_places(attempts[-1].log, source, folders)
-        if not (source.kernels or source.symbols or source.harness.strip()):
+        is_asked = bool(source.kernels or source.symbols or source.harness.strip())
+        if not (is_asked and compiler_messages.is_of_instances(attempts[-1].log)):
             precompiled_headers.note_refusal(_all_texts(source, attempts[-1].unit), places)
+        if builder.is_partial and compiler_messages.has_host_code(attempts[-1].log):
+            precompiled_headers.note_refusal(_unparsed(source), places)
         if not known.isdisjoint(places):
             break
         # A header that was not found stays so; another `#error` may be that of a library that was withheld.
@@ -220,16 +236,23 @@ def _attempts(source: Source, text: str, known: frozenset[tuple[Path, int]] = fr
     if attempts[-1].result is None and skipped:
         with precompiled_headers.precompiling(None):
             return _attempts(source, text, known)  # the log of the first attempt has the headline
+    if was_partial and len(attempts) > 1:
+        del attempts[0]  # its errors are those of host code in headers that were not parsed
     return attempts
 
 
 def _skip_refused(builder: UnitBuilder, source: Source) -> int:
-    """Let go of what the compiler refused in the same texts when nothing was asked of them; return how often it did."""
+    """Let go of what the compiler refused in the same texts, whatever was asked of them; return how often it did."""
     for number in range(_MOST_ATTEMPTS - 1):
         places = precompiled_headers.refused_places(_all_texts(source, builder.unit()))
         if places is None or not builder.drop(places):
             return number
     return _MOST_ATTEMPTS - 1
+
+
+def _unparsed(source: Source) -> tuple[object, ...]:
+    """What decides whether headers compile that are not parsed: the compiler refuses their host code always."""
+    return ("unparsed", inputs(source).contents, source.defines, search_folders(source))
 
 
 def _all_texts(source: Source, unit: TranslationUnit) -> tuple[object, ...]:

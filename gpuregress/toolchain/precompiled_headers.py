@@ -8,7 +8,7 @@ The directives are put before the source once more, because NVRTC precompiles no
 that, an error or a warning of a header, is left to a compilation without precompiled headers.
 
 Host code that the grammar does not know is found by the compiler's errors. Where texts were refused as they are, the
-errors are the same whatever is asked of them.
+errors are the same whatever is asked of them, but for those of instances of templates.
 """
 
 from __future__ import annotations
@@ -143,7 +143,7 @@ def leading_directives(text: str) -> str:
 
 
 def note_refusal(texts: Sequence[object], places: tuple[ErrorPlace, ...]) -> None:
-    """Note the errors of texts of which nothing was asked.
+    """Note the errors of texts that do not depend on what is asked of them.
 
     Args:
         texts: all that decides what the compiler says.

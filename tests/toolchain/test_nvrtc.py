@@ -222,6 +222,16 @@ def test_the_first_error_of_the_first_attempt_is_the_headline(write: Write) -> N
         assert 'k.cu:3: error: identifier "y" is undefined' in refusal
 
 
+def test_host_code_of_headers_that_are_not_parsed_is_no_headline(write: Write, tmp_path: Path) -> None:
+    text = "".join(f'#include "h{number}.h"\n' for number in range(50))
+    source = write(f"{text}__global__ void k(int* x) {{ x[0] = y; }}\n", kernels=("k",))
+    for number in range(50):
+        (Path(source.path).parent / f"h{number}.h").write_text("inline int host() { return 0; }\n")
+    with pytest.raises(CompileError) as caught:
+        nvrtc.compile_source(source, Path(source.path).read_text())
+    assert 'k.cu:51: error: identifier "y" is undefined' in str(caught.value).splitlines()[0]
+
+
 NEWER = "template <class T> requires (sizeof(T) < 8) __global__ void k(T* x) { x[0] = 1; }\n"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -93,3 +94,30 @@ def test_errors_are_those_of_a_compilation_without(folder: Path) -> None:
 def test_what_is_precompiled_ends_before_the_first_code(text: str, directives: str) -> None:
     found = precompiled_headers.leading_directives(text)
     assert "".join(line for line in found.splitlines(keepends=True)) == directives
+
+
+@pytest.mark.parametrize("count", [50, 0])
+def test_host_code_is_refused_once_for_all_kernels_of_a_source(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, count: int
+) -> None:
+    text = "".join(f'#include "h{number}.h"\n' for number in range(count))
+    for number in range(count):
+        (tmp_path / f"h{number}.h").write_text(f"inline int host{number}() {{ return 0; }}\n")
+    if not count:  # device code has a word of this class, and does not use it
+        text = "struct Host { Gone gone; };\n"
+    kernel = "template <class T> __global__ void scale(T *x) { int Host = 2; x[0] *= Host; }\n"
+    (tmp_path / "scale.cu").write_text(f"{text}{kernel}")
+    expected = [_compiled(tmp_path, kernel) for kernel in ("scale<float>", "scale<double>")]
+    refused: list[bool] = []
+    attempt = nvrtc._attempt
+
+    def counted(*arguments: Any) -> Any:
+        """Note whether an attempt was refused."""
+        made = attempt(*arguments)
+        refused.append(made.result is None)
+        return made
+
+    monkeypatch.setattr(nvrtc, "_attempt", counted)
+    with precompiled_headers.precompiling(tmp_path / "precompiled"):
+        assert [_compiled(tmp_path, kernel) for kernel in ("scale<float>", "scale<double>")] == expected
+    assert refused == [True, False, False]

@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 
 from gpuregress.foundation import usermodules
+from gpuregress.foundation.errors import CompileError
 from gpuregress.foundation.records import Source
-from gpuregress.toolchain import compiler_messages
+from gpuregress.toolchain import compiler_messages, nvrtc
 
 
 def remedy(errors: str, text: str, tmp_path: Path, **defines: str) -> str:
@@ -53,9 +54,19 @@ def test_a_host_function_that_device_code_calls(tmp_path: Path) -> None:
     )
 
 
-def test_a_texture_reference(tmp_path: Path) -> None:
-    text = "texture<float, 1, cudaReadModeElementType> tex;\n__device__ float f() { return tex1Dfetch(tex, 0); }\n"
-    assert "texture references were removed in CUDA 12" in remedy(undefined("tex"), text, tmp_path)
+@pytest.mark.parametrize("include", ["", "#include <gone.h>"])
+def test_a_texture_reference_is_the_one_error(tmp_path: Path, include: str) -> None:
+    text = (
+        f"{include} // texture<int> no;\n  static texture<float, 1, cudaReadModeElementType> tex;\n"
+        "__global__ void k(float* x) { x[0] = tex1Dfetch(tex, 0); }\n"
+    )
+    path = tmp_path / "k.cu"
+    path.write_text(text)
+    with pytest.raises(CompileError) as caught:
+        nvrtc.compile_source(Source(str(path), kernels=("k",)), text)
+    (line,) = str(caught.value).splitlines()
+    assert line.startswith(f"{path}:2: error: tex is a texture reference: texture references were removed in CUDA 12")
+    assert "take a cudaTextureObject_t as the kernel's argument" in line
 
 
 def test_a_missing_header_says_where_it_was_searched(tmp_path: Path) -> None:

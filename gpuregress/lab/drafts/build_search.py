@@ -122,7 +122,9 @@ class _Search:
         if self._absent and not self._missing:
             shown = compiler_messages.shown(self._stand_ins)
             for header, made_from in self._absent.items():
-                contents = "is empty" if made_from is None else f"has no option of {made_from.name} on"
+                contents = (
+                    "is empty" if made_from is None else f"has no option of {made_from.name} on but those of CUDA"
+                )
                 if made_from is not None and made_from.suffix == ".proto":
                     contents = f"has the enumerations of {made_from.name}"
                 notes.append(

@@ -7,10 +7,21 @@ parameter of the job, which gets the name that the host code unpacks it to.
 
 from __future__ import annotations
 
+import ast
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
+_OPERATORS: Mapping[type[ast.operator], str] = {
+    ast.Add: "+",
+    ast.Sub: "-",
+    ast.Mult: "*",
+    ast.Div: "/",
+    ast.FloorDiv: "//",
+    ast.Mod: "%",
+    ast.Pow: "**",
+}
 _MARK = "\x1a{}\x1a"
 _MARKS = re.compile("\x1a([0-9]+)\x1a")
 _PRODUCT = re.compile(r"[\w.\x1a]+(?: \* [\w.\x1a]+)*")
@@ -95,6 +106,28 @@ class Buffer:
         self.dtype = dtype
         self.fill = fill
         self.tensor = Tensor(self)
+
+
+class UnknownShape:
+    """`x.shape` of a tensor whose axes are not all known."""
+
+    def __init__(self, tensor: Tensor) -> None:
+        self.tensor = tensor
+
+
+class Method:
+    """A method of a tensor, or of a module: `torch.empty`."""
+
+    def __init__(self, owner: Value, name: str) -> None:
+        self.owner = owner
+        self.name = name
+
+
+class Mapped:
+    """What a grid function and a heuristic are given: the launch's parameters."""
+
+    def __init__(self, values: dict[str, Value]) -> None:
+        self.values = values
 
 
 Value = Number | Constant | Unknown | Dtype | Group | Tensor | object
@@ -214,3 +247,79 @@ def extreme(name: str, numbers: Sequence[Number]) -> Number:
     if all(number.is_literal for number in numbers):
         return literal(value)
     return Number(f"{name}({', '.join(number.text for number in numbers)})", value)
+
+
+def truth_of(value: Value) -> bool | None:
+    """Tell whether a value is true; None: it is not known."""
+    if isinstance(value, Constant):
+        return bool(value.value)
+    if isinstance(value, Number):
+        return bool(value.value)
+    if isinstance(value, Group):
+        return bool(value.values)
+    return None
+
+
+def arithmetic(op: ast.operator, left: Value, right: Value) -> Value:
+    """Calculate with two values; Unknown where one is no number."""
+    left, right = truth_as_number(left), truth_as_number(right)
+    if type(op) not in _OPERATORS or not isinstance(left, Number) or not isinstance(right, Number):
+        return Unknown()
+    try:
+        return binary(_OPERATORS[type(op)], left, right)
+    except ArithmeticError:
+        return Unknown()
+
+
+def truth_as_number(value: Value) -> Value:
+    """A truth value as a number; a parameter that is calculated with is a whole number."""
+    if isinstance(value, Constant) and isinstance(value.value, bool):
+        return literal(int(value.value))
+    return value
+
+
+def comparison(op: ast.cmpop, left: Value, right: Value) -> Value:
+    """Compare two values; Unknown where the result is not known."""
+    if isinstance(op, ast.Is | ast.IsNot):
+        return _identity(isinstance(op, ast.Is), left, right)
+    if isinstance(left, Dtype) and isinstance(right, Dtype) and isinstance(op, ast.Eq | ast.NotEq):
+        return Constant((left.name == right.name) == isinstance(op, ast.Eq))
+    values: list[Any] = []
+    for side in (left, right):
+        if not isinstance(side, Number | Constant):
+            return Unknown()
+        values.append(side.value)
+    compare: dict[type[ast.cmpop], Callable[[Any, Any], bool]] = {
+        ast.Eq: lambda x, y: x == y,
+        ast.NotEq: lambda x, y: x != y,
+        ast.Lt: lambda x, y: x < y,
+        ast.LtE: lambda x, y: x <= y,
+        ast.Gt: lambda x, y: x > y,
+        ast.GtE: lambda x, y: x >= y,
+    }
+    try:
+        return Constant(compare[type(op)](*values))
+    except (KeyError, TypeError):
+        return Unknown()
+
+
+def _identity(is_same: bool, left: Value, right: Value) -> Value:  # noqa: FBT001 - `is` or `is not`
+    for one, other in ((left, right), (right, left)):
+        if isinstance(one, Constant) and one.value is None and not isinstance(other, Unknown | Method):
+            is_none = isinstance(other, Constant) and other.value is None
+            return Constant(is_none == is_same)
+        if isinstance(one, Dtype) and isinstance(other, Dtype):
+            return Constant((one.name == other.name) == is_same)
+    return Unknown()
+
+
+def logic(is_and: bool, values: Sequence[Value]) -> Value:  # noqa: FBT001 - `and` or `or`
+    """Calculate `and` or `or`: the value that decides."""
+    is_known = True
+    for value in values:
+        truth = truth_of(value)
+        if truth is None:
+            is_known = False
+        elif truth != is_and:
+            return value
+    return values[-1] if is_known else Unknown()

@@ -35,7 +35,7 @@ _EXTENT = re.compile(
 )
 
 
-_INDEX_TYPE = re.compile(r"index|idx|offset|int|size|count", re.IGNORECASE)
+_INDEX_TYPE = re.compile(r"index|indices|indptr|idx|offset|int|size|count|(?:^|_)ids?(?:_|$)", re.IGNORECASE)
 """Names of template parameters that stand for types of whole numbers, as `index_t`."""
 
 
@@ -65,9 +65,12 @@ class KernelDraft:
             for other in cxx_declarations.declarations(text):
                 if other.name == declaration.name:
                     overloads.add(other.type_words)
-        if len(overloads) > 1:
+        self._is_overloaded = len(overloads) > 1
+        if self._is_overloaded:
             self._kernel = declaration.signature(list(self._types.values()))
         self._compiled_kernel = compiled(source, self._kernel, build)
+        if self._compiled_kernel.problem:
+            self._guess_integers(source, build)
         self._named: list[tuple[str, CxxParameter]] = []
         for number, parameter in enumerate(declaration.parameters):
             argument = self._types.get(parameter.type, "")
@@ -84,6 +87,18 @@ class KernelDraft:
             self._cast_dtypes = self._dtypes_of_casts(source, build)
         self._extents = [name for name, parameter in self._named if self._is_extent(name, parameter)] or ["n"]
         self._is_flat = len(self._extents) != 2
+
+    def _guess_integers(self, source: Path, build: BuildOptions) -> None:
+        """Take whole numbers for the types that are a guess, where the kernel compiles with those alone."""
+        guessed = [name for name, argument in self._guessed_arguments.items() if argument == "float"]
+        chosen = {**self._types, **dict.fromkeys(guessed, "int")}
+        kernel = with_arguments(self._declaration.name, chosen)
+        if self._is_overloaded:
+            kernel = self._declaration.signature(list(chosen.values()))
+        if guessed:
+            compiled_kernel = compiled(source, kernel, build)
+            if not compiled_kernel.problem:
+                self._types, self._kernel, self._compiled_kernel = chosen, kernel, compiled_kernel
 
     def _with_compiled_types(self, source: Path, build: BuildOptions) -> KnownTypes:
         """Add the types of parameters whose members the source's words do not tell, as those of a template."""

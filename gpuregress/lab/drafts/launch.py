@@ -75,7 +75,7 @@ class LaunchDraft(KernelDraft):
         self, declaration: Declaration, source: Path, target: Path, facts: LaunchFacts, state: JobState | None = None
     ) -> None:
         self._facts, self._launch = facts, facts.launch
-        chosen, name, guessed = fills.instance_of(declaration, facts.launch)
+        chosen, name, self._guessed_names = fills.instance_of(declaration, facts.launch)
         super().__init__(
             declaration,
             source,
@@ -90,11 +90,10 @@ class LaunchDraft(KernelDraft):
         self._variable_buffers = self._state.variables
         self._declared_variables = self._state.symbols
         self._parameters = self._state.parameters
-        self._guessed_of_launch = {parameter: chosen[parameter] for parameter in guessed}
-        self._guessed = ", ".join(f"{parameter} = {value}" for parameter, value in self._guessed_of_launch.items())
+        self._guessed = ", ".join(f"{parameter} = {value}" for parameter, value in self._guessed_arguments.items())
         self._notes: list[str] = []
-        if guessed:
-            self._notes.append(f"the template arguments of {name}: {self._guessed} is a guess")
+        if self._guessed:
+            self._notes.append(f"the template arguments of {self._kernel}: {self._guessed} is a guess")
         self._arguments = [*self._launch.arguments, *[None] * len(self._named)][: len(self._named)]
         self._guessed_sizes: list[str] = []
         self._random: list[str] = []
@@ -117,7 +116,7 @@ class LaunchDraft(KernelDraft):
 
     @property
     def _guessed_arguments(self) -> Mapping[str, str]:
-        return self._guessed_of_launch
+        return {name: self._types[name] for name in self._guessed_names}
 
     @property
     def needed(self) -> tuple[str, ...]:
@@ -326,19 +325,20 @@ class LaunchDraft(KernelDraft):
             return self._pointer(slot)
         value = objects.member_of(self._arguments[number], name)
         dtype = layouts.member_dtype(field)
+        is_unset = self._is_unset(number, name)
         name = f"{self._named[number][0]}.{name}"
         if isinstance(value, HostScalar) and dtype is not None and not VECTOR.fullmatch(dtype):
             return self._number(name, value, dtype)
-        if self._is_unset(number, value) and dtype is not None and not VECTOR.fullmatch(dtype):
+        if is_unset and dtype is not None and not VECTOR.fullmatch(dtype):
             zero = "false" if dtype == "bool" else "0"
             return f"{{{dtype}: {zero}}}", "the program does not set it"
         self._notes.append(f"{name}: its value ({self._launch.where})")
         return super()._member(number, field, name)[0], f"NEEDED: {self._launch.where} does not give it"
 
-    def _is_unset(self, number: int, value: Object | None) -> bool:
+    def _is_unset(self, number: int, path: str) -> bool:
         """Tell whether the program fills a structure, but not this member."""
         structure = self._arguments[number]
-        if value is not None or not isinstance(structure, Structure) or structure.is_given:
+        if not isinstance(structure, Structure) or structure.is_given or objects.is_named(structure, path):
             return False
         return any(cell.value is not None for cell in structure.members.values())
 
@@ -360,7 +360,7 @@ class LaunchDraft(KernelDraft):
         """Whether a null pointer is spelled; a variable that is one may get memory where it is not seen."""
         value = self._value(slot)
         if slot.path:
-            return (isinstance(value, HostScalar) and value.number == 0) or self._is_unset(slot.number, value)
+            return (isinstance(value, HostScalar) and value.number == 0) or self._is_unset(slot.number, slot.path)
         return self._launch.texts[slot.number : slot.number + 1] in (("NULL",), ("nullptr",), ("0",))
 
     # ---- buffers

@@ -8,66 +8,33 @@ in its branch is found all the same. Parameters of the function are tensors, or 
 from __future__ import annotations
 
 import ast
-import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
+from gpuregress.lab.drafts.host_tensors import HostTensors
 from gpuregress.lab.drafts.host_values import (
     Buffer,
     Constant,
-    Dtype,
     Group,
+    Mapped,
+    Method,
     Number,
     Sizes,
     Tensor,
     Unknown,
+    UnknownShape,
     Value,
+    arithmetic,
     binary,
-    ceil_division,
-    extreme,
+    comparison,
     literal,
-    next_power_of_2,
-    product,
+    logic,
+    truth_of,
 )
 from gpuregress.toolchain.python_kernels import local_modules
 
-_OPERATORS: Mapping[type[ast.operator], str] = {
-    ast.Add: "+",
-    ast.Sub: "-",
-    ast.Mult: "*",
-    ast.Div: "/",
-    ast.FloorDiv: "//",
-    ast.Mod: "%",
-    ast.Pow: "**",
-}
-_SIZED_DTYPES = ("float64", "float32", "float16", "bfloat16", "int64", "int32", "int16", "int8", "uint8", "bool")
-_DTYPES = dict(zip(_SIZED_DTYPES, _SIZED_DTYPES, strict=True)) | {
-    "float": "float32",
-    "double": "float64",
-    "half": "float16",
-    "long": "int64",
-    "int": "int32",
-}
-_SAME_TENSOR = ("contiguous", "to", "detach", "clone", "float", "cuda", "squeeze", "requires_grad_", "view_as")
-_MAKERS = (
-    "empty",
-    "zeros",
-    "ones",
-    "full",
-    "empty_like",
-    "zeros_like",
-    "ones_like",
-    "full_like",
-    "new_empty",
-    "new_zeros",
-)
-_EXTENTS = {1: (1000,), 2: (32, 128), 3: (2, 64, 64), 4: (2, 32, 4, 64), 5: (2, 32, 2, 2, 64)}
-"""Sizes of a tensor from outside, by the number of its axes."""
 _SIZE = 64
 """Of a whole number that a function takes, and that may be a block."""
-_MULTIPROCESSORS = 132
-"""Of an H200, which the CPU device models."""
 _DEPTH = 4
 _MOST_SIBLINGS = 200
 
@@ -102,30 +69,8 @@ class _Function:
         self.outer = outer
 
 
-class _Shape:
-    """`x.shape` of a tensor whose axes are not all known."""
-
-    def __init__(self, tensor: Tensor) -> None:
-        self.tensor = tensor
-
-
-class _Method:
-    """A method of a tensor, or of a module: `torch.empty`."""
-
-    def __init__(self, owner: Value, name: str) -> None:
-        self.owner = owner
-        self.name = name
-
-
 class _Kernel:
     """The kernel that is looked for."""
-
-
-class _Meta:
-    """What a grid function and a heuristic are given: the launch's parameters."""
-
-    def __init__(self, values: dict[str, Value]) -> None:
-        self.values = values
 
 
 class _Returned(Exception):
@@ -212,8 +157,7 @@ class _Interpreter:
         self._kernel = kernel
         self._tops = local_modules.top_folders(source)
         self._modules: dict[Path, _HostModule] = {}
-        self._sizes = Sizes()
-        self._heights: dict[str, Number] = {}
+        self._tensors = HostTensors()
         self._depth = 0
         self._source = _HostModule(source)
         self._module = self._source
@@ -222,8 +166,7 @@ class _Interpreter:
 
     def follow(self, module: _HostModule, function: ast.FunctionDef) -> None:
         """Follow a function from outside."""
-        self._sizes = Sizes()
-        self._heights = {}
+        self._tensors = HostTensors()
         self._module = module
         names: dict[str, Value] = {}
         given = function.args
@@ -247,7 +190,7 @@ class _Interpreter:
         if annotation == "bool":
             return Constant(value=False)
         if annotation == "int":
-            return self._sizes.new(parameter.arg, _SIZE, is_named=True)
+            return self._tensors.sizes.new(parameter.arg, _SIZE, is_named=True)
         if annotation == "float":
             return literal(1e-05 if "eps" in parameter.arg.lower() else 1.0)
         if annotation == "str" or parameter.arg in ("self", "ctx", "cls"):
@@ -281,7 +224,7 @@ class _Interpreter:
                 hint = target.id if isinstance(target, ast.Name) else ""
                 self._bind(target, self._value(value, names, hint), names)
             case ast.AugAssign(target=ast.Name(id=name), op=op, value=value):
-                names[name] = self._arithmetic(op, names.get(name, Unknown()), self._value(value, names, ""))
+                names[name] = arithmetic(op, names.get(name, Unknown()), self._value(value, names, ""))
             case ast.Expr(value=value):
                 self._value(value, names, "")
             case ast.Return(value=value):
@@ -314,7 +257,7 @@ class _Interpreter:
             self._assume_not(node.test, names)
             self._run(node.orelse, names)
             return
-        truth = self._truth(self._value(node.test, names, ""))
+        truth = truth_of(self._value(node.test, names, ""))
         taken, other = (node.body, node.orelse) if truth else (node.orelse, node.body)
         self._look_into(other, names)
         self._run(taken, names)
@@ -329,7 +272,7 @@ class _Interpreter:
     def _bind(self, target: ast.expr, value: Value, names: dict[str, Value]) -> None:
         if isinstance(target, ast.Name):
             if isinstance(value, Number):
-                self._sizes.rename(value, target.id)
+                self._tensors.sizes.rename(value, target.id)
             names[target.id] = value
         elif isinstance(target, ast.Tuple | ast.List):
             values = self._unpacked(value, target.elts)
@@ -339,8 +282,8 @@ class _Interpreter:
     def _unpacked(self, value: Value, targets: Sequence[ast.expr]) -> list[Value]:
         count = len(targets)
         starred = [position for position, target in enumerate(targets) if isinstance(target, ast.Starred)]
-        if isinstance(value, _Shape):
-            value = Group(self._axes(value.tensor, count))
+        if isinstance(value, UnknownShape):
+            value = Group(self._tensors.axes(value.tensor, count))
         if not isinstance(value, Group):
             return [Unknown()] * count
         values = value.values
@@ -349,73 +292,6 @@ class _Interpreter:
             middle = Group(values[first : len(values) - after])
             values = [*values[:first], middle, *values[len(values) - after :]]
         return [*values, *[Unknown()] * (count - len(values))]
-
-    # --- shapes -------------------------------------------------------------------------------------------------------
-
-    def _axes(self, tensor: Tensor, count: int = 0) -> list[Number]:
-        """The extents of a tensor; of one from outside that has none yet, as many as are asked for."""
-        if tensor.shape is None or (tensor.is_open and len(tensor.shape) < count):
-            extents = _EXTENTS.get(count or 1, (4,) * count)
-            known = tensor.shape or []
-            new = [self._sizes.new(f"{tensor.buffer.name}_{at}", value) for at, value in enumerate(extents)]
-            tensor.shape = [*known, *new[len(known) :]]
-            tensor.is_open = count == 0
-            if tensor is not tensor.buffer.tensor and tensor.buffer.tensor.shape is None:
-                tensor.buffer.tensor.shape = list(tensor.shape)
-        return tensor.shape
-
-    def _axis(self, tensor: Tensor, index: int, hint: str) -> Value:
-        """One extent: `x.shape[-1]` makes a matrix of what is not known."""
-        if tensor.shape is None and index not in (0, 1, -1, -2):
-            self._axes(tensor, index + 1 if index >= 0 else -index)
-        elif tensor.shape is None:
-            self._axes(tensor, 2)
-        shape = self._axes(tensor)
-        if not -len(shape) <= index < len(shape):
-            return Unknown()
-        if hint:
-            self._sizes.rename(shape[index], hint)
-        return shape[index]
-
-    def _strides(self, tensor: Tensor) -> list[Number]:
-        shape = self._axes(tensor)
-        return [product(shape[position + 1 :]) for position in range(len(shape))]
-
-    def _reshaped(self, tensor: Tensor, wanted: Sequence[Value]) -> Value:
-        extents: list[Number] = []
-        for value in wanted:
-            if isinstance(value, _Shape):
-                extents += self._axes(value.tensor, 2)
-            elif isinstance(value, Group):
-                extents += [part for part in value.values if isinstance(part, Number)]
-            elif isinstance(value, Number):
-                extents.append(value)
-            else:
-                return Unknown()
-        holes = [position for position, extent in enumerate(extents) if extent.value == -1]
-        if not holes:
-            return Tensor(tensor.buffer, extents)
-        position = holes[0]
-        others = [extent for extent in extents if extent.value != -1]
-        if tensor.shape is None:
-            known = " ".join(extent.text for extent in others)
-            # Tensors that are seen as matrices of the same width have the same height until something else is known.
-            if known not in self._heights:
-                self._heights[known] = self._sizes.new(f"{tensor.buffer.name}_{position}", _EXTENTS[2][0])
-            tensor.shape = [*extents[:position], self._heights[known], *extents[position + 1 :]]
-            return Tensor(tensor.buffer, tensor.shape)
-        shape = self._axes(tensor)
-        left = list(shape)
-        for extent in others:
-            for place, axis in enumerate(left):
-                if axis.text == extent.text:
-                    del left[place]
-                    break
-            else:
-                extents[position] = binary("//", product(shape), product(others))
-                return Tensor(tensor.buffer, extents)
-        extents[position] = product(left)
-        return Tensor(tensor.buffer, extents)
 
     # --- what is taken for granted ------------------------------------------------------------------------------------
 
@@ -440,29 +316,19 @@ class _Interpreter:
                     continue
                 size = self._value(other, names, "")
                 if isinstance(size, Number) and index.value in (0, -1):
-                    tensor.shape = [size] if index.value == 0 else [*self._axes(tensor, 2)[:1], size]
+                    tensor.shape = [size] if index.value == 0 else [*self._tensors.axes(tensor, 2)[:1], size]
                     return
             if isinstance(one, ast.Attribute) and one.attr == "ndim":
                 tensor, size = self._value(one.value, names, ""), self._value(other, names, "")
                 if isinstance(tensor, Tensor) and tensor.shape is None and isinstance(size, Number):
-                    self._axes(tensor, int(size.value))
+                    self._tensors.axes(tensor, int(size.value))
             if isinstance(one, ast.Attribute) and one.attr == "shape":
                 tensor, shape = self._value(one.value, names, ""), self._value(other, names, "")
                 if isinstance(tensor, Tensor) and tensor.shape is None:
-                    if isinstance(shape, _Shape):
-                        tensor.shape = self._axes(shape.tensor, 2)
+                    if isinstance(shape, UnknownShape):
+                        tensor.shape = self._tensors.axes(shape.tensor, 2)
                     elif isinstance(shape, Group) and all(isinstance(part, Number) for part in shape.values):
                         tensor.shape = [part for part in shape.values if isinstance(part, Number)]
-
-    def _truth(self, value: Value) -> bool | None:
-        """Tell whether a value is true; None: it is not known."""
-        if isinstance(value, Constant):
-            return bool(value.value)
-        if isinstance(value, Number):
-            return bool(value.value)
-        if isinstance(value, Group):
-            return bool(value.values)
-        return None
 
     # --- expressions --------------------------------------------------------------------------------------------------
 
@@ -477,23 +343,23 @@ class _Interpreter:
             case ast.Tuple(elts=parts) | ast.List(elts=parts):
                 return self._group(parts, names)
             case ast.Attribute(value=owner, attr=name):
-                return self._attribute(self._value(owner, names, ""), name)
+                return self._tensors.attribute(self._value(owner, names, ""), name)
             case ast.Subscript(value=owner, slice=index):
                 return self._element(self._value(owner, names, ""), self._value(index, names, ""), hint)
             case ast.Call():
                 return self._call(node, names, hint)
             case ast.BinOp(left=left, op=op, right=right):
-                return self._arithmetic(op, self._value(left, names, ""), self._value(right, names, ""))
+                return arithmetic(op, self._value(left, names, ""), self._value(right, names, ""))
             case ast.UnaryOp(op=ast.USub(), operand=operand):
                 inner = self._value(operand, names, "")
                 return binary("-", literal(0), inner) if isinstance(inner, Number) else Unknown()
             case ast.UnaryOp(op=ast.Not(), operand=operand):
-                truth = self._truth(self._value(operand, names, ""))
+                truth = truth_of(self._value(operand, names, ""))
                 return Unknown() if truth is None else Constant(not truth)
             case ast.Compare(left=left, ops=[op], comparators=[right]):
-                return self._comparison(op, self._value(left, names, ""), self._value(right, names, ""))
+                return comparison(op, self._value(left, names, ""), self._value(right, names, ""))
             case ast.BoolOp(op=op, values=values):
-                return self._logic(isinstance(op, ast.And), [self._value(value, names, "") for value in values])
+                return logic(isinstance(op, ast.And), [self._value(value, names, "") for value in values])
             case ast.IfExp(test=test, body=body, orelse=orelse):
                 return self._choice(test, body, orelse, names, hint)
             case ast.Lambda():
@@ -508,13 +374,13 @@ class _Interpreter:
             case _:
                 return Unknown()
 
-    def _mapping(self, node: ast.Dict, names: dict[str, Value]) -> _Meta:
+    def _mapping(self, node: ast.Dict, names: dict[str, Value]) -> Mapped:
         values: dict[str, Value] = {}
         for key, value in zip(node.keys, node.values, strict=True):
             name = self._value(key, names, "") if key is not None else Unknown()
             if isinstance(name, Constant):
                 values[str(name.value)] = self._value(value, names, "")
-        return _Meta(values)
+        return Mapped(values)
 
     def _named(self, name: str, names: dict[str, Value]) -> Value:
         if name in names:
@@ -535,118 +401,33 @@ class _Interpreter:
                     return _Function(other.functions[imported], other, {})
                 if imported in other.assigned:
                     return self._value(other.assigned[imported], {}, "")
-            return _Method(Unknown(), imported)
-        return _Method(Unknown(), name)
+            return Method(Unknown(), imported)
+        return Method(Unknown(), name)
 
     def _group(self, parts: Sequence[ast.expr], names: dict[str, Value]) -> Group:
         values: list[Value] = []
         for part in parts:
             if isinstance(part, ast.Starred):
-                values += self._spread(self._value(part.value, names, ""))
+                values += self._tensors.spread(self._value(part.value, names, ""))
             else:
                 values.append(self._value(part, names, ""))
         return Group(values)
 
-    def _spread(self, value: Value) -> list[Value]:
-        if isinstance(value, _Shape):
-            return list(self._axes(value.tensor, 2))
-        return value.values if isinstance(value, Group) else [Unknown()]
-
-    def _attribute(self, owner: Value, name: str) -> Value:
-        if isinstance(owner, Tensor):
-            if name == "shape":
-                return _Shape(owner) if owner.shape is None or owner.is_open else Group(owner.shape)
-            if name == "dtype":
-                return Dtype(owner.buffer.dtype)
-            if name == "ndim":
-                return literal(len(self._axes(owner, 2)))
-            if name == "is_cuda":
-                return Constant(value=True)
-            if name == "requires_grad":
-                return Constant(value=False)
-            if name == "data":
-                return owner
-            return _Method(owner, name)
-        if isinstance(owner, _Method) and owner.name == "device" and name == "type":
-            return Constant("cuda")
-        if isinstance(owner, Constant | Number) and name == "value":
-            return owner  # of tl.constexpr
-        if isinstance(owner, _Method) and name in _DTYPES and owner.name == "torch":
-            return Dtype(_DTYPES[name])
-        return _Method(owner, name)
-
     def _element(self, owner: Value, index: Value, hint: str) -> Value:
         if isinstance(owner, _Kernel):
             return Group([owner, index])
-        if isinstance(owner, _Meta) and isinstance(index, Constant):
+        if isinstance(owner, Mapped) and isinstance(index, Constant):
             return owner.values.get(str(index.value), Unknown())
         if not isinstance(index, Number) or not isinstance(index.value, int):
             return Unknown()
-        if isinstance(owner, _Shape):
-            return self._axis(owner.tensor, index.value, hint)
+        if isinstance(owner, UnknownShape):
+            return self._tensors.axis(owner.tensor, index.value, hint)
         if isinstance(owner, Group) and -len(owner.values) <= index.value < len(owner.values):
             return owner.values[index.value]
         return Unknown()
 
-    def _arithmetic(self, op: ast.operator, left: Value, right: Value) -> Value:
-        left, right = self._number(left), self._number(right)
-        if type(op) not in _OPERATORS or not isinstance(left, Number) or not isinstance(right, Number):
-            return Unknown()
-        try:
-            return binary(_OPERATORS[type(op)], left, right)
-        except ArithmeticError:
-            return Unknown()
-
-    def _number(self, value: Value) -> Value:
-        """A truth value as a number; a parameter that is calculated with is a whole number."""
-        if isinstance(value, Constant) and isinstance(value.value, bool):
-            return literal(int(value.value))
-        return value
-
-    def _comparison(self, op: ast.cmpop, left: Value, right: Value) -> Value:
-        if isinstance(op, ast.Is | ast.IsNot):
-            return self._identity(isinstance(op, ast.Is), left, right)
-        if isinstance(left, Dtype) and isinstance(right, Dtype) and isinstance(op, ast.Eq | ast.NotEq):
-            return Constant((left.name == right.name) == isinstance(op, ast.Eq))
-        values: list[Any] = []
-        for side in (left, right):
-            if not isinstance(side, Number | Constant):
-                return Unknown()
-            values.append(side.value)
-        compare: dict[type[ast.cmpop], Callable[[Any, Any], bool]] = {
-            ast.Eq: lambda x, y: x == y,
-            ast.NotEq: lambda x, y: x != y,
-            ast.Lt: lambda x, y: x < y,
-            ast.LtE: lambda x, y: x <= y,
-            ast.Gt: lambda x, y: x > y,
-            ast.GtE: lambda x, y: x >= y,
-        }
-        try:
-            return Constant(compare[type(op)](*values))
-        except (KeyError, TypeError):
-            return Unknown()
-
-    def _identity(self, is_same: bool, left: Value, right: Value) -> Value:  # noqa: FBT001 - `is` or `is not`
-        for one, other in ((left, right), (right, left)):
-            if isinstance(one, Constant) and one.value is None and not isinstance(other, Unknown | _Method):
-                is_none = isinstance(other, Constant) and other.value is None
-                return Constant(is_none == is_same)
-            if isinstance(one, Dtype) and isinstance(other, Dtype):
-                return Constant((one.name == other.name) == is_same)
-        return Unknown()
-
-    def _logic(self, is_and: bool, values: Sequence[Value]) -> Value:  # noqa: FBT001 - `and` or `or`
-        is_known = True
-        for value in values:
-            truth = self._truth(value)
-            if truth is None:
-                is_known = False
-            elif truth != is_and:
-                return value
-        return values[-1] if is_known else Unknown()
-
     def _choice(self, test: ast.expr, body: ast.expr, orelse: ast.expr, names: dict[str, Value], hint: str) -> Value:
-        truth = self._truth(self._value(test, names, ""))
+        truth = truth_of(self._value(test, names, ""))
         chosen, other = self._value(body, names, hint), self._value(orelse, names, hint)
         if isinstance(chosen, _Kernel) or isinstance(other, _Kernel):
             return chosen if isinstance(chosen, _Kernel) else other
@@ -666,16 +447,16 @@ class _Interpreter:
             return Unknown()
         if isinstance(called, _Function):
             return self._applied(called, arguments, keywords)
-        if isinstance(called, _Method):
+        if isinstance(called, Method):
             if isinstance(called.owner, Tensor):
-                return self._of_tensor(called.owner, called.name, arguments, keywords, hint)
-            return self._plain(called.name, arguments, keywords, hint)
+                return self._tensors.of_tensor(called.owner, called.name, arguments, keywords, hint)
+            return self._tensors.plain(called.name, arguments, keywords, hint)
         return Unknown()
 
     def _applied(self, function: _Function, arguments: Sequence[Value], keywords: Mapping[str, Value]) -> Value:
         """Follow a call of a function of the host code."""
         name = getattr(function.node, "name", "")
-        built_in = self._plain(name, arguments, keywords, "")
+        built_in = self._tensors.plain(name, arguments, keywords, "")
         if not isinstance(built_in, Unknown):
             return built_in
         if self._depth >= _DEPTH:
@@ -703,118 +484,10 @@ class _Interpreter:
             self._module = before
         return Unknown()
 
-    def _of_tensor(
-        self, tensor: Tensor, name: str, arguments: Sequence[Value], keywords: Mapping[str, Value], hint: str
-    ) -> Value:
-        """A method of a tensor."""
-        if name in _SAME_TENSOR:
-            return tensor
-        if name in ("view", "reshape"):
-            return self._reshaped(tensor, arguments)
-        if name == "flatten":
-            return self._flattened(tensor, arguments)
-        if name == "unsqueeze":
-            return Tensor(tensor.buffer, [literal(1), *self._axes(tensor)])
-        if name in ("numel", "nelement"):
-            total = product(self._axes(tensor))
-            if hint:
-                self._sizes.rename(total, hint)
-            return total
-        if name == "element_size":
-            return literal({"float16": 2, "bfloat16": 2, "float64": 8, "int64": 8}.get(tensor.buffer.dtype, 4))
-        if name in ("dim", "ndimension"):
-            return literal(len(self._axes(tensor, 2)))
-        if name == "is_contiguous":
-            return Constant(value=True)
-        if name in ("size", "stride"):
-            return self._size_or_stride(tensor, name, arguments, hint)
-        if name in _MAKERS:
-            return self._made(name, arguments, keywords, hint, tensor.buffer.dtype)
-        return Unknown()
-
-    def _size_or_stride(self, tensor: Tensor, name: str, arguments: Sequence[Value], hint: str) -> Value:
-        if not arguments:
-            return _Shape(tensor) if name == "size" else Group(self._strides(tensor))
-        index = arguments[0]
-        if not isinstance(index, Number):
-            return Unknown()
-        if name == "size":
-            return self._axis(tensor, int(index.value), hint)
-        if tensor.shape is None and index.value in (0, -1):
-            return literal(1)  # a vector, as far as is known
-        strides = self._strides(tensor)
-        if -len(strides) <= index.value < len(strides):
-            return strides[int(index.value)]
-        return Unknown()
-
-    def _flattened(self, tensor: Tensor, arguments: Sequence[Value]) -> Tensor:
-        ends = [int(value.value) for value in arguments if isinstance(value, Number)]
-        if not ends:
-            return Tensor(tensor.buffer, [product(self._axes(tensor))])
-        shape = self._axes(tensor, 2)
-        first = ends[0] % len(shape)
-        last = (ends[1] if len(ends) > 1 else -1) % len(shape)
-        return Tensor(tensor.buffer, [*shape[:first], product(shape[first : last + 1]), *shape[last + 1 :]])
-
-    def _made(
-        self, name: str, arguments: Sequence[Value], keywords: Mapping[str, Value], hint: str, dtype: str = "float32"
-    ) -> Value:
-        """A tensor that the host code allocates."""
-        shape: list[Number] = []
-        for argument in arguments[:1] if name.endswith("_like") or name.startswith("full") else arguments:
-            if isinstance(argument, Tensor):
-                dtype = argument.buffer.dtype
-                shape += self._axes(argument, 0 if argument.shape else 2)
-            elif isinstance(argument, _Shape | Group):
-                shape += [part for part in self._spread(argument) if isinstance(part, Number)]
-            elif isinstance(argument, Number):
-                shape.append(argument)
-        given = keywords.get("dtype")
-        if isinstance(given, Dtype):
-            dtype = given.name
-        fill = ""
-        if "zeros" in name or "ones" in name:
-            fill = "zeros" if "zeros" in name else "ones"
-        buffer = Buffer(hint or "buffer", dtype, fill)
-        buffer.tensor.shape = shape
-        return buffer.tensor
-
-    def _plain(self, name: str, arguments: Sequence[Value], keywords: Mapping[str, Value], hint: str) -> Value:
-        """A function of Python, PyTorch or Triton."""
-        numbers = [value for value in map(self._number, arguments) if isinstance(value, Number)]
-        if name in _MAKERS:
-            return self._made(name, arguments, keywords, hint)
-        if name == "isinstance":
-            return Constant(isinstance(arguments[0], Tensor)) if arguments else Unknown()
-        if name.endswith("multiprocessor_count"):
-            return literal(_MULTIPROCESSORS)
-        if name == "Config":
-            given = arguments[0].values if arguments and isinstance(arguments[0], _Meta) else {}
-            return _Meta({**given, **keywords})
-        if name == "len" and arguments and isinstance(arguments[0], Tensor):
-            return self._axes(arguments[0])[0]
-        if name == "len" and arguments:
-            return literal(len(self._spread(arguments[0])))
-        if not numbers or len(numbers) != len(arguments):
-            return Unknown()
-        if name in ("cdiv", "ceil_div") and len(numbers) == 2 and numbers[1].value:
-            return ceil_division(*numbers)
-        if name == "next_power_of_2":
-            return next_power_of_2(numbers[0])
-        if name in ("min", "max"):
-            return extreme(name, numbers)
-        if name == "divmod" and len(numbers) == 2 and numbers[1].value:
-            return Group([binary("//", *numbers), binary("%", *numbers)])
-        if name in ("int", "float", "constexpr"):
-            return numbers[0]
-        if name == "ceil":
-            return Number(f"ceil({numbers[0].text})", math.ceil(numbers[0].value))
-        return Unknown()
-
     # --- the launch ---------------------------------------------------------------------------------------------------
 
     def _launch(self, node: ast.Call, grid: Value, arguments: Sequence[Value], keywords: Mapping[str, Value]) -> None:
-        launch = Launch(f"{self._module.path.name}:{node.lineno}", self._sizes)
+        launch = Launch(f"{self._module.path.name}:{node.lineno}", self._tensors.sizes)
         given = self._kernel.args
         parameters = [parameter.arg for parameter in (*given.posonlyargs, *given.args, *given.kwonlyargs)]
         launch.values.update(zip(parameters, arguments, strict=False))
@@ -833,7 +506,7 @@ class _Interpreter:
         self._add_heuristics(launch)
         self._module = before
         if isinstance(grid, _Function):
-            grid = self._applied(grid, [_Meta(launch.values)], {})
+            grid = self._applied(grid, [Mapped(launch.values)], {})
         if isinstance(grid, Group) and all(isinstance(part, Number) for part in grid.values):
             launch.grid = [part for part in grid.values if isinstance(part, Number)]
         elif isinstance(grid, Number):
@@ -849,7 +522,7 @@ class _Interpreter:
             for keyword in decorator.keywords:
                 if keyword.arg == "configs":
                     first = self._first(self._value(keyword.value, {}, ""))
-                    if isinstance(first, _Meta):
+                    if isinstance(first, Mapped):
                         return {name: value for name, value in first.values.items() if isinstance(value, Number)}
         return {}
 
@@ -864,5 +537,5 @@ class _Interpreter:
                 for key, function in zip(values.keys, values.values, strict=True):
                     computed = self._value(function, {}, "")
                     if isinstance(key, ast.Constant) and isinstance(computed, _Function):
-                        result = self._applied(computed, [_Meta(launch.values)], {})
+                        result = self._applied(computed, [Mapped(launch.values)], {})
                         launch.values.setdefault(str(key.value), result)

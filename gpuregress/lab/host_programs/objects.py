@@ -181,6 +181,22 @@ def member_of(value: Object | None, path: str) -> Object | None:
     return value
 
 
+def is_named(value: Object | None, path: str) -> bool:
+    """Tell whether the program names a member of a structure, or a member around it: it may have an unknown value.
+
+    Args:
+        value: the structure.
+        path: of the member, as `grid.width` or `dims[0]`.
+    """
+    for name in path.replace("[", ".").replace("]", "").split("."):
+        if not isinstance(value, Structure):
+            return True
+        if name not in value.members:
+            return value.is_given
+        value = value.members[name].value
+    return True
+
+
 def value_at(values: Sequence[Object | None], position: int) -> Object | None:
     """Return an argument; None where the call does not have so many."""
     if position >= len(values):

@@ -25,6 +25,7 @@ from gpuregress.toolchain.host_code.preprocessing import (
     Macros,
     has_annotation,
     without_strings,
+    words_of,
 )
 
 _SUFFIXES = (".cu", ".cpp", ".cc", ".cxx", ".c")
@@ -304,7 +305,7 @@ class _Reader:
         device: set[str] = set()
         # A file that is included comes before the one that includes it.
         for path, text in reversed(self._texts.items()):
-            code = selected(text, defined)
+            code = _with_launches(selected(text, defined), defined)
             parsed = macros.without_brackets(macros.without_specifiers(without_strings(code)))
             tree = grammar.root(parsed)
             self._read_tree(tree, code, path, macros, device)
@@ -484,6 +485,17 @@ def selected(text: CxxText, defined: dict[str, Macro]) -> str:
         elif is_live:
             _define(text, directive, defined)
     return "".join((*pieces, text.code[start:]))
+
+
+def _with_launches(code: str, defined: Mapping[str, Macro]) -> str:
+    """Put the bodies of macros without parameters that launch kernels in the place of their names."""
+    bodies: dict[str, str] = {}
+    for name, macro in defined.items():
+        if "<<<" in macro.body and not macro.is_function:
+            bodies[name] = macro.body.replace("\\\n", " ")
+    if not bodies:
+        return code
+    return re.sub(rf"{words_of(tuple(bodies))}\b", lambda match: bodies[match[0]], code)
 
 
 def _define(text: CxxText, directive: Directive, defined: dict[str, Macro]) -> None:

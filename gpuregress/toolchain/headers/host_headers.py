@@ -125,11 +125,16 @@ _WORDS = {
         "utility": "move forward pair make_pair declval exchange index_sequence make_index_sequence",
     },
     "thrust": {
+        "thrust/iterator/constant_iterator.h": "constant_iterator make_constant_iterator",
+        "thrust/iterator/counting_iterator.h": "counting_iterator make_counting_iterator",
+        "thrust/iterator/transform_iterator.h": "transform_iterator make_transform_iterator",
+        "thrust/iterator/zip_iterator.h": "zip_iterator make_zip_iterator",
         "thrust/functional.h": "plus minus multiplies maximum minimum less greater identity",
         "thrust/pair.h": "pair make_pair",
         "thrust/tuple.h": "tuple make_tuple get tie",
     },
 }
+_CONTAINERS = ("thrust/device_vector.h", "thrust/host_vector.h")
 _VOCABULARY = {
     library: {header: frozenset(names.split()) for header, names in headers.items()}
     for library, headers in _WORDS.items()
@@ -157,7 +162,12 @@ typedef unsigned long pthread_t;
 namespace std {
 template <class, class = void> class vector { long state[3]; };
 template <class Allocator> class vector<bool, Allocator> { long state[5]; };
-template <class, class = void, class = void> class basic_string { long state[4]; };
+template <class, class = void, class = void> class basic_string {
+  long state[4];
+public:
+  basic_string() = default;
+  template <class Text> __host__ __device__ basic_string(const Text*) {}
+};
 typedef basic_string<char> string;
 template <class, class, class = void, class = void> class map { long state[6]; };
 template <class, class, class = void, class = void> class multimap { long state[6]; };
@@ -204,21 +214,27 @@ struct underflow_error : runtime_error { using runtime_error::runtime_error; };
 #endif
 """
 
-# Thrust's containers are declared where a macro puts Thrust into a namespace of the project's: its own classes have
-# such members in functions of the device. Elsewhere they would be ambiguous beside those of Thrust's real headers.
+# Thrust's containers are declared, because classes of projects have such members in functions of the device. Thrust's
+# own headers for kernels declare none of them but references, in an inline namespace where none is given.
 _THRUST_TEXT = """\
 #pragma once
-namespace thrust {}
-#if defined(THRUST_CUB_WRAPPED_NAMESPACE) && !defined(GPUREGRESS_THRUST)
+#ifndef GPUREGRESS_THRUST
 #define GPUREGRESS_THRUST
+#ifdef THRUST_CUB_WRAPPED_NAMESPACE
 namespace THRUST_CUB_WRAPPED_NAMESPACE {
+#endif
 namespace thrust {
 template <class> class device_ptr;
+#ifdef THRUST_CUB_WRAPPED_NAMESPACE
 template <class> class device_reference;
+#endif
 template <class, class = void> class device_vector;
 template <class, class = void> class host_vector;
+template <class T> __host__ __device__ T* raw_pointer_cast(T* pointer) { return pointer; }
 }
+#ifdef THRUST_CUB_WRAPPED_NAMESPACE
 }
+#endif
 #endif
 """
 
@@ -320,11 +336,16 @@ def shims(names: Iterable[str], texts: Collection[str] = ()) -> dict[str, str]:
         text = _shim(name)
         if text is not None:
             known[name] = text
-    used = _used(texts) if known else ""
-    return {name: f"{text}{used}" for name, text in known.items()}
+    used = _used(texts) if known else []
+    with_names: dict[str, str] = {}
+    for name, text in known.items():
+        # Thrust's headers of iterators include others that have a shim, and would end up in themselves.
+        headers = [header for header in used if name in _CONTAINERS or not header.startswith("thrust/iterator/")]
+        with_names[name] = text + "".join(f"#include <{header}>\n" for header in headers)
+    return with_names
 
 
-def _used(texts: Collection[str]) -> str:
+def _used(texts: Collection[str]) -> list[str]:
     """The headers of the library's names that the texts have."""
     words: set[tuple[str, str]] = set()
     uses_std = any("using namespace std" in text for text in texts)
@@ -335,7 +356,7 @@ def _used(texts: Collection[str]) -> str:
     headers: set[str] = set()
     for library, name in words:
         headers.update(header for header, known in _VOCABULARY[library].items() if name in known)
-    return "".join(f"#include <{header}>\n" for header in sorted(headers))
+    return sorted(headers)
 
 
 def implied(texts: Collection[str]) -> str:

@@ -1,7 +1,8 @@
 """Stand-ins for generated and downloaded headers, made from the templates of the clone.
 
 CMake fills in a template, `config.h.in`; protoc writes the enumerations of `data.proto`. Here no option of the template
-is on, and of a message there is the name alone. Of a header that the clone does not tell at all nothing is left.
+is on but that of CUDA, and of a message there is the name alone. Of a header that the clone does not tell at all
+nothing is left.
 """
 
 from __future__ import annotations
@@ -13,6 +14,9 @@ from pathlib import Path
 _TEMPLATE_SUFFIXES = (".in", ".cmakein", ".cmake.in")
 _VARIABLE = re.compile(r"@\w+@|\$\{\w+\}")
 _ONLY_VARIABLE = re.compile(r"^[ \t]*(?:@\w+@|\$\{\w+\})[ \t]*$", re.MULTILINE)
+_OF_CUDA = r"(?!\w*(?:NO|WITHOUT|DISABLE)_?CUDA)\w*_CUDA"
+"""An option that is on where CUDA's sources are compiled: `WITH_CUDA`."""
+_ON = re.compile(rf"^([ \t]*#[ \t]*)cmakedefine(?:01)?[ \t]+({_OF_CUDA})\b.*$", re.MULTILINE)
 _SWITCH = re.compile(r"^([ \t]*#[ \t]*)cmakedefine01[ \t]+(\w+).*$", re.MULTILINE)
 _OPTION = re.compile(r"^[ \t]*#[ \t]*cmakedefine[ \t]+(\w+).*$", re.MULTILINE)
 
@@ -59,7 +63,8 @@ def text_of(origin: Path) -> str:
 
 
 def _of_template(content: str) -> str:
-    """Fill in a template of CMake as if no option were on; what is a number or a part of a text is 0."""
+    """Fill in a template of CMake as if no option but CUDA were on; what is a number or a part of a text is 0."""
+    content = _ON.sub(r"\1define \2 1", content)
     content = _SWITCH.sub(r"\1define \2 0", content)
     content = _OPTION.sub(r"/* #undef \1 */", content)
     return _VARIABLE.sub("0", _ONLY_VARIABLE.sub("", content))

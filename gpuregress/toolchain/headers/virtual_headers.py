@@ -42,11 +42,19 @@ _MATH = """\
 """
 
 # As nvcc defines them, whose host compiler runs on Linux: headers of projects ask for them. `__typeof__` is left out:
-# `decltype` of an lvalue is a reference, so that a copy would become an alias.
+# `decltype` of an lvalue is a reference, so that a copy would become an alias. Lambdas are compiled as
+# with --extended-lambda.
 _SYSTEM = """\
 #ifndef __linux__
 #define __linux__ 1
 #define __unix__ 1
+#endif
+#ifndef __GLIBC__
+#define __GLIBC__ 2
+#define __GLIBC_MINOR__ 28
+#endif
+#ifndef __CUDACC_EXTENDED_LAMBDA__
+#define __CUDACC_EXTENDED_LAMBDA__ 1
 #endif
 #define __asm asm
 #define __asm__ asm
@@ -133,6 +141,16 @@ typedef unsigned long long CUdeviceptr, CUtexObject, CUsurfObject;
 typedef struct alignas(64) CUtensorMap_st { unsigned long long opaque[16]; } CUtensorMap;
 """
 
+_ENDIAN = """\
+#pragma once
+#define __LITTLE_ENDIAN __ORDER_LITTLE_ENDIAN__
+#define __BIG_ENDIAN __ORDER_BIG_ENDIAN__
+#define __PDP_ENDIAN __ORDER_PDP_ENDIAN__
+#define __BYTE_ORDER __BYTE_ORDER__
+#define LITTLE_ENDIAN __LITTLE_ENDIAN
+#define BIG_ENDIAN __BIG_ENDIAN
+#define BYTE_ORDER __BYTE_ORDER
+"""
 _STDARG = "#pragma once\n"  # NVRTC has va_list and its macros built in
 _STDDEF = "#pragma once\ntypedef decltype(sizeof(0)) size_t;\ntypedef long ptrdiff_t;\n"
 _STDLIB = f"{_STDDEF}#define EXIT_SUCCESS 0\n#define EXIT_FAILURE 1\n"
@@ -187,6 +205,7 @@ HEADERS: dict[str, str] = {
     "cstring": _in_std("string.h", ("size_t", "memcpy", "memset")),
     "cub/cub.cuh": "#pragma once\n" + "".join(f"#include <cub/{name}.cuh>\n" for name in _CUB.split()),
     "cuda.h": _CUDA,
+    "endian.h": _ENDIAN,
     "float.h": _FLOAT,
     "inttypes.h": "#pragma once\n#include <stdint.h>\n",
     "limits.h": _LIMITS,

@@ -159,7 +159,7 @@ def _view(code: str, macros: Macros) -> View:
     tree = grammar.root(parsed)
     reader = _Reader(bare, plain, macros.annotations)
     device = device_spans(bare, macros)
-    declared = _with_whole_enumerations(list(reader.below(tree)), bare, macros)
+    declared = _with_whole_bodies(list(reader.below(tree)), bare, macros)
     declared = _with_misread_classes(declared, bare, device, macros)
     return View(
         code=code,
@@ -172,21 +172,23 @@ def _view(code: str, macros: Macros) -> View:
     )
 
 
-def _with_whole_enumerations(declared: list[Declared], bare: str, macros: Macros) -> list[Declared]:
-    """Give each enumeration the end that its braces tell: the grammar stops at macros among the enumerators."""
+def _with_whole_bodies(declared: list[Declared], bare: str, macros: Macros) -> list[Declared]:
+    """Give each declaration the end that its braces tell: the grammar stops inside some, as at a macro in an enum."""
     whole: list[Declared] = []
     end = 0
     for one in declared:
         if one.start < end:
             continue  # what the grammar took for a declaration inside
         open_braces = bare.count("{", one.start, one.end) - bare.count("}", one.start, one.end)
-        if one.kind == "enum" and open_braces > 0:
+        if one.kind != "class" and open_braces > 0:
             end = _end(bare, one.start, _brackets(macros), macros.braces, is_call=False)
-            semicolon = re.compile(r"[^;{}]*;").match(bare, end)
-            if semicolon is not None:
-                end = semicolon.end()
-            names = (*one.names, *WORD.findall(bare[bare.find("{", one.start) : end]))
-            one = replace(one, end=end, names=tuple(dict.fromkeys(names)))  # noqa: PLW2901
+            names = one.names
+            if one.kind == "enum":
+                semicolon = re.compile(r"[^;{}]*;").match(bare, end)
+                if semicolon is not None:
+                    end = semicolon.end()
+                names = (*names, *WORD.findall(bare[bare.find("{", one.start) : end]))
+            one = replace(one, end=max(end, one.end), names=tuple(dict.fromkeys(names)))  # noqa: PLW2901
         whole.append(one)
     return whole
 

@@ -13,7 +13,7 @@ from functools import cached_property
 
 from gpuregress.gpu.records import Record
 
-_MOST_VIEWS = 4
+_MOST_VIEWS = 8
 
 
 def words_of(names: Iterable[str]) -> str:
@@ -191,16 +191,42 @@ class CxxText:
         return tuple(definitions)
 
     def views(self) -> tuple[str, ...]:
-        """The code with one branch of each condition: all first ones, all second ones, and so on."""
-        alive = [[branch for branch in one.branches if not branch.is_dead] for one in self.conditionals]
-        most = max(map(len, alive), default=1)
-        count = max(min(most, _MOST_VIEWS), 1)
-        return tuple(dict.fromkeys(self._view(number, alive) for number in range(count)))
+        """The code with one branch of each condition: all first ones, all second ones, and so on.
 
-    def _view(self, number: int, alive: Sequence[Sequence[Branch]]) -> str:
+        A branch with conditions inside is in as many views as these need, so that each of their branches is in one.
+        """
+        needed: dict[Conditional, int] = {}
+        for conditional in self.conditionals:  # the inner ones come first
+            needed[conditional] = sum(self._views_of(branch, needed) for branch in self._alive(conditional))
+        count = max(min(max(needed.values(), default=1), _MOST_VIEWS), 1)
+        return tuple(dict.fromkeys(self._view(number, needed) for number in range(count)))
+
+    def _alive(self, conditional: Conditional) -> list[Branch]:
+        """The branches that have code and may be compiled."""
+        branches = [branch for branch in conditional.branches if not branch.is_dead]
+        return [branch for branch in branches if self.code[branch.start : branch.end].strip()]
+
+    def _views_of(self, branch: Branch, needed: Mapping[Conditional, int]) -> int:
+        """The number of views in which a branch is."""
+        inside = (views for inner, views in needed.items() if branch.start <= inner.start < branch.end)
+        return max(1, max(inside, default=1))
+
+    def _view(self, number: int, needed: Mapping[Conditional, int]) -> str:
         removed: list[tuple[int, int]] = []
-        for conditional, branches in zip(self.conditionals, alive, strict=True):
-            taken = branches[min(number, len(branches) - 1)] if branches else None
+        numbers: dict[Branch, int] = {}
+        for conditional in sorted(self.conditionals, key=lambda one: one.start):  # the outer ones come first
+            left = number
+            for branch, inner_number in numbers.items():  # the last one around it is the innermost
+                if branch.start <= conditional.start < branch.end:
+                    left = inner_number
+            left = min(left, needed[conditional] - 1)
+            taken = None
+            for branch in self._alive(conditional):
+                views = self._views_of(branch, needed)
+                if 0 <= left < views:
+                    taken = branch
+                    numbers[branch] = left
+                left -= views
             removed += [(branch.start, branch.end) for branch in conditional.branches if branch is not taken]
         return _without(self.code, removed)
 

@@ -23,6 +23,9 @@ from gpuregress.toolchain.host_code.reachability import ANNOTATION, Edits
 _MANY_FILES = 40
 """A source with more project headers uses a library of templates, which most often NVRTC compiles as it is."""
 
+_MOST_PARSED = 256
+"""Files whose trees are kept."""
+
 _NAME = re.compile(r'(\s*)(?:"([^"\n]*)"|<([^>\n]*)>)')
 
 
@@ -75,8 +78,8 @@ class UnitBuilder:
     ) -> None:
         self._files, self._folders, self._named = tuple(files), tuple(folders), tuple(named)
         self._paths = [file.resolve() for file in self._files]
-        self._texts = [CxxText(text) for text in texts]
-        self._macros = Macros([*(text.macros for text in self._texts), *map(_macros_of, shims)])
+        self._texts = [_text_of(text) for text in texts]
+        self._macros = _macros_in(tuple(self._texts), tuple(shims))
         self._keeps = keeps
         self._is_partial = len(self._texts) > _MANY_FILES and not keeps
         self._views: list[tuple[View, ...]] = [() for _ in self._texts]
@@ -124,6 +127,11 @@ class UnitBuilder:
                 renamed = _renamed(self._included[number], paths, is_text=number in changed)
             texts.append(replaced(text.text, [*changes[number], *renamed]))
         return texts, changed
+
+    @property
+    def is_partial(self) -> bool:
+        """Whether the headers are not parsed, so that their host code is still there."""
+        return self._is_partial
 
     @property
     def withholds_library(self) -> bool:
@@ -174,15 +182,12 @@ class UnitBuilder:
             return []
         members = [member.start for member in _host_members(declared) if _is_in(member, view, line)]
         starts = [start for start in members if (number, start) not in self._dropped]
-        if not starts and _can_go(declared):
+        if not starts and (_can_go(declared) or _has_wrong_base(declared, view, line)):
             starts.append(declared.start)
         return starts
 
     def _parsed(self, text: CxxText) -> tuple[View, ...]:
-        try:
-            return declarations.views(text, self._macros)
-        except RecursionError:  # nested a thousand times: the compiler may take it as it is
-            return ()
+        return _views_of(text, self._macros)
 
     def _leave_fragments(self) -> None:
         """Leave files that are included within a declaration, and what they include: they hold no declarations."""
@@ -232,9 +237,30 @@ class UnitBuilder:
         return targets
 
 
+# A compiler's process gets a source once for each of its kernels: it is parsed once.
+
+
+@lru_cache(maxsize=_MOST_PARSED)
+def _text_of(text: str) -> CxxText:
+    return CxxText(text)
+
+
 @lru_cache(maxsize=4)
 def _macros_of(shim: str) -> Mapping[str, tuple[Macro, ...]]:
     return CxxText(shim).macros
+
+
+@lru_cache(maxsize=4)
+def _macros_in(texts: tuple[CxxText, ...], shims: tuple[str, ...]) -> Macros:
+    return Macros([*(text.macros for text in texts), *map(_macros_of, shims)])
+
+
+@lru_cache(maxsize=_MOST_PARSED)
+def _views_of(text: CxxText, macros: Macros) -> tuple[View, ...]:
+    try:
+        return declarations.views(text, macros)
+    except RecursionError:  # nested a thousand times: the compiler may take it as it is
+        return ()
 
 
 def words(texts: Iterable[str]) -> list[str]:
@@ -261,6 +287,12 @@ def _can_go(declared: Declared) -> bool:
     if declared.is_device or declared.kind == "assertion":
         return False
     return not any(member.is_device for member in declared.members)
+
+
+def _has_wrong_base(declared: Declared, view: View, line: int) -> bool:
+    """Tell whether an error in a line is in the base classes of a class: it cannot be used, also by device code."""
+    is_derived = declared.kind == "class" and re.search(r"[^:]:[^:]", declared.head) is not None
+    return is_derived and line <= view.code.count("\n", 0, declared.head_end) + 1
 
 
 def _is_in(declared: Declared, view: View, line: int) -> bool:

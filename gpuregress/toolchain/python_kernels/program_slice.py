@@ -24,6 +24,7 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property, lru_cache
 from pathlib import Path
+from typing import NamedTuple
 
 from gpuregress.foundation.usermodules import PartialImport
 from gpuregress.gpu.records import Record
@@ -123,6 +124,14 @@ class _Statement:
         return name_uses.read(_without_tuning(self.node))
 
 
+class _NodeFacts(NamedTuple):
+    """What a statement or a function changes, the names that it calls, and those that it mentions."""
+
+    changes: name_uses.Changes
+    calls: set[str]
+    mentioned: set[str]
+
+
 class _Module:
     """The statements of one file.
 
@@ -149,6 +158,7 @@ class _Module:
         for statement in self.statements:
             if isinstance(statement.node, _DEFINITIONS):
                 self.functions.setdefault(statement.node.name, []).append(statement)
+        self._known: dict[ast.AST, _NodeFacts] = {}
         self._aliases: dict[str, set[str]] = {}
         for statement in self.statements:
             if not isinstance(statement.node, (*_DEFINITIONS, ast.Import, ast.ImportFrom)):
@@ -174,6 +184,18 @@ class _Module:
         """The names that any of the statements reads."""
         return {chain[0] for statement in self.statements for chain in statement.read}
 
+    def _facts(self, node: ast.AST) -> _NodeFacts:
+        """What a statement or a function does itself: a function is mentioned by many statements."""
+        if node not in self._known:
+            changes = name_uses.Changes()
+            changes.add(node, self.functions)
+            calls: set[str] = set()
+            for inner in ast.walk(node):
+                if isinstance(inner, ast.Call) and isinstance(inner.func, ast.Name):
+                    calls.add(inner.func.id)
+            self._known[node] = _NodeFacts(changes, calls, {chain[0] for chain in name_uses.read(node)})
+        return self._known[node]
+
     def changes(self, nodes: Iterable[ast.AST]) -> name_uses.Changes:
         """Tell what code may change, also through the module's functions that it mentions, and by other names."""
         changes = name_uses.Changes()
@@ -184,13 +206,11 @@ class _Module:
                 aliases.setdefault(name, set()).update(others)
         seen: set[str] = set()
         while waiting:
-            node = waiting.pop()
-            changes.add(node, self.functions)
-            for inner in ast.walk(node):
-                if isinstance(inner, ast.Call) and isinstance(inner.func, ast.Name) and inner.func.id in aliases:
-                    changes.called.add(inner.func.id)  # perhaps a method of an object, as in `add = SIZES.append`
-            mentioned = {chain[0] for chain in name_uses.read(node)}
-            for name in name_uses.with_aliases(mentioned, aliases) - seen:
+            facts = self._facts(waiting.pop())
+            changes.assigned |= facts.changes.assigned
+            changes.called |= facts.changes.called
+            changes.called |= facts.calls & aliases.keys()  # perhaps methods of objects, as in `add = SIZES.append`
+            for name in name_uses.with_aliases(facts.mentioned, aliases) - seen:
                 seen.add(name)
                 waiting += [function.node for function in self.functions.get(name, ())]
         changes.assigned = name_uses.with_aliases(changes.assigned, aliases)

@@ -97,8 +97,11 @@ def test_a_header_that_kernels_need_has_no_stand_in(tmp_path: Path) -> None:
         (
             "p/c.h",
             "p/c.h.in",
-            '#cmakedefine01 FAST\n#cmakedefine ODD @ODD@\n@MORE@\n#define V "v@V@"\n',
-            "!FAST && sizeof(V) == 3",
+            (
+                '#cmakedefine01 FAST\n#cmakedefine ODD @ODD@\n@MORE@\n#define V "v@V@"\n#cmakedefine01 A_GPU_CUDA\n'
+                "#cmakedefine WITH_CUDA\n#cmakedefine01 NO_CUDA\n#cmakedefine01 A_CUDA_GRAPHS\n"
+            ),
+            "!FAST && sizeof(V) == 3 && A_GPU_CUDA && WITH_CUDA && !NO_CUDA && !A_CUDA_GRAPHS",
         ),
     ],
 )

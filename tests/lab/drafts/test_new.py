@@ -358,3 +358,28 @@ def test_an_overload_that_no_launch_takes_is_drafted_from_none(project: Project)
     drafts = new.draft_kernels(project, source(project, text))
     assert [one.is_launched for one in drafts] == [False, True, False]
     assert yaml.safe_load(drafts[1].path.read_text())["buffers"]["y"]["dtype"] == "float64"
+
+
+def test_types_that_are_a_guess_are_whole_numbers_where_no_other_compiles(tmp_path: Path) -> None:
+    source = tmp_path / "a.cu"
+    source.write_text(
+        "template <class K, class V> __global__ void f(V *y, const K *x) { y[threadIdx.x] = x[0] % 3; }\n"
+    )
+    project = Project(tmp_path, tmp_path / "configs", tmp_path / "baselines", tmp_path / "runs")
+    (draft,) = new.draft_kernels(project, source)
+    assert "the template arguments of f<int, int>: K = int, V = int is a guess" in draft.needed[1]
+
+
+def test_a_macro_without_parameters_may_launch_a_kernel(tmp_path: Path) -> None:
+    source = tmp_path / "a.cu"
+    source.write_text(
+        "#define LAUNCH \\\n  auto kernel = f<TILE>; \\\n  kernel<<<(n + TILE - 1) / TILE, TILE>>>(y, n);\n"
+        "template <int TILE> __global__ void f(float *y, int n) { if (threadIdx.x < n) y[threadIdx.x] = TILE; }\n"
+        "void run(float *y, int n) {\n  if (n > 100) {\n    constexpr int TILE = 64;\n    LAUNCH\n  }\n"
+        "  else {\n    constexpr int TILE = 32;\n    LAUNCH\n  }\n}\n"
+    )
+    project = Project(tmp_path, tmp_path / "configs", tmp_path / "baselines", tmp_path / "runs")
+    (draft,) = new.draft_kernels(project, source)
+    (launch,) = yaml.safe_load(draft.path.read_text())["launches"]
+    assert draft.is_launched
+    assert launch["kernel"] in ("f<64>", "f<32>")

@@ -161,3 +161,23 @@ def test_any_name_of_a_member_or_a_path_is_a_scalar_of_a_draft(tmp_path: Path) -
     assert job["source"] == "../a [1], {b}: #2.cu"
     (members,) = [argument["struct"] for argument in job["launches"][0]["args"]]
     assert list(members) == ["n", "attributes[0]", "attributes[1]", "attributes[2]", "out"]
+
+
+def test_a_member_that_gets_an_unknown_value_is_needed(tmp_path: Path) -> None:
+    source = tmp_path / "a.cu"
+    source.write_text(
+        "struct View { float *data; size_t step; };\n"
+        "struct Base { const float *points; size_t size; };\n"
+        "struct Work : Base { View output; int *unused; };\n"
+        "__global__ void f(const Work w) { if (threadIdx.x < w.size) w.output.data[w.output.step] = w.points[0]; }\n"
+        "void run(const Cloud &cloud, Array2D &out) {\n"
+        "    Work w; w.points = cloud.points; w.size = out.rows(); w.output = out; f<<<1, 32>>>(w); }\n"
+    )
+    project = Project(tmp_path, tmp_path / "configs", tmp_path / "baselines", tmp_path / "runs")
+    (draft,) = new.draft_kernels(project, source)
+    job = yaml.safe_load(draft.path.read_text())
+    (members,) = [argument["struct"] for argument in job["launches"][0]["args"]]
+    assert members["output.data"] == "w_output_data"
+    assert members["points"] == "w_points"
+    assert members["unused"] is None or members["unused"] == "null"
+    assert any(needed.startswith("w.output.step") for needed in draft.needed)

@@ -91,7 +91,7 @@ KERNEL = "__global__ void f(float *y, const int *at, int n) { y[n * n * n * at[t
 def test_contents_and_numbers_that_are_guesses_become_smaller_where_no_size_helps(project: Project) -> None:
     made = drafted(project, f"{KERNEL}void go(float *y, int *at, int n) {{ f<<<1, 32>>>(y, at, n); }}\n")
     (job,) = trial.find_sizes(project, {made.path: made.guessed_sizes}, "cpu")
-    assert job.changes == ["guessed contents and arguments are zeros, and guessed numbers at most 64"]
+    assert job.changes == ["guessed contents are zeros, and guessed numbers at most 64"]
     text = made.path.read_text()
     assert "  n: [64]   # NEEDED: its value; 64 is a guess" in text
     assert "fill: zeros}   # NEEDED" in text
@@ -119,3 +119,14 @@ def test_the_size_of_a_tensor_of_unknown_rank_grows(project: Project) -> None:
 
 def test_found_sizes_are_compared_by_value() -> None:
     assert FoundSize("x", 4) == FoundSize("x", 4)
+
+
+def test_guessed_arguments_become_zeros_only_where_smaller_numbers_do_not_help(project: Project) -> None:
+    text = (
+        "__global__ void f(float *y, int *of, int n, int count) {\n"
+        "    float local[64]; for (int i = 0; i < n; i++) local[i] = i; y[of[count - 1]] = local[n / 2]; }\n"
+        "void go(float *y, int *of, int n, Other &other) { f<<<1, 32>>>(y, of, n, other.count() - 1); }\n"
+    )
+    made = drafted(project, text)
+    (job,) = trial.find_sizes(project, {made.path: made.guessed_sizes}, "cpu")
+    assert job.changes == ["guessed contents are zeros, and guessed numbers at most 64"]

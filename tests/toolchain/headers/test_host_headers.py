@@ -224,6 +224,34 @@ def test_thrust_may_be_in_a_namespace_of_the_project(write: Write) -> None:
     assert ".entry" in nvrtc.compile_source(source, text).ptx
 
 
+def test_thrust_s_pointers_and_iterators_are_names_of_device_code(write: Write) -> None:
+    text = """#include <thrust/device_ptr.h>
+    #include <thrust/device_vector.h>
+    #include <thrust/execution_policy.h>
+    #include <thrust/functional.h>
+    #include <string>
+    template <class T> __device__ thrust::device_ptr<T> begin(T* x);
+    template <class T, class = decltype(thrust::raw_pointer_cast((T*)0))> struct View { T* data; };
+    template <class F, class I> __device__ thrust::transform_iterator<F, I> mapped(I x, F f) {
+        return thrust::make_transform_iterator(x, f);
+    }
+    template <class T> __host__ __device__ std::string name() { return "T"; }
+    struct Twice { __device__ int operator()(int x) const { return 2 * x; } };
+    __global__ void k(int* x) { View<int> view{x}; view.data[0] = mapped(x, Twice())[1]; }
+    """
+    assert ".entry" in nvrtc.compile_source(write(text, kernels=("k",)), text).ptx
+
+
+def test_the_order_of_bytes_and_the_c_library_are_known(write: Write) -> None:
+    text = """#include <endian.h>
+    #if !defined(__GLIBC__) || __BYTE_ORDER != __LITTLE_ENDIAN || !defined(__CUDACC_EXTENDED_LAMBDA__)
+    #error unknown system
+    #endif
+    __global__ void k(int* x) { x[0] = BYTE_ORDER; }
+    """
+    assert "1234" in nvrtc.compile_source(write(text, kernels=("k",)), text).ptx
+
+
 def test_conditions_on_nvcc_hold(write: Write, tmp_path: Path) -> None:
     header = "#if defined(__CUDA__) || defined(__NVCC__)\n#define DEVICE __device__\n#else\n#define DEVICE\n#endif\n"
     (tmp_path / "kernels").mkdir()

@@ -112,3 +112,11 @@ template <class T> bool is_null(T* p) { return p == nullptr; }
 """
     declared = [(one.kind, text[one.start : one.end].partition("(")[0]) for one in read(text)]
     assert declared == [("macro", "COMPARE")] * 5 + [("function", "template <class T> bool is_null")]
+
+
+def test_a_function_ends_with_its_body_where_the_grammar_misreads_its_head() -> None:
+    text = (
+        "template <class T> constexpr auto operator==(T l, T r) noexcept(noexcept(f(l))) -> decltype(g(l), f(l) == 0)"
+    )
+    (declared,) = read(f"{text}\n{{\n  return f(l) == 0;\n}}\n")
+    assert declared.end == len(text) + len("\n{\n  return f(l) == 0;\n}")

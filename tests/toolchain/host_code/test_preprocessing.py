@@ -37,9 +37,17 @@ def test_what_nvrtc_never_compiles_is_in_no_view() -> None:
     assert [view.split() for view in CxxText(text).views()] == [["int", "device;"]]
 
 
+def test_each_branch_of_nested_conditions_is_in_a_view() -> None:
+    text = (
+        "#if A\nint a;\n#else\n#ifdef B\nint b;\n#else\nint c;\n#endif\n#endif\n#if D\nint d;\n#else\nint e;\n#endif\n"
+    )
+    shown = [re.sub(r"\bint\b|[;\s]", "", view) for view in CxxText(text).views()]
+    assert shown == ["ad", "be", "ce"]
+
+
 def test_nested_conditions_go_with_the_branch_around_them() -> None:
     text = "#if A\n#if B\nint a;\n#else\nint b;\n#endif\n#else\nint c;\n#endif\n"
-    assert [view.split() for view in CxxText(text).views()] == [["int", "a;"], ["int", "c;"]]
+    assert [view.split() for view in CxxText(text).views()] == [["int", "a;"], ["int", "b;"], ["int", "c;"]]
 
 
 @given(st.text(alphabet="#ifelsndABC/*\"'R()\\\n 01x"))

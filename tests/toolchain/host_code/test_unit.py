@@ -180,3 +180,11 @@ def test_replacements_inside_others_are_left_out() -> None:
 @given(st.text(alphabet="voidk(){}<>;,=#if\nelse_g\"'1 ", max_size=80))
 def test_blanking_keeps_every_line(text: str) -> None:
     assert blanked(text).count("\n") == text.count("\n")
+
+
+def test_a_class_whose_base_the_compiler_refuses_is_dropped_with_its_device_code(tmp_path: Path) -> None:
+    k = "template <class T>\nstruct S : Gone<T> {\n  __device__ int f();\n};\n__global__ void k(int* x) { x[0] = 1; }\n"
+    built = builder(tmp_path, k=k)
+    assert not built.drop({(tmp_path / "k.cu", 3)})
+    assert built.drop({(tmp_path / "k.cu", 2)})
+    assert built.unit().text.split() == ["__global__", "void", "k(int*", "x)", "{", "x[0]", "=", "1;", "}"]
