@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import types
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 
 from gpuregress.foundation.records import Costs, InstructionCost, InstrumentReports, Observations, Outcome, RunSummary
 from gpuregress.gpu.records import replace
+from gpuregress.jobs import plan
 from gpuregress.lab import profile
 from gpuregress.session import session
 from gpuregress.session.run_request import RunRequest
@@ -27,6 +29,7 @@ def _profiled(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, costs: Costs | No
         return replace(summary(), verdicts=(verdict("pass", outcome=outcome),))
 
     monkeypatch.setattr(session, "run", run)
+    monkeypatch.setattr(plan, "make", lambda *_, **__: types.SimpleNamespace(cases=()))
     done = profile.profile(Project(tmp_path, tmp_path, tmp_path, tmp_path), ["reduce"])
     assert asked == [(["reduce"], RunRequest(device="cpu", costs=True))]
     return done
