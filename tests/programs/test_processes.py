@@ -43,6 +43,8 @@ def test_processes_whose_wait_is_interrupted_are_no_success() -> None:
     assert process.stdout is not None
     shell, orphan = map(int, process.stdout.readline().split())
     _wait_for_end(shell)
+    while Path(f"/proc/{orphan}/comm").read_text(encoding="utf-8") != "sleep\n":  # the shell's child, until it is sleep
+        time.sleep(0.01)
     process.send_signal(signal.SIGTERM)
     _, err = process.communicate(timeout=30)
     os.kill(orphan, signal.SIGKILL)
