@@ -82,6 +82,12 @@ environment: {MODE: "quick{n}"}
 """
 
 
+@pytest.fixture(autouse=True)
+def _own_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let `python` be the interpreter of the tests, also where its environment is not activated."""
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
+
+
 @pytest.fixture(scope="session")
 def kernels(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     """The PTX of the kernels."""
