@@ -18,7 +18,7 @@ from gpuregress.judge.diagnose import evidence
 from gpuregress.store.dumps import reader, writer
 from tests import fakes
 
-FEW, MANY = 120_000, 480_000
+FEW, MANY = 120_000, 400_000
 """Elements, both many enough for all pieces of text that are read at once to be full."""
 
 
