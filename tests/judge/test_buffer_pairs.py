@@ -18,7 +18,7 @@ from gpuregress.judge.diagnose import evidence
 from gpuregress.store.dumps import reader, writer
 from tests import fakes
 
-FEW, MANY = 120_000, 400_000
+FEW, MANY = 120_000, 480_000
 """Elements, both many enough for all pieces of text that are read at once to be full."""
 
 
@@ -82,7 +82,8 @@ def test_memory_does_not_grow_with_what_differs(
     monkeypatch.setattr(evidence, "MOST", 2000)
     monkeypatch.setattr(evidence, "SIZE", 1000)
     few, many = (peak(tmp_path, dtype, count, rule) for count in (FEW, MANY))
-    assert many < 1.25 * few + (100 << 10)
+    # Two threads read pieces, which may meet or not. What is kept of all elements would double it.
+    assert many < 1.6 * few + (100 << 10)
 
 
 def wide_peak(folder: Path, count: int) -> int:
@@ -106,7 +107,8 @@ def test_memory_does_not_grow_with_a_reference_in_float64(tmp_path: Path, monkey
     monkeypatch.setattr(reader, "PIECE_BYTES", 1 << 16)
     monkeypatch.setattr(in_order, "MOST_CHANGED_KEPT", 1000)
     few, many = (wide_peak(tmp_path, count) for count in (FEW, MANY))
-    assert many < 1.25 * few + (100 << 10)
+    # Two threads read pieces, which may meet or not. What is kept of all elements would double it.
+    assert many < 1.6 * few + (100 << 10)
 
 
 def test_counts_and_the_worst_are_of_all_where_the_findings_are_of_a_sample(
