@@ -99,9 +99,7 @@ def require_launches(cases: Iterable[Case], command: str) -> None:
     """
     jobs = dict.fromkeys(case.job for case in cases if case.program is not None)
     if jobs:
-        raise UsageError(
-            f"{command} works on the launches of a job, and {first_names(list(jobs))} runs a whole program"
-        )
+        raise UsageError(f"{command} needs jobs with launches; of a whole program: {first_names(list(jobs))}")
 
 
 def named_files(record: Any) -> Iterator[Path]:

@@ -53,8 +53,9 @@ def profile(
     Raises:
         NothingToDo: there is no such case.
     """
-    planned = plan.make(project, cases, overrides=plan.CaseOverrides(parameters=parameters))
-    require_launches(planned.cases, "profile")
+    # Before a program runs for nothing; a wrong job stops only itself, as in the run.
+    overrides = plan.CaseOverrides(parameters=parameters, partners=False)
+    require_launches(plan.make(project, cases, overrides=overrides, keep_going=True).cases, "profile")
     request = RunRequest(device="cpu", costs=True, parameters=parameters)
     summary = session.run(project, cases, request, listen=listen)
     found = {

@@ -12,26 +12,21 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-import msgspec
 import numpy as np
 from msgspec import field
 
-from gpuregress.foundation import storage
-from gpuregress.foundation.errors import StorageError
-from gpuregress.foundation.records import in_set, pattern_of
+from gpuregress.foundation.records import MOST_PROCESSES, in_set, pattern_of
 from gpuregress.gpu.demangle import demangle
 from gpuregress.gpu.records import MutableRecord, Record, replace
 from gpuregress.programs.environment import ProgramCase
 from gpuregress.programs.process_log import ProcessLog
-from gpuregress.programs.records import BufferContents, ProcessReport
+from gpuregress.programs.records import BufferContents, ProcessReport, read_lines
 from gpuregress.virtual_gpu.runtime.memory import Region
 
 POISON = 0x7FFD
 """The 16-bit word that fills memory which the program allocates, as outputs of other jobs."""
 MOST_POISONED = 1 << 30
 """Bytes of an allocation up to which it is poisoned: a larger one is perhaps a pool of which little is used."""
-MOST_PROCESSES = 100
-"""Processes of a program that the pattern of a buffer may name."""
 MOST_FILES = 10_000
 """Contents of buffers that one process may leave."""
 _OF_PROGRAM = (1, 2)
@@ -216,13 +211,9 @@ def _read_process(path: Path) -> tuple[tuple[int, int, int], list[BufferContents
     """The place of a process among all (its start, its id, its number as it came), and what it has written."""
     number = int(path.stem.rpartition("-")[2])
     place, contents = (0, 0, number), []
-    for line in storage.read_bytes(path).splitlines():
-        try:
-            if b'"contents":' in line:
-                contents.append(msgspec.json.decode(line, type=BufferContents))
-            elif b'"launches":' in line:
-                report = msgspec.json.decode(line, type=ProcessReport)
-                place = report.started, report.process, number
-        except msgspec.DecodeError as error:
-            raise StorageError(f"{path}: {error}") from error
+    for record in read_lines(path):
+        if isinstance(record, BufferContents):
+            contents.append(record)
+        elif isinstance(record, ProcessReport):
+            place = record.started, record.process, number
     return place, contents

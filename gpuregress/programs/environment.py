@@ -15,16 +15,14 @@ from gpuregress.foundation.errors import UsageError
 from gpuregress.gpu.records import Record
 from gpuregress.toolchain.cache import STAND_INS
 
-_FOLDER, _LOG, _CHECKS, _SCHEDULE, _OWNER = (
-    f"GPUREGRESS_EXEC_{name}" for name in ("FOLDER", "LOG", "CHECKS", "SCHEDULE", "OWNER")
-)
-_CAPTURE = "GPUREGRESS_EXEC_CAPTURE"
+_SETTINGS = "GPUREGRESS_EXEC_SETTINGS"
+"""All settings, as JSON, for the server."""
+_FOLDER, _CHECKS, _DUMPS = (f"GPUREGRESS_EXEC_{name}" for name in ("FOLDER", "CHECKS", "DUMPS"))
+"""Those that the driver library reads, too."""
 SHARED_BYTES = 1 << 40
 """Addresses of the file that holds the device's memory; pages take memory once they are touched."""
 NOTES = 4096
 """Stretches of memory that the program may note as written between two launches."""
-_CASE, _DUMPS = "GPUREGRESS_EXEC_CASE", "GPUREGRESS_EXEC_DUMPS"
-"""The case of a job, for the server; and when it wants dumps, for the driver."""
 _LIBRARIES = "LD_LIBRARY_PATH"
 
 
@@ -104,14 +102,10 @@ def of_program(
         **base,
         _LIBRARIES: os.pathsep.join(folders),
         "PATH": os.pathsep.join([str(tools), base.get("PATH", os.defpath)]),
+        _SETTINGS: msgspec.json.encode(settings).decode(),
         _FOLDER: settings.folder,
-        _LOG: settings.log,
         _CHECKS: ",".join(settings.checks),
-        _SCHEDULE: settings.schedule,
-        _OWNER: str(settings.owner),
-        _CASE: msgspec.json.encode(settings.case).decode(),
         _DUMPS: settings.case.dumps if settings.case is not None else "",
-        _CAPTURE: msgspec.json.encode(settings.capture).decode(),
         "GPUREGRESS_EXEC_COMPILERS": os.pathsep.join(map(str, compilers)),
         STAND_INS: str(libraries),
         "GPUREGRESS_EXEC_PYTHON": sys.executable,
@@ -127,15 +121,6 @@ def read() -> Settings:
     Raises:
         UsageError: they are not there.
     """
-    if not os.environ.get(_FOLDER):
+    if not os.environ.get(_SETTINGS):
         raise UsageError("the server of the virtual GPU is started by `gpuregress exec -- PROGRAM`")
-    checks = os.environ.get(_CHECKS, "")
-    return Settings(
-        folder=os.environ[_FOLDER],
-        log=os.environ[_LOG],
-        checks=tuple(filter(None, checks.split(","))),
-        schedule=os.environ.get(_SCHEDULE, ""),
-        owner=int(os.environ.get(_OWNER, "0")),
-        case=msgspec.json.decode(os.environ.get(_CASE, "null"), type=ProgramCase | None),
-        capture=msgspec.json.decode(os.environ.get(_CAPTURE, "null"), type=CaptureSettings | None),
-    )
+    return msgspec.json.decode(os.environ[_SETTINGS], type=Settings)

@@ -7,15 +7,12 @@ from pathlib import Path
 
 import msgspec
 
+from gpuregress.foundation.records import MOST_PROCESSES, PROGRAM_LAUNCHES
 from gpuregress.gpu.programs import DeviceInfo
 from gpuregress.programs.environment import Settings
 from gpuregress.programs.records import BufferContents, Incident, ProcessReport
 from gpuregress.store.launch_log import LaunchLog
 
-_STEP = 1_000_000_000
-"""Launch numbers of one process: the second one's begin here."""
-_STEP_OF_CASE = 1_000_000
-"""The same in a case of a job, all of whose numbers lie within those of one program."""
 _MOST_FINDINGS = 1000
 """Incidents of one process that are kept."""
 
@@ -49,9 +46,9 @@ class ProcessLog:
             except FileExistsError:
                 number += 1
         self.process = number
-        self._first = self._number = (number - 1) * _STEP
+        self._first = self._number = (number - 1) * PROGRAM_LAUNCHES
         if case is not None:
-            self._first = self._number = case.first_launch - 1 + (number - 1) * _STEP_OF_CASE
+            self._first = self._number = case.first_launch - 1 + (number - 1) * (PROGRAM_LAUNCHES // MOST_PROCESSES)
         # A kernel cannot take this machine down, as it can one with a GPU: lines need not outlive a power cut.
         self._log = LaunchLog(Path(settings.log), durable=False)
         self._counts: dict[tuple[str, str, str], int] = {}

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Literal
 
+import msgspec
+
+from gpuregress.foundation import storage
 from gpuregress.gpu.records import Record, Sparse
 
 VERSION = 1
@@ -95,3 +101,19 @@ class ProgramReport(Record):
     exit_code: int
     processes: tuple[ProcessReport, ...]
     incidents: tuple[Incident, ...]
+
+
+def read_lines(path: Path) -> Iterator[Incident | ProcessReport | BufferContents]:
+    """Read what the server of one process has written; a last line that was cut short by a kill is left out.
+
+    Raises:
+        StorageError: the file cannot be read.
+    """
+    for line in storage.read_bytes(path).splitlines():
+        kind: type[Incident | ProcessReport | BufferContents] = ProcessReport
+        if b'"kind":' in line:
+            kind = Incident
+        elif b'"contents":' in line:
+            kind = BufferContents
+        with contextlib.suppress(msgspec.DecodeError):
+            yield msgspec.json.decode(line, type=kind)

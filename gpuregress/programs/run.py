@@ -8,13 +8,11 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-import msgspec
-
 from gpuregress.foundation import applications, storage
 from gpuregress.foundation.errors import ExitCode, UsageError
 from gpuregress.programs import environment, executables, libraries
 from gpuregress.programs.environment import CaptureSettings, ProgramCase, Settings
-from gpuregress.programs.records import VERSION, Incident, ProcessReport, ProgramReport
+from gpuregress.programs.records import VERSION, Incident, ProcessReport, ProgramReport, read_lines
 from gpuregress.store.launch_log import LaunchLog
 
 OUTPUT, ERRORS = "stdout", "stderr"
@@ -113,16 +111,10 @@ def _collected(folder: Path) -> tuple[tuple[ProcessReport, ...], tuple[Incident,
     known_as_lost = {mark.process for mark in marks if mark.kind == "lost"}
     for path in sorted(folder.glob("process-*.jsonl")):
         reports = 0  # The server writes one when it starts, and one when it ends.
-        for line in storage.read_bytes(path).splitlines():
-            if b'"contents":' in line:
-                continue  # of a buffer: see `buffer_dumps.read`
-            try:
-                record = _parsed(line)
-            except msgspec.DecodeError:
-                continue  # the last line of a process that was killed
+        for record in read_lines(path):
             if isinstance(record, Incident):
                 incidents.append(record)
-            else:
+            elif isinstance(record, ProcessReport):
                 processes[path] = record
                 reports += 1
         if reports == 1 and processes[path].process not in known_as_lost:
@@ -134,12 +126,6 @@ def _lost_server(report: ProcessReport) -> Incident:
     """A server that did not end by itself: what its process left on the GPU is not known."""
     message = f"the server process of {report.process} ({report.program}) was killed: the memory may be too small"
     return Incident(kind="lost", what="server", message=message, process=report.process)
-
-
-def _parsed(line: bytes) -> Incident | ProcessReport:
-    if b'"kind"' in line:
-        return msgspec.json.decode(line, type=Incident)
-    return msgspec.json.decode(line, type=ProcessReport)
 
 
 def _marks(path: Path) -> Iterator[Incident]:

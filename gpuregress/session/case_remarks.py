@@ -81,8 +81,9 @@ def of_untyped_buffers(case: Case, outcome: Outcome) -> Iterator[str]:
         elif wanted != dump.dtype:
             yield f"{dump.buffer}: compared as bytes: {plural(dump.count, 'byte')} are not whole elements of {wanted}"
     if untyped:
-        names = first_names(list(untyped))
-        yield f"{names}: compared as bytes; say what they hold, as dtypes: {{{next(iter(untyped))}: float32}}"
+        names = list(untyped)
+        key = f"dtypes: {{{names[0]}: float32}}"
+        yield f"{first_names(names)}: compared as bytes; give the type of their elements, such as {key}"
 
 
 def _poison(outcome: Outcome) -> Iterator[str]:

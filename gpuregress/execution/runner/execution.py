@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from gpuregress.execution.runner import axes, host_programs
+from gpuregress.execution.runner import axes, whole_programs
 from gpuregress.execution.runner.accuracy import AccuracyRuns
 from gpuregress.execution.runner.axes import repeats, schedules
 from gpuregress.execution.runner.case_runs import CaseRuns, FurtherRuns, RunPlan, check_status
@@ -170,7 +170,7 @@ def run_case(
         `done`, `fault` or `error`; what a kernel or the device did wrong is never raised.
     """
     if task.case.program is not None:
-        return host_programs.run(device.info, task, task.case.program, entering)
+        return whole_programs.run(device.info, task, task.case.program, entering)
     log = LaunchLog(Path(task.log))
     launcher = Launcher(device, task, log, entering)
     above = task.storage.compress_above

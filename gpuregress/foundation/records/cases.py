@@ -10,7 +10,7 @@ from msgspec import field
 
 from gpuregress.foundation.records.dumps import Dump
 from gpuregress.foundation.records.launches import Buffer, Fill, InputFile, Launch, PythonFunction
-from gpuregress.foundation.records.programs import PROGRAM_LAUNCHES, FunctionCall, HostProgram, Source
+from gpuregress.foundation.records.programs import PROGRAM_LAUNCHES, FunctionCall, Source, WholeProgram
 from gpuregress.foundation.records.rules import Check, Rule
 from gpuregress.foundation.wording import joined
 from gpuregress.gpu.architectures import DEFAULT_HEAP
@@ -268,7 +268,7 @@ class Case(Record):
     seeds: tuple[Seeded, ...] = ()
     other_sources: tuple[Source, ...] = ()
     function: FunctionCall | None = None
-    program: HostProgram | None = None
+    program: WholeProgram | None = None
 
     @property
     def sources(self) -> tuple[Source, ...]:

@@ -136,6 +136,10 @@ class FunctionCall(Record):
 
 PROGRAM_LAUNCHES = 1_000_000_000
 """Numbers of the launch log that are kept for the launches of one program, whose count nobody knows before."""
+MOST_PROCESSES = 100
+"""Processes of a program that have launch numbers, and buffers, of their own."""
+UNTYPED = "uint8"
+"""The element type of a buffer of which the job says nothing."""
 
 _SET = "sync"
 
@@ -168,7 +172,7 @@ def pattern_of(buffer: str, patterns: Iterable[str]) -> str | None:
     return None
 
 
-class HostProgram(Record):
+class WholeProgram(Record):
     """A whole CUDA program, which a case runs in place of launches.
 
     Attributes:

@@ -14,12 +14,12 @@ from gpuregress.foundation.records import (
     Buffer,
     Case,
     Check,
-    HostProgram,
     KnownRows,
     Launch,
     Limits,
     Rule,
     Source,
+    WholeProgram,
     to_json,
 )
 from gpuregress.gpu.records import replace
@@ -78,7 +78,7 @@ def _lines(case: Case) -> Iterator[str]:
         yield f"{name:<9} {_options(setting)}"
 
 
-def _of_program(case: Case, program: HostProgram) -> Iterator[str]:
+def _of_program(case: Case, program: WholeProgram) -> Iterator[str]:
     """List a case that runs a whole program."""
     yield f"program   {shlex.join(program.command)}"
     yield f"folder    {program.folder}"

@@ -10,7 +10,7 @@ from pathlib import Path
 from gpuregress.foundation import dtypes, records
 from gpuregress.foundation.document.problems import Problems
 from gpuregress.foundation.document.reader import Key
-from gpuregress.foundation.records import HostProgram, Rule, pattern_of
+from gpuregress.foundation.records import UNTYPED, Rule, WholeProgram, pattern_of
 from gpuregress.foundation.wording import first_names
 from gpuregress.gpu.records import Record
 from gpuregress.jobs import revision
@@ -24,7 +24,6 @@ from gpuregress.toolchain import programs
 
 _OURS = ("GPUREGRESS_", "LD_LIBRARY_PATH", "NUMBA_CUDA_DRIVER")
 """How the variables begin by which a program finds the virtual GPU."""
-_BYTES = "uint8"
 
 
 class PlannedProgram(Record):
@@ -36,7 +35,7 @@ class PlannedProgram(Record):
         request: the position of these files among those whose revision is wanted.
     """
 
-    program: HostProgram
+    program: WholeProgram
     source: records.Source
     request: int
 
@@ -67,7 +66,7 @@ class JobPrograms:
         environment = self._environment(scope)
         element_types = {}
         for name, text in self._job.dtypes.items():
-            element_types[name] = resolved_dtype(scope, text, ("dtypes", name)) or _BYTES
+            element_types[name] = resolved_dtype(scope, text, ("dtypes", name)) or UNTYPED
         compare = self._rules(scope, element_types)
         dump = self._dump(scope)
         files = self._files(scope, command or ())
@@ -79,7 +78,7 @@ class JobPrograms:
         defaults = {}
         for name, default in self._project.settings.compare.items():
             defaults[name] = Rule(rtol=default.rtol, atol=default.atol)
-        program = HostProgram(
+        program = WholeProgram(
             command=command,
             folder=str(self._project.root),
             environment=environment,
@@ -240,7 +239,7 @@ class JobPrograms:
     def _possible_types(name: str, element_types: Mapping[str, str]) -> tuple[str, ...]:
         """The types that the buffers of a name or pattern may have, the most likely first."""
         pattern = pattern_of(name.replace("*", "1").replace("?", "1"), element_types)
-        likely = element_types[pattern] if pattern is not None else _BYTES
+        likely = element_types[pattern] if pattern is not None else UNTYPED
         if "*" not in name and "?" not in name:
             return (likely,)
         return tuple(dict.fromkeys((likely, *element_types.values())))

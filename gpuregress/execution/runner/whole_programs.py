@@ -31,15 +31,16 @@ from gpuregress.foundation.numeric import determinism
 from gpuregress.foundation.records import (
     FAULT_KINDS,
     PROGRAM_LAUNCHES,
+    UNTYPED,
     Determinism,
     DeviceInfo,
     Dump,
     Fault,
     FurtherRun,
-    HostProgram,
     Outcome,
     RunFacts,
     Task,
+    WholeProgram,
     WriteSurvey,
 )
 from gpuregress.gpu.demangle import demangle
@@ -52,15 +53,13 @@ from gpuregress.programs.records import LAUNCH, BufferContents, Incident, Progra
 from gpuregress.store.dumps import reader, writer
 from gpuregress.store.dumps.contents import DumpContents
 
-BYTES = "uint8"
-"""The element type of a buffer of which the job says nothing."""
 _LAST_LINES = 20
 _MOST_OUTPUT = 1 << 20
 """Bytes of a program's output that are kept."""
 _LOCATION = re.compile(r"(?P<file>.+?):(?P<line>\d+)\b")
 
 
-def run(info: DeviceInfo, task: Task, program: HostProgram, entering: Callable[[str], None]) -> Outcome:
+def run(info: DeviceInfo, task: Task, program: WholeProgram, entering: Callable[[str], None]) -> Outcome:
     """Run the program of a case, and dump its buffers.
 
     Args:
@@ -95,7 +94,7 @@ def run(info: DeviceInfo, task: Task, program: HostProgram, entering: Callable[[
 
 @contextlib.contextmanager
 def _ran(
-    task: Task, program: HostProgram, number: int, entering: Callable[[str], None]
+    task: Task, program: WholeProgram, number: int, entering: Callable[[str], None]
 ) -> Iterator[tuple[Path, ProgramReport]]:
     """Run the program to its end; yield the folder with what it has left, for the block, and its report.
 
@@ -229,7 +228,7 @@ def _read(path: Path) -> str:
 # --- buffers ----------------------------------------------------------------------------------------------------------
 
 
-def _dumped(outcome: Outcome, task: Task, program: HostProgram, folder: Path) -> Outcome:
+def _dumped(outcome: Outcome, task: Task, program: WholeProgram, folder: Path) -> Outcome:
     """The outcome of a program that ended well, with the dumps of its buffers."""
     left = buffer_dumps.read(folder, program.dump)
     if not left:
@@ -248,7 +247,7 @@ def _dumped(outcome: Outcome, task: Task, program: HostProgram, folder: Path) ->
     return replace(outcome, dumps=tuple(written), observations=observed)
 
 
-def _repeated(outcome: Outcome, task: Task, program: HostProgram, number: int, folder: Path) -> Outcome:
+def _repeated(outcome: Outcome, task: Task, program: WholeProgram, number: int, folder: Path) -> Outcome:
     """The outcome of the runs so far, with a repeat that is compared with the first one."""
     described = {
         dump.buffer: dump
@@ -291,13 +290,13 @@ def _array(dump: Dump) -> npt.NDArray[np.generic]:
     return np.memmap(dump.path, np.uint8, "r").view(dtypes.parse(dump.dtype).storage)
 
 
-def _described(contents: BufferContents, folder: Path, program: HostProgram) -> Dump:
+def _described(contents: BufferContents, folder: Path, program: WholeProgram) -> Dump:
     """Describe the contents of a buffer: bytes, where the job gives no type or another one than they can have."""
     path = folder / contents.contents
     size = path.stat().st_size
-    dtype = program.dtype_of(contents.buffer) or BYTES
+    dtype = program.dtype_of(contents.buffer) or UNTYPED
     if size % dtypes.parse(dtype).size:
-        dtype = BYTES
+        dtype = UNTYPED
     return Dump(
         buffer=contents.buffer,
         path=str(path),
@@ -308,7 +307,7 @@ def _described(contents: BufferContents, folder: Path, program: HostProgram) -> 
     )
 
 
-def _why_no_buffers(program: HostProgram) -> str:
+def _why_no_buffers(program: WholeProgram) -> str:
     if program.dump != ("*",):
         return f"the program had no buffer {' or '.join(program.dump)}, so nothing can be compared: correct `dump`"
     if program.dumps == "synchronize":
