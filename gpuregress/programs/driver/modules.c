@@ -373,6 +373,31 @@ static Result run(Function *function, LaunchRequest *request, const unsigned cha
     return SUCCESS;
 }
 
+typedef struct {
+    Function *function;
+    LaunchRequest request;
+    size_t size;
+    unsigned char packed[];
+} DeferredLaunch;
+
+static Result launch_deferred(void *data, Stream *stream) {
+    DeferredLaunch *deferred = data;
+    CHECK(IS(deferred->function, FUNCTION), INVALID_HANDLE);
+    deferred->request.stream = stream->id;
+    order_launch(stream);
+    return run(deferred->function, &deferred->request, deferred->packed, deferred->size);
+}
+
+static Result record_launch(Function *function, const LaunchRequest *request, Stream *stream, const unsigned char *packed, size_t size) {
+    DeferredLaunch *deferred = calloc(1, sizeof *deferred + size);
+    CHECK(deferred, OUT_OF_MEMORY);
+    deferred->function = function, deferred->request = *request, deferred->size = size;
+    memcpy(deferred->packed, packed, size);
+    Result result = record_call(stream, KERNEL_NODE, launch_deferred, deferred, sizeof *deferred + size);
+    free(deferred);
+    return result;
+}
+
 static Result launch(Function *function, LaunchRequest *request, void *stream, void **parameters, void **extra) {
     MUST_BE_READY();
     CHECK(IS(function, FUNCTION), INVALID_HANDLE);
@@ -382,6 +407,9 @@ static Result launch(Function *function, LaunchRequest *request, void *stream, v
     unsigned char packed[function->parameter_bytes + 1];
     size_t size;
     Result result = gather(function, parameters, extra, packed, &size);
+    if (result) return result;
+    if (is_capturing(real)) return record_launch(function, request, real, packed, size);
+    result = check_captures(real, SAFE);
     if (result) return result;
     order_launch(real);
     return run(function, request, packed, size);
