@@ -359,12 +359,23 @@ for _ in range(2):
     check(driver.cuStreamSynchronize(stream))
     print(host)
 begin()
-check(driver.cuMemsetD32Async(memory, 0x40000000, 4, stream))
+own = check(driver.cuMemAllocAsync(16, stream))
+check(driver.cuMemsetD32Async(own, 0x40000000, 4, stream))
+check(driver.cuMemcpyDtoHAsync(host.ctypes.data, own, 16, stream))
+check(driver.cuMemFreeAsync(own, stream))
 update = check(driver.cuStreamEndCapture(stream))
 print(driver.cuGraphExecUpdate(instance, update)[0].value)
+other_instance = check(driver.cuGraphInstantiate(update, 0))
+check(driver.cuGraphDestroy(update))
+check(driver.cuGraphLaunch(other_instance, stream))
+check(driver.cuStreamSynchronize(stream))
+attribute = driver.CUgraphMem_attribute.CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT
+print(host, int(check(driver.cuDeviceGetGraphMemAttribute(device, attribute))), end=" ")
+check(driver.cuGraphExecDestroy(other_instance))
+print(int(check(driver.cuDeviceGetGraphMemAttribute(device, attribute))))
 """)
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout == "1 0 0.0 3\n[3. 3. 3. 3.]\n[3. 3. 3. 3.]\n910\n"
+    assert done.stdout == "1 0 0.0 3\n[3. 3. 3. 3.]\n[3. 3. 3. 3.]\n910\n[2. 2. 2. 2.] 16 0\n"
     assert sum(isinstance(event, LaunchEnd) for event in launch_log.read(program.log_path).events) == 2
 
 

@@ -638,8 +638,15 @@ EXPORTED Result cuGetExportTable(const void **table, const void *id) {
     (void)id;
     if (table) *table = NULL;
     if (is_compiler(__builtin_return_address(0))) return NOT_FOUND;
-    return missing("cuGetExportTable, by which NVIDIA's runtime and libraries recognise NVIDIA's driver: "
-                   "build with NVCC_APPEND_FLAGS=\"-cudart shared -gencode arch=compute_90,code=compute_90\"");
+    char text[512];
+    Dl_info info = {.dli_fname = NULL};
+    dladdr(__builtin_return_address(0), &info);
+    const char *path = info.dli_fname ? info.dli_fname : "the program", *slash = strrchr(path, '/');
+    snprintf(text, sizeof text,
+             "NVIDIA's static runtime, or a library of NVIDIA's, in %.100s, which asks for NVIDIA's driver (cuGetExportTable): "
+             "build it with NVCC_APPEND_FLAGS=\"-cudart shared -gencode arch=compute_90,code=compute_90\", or use the driver API",
+             slash ? slash + 1 : path);
+    return missing(text);
 }
 
 /* --- functions by name ----------------------------------------------------------------------------------------------- */

@@ -224,7 +224,7 @@ void order_program_after_all(void);
 
 /* --- graphs ----------------------------------------------------------------------------------------------------------- */
 
-enum NodeType { KERNEL_NODE, COPY_NODE, FILL_NODE, HOST_NODE };
+enum NodeType { KERNEL_NODE, COPY_NODE, FILL_NODE, HOST_NODE, ALLOCATION_NODE = 10, FREE_NODE };
 typedef Result (*DeferredCall)(void *data, Stream *stream);
 
 bool is_capturing(const Stream *stream);
@@ -232,6 +232,9 @@ bool is_capturing(const Stream *stream);
 Result record_call(Stream *stream, int type, DeferredCall call, const void *data, size_t size);
 /* The error of a call that cannot be captured, which ends captures without a graph: one on a captured stream, or on the
  * legacy stream, one that may wait for the device (UNSAFE), or one that always does (FORBIDDEN). */
+/* Give memory to the graph of a stream that is captured: it lives as long as the graph and its instances. */
+Result record_allocation(Stream *stream, Address address);
+Result record_free(Stream *stream, Address address);
 enum CaptureRisk { SAFE, UNSAFE, FORBIDDEN };
 Result check_captures(const Stream *stream, enum CaptureRisk risk);
 Result capture_event(Event *event, Stream *stream);

@@ -168,6 +168,70 @@ Result capture_wait(Stream *stream, const Event *event) {
     return SUCCESS;
 }
 
+/* --- memory of graphs ------------------------------------------------------------------------------------------------- */
+
+static uint64_t graph_bytes, most_graph_bytes;
+
+typedef struct {
+    Address address;
+    uint64_t number, size; /* of the region: later memory may have its address */
+} Allocation;
+
+static void end_allocation(void *data) {
+    Allocation *allocation = data;
+    lock();
+    Region *region = find_start(allocation->address);
+    if (region && region->number == allocation->number) release(region);
+    graph_bytes -= allocation->size;
+    unlock();
+    free(allocation);
+}
+
+/* The memory is there from the capture on, so that nothing is left to do when the graph comes to it. */
+static Result do_nothing(void *data, Stream *stream) {
+    (void)data, (void)stream;
+    return SUCCESS;
+}
+
+Result record_allocation(Stream *stream, Address address) {
+    const Region *region = find_start(address);
+    UserObject *object = malloc(sizeof *object);
+    Allocation *allocation = malloc(sizeof *allocation);
+    CHECK(object && allocation, OUT_OF_MEMORY);
+    *allocation = (Allocation){address, region->number, region->size};
+    *object = (UserObject){USER_OBJECT, 1, allocation, end_allocation};
+    graph_bytes += region->size;
+    if (graph_bytes > most_graph_bytes) most_graph_bytes = graph_bytes;
+    Result result = record_call(stream, ALLOCATION_NODE, do_nothing, &address, sizeof address);
+    return result ? result : lend(stream->graph, object, 1);
+}
+
+Result record_free(Stream *stream, Address address) {
+    CHECK(find_start(address), INVALID_VALUE);
+    return record_call(stream, FREE_NODE, do_nothing, &address, sizeof address);
+}
+
+EXPORTED Result cuDeviceGetGraphMemAttribute(Device device, int attribute, void *value) {
+    CHECK(!ready(), ready());
+    CHECK(is_device(device), INVALID_DEVICE);
+    CHECK(value && attribute >= 0 && attribute < 4, INVALID_VALUE);
+    *(uint64_t *)value = attribute % 2 ? most_graph_bytes : graph_bytes; /* used and reserved memory are one here */
+    return SUCCESS;
+}
+
+EXPORTED Result cuDeviceSetGraphMemAttribute(Device device, int attribute, void *value) {
+    CHECK(!ready(), ready());
+    CHECK(is_device(device), INVALID_DEVICE);
+    CHECK(value && *(uint64_t *)value == 0 && attribute % 2 == 1, INVALID_VALUE);
+    most_graph_bytes = graph_bytes;
+    return SUCCESS;
+}
+
+EXPORTED Result cuDeviceGraphMemTrim(Device device) {
+    CHECK(!ready(), ready());
+    return is_device(device) ? SUCCESS : INVALID_DEVICE;
+}
+
 /* --- captures --------------------------------------------------------------------------------------------------------- */
 
 #define STREAM_CALL(handle, condition)                                                                                \

@@ -250,7 +250,7 @@ EXPORTED Result cuMemFreeAsync(Address address, void *stream) {
     Stream *real = real_stream(stream);
     CHECK(real, INVALID_HANDLE);
     CHECK(address, INVALID_VALUE);
-    if (is_capturing(real)) return missing("cuMemFreeAsync while a stream is captured");
+    if (is_capturing(real)) return record_free(real, address);
     Region *region = find_start(address);
     begin_copy(real);
     if (region) note_touched(address, region->size, true);
@@ -588,12 +588,12 @@ static Result allocate_of_pool(Address *address, size_t size, const Pool *pool, 
     MUST_BE_READY();
     Stream *real = real_stream(stream);
     CHECK(real, INVALID_HANDLE);
-    if (is_capturing(real)) return missing("cuMemAllocAsync while a stream is captured");
     unsigned kind = pool->location == DEVICE_LOCATION ? DEVICE_MEMORY : PINNED_MEMORY;
     if (pool->allocation == MANAGED_ALLOCATION) kind = MANAGED_MEMORY;
     Result result = allocate(address, size, kind, "cuMemAllocAsync");
-    if (!result) find_start(*address)->is_of_pool = true;
-    return result;
+    if (result) return result;
+    find_start(*address)->is_of_pool = true;
+    return is_capturing(real) ? record_allocation(real, *address) : SUCCESS;
 }
 
 EXPORTED Result cuMemAllocAsync(Address *address, size_t size, void *stream) { return allocate_of_pool(address, size, device_pool, stream); }
