@@ -119,7 +119,7 @@ _LIBRARY = """
     .reg .b32 place, axis, blocks, before, now;
     .reg .b64 arrived;
     .reg .pred is_other, is_first, is_waiting;
-    ld.param.b64 arrived, [handle]; // Before a wait: parameters are not kept while a thread waits, registers are.
+    ld.param.b64 arrived, [handle]; // Before a wait, as nvcc does: so it needs no local memory.
     barrier.sync 0;
     mov.u32 place, %tid.x;
     mov.u32 axis, %tid.y;
