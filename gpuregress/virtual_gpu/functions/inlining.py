@@ -150,7 +150,7 @@ def _waits(statement: Statement) -> bool:
     return effects.waits(statement) or effects.may_change_between_reads(statement)
 
 
-# --- parameters that last while a thread waits --------------------------------------------------------------------------
+# --- parameters that last while a thread waits ------------------------------------------------------------------------
 # A `.param` variable of an inlined call is one variable for all threads of the block: nvcc reads it before anything
 # else, and sets the result last. Other PTX may read it after a wait, in which the other threads set it, too. Then it
 # becomes a variable in local memory, which each thread has for itself.
