@@ -16,6 +16,7 @@ from gpuregress.virtual_gpu.analysis.divergent_barriers import (
     with_branches_around_barriers,
 )
 from gpuregress.virtual_gpu.analysis.footprint import footprint
+from gpuregress.virtual_gpu.analysis.lane_dependence import with_warp_steps
 from gpuregress.virtual_gpu.analysis.module_facts import (
     cluster_size,
     is_explicit,
@@ -49,7 +50,6 @@ from gpuregress.virtual_gpu.runtime.record_codec import encode
 from gpuregress.virtual_gpu.schedule.lockstep import Lockstep
 from gpuregress.virtual_gpu.schedule.passes import Passes
 from gpuregress.virtual_gpu.schedule.schedule_base import BlockSchedule
-from gpuregress.virtual_gpu.schedule.warp_steps import with_warp_steps
 
 # --- floating-point environment ---------------------------------------------------------------------------------------
 
