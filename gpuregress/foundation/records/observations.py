@@ -116,7 +116,7 @@ class Timing(Sparse):
 
 
 class SanitizerFinding(Record):
-    """One finding of compute-sanitizer; see `devices.cuda.sanitizer.SanitizerReport`.
+    """One finding of compute-sanitizer; see `SanitizerReport` of `execution.workers.sanitize`.
 
     Attributes:
         message: its first line.
