@@ -259,9 +259,9 @@ class _ModuleParser:
         cursor = self._cursor
         start = cursor.take()
         attributes = self._function_attributes()
-        results = self._parameter_list() if start.text == ".func" and cursor.here.text == "(" else ()
+        results = declarations.parameter_list(cursor) if start.text == ".func" and cursor.here.text == "(" else ()
         name = cursor.word("a function's name")
-        parameters = self._parameter_list() if cursor.here.text == "(" else ()
+        parameters = declarations.parameter_list(cursor) if cursor.here.text == "(" else ()
         directives = attributes | self._performance_directives()
         if cursor.accept(";") or _starts_item(cursor):  # ptxas does not ask for the semicolon
             return Function(
@@ -296,15 +296,6 @@ class _ModuleParser:
                 while not self._cursor.accept(")"):
                     self._cursor.take()
         return attributes
-
-    def _parameter_list(self) -> tuple[Variable, ...]:
-        cursor = self._cursor
-        cursor.expect("(")
-        parameters: list[Variable] = []
-        while not cursor.accept(")"):
-            parameters += declarations.parameter(cursor)
-            cursor.accept(",")
-        return tuple(parameters)
 
     def _performance_directives(self) -> dict[str, tuple[int, ...]]:
         cursor = self._cursor
