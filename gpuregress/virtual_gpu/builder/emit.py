@@ -74,9 +74,9 @@ def integer(type_name: str) -> ir.IntType:
     return ir.IntType(BITS[type_name])
 
 
-def read_all(emit: Emit, instruction: Instruction, type_name: str, start: int = 1) -> list[ir.Value]:
-    """The values of the source operands from `start` on, all of one type."""
-    return [emit.read(operand, type_name) for operand in instruction.operands[start:]]
+def read_all(emit: Emit, instruction: Instruction, type_name: str) -> list[ir.Value]:
+    """The values of the source operands, all of one type."""
+    return [emit.read(operand, type_name) for operand in instruction.operands[1:]]
 
 
 def extend(emit: Emit, value: ir.Value, to: ir.IntType, *, signed: bool) -> ir.Value:
