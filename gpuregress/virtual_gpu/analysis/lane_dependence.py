@@ -487,17 +487,11 @@ class SteppedKernel(Record):
 
     Attributes:
         function: its syntax tree.
-        exchanges: see `LaneDependence`.
-        assumes_rows: whether that holds only for warps of the schedule's width.
-        contested: the stores that lanes of a warp may make to one address.
-        assumes_distinct: whether that holds only where parameters hold different addresses.
+        dependence: of its lanes, by the numbers of its statements.
     """
 
     function: Function
-    exchanges: frozenset[tuple[int, int]] = frozenset()
-    assumes_rows: bool = False
-    contested: ContestedStores = field(default_factory=ContestedStores)
-    assumes_distinct: bool = False
+    dependence: LaneDependence
 
 
 def with_warp_steps(function: Function, schedule: Schedule) -> SteppedKernel:
@@ -519,13 +513,14 @@ def with_warp_steps(function: Function, schedule: Schedule) -> SteppedKernel:
             body.append(replace(statement, opcode="bar", modifiers=("warp", "step"), operands=(), guard=None))
         moved[index] = len(body)
         body.append(statement)
-    return SteppedKernel(
-        function=replace(function, body=tuple(body)) if steps else function,
-        exchanges=frozenset((moved[write], moved[read]) for write, read in dependence.exchanges),
-        assumes_rows=dependence.assumes_rows,
+    exchanges = frozenset((moved[write], moved[read]) for write, read in dependence.exchanges)
+    renumbered = replace(
+        dependence,
+        steps=frozenset(moved[index] for index in steps),
+        exchanges=exchanges,
         contested=dependence.contested.renumbered(moved),
-        assumes_distinct=dependence.assumes_distinct,
     )
+    return SteppedKernel(replace(function, body=tuple(body)) if steps else function, renumbered)
 
 
 def _accesses(flow: ControlFlowGraph) -> frozenset[int]:
