@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator
 
+from gpuregress.gpu.graphs import reachable_from
 from gpuregress.gpu.records import Record, replace
 from gpuregress.virtual_gpu.ptx import declarations
 from gpuregress.virtual_gpu.ptx.lexer import Cursor, PtxError, tokens
@@ -91,13 +92,11 @@ def _items(text: str) -> Iterator[_Body | str]:
 
 
 def _reachable(text: str, bodies: dict[str, _Body], roots: set[str]) -> set[str]:
-    reached, pending = set(roots), list(roots)
-    while pending:
-        body = bodies[pending.pop()]
-        named = (set(_NAME.findall(text, body.start, body.end)) & bodies.keys()) - reached
-        reached |= named
-        pending += named
-    return reached
+    def named(name: str) -> set[str]:
+        body = bodies[name]
+        return set(_NAME.findall(text, body.start, body.end)) & bodies.keys()
+
+    return set(reachable_from(roots, named))
 
 
 def _stub(text: str, body: _Body) -> str:
