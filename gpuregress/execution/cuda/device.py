@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, nullcontext, suppress
-from types import TracebackType
 from typing import Any, Self
 
 import numpy as np
@@ -142,9 +141,7 @@ class CudaDevice(Device):
         self._context.push()
         self._events = (self._api.Event(), self._api.Event())
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         """Release the card; after a sticky fault without messages of pycuda."""
         self.free_all()
         context, self._context = self._context, None

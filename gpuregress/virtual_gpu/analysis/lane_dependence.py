@@ -12,13 +12,14 @@ multiplies a row's number is a pitch that no column exceeds, and that what `mall
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from enum import IntEnum
 from itertools import chain
 
 import numpy as np
 from msgspec import field
 
+from gpuregress.gpu.graphs import reachable_from
 from gpuregress.gpu.records import Record, replace
 from gpuregress.virtual_gpu.analysis import effects
 from gpuregress.virtual_gpu.analysis.control_flow_graph import ControlFlowGraph, Dominance
@@ -172,21 +173,17 @@ class Slices:
         """The instructions that a register depends on; an atomic operation is its own end."""
         if name in self._slices:
             return self._slices[name]
-        instructions: list[Instruction] = []
-        seen: set[str] = set()
-        pending = [name]
-        while pending:
-            register = pending.pop()
-            if register in seen:
-                continue
-            seen.add(register)
-            for item in self._definitions.get(register, ()):
-                if isinstance(item, Instruction):
-                    instructions.append(item)
-                    if info(item).memory is not MemoryEffect.UPDATE:
-                        pending += effects.reads(item)
-        self._slices[name] = instructions
-        return instructions
+
+        def defined(register: str) -> list[Instruction]:
+            return [item for item in self._definitions.get(register, ()) if isinstance(item, Instruction)]
+
+        def operands(register: str) -> Iterator[str]:
+            for item in defined(register):
+                if info(item).memory is not MemoryEffect.UPDATE:
+                    yield from effects.reads(item)
+
+        self._slices[name] = list(chain.from_iterable(map(defined, reachable_from([name], operands))))
+        return self._slices[name]
 
 
 # --- dependence -------------------------------------------------------------------------------------------------------
