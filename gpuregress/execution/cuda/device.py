@@ -29,10 +29,10 @@ from gpuregress.gpu.descriptors import TextureDescription
 from gpuregress.gpu.records import replace
 
 # --- the harness's own kernels ----------------------------------------------------------------------------------------
-# One keeps a card busy while a launch is queued between its two events. The events of a launch onto an idle card hold
-# the host's part of it, too: from the first event's record to the kernel's start, some 10 to 30 µs. Behind a kernel
-# that is still busy all three wait in the card's own queue, and follow each other without the host. The other kernel
-# proves the card healthy.
+# One keeps a GPU busy while a launch is queued between its two events. The events of a launch onto an idle GPU hold
+# the host's part of it, too: from the first event's record to the kernel's start, some 10 to 30 µs. After a kernel
+# that is still busy all three wait in the GPU's own queue, and follow each other without the host. The other kernel
+# proves the GPU healthy.
 
 
 BUSY_KERNEL = "gpuregress_hold"

@@ -469,7 +469,7 @@ def _told(publication: _Publication) -> _Publication:
 
 
 # --- warp steps -------------------------------------------------------------------------------------------------------
-# Waits that make the lanes of a warp access memory in step, inserted where the test cannot exclude a dependence. A card
+# Waits that make the lanes of a warp access memory in step, inserted where the test cannot exclude a dependence. A GPU
 # runs a converged warp one instruction after the other, each in all its lanes, and code without `__syncwarp` may rely
 # on it.
 
@@ -523,7 +523,7 @@ def with_warp_steps(function: Function, schedule: Schedule) -> SteppedKernel:
 def _accesses(flow: ControlFlowGraph) -> frozenset[int]:
     """The accesses to memory that other threads see, but for those in loops that spin.
 
-    A lane that waits for another one of its warp there must go on alone, as it does on a card since Volta.
+    A lane that waits for another one of its warp there must go on alone, as it does on a GPU since Volta.
     """
     accesses: set[int] = set()
     for index, item in enumerate(flow.statements):
