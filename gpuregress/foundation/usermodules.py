@@ -336,6 +336,7 @@ def _compiled_from_source(stamps: dict[str, str], partial: PartialImport | None)
         partial: what is executed of the files; None: all.
     """
     cached = SourceFileLoader.get_code
+    _installed_folders()  # the first use of sysconfig imports a module, whose loader must not ask sysconfig again
 
     def get_code(loader: SourceFileLoader, fullname: str) -> CodeType | None:
         if is_installed_file(loader.path):
