@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from gpuregress.execution import device_registry
 from gpuregress.execution.cluster import messages, replies
 from gpuregress.execution.cluster.content_store import ContentStore
 from gpuregress.execution.cluster.messages import CaseReply, CaseRequest, HostFacts, SentFile
@@ -401,6 +402,7 @@ def hello(dask_worker: Any) -> dict[str, Any]:
         store=agent.store.identity,
         code=code_digest(),
         architectures=architectures,
+        cpu_lack=device_registry.cpu_lack(),
     )
     plain: dict[str, Any] = to_json(facts)
     return plain
