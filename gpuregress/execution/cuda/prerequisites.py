@@ -18,6 +18,10 @@ _CAPABILITY_MAJOR, _CAPABILITY_MINOR = 75, 76  # cuda.h, CUdevice_attribute
 _STUB_LIBRARY = 34
 _DRIVER_MISMATCH = 803
 _INSTALL = "pip install 'gpuregress[cuda]'"
+_COMPILE = (
+    f"{_INSTALL} (pycuda is compiled: it needs a C++ compiler, and a CUDA toolkit with cuda.h, cudaProfiler.h and "
+    "curand.h, whose nvcc is on PATH)"
+)
 _DRIVER_MEND = (
     "install NVIDIA's driver (Ubuntu: sudo ubuntu-drivers install; else https://www.nvidia.com/drivers), reboot"
 )
@@ -44,7 +48,7 @@ def prerequisites() -> tuple[Prerequisite, ...]:
     return (
         _driver(),
         _permissions(),
-        _package("pycuda", "pycuda", f"{_INSTALL} (pycuda is compiled: it needs a C++ compiler and CUDA's headers)"),
+        _package("pycuda", "pycuda", _COMPILE),
         _package("nvjitlink", "nvidia-nvjitlink", _INSTALL, needed=False),
         _package("nvml", "nvidia-ml-py", _INSTALL, needed=False),
         _package("nvrtc", "nvidia-cuda-nvrtc", _INSTALL, needed=False),
@@ -103,7 +107,7 @@ def architectures() -> dict[str, str]:
 def explain_import(error: BaseException) -> str:
     """Return the reason why pycuda cannot be imported, and the fix."""
     if importlib.util.find_spec("pycuda") is None:
-        return f"--device cuda needs pycuda, which is not installed: {_INSTALL}"
+        return f"--device cuda needs pycuda, which is not installed: {_COMPILE}"
     if _library() is None or "libcuda.so" in str(error):
         return f"there is no NVIDIA driver on this machine (libcuda.so.1 is not found): {_DRIVER_MEND}"
     return (
