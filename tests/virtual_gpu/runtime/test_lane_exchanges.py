@@ -105,8 +105,7 @@ def test_an_exchange_is_told_with_lines_and_variable(
 ) -> None:
     note = _note(program, kernel, (np.arange(64) + 1) % 64)
     assert note.startswith(
-        f"lanes of a warp exchange values through {variable} without __syncwarp "
-        f"(k.cu:{lines[0]} → k.cu:{lines[1]}); "
+        f"lanes of a warp exchange values through {variable} without __syncwarp (k.cu:{lines[0]} → k.cu:{lines[1]}); "
     )
     assert "--check races shows whether other warps are affected, too: __syncthreads() " in note
 
