@@ -415,7 +415,7 @@ def run_cases(requests: list[bytes]) -> list[tuple[bytes, dict[str, bytes]]]:
         requests: encoded `CaseRequest`s, of one slot.
 
     Returns:
-        For each case that was begun the encoded `CaseReply`, and compressed files by digest. The cases behind these
+        For each case that was begun the encoded `CaseReply`, and compressed files by digest. The cases after these
         have not begun: the batch took too long or brings too much, or the worker cannot run them.
     """
     from distributed import get_worker  # noqa: PLC0415 - an extra; only Dask calls this

@@ -1,8 +1,8 @@
-"""The harness's own kernels, in PTX: one keeps a card busy, and one proves it healthy.
+"""The harness's own kernels, in PTX: one keeps a GPU busy, and one proves it healthy.
 
-A card is kept busy while a launch is queued between its two events. The events of a launch onto an idle card hold the
-host's part of it, too: from the first event's record to the kernel's start, some 10 to 30 µs. Behind a kernel that is
-still busy all three wait in the card's own queue, and follow each other without the host.
+A GPU is kept busy while a launch is queued between its two events. The events of a launch onto an idle GPU hold the
+host's part of it, too: from the first event's record to the kernel's start, some 10 to 30 µs. After a kernel that is
+still busy all three wait in the GPU's own queue, and follow each other without the host.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Prerequisites of GPU runs on this machine: driver, cards, permissions, packages."""
+"""Prerequisites of GPU runs on this machine: driver, GPUs, permissions, packages."""
 
 from __future__ import annotations
 
@@ -185,8 +185,8 @@ def _card_modes() -> tuple[Prerequisite, ...]:
 def _managed() -> tuple[str, ...] | None:
     """The architectures of the GPUs that CUDA will show, without starting CUDA, which takes 0.1 s in each process.
 
-    None where only CUDA itself can tell: it is not there or a stub, counts in an order of its own, a card is divided
-    (MIG) or not permitted, or CUDA_VISIBLE_DEVICES names cards by other than numbers.
+    None where only CUDA itself can tell: it is not there or a stub, counts in an order of its own, a GPU is divided
+    (MIG) or not permitted, or CUDA_VISIBLE_DEVICES names GPUs by other than numbers.
     """
     library, order = _library(), os.environ.setdefault("CUDA_DEVICE_ORDER", "PCI_BUS_ID")
     if library is None or order != "PCI_BUS_ID" or _permissions().problem:
@@ -197,7 +197,7 @@ def _managed() -> tuple[str, ...] | None:
 
 
 def _visible(cards: tuple[str, ...], wanted: str | None) -> tuple[str, ...] | None:
-    """Those of the cards that CUDA_VISIBLE_DEVICES leaves; None where it is not a plain list of them."""
+    """Those of the GPUs that CUDA_VISIBLE_DEVICES leaves; None where it is not a plain list of them."""
     if not cards or wanted is None:
         return cards or None
     numbers = [entry.strip() for entry in wanted.split(",")]
@@ -217,7 +217,7 @@ def _library() -> Any:
 @lru_cache(maxsize=1)
 def _cuda() -> tuple[int | None, int]:
     """The status of cuInit (None: no library) and the number of GPUs it shows."""
-    # As nvidia-smi counts: the same number means the same card here, in the workers and there.
+    # As nvidia-smi counts: the same number means the same GPU here, in the workers and there.
     os.environ.setdefault("CUDA_DEVICE_ORDER", "PCI_BUS_ID")
     library = _library()
     if library is None:

@@ -184,7 +184,7 @@ def _address(statement: Statement) -> Address | TextureAddress | None:
 # --- barrier intervals ------------------------------------------------------------------------------------------------
 # Barrier intervals that only read shared memory: code between two barriers of the whole block.
 #
-# No thread races there: all earlier writes are ordered by the barrier before, all later ones by the barrier behind.
+# No thread races there: all earlier writes are ordered by the barrier before, all later ones by the barrier after.
 
 _OTHER_BARRIERS = frozenset(["warp", "step", "cluster"])
 _OTHER_THAN_SHARED = frozenset(["global", "local", "param", "const"])
@@ -195,7 +195,7 @@ def shared_reads(flow: ControlFlowGraph, index: int) -> tuple[Instruction, ...] 
 
     Args:
         flow: control flow of the kernel.
-        index: the statement behind which the code starts; -1: the start of the kernel.
+        index: the statement after which the code starts; -1: the start of the kernel.
 
     Returns:
         None where the code may write shared memory, or is not between barriers of the whole block.

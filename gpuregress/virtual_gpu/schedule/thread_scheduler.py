@@ -395,7 +395,7 @@ class _Scheduler:
 
 
 class _ClusterScheduler(_Scheduler):
-    """As for any block; the threads behind a cluster's barrier that has opened go on."""
+    """As for any block; the threads after a cluster's barrier that has opened go on."""
 
     def __init__(self, function: ir.Function, form: SchedulerForm) -> None:
         super().__init__(function, form)

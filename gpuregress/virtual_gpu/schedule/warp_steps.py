@@ -1,6 +1,6 @@
 """Warp steps: waits that make the lanes of a warp access memory in step.
 
-A card runs a converged warp one instruction after the other, each in all its lanes. Code without `__syncwarp` may rely
+A GPU runs a converged warp one instruction after the other, each in all its lanes. Code without `__syncwarp` may rely
 on it. A step is inserted where the dependence test cannot exclude that; see `analysis.lane_dependence`.
 """
 
@@ -69,7 +69,7 @@ def with_warp_steps(function: Function, schedule: Schedule) -> SteppedKernel:
 def _accesses(flow: ControlFlowGraph) -> frozenset[int]:
     """The accesses to memory that other threads see, but for those in loops that spin.
 
-    A lane that waits for another one of its warp there must go on alone, as it does on a card since Volta.
+    A lane that waits for another one of its warp there must go on alone, as it does on a GPU since Volta.
     """
     accesses: set[int] = set()
     for index, item in enumerate(flow.statements):
