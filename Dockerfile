@@ -22,9 +22,9 @@ COPY . /source
 RUN python3 -m venv /opt/gpuregress \
     && /opt/gpuregress/bin/pip install --no-cache-dir "/source${EXTRA}" \
     && rm -rf /source
-# The project is often another user's than the container's, and that user may be any.
+# The container may run as any user, and the project may be of another one. A cache that all may write is not used.
 RUN git config --system --add safe.directory '*' && install -d -m 1777 /var/cache/gpuregress
-ENV PATH=/opt/gpuregress/bin:$PATH GPUREGRESS_CACHE=/var/cache/gpuregress
+ENV PATH=/opt/gpuregress/bin:$PATH GPUREGRESS_CACHE=/var/cache/gpuregress/programs
 VOLUME /var/cache/gpuregress
 WORKDIR /project
 ENTRYPOINT ["gpuregress"]
