@@ -158,7 +158,7 @@ def _cards(slots: Sequence[DeviceSlot]) -> dict[str, dict[str, str]]:
 
 
 def _is_visible(uuid: str, number: int, entry: str) -> bool:
-    """Whether an entry of CUDA_VISIBLE_DEVICES means a card: its number in PCI order, or the beginning of its UUID."""
+    """Whether an entry of CUDA_VISIBLE_DEVICES means a GPU: its number in PCI order, or the beginning of its UUID."""
     if entry.isdigit():
         return entry == str(number)
     return bool(entry) and uuid.startswith(entry)

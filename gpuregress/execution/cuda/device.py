@@ -30,7 +30,7 @@ from gpuregress.gpu.records import replace
 _Starter = Callable[[Dim3, Dim3, bytes, int], None]
 _FIRST_WITH_MAPS = 90
 _SPARE_BYTES = 64 << 20
-"""Left free on the card: the driver's own printf buffer, stacks and code."""
+"""Left free on the GPU: the driver's own printf buffer, stacks and code."""
 
 
 class CudaDevice(Device):

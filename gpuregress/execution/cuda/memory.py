@@ -1,4 +1,4 @@
-"""Memory on the card: buffers between their red zones, and the variables of a module."""
+"""Memory on the GPU: buffers between their red zones, and the variables of a module."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ class Staging:
         self.done[which].record(self.stream)
 
     def send(self, address: int, data: Bytes) -> None:
-        """Copy bytes to the card: one piece is on its way while the next is filled."""
+        """Copy bytes to the GPU: one piece is on its way while the next is filled."""
         for number, start in enumerate(range(0, data.size, PIECE)):
             which, piece = number % 2, data[start : start + PIECE]
             if number > 1:

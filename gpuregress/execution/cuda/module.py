@@ -1,4 +1,4 @@
-"""A program on a card: its kernels, their resources, its variables."""
+"""A program on a GPU: its kernels, their resources, its variables."""
 
 from __future__ import annotations
 

@@ -214,7 +214,7 @@ class _Scanner(WordScanner):
             self._operator.append(self._take())
 
     def _declarator(self) -> CxxFunction | None:
-        """Read the brackets behind a name; None where they are no parameter list."""
+        """Read the brackets after a name; None where they are no parameter list."""
         head = [self._text_of(at) for at in self._head]
         inner = self._group()
         if not head or not _NAME.fullmatch(head[-1]) or head[-1] in _WITH_ARGUMENTS or "=" in head or "::" in head[-2:]:

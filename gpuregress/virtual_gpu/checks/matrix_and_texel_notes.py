@@ -1,6 +1,6 @@
 """Checks of the shared memory that wgmma reads, as the asynchronous proxy.
 
-A row is checked where the product is issued. `runtime.checks.matrix_and_texel_reads` is told of the rows, the
+A row is checked where the product is issued. `runtime.checks.matrix_and_texel_reads` is given the rows, the
 groups and the waits: it finds what is written before the wait.
 """
 

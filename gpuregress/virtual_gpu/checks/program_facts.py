@@ -235,7 +235,7 @@ def _only_reads(instruction: Instruction) -> bool:
 
 
 # --- departures -------------------------------------------------------------------------------------------------------
-# Effects on memory behind which a thread does not wait any more.
+# Effects on memory after which a thread does not wait any more.
 #
 # They are called departures. A lane that has executed one went another way than the lanes of its warp that wait later.
 # A lane that returns early, and does nothing more, executes none.

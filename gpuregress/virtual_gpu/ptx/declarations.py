@@ -101,7 +101,7 @@ def whole(cursor: Cursor, what: str) -> int:
 
 
 def offset(cursor: Cursor) -> int:
-    """Parse `+ 8`, `+ -8`, `+ 2 * 4` or `- 8` behind a name; 0 where there is none."""
+    """Parse `+ 8`, `+ -8`, `+ 2 * 4` or `- 8` after a name; 0 where there is none."""
     if cursor.accept("+"):
         return whole(cursor, "an offset")
     return -whole(cursor, "an offset") if cursor.accept("-") else 0

@@ -148,7 +148,7 @@ class RegionPlan:
 
 
 def plan(body: Body, rematerializer: Rematerializer, index: int) -> RegionPlan | None:
-    """Return the loops to interchange in the region behind statement `index` (-1: at the start); None: none."""
+    """Return the loops to interchange in the region after statement `index` (-1: at the start); None: none."""
     if body.local_bytes or body.has_calls or body.is_co_resident or body.emitter.flow.spins:
         return None
     return _Planner(body.emitter, rematerializer).plan(index)

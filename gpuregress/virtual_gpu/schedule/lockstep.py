@@ -509,7 +509,7 @@ class Lockstep(BlockSchedule):
         return self._uniform[name]
 
     def wait(self, emitter: Services, kind: int, registers: AtWait) -> None:
-        """Save live registers and go to the next thread; in the region behind the wait, restore them."""
+        """Save live registers and go to the next thread; in the region after the wait, restore them."""
         if self._resuming:
             self._resuming = False
             emitter.builder.unreachable()

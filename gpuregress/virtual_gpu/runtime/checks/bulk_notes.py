@@ -449,7 +449,7 @@ class BulkNotes:
     # --- global memory ------------------------------------------------------------------------------------------------
 
     def global_read(self, site: int, thread: int, region: Region, places: Places) -> object:
-        """A copy from a region was issued; return what `global_read_ended` is to be told."""
+        """A copy from a region was issued; return what `global_read_ended` is to be given."""
         return self._global.read(self._block.begin(site, thread), region, places)
 
     def global_read_ended(self, read: object, waiter: int) -> None:
@@ -458,7 +458,7 @@ class BulkNotes:
             self._global.end_read(read, waiter)
 
     def global_write(self, epoch: int, region: Region, places: Places, *, reduces: bool) -> object:
-        """A copy to a region, or a reduction there, was issued; return what `global_write_ended` is to be told."""
+        """A copy to a region, or a reduction there, was issued; return what `global_write_ended` is to be given."""
         return self._global.write(epoch, region, places, reduces=reduces)
 
     def global_write_ended(self, write: object) -> None:
