@@ -43,7 +43,7 @@ _ADDRESS_LIKE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
 
 
 class Tolerance(Record):
-    """The default rule of a float dtype: |actual - baseline| <= atol + rtol * |baseline|."""
+    """The default rule of a float dtype: |actual - expected| <= atol + rtol * |expected|."""
 
     rtol: float = 0.0
     atol: float = 0.0
