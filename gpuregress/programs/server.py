@@ -392,12 +392,11 @@ class Server:
         finally:
             if report is not None:
                 self._take_report(launch, kernel, report)
-        self._log.end(launch, report.elapsed_ms)
+        self._log.end(launch, _shown(kernel), report)
         if clock is not None:
             lines = tuple(str(site.source_line) for site in module.module_facts.sites)
-            self._add_work(
-                Work(f"{_shown(kernel)} (launch {launch})", clock, tuple(self.device.touched()), lines), launch, kernel
-            )
+            name = f"{_shown(kernel)} (launch {launch})"
+            self._add_work(Work(name, clock, tuple(self.device.touched()), lines, kernel, launch))
         return b""
 
     def _synchronized(self, _data: bytes) -> bytes:
@@ -414,7 +413,7 @@ class Server:
         self.device.keep_accesses()
         return b""
 
-    def _add_work(self, work: Work, launch: int = 0, kernel: str = "") -> None:
+    def _add_work(self, work: Work) -> None:
         """Report the races of work with that of other streams."""
         for conflict in self._races.add(work):
             region = self._space.find(conflict.address)
@@ -424,8 +423,8 @@ class Server:
                 kind="finding",
                 what="stream-race",
                 message=f"race between streams on {place}: {accesses}, which no event and no synchronization orders",
-                kernel=kernel,
-                launch=launch,
+                kernel=conflict.launched.kernel,
+                launch=conflict.launched.launch,
                 location=" and ".join(conflict.lines),
             )
             if self._log.add(incident):

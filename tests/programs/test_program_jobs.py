@@ -158,6 +158,29 @@ def test_a_program_is_run_logged_dumped_accepted_and_compared(suite: Workshop) -
     assert re.search(r"suite/n=10 +alloc2 +1 of 10 +\[9\]: 9\.0, was 18\.0", result.stdout)
 
 
+def test_launches_are_timed_and_counted_as_those_of_other_jobs(suite: Workshop) -> None:
+    text = """
+memory = upload(np.ones(n, np.float32))
+for _ in range(2):
+    launch("scale", n, memory, 1.0, n)
+"""
+    body(suite, text, "repeat: 2\ndump: [alloc1]\nlimits: {instructions: 1.5}\n")
+    assert suite.call(*RUN).exit_code == 1
+    (case,) = cases(suite)
+    assert [(launch["number"], launch["kernel"]) for launch in case["launches"][:2]] == [(1, "scale"), (2, "scale")]
+    assert len(case["launches"]) == 4  # of two runs
+    assert all(launch["elapsed_ms"] > 0 for launch in case["launches"])
+    counted = case["instructions"]
+    assert counted.keys() == {"scale"}
+    assert suite.call("accept").exit_code == 0
+    change(suite, "range(2)", "range(4)")
+    assert suite.call(*RUN).exit_code == 1
+    (case,) = cases(suite)
+    assert case["instructions"] == {"scale": 2 * counted["scale"]}
+    assert case["timing_comparison"]["status"] == "slower"
+    assert "2 times as many instructions since" in suite.call("history", "suite").stdout
+
+
 def test_the_program_is_shown_and_checked(suite: Workshop) -> None:
     assert suite.call("check").stdout == "1 job, 2 cases: no errors\n"
     shown = suite.call("show", "suite/n=20").stdout

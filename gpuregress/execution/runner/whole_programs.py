@@ -37,6 +37,7 @@ from gpuregress.foundation.records import (
     Dump,
     Fault,
     FurtherRun,
+    InstrumentReports,
     Outcome,
     RunFacts,
     Task,
@@ -49,7 +50,7 @@ from gpuregress.gpu.schedules import FORWARD
 from gpuregress.programs import buffer_dumps
 from gpuregress.programs import run as program_run
 from gpuregress.programs.environment import ProgramCase
-from gpuregress.programs.records import LAUNCH, BufferContents, Incident, ProgramReport
+from gpuregress.programs.records import LAUNCH, BufferContents, Incident, ProgramReport, read_figures
 from gpuregress.store.dumps import reader, writer
 from gpuregress.store.dumps.contents import DumpContents
 
@@ -75,13 +76,17 @@ def run(info: DeviceInfo, task: Task, program: WholeProgram, entering: Callable[
     outcome = Outcome(case=task.case.name, state="done", device=info)
     try:
         with _ran(task, program, 1, entering) as (folder, report):
-            observed = replace(outcome.observations, refused=tuple(_refusals(report)))
-            outcome = replace(outcome, output=_read(folder / program_run.OUTPUT), observations=observed)
+            figures = read_figures(folder)
+            counted = InstrumentReports(instructions=figures.instructions, uncounted=figures.uncounted)
+            observed = replace(outcome.observations, refused=tuple(_refusals(report)), instruments=counted)
+            output = _read(folder / program_run.OUTPUT)
+            outcome = replace(outcome, output=output, launches=figures.times, observations=observed)
             outcome = _failed(outcome, report, folder) or _dumped(outcome, task, program, folder)
         for number in range(2, task.case.repeat + 1):
             if outcome.state != "done":
                 break
             with _ran(task, program, number, entering) as (folder, report):
+                outcome = replace(outcome, launches=(*outcome.launches, *read_figures(folder).times))
                 outcome = _failed(outcome, report, folder) or _repeated(outcome, task, program, number, folder)
     except UsageError as error:  # it cannot be started, or is none that runs here
         outcome = _error(outcome, UserCodeError(str(error)))

@@ -82,6 +82,12 @@ char *any_bytes(Address address, size_t size) {
     return is_host ? (char *)address : device_bytes(address, size);
 }
 
+Address reachable(Address address) {
+    if (find_region(address)) return address;
+    Region *region = is_host_address(address) ? registered((void *)address, 1) : NULL;
+    return region ? region->address + (address - (Address)region->user) : 0;
+}
+
 void note_written(Address address, size_t size) {
     SharedHead *head = (SharedHead *)shared_memory;
     if (is_host_address(address) || size == 0) return;
@@ -117,6 +123,7 @@ Result allocate(Address *address, size_t size, unsigned kind, const char *call) 
     Answer answer;
     void *low = NULL;
     CHECK(address && size > 0, INVALID_VALUE);
+    if (size > greeting.total_memory / 2) run_all_work(); /* it may free memory */
     CHECK(size <= greeting.total_memory - (in_use < greeting.total_memory ? in_use : greeting.total_memory), OUT_OF_MEMORY);
     lock();
     if (kind == MANAGED_MEMORY || kind == PINNED_MEMORY) {
@@ -152,6 +159,7 @@ Result allocate(Address *address, size_t size, unsigned kind, const char *call) 
 }
 
 Result release(Region *region) {
+    run_all_work();
     Address address = region->address;
     Region old = *region;
     Result result = ASK(FREE, NULL, VALUE(address));
@@ -242,15 +250,25 @@ EXPORTED Result cuMemFree_v2(Address address) {
     return free_memory(address);
 }
 
+static Result free_in_order(void *task, const Order *order) {
+    Touched touched;
+    memcpy(&touched, task, sizeof touched);
+    tell_order(order, "cuMemFreeAsync", &touched, 1);
+    lock();
+    Region *region = find_start(touched.address);
+    Result result = region ? release(region) : INVALID_VALUE;
+    unlock();
+    return result;
+}
+
 EXPORTED Result cuMemFreeAsync(Address address, void *stream) {
+    MUST_BE_READY();
     Stream *real = real_stream(stream);
     CHECK(real, INVALID_HANDLE);
-    CHECK(address, INVALID_VALUE);
     Region *region = find_start(address);
-    begin_copy(real);
-    if (region) note_touched(address, region->size, true);
-    end_copy(__func__);
-    return free_memory(address);
+    CHECK(region && (region->kind == DEVICE_MEMORY || region->kind == MANAGED_MEMORY), INVALID_VALUE);
+    Touched touched = {address, region->size, true};
+    return submit(real, free_in_order, &touched, sizeof touched, region->kind == MANAGED_MEMORY);
 }
 
 static Result allocate_host(void **pointer, size_t size, unsigned flags) {

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_THREADS, SHARED_BYTES_USED, CONSTANT_BYTES, LOCAL_BYTES, REGISTERS, MAX_DYNAMIC_SHARED = 8, NON_PORTABLE_CLUSTER = 14, ATTRIBUTES = 18 };
+enum { MAX_THREADS, SHARED_BYTES_USED, CONSTANT_BYTES, LOCAL_BYTES, REGISTERS, MAX_DYNAMIC_SHARED = 8, CLUSTER = 11, NON_PORTABLE_CLUSTER = 14, ATTRIBUTES = 18 };
 enum { ERROR_LOG = 5, ERROR_LOG_BYTES = 6 };
 
 static Module *modules;
@@ -100,6 +100,7 @@ static Result load_file(Module **module, const char *path, unsigned count, const
 static Result unload(Module *module) {
     uint32_t number = module->number;
     lock();
+    run_all_work();
     Result result = ASK(UNLOAD, NULL, VALUE(number));
     forget_variables();
     for (Module **link = &modules; *link; link = &(*link)->next)
@@ -356,14 +357,18 @@ static Result gather(Function *function, void **parameters, void **extra, unsign
     return SUCCESS;
 }
 
-static Result run(Function *function, LaunchRequest *request, const unsigned char *packed, size_t size) {
-    int most = function->attributes[MAX_DYNAMIC_SHARED];
-    request->function = function->number;
-    request->takes_large_clusters = function->attributes[NON_PORTABLE_CLUSTER] != 0;
-    CHECK((int64_t)request->shared <= most, INVALID_VALUE);
+typedef struct {
+    LaunchRequest request;
+    size_t size;
+    unsigned char packed[];
+} Launch;
+
+static Result run(void *task, const Order *order) {
+    const Launch *launch = task;
     lock();
+    tell_order(order, "", NULL, 0);
     begin_launch_on_registered();
-    Result result = ASK(LAUNCH, NULL, {request, sizeof *request}, {packed, size});
+    Result result = ASK(LAUNCH, NULL, VALUE(launch->request), {launch->packed, launch->size});
     end_launch_on_registered();
     unlock();
     /* As on a GPU, a kernel that fails does so at a later call, and ends all use of the device. */
@@ -373,18 +378,36 @@ static Result run(Function *function, LaunchRequest *request, const unsigned cha
     return SUCCESS;
 }
 
+/* Whether the server alone knows if a GPU would refuse a launch. */
+static bool may_be_refused(const Function *function, const LaunchRequest *request) {
+    static const int of_block[] = {2, 3, 4}, of_grid[] = {5, 6, 7};
+    uint64_t threads = 1;
+    for (int axis = 0; axis < 3; axis++) {
+        unsigned most_threads = (unsigned)greeting.attributes[of_block[axis]], most_blocks = (unsigned)greeting.attributes[of_grid[axis]];
+        if (request->block[axis] == 0 || request->block[axis] > most_threads) return true;
+        if (request->grid[axis] == 0 || request->grid[axis] > most_blocks) return true;
+        if (request->cluster[axis] || function->attributes[CLUSTER + axis]) return true;
+        threads *= request->block[axis];
+    }
+    return request->is_cooperative || threads > (uint64_t)function->attributes[MAX_THREADS];
+}
+
 static Result launch(Function *function, LaunchRequest *request, void *stream, void **parameters, void **extra) {
     MUST_BE_READY();
     CHECK(IS(function, FUNCTION), INVALID_HANDLE);
     Stream *real = real_stream(stream);
     CHECK(real, INVALID_HANDLE);
     request->stream = real->id;
-    unsigned char packed[function->parameter_bytes + 1];
-    size_t size;
-    Result result = gather(function, parameters, extra, packed, &size);
+    request->function = function->number;
+    request->takes_large_clusters = function->attributes[NON_PORTABLE_CLUSTER] != 0;
+    size_t bytes = sizeof(Launch) + function->parameter_bytes;
+    Launch *task = __builtin_alloca(bytes);
+    task->request = *request;
+    Result result = gather(function, parameters, extra, task->packed, &task->size);
     if (result) return result;
-    order_launch(real);
-    return run(function, request, packed, size);
+    CHECK((int64_t)request->shared <= function->attributes[MAX_DYNAMIC_SHARED], INVALID_VALUE);
+    note_launch();
+    return submit(real, run, task, bytes, may_be_refused(function, request));
 }
 
 EXPORTED Result cuLaunchKernel(Function *function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y,

@@ -134,6 +134,13 @@ Result missing(const char *what) {
     return ended_by ? ended_by : NOT_SUPPORTED;
 }
 
+void report_freed(const char *call) {
+    char text[256];
+    snprintf(text, sizeof text, "%s: its memory was freed before the stream came to it", call);
+    complain("gpuregress: %s", text);
+    leave_mark("fault", text);
+}
+
 /* For the runtime library, whose functions that are not there count as the driver's do. */
 EXPORTED void gpuregress_report_missing(const char *what) { missing(what); }
 
