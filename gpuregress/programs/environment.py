@@ -126,6 +126,15 @@ def _stream_order(schedule: str) -> str:
     return schedule.removeprefix(schedules.SHUFFLED) if schedule.startswith(schedules.SHUFFLED) else ""
 
 
+def mark(folder: str) -> str:
+    """The variable, with its value, that all processes of a run have which have not cleared their environment.
+
+    Args:
+        folder: of the run.
+    """
+    return f"{_FOLDER}={folder}"
+
+
 def read() -> Settings:
     """Read the settings of a server process.
 

@@ -416,14 +416,21 @@ def download(_memory):
     assert cases(suite)[0]["reason"].startswith("forever still ran when the program ended")
 
 
-def test_a_killed_run_leaves_no_process_of_a_program(suite: Workshop) -> None:
-    suite.write("scripts/suite.sh", "sleep 600 & echo $! > started; mv started child; wait\n")
-    suite.write("configs/suite.yaml", "program: [sh, scripts/suite.sh]\n")
+@pytest.mark.parametrize("start", ["sleep 600", "setsid sleep 600"])
+@pytest.mark.parametrize("is_killed", [True, False])
+def test_a_killed_run_and_a_limit_leave_no_process_of_a_program(
+    suite: Workshop, start: str, *, is_killed: bool
+) -> None:
+    suite.write("scripts/suite.sh", f"{start} & echo $! > started; mv started child; wait\n")
+    suite.write(
+        "configs/suite.yaml", f"program: [sh, scripts/suite.sh]\nlimits: {{timeout: {600 if is_killed else 1}}}\n"
+    )
     child = suite.root / "child"
     with subprocess.Popen([sys.executable, "-m", "gpuregress", *RUN], cwd=suite.root) as process:
         while not child.exists():  # The test's deadline fails it.
             time.sleep(0.01)
-        process.kill()
+        if is_killed:
+            process.kill()
     while Path("/proc", child.read_text().strip()).exists():
         time.sleep(0.01)
 

@@ -47,7 +47,7 @@ from gpuregress.foundation.records import (
 from gpuregress.gpu.demangle import demangle
 from gpuregress.gpu.records import replace
 from gpuregress.gpu.schedules import FORWARD
-from gpuregress.programs import buffer_dumps
+from gpuregress.programs import buffer_dumps, environment
 from gpuregress.programs import run as program_run
 from gpuregress.programs.environment import ProgramCase
 from gpuregress.programs.records import LAUNCH, BufferContents, Incident, ProgramReport, read_figures
@@ -57,6 +57,12 @@ from gpuregress.store.dumps.contents import DumpContents
 _LAST_LINES = 20
 _MOST_OUTPUT = 1 << 20
 """Bytes of a program's output that are kept."""
+_GUARD = """read -r _ && exit
+[ -z "$1" ] || kill -s KILL -- "-$1"
+for round in 1 2 3 4 5 6 7 8 9 10; do  # while they start others
+    marked=$(grep -lszFx -- "$2" /proc/[0-9]*/environ | grep -o '[0-9][0-9]*') || exit
+    kill -s KILL $marked
+done"""
 _LOCATION = re.compile(r"(?P<file>.+?):(?P<line>\d+)\b")
 
 
@@ -108,7 +114,7 @@ def _ran(
     """
     settings = task.case.settings
     schedule = settings.main_schedule
-    with storage.scratch() as folder, _killed_with_this_process():
+    with storage.scratch() as folder, _killed_with_this_process(folder):
         entering("launching")
         report = program_run.run(
             program.command,
@@ -132,17 +138,20 @@ def _ran(
 
 
 @contextlib.contextmanager
-def _killed_with_this_process() -> Iterator[None]:
+def _killed_with_this_process(folder: Path) -> Iterator[None]:
     """Have all processes of the program killed if this one is, those that the program's first process started, too.
 
     The pool kills this process's group at a case's limit. Nobody does if the whole run is killed: this process is ended
-    by the system then, and a shell sees it at its end of a pipe.
+    by the system then, and a shell sees it at its end of a pipe. In both cases the shell also finds the processes that
+    the program has put into groups or sessions of their own, by the mark in their environment.
+
+    Args:
+        folder: of the program's run.
     """
-    if os.getpgrp() != os.getpid():  # others than the program would be in the group
-        yield
-        return
+    # Others than the program would be in another process's group.
+    group = str(os.getpgrp()) if os.getpgrp() == os.getpid() else ""
     with subprocess.Popen(
-        ["/bin/sh", "-c", 'read -r _ || kill -s KILL -- "-$1"', "sh", str(os.getpgrp())],
+        ["/bin/sh", "-c", _GUARD, "sh", group, environment.mark(str(folder))],
         stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
