@@ -129,6 +129,19 @@ static void host_function(void) {
     CHECK(cuMemcpyHtoD_v2(to, pinned, 4));
 }
 
+/* A program that waits without a call, and one whose launch is refused: in a queue or not, both get their answer. */
+static int look(void) {
+    void *function, *values[] = {&from, &to};
+    CHECK(cuModuleGetFunction(&function, module, "copy"));
+    EXPECT(cuLaunchKernel(function, 1, 1, 1, 2048, 1, 1, 0, streams[0], values, NULL) == 1);
+    CHECK(cuMemsetD8_v2(from, 1, 4));
+    *pinned = 0;
+    pair = "look";
+    run(NULL, (Address)pinned, from);
+    while (*(volatile int *)pinned == 0) usleep(1000);
+    return 0;
+}
+
 static const struct { const char *name; void (*body)(void); } pairs[] = {
     {"launches", launches}, {"copy", copy}, {"fill", fill}, {"legacy", legacy}, {"early_event", early_event},
     {"unrecorded_event", unrecorded_event}, {"synchronized", synchronized}, {"threads", threads},
@@ -144,6 +157,7 @@ int main(int count, char **arguments) {
     CHECK(cuEventCreate(&event, 0));
     CHECK(cuEventCreate(&start_of_all, 0));
     for (int index = 0; index < 2; index++) CHECK(cuStreamCreate(&streams[index], 1));
+    if (count > 1 && strcmp(arguments[1], "look") == 0) return look();
     CHECK(cuEventRecord(start_of_all, streams[0]));
     for (size_t index = 0; index < sizeof pairs / sizeof *pairs; index++)
         for (is_ordered = 1; is_ordered >= 0; is_ordered--) {

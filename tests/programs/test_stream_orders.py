@@ -35,14 +35,18 @@ def _values(done: subprocess.CompletedProcess[str]) -> dict[str, int]:
     return {name: int(value) for name, value in (line.split() for line in done.stdout.splitlines())}
 
 
-def test_each_unordered_pair_is_reported_and_no_ordered_one(program: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("schedule", ["forward", "shuffled:1"])
+def test_each_unordered_pair_is_reported_and_no_ordered_one(program: Path, tmp_path: Path, schedule: str) -> None:
     report = tmp_path / "report.json"
-    done = _run(program, "--check", "races", "--report", str(report), arguments=("freed",))
+    freed = ("freed",) if schedule == "forward" else ()  # Another order makes a fault of it.
+    done = _run(program, "--check", "races", "--schedule", schedule, "--report", str(report), arguments=freed)
     assert done.returncode == 3, done.stdout + done.stderr
     incidents = json.loads(report.read_text(encoding="utf-8"))["incidents"]
     assert {incident["what"] for incident in incidents} == {"stream-race"}
     messages = {incident["kernel"]: incident["message"] for incident in incidents}
-    assert messages.keys() == {*OF_DEVICE, "freed"}
+    assert messages.keys() == {*OF_DEVICE, *freed}
+    if schedule != "forward":
+        return
     assert "read by cuMemcpyDtoH in stream 1" in messages["legacy"]
     assert "write by cuMemsetD8Async in stream 3 and read by fill (launch" in messages["fill"]
     assert "free by cuMemFreeAsync in stream 4" in messages["freed"]
@@ -81,3 +85,9 @@ def test_memory_that_is_freed_too_early_is_a_fault_under_a_schedule(program: Pat
     done = _run(program, "--schedule", "reverse", arguments=("freed",))
     assert done.returncode == 3
     assert "freed: out-of-bounds: out-of-bounds write of 4 bytes" in done.stderr
+
+
+def test_a_refused_launch_and_a_wait_without_a_call_are_answered_under_a_schedule(program: Path) -> None:
+    done = _run(program, "--schedule", "reverse", arguments=("look",))
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "block 2048" in done.stderr

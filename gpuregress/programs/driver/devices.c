@@ -31,7 +31,7 @@ EXPORTED Result cuDriverGetVersion(int *version) {
 }
 
 /* A kernel's fault ends the use of memory and kernels, not questions about the device and the stack of contexts. */
-#define IS_STARTED() CHECK(ready() != NOT_INITIALIZED, NOT_INITIALIZED)
+#define IS_STARTED() CHECK(is_initialized(), NOT_INITIALIZED)
 
 #define DEVICE_CALL(device, condition)                                                                                \
     do {                                                                                                              \

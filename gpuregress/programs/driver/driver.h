@@ -76,6 +76,7 @@ typedef struct Function {
     uint32_t parameter_bytes;
     uint32_t (*parameters)[2]; /* offset and size of each */
     int attributes[18];
+    struct LaunchRequest *accepted; /* the last launch that a GPU would not refuse */
     /* of the launch calls before CUDA 4 */
     unsigned block[3];
     unsigned shared;
@@ -136,12 +137,14 @@ Result map_variable(Address *address);
 void forget_variables(void);
 void release_modules_of(Context *context);
 size_t allocated_bytes(void);
+/* Whether the program may see what a kernel writes without a call: it has managed, pinned or registered memory. */
+bool sees_device_memory(void);
 
 /* --- the server --------------------------------------------------------------------------------------------------- */
 
 enum Request {
     GREET = 1, ALLOCATE, PLACE, FREE, LOAD, UNLOAD, FUNCTION_OF, VARIABLE_OF, LAUNCH, FIND, TEXTURE, TENSOR_MAP, LIMIT_HEAP,
-    OCCUPANCY, NAMES, COMPLAIN, STREAM_WORK, SYNCHRONIZED
+    OCCUPANCY, NAMES, STREAM_WORK = 17, SYNCHRONIZED, CHECK_LAUNCH, POSTED_LAUNCH, FINISH
 };
 
 typedef struct Answer {
@@ -156,6 +159,9 @@ typedef struct Piece {
 } Piece;
 
 Result start_server(void);
+/* Send a request whose answer nobody waits for; its error is that of all calls after the next `ready`. */
+Result post(enum Request request, const Piece *pieces, int count);
+void finish_posted(void);
 /* Send a request of some pieces and wait for its answer, whose text for the user is printed. `answer` may be NULL.
  * One that may be of more than 1024 bytes is given to `free_answer`. */
 Result ask(enum Request request, const Piece *pieces, int count, Answer *answer);
@@ -167,7 +173,9 @@ void free_answer(Answer *answer);
 
 /* --- state -------------------------------------------------------------------------------------------------------- */
 
-/* NOT_INITIALIZED before cuInit and in a child of fork, and the error that has ended all use of the device. */
+bool is_initialized(void);
+/* NOT_INITIALIZED before cuInit and in a child of fork, and the error that has ended all use of the device. Posted
+ * launches have ended then. */
 Result ready(void);
 Result ready_with_context(void);
 void fail_for_good(Result result);

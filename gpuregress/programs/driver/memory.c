@@ -23,6 +23,9 @@ static Region low_regions[LOW_SLOTS];
 static Region *first_registered;
 static uint64_t last_number;
 static size_t in_use;
+static bool has_visible;
+
+bool sees_device_memory(void) { return has_visible; }
 
 static Region *slot_of(Address address) {
     uint64_t slot = address >> REGION_SHIFT;
@@ -107,6 +110,7 @@ void note_written(Address address, size_t size) {
 
 /* Reserve addresses that are the same in the program and on the device; NULL where there are none left. */
 static void *reserve_low(size_t size) {
+    has_visible = true;
     for (uint64_t slot = 1; slot < LOW_SLOTS; slot++) {
         void *wanted = (void *)(slot << REGION_SHIFT | (Address)MIDDLE);
         if (low_regions[slot].address) continue;
@@ -386,6 +390,7 @@ EXPORTED Result cuMemHostRegister_v2(void *pointer, size_t size, unsigned flags)
         region->flags = flags;
         region->next = first_registered;
         first_registered = region;
+        has_visible = true;
         if (!copy_safely(region->host, pointer, size, false)) {
             release(region);
             result = INVALID_VALUE;

@@ -146,10 +146,11 @@ static bool keep(const Order *order, WorkFunction *run, const void *task, size_t
 Result submit(Stream *stream, WorkFunction *run, void *task, size_t size, bool is_waited_for) {
     Order order;
     if (!is_order_followed(stream)) return run(task, NULL);
+    Result result = ready();
+    if (result) return result;
     lock();
     called++;
     order_next_work(stream, &order);
-    Result result = SUCCESS;
     if (!keeps_work_back() || is_waited_for || !keep(&order, run, task, size)) {
         uint32_t before[STREAMS];
         memcpy(before, order.clock, sizeof before);
