@@ -332,7 +332,6 @@ def _not_for_programs(request: RunRequest) -> list[str]:
         "--poison": request.poison is not None,
         "--coverage": request.coverage,
         "--dump-every-launch": request.dump_every_launch,
-        "--schedules": len(request.schedules) > 1,
     }
     return [option for option, is_given in given.items() if is_given]
 
@@ -362,7 +361,7 @@ def _with_request(case: Case, request: RunRequest, sanitize: str | None, kind: s
     if case.program is not None:
         checks = checks_named((*case.settings.instruments.checks, *request.checks), "--check")
         instruments = replace(case.settings.instruments, checks=checks)
-        return case.with_settings(instruments=instruments, schedules=request.schedules[:1])
+        return case.with_settings(instruments=instruments, schedules=request.schedules or case.settings.schedules)
     if case.settings.twins is not None:
         case = case.with_settings(twins=tuple(twin for twin in case.settings.twins if twin != kind))
     case = case.with_settings(schedules=request.schedules or case.settings.schedules)

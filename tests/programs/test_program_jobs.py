@@ -477,6 +477,50 @@ def test_repeats_of_a_program_are_compared_with_its_first_run(suite: Workshop) -
     assert cases(suite)[0]["verdict"] == "new"
 
 
+def test_schedules_run_unordered_streams_in_another_order(suite: Workshop) -> None:
+    text = """
+memory = upload(np.ones(n, np.float32))
+function = check(driver.cuModuleGetFunction(module, b"scale"))
+streams = [check(driver.cuStreamCreate(1)) for _ in range(2)]
+event = check(driver.cuEventCreate(0))
+for stream in streams:
+    values = (int(memory), 2.0, n), (ctypes.c_void_p, ctypes.c_float, ctypes.c_int)
+    check(driver.cuLaunchKernel(function, 1, 1, 1, n, 1, 1, 0, stream, values, 0))
+    check(driver.cuEventRecord(event, stream))
+    check(driver.cuStreamWaitEvent(streams[1], event, 0))
+check(driver.cuMemsetD32Async(memory, 0x3F800000, 1, streams[1]))
+check(driver.cuCtxSynchronize())
+"""
+    job = "dtypes: {alloc1: float32}\ndump: [alloc1]\nschedules: 3\n"
+    body(suite, text, job)
+    suite.call(*RUN)
+    assert suite.call("accept").exit_code == 0
+    result = suite.call(*RUN, "-v")
+    assert result.exit_code == 0, result.output
+    assert len(launch_log.read(suite.root / "runs/latest/launch.log").events) == 4 * 2 * 2  # with `by-warp`
+    change(suite, "    check(driver.cuStreamWaitEvent(streams[1], event, 0))\n", "")
+    assert suite.call(*RUN).exit_code == 1
+    (case,) = cases(suite)
+    assert "the schedules forward and reverse give different results: alloc1[0] is 1.0 and 2.0" in case["reason"]
+    assert suite.call(*RUN, "--schedule", "forward").exit_code == 0
+
+
+def test_a_failure_under_one_schedule_alone_differs(suite: Workshop) -> None:
+    text = """
+pinned = check(driver.cuMemHostAlloc(4, 0))
+ctypes.c_int.from_address(pinned).value = 7
+check(driver.cuMemcpyHtoDAsync(upload(np.ones(1, np.int32)), pinned, 4, check(driver.cuStreamCreate(1))))
+memory = check(driver.cuMemAllocManaged(4, 1))
+check(driver.cuMemcpyDtoDAsync(memory, pinned, 4, 0))
+sys.exit(0 if ctypes.c_int.from_address(int(memory)).value == 7 else "the copy is missing")
+"""
+    body(suite, text, "schedules: 2\n")
+    assert suite.call(*RUN).exit_code == 1, cases(suite)[0]["reason"]
+    (case,) = cases(suite)
+    assert case["verdict"] == "differ"
+    assert "forward runs to its end, reverse does not: the program ended with exit code 1" in case["reason"]
+
+
 def test_a_buffer_that_is_gone_differs(suite: Workshop) -> None:
     body(suite, "upload(np.ones(4))\nupload(np.ones(2))")
     suite.call(*RUN)

@@ -384,7 +384,7 @@ _OF_PROGRAMS = ("sources", "environment", "dumps", "dtypes")
 _BESIDE_PROGRAM = frozenset(
     (
         "job", "program", *_OF_PROGRAMS, "revision", "parameters", "where", "dump", "compare", "checks", "limits",
-        "repeat", "devices", "tags", "owners", "expect", "known_failing", "retries",
+        "repeat", "schedules", "devices", "tags", "owners", "expect", "known_failing", "retries",
     )
 )  # fmt: skip
 """Keys that a job with `program` may have."""
