@@ -11,6 +11,7 @@ import contextlib
 import os
 import re
 import select
+import shutil
 import socket
 import struct
 import sys
@@ -251,6 +252,17 @@ class Server:
         """End the log of this process while a launch runs that does not stop."""
         self._note_unfinished(0, "a kernel", "")
         self._log.close()
+
+    def remove_orphaned_folder(self) -> None:
+        """Remove the folder of the run if nobody is left who would: `gpuregress exec` was killed."""
+        try:
+            owner = os.pidfd_open(self._settings.owner)
+        except ProcessLookupError:
+            owner = None
+        except OSError:  # an old kernel: the next run removes it
+            return
+        if owner is None or select.select([owner], [], [], 0)[0]:
+            shutil.rmtree(self._settings.folder, ignore_errors=True)
 
     def _note_unfinished(self, launch: int, kernel: str, line: str) -> None:
         """Note that a launch had not ended when the program did."""
@@ -644,6 +656,7 @@ def _watch(server: Server, connection: socket.socket, others: tuple[int, ...]) -
         server.device.stop()
         time.sleep(0.05)
     server.abandon()
+    server.remove_orphaned_folder()
     os._exit(1)
 
 
@@ -680,4 +693,5 @@ def main(client: int) -> None:
     except (ConnectionError, struct.error):
         pass  # the program has ended
     server.close()
+    server.remove_orphaned_folder()
     os._exit(0)  # Nothing is left to be done, and what Python and LLVM would tidy takes a tenth of a second.

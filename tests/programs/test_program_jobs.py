@@ -425,13 +425,16 @@ def test_a_killed_run_and_a_limit_leave_no_process_of_a_program(
     suite.write(
         "configs/suite.yaml", f"program: [sh, scripts/suite.sh]\nlimits: {{timeout: {600 if is_killed else 1}}}\n"
     )
-    child = suite.root / "child"
-    with subprocess.Popen([sys.executable, "-m", "gpuregress", *RUN], cwd=suite.root) as process:
+    child, temporary = suite.root / "child", suite.root / "temporary"
+    temporary.mkdir()
+    environment = {**os.environ, "TMPDIR": str(temporary)}
+    command = [sys.executable, "-m", "gpuregress", *RUN]
+    with subprocess.Popen(command, cwd=suite.root, env=environment) as process:
         while not child.exists():  # The test's deadline fails it.
             time.sleep(0.01)
         if is_killed:
             process.kill()
-    while Path("/proc", child.read_text().strip()).exists():
+    while Path("/proc", child.read_text().strip()).exists() or [*temporary.glob("gpuregress-scratch-*/lib")]:
         time.sleep(0.01)
 
 

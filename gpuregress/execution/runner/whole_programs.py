@@ -57,12 +57,14 @@ from gpuregress.store.dumps.contents import DumpContents
 _LAST_LINES = 20
 _MOST_OUTPUT = 1 << 20
 """Bytes of a program's output that are kept."""
-_GUARD = """read -r _ && exit
+_GUARD = """IFS= read -r mark && ! read -r _ || exit
 [ -z "$1" ] || kill -s KILL -- "-$1"
 for round in 1 2 3 4 5 6 7 8 9 10; do  # while they start others
-    marked=$(grep -lszFx -- "$2" /proc/[0-9]*/environ | grep -o '[0-9][0-9]*') || exit
+    marked=$(grep -lszFx -- "$mark" /proc/[0-9]*/environ | grep -o '[0-9][0-9]*') || break
     kill -s KILL $marked
-done"""
+done
+rm -rf -- "${mark#*=}"
+"""
 _LOCATION = re.compile(r"(?P<file>.+?):(?P<line>\d+)\b")
 
 
@@ -127,7 +129,9 @@ def _ran(
         number: of the run among the case's runs, from 1.
         schedule: under which it runs.
     """
-    with storage.scratch() as folder, _killed_with_this_process(folder):
+    # At the end, the folder is removed first: the guard does it if this process is killed meanwhile.
+    with _killed_with_this_process() as watch, storage.scratch() as folder:
+        watch(folder)
         entering("launching")
         report = program_run.run(
             program.command,
@@ -151,29 +155,35 @@ def _ran(
 
 
 @contextlib.contextmanager
-def _killed_with_this_process(folder: Path) -> Iterator[None]:
+def _killed_with_this_process() -> Iterator[Callable[[Path], None]]:
     """Have all processes of the program killed if this one is, those that the program's first process started, too.
 
     The pool kills this process's group at a case's limit. Nobody does if the whole run is killed: this process is ended
     by the system then, and a shell sees it at its end of a pipe. In both cases the shell also finds the processes that
-    the program has put into groups or sessions of their own, by the mark in their environment.
+    the program has put into groups or sessions of their own, by the mark in their environment, and removes the folder.
 
-    Args:
-        folder: of the program's run.
+    Yields:
+        a function that receives the folder of the program's run before the program starts.
     """
     # Others than the program would be in another process's group.
     group = str(os.getpgrp()) if os.getpgrp() == os.getpid() else ""
     with subprocess.Popen(
-        ["/bin/sh", "-c", _GUARD, "sh", group, environment.mark(str(folder))],
+        ["/bin/sh", "-c", _GUARD, "sh", group],
         stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         start_new_session=True,
+        text=True,
     ) as guard:
+        assert guard.stdin is not None
+
+        def watch(folder: Path) -> None:
+            print(environment.mark(str(folder)), file=guard.stdin, flush=True)
+
         try:
-            yield
+            yield watch
         finally:
-            guard.communicate(b"the program has ended\n")
+            guard.communicate("the program has ended\n")
 
 
 def _error(outcome: Outcome, error: GpuregressError, details: Sequence[str] = ()) -> Outcome:
