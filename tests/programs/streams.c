@@ -1,7 +1,9 @@
 /* Pairs of programs whose streams are ordered, and those that are not: what they compute, for test_stream_orders.py. */
 #include "driver_program.h"
+#include <stdbool.h>
 int cuStreamCreate(void **, unsigned), cuStreamSynchronize(void *), cuStreamWaitEvent(void *, void *, unsigned);
 int cuEventCreate(void **, unsigned), cuEventRecord(void *, void *), cuEventElapsedTime(float *, void *, void *);
+int cuEventSynchronize(void *);
 int cuMemcpyHtoDAsync_v2(Address, const void *, size_t, void *), cuMemcpyDtoHAsync_v2(void *, Address, size_t, void *);
 int cuMemsetD8Async(Address, unsigned char, size_t, void *), cuMemFreeAsync(Address, void *);
 int cuMemAllocManaged(Address *, size_t, unsigned), cuLaunchHostFunc(void *, void (*)(void *), void *);
@@ -142,6 +144,19 @@ static int look(void) {
     return 0;
 }
 
+/* A call that waits for a launch that faults returns its error. */
+static int wait_for_fault(const char *call) {
+    int value;
+    bool is_stream = strcmp(call, "cuStreamSynchronize") == 0, is_event = strcmp(call, "cuEventSynchronize") == 0;
+    pair = "fault";
+    run(is_stream || is_event ? streams[0] : NULL, 64, from);
+    CHECK(cuEventRecord(event, streams[0]));
+    if (is_stream) EXPECT(cuStreamSynchronize(streams[0]) == 700);
+    else if (is_event) EXPECT(cuEventSynchronize(event) == 700);
+    else EXPECT(cuMemcpyDtoH_v2(&value, to, 4) == 700);
+    return 0;
+}
+
 static const struct { const char *name; void (*body)(void); } pairs[] = {
     {"launches", launches}, {"copy", copy}, {"fill", fill}, {"legacy", legacy}, {"early_event", early_event},
     {"unrecorded_event", unrecorded_event}, {"synchronized", synchronized}, {"threads", threads},
@@ -158,6 +173,7 @@ int main(int count, char **arguments) {
     CHECK(cuEventCreate(&start_of_all, 0));
     for (int index = 0; index < 2; index++) CHECK(cuStreamCreate(&streams[index], 1));
     if (count > 1 && strcmp(arguments[1], "look") == 0) return look();
+    if (count > 1 && arguments[1][0] == 'c') return wait_for_fault(arguments[1]);
     CHECK(cuEventRecord(start_of_all, streams[0]));
     for (size_t index = 0; index < sizeof pairs / sizeof *pairs; index++)
         for (is_ordered = 1; is_ordered >= 0; is_ordered--) {

@@ -91,3 +91,9 @@ def test_a_refused_launch_and_a_wait_without_a_call_are_answered_under_a_schedul
     done = _run(program, "--schedule", "reverse", arguments=("look",))
     assert done.returncode == 0, done.stdout + done.stderr
     assert "block 2048" in done.stderr
+
+
+@pytest.mark.parametrize("call", ["cuStreamSynchronize", "cuEventSynchronize", "cuMemcpyDtoH"])
+def test_the_call_that_waits_for_a_faulty_launch_returns_its_error(program: Path, call: str) -> None:
+    done = _run(program, "--schedule", "reverse", arguments=(call,))
+    assert (done.returncode, done.stdout) == (3, ""), done.stderr

@@ -55,8 +55,8 @@ static void keep_step(Step step) {
     if (!step.unit && !reachable(step.from)) {
         step.staged = malloc(step.size);
         if (step.staged) memcpy(step.staged, (void *)step.from, step.size);
+        else is_waited_for = true;
     }
-    if (!step.unit && !reachable(step.from) && !step.staged) is_waited_for = true;
     if (current.step_count == step_room) {
         step_room = step_room ? 2 * step_room : 64;
         current.steps = realloc(current.steps, step_room * sizeof *current.steps);
@@ -104,6 +104,7 @@ Result end_copy(const char *call, Result result) {
         result = submit(stream, run_copy, &current, sizeof current, is_waited_for);
         if (keeps_work_back()) current = (Copy){0}, step_room = touched_room = 0;
         if (is_waited_for) order_program_after_stream(stream);
+        if (!result) result = ready();
     }
     unlock();
     return result;
@@ -153,7 +154,7 @@ static Result copy(Address target, Address source, size_t size) {
     ({                                                                                                                \
         Result at_once_ = ON_STREAM(NULL, call);                                                                      \
         order_program_after_stream(real_stream(NULL));                                                                \
-        at_once_;                                                                                                     \
+        at_once_ ? at_once_ : ready();                                                                                \
     })
 
 EXPORTED Result cuMemcpyHtoD_v2(Address target, const void *source, size_t size) { return AT_ONCE(to_device(target, source, size)); }

@@ -440,7 +440,7 @@ EXPORTED Result cuStreamDestroy_v2(Stream *given) {
     return SUCCESS;
 }
 
-EXPORTED Result cuStreamSynchronize(void *given) { STREAM_CALL(given, true); order_program_after_stream(stream); return SUCCESS; }
+EXPORTED Result cuStreamSynchronize(void *given) { STREAM_CALL(given, true); order_program_after_stream(stream); return ready(); }
 EXPORTED Result cuStreamQuery(void *given) { return cuStreamSynchronize(given); }
 EXPORTED Result cuStreamGetPriority(void *given, int *priority) { STREAM_CALL(given, priority); *priority = stream->priority; return SUCCESS; }
 EXPORTED Result cuStreamGetFlags(void *given, unsigned *flags) { STREAM_CALL(given, flags); *flags = stream->flags; return SUCCESS; }
@@ -579,7 +579,7 @@ static Result check_event(Event *event) {
     CHECK(!ready(), ready());
     CHECK(IS(event, EVENT), INVALID_HANDLE);
     order_program_after_event(event);
-    return SUCCESS;
+    return ready();
 }
 
 EXPORTED Result cuEventQuery(Event *event) { return check_event(event); }
