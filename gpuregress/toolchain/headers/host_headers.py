@@ -39,6 +39,7 @@ cuviddec.h nvscibuf.h nvscisync.h cufile.h nppi.h npp.h nppdefs.h nvrtc_helper.h
 cudalibxt.h cuda_stdint.h texture_fetch_functions.h surface_functions.h
 math_functions_dbl_ptx3.h
 cub/util_allocator.cuh cub/util_device.cuh cub/util_debug.cuh nvJitLink.h cudnn.h
+cuda/buffer cuda/memory_pool cuda/memory_resource cuda/stream cuda/stream_ref
 """
 
 _LIBRARIES = """
@@ -178,10 +179,16 @@ template <class, class = void> class list { long state[3]; };
 template <class, class = void> class deque { long state[10]; };
 template <class, class = void> class queue { long state[10]; };
 template <class, class = void> class stack { long state[10]; };
-template <class> class function { long state[4]; };
-template <class> class shared_ptr { long state[2]; };
+template <int words> class nullable_state {
+  long state[words];
+public:
+  nullable_state() = default;
+  __host__ __device__ nullable_state(decltype(nullptr)) {}
+};
+template <class> struct function : nullable_state<4> { using nullable_state::nullable_state; };
+template <class> struct shared_ptr : nullable_state<2> { using nullable_state::nullable_state; };
 template <class> class weak_ptr { long state[2]; };
-template <class, class = void> class unique_ptr { long state; };
+template <class, class = void> struct unique_ptr : nullable_state<1> { using nullable_state::nullable_state; };
 template <class, class = void> class basic_ostream;
 template <class, class = void> class basic_istream;
 typedef basic_ostream<char> ostream;
@@ -230,6 +237,12 @@ template <class> class device_reference;
 #endif
 template <class, class = void> class device_vector;
 template <class, class = void> class host_vector;
+template <class T> struct device_malloc_allocator {
+  typedef T value_type;
+  typedef device_ptr<T> pointer;
+  typedef decltype(sizeof(0)) size_type;
+};
+template <class T> struct device_allocator : device_malloc_allocator<T> {};
 template <class T> __host__ __device__ T* raw_pointer_cast(T* pointer) { return pointer; }
 }
 #ifdef THRUST_CUB_WRAPPED_NAMESPACE

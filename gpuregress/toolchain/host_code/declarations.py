@@ -48,9 +48,10 @@ _ODD_ARGUMENT = re.compile(
     r"\b(?:bool|char|class|const|double|enum|float|int|long|short|signed|struct|union|unsigned|void"
     r"|s?size_t|ptrdiff_t|u?int(?:8|16|32|64|ptr)_t)\b"
     r"|(?:^|,)[ \t]*[-+*/%&|^!<>=~]+[ \t]*(?=,|$)"
+    r"|\b[A-Za-z_]\w*\s+[A-Za-z_]"
 )
-"""A type, as in `INSTANTIATE(float, 3)` and `DEPRECATED(int f(void), "hint");`, or an operator, as in
-`COMPARE(less, <);`."""
+"""A type, as in `INSTANTIATE(float, 3)` and `DEPRECATED(int f(void), "hint");`, an operator, as in
+`COMPARE(less, <);`, or names without a comma between them, as in `FOR_EACH(DEFINE, INTEGERS FLOATS);`."""
 _CLASS_NAME = "gpuregress_class"
 _CONCATENATION = re.compile(r"\s*##\s*|#(?=\s*\w)")
 _CALL = re.compile(r"[A-Za-z_]\w*\s*\(")
