@@ -198,7 +198,7 @@ class _Selection:
     def _declares(self, declared: Declared) -> bool:
         """Tell whether a macro's call declares device code, types or constants; no macro known: it is the host's."""
         name = declared.names[0] if declared.names else ""
-        if name in self._macros.annotations:
+        if not self._macros.annotations.isdisjoint(WORD.findall(declared.head)):  # also `FOR_TYPES(KERNEL)`
             return True
         if declarations.expands_to_host_functions(name, self._macros):
             return False

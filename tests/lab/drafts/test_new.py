@@ -370,6 +370,31 @@ def test_types_that_are_a_guess_are_whole_numbers_where_no_other_compiles(tmp_pa
     assert "the template arguments of f<int, int>: K = int, V = int is a guess" in draft.needed[1]
 
 
+def test_macros_make_kernels_and_the_functions_that_launch_them(project: Project) -> None:
+    text = """#define UNARY(name, ...) \\
+  __global__ void name##_kernel(float* y) { y[threadIdx.x] = __VA_ARGS__; }
+#define LAUNCH(name) \\
+  void launch_##name(float* y, int n) { name##_kernel<<<1, n>>>(y); }
+#define KERNEL __global__ void
+#define FILL(T) KERNEL fill_##T(T* out, T value) { out[threadIdx.x] = value; }
+#define FOR_TYPES(F) F(int) F(double)
+const char *text = R"(} UNARY(none, 1) )";
+UNARY(negate, -f(1, y[threadIdx.x]))
+UNARY(twice, 2 * y[threadIdx.x])
+LAUNCH(negate)
+LAUNCH(twice)
+namespace inner {
+FOR_TYPES(FILL)
+}
+void go(float *y) { launch_negate(y, 32); launch_twice(y, 64); }
+"""
+    drafts = new.draft_kernels(project, source(project, f"__device__ float f(int, float x) {{ return x; }}\n{text}"))
+    assert [one.kernel for one in drafts] == ["negate_kernel", "twice_kernel", "inner::fill_int", "inner::fill_double"]
+    assert [one.is_launched for one in drafts] == [True, True, False, False]
+    first, second = (yaml.safe_load(one.path.read_text()) for one in drafts[:2])
+    assert [list(job["parameters"].values()) for job in (first, second)] == [[[32]], [[64]]]
+
+
 def test_a_macro_without_parameters_may_launch_a_kernel(tmp_path: Path) -> None:
     source = tmp_path / "a.cu"
     source.write_text(
