@@ -26,6 +26,8 @@ VECTOR = re.compile(r"(u?char|u?short|u?int|u?longlong|float|double)[1-4]")
 _TEXTURES = {"cudaTextureObject_t": "texture", "cudaSurfaceObject_t": "surface"}
 _LONGEST_NAME = 50
 """Characters of a buffer's or parameter's name, before what tells it from others; a job's names have at most 64."""
+_MOST_FUNCTORS = 3
+"""Classes that are tried in turn for a template parameter."""
 _MOST_VARIED = 2
 """Sizes that have two values each: more of them are too many cases for a first job."""
 NO_LAUNCH = "sizes, contents, scalars, grid and block, which are guesses: no launch of it was found"
@@ -71,6 +73,8 @@ class KernelDraft:
         self._compiled_kernel = compiled(source, self._kernel, build)
         if self._compiled_kernel.problem:
             self._guess_integers(source, build)
+        if self._compiled_kernel.problem:
+            self._guess_functors(source, build)
         self._named: list[tuple[str, CxxParameter]] = []
         for number, parameter in enumerate(declaration.parameters):
             argument = self._types.get(parameter.type, "")
@@ -91,14 +95,33 @@ class KernelDraft:
     def _guess_integers(self, source: Path, build: BuildOptions) -> None:
         """Take whole numbers for the types that are a guess, where the kernel compiles with those alone."""
         guessed = [name for name, argument in self._guessed_arguments.items() if argument == "float"]
-        chosen = {**self._types, **dict.fromkeys(guessed, "int")}
+        if guessed:
+            self._try_arguments(dict.fromkeys(guessed, "int"), source, build)
+
+    def _guess_functors(self, source: Path, build: BuildOptions) -> None:
+        """Take classes of the source for the types whose values the kernel calls, where it compiles with those."""
+        choices: list[dict[str, str]] = [{} for _ in range(_MOST_FUNCTORS)]
+        scope = self._declaration.name.rpartition("::")[0]
+        for parameter in self._declaration.parameters:
+            if parameter.type not in self._guessed_arguments or parameter.pointer:
+                continue
+            functors = types.functors(self._texts, parameter.name, self._types)[:_MOST_FUNCTORS]
+            for choice, functor in zip(choices, functors, strict=False):
+                choice[parameter.type] = f"{scope}::{functor}" if scope else functor
+        for choice in choices:
+            if choice and self._try_arguments(choice, source, build):
+                return
+
+    def _try_arguments(self, arguments: Mapping[str, str], source: Path, build: BuildOptions) -> bool:
+        """Take other template arguments where the kernel compiles with them; tell whether it does."""
+        chosen = {**self._types, **arguments}
         kernel = with_arguments(self._declaration.name, chosen)
         if self._is_overloaded:
             kernel = self._declaration.signature(list(chosen.values()))
-        if guessed:
-            compiled_kernel = compiled(source, kernel, build)
-            if not compiled_kernel.problem:
-                self._types, self._kernel, self._compiled_kernel = chosen, kernel, compiled_kernel
+        compiled_kernel = compiled(source, kernel, build)
+        if not compiled_kernel.problem:
+            self._types, self._kernel, self._compiled_kernel = chosen, kernel, compiled_kernel
+        return not compiled_kernel.problem
 
     def _with_compiled_types(self, source: Path, build: BuildOptions) -> KnownTypes:
         """Add the types of parameters whose members the source's words do not tell, as those of a template."""

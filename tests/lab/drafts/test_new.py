@@ -370,6 +370,26 @@ def test_types_that_are_a_guess_are_whole_numbers_where_no_other_compiles(tmp_pa
     assert "the template arguments of f<int, int>: K = int, V = int is a guess" in draft.needed[1]
 
 
+def test_a_template_argument_that_the_kernel_calls_is_a_class_of_the_source(project: Project) -> None:
+    text = """namespace lib {
+template <class T> struct Plain { T x; };
+template <class T, class U> struct Both { __device__ T operator()(T a, U b) const { return a + b; } };
+template <int N> struct Fixed { __device__ float operator()(float a) const { return N * a; } };
+template <class T>
+struct AtLeast {
+  AtLeast(T x) : least(x) {}
+  __device__ T operator()(T value) const { return value > least ? value : least; }
+  T least;
+};
+template <class T, class F> __global__ void apply(F f, T *y) { y[threadIdx.x] = f(y[threadIdx.x]); }
+}
+"""
+    (draft,) = new.draft_kernels(project, source(project, text))
+    (launch,) = yaml.safe_load(draft.path.read_text())["launches"]
+    assert launch["kernel"] == "lib::apply<float, lib::AtLeast<float>>"
+    assert "F = lib::AtLeast<float> is a guess" in draft.needed[1]
+
+
 def test_macros_make_kernels_and_the_functions_that_launch_them(project: Project) -> None:
     text = """#define UNARY(name, ...) \\
   __global__ void name##_kernel(float* y) { y[threadIdx.x] = __VA_ARGS__; }
