@@ -33,7 +33,7 @@ _PROTO = re.compile(
 )
 _VALUE = re.compile(r"\b(\w+)\s*=\s*(-?\w+)\s*(?:\[[^\]]*\])?\s*;")
 _QUALIFIED_CLASS = re.compile(
-    r"(?<![\w:.>])(?P<scope>[A-Za-z_]\w*+(?:::[A-Za-z_]\w*+)*)::(?P<name>[A-Za-z_]\w*+)(?!\s*(?:\(|::))\s*(?P<template><?)"
+    r"(?<![\w:.>])(?P<scope>[A-Za-z_]\w*(?:::[A-Za-z_]\w*)*)::(?P<name>[A-Za-z_]\w*)\b(?!\s*(?:\(|::))\s*(?P<template><?)"
 )
 _SCOPES = re.compile(
     r"\b(?:namespace|class|struct|union|enum|typename)\b((?:\s|\w|::|\([^()]*\))*)|\busing\s+(\w+)\s*="
