@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -33,6 +33,8 @@ _MOST_LONGER = 2.0
 """How much longer a case and the trials may take where the drafts took long, as on a slow machine."""
 _MOST_ROUNDS = 16
 _NEEDED = b"NEEDED"
+_FIRST_FACTOR = 2
+"""Where the first access beyond the end is within it: often one element is missing, as of offsets of rows."""
 _FACTOR = 32
 _FACTOR_OF_LARGE = 4
 _SMALL = 2**16
@@ -82,7 +84,7 @@ class TriedJob:
         Args:
             verdicts: of all cases.
         """
-        sizes = _needed_sizes(verdicts, self.guessed)
+        sizes = _needed_sizes(verdicts, self.guessed, self.sizes)
         if sizes and all(enlarge(self.path, size) for size in sizes):
             for size in sizes:
                 first = self.sizes.get(size.buffer, size)
@@ -271,8 +273,14 @@ def _run(project: Project, paths: list[Path], device: str) -> RunSummary | None:
     return summary
 
 
-def _needed_sizes(verdicts: Sequence[Verdict], guessed: tuple[str, ...]) -> list[FoundSize]:
-    """Return the buffers that cases accessed beyond their ends, with the elements that they get."""
+def _needed_sizes(verdicts: Sequence[Verdict], guessed: tuple[str, ...], found: Collection[str]) -> list[FoundSize]:
+    """Return the buffers that cases accessed beyond their ends, with the elements that they get.
+
+    Args:
+        verdicts: of the cases.
+        guessed: the buffers whose size is a guess.
+        found: those that were enlarged before.
+    """
     sizes: dict[str, FoundSize] = {}
     for verdict in verdicts:
         if verdict.outcome is None or verdict.outcome.fault is None:
@@ -284,6 +292,8 @@ def _needed_sizes(verdicts: Sequence[Verdict], guessed: tuple[str, ...]) -> list
         if location.index is None or location.index < 0 or location.elements is None or location.size is None:
             continue
         factor = _FACTOR if location.elements <= _SMALL else _FACTOR_OF_LARGE
+        if location.buffer not in found and location.index < _FIRST_FACTOR * location.elements:
+            factor = _FIRST_FACTOR
         elements = max(factor * location.elements, location.index + location.size)
         size = FoundSize(location.buffer, elements, location.index, location.elements)
         sizes[location.buffer] = max(size, sizes.get(location.buffer, size), key=lambda found: found.elements)

@@ -78,6 +78,13 @@ def test_writes_atomic_operations_and_vectors_beyond_a_buffer(project: Project, 
     assert job.sizes["y"].elements >= 132
 
 
+def test_a_size_that_lacks_little_is_doubled(project: Project) -> None:
+    text = "__global__ void f(float *y, float *x) { y[threadIdx.x] = x[threadIdx.x + 1] - x[threadIdx.x]; }\n"
+    made = drafted(project, f"{text}void go(float *y, float *x) {{ f<<<1, 32>>>(y, x); }}\n")
+    (job,) = trial.find_sizes(project, {made.path: made.guessed_sizes}, "cpu")
+    assert {name: size.elements for name, size in job.sizes.items()} == {"x": 64}
+
+
 def test_a_fault_elsewhere_enlarges_nothing(project: Project) -> None:
     text = "__global__ void f(float *y, float *x) { y[0] = 1; x[-1] = 1; }\n"
     made = drafted(project, f"{text}void go(float *y, float *x) {{ f<<<1, 32>>>(y, x); }}\n")
