@@ -271,11 +271,12 @@ class _Search:
                 storage.write_atomic(path, text.encode())
                 self._absent[name] = made_from
             self._folders[self._stand_ins] = ""
-            texts = [path.read_text(encoding="utf-8", errors="replace") for path in self._files(self._options)]
+            untold = [self._stand_ins / name for name, made_from in self._absent.items() if made_from is None]
+            files = [path for path in self._files(self._options) if path not in untold]
+            texts = [path.read_text(encoding="utf-8", errors="replace") for path in files]
             self._classes = made_headers.opaque_classes(texts, reachability.KNOWN_NAMESPACES)
-            for name, made_from in self._absent.items():
-                if made_from is None:
-                    storage.write_atomic(self._stand_ins / name, self._classes.encode())
+            for path in untold:
+                storage.write_atomic(path, self._classes.encode())
         except OSError:
             return False
         return True

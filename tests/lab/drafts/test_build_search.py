@@ -80,14 +80,16 @@ def test_empty_files_stand_in_for_the_headers_of_a_submodule(tmp_path: Path) -> 
 
 
 def test_a_stand_in_declares_the_classes_that_the_source_names(tmp_path: Path) -> None:
-    source = "#include <half.hpp>\nstruct Base { struct Inner {}; };\nusing half = half_float::half;\n"
+    source = "#include <half.hpp>\n#include <lib/vector.h>\nstruct Base { struct Inner {}; };\n"
+    source += "using half = half_float::half;\n"
     source += "template <class T> struct IsHalf { static constexpr bool value = false; };\n"
     source += "template <> struct IsHalf<half> { static constexpr bool value = true; Base::Inner inner; };\n"
     source += "template <class T> struct IsHalf<lib::Vector<T>> { static constexpr bool value = true; };\n"
     source += "__global__ void k(int* x) { x[0] = IsHalf<int>::value; }\n"
     build = found(tmp_path, source, {})
     text = "namespace half_float { class half; }\nnamespace lib { template <class...> class Vector; }\n"
-    assert (tmp_path / "configs/stand_ins/half.hpp").read_text() == text
+    for header in ("half.hpp", "lib/vector.h"):
+        assert (tmp_path / f"configs/stand_ins/{header}").read_text() == text
     assert build.missing_header == ""
     assert build.notes[0].endswith("half.hpp stands in for it and declares the classes that the source's files name")
 
