@@ -40,6 +40,7 @@ _FACTOR_OF_LARGE = 4
 _SMALL = 2**16
 """Elements."""
 _MOST_BYTES = 2**22
+_SIGNED = re.compile(r"\bint(?:8|16|32|64)\b")
 _FOUND_SIZE = "its size, which was found by trial for the parameters above"
 
 
@@ -225,6 +226,16 @@ def _with_smaller_numbers(text: str, most: int) -> str:
     return re.sub(r"^(  \w+: \[)(\d+)(\]   # NEEDED: its value; )\2( is a guess)", smaller, text, flags=re.MULTILINE)
 
 
+def _with_none(text: str) -> str:
+    """Replace zeros in the place of guessed contents by -1, where they may be indices: -1 often stands for none."""
+    lines = text.split("\n")
+    for number, line in enumerate(lines):
+        is_guess = "NEEDED: its contents" in line or NO_LAUNCH in text
+        if is_guess and _SIGNED.search(line.partition("shape:")[0]):
+            lines[number] = line.replace("fill: zeros", "fill: {value: -1}")
+    return "\n".join(lines)
+
+
 class _Step(Record):
     """A change of guesses, and how it is described."""
 
@@ -256,6 +267,7 @@ _STEPS: tuple[_Step, ...] = (
     ),
     _Step("guessed arguments are zeros", _with_zero_arguments),
     _Step("guessed numbers are at most 8", lambda text: _with_smaller_numbers(text, 8)),
+    _Step("guessed contents of signed numbers are -1", _with_none),
 )
 
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import yaml
 
 from gpuregress.lab.drafts import new, trial
 from gpuregress.lab.drafts.launch import UNKNOWN_SIZE
@@ -107,11 +108,24 @@ def test_contents_and_numbers_that_are_guesses_become_smaller_where_no_size_help
 
 
 def test_changes_without_an_effect_are_taken_back(project: Project) -> None:
-    kernel = KERNEL.replace("y[n", "y[-1 - n")
+    kernel = KERNEL.replace("y[n", "y[-1 - n * at[threadIdx.x]")
     made = drafted(project, f"{kernel}void go(float *y, int *at, int n) {{ f<<<1, 32>>>(y, at, n); }}\n")
     before = made.path.read_bytes()
     assert trial.find_sizes(project, {made.path: made.guessed_sizes}, "cpu") == []
     assert made.path.read_bytes() == before
+
+
+def test_guessed_indices_become_minus_one_where_nothing_else_helps(project: Project) -> None:
+    kernel = (
+        "struct Node { float low; int left; };\n"
+        "__global__ void f(float *y, const Node *nodes, const unsigned *n) {\n"
+        "    int left = nodes[threadIdx.x].left; y[left < 0 ? n[threadIdx.x] : -1 - left] = 1; }\n"
+    )
+    made = drafted(project, f"{kernel}void go(float *y, Node *nodes, unsigned *n) {{ f<<<1, 32>>>(y, nodes, n); }}\n")
+    (job,) = trial.find_sizes(project, {made.path: made.guessed_sizes}, "cpu")
+    assert job.changes[-1] == "guessed contents of signed numbers are -1"
+    buffers = yaml.safe_load(made.path.read_text())["buffers"]
+    assert (buffers["nodes"]["fill"], buffers["n"]["fill"]) == ({"value": -1}, "zeros")
 
 
 def test_the_size_of_a_tensor_of_unknown_rank_grows(project: Project) -> None:
