@@ -31,6 +31,7 @@ _MOST_FUNCTORS = 3
 _MOST_VARIED = 2
 """Sizes that have two values each: more of them are too many cases for a first job."""
 NO_LAUNCH = "sizes, contents, scalars, grid and block, which are guesses: no launch of it was found"
+SHARED_GUESS = "extern __shared__ array; the size is a guess"
 _EXTENT = re.compile(
     r"n|m|k|n[A-Z_]\w*|num\w*|size\w*|len\w*|count\w*|total\w*|width|height|rows?|col(umn)?s?|w|h|dim\w*|elements",
     re.IGNORECASE,
@@ -206,7 +207,7 @@ class KernelDraft:
         yield f"    args: [{', '.join(self._argument(number) for number in range(len(self._named)))}]"
         size = "4 * block" if self._is_flat else "4 * 256"
         if self._compiled_kernel.has_dynamic_memory:
-            yield f"    shared: {size}   # bytes of its extern __shared__ array; the size is a guess"
+            yield f"    shared: {size}   # bytes of its {SHARED_GUESS}"
         else:
             yield f"    # shared: {size}              # bytes of dynamic shared memory, for an extern __shared__ array"
         yield from self._dump()

@@ -12,7 +12,7 @@ from gpuregress.foundation import dtypes, storage
 from gpuregress.foundation.errors import GpuregressError, Interrupted
 from gpuregress.foundation.records import RunSummary, Verdict
 from gpuregress.gpu.records import Record
-from gpuregress.lab.drafts.kernel import NO_LAUNCH, default_fill
+from gpuregress.lab.drafts.kernel import NO_LAUNCH, SHARED_GUESS, default_fill
 from gpuregress.lab.drafts.launch import UNKNOWN_SIZE
 from gpuregress.session import session
 from gpuregress.session.run_request import RunRequest
@@ -40,6 +40,10 @@ _FACTOR_OF_LARGE = 4
 _SMALL = 2**16
 """Elements."""
 _MOST_BYTES = 2**22
+_GUESSED_SHARED = re.compile(rf"^(    shared: )(\d+)( \* \w+   # .*{SHARED_GUESS})", re.MULTILINE)
+_SHARED_FACTOR = 4
+_MOST_SHARED = 64
+"""Bytes for each thread of a block."""
 _SIGNED = re.compile(r"\bint(?:8|16|32|64)\b")
 _FOUND_SIZE = "its size, which was found by trial for the parameters above"
 
@@ -94,16 +98,25 @@ class TriedJob:
         if not any(verdict.status in ("fault", "timeout") for verdict in verdicts):
             return False
         text = storage.read_bytes(self.path).decode()
+        larger = _with_larger_shared_memory(text, verdicts)
+        if larger != text:
+            self._write(text, larger, "its shared memory is larger")
+            return True
         while self.steps:
             step = self.steps.pop(0)
             changed = step.change(text)
             if changed != text:
-                if self.before_steps is None:
-                    self.before_steps = text.encode()
-                self.changes.append(step.words)
-                storage.write_atomic(self.path, changed.encode())
+                self._write(text, changed, step.words)
                 return True
         return False
+
+    def _write(self, text: str, changed: str, words: str) -> None:
+        """Write what a step makes of a job."""
+        if self.before_steps is None:
+            self.before_steps = text.encode()
+        if words not in self.changes:
+            self.changes.append(words)
+        storage.write_atomic(self.path, changed.encode())
 
     def restore(self) -> None:
         """Take back the steps that were of no help."""
@@ -204,6 +217,21 @@ def late(summary: RunSummary, limit_s: float) -> list[str]:
             "launch before it in `launches:`"
         )
     return list(lines.values())
+
+
+def _with_larger_shared_memory(text: str, verdicts: Sequence[Verdict]) -> str:
+    """Enlarge guessed dynamic shared memory, if accesses were beyond what is no buffer of the job."""
+    guess = _GUESSED_SHARED.search(text)
+    if guess is None or int(guess[2]) >= _MOST_SHARED:
+        return text
+    for verdict in verdicts:
+        fault = verdict.outcome.fault if verdict.outcome is not None else None
+        if fault is None or fault.kind != "out-of-bounds" or not fault.location.buffer:
+            continue
+        if f"\n  {fault.location.buffer}: " not in text:
+            larger = _SHARED_FACTOR * int(guess[2])
+            return f"{text[: guess.start()]}{guess[1]}{larger}{guess[3]}{text[guess.end() :]}"
+    return text
 
 
 def _with_zeros(text: str) -> str:

@@ -115,6 +115,15 @@ def test_changes_without_an_effect_are_taken_back(project: Project) -> None:
     assert made.path.read_bytes() == before
 
 
+def test_guessed_shared_memory_grows(project: Project) -> None:
+    text = "__global__ void f(double3 *y) { extern __shared__ double3 of[]; of[threadIdx.x].z = 1; y[0] = of[0]; }\n"
+    made = drafted(project, text)
+    (job,) = trial.find_sizes(project, {made.path: made.guessed_sizes}, "cpu")
+    assert job.changes == ["its shared memory is larger"]
+    (launch,) = yaml.safe_load(made.path.read_text())["launches"]
+    assert launch["shared"] == "64 * block"
+
+
 def test_guessed_indices_become_minus_one_where_nothing_else_helps(project: Project) -> None:
     kernel = (
         "struct Node { float low; int left; };\n"
