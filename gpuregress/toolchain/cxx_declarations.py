@@ -424,15 +424,27 @@ def parameter(words: list[str]) -> CxxParameter:
     if len(words) > 1 and re.fullmatch(r"[A-Za-z_]\w*", words[-1]) and not _is_type_word(words):
         name = words[-1]
         words = words[:-1]
-    if not is_array and "*" not in words:
+    if not is_array and "*" not in _outside_arguments(words):
         type_ = spelled([word for word in words if word not in _QUALIFIERS])
         return CxxParameter(name, type_, pointer=False, const="const" in words, default=default)
-    const = "const" in _pointee([*words, "*"] if is_array else words)
+    outside = _outside_arguments(words)
+    const = "const" in _pointee([*outside, "*"] if is_array else outside)
     while words and words[-1] in _QUALIFIERS:
         words = words[:-1]
     if is_array:
         words = [*words, "*"]
     return CxxParameter(name, spelled(words), pointer=True, const=const, default=default)
+
+
+def _outside_arguments(words: list[str]) -> list[str]:
+    """List the words outside of template arguments: `Array<T*, 8> a` is no pointer."""
+    outside: list[str] = []
+    depth = 0
+    for word in words:
+        depth += (word == "<") - (word == ">")
+        if depth == 0 and word != ">":
+            outside.append(word)
+    return outside
 
 
 def _pointee(words: list[str]) -> list[str]:

@@ -169,6 +169,10 @@ class _Search:
         made_from = header_search.origin_of(header, self._source.parent)
         if made_from is not None:
             return f"which the build makes from {compiler_messages.shown(made_from)}: build the project, {given}"
+        folders = header_search.folders_with(header, self._source.parent)
+        if len(folders) > 1:
+            places = first_names([compiler_messages.shown(folder) for folder in folders])
+            return f"which this clone has in {places}: name the folder with --compile-commands or in compile.include"
         command = header_search.bringing_command(header, self._source.parent)
         if command:
             return f"of a submodule that this clone does not hold: `{command}` brings it"
@@ -315,7 +319,8 @@ class _Search:
             for folder in reversed(options.include):
                 include = tuple(other for other in options.include if other != folder)
                 without = replace(options, include=include)
-                if programs.inputs(without.applied_to(bare)).contents == inputs.contents:
+                reduced = programs.inputs(without.applied_to(bare))
+                if (reduced.contents, reduced.structure) == (inputs.contents, inputs.structure):
                     options = without
         except OSError:
             return options

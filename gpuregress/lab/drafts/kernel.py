@@ -76,6 +76,8 @@ class KernelDraft:
             self._guess_integers(source, build)
         if self._compiled_kernel.problem:
             self._guess_functors(source, build)
+        if self._compiled_kernel.problem:
+            self._qualify_arguments(source, build)
         self._named: list[tuple[str, CxxParameter]] = []
         for number, parameter in enumerate(declaration.parameters):
             argument = self._types.get(parameter.type, "")
@@ -112,6 +114,17 @@ class KernelDraft:
         for choice in choices:
             if choice and self._try_arguments(choice, source, build):
                 return
+
+    def _qualify_arguments(self, source: Path, build: BuildOptions) -> None:
+        """Look for names among the template arguments in the kernel's namespace, where it compiles with those."""
+        scope = self._declaration.name.rpartition("::")[0]
+        arguments: dict[str, str] = {}
+        for name, argument in self._types.items():
+            spelled = re.fullmatch(r"(\(?)([A-Za-z_].*)", argument)
+            if spelled is not None and dtype_of_type(argument) is None and argument not in ("true", "false"):
+                arguments[name] = f"{spelled[1]}{scope}::{spelled[2]}"
+        if scope and arguments:
+            self._try_arguments(arguments, source, build)
 
     def _try_arguments(self, arguments: Mapping[str, str], source: Path, build: BuildOptions) -> bool:
         """Take other template arguments where the kernel compiles with them; tell whether it does."""

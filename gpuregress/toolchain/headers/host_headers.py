@@ -53,6 +53,7 @@ mkl sys arpa linux mach TargetConditionals.h absl google cupti.h cupti_target.h 
 """
 
 _VENDORED = {
+    "flatbuffers": ("base.h flatbuffers.h", b"FLATBUFFERS_LITTLEENDIAN"),
     "fmt": ("base.h core.h format.h", b"FMT_VERSION"),
     "gflags": ("gflags.h", b"FlagRegisterer"),
     "glog": ("logging.h", b"LogMessageFatal"),
@@ -135,6 +136,8 @@ _WORDS = {
         "thrust/tuple.h": "tuple make_tuple get tie",
     },
 }
+_OF_LIBCUXX = "version"
+"""What libcu++ includes before it has defined anything: its other headers would end up in themselves."""
 _CONTAINERS = ("thrust/device_vector.h", "thrust/host_vector.h")
 _VOCABULARY = {
     library: {header: frozenset(names.split()) for header, names in headers.items()}
@@ -352,6 +355,9 @@ def shims(names: Iterable[str], texts: Collection[str] = ()) -> dict[str, str]:
     used = _used(texts) if known else []
     with_names: dict[str, str] = {}
     for name, text in known.items():
+        if name == _OF_LIBCUXX:
+            with_names[name] = text
+            continue
         # Thrust's headers of iterators include others that have a shim, and would end up in themselves.
         headers = [header for header in used if name in _CONTAINERS or not header.startswith("thrust/iterator/")]
         with_names[name] = text + "".join(f"#include <{header}>\n" for header in headers)
@@ -422,6 +428,8 @@ def _shim(name: str) -> str | None:
         stem = rest.removesuffix(".h")
         known = _THRUST.split()
         return _THRUST_TEXT if stem in known or stem.partition("/")[0] in known else None
+    if plain == _OF_LIBCUXX:
+        return "#pragma once\n"
     if plain in ("time.h", "ctime"):
         return f"{_STD}#define CLOCKS_PER_SEC 1000000L\n"
     if plain == "DirectXMath.h":

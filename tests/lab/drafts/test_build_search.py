@@ -46,6 +46,19 @@ def test_a_header_in_several_folders_is_not_chosen(tmp_path: Path) -> None:
     build = found(tmp_path, f'#include "b.h"\n{KERNEL}', {"one/b.h": "", "two/b.h": ""})
     assert build.options.include == ()
     assert build.missing_header == "b.h"
+    assert build.notes[0].startswith("NEEDED: b.h, which this clone has in one, two: name the folder with ")
+
+
+def test_the_folder_that_is_nearest_to_the_source_is_taken(tmp_path: Path) -> None:
+    files = {"copy/src/deep/b.h": "", "src/deep/b.h": "#define N 2\n", "b/b.h": ""}
+    build = found(tmp_path, f'#include "b.h"\n{KERNEL}', files)
+    assert build.options.include == (tmp_path / "src/deep",)
+
+
+def test_a_folder_stays_if_one_name_of_a_file_needs_it(tmp_path: Path) -> None:
+    files = {"src/a.h": "#pragma once\n#define N 1\n", "CMakeLists.txt": "include_directories(.)\n"}
+    build = found(tmp_path, f'#include "a.h"\n#include "src/a.h"\n{KERNEL}', files)
+    assert (build.options.include, build.missing_header) == ((tmp_path,), "")
 
 
 @pytest.mark.parametrize(("header", "origin"), [("p/config.h", "p/config.h.cmakein"), ("p/a.pb.h", "p/a.proto")])

@@ -390,6 +390,20 @@ template <class T, class F> __global__ void apply(F f, T *y) { y[threadIdx.x] = 
     assert "F = lib::AtLeast<float> is a guess" in draft.needed[1]
 
 
+def test_template_arguments_are_found_in_the_namespace_of_the_kernel(project: Project) -> None:
+    text = """namespace lib {
+namespace types { enum class Mode { Less, More }; }
+using types::Mode;
+template <Mode M> __global__ void f(float *y) { y[threadIdx.x] = M == Mode::More ? 2 : 1; }
+template <Mode M> void go(float *y) { f<M><<<1, 32>>>(y); }
+void all(float *y) { go<Mode::More>(y); }
+}
+"""
+    (draft,) = new.draft_kernels(project, source(project, f"\ufeff{text}"))  # a byte order mark
+    (launch,) = yaml.safe_load(draft.path.read_text())["launches"]
+    assert launch["kernel"] == "lib::f<lib::Mode::More>"
+
+
 def test_macros_make_kernels_and_the_functions_that_launch_them(project: Project) -> None:
     text = """#define UNARY(name, ...) \\
   __global__ void name##_kernel(float* y) { y[threadIdx.x] = __VA_ARGS__; }

@@ -111,6 +111,7 @@ def test_a_source_with_host_headers_compiles(write: Write) -> None:
 VENDORED = """\
 #include <json/json.hpp>
 #include "fmt/format.h"
+#include <flatbuffers/flatbuffers.h>
 using json = nlohmann::json;
 struct Failure : std::runtime_error {
   Failure(const std::string& text) : std::runtime_error{text} {}
@@ -129,6 +130,7 @@ def test_a_copy_of_a_library_of_the_host_is_not_compiled(write: Write) -> None:
         "json/json.hpp": "namespace nlohmann {}\n#error the host's\n",
         "fmt/format.h": '#include "base.h"\n#error that of fmt\n',
         "fmt/base.h": "#define FMT_VERSION 120000\n",
+        "flatbuffers/flatbuffers.h": "#ifndef FLATBUFFERS_LITTLEENDIAN\n#error unknown endianness\n#endif\n",
     }
     for name, text in texts.items():
         path = folder / name
@@ -225,6 +227,12 @@ def test_thrust_may_be_in_a_namespace_of_the_project(write: Write) -> None:
     """
     source = write(text, defines={"THRUST_CUB_WRAPPED_NAMESPACE": "lib"})
     assert ".entry" in nvrtc.compile_source(source, text).ptx
+
+
+def test_a_source_may_include_the_header_that_libcuxx_begins_with(write: Write) -> None:
+    text = "#include <type_traits>\n#include <version>\n"
+    text += "__global__ void k(int* x) { x[0] = std::is_same<int, float>::value; }\n"
+    assert ".entry" in nvrtc.compile_source(write(text), text).ptx
 
 
 def test_a_project_s_allocator_has_what_it_inherits_of_thrust_s(write: Write) -> None:
