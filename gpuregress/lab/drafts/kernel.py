@@ -26,6 +26,8 @@ VECTOR = re.compile(r"(u?char|u?short|u?int|u?longlong|float|double)[1-4]")
 _TEXTURES = {"cudaTextureObject_t": "texture", "cudaSurfaceObject_t": "surface"}
 _LONGEST_NAME = 50
 """Characters of a buffer's or parameter's name, before what tells it from others; a job's names have at most 64."""
+ODD_SIZE = 1000
+"""A guess that is no multiple of a block."""
 _MOST_FUNCTORS = 3
 """Classes that are tried in turn for a template parameter."""
 _MOST_VARIED = 2
@@ -203,9 +205,9 @@ class KernelDraft:
         yield f"# NEEDED: {NO_LAUNCH}."
         yield from self._compiled()
         yield "parameters:                         # every combination is a case"
-        sizes = "[1000, 4096]" if self._is_flat else "[100, 256]"
+        sizes = f"[{ODD_SIZE}, 4096]" if self._is_flat else "[100, 256]"
         if len(self._extents) > _MOST_VARIED:
-            sizes = "[1000]"
+            sizes = f"[{ODD_SIZE}]"
         for extent in self._extents:
             yield f"  {extent}: {sizes}"
         if self._is_flat:
@@ -471,6 +473,10 @@ class KernelDraft:
         slot = self._slot(number, field.path)
         if slot is not None:
             return slot.name, ""
+        dtype = layouts.member_dtype(field) or ""
+        is_whole = "int" in dtype and not VECTOR.fullmatch(dtype)
+        if is_whole and field.count == 1 and _EXTENT.fullmatch(field.path.rpartition(".")[2]):
+            return f"{{{dtype}: {self._extents[0]}}}", ""
         return _guess_of_member(field), ""
 
 

@@ -12,7 +12,7 @@ from gpuregress.foundation import dtypes, storage
 from gpuregress.foundation.errors import GpuregressError, Interrupted
 from gpuregress.foundation.records import RunSummary, Verdict
 from gpuregress.gpu.records import Record
-from gpuregress.lab.drafts.kernel import NO_LAUNCH, SHARED_GUESS, default_fill
+from gpuregress.lab.drafts.kernel import NO_LAUNCH, ODD_SIZE, SHARED_GUESS, default_fill
 from gpuregress.lab.drafts.launch import UNKNOWN_SIZE
 from gpuregress.session import session
 from gpuregress.session.run_request import RunRequest
@@ -40,6 +40,7 @@ _FACTOR_OF_LARGE = 4
 _SMALL = 2**16
 """Elements."""
 _MOST_BYTES = 2**22
+_ODD_SIZES = re.compile(rf"^(  \w+: \[){ODD_SIZE}((?:, \d+)?\]$)", re.MULTILINE)
 _GUESSED_SHARED = re.compile(rf"^(    shared: )(\d+)( \* \w+   # .*{SHARED_GUESS})", re.MULTILINE)
 _SHARED_FACTOR = 4
 _MOST_SHARED = 64
@@ -295,6 +296,7 @@ _STEPS: tuple[_Step, ...] = (
     ),
     _Step("guessed arguments are zeros", _with_zero_arguments),
     _Step("guessed numbers are at most 8", lambda text: _with_smaller_numbers(text, 8)),
+    _Step("guessed sizes are multiples of a block", lambda text: _ODD_SIZES.sub(r"\g<1>1024\2", text)),
     _Step("guessed contents of signed numbers are -1", _with_none),
 )
 
