@@ -61,7 +61,7 @@ def _failed(buffer: str, against: str, message: str, of: int = 0) -> Comparison:
 
 
 def _first_buffer(case: Case, outcome: Outcome) -> str:
-    """The buffer at which a failure of a whole run is told; it need not be dumped."""
+    """The buffer at which a failure of a whole run is reported; it need not be dumped."""
     if outcome.dumps:
         return outcome.dumps[0].buffer
     return next(iter(case.buffers), "")
@@ -228,7 +228,9 @@ def schedule_notes(case: Case, outcome: Outcome, compare: Callable[[BufferPair],
 
 
 def _without_effect(case: Case) -> Iterator[str]:
-    """The switches of blocks, warps and threads that no launch has."""
+    """The switches of blocks, warps and threads that no launch has; the launches of a program are not known."""
+    if case.program is not None:
+        return
     blocks = max((math.prod(launch.grid) for launch in case.launches), default=0)
     threads = max((math.prod(launch.block) for launch in case.launches), default=0)
     counts = {BLOCKS: blocks, WARPS: -(-threads // SM_90.warp_size), THREADS: threads}
